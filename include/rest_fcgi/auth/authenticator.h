@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rest_fcgi/auth/credentials.h"
+#include "rest_fcgi/auth/options.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
+
+namespace rest_fcgi::auth {
+
+class Eauth;
+class TokenStore;
+class VerifiedCache;
+
+/// Turns credentials into an Identity: the one place where a password or token is checked. Thread-safe.
+///
+/// Every failure is the same Error for the caller, `Authorization error occurred.`, whoever the user is and whatever
+/// was wrong; the log has the stage and the cause. An unknown user costs what a wrong password costs. User names over
+/// 256 and passwords over 1024 bytes are refused before any hash.
+class Authenticator {
+ public:
+  /// Errors: configuration, for a back end that cannot work as it is configured.
+  static Result<std::unique_ptr<Authenticator>> make(const Options& options, const Clock& clock);
+  ~Authenticator();
+  Authenticator(const Authenticator&) = delete;
+  Authenticator& operator=(const Authenticator&) = delete;
+
+  /// Errors: authentication; internal where a back end failed by itself (an unreadable password file, say).
+  [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials);
+
+  /// Stores a new token for somebody. Errors: invocation where tokens are off; internal where it cannot be stored.
+  [[nodiscard]] Result<Secret> make_token(const Identity& identity);
+
+  /// The names of the back ends that are on.
+  [[nodiscard]] std::vector<std::string> eauths() const;
+
+ private:
+  Authenticator(std::vector<std::unique_ptr<Eauth>> eauths, std::unique_ptr<TokenStore> tokens,
+                std::unique_ptr<VerifiedCache> verified);
+
+  // constant after construction; each synchronizes itself
+  std::vector<std::unique_ptr<Eauth>> eauths_;
+  std::unique_ptr<TokenStore> tokens_;
+  std::unique_ptr<VerifiedCache> verified_;
+};
+
+}  // namespace rest_fcgi::auth

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rest_fcgi/core/secret.h"
+
+namespace rest_fcgi::auth {
+
+/// What a chunk brought along to prove who sent it. Borrows from the request's body. A token wins over eauth, as in
+/// Salt. Value type.
+struct Credentials {
+  enum class Kind { none, eauth, token };
+  Kind kind = Kind::none;
+  std::string_view eauth;     ///< name of the back end; kind eauth only
+  std::string_view username;  ///< kind eauth only
+  SecretView password;        ///< kind eauth only
+  SecretView token;           ///< kind token only
+};
+
+/// Somebody whose credentials were good. Only the `Authenticator` can make one, so a function that takes an Identity
+/// cannot be called without a check. Value type.
+class Identity {
+ public:
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const std::string& eauth() const noexcept { return eauth_; }
+  [[nodiscard]] const std::vector<std::string>& groups() const noexcept { return groups_; }
+
+ private:
+  friend class Authenticator;
+  Identity(std::string name, std::string eauth, std::vector<std::string> groups)
+      : name_(std::move(name)), eauth_(std::move(eauth)), groups_(std::move(groups)) {}
+
+  std::string name_;
+  std::string eauth_;
+  std::vector<std::string> groups_;
+};
+
+}  // namespace rest_fcgi::auth

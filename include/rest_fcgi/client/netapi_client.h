@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rest_fcgi/client/options.h"
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/master/master.h"
+
+namespace rest_fcgi::client {
+
+/// What one chunk gave.
+struct Reply {
+  std::vector<Json> items;  ///< one, but for local_batch, which has one for each return, or none
+  std::string jid;          ///< the job's id, for the audit; empty where there was none
+};
+
+/// Salt's NetapiClient: checks a chunk and hands it to the client that it names. Immutable; thread-safe.
+class NetapiClient {
+ public:
+  NetapiClient(Options options, std::shared_ptr<master::Master> master);
+
+  /// Every check that comes before running: the client is enabled, credentials are there and good, the call is
+  /// permitted. Errors, in that order, with Salt's sentences: invocation, authentication, authorization; then what
+  /// `Master::admit` says.
+  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk) const;
+
+  /// Runs a chunk that was admitted, and waits for what it gives. Errors: timeout (with the jid), unavailable,
+  /// internal, and what `Master` says.
+  [[nodiscard]] Result<Reply> run(const master::Permit& permit) const;
+
+  [[nodiscard]] const std::vector<lowstate::Client>& enabled() const noexcept { return options_.enabled; }
+
+ private:
+  Options options_;
+  std::shared_ptr<master::Master> master_;  // shared with main, which shuts it down
+};
+
+}  // namespace rest_fcgi::client

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "rest_fcgi/lowstate/lowstate.h"
+
+namespace rest_fcgi::client {
+
+struct Options {
+  /// Salt's `netapi_enable_clients`. Empty, as in Salt: every client is refused.
+  std::vector<lowstate::Client> enabled;
+  /// Salt's `timeout`: how long a job is waited for before minions are asked whether it still runs.
+  std::chrono::milliseconds timeout{5000};
+  /// Salt's `gather_job_timeout`: how long they have to answer that.
+  std::chrono::milliseconds gather_job_timeout{10000};
+  /// Salt's `rest_timeout`: how long a runner may take that has no `timeout` of its own.
+  std::chrono::milliseconds rest_timeout{300000};
+  /// The end of every wait, whatever else a chunk asks for.
+  std::chrono::milliseconds request_timeout{300000};
+};
+
+}  // namespace rest_fcgi::client

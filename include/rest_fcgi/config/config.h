@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rest_fcgi/auth/options.h"
+#include "rest_fcgi/client/options.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/gateway/options.h"
+#include "rest_fcgi/master/embedded/options.h"
+#include "rest_fcgi/netapi/options.h"
+#include "rest_fcgi/returner/options.h"
+
+namespace rest_fcgi::config {
+
+/// What the command line asks for.
+struct CommandLine {
+  enum class Action { serve, check_config, make_token, show_version, show_help };
+  Action action = Action::serve;
+  std::string config;                     ///< path; `--config`, else SALT_MASTER_CONFIG, else /etc/salt/master
+  std::optional<std::string> listen;      ///< wins over the configuration's
+  std::optional<log::Level> log_level;    ///< wins over the configuration's
+  std::string eauth;                      ///< make_token
+  std::string username;                   ///< make_token; the password comes on standard input
+};
+
+/// Errors: configuration, naming the option.
+[[nodiscard]] Result<CommandLine> parse_command_line(int argc, const char* const* argv);
+
+/// The text for `--help`.
+[[nodiscard]] std::string help_text();
+
+/// The options of every room.
+struct Settings {
+  log::Options log;
+  gateway::Options gateway;
+  netapi::Options netapi;
+  client::Options client;
+  auth::Options auth;
+  embedded::Options embedded;
+  returner::Options returner;
+  std::string engine = "embedded";
+};
+
+/// Reads Salt's own master file, with `default_include` and `include` merged as Salt merges them. Salt's keys that
+/// mean nothing to us are left alone; our own section is `rest_fcgi:`, where a key that is not known is a mistake.
+/// Errors: configuration, one line `FILE:LINE: key: what was found, what is accepted`.
+[[nodiscard]] Result<Settings> load(const CommandLine& command_line);
+
+/// What `--check-config` prints: which clients, eauth back ends and engine are on, and where none is.
+[[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line);
+
+}  // namespace rest_fcgi::config

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fmt/format.h>
+
+namespace rest_fcgi {
+
+/// C++20's `std::format`, which g++ 12 does not have yet. {fmt} comes with the log library.
+using fmt::format;
+
+}  // namespace rest_fcgi

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
+
+namespace rest_fcgi {
+
+class JsonDocument;
+
+/// Limits on the form of a JSON text that comes from outside.
+struct JsonLimits {
+  std::size_t max_depth = 100;         ///< arrays and objects inside each other; Salt's packer fails at about 500
+  std::size_t max_key_length = 1024;   ///< bytes of one object key
+  std::size_t max_number_length = 4300;  ///< characters of one number, Python's own limit for integers
+};
+
+/// A look at one value inside a `JsonDocument`; copies are cheap. Valid until that document is parsed anew, cleared
+/// or destroyed. A default-constructed one is `null`. Thread-safe as long as nobody changes the document.
+class JsonValue {
+ public:
+  enum class Kind : std::uint8_t { null, boolean, integer, real, string, array, object };
+
+  JsonValue() = default;
+
+  [[nodiscard]] Kind kind() const noexcept;
+  [[nodiscard]] bool is(Kind kind_asked) const noexcept { return kind() == kind_asked; }
+
+  /// What Python would call the type: `NoneType`, `bool`, `int`, `float`, `str`, `list`, `dict`. For messages.
+  [[nodiscard]] std::string_view type_name() const noexcept;
+
+  /// A string's text without escapes, or a number's digits; empty for all else.
+  [[nodiscard]] std::string_view text() const noexcept;
+
+  /// REQUIRES: is(Kind::boolean).
+  [[nodiscard]] bool boolean() const noexcept;
+
+  /// An integer's value; absent where it is none, or none of 64 bits.
+  [[nodiscard]] std::optional<std::int64_t> integer() const noexcept;
+
+  /// An integer's or real's value as floating point; absent where it is no number.
+  [[nodiscard]] std::optional<double> number() const noexcept;
+
+  /// Number of elements or members; 0 for all else. Of members with the same key the last one counts, as in Python.
+  [[nodiscard]] std::size_t size() const noexcept;
+
+  /// The member of that name; absent where there is none, or where this is no object.
+  [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const noexcept;
+
+  class Elements;
+  class Members;
+  [[nodiscard]] Elements elements() const noexcept;  ///< in order; empty where this is no array
+  [[nodiscard]] Members members() const noexcept;    ///< in order; empty where this is no object
+
+  /// Appends it as Python's `json.dumps` would write what `json.loads` read.
+  void write(JsonWriter& writer) const;
+  [[nodiscard]] Json json() const;
+
+  /// As Python's `str()`: a string as it is, `True`, `None`, numbers by their digits, all else as `repr()`.
+  [[nodiscard]] std::string python_str() const;
+  /// As Python's `repr()`: a string in quotes, `['a', 1]`, `{'a': None}`.
+  [[nodiscard]] std::string python_repr() const;
+
+ private:
+  friend class JsonDocument;
+  JsonValue(const JsonDocument* document, std::uint32_t index) : document_(document), index_(index) {}
+
+  const JsonDocument* document_ = nullptr;
+  std::uint32_t index_ = 0;
+};
+
+/// One member of an object.
+struct JsonMember {
+  std::string_view key;
+  JsonValue value;
+};
+
+/// Walks over an array. Same lifetime as the value.
+class JsonValue::Elements {
+ public:
+  class Iterator {
+   public:
+    JsonValue operator*() const { return {document_, index_}; }
+    Iterator& operator++();
+    bool operator==(const Iterator& other) const { return index_ == other.index_; }
+
+   private:
+    friend class Elements;
+    Iterator(const JsonDocument* document, std::uint32_t index) : document_(document), index_(index) {}
+    const JsonDocument* document_;
+    std::uint32_t index_;
+  };
+  [[nodiscard]] Iterator begin() const { return {document_, begin_}; }
+  [[nodiscard]] Iterator end() const { return {document_, end_}; }
+
+ private:
+  friend class JsonValue;
+  const JsonDocument* document_ = nullptr;
+  std::uint32_t begin_ = 0;
+  std::uint32_t end_ = 0;
+};
+
+/// Walks over an object. Same lifetime as the value.
+class JsonValue::Members {
+ public:
+  class Iterator {
+   public:
+    JsonMember operator*() const;
+    Iterator& operator++();
+    bool operator==(const Iterator& other) const { return index_ == other.index_; }
+
+   private:
+    friend class Members;
+    Iterator(const JsonDocument* document, std::uint32_t index, std::uint32_t end);
+    void skip_shadowed();
+    const JsonDocument* document_;
+    std::uint32_t index_;
+    std::uint32_t end_;
+  };
+  [[nodiscard]] Iterator begin() const { return {document_, begin_, end_}; }
+  [[nodiscard]] Iterator end() const { return {document_, end_, end_}; }
+
+ private:
+  friend class JsonValue;
+  const JsonDocument* document_ = nullptr;
+  std::uint32_t begin_ = 0;
+  std::uint32_t end_ = 0;
+};
+
+/// A parsed JSON text together with its own copy of it. Made to be used again and again by one thread: buffers are
+/// kept from one text to the next, and what they held is wiped, since a request's body holds passwords.
+/// Not synchronized; a document that is no longer changed may be read by many threads.
+///
+/// Accepts what RFC 8259 does, no more: Python's `NaN` and `Infinity` are refused, and so are lone surrogates, which
+/// Salt's packer cannot send. Integers keep all their digits.
+class JsonDocument {
+ public:
+  JsonDocument();
+  JsonDocument(JsonDocument&&) noexcept;
+  JsonDocument& operator=(JsonDocument&&) noexcept;
+  ~JsonDocument();
+
+  /// Reads `text`, and forgets what was read before. Errors: malformed, with what is wrong and at which byte, counted
+  /// from 0; the document is then empty.
+  Result<void> parse(std::string_view text, const JsonLimits& limits = {});
+
+  /// The value that was read; null before the first successful `parse`.
+  [[nodiscard]] JsonValue root() const noexcept;
+
+  /// Forgets and wipes what was read, and gives large buffers back.
+  void clear() noexcept;
+
+ private:
+  friend class JsonValue;
+  friend class JsonValue::Elements::Iterator;
+  friend class JsonValue::Members::Iterator;
+  struct Node;
+  class Builder;
+
+  /// Values in the order of the text. An object's members are two nodes each: the key, then the value.
+  std::vector<Node> nodes_;
+  WipedBytes text_;     ///< the JSON text, padded as simdjson wants it; numbers point into it
+  WipedBytes strings_;  ///< strings without their escapes
+  struct Parser;
+  std::unique_ptr<Parser> parser_;
+};
+
+}  // namespace rest_fcgi

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rest_fcgi/core/result.h"
+
+/// The process's log: standard error, or a file. One line an entry; line feeds and other control characters in a
+/// message are escaped, so that no input can forge a line. Thread-safe once `open` has returned.
+namespace rest_fcgi::log {
+
+enum class Level { debug, info, warning, error, off };
+
+struct Options {
+  Level level = Level::warning;
+  std::string file;        ///< path; empty: standard error
+  std::string audit_file;  ///< path of the audit lines; empty: where the log goes, whatever its level
+};
+
+/// Salt's names: all, garbage, trace, debug, profile, info, warning, error, critical, quiet. Absent: no such level.
+[[nodiscard]] std::optional<Level> level_named(std::string_view name);
+
+/// Starts logging, or goes on with other options: files are opened anew, which is also what a rotation needs.
+/// Errors: configuration, where a file cannot be opened; what was open before then stays in use.
+Result<void> open(const Options& options);
+
+[[nodiscard]] bool enabled(Level level) noexcept;
+
+void debug(std::string_view message);
+void info(std::string_view message);
+void warning(std::string_view message);
+void error(std::string_view message);
+
+/// One audit line, written whatever the level is, without a prefix of ours: it carries its own time.
+void audit(std::string_view line);
+
+}  // namespace rest_fcgi::log

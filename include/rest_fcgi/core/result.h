@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace rest_fcgi {
+
+/// What went wrong, by whose fault it is. The list is closed: one table in `netapi` gives each its HTTP status.
+enum class ErrorKind {
+  malformed,       ///< the body is not JSON, or breaks a limit on its form
+  invocation,      ///< Salt's SaltInvocationError: it is JSON, but nothing that can be run
+  authentication,  ///< no credentials, or none that are good
+  authorization,   ///< good credentials without the right to do this
+  too_large,       ///< the body exceeds `max_request_body_size`
+  not_found,       ///< the thing asked for does not exist; nothing failed
+  unavailable,     ///< who should answer is not there (now)
+  timeout,         ///< who should answer did not do so in time
+  configuration,   ///< a mistake in the configuration or on the command line
+  internal,        ///< our own fault, or the host's
+};
+
+/// A failure that was expected to happen now and then. Plain value; `message` is one sentence for whoever sent the
+/// input and never holds a secret.
+struct Error {
+  ErrorKind kind = ErrorKind::internal;
+  std::string message;
+  std::string jid;  ///< the job that was already given out when it failed; empty where there is none
+};
+
+/// Either a value or the `Error` that kept us from having it. Moves as its content does; not synchronized.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}
+
+  [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
+  explicit operator bool() const noexcept { return ok(); }
+
+  /// The value. REQUIRES: ok().
+  T& operator*() & { return std::get<0>(content_); }
+  const T& operator*() const& { return std::get<0>(content_); }
+  T&& operator*() && { return std::get<0>(std::move(content_)); }
+  T* operator->() { return &std::get<0>(content_); }
+  const T* operator->() const { return &std::get<0>(content_); }
+
+  /// The failure. REQUIRES: !ok().
+  [[nodiscard]] const Error& error() const& { return std::get<1>(content_); }
+  [[nodiscard]] Error&& error() && { return std::get<1>(std::move(content_)); }
+
+ private:
+  std::variant<T, Error> content_;
+};
+
+/// Success without a value, or the `Error`.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+
+  [[nodiscard]] bool ok() const noexcept { return !error_.has_value(); }
+  explicit operator bool() const noexcept { return ok(); }
+
+  /// The failure. REQUIRES: !ok().
+  [[nodiscard]] const Error& error() const& { return *error_; }
+  [[nodiscard]] Error&& error() && { return *std::move(error_); }
+
+ private:
+  std::optional<Error> error_;
+};
+
+}  // namespace rest_fcgi

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+
+#include "rest_fcgi/core/json_document.h"
+
+namespace rest_fcgi::lowstate {
+
+/// Limits on what one request may ask for.
+struct Options {
+  JsonLimits json;
+  std::size_t max_chunks = 100;  ///< lowstate chunks in one request
+};
+
+}  // namespace rest_fcgi::lowstate

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "rest_fcgi/core/clock.h"
+
+namespace rest_fcgi::master {
+
+/// How threads hand things to the one thread that waits for them. Thread-safe; who shares one holds a shared_ptr, so
+/// that a sender which comes late finds it still there.
+template <class T>
+class Mailbox {
+ public:
+  void put(T item) {
+    {
+      const std::lock_guard lock(mutex_);
+      items_.push_back(std::move(item));
+    }
+    arrived_.notify_one();
+  }
+
+  /// The oldest item, as soon as there is one; absent when `deadline` passed without.
+  std::optional<T> take(SteadyTime deadline) {
+    std::unique_lock lock(mutex_);
+    if (!arrived_.wait_until(lock, deadline, [this] { return !items_.empty(); })) return std::nullopt;
+    std::optional<T> item(std::move(items_.front()));
+    items_.pop_front();
+    return item;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<T> items_;  // guarded by mutex_
+};
+
+}  // namespace rest_fcgi::master

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rest_fcgi/auth/credentials.h"
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/master/mailbox.h"
+
+namespace rest_fcgi::master {
+
+/// Leave to run one chunk. Only a `Master` makes one, after it looked at the chunk's credentials, and everything that
+/// dispatches takes one: there is no way to run a chunk around the check. Borrows the chunk.
+class Permit {
+ public:
+  [[nodiscard]] const lowstate::Chunk& chunk() const noexcept { return *chunk_; }
+  [[nodiscard]] const std::string& user() const noexcept { return user_; }
+
+ private:
+  friend class Master;
+  Permit(const lowstate::Chunk& chunk, std::string user) : chunk_(&chunk), user_(std::move(user)) {}
+
+  const lowstate::Chunk* chunk_;
+  std::string user_;
+};
+
+/// What one minion returned: Salt's event `salt/job/<jid>/ret/<minion>`.
+struct Return {
+  std::string minion;
+  Json ret;
+  int retcode = 0;
+  bool success = true;
+  std::string out;  ///< the outputter that the minion asks for; empty: none
+};
+
+/// What a runner returned: Salt's event `salt/run/<jid>/ret`.
+struct RunnerReturn {
+  Json ret;
+  Json data;  ///< the whole event, for `full_return`
+};
+
+/// What is published under a permit.
+struct Publication {
+  enum class What {
+    call,          ///< the chunk's own functions
+    ping,          ///< who is there? returns true
+    has_function,  ///< returns true where the minion has the chunk's function, as far as the engine can tell
+    find_job,      ///< does the job `jid` still run? returns an object about it, `{}` where it does not
+  };
+  What what = What::call;
+  std::optional<std::vector<std::string>> only;  ///< these minions, some of those the target matched; absent: all
+  std::string_view jid;                          ///< find_job only
+};
+
+/// A job that was published.
+struct Job {
+  std::string jid;                   ///< empty where nobody matched: then nothing was published
+  std::vector<std::string> minions;  ///< who is expected to return
+  std::vector<std::string> missing;  ///< ids of a list target that do not exist
+};
+
+/// A runner or wheel that was started.
+struct Started {
+  std::string jid;
+  std::string tag;  ///< `salt/run/<jid>` or `salt/wheel/<jid>`
+};
+
+/// What a wheel gave: Salt's whole reply, `{"tag": ..., "data": {...}}`.
+struct WheelReply {
+  std::string jid;
+  Json reply;
+};
+
+/// The seam between Salt's clients and what carries their calls out. Abstract because there are two: the embedded
+/// engine, whose minions live in this process (`master/embedded.h`), and a real Salt master over ZeroMQ (later).
+/// Thread-safe: all calls may come from many threads at once. Failures of every call: unavailable where the master is
+/// not there, timeout where it does not answer, internal.
+class Master {
+ public:
+  virtual ~Master() = default;
+
+  /// May this chunk run? With the embedded engine: are its credentials good, and do they permit this function with
+  /// these arguments on these minions. A real master decides that itself when the call reaches it.
+  /// Errors: authentication, authorization; invocation for what can be seen never to run. Runs nothing.
+  [[nodiscard]] virtual Result<Permit> admit(const lowstate::Chunk& chunk) = 0;
+
+  /// Starts functions on minions. Returns go to `returns`, from any thread, also before this call comes back; a
+  /// duplicate is possible. A publication that matches nobody is a Job without minions, not an error.
+  /// REQUIRES: the permit's chunk is a local one.
+  [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
+                                            std::shared_ptr<Mailbox<Return>> returns) = 0;
+
+  /// Starts functions on minions and lets them return to the job cache alone.
+  [[nodiscard]] virtual Result<Job> publish_async(const Permit& permit) = 0;
+
+  /// Starts a runner; its return goes to `returns`, from any thread.
+  [[nodiscard]] virtual Result<Started> runner(const Permit& permit,
+                                               std::shared_ptr<Mailbox<RunnerReturn>> returns) = 0;
+  [[nodiscard]] virtual Result<Started> runner_async(const Permit& permit) = 0;
+
+  /// Runs a wheel function to its end. A function that fails is a reply with `success` false, not an error.
+  [[nodiscard]] virtual Result<WheelReply> wheel(const Permit& permit) = 0;
+  [[nodiscard]] virtual Result<Started> wheel_async(const Permit& permit) = 0;
+
+  /// Trades good credentials for a token. Errors: authentication.
+  [[nodiscard]] virtual Result<Secret> make_token(const auth::Credentials& credentials) = 0;
+
+ protected:
+  [[nodiscard]] static Permit permit(const lowstate::Chunk& chunk, std::string user) {
+    return {chunk, std::move(user)};
+  }
+};
+
+}  // namespace rest_fcgi::master
