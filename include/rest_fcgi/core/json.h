@@ -8,8 +8,8 @@
 
 namespace rest_fcgi {
 
-/// Text that is exactly one valid JSON value in UTF-8, spaced as Python's `json.dumps` spaces it (`", "` and `": "`).
-/// What an engine returns is one of these: written once, then only moved and joined. Value type.
+/// Text that is exactly one valid JSON value in UTF-8, spaced as Python's `json.dumps` spaces it (`", "` and
+/// `": "`). What an engine returns is one of these: written once, then only moved and joined. Value type.
 class Json {
  public:
   Json() : text_("null") {}
@@ -33,9 +33,9 @@ class Json {
   std::string text_;
 };
 
-/// Appends JSON to a text, with the commas and spaces that belong between values. It never fails: bytes that are no
-/// UTF-8 become U+FFFD, as Salt shows a command's output; NaN and infinities, which JSON lacks, become null.
-/// Borrows `out`, which must outlive it and to which nobody else appends meanwhile. Not synchronized.
+/// Appends JSON to a text, with the commas and spaces that belong between values. It never fails: bytes that
+/// are no UTF-8 become U+FFFD, as Salt shows a command's output; NaN and infinities, which JSON lacks, become
+/// null. Borrows `out`, which must outlive it and to which nobody else appends meanwhile. Not synchronized.
 ///
 /// REQUIRES of the caller: in an object, each value follows its `key`; what is begun is ended.
 class JsonWriter {
@@ -67,8 +67,8 @@ class JsonWriter {
   std::size_t start_;
 };
 
-/// `value` as Python's `repr(float)` writes it: the shortest digits that read back, `1.0`, `1e+16`, `1e-07`, `-0.0`.
-/// REQUIRES: finite.
+/// `value` as Python's `repr(float)` writes it: the shortest digits that read back, `1.0`, `1e+16`, `1e-07`,
+/// `-0.0`. REQUIRES: finite.
 [[nodiscard]] std::string python_float(double value);
 
 }  // namespace rest_fcgi

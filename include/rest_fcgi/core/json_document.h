@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -10,23 +14,20 @@
 #include <string_view>
 #include <vector>
 
-#include "rest_fcgi/core/json.h"
-#include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
-
 namespace rest_fcgi {
 
 class JsonDocument;
 
 /// Limits on the form of a JSON text that comes from outside.
 struct JsonLimits {
-  std::size_t max_depth = 100;         ///< arrays and objects inside each other; Salt's packer fails at about 500
-  std::size_t max_key_length = 1024;   ///< bytes of one object key
+  std::size_t max_depth = 100;  ///< arrays and objects inside each other; Salt's packer fails at about 500
+  std::size_t max_key_length = 1024;     ///< bytes of one object key
   std::size_t max_number_length = 4300;  ///< characters of one number, Python's own limit for integers
 };
 
-/// A look at one value inside a `JsonDocument`; copies are cheap. Valid until that document is parsed anew, cleared
-/// or destroyed. A default-constructed one is `null`. Thread-safe as long as nobody changes the document.
+/// A look at one value inside a `JsonDocument`; copies are cheap. Valid until that document is parsed anew,
+/// cleared or destroyed. A default-constructed one is `null`. Thread-safe as long as nobody changes the
+/// document.
 class JsonValue {
  public:
   enum class Kind : std::uint8_t { null, boolean, integer, real, string, array, object };
@@ -36,7 +37,8 @@ class JsonValue {
   [[nodiscard]] Kind kind() const noexcept;
   [[nodiscard]] bool is(Kind kind_asked) const noexcept { return kind() == kind_asked; }
 
-  /// What Python would call the type: `NoneType`, `bool`, `int`, `float`, `str`, `list`, `dict`. For messages.
+  /// What Python would call the type: `NoneType`, `bool`, `int`, `float`, `str`, `list`, `dict`. For
+  /// messages.
   [[nodiscard]] std::string_view type_name() const noexcept;
 
   /// A string's text without escapes, or a number's digits; empty for all else.
@@ -51,7 +53,8 @@ class JsonValue {
   /// An integer's or real's value as floating point; absent where it is no number.
   [[nodiscard]] std::optional<double> number() const noexcept;
 
-  /// Number of elements or members; 0 for all else. Of members with the same key the last one counts, as in Python.
+  /// Number of elements or members; 0 for all else. Of members with the same key the last one counts, as in
+  /// Python.
   [[nodiscard]] std::size_t size() const noexcept;
 
   /// The member of that name; absent where there is none, or where this is no object.
@@ -137,12 +140,12 @@ class JsonValue::Members {
   std::uint32_t end_ = 0;
 };
 
-/// A parsed JSON text together with its own copy of it. Made to be used again and again by one thread: buffers are
-/// kept from one text to the next, and what they held is wiped, since a request's body holds passwords.
-/// Not synchronized; a document that is no longer changed may be read by many threads.
+/// A parsed JSON text together with its own copy of it. Made to be used again and again by one thread:
+/// buffers are kept from one text to the next, and what they held is wiped, since a request's body holds
+/// passwords. Not synchronized; a document that is no longer changed may be read by many threads.
 ///
-/// Accepts what RFC 8259 does, no more: Python's `NaN` and `Infinity` are refused, and so are lone surrogates, which
-/// Salt's packer cannot send. Integers keep all their digits.
+/// Accepts what RFC 8259 does, no more: Python's `NaN` and `Infinity` are refused, and so are lone
+/// surrogates, which Salt's packer cannot send. Integers keep all their digits.
 class JsonDocument {
  public:
   JsonDocument();
@@ -150,8 +153,8 @@ class JsonDocument {
   JsonDocument& operator=(JsonDocument&&) noexcept;
   ~JsonDocument();
 
-  /// Reads `text`, and forgets what was read before. Errors: malformed, with what is wrong and at which byte, counted
-  /// from 0; the document is then empty.
+  /// Reads `text`, and forgets what was read before. Errors: malformed, with what is wrong and at which byte,
+  /// counted from 0; the document is then empty.
   Result<void> parse(std::string_view text, const JsonLimits& limits = {});
 
   /// The value that was read; null before the first successful `parse`.

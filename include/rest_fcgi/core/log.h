@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "rest_fcgi/core/result.h"
+
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "rest_fcgi/core/result.h"
-
-/// The process's log: standard error, or a file. One line an entry; line feeds and other control characters in a
-/// message are escaped, so that no input can forge a line. Thread-safe once `open` has returned.
+/// The process's log: standard error, or a file. One line an entry; line feeds and other control characters
+/// in a message are escaped, so that no input can forge a line. Thread-safe once `open` has returned.
 namespace rest_fcgi::log {
 
 enum class Level { debug, info, warning, error, off };
@@ -19,7 +19,8 @@ struct Options {
   std::string audit_file;  ///< path of the audit lines; empty: where the log goes, whatever its level
 };
 
-/// Salt's names: all, garbage, trace, debug, profile, info, warning, error, critical, quiet. Absent: no such level.
+/// Salt's names: all, garbage, trace, debug, profile, info, warning, error, critical, quiet. Absent: no such
+/// level.
 [[nodiscard]] std::optional<Level> level_named(std::string_view name);
 
 /// Starts logging, or goes on with other options: files are opened anew, which is also what a rotation needs.

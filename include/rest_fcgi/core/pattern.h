@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "rest_fcgi/core/result.h"
+
 #include <memory>
 #include <string_view>
 
-#include "rest_fcgi/core/result.h"
-
 namespace rest_fcgi {
 
-/// Does all of `text` match the shell-style `pattern`? Rules of Python's fnmatch.fnmatchcase, which Salt uses for
-/// targets: `*`, `?`, `[seq]`, `[!seq]`; no escape character, and `/` is a character like any other.
+/// Does all of `text` match the shell-style `pattern`? Rules of Python's fnmatch.fnmatchcase, which Salt uses
+/// for targets: `*`, `?`, `[seq]`, `[!seq]`; no escape character, and `/` is a character like any other.
 /// Linear in text times pattern, whatever the pattern.
 [[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
 
-/// A regular expression in PCRE2's syntax, which is all but Python's `re`. Work and memory of a match are bounded,
-/// so that no pattern can hold a thread: a match that exceeds the bounds is no match.
-/// Immutable after construction; thread-safe.
+/// A regular expression in PCRE2's syntax, which is all but Python's `re`. Work and memory of a match are
+/// bounded, so that no pattern can hold a thread: a match that exceeds the bounds is no match. Immutable
+/// after construction; thread-safe.
 class Regex {
  public:
   /// Errors: invocation, naming the offset where the pattern goes wrong.

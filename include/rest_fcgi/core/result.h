@@ -8,7 +8,8 @@
 
 namespace rest_fcgi {
 
-/// What went wrong, by whose fault it is. The list is closed: one table in `netapi` gives each its HTTP status.
+/// What went wrong, by whose fault it is. The list is closed: one table in `netapi` gives each its HTTP
+/// status.
 enum class ErrorKind {
   malformed,       ///< the body is not JSON, or breaks a limit on its form
   invocation,      ///< Salt's SaltInvocationError: it is JSON, but nothing that can be run
@@ -22,12 +23,12 @@ enum class ErrorKind {
   internal,        ///< our own fault, or the host's
 };
 
-/// A failure that was expected to happen now and then. Plain value; `message` is one sentence for whoever sent the
-/// input and never holds a secret.
+/// A failure that was expected to happen now and then. Plain value; `message` is one sentence for whoever
+/// sent the input and never holds a secret.
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string message;
-  std::string jid;  ///< the job that was already given out when it failed; empty where there is none
+  std::string jid{};  ///< the job that was already given out when it failed; empty where there is none
 };
 
 /// Either a value or the `Error` that kept us from having it. Moves as its content does; not synchronized.

@@ -29,13 +29,13 @@ struct WipingAllocator {
   }
 };
 
-/// Bytes that may hold a secret, such as a request's body. A vector, since a string keeps short texts inside itself,
-/// where no allocator wipes them.
+/// Bytes that may hold a secret, such as a request's body. A vector, since a string keeps short texts inside
+/// itself, where no allocator wipes them.
 using WipedBytes = std::vector<char, WipingAllocator<char>>;
 
-/// A secret that we own: a shared secret of the configuration, a freshly made token. It is wiped when it goes, moves
-/// but does not copy by accident, compares in constant time only, and cannot be printed, formatted or logged.
-/// Not synchronized.
+/// A secret that we own: a shared secret of the configuration, a freshly made token. It is wiped when it
+/// goes, moves but does not copy by accident, compares in constant time only, and cannot be printed,
+/// formatted or logged. Not synchronized.
 class Secret {
  public:
   Secret() = default;
@@ -59,7 +59,8 @@ class Secret {
   WipedBytes bytes_;
 };
 
-/// A secret that somebody else owns and wipes: a password or token inside the request's body. Cannot be printed.
+/// A secret that somebody else owns and wipes: a password or token inside the request's body. Cannot be
+/// printed.
 class SecretView {
  public:
   SecretView() = default;

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+namespace rest_fcgi {
+
+/// The version of this project, as `--version` and the embedded engine's `test.version` show it.
+inline constexpr std::string_view kVersion = "0.1.0";
+
+}  // namespace rest_fcgi

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/json.h"
+
+#include "core/utf8.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace rest_fcgi {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+void append_escape(std::string& out, char c) {
+  switch (c) {
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\b':
+      out += "\\b";
+      return;
+    case '\f':
+      out += "\\f";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      constexpr std::string_view digits = "0123456789abcdef";
+      const auto code = static_cast<unsigned char>(c);
+      out += "\\u00";
+      out += digits[code >> 4U];
+      out += digits[code & 0xFU];
+  }
+}
+
+bool is_plain(char c) {
+  const auto code = static_cast<unsigned char>(c);
+  return code >= 0x20 && code < 0x80 && c != '"' && c != '\\';
+}
+
+void append_string(std::string& out, std::string_view value) {
+  out += '"';
+  while (!value.empty()) {
+    std::size_t plain = 0;
+    while (plain < value.size() && is_plain(value[plain])) ++plain;
+    out.append(value.substr(0, plain));
+    value.remove_prefix(plain);
+    if (value.empty()) break;
+    if (static_cast<unsigned char>(value[0]) < 0x80) {
+      append_escape(out, value[0]);
+      value.remove_prefix(1);
+      continue;
+    }
+    const std::size_t length = utf8_length(value);
+    out.append(length == 0 ? kReplacement : value.substr(0, length));
+    value.remove_prefix(length == 0 ? 1 : length);
+  }
+  out += '"';
+}
+
+/// Digits and decimal exponent of the shortest text that reads back: 0.d1d2d3... times 10 to the power of
+/// `point`.
+struct Decimal {
+  std::string digits;
+  int point = 0;
+};
+
+Decimal shortest_digits(double value) {
+  std::array<char, 64> buffer{};
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific).ptr;
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
+  const std::size_t e = text.find('e');
+  Decimal result;
+  for (const char c : text.substr(0, e)) {
+    if (c != '.') result.digits += c;
+  }
+  const std::string_view exponent = text.substr(text[e + 1] == '+' ? e + 2 : e + 1);
+  std::from_chars(exponent.data(), exponent.data() + exponent.size(), result.point);
+  ++result.point;
+  return result;
+}
+
+std::string with_exponent(const std::string& digits, int exponent) {
+  std::string out = digits.substr(0, 1);
+  if (digits.size() > 1) out += '.' + digits.substr(1);
+  out += exponent < 0 ? "e-" : "e+";
+  const std::string number = std::to_string(std::abs(exponent));
+  return out + (number.size() < 2 ? "0" : "") + number;
+}
+
+std::string without_exponent(std::string digits, int point) {
+  if (point <= 0) return "0." + std::string(static_cast<std::size_t>(-point), '0') + digits;
+  const auto whole = static_cast<std::size_t>(point);
+  if (digits.size() <= whole) return digits + std::string(whole - digits.size(), '0') + ".0";
+  return digits.insert(whole, ".");
+}
+
+}  // namespace
+
+std::string python_float(double value) {
+  if (value == 0) return std::signbit(value) ? "-0.0" : "0.0";
+  const Decimal decimal = shortest_digits(std::fabs(value));
+  // Python's repr uses an exponent outside of 1e-4 <= |value| < 1e16.
+  const bool plain = decimal.point > -4 && decimal.point <= 16;
+  return (value < 0 ? "-" : "") + (plain ? without_exponent(decimal.digits, decimal.point)
+                                         : with_exponent(decimal.digits, decimal.point - 1));
+}
+
+Json Json::number(double value) {
+  std::string text;
+  JsonWriter(text).number(value);
+  return Json(std::move(text));
+}
+
+Json Json::string(std::string_view value) {
+  std::string text;
+  text.reserve(value.size() + 2);
+  append_string(text, value);
+  return Json(std::move(text));
+}
+
+void JsonWriter::separate() {
+  if (out_.size() == start_) return;
+  // A bracket that was just opened, or the space behind a key's colon. A string's own space is followed by a
+  // quote.
+  const char last = out_.back();
+  if (last != '[' && last != '{' && last != ' ') out_ += ", ";
+}
+
+JsonWriter& JsonWriter::open(char bracket) {
+  separate();
+  out_ += bracket;
+  return *this;
+}
+
+JsonWriter& JsonWriter::close(char bracket) {
+  out_ += bracket;
+  return *this;
+}
+
+JsonWriter& JsonWriter::key(std::string_view name) {
+  separate();
+  append_string(out_, name);
+  out_ += ": ";
+  return *this;
+}
+
+JsonWriter& JsonWriter::string(std::string_view value) {
+  separate();
+  append_string(out_, value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::integer(std::int64_t value) {
+  std::array<char, 24> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
+  return raw({buffer.data(), static_cast<std::size_t>(end - buffer.data())});
+}
+
+JsonWriter& JsonWriter::number(double value) {
+  return std::isfinite(value) ? raw(python_float(value)) : null();
+}
+
+JsonWriter& JsonWriter::boolean(bool value) {
+  return raw(value ? "true" : "false");
+}
+
+JsonWriter& JsonWriter::null() {
+  return raw("null");
+}
+
+JsonWriter& JsonWriter::raw(std::string_view text) {
+  separate();
+  out_.append(text);
+  return *this;
+}
+
+}  // namespace rest_fcgi

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/json_document.h"
+
+#include "core/json_node.h"
+#include "core/utf8.h"
+#include "rest_fcgi/core/format.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include <simdjson.h>
+
+namespace rest_fcgi {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+/// Buffers beyond this are given back when a document is cleared, so that one large request does not cost
+/// every thread its size for ever.
+constexpr std::size_t kKeptBytes = 64 * 1024;
+constexpr std::size_t kKeptNodes = 4096;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// Takes one run of digits off the front; false where there is none.
+bool take_digits(std::string_view& text) {
+  std::size_t n = 0;
+  while (n < text.size() && is_digit(text[n])) ++n;
+  text.remove_prefix(n);
+  return n != 0;
+}
+
+bool take(std::string_view& text, std::string_view one_of) {
+  if (text.empty() || one_of.find(text[0]) == std::string_view::npos) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+/// Checks a number's grammar (RFC 8259, section 6) by ourselves, since simdjson refuses integers beyond 64
+/// bits. Absent: no number. Else whether it is an integer or a real one.
+std::optional<JsonValue::Kind> number_kind(std::string_view text) {
+  take(text, "-");
+  const bool leading_zero = !text.empty() && text[0] == '0';
+  const std::size_t before = text.size();
+  if (!take_digits(text) || (leading_zero && before - text.size() > 1)) return std::nullopt;
+  auto kind = JsonValue::Kind::integer;
+  if (take(text, ".")) {
+    kind = JsonValue::Kind::real;
+    if (!take_digits(text)) return std::nullopt;
+  }
+  if (take(text, "eE")) {
+    kind = JsonValue::Kind::real;
+    take(text, "+-");
+    if (!take_digits(text)) return std::nullopt;
+  }
+  if (!text.empty()) return std::nullopt;
+  return kind;
+}
+
+bool is_finite_number(std::string_view text) {
+  double value = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc()) return true;
+  // from_chars does not tell a number that is too small, which is 0 for Python, from one that is too large.
+  return std::isfinite(std::strtod(std::string(text).c_str(), nullptr));
+}
+
+/// simdjson looks at bytes and quotes before it looks at values, and does not say where it stumbled. So this
+/// does.
+std::size_t offset_of_bad_utf8(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0) break;
+    at += length;
+  }
+  return at;
+}
+
+std::size_t offset_of_control_character(std::string_view text) {
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (in_string && static_cast<unsigned char>(text[at]) < 0x20) return at;
+    if (text[at] == '"') in_string = !in_string;
+    if (in_string && text[at] == '\\') ++at;
+  }
+  return text.size();
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && std::string_view(" \t\r\n").find(text.back()) != std::string_view::npos) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+}  // namespace
+
+struct JsonDocument::Parser {
+  ondemand::parser simd;
+};
+
+/// Walks once over what simdjson found, and writes the nodes. Lives for one `parse`.
+class JsonDocument::Builder {
+ public:
+  Builder(JsonDocument& document, const JsonLimits& limits)
+      : document_(document),
+        limits_(limits),
+        // simdjson's `unescape` writes bytes; strings_ is made of char.
+        next_string_(reinterpret_cast<std::uint8_t*>(document.strings_.data())) {}
+
+  Result<void> build(std::size_t size) {
+    size_ = size;
+    auto& simd = document_.parser_->simd;
+    if (auto code = simd.iterate(document_.text_.data(), size, document_.text_.size()).get(found_)) {
+      return unreadable(code);
+    }
+    ondemand::json_type type{};
+    if (found_.type().get(type) != simdjson::SUCCESS) return fail("Expecting value", here());
+    if (type != ondemand::json_type::array && type != ondemand::json_type::object) return add_lone_scalar();
+    ondemand::value value;
+    if (auto code = found_.get_value().get(value)) return fail(simdjson::error_message(code), here());
+    if (Result<void> result = add(value); !result) return result;
+    if (const std::size_t rest = here(); rest < size_) return fail("Extra data", rest);
+    return {};
+  }
+
+ private:
+  /// simdjson gives no value for a scalar at the root, which has to be all there is.
+  Result<void> add_lone_scalar() {
+    const std::size_t start = here();
+    const std::string_view token = trimmed({document_.text_.data() + start, size_ - start});
+    if (token[0] != '"') return add_scalar(token);
+    ondemand::raw_json_string raw;
+    if (auto code = found_.get_raw_json_string().get(raw)) return fail(simdjson::error_message(code), here());
+    if (Result<void> result = add_string(raw); !result) return result;
+    if (const std::size_t rest = here(); rest < size_) return fail("Extra data", rest);
+    return {};
+  }
+
+  Result<void> add(ondemand::value value) {
+    ondemand::json_type type{};
+    if (value.type().get(type) != simdjson::SUCCESS) return fail("Expecting value", offset_of(value));
+    switch (type) {
+      case ondemand::json_type::array:
+        return add_array(value);
+      case ondemand::json_type::object:
+        return add_object(value);
+      case ondemand::json_type::string: {
+        ondemand::raw_json_string raw;
+        if (auto code = value.get_raw_json_string().get(raw))
+          return fail(simdjson::error_message(code), here());
+        return add_string(raw);
+      }
+      default:
+        return add_scalar(trimmed(value.raw_json_token()));
+    }
+  }
+
+  Result<void> add_array(ondemand::value value) {
+    const std::size_t at = offset_of(value);
+    if (++depth_ > limits_.max_depth) return too_deep(at);
+    const std::uint32_t self = open(JsonValue::Kind::array);
+    ondemand::array array;
+    if (auto code = value.get_array().get(array)) return fail(simdjson::error_message(code), at);
+    std::uint32_t count = 0;
+    for (auto element : array) {
+      ondemand::value child;
+      if (auto code = element.get(child)) return fail(simdjson::error_message(code), here());
+      if (Result<void> result = add(child); !result) return result;
+      ++count;
+    }
+    --depth_;
+    return close(self, count);
+  }
+
+  Result<void> add_object(ondemand::value value) {
+    const std::size_t at = offset_of(value);
+    if (++depth_ > limits_.max_depth) return too_deep(at);
+    const std::uint32_t self = open(JsonValue::Kind::object);
+    ondemand::object object;
+    if (auto code = value.get_object().get(object)) return fail(simdjson::error_message(code), at);
+    std::uint32_t count = 0;
+    for (auto member : object) {
+      ondemand::field field;
+      if (auto code = std::move(member).get(field)) return fail(simdjson::error_message(code), here());
+      if (Result<void> result = add_member(field); !result) return result;
+      ++count;
+    }
+    --depth_;
+    return close(self, count - shadow_duplicates(self));
+  }
+
+  Result<void> add_member(ondemand::field& field) {
+    if (Result<void> result = add_string(field.key()); !result) return result;
+    const Node& key = document_.nodes_.back();
+    if (key.text_size > limits_.max_key_length) {
+      return fail(
+          format("Object key of {} bytes, at most {} are accepted", key.text_size, limits_.max_key_length),
+          last_);
+    }
+    return add(field.value());
+  }
+
+  Result<void> add_string(ondemand::raw_json_string raw) {
+    last_ = offset(raw.raw()) - 1;
+    std::string_view text;
+    if (document_.parser_->simd.unescape(raw, next_string_).get(text) != simdjson::SUCCESS) {
+      return fail("Invalid string: a bad escape, or a lone surrogate", last_);
+    }
+    return leaf(JsonValue::Kind::string, text);
+  }
+
+  Result<void> add_scalar(std::string_view token) {
+    last_ = offset(token.data());
+    if (token == "null") return leaf(JsonValue::Kind::null, {});
+    if (token == "true" || token == "false") {
+      Result<void> result = leaf(JsonValue::Kind::boolean, {});
+      document_.nodes_.back().flag = token == "true";
+      return result;
+    }
+    const auto kind = number_kind(token);
+    if (!kind) return fail("Expecting value", last_);
+    if (token.size() > limits_.max_number_length) {
+      return fail(
+          format("Number of {} characters, at most {} are accepted", token.size(), limits_.max_number_length),
+          last_);
+    }
+    if (*kind == JsonValue::Kind::real && !is_finite_number(token)) return fail("Number out of range", last_);
+    return leaf(*kind, token);
+  }
+
+  Result<void> leaf(JsonValue::Kind kind, std::string_view text) {
+    document_.nodes_.push_back(
+        {text.data(), static_cast<std::uint32_t>(text.size()), next_index() + 1, 0, kind, false});
+    return {};
+  }
+
+  std::uint32_t open(JsonValue::Kind kind) {
+    const std::uint32_t self = next_index();
+    document_.nodes_.push_back({nullptr, 0, 0, 0, kind, false});
+    return self;
+  }
+
+  Result<void> close(std::uint32_t self, std::uint32_t count) {
+    document_.nodes_[self].end = next_index();
+    document_.nodes_[self].count = count;
+    return {};
+  }
+
+  /// Marks keys that a later one of the same name hides. Returns how many.
+  std::uint32_t shadow_duplicates(std::uint32_t object) {
+    auto& nodes = document_.nodes_;
+    keys_.clear();
+    for (std::uint32_t key = object + 1; key < nodes.size(); key = nodes[key + 1].end) keys_.push_back(key);
+    const auto text = [&nodes](std::uint32_t key) {
+      return std::string_view(nodes[key].text, nodes[key].text_size);
+    };
+    std::sort(keys_.begin(), keys_.end(), [&text](std::uint32_t a, std::uint32_t b) {
+      const int order = text(a).compare(text(b));
+      return order != 0 ? order < 0 : a < b;
+    });
+    std::uint32_t shadowed = 0;
+    for (std::size_t i = 1; i < keys_.size(); ++i) {
+      if (text(keys_[i - 1]) != text(keys_[i])) continue;
+      nodes[keys_[i - 1]].flag = true;
+      ++shadowed;
+    }
+    return shadowed;
+  }
+
+  [[nodiscard]] std::uint32_t next_index() const {
+    return static_cast<std::uint32_t>(document_.nodes_.size());
+  }
+
+  [[nodiscard]] std::size_t offset(const char* at) const {
+    return std::min(static_cast<std::size_t>(at - document_.text_.data()), size_);
+  }
+
+  std::size_t offset_of(ondemand::value& value) {
+    last_ = offset(value.raw_json_token().data());
+    return last_;
+  }
+
+  /// Where simdjson is; the end where it has nothing left.
+  std::size_t here() {
+    const char* at = nullptr;
+    return found_.current_location().get(at) == simdjson::SUCCESS ? offset(at) : size_;
+  }
+
+  Result<void> unreadable(simdjson::error_code code) const {
+    const std::string_view text(document_.text_.data(), size_);
+    switch (code) {
+      case simdjson::EMPTY:
+        return fail("Expecting value", 0);
+      case simdjson::UTF8_ERROR:
+        return fail("Not UTF-8", offset_of_bad_utf8(text));
+      case simdjson::UNESCAPED_CHARS:
+        return fail("Control character inside a string", offset_of_control_character(text));
+      default:
+        return fail(simdjson::error_message(code), size_);
+    }
+  }
+
+  Result<void> too_deep(std::size_t at) {
+    return fail(format("Nested deeper than {} arrays and objects", limits_.max_depth), at);
+  }
+
+  static Result<void> fail(std::string_view what, std::size_t at) {
+    return Error{ErrorKind::malformed, format("{}: byte {}", what, at)};
+  }
+
+  JsonDocument& document_;
+  const JsonLimits& limits_;
+  ondemand::document found_;
+  std::uint8_t* next_string_;
+  std::vector<std::uint32_t> keys_;
+  std::size_t size_ = 0;
+  std::size_t depth_ = 0;
+  std::size_t last_ = 0;  ///< where the newest value starts, for errors that come without a place
+};
+
+JsonDocument::JsonDocument() : parser_(std::make_unique<Parser>()) {}
+JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
+JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
+JsonDocument::~JsonDocument() = default;
+
+Result<void> JsonDocument::parse(std::string_view text, const JsonLimits& limits) {
+  clear();
+  if (text.size() >= std::numeric_limits<std::uint32_t>::max() / 2) {
+    return Error{ErrorKind::malformed, "Text of 2 GiB or more"};
+  }
+  text_.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+  text_.assign(text.begin(), text.end());
+  text_.resize(text.size() + simdjson::SIMDJSON_PADDING);
+  strings_.resize(text.size() + simdjson::SIMDJSON_PADDING);
+  Result<void> result = Builder(*this, limits).build(text.size());
+  if (!result) clear();
+  return result;
+}
+
+JsonValue JsonDocument::root() const noexcept {
+  return nodes_.empty() ? JsonValue() : JsonValue(this, 0);
+}
+
+void JsonDocument::clear() noexcept {
+  wipe(text_.data(), text_.size());
+  wipe(strings_.data(), strings_.size());
+  nodes_.clear();
+  if (text_.capacity() > kKeptBytes) {
+    // What simdjson keeps is as large as the text was.
+    text_ = {};
+    strings_ = {};
+    parser_ = std::make_unique<Parser>();
+  }
+  if (nodes_.capacity() > kKeptNodes) nodes_ = {};
+  text_.clear();
+  strings_.clear();
+}
+
+}  // namespace rest_fcgi

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "rest_fcgi/core/json_document.h"
+
+#include <cstdint>
+
+namespace rest_fcgi {
+
+/// One value, or one key, of a document. A value's descendants follow it directly, up to `end`.
+struct JsonDocument::Node {
+  const char* text = nullptr;  ///< strings, keys and numbers: into text_ or strings_
+  std::uint32_t text_size = 0;
+  std::uint32_t end = 0;    ///< index of the node that follows this value and all that is inside it
+  std::uint32_t count = 0;  ///< elements or members that count
+  JsonValue::Kind kind = JsonValue::Kind::null;
+  bool flag = false;  ///< a boolean's value; a key: shadowed by a later one of the same name
+};
+
+}  // namespace rest_fcgi

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "core/json_node.h"
+#include "rest_fcgi/core/json_document.h"
+
+#include <charconv>
+
+namespace rest_fcgi {
+
+JsonValue::Kind JsonValue::kind() const noexcept {
+  return document_ == nullptr ? Kind::null : document_->nodes_[index_].kind;
+}
+
+std::string_view JsonValue::type_name() const noexcept {
+  switch (kind()) {
+    case Kind::null:
+      return "NoneType";
+    case Kind::boolean:
+      return "bool";
+    case Kind::integer:
+      return "int";
+    case Kind::real:
+      return "float";
+    case Kind::string:
+      return "str";
+    case Kind::array:
+      return "list";
+    case Kind::object:
+      return "dict";
+  }
+  return "";
+}
+
+std::string_view JsonValue::text() const noexcept {
+  if (document_ == nullptr) return {};
+  const auto& node = document_->nodes_[index_];
+  return {node.text, node.text_size};
+}
+
+bool JsonValue::boolean() const noexcept {
+  return document_->nodes_[index_].flag;
+}
+
+std::optional<std::int64_t> JsonValue::integer() const noexcept {
+  if (!is(Kind::integer)) return std::nullopt;
+  std::int64_t value = 0;
+  const std::string_view digits = text();
+  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (result.ec != std::errc()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> JsonValue::number() const noexcept {
+  if (!is(Kind::integer) && !is(Kind::real)) return std::nullopt;
+  double value = 0;
+  const std::string_view digits = text();
+  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (result.ec != std::errc()) return std::nullopt;
+  return value;
+}
+
+std::size_t JsonValue::size() const noexcept {
+  return document_ == nullptr ? 0 : document_->nodes_[index_].count;
+}
+
+std::optional<JsonValue> JsonValue::find(std::string_view key) const noexcept {
+  for (const JsonMember member : members()) {
+    if (member.key == key) return member.value;
+  }
+  return std::nullopt;
+}
+
+JsonValue::Elements JsonValue::elements() const noexcept {
+  Elements range;
+  if (!is(Kind::array)) return range;
+  range.document_ = document_;
+  range.begin_ = index_ + 1;
+  range.end_ = document_->nodes_[index_].end;
+  return range;
+}
+
+JsonValue::Members JsonValue::members() const noexcept {
+  Members range;
+  if (!is(Kind::object)) return range;
+  range.document_ = document_;
+  range.begin_ = index_ + 1;
+  range.end_ = document_->nodes_[index_].end;
+  return range;
+}
+
+JsonValue::Elements::Iterator& JsonValue::Elements::Iterator::operator++() {
+  index_ = document_->nodes_[index_].end;
+  return *this;
+}
+
+JsonValue::Members::Iterator::Iterator(const JsonDocument* document, std::uint32_t index, std::uint32_t end)
+    : document_(document), index_(index), end_(end) {
+  skip_shadowed();
+}
+
+JsonMember JsonValue::Members::Iterator::operator*() const {
+  const auto& key = document_->nodes_[index_];
+  return {{key.text, key.text_size}, {document_, index_ + 1}};
+}
+
+JsonValue::Members::Iterator& JsonValue::Members::Iterator::operator++() {
+  index_ = document_->nodes_[index_ + 1].end;
+  skip_shadowed();
+  return *this;
+}
+
+void JsonValue::Members::Iterator::skip_shadowed() {
+  while (index_ != end_ && document_->nodes_[index_].flag) index_ = document_->nodes_[index_ + 1].end;
+}
+
+namespace {
+
+/// Digits as Python writes the number that it read from them.
+void write_number(JsonWriter& writer, const JsonValue& value) {
+  if (value.is(JsonValue::Kind::real)) {
+    writer.number(value.number().value_or(0));
+  } else {
+    writer.raw(value.text() == "-0" ? "0" : value.text());
+  }
+}
+
+}  // namespace
+
+void JsonValue::write(JsonWriter& writer) const {
+  switch (kind()) {
+    case Kind::null:
+      writer.null();
+      return;
+    case Kind::boolean:
+      writer.boolean(boolean());
+      return;
+    case Kind::integer:
+    case Kind::real:
+      write_number(writer, *this);
+      return;
+    case Kind::string:
+      writer.string(text());
+      return;
+    case Kind::array:
+      writer.begin_array();
+      for (const JsonValue element : elements()) element.write(writer);
+      writer.end_array();
+      return;
+    case Kind::object:
+      writer.begin_object();
+      for (const JsonMember member : members()) {
+        writer.key(member.key);
+        member.value.write(writer);
+      }
+      writer.end_object();
+      return;
+  }
+}
+
+Json JsonValue::json() const {
+  std::string text;
+  JsonWriter writer(text);
+  write(writer);
+  return Json::trusted(std::move(text));
+}
+
+std::string JsonValue::python_str() const {
+  return is(Kind::string) ? std::string(text()) : python_repr();
+}
+
+namespace {
+
+std::string python_quoted(std::string_view text) {
+  const char quote =
+      text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos ? '"' : '\'';
+  std::string out(1, quote);
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\r') {
+      out += "\\r";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else {
+      if (c == quote || c == '\\') out += '\\';
+      out += c;
+    }
+  }
+  return out + quote;
+}
+
+}  // namespace
+
+std::string JsonValue::python_repr() const {
+  std::string out;
+  switch (kind()) {
+    case Kind::null:
+      return "None";
+    case Kind::boolean:
+      return boolean() ? "True" : "False";
+    case Kind::integer:
+    case Kind::real: {
+      JsonWriter writer(out);
+      write_number(writer, *this);
+      return out;
+    }
+    case Kind::string:
+      return python_quoted(text());
+    case Kind::array:
+      for (const JsonValue element : elements()) out += (out.empty() ? "" : ", ") + element.python_repr();
+      return "[" + out + "]";
+    case Kind::object:
+      for (const JsonMember member : members()) {
+        out += (out.empty() ? "" : ", ") + python_quoted(member.key) + ": " + member.value.python_repr();
+      }
+      return "{" + out + "}";
+  }
+  return out;
+}
+
+}  // namespace rest_fcgi

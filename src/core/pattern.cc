@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "rest_fcgi/core/pattern.h"
+
+#include "rest_fcgi/core/format.h"
+
+#include <array>
+#include <optional>
+
+#include <pcre2.h>
+
+namespace rest_fcgi {
+namespace {
+
+/// What one `[seq]` says about a character, and how long it is in the pattern.
+struct Bracket {
+  bool matches = false;
+  std::size_t length = 0;
+};
+
+/// Absent where the bracket is never closed: then `[` is a character like any other, as in Python.
+std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) {
+  std::size_t i = 1;
+  const bool negated = i < pattern.size() && pattern[i] == '!';
+  if (negated) ++i;
+  const std::size_t first = i;
+  std::size_t close = first;
+  if (close < pattern.size() && pattern[close] == ']') ++close;  // a `]` in first place is a member
+  close = pattern.find(']', close);
+  if (close == std::string_view::npos) return std::nullopt;
+  bool found = false;
+  for (i = first; i < close; ++i) {
+    const auto low = static_cast<unsigned char>(pattern[i]);
+    auto high = low;
+    if (i + 2 < close && pattern[i + 1] == '-') {
+      high = static_cast<unsigned char>(pattern[i + 2]);
+      i += 2;
+    }
+    found = found || (low <= c && c <= high);
+  }
+  return Bracket{found != negated, close + 1};
+}
+
+/// Length of what matched one character of `text` at the start of `pattern`; 0 where it does not match.
+std::size_t match_one(std::string_view pattern, char c) {
+  if (pattern.empty()) return 0;
+  if (pattern[0] == '?') return 1;
+  if (pattern[0] == '[') {
+    if (const auto bracket = match_bracket(pattern, static_cast<unsigned char>(c))) {
+      return bracket->matches ? bracket->length : 0;
+    }
+  }
+  return pattern[0] == c ? 1 : 0;
+}
+
+}  // namespace
+
+bool glob_match(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0;
+  std::size_t t = 0;
+  // Only the last star can still be of use: what came before it has matched as early as it could.
+  std::size_t star = std::string_view::npos;
+  std::size_t star_text = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_text = t;
+      continue;
+    }
+    if (const std::size_t length = match_one(pattern.substr(p), text[t])) {
+      p += length;
+      ++t;
+      continue;
+    }
+    if (star == std::string_view::npos) return false;
+    p = star + 1;
+    t = ++star_text;
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+namespace {
+
+/// A pattern may come from a request: these bounds end a match after some milliseconds, whatever the pattern
+/// is.
+constexpr std::uint32_t kMatchLimit = 100000;
+constexpr std::uint32_t kDepthLimit = 1000;
+constexpr std::uint32_t kHeapLimitKiB = 1024;
+constexpr std::size_t kMaxPatternLength = 4096;
+
+struct FreeMatchContext {
+  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
+};
+
+pcre2_match_context* bounded_match_context() {
+  static const std::unique_ptr<pcre2_match_context, FreeMatchContext> context = [] {
+    pcre2_match_context* made = pcre2_match_context_create(nullptr);
+    pcre2_set_match_limit(made, kMatchLimit);
+    pcre2_set_depth_limit(made, kDepthLimit);
+    pcre2_set_heap_limit(made, kHeapLimitKiB);
+    return std::unique_ptr<pcre2_match_context, FreeMatchContext>(made);
+  }();
+  return context.get();
+}
+
+struct FreeMatchData {
+  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+};
+
+/// One a thread, since a match writes into it; a single pair is enough, as nobody asks for groups.
+pcre2_match_data* thread_match_data() {
+  thread_local const std::unique_ptr<pcre2_match_data, FreeMatchData> data(
+      pcre2_match_data_create(1, nullptr));
+  return data.get();
+}
+
+PCRE2_SPTR as_units(std::string_view text) {
+  return reinterpret_cast<PCRE2_SPTR>(text.data());
+}
+
+}  // namespace
+
+struct Regex::Code {
+  explicit Code(pcre2_code* compiled) : handle(compiled) {}
+  ~Code() { pcre2_code_free(handle); }
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
+  pcre2_code* handle;
+};
+
+Regex::Regex(std::unique_ptr<Code> code) : code_(std::move(code)) {}
+Regex::Regex(Regex&&) noexcept = default;
+Regex& Regex::operator=(Regex&&) noexcept = default;
+Regex::~Regex() = default;
+
+Result<Regex> Regex::compile(std::string_view pattern) {
+  if (pattern.size() > kMaxPatternLength) {
+    return Error{ErrorKind::invocation, format("regular expression of {} bytes; at most {} are accepted",
+                                               pattern.size(), kMaxPatternLength)};
+  }
+  int code = 0;
+  std::size_t offset = 0;
+  pcre2_code* compiled = pcre2_compile(as_units(pattern), pattern.size(), PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C,
+                                       &code, &offset, nullptr);
+  if (compiled == nullptr) {
+    std::array<PCRE2_UCHAR, 256> text{};
+    pcre2_get_error_message(code, text.data(), text.size());
+    return Error{ErrorKind::invocation, format("regular expression wrong at offset {}: {}", offset,
+                                               reinterpret_cast<const char*>(text.data()))};
+  }
+  return Regex(std::make_unique<Code>(compiled));
+}
+
+bool Regex::match(std::string_view text, unsigned options) const {
+  return pcre2_match(code_->handle, as_units(text), text.size(), 0, options, thread_match_data(),
+                     bounded_match_context()) >= 0;
+}
+
+bool Regex::match_start(std::string_view text) const {
+  return match(text, PCRE2_ANCHORED);
+}
+
+bool Regex::match_all(std::string_view text) const {
+  return match(text, PCRE2_ANCHORED | PCRE2_ENDANCHORED);
+}
+
+}  // namespace rest_fcgi

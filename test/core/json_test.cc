@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/json.h"
+
+#include <limits>
+#include <string>
+
+#include <doctest/doctest.h>
+
+using rest_fcgi::Json;
+using rest_fcgi::JsonWriter;
+using rest_fcgi::python_float;
+
+TEST_CASE("JsonWriter puts commas and spaces where Python's json.dumps has them") {
+  std::string out;
+  JsonWriter writer(out);
+  writer.begin_object().key("a").begin_array().integer(1).string("b ").null().end_array();
+  writer.key("c").begin_object().end_object().key(" ").boolean(true).key("n").number(0.5).end_object();
+  CHECK(out == R"({"a": [1, "b ", null], "c": {}, " ": true, "n": 0.5})");
+}
+
+TEST_CASE("JsonWriter starts fresh behind what a text already holds") {
+  std::string out = "prefix ";
+  JsonWriter(out).begin_array().json(Json::string("x")).json(Json::integer(2)).end_array();
+  CHECK(out == R"(prefix ["x", 2])");
+}
+
+TEST_CASE("strings are escaped as Python escapes them without ensure_ascii") {
+  CHECK(Json::string("\"\\/\b\f\n\r\t\x01\x1f\x7f").text() ==
+        "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"");
+  CHECK(Json::string("\xE2\x80\xA8").text() == "\"\xE2\x80\xA8\"");
+}
+
+TEST_CASE("bytes that are no UTF-8 become U+FFFD") {
+  CHECK(Json::string("a\xFF"
+                     "b")
+            .text() ==
+        "\"a\xEF\xBF\xBD"
+        "b\"");
+  CHECK(Json::string("\xC0\x80").text() == "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");
+  CHECK(Json::string("\xED\xA0\x80").text() == "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+  CHECK(Json::string("\xE2\x82").text() == "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");
+  CHECK(Json::string("\xF0\x9F\x98\x80\xF4\x90\x80\x80").text().substr(0, 5) == "\"\xF0\x9F\x98\x80");
+}
+
+TEST_CASE("floats have the shortest digits that read back, in Python's dress") {
+  CHECK(python_float(1) == "1.0");
+  CHECK(python_float(0.1) == "0.1");
+  CHECK(python_float(-2.5) == "-2.5");
+  CHECK(python_float(1e16) == "1e+16");
+  CHECK(python_float(123456789012345.0) == "123456789012345.0");
+  CHECK(python_float(9999999999999998) == "9999999999999998.0");
+  CHECK(python_float(0.0001) == "0.0001");
+  CHECK(python_float(0.00001) == "1e-05");
+  CHECK(python_float(1e-7) == "1e-07");
+  CHECK(python_float(5e-324) == "5e-324");
+  CHECK(python_float(1.7976931348623157e308) == "1.7976931348623157e+308");
+  CHECK(python_float(-0.0) == "-0.0");
+}
+
+TEST_CASE("what JSON has no number for becomes null") {
+  CHECK(Json::number(std::numeric_limits<double>::quiet_NaN()).text() == "null");
+  CHECK(Json::number(std::numeric_limits<double>::infinity()).text() == "null");
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/log.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+namespace log = rest_fcgi::log;
+
+namespace {
+
+/// A folder with a log in it. At its end logging goes to standard error again.
+class LogFolder {
+ public:
+  LogFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "rest_fcgi_log_XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~LogFolder() {
+    static_cast<void>(log::open({}).ok());
+    std::filesystem::remove_all(path_);
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ifstream in(file(name));
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+TEST_CASE("the log has one line an entry, from its level on") {
+  const LogFolder folder;
+  REQUIRE(log::open({.level = log::Level::warning, .file = folder.file("log")}));
+  log::info("too quiet");
+  log::warning("first");
+  log::error("second");
+  const std::string text = folder.read("log");
+  CHECK(text.find("too quiet") == std::string::npos);
+  CHECK(text.find("Z warning first\n") != std::string::npos);
+  CHECK(text.find("Z error second\n") != std::string::npos);
+}
+
+TEST_CASE("no message can forge a line of the log") {
+  const LogFolder folder;
+  REQUIRE(log::open({.level = log::Level::debug, .file = folder.file("log")}));
+  log::debug("user a\nb\x1b[31m");
+  CHECK(folder.read("log").find("user a\\x0ab\\x1b[31m\n") != std::string::npos);
+}
+
+TEST_CASE("audit lines are written at every level, to their own file") {
+  const LogFolder folder;
+  REQUIRE(
+      log::open({.level = log::Level::off, .file = folder.file("log"), .audit_file = folder.file("audit")}));
+  log::error("nobody hears");
+  log::audit("user=a");
+  CHECK(folder.read("audit") == "user=a\n");
+  CHECK(folder.read("log").empty());
+}
+
+TEST_CASE("audit lines share the log's file where they have none of their own") {
+  const LogFolder folder;
+  REQUIRE(log::open({.level = log::Level::error, .file = folder.file("log")}));
+  log::audit("user=a");
+  CHECK(folder.read("log") == "user=a\n");
+}
+
+TEST_CASE("a log that cannot be opened leaves the old one in use") {
+  const LogFolder folder;
+  REQUIRE(log::open({.level = log::Level::error, .file = folder.file("log")}));
+  const auto result = log::open(
+      {.level = log::Level::off, .file = folder.file("no/such/folder/log/\xFF") + std::string(5000, 'x')});
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == rest_fcgi::ErrorKind::configuration);
+  log::error("still here");
+  CHECK(folder.read("log").find("still here") != std::string::npos);
+}
+
+TEST_CASE("opening again follows a rotation") {
+  const LogFolder folder;
+  const log::Options options{.level = log::Level::error, .file = folder.file("log")};
+  REQUIRE(log::open(options));
+  log::error("before");
+  std::filesystem::rename(folder.file("log"), folder.file("log.1"));
+  REQUIRE(log::open(options));
+  log::error("after");
+  CHECK(folder.read("log").find("after") != std::string::npos);
+  CHECK(folder.read("log.1").find("after") == std::string::npos);
+}
+
+TEST_CASE("levels have Salt's names") {
+  CHECK(log::level_named("garbage") == log::Level::debug);
+  CHECK(log::level_named("info") == log::Level::info);
+  CHECK(log::level_named("warning") == log::Level::warning);
+  CHECK(log::level_named("critical") == log::Level::error);
+  CHECK(log::level_named("quiet") == log::Level::off);
+  CHECK_FALSE(log::level_named("loud").has_value());
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/pattern.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+using rest_fcgi::ErrorKind;
+using rest_fcgi::glob_match;
+using rest_fcgi::Regex;
+
+TEST_CASE("globs match as Python's fnmatchcase") {
+  struct Row {
+    const char* pattern;
+    const char* text;
+    bool matches;
+  };
+  const Row rows[] = {
+      {"*", "", true},
+      {"*", "web/1", true},
+      {"", "", true},
+      {"", "a", false},
+      {"ms-?", "ms-1", true},
+      {"ms-?", "ms-10", false},
+      {"ms-[0-1]", "ms-1", true},
+      {"ms-[0-1]", "ms-2", false},
+      {"[!a]b", "cb", true},
+      {"[!a]b", "ab", false},
+      {"[]]x", "]x", true},
+      {"[a", "[a", true},
+      {"[a", "a", false},
+      {"a*b*c", "aXbYc", true},
+      {"a*b*c", "aXbY", false},
+      {"Web*", "web1", false},
+      {"[a-]z", "-z", true},
+      {"*.[!.]", "a.b", true},
+      {"a\\*", "a\\x", true},
+      {"**", "x", true},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.pattern);
+    CAPTURE(row.text);
+    CHECK(glob_match(row.pattern, row.text) == row.matches);
+  }
+}
+
+TEST_CASE("no glob takes long") {
+  std::string pattern;
+  for (int i = 0; i < 200; ++i) pattern += "*a";
+  CHECK_FALSE(glob_match(pattern + "b", std::string(5000, 'a')));
+}
+
+TEST_CASE("regular expressions match the start, or all, of a text") {
+  const auto regex = Regex::compile("ms-[0-9]+");
+  REQUIRE(regex);
+  CHECK(regex->match_start("ms-12.example"));
+  CHECK_FALSE(regex->match_all("ms-12.example"));
+  CHECK(regex->match_all("ms-12"));
+  CHECK_FALSE(regex->match_start("xms-12"));
+}
+
+TEST_CASE("alternatives are all tried when the whole text has to match") {
+  const auto regex = Regex::compile("a|ab");
+  REQUIRE(regex);
+  CHECK(regex->match_all("ab"));
+}
+
+TEST_CASE("a wrong regular expression says where") {
+  const auto regex = Regex::compile("ms-(");
+  REQUIRE_FALSE(regex);
+  CHECK(regex.error().kind == ErrorKind::invocation);
+  CHECK(regex.error().message == "regular expression wrong at offset 4: missing closing parenthesis");
+  CHECK_FALSE(Regex::compile(std::string(5000, 'a')));
+}
+
+TEST_CASE("a regular expression made to be slow is no match, soon") {
+  const auto regex = Regex::compile("(a+)+$");
+  REQUIRE(regex);
+  CHECK_FALSE(regex->match_all(std::string(60, 'a') + "b"));
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/secret.h"
+
+#include <array>
+#include <ostream>
+#include <string>
+#include <type_traits>
+
+#include <doctest/doctest.h>
+
+using rest_fcgi::equal_in_constant_time;
+using rest_fcgi::Secret;
+using rest_fcgi::SecretView;
+using rest_fcgi::wipe;
+
+namespace {
+template <class T, class = void>
+struct IsPrintable : std::false_type {};
+template <class T>
+struct IsPrintable<T, std::void_t<decltype(std::declval<std::ostream&>() << std::declval<T>())>>
+    : std::true_type {};
+}  // namespace
+
+static_assert(!IsPrintable<Secret>::value && !IsPrintable<SecretView>::value &&
+              !IsPrintable<Secret::Revealed>::value);
+static_assert(!std::is_convertible_v<SecretView, std::string_view> &&
+              !std::is_convertible_v<Secret, std::string>);
+static_assert(!std::is_copy_constructible_v<Secret> && std::is_nothrow_move_constructible_v<Secret>);
+
+TEST_CASE("wipe overwrites all it is given, and nothing else") {
+  std::array<char, 4> bytes{'a', 'b', 'c', 'd'};
+  wipe(bytes.data(), 3);
+  CHECK(std::string_view(bytes.data(), 4) == std::string_view("\0\0\0d", 4));
+  wipe(nullptr, 0);
+}
+
+TEST_CASE("a secret is read by reveal alone") {
+  const Secret secret("hunter2");
+  CHECK(secret.reveal().text == "hunter2");
+  CHECK(SecretView(secret).reveal() == "hunter2");
+  CHECK(SecretView(secret).size() == 7);
+  CHECK(secret.copy().reveal().text == "hunter2");
+  CHECK(Secret().empty());
+}
+
+TEST_CASE("comparison in constant time compares") {
+  CHECK(equal_in_constant_time("", ""));
+  CHECK(equal_in_constant_time("abc", "abc"));
+  CHECK_FALSE(equal_in_constant_time("abc", "abd"));
+  CHECK_FALSE(equal_in_constant_time("abc", "bbc"));
+  CHECK_FALSE(equal_in_constant_time("abc", "abcd"));
+  CHECK_FALSE(equal_in_constant_time(std::string_view("a\0b", 3), std::string_view("a\0c", 3)));
+}
