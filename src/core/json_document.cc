@@ -2,13 +2,11 @@
 #include "rest_fcgi/core/json_document.h"
 
 #include "core/json_node.h"
+#include "core/json_number.h"
 #include "core/utf8.h"
 #include "rest_fcgi/core/format.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <limits>
 
 #include <simdjson.h>
@@ -22,52 +20,6 @@ namespace ondemand = simdjson::ondemand;
 /// every thread its size for ever.
 constexpr std::size_t kKeptBytes = 64 * 1024;
 constexpr std::size_t kKeptNodes = 4096;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// Takes one run of digits off the front; false where there is none.
-bool take_digits(std::string_view& text) {
-  std::size_t n = 0;
-  while (n < text.size() && is_digit(text[n])) ++n;
-  text.remove_prefix(n);
-  return n != 0;
-}
-
-bool take(std::string_view& text, std::string_view one_of) {
-  if (text.empty() || one_of.find(text[0]) == std::string_view::npos) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
-/// Checks a number's grammar (RFC 8259, section 6) by ourselves, since simdjson refuses integers beyond 64
-/// bits. Absent: no number. Else whether it is an integer or a real one.
-std::optional<JsonValue::Kind> number_kind(std::string_view text) {
-  take(text, "-");
-  const bool leading_zero = !text.empty() && text[0] == '0';
-  const std::size_t before = text.size();
-  if (!take_digits(text) || (leading_zero && before - text.size() > 1)) return std::nullopt;
-  auto kind = JsonValue::Kind::integer;
-  if (take(text, ".")) {
-    kind = JsonValue::Kind::real;
-    if (!take_digits(text)) return std::nullopt;
-  }
-  if (take(text, "eE")) {
-    kind = JsonValue::Kind::real;
-    take(text, "+-");
-    if (!take_digits(text)) return std::nullopt;
-  }
-  if (!text.empty()) return std::nullopt;
-  return kind;
-}
-
-bool is_finite_number(std::string_view text) {
-  double value = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc()) return true;
-  // from_chars does not tell a number that is too small, which is 0 for Python, from one that is too large.
-  return std::isfinite(std::strtod(std::string(text).c_str(), nullptr));
-}
 
 /// simdjson looks at bytes and quotes before it looks at values, and does not say where it stumbled. So this
 /// does.
@@ -223,7 +175,7 @@ class JsonDocument::Builder {
       document_.nodes_.back().flag = token == "true";
       return result;
     }
-    const auto kind = number_kind(token);
+    const auto kind = json_number_kind(token);
     if (!kind) return fail("Expecting value", last_);
     if (token.size() > limits_.max_number_length) {
       return fail(
