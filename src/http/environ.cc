@@ -18,4 +18,15 @@ void Environ::set(std::string_view name, std::string_view value) {
                         at + static_cast<std::uint32_t>(name.size()), static_cast<std::uint32_t>(value.size())});
 }
 
+void Environ::clear() noexcept {
+  constexpr std::size_t kKeptCapacity = 64u << 10;
+  if (text_.capacity() > kKeptCapacity) {
+    text_ = std::string();
+    variables_ = std::vector<Variable>();
+  }
+  text_.clear();
+  variables_.clear();
+  body = std::string_view();
+}
+
 }  // namespace rest_fcgi::http
