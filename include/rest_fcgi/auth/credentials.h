@@ -9,8 +9,8 @@
 
 namespace rest_fcgi::auth {
 
-/// What a chunk brought along to prove who sent it. Borrows from the request's body. A token wins over eauth, as in
-/// Salt. Value type.
+/// What a chunk brought along to prove who sent it. Borrows from the request's body. A token wins over eauth,
+/// as in Salt. Value type.
 struct Credentials {
   enum class Kind { none, eauth, token };
   Kind kind = Kind::none;
@@ -20,8 +20,8 @@ struct Credentials {
   SecretView token;           ///< kind token only
 };
 
-/// Somebody whose credentials were good. Only the `Authenticator` can make one, so a function that takes an Identity
-/// cannot be called without a check. Value type.
+/// Somebody whose credentials were good. Only the `Authenticator` can make one, so a function that takes an
+/// Identity cannot be called without a check. Value type.
 class Identity {
  public:
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

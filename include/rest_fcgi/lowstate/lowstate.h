@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "rest_fcgi/auth/credentials.h"
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/lowstate/options.h"
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -9,13 +14,8 @@
 #include <variant>
 #include <vector>
 
-#include "rest_fcgi/auth/credentials.h"
-#include "rest_fcgi/core/json_document.h"
-#include "rest_fcgi/core/result.h"
-#include "rest_fcgi/lowstate/options.h"
-
-/// Lowstate, Salt's word for a list of chunks: which client, which target, which function, which arguments, whose
-/// credentials. Everything here borrows from the JsonDocument that was read, and lives no longer.
+/// Lowstate, Salt's word for a list of chunks: which client, which target, which function, which arguments,
+/// whose credentials. Everything here borrows from the JsonDocument that was read, and lives no longer.
 namespace rest_fcgi::lowstate {
 
 /// Salt's client interfaces. A closed list: no name that a caller sends ever selects code in any other way.
@@ -31,9 +31,9 @@ enum class Client {
   ssh,
 };
 
-inline constexpr Client kClients[] = {Client::local,  Client::local_async,  Client::local_batch,
-                                      Client::local_subset, Client::runner, Client::runner_async,
-                                      Client::wheel,  Client::wheel_async,  Client::ssh};
+inline constexpr Client kClients[] = {Client::local,        Client::local_async, Client::local_batch,
+                                      Client::local_subset, Client::runner,      Client::runner_async,
+                                      Client::wheel,        Client::wheel_async, Client::ssh};
 
 [[nodiscard]] std::string_view name_of(Client client) noexcept;
 [[nodiscard]] std::optional<Client> client_named(std::string_view name) noexcept;
@@ -57,8 +57,8 @@ enum class TargetType {
 [[nodiscard]] std::string_view name_of(TargetType type) noexcept;
 [[nodiscard]] std::optional<TargetType> target_type_named(std::string_view name) noexcept;
 
-/// Which minions. `list` is filled for `tgt_type: list`, and for a compound target that came as a list of words;
-/// `expression` for all else.
+/// Which minions. `list` is filled for `tgt_type: list`, and for a compound target that came as a list of
+/// words; `expression` for all else.
 struct Target {
   TargetType type = TargetType::glob;
   std::string_view expression;
@@ -98,8 +98,8 @@ struct LocalCall {
   std::size_t subset = 3;                   ///< local_subset: how many minions
 };
 
-/// A call of Salt's RunnerClient or WheelClient. Keys of the chunk that mean nothing to the client are keyword
-/// arguments of the function; `kwarg` comes first, so such a key wins over it.
+/// A call of Salt's RunnerClient or WheelClient. Keys of the chunk that mean nothing to the client are
+/// keyword arguments of the function; `kwarg` comes first, so such a key wins over it.
 struct MasterCall {
   Function function;
   std::optional<std::chrono::milliseconds> timeout;
@@ -111,7 +111,8 @@ struct Chunk {
   std::size_t index = 0;  ///< from 0
   Client client = Client::local;
   auth::Credentials credentials;
-  std::variant<LocalCall, MasterCall> call;  ///< LocalCall for the local clients, MasterCall for runners and wheels
+  std::variant<LocalCall, MasterCall>
+      call;  ///< LocalCall for the local clients, MasterCall for runners and wheels
 
   [[nodiscard]] bool is_local() const noexcept { return std::holds_alternative<LocalCall>(call); }
   [[nodiscard]] const LocalCall& local() const { return std::get<LocalCall>(call); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
-
 #include "rest_fcgi/core/json_document.h"
+
+#include <cstddef>
 
 namespace rest_fcgi::lowstate {
 

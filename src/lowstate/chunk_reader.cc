@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "lowstate/chunk_reader.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::lowstate {
+namespace {
+
+constexpr double kMaxSeconds = 86400;
+constexpr std::size_t kMaxQuoted = 64;
+
+bool continues_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) {
+  if (text.size() <= kMaxQuoted) return format("'{}'", text);
+  std::size_t end = kMaxQuoted;
+  while (end > 0 && continues_character(text[end])) --end;
+  return format("'{}...'", text.substr(0, end));
+}
+
+std::string shown(JsonValue value) {
+  return value.is(JsonValue::Kind::string) || value.number() ? quoted(value.text())
+                                                             : std::string(value.type_name());
+}
+
+std::optional<double> number_in(std::string_view text) noexcept {
+  double value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::optional<double> number_of(JsonValue value) noexcept {
+  return value.is(JsonValue::Kind::string) ? number_in(value.text()) : value.number();
+}
+
+std::optional<JsonValue> ChunkReader::find(std::string_view key) const noexcept {
+  const auto value = chunk_.find(key);
+  if (!value || value->is(JsonValue::Kind::null)) return std::nullopt;
+  return value;
+}
+
+std::string_view ChunkReader::text(std::string_view key) {
+  const auto value = find(key);
+  if (!value) return {};
+  if (!value->is(JsonValue::Kind::string)) refuse(key, "a string", *value);
+  return value->is(JsonValue::Kind::string) ? value->text() : std::string_view();
+}
+
+bool ChunkReader::flag(std::string_view key) {
+  const auto value = find(key);
+  if (!value) return false;
+  if (value->is(JsonValue::Kind::boolean)) return value->boolean();
+  refuse(key, "true or false", *value);
+  return false;
+}
+
+std::optional<std::chrono::milliseconds> ChunkReader::duration(std::string_view key) {
+  const auto value = find(key);
+  if (!value) return std::nullopt;
+  const auto seconds = number_of(*value);
+  if (!seconds || *seconds < 0 || *seconds > kMaxSeconds) {
+    complain(format("'{}' must be a number of seconds from 0 to {}, or a string with one; found {}.", key,
+                    kMaxSeconds, shown(*value)));
+    return std::nullopt;
+  }
+  return std::chrono::milliseconds(std::llround(*seconds * 1000));
+}
+
+std::optional<JsonValue> ChunkReader::object(std::string_view key) {
+  const auto value = find(key);
+  if (!value || value->is(JsonValue::Kind::object)) return value;
+  refuse(key, "an object", *value);
+  return std::nullopt;
+}
+
+void ChunkReader::complain(std::string_view sentence) {
+  if (!error_) error_ = Error{ErrorKind::invocation, format("Lowstate chunk {}: {}", index_, sentence)};
+}
+
+void ChunkReader::refuse(std::string_view key, std::string_view accepted, JsonValue found) {
+  complain(format("'{}' must be {}; found {}.", key, accepted, found.type_name()));
+}
+
+}  // namespace rest_fcgi::lowstate

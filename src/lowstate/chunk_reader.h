@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/result.h"
+
+namespace rest_fcgi::lowstate {
+
+/// Reads the keys of one chunk. The first complaint is kept: whoever reads a whole chunk asks once, at the
+/// end, whether it was fine; until then what the functions return for a bad key is a harmless default.
+/// Borrows the document. Lives for the reading of one chunk; not synchronized.
+class ChunkReader {
+ public:
+  /// REQUIRES: `chunk` is an object.
+  ChunkReader(std::size_t index, JsonValue chunk) : index_(index), chunk_(chunk) {}
+
+  [[nodiscard]] JsonValue chunk() const noexcept { return chunk_; }
+
+  /// A key's value. Absent also where it is null, which callers send for "not set".
+  [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const noexcept;
+
+  /// A text; empty where it is absent.
+  std::string_view text(std::string_view key);
+
+  /// A yes or no; no where it is absent.
+  bool flag(std::string_view key);
+
+  /// A number of seconds, or a text with one.
+  std::optional<std::chrono::milliseconds> duration(std::string_view key);
+
+  /// An object, or nothing.
+  std::optional<JsonValue> object(std::string_view key);
+
+  /// Keeps `sentence`, behind words that say which chunk it is about, unless there was a complaint already.
+  void complain(std::string_view sentence);
+
+  /// `'key' must be <accepted>; found <type of value>.`
+  void refuse(std::string_view key, std::string_view accepted, JsonValue found);
+
+  [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
+
+ private:
+  std::size_t index_;
+  JsonValue chunk_;
+  std::optional<Error> error_;
+};
+
+/// `text` in quotes for a message, cut where it is long.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+/// A value for a message: a number or string as it is, of all else the type.
+[[nodiscard]] std::string shown(JsonValue value);
+
+/// The number that all of `text` is, in Python's notation without inf and nan.
+[[nodiscard]] std::optional<double> number_in(std::string_view text) noexcept;
+
+/// A number, whether it came as one or in a string.
+[[nodiscard]] std::optional<double> number_of(JsonValue value) noexcept;
+
+}  // namespace rest_fcgi::lowstate

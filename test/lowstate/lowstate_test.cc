@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/lowstate/lowstate.h"
+
+#include <doctest/doctest.h>
+
+#include "read.h"
+
+using rest_fcgi::test::Read;
+using rest_fcgi::test::refusal;
+using namespace rest_fcgi::lowstate;
+using rest_fcgi::auth::Credentials;
+
+TEST_CASE("a list of objects is as many chunks") {
+  const Read read(
+      R"([{"client": "local", "tgt": "*", "fun": "test.ping"}, {"client": "runner", "fun": "manage.up"}])");
+  REQUIRE(read.chunks().size() == 2);
+  CHECK(read.chunks()[0].index == 0);
+  CHECK(read.chunks()[0].client == Client::local);
+  CHECK(read.chunks()[1].index == 1);
+  CHECK(read.chunks()[1].client == Client::runner);
+}
+
+TEST_CASE("one object is a list of one") {
+  const Read read(R"({"client": "wheel", "fun": "key.list_all"})");
+  REQUIRE(read.chunks().size() == 1);
+  CHECK(read.chunks()[0].client == Client::wheel);
+}
+
+TEST_CASE("an empty list is no chunk") {
+  CHECK(Read("[]").chunks().empty());
+}
+
+TEST_CASE("any other JSON value is refused") {
+  CHECK(refusal("42") == "The body must be a list of lowstate objects; found int.");
+  CHECK(refusal("null") == "The body must be a list of lowstate objects; found NoneType.");
+  CHECK(refusal("\"[]\"") == "The body must be a list of lowstate objects; found str.");
+}
+
+TEST_CASE("a chunk that is no object is named by its index") {
+  CHECK(refusal(R"([{"client": "runner", "fun": "a.b"}, "x"])") ==
+        "Lowstate chunk 1: it must be an object; found str.");
+}
+
+TEST_CASE("more chunks than allowed are refused") {
+  CHECK(refusal("[{}, {}, {}]", {.json = {}, .max_chunks = 2}) ==
+        "The body has 3 lowstate chunks; at most 2 are accepted.");
+}
+
+TEST_CASE("a client that is no client is refused in Salt's words") {
+  CHECK(refusal(R"({"client": "foo"})") == "Invalid client specified: 'foo'");
+  CHECK(refusal(R"({"fun": "test.ping"})") == "Invalid client specified: 'None'");
+  CHECK(refusal(R"({"client": null})") == "Invalid client specified: 'None'");
+  CHECK(refusal(R"({"client": ["local"]})") == "Invalid client specified: '['local']'");
+  CHECK(refusal(R"({"client": ""})") == "Invalid client specified: ''");
+}
+
+TEST_CASE("the name of a client is cut in the message, between characters") {
+  const std::string name =
+      "x" + std::string(40, '-') + std::string("\xC3\xA4\xC3\xA4\xC3\xA4") + std::string(99, '+');
+  CHECK(refusal(R"({"client": ")" + name + R"("})") ==
+        "Invalid client specified: '" + name.substr(0, 64) + "...'");
+  std::string umlauts = "x";
+  for (int i = 0; i < 99; ++i) umlauts += "\xC3\xA4";
+  CHECK(refusal(R"({"client": ")" + umlauts + R"("})") ==
+        "Invalid client specified: '" + umlauts.substr(0, 63) + "...'");
+}
+
+TEST_CASE("each client is known by its name") {
+  for (const Client client : kClients) CHECK(client_named(name_of(client)) == client);
+  CHECK(!client_named("Local"));
+}
+
+TEST_CASE("eauth credentials are looked at where they stand") {
+  const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "pam", "username": "u", "password": "p"})");
+  const Credentials& credentials = read.chunk().credentials;
+  CHECK(credentials.kind == Credentials::Kind::eauth);
+  CHECK(credentials.eauth == "pam");
+  CHECK(credentials.username == "u");
+  CHECK(credentials.password.reveal() == "p");
+}
+
+TEST_CASE("a token wins over eauth, even an empty one") {
+  const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "pam", "username": "u", "token": ""})");
+  CHECK(read.chunk().credentials.kind == Credentials::Kind::token);
+  CHECK(read.chunk().credentials.token.size() == 0);
+}
+
+TEST_CASE("eauth without user and password is an attempt with empty ones") {
+  const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "pam"})");
+  CHECK(read.chunk().credentials.kind == Credentials::Kind::eauth);
+  CHECK(read.chunk().credentials.username.empty());
+}
+
+TEST_CASE("a chunk without credentials has none, which is no mistake of form") {
+  const Read read(R"({"client": "runner", "fun": "a.b", "username": "u", "password": "p"})");
+  CHECK(read.chunk().credentials.kind == Credentials::Kind::none);
+}
+
+TEST_CASE("credentials are strings, and what they are instead is not shown") {
+  for (const std::string key : {"eauth", "username", "password", "token"}) {
+    CHECK(refusal(R"({"client": "runner", "fun": "a.b", ")" + key + R"(": 40961})") ==
+          "Lowstate chunk 0: '" + key + "' must be a string; found int.");
+    CHECK(refusal(R"({"client": "runner", "fun": "a.b", ")" + key + R"(": null})") ==
+          "Lowstate chunk 0: '" + key + "' must be a string; found NoneType.");
+  }
+}
+
+TEST_CASE("of several mistakes the first is told") {
+  CHECK(refusal(R"({"client": "local", "timeout": [], "ret": 5})") ==
+        "Lowstate chunk 0: 'tgt' is missing; a local chunk needs 'client', 'tgt' and 'fun'.");
+}

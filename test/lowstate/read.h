@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rest_fcgi/lowstate/lowstate.h"
+
+namespace rest_fcgi::test {
+
+/// A body that was read. An error in it is an empty list, which a test sees at once.
+class Read {
+ public:
+  explicit Read(std::string_view body, const lowstate::Options& options = {}) {
+    const Result<void> parsed = document_.parse(body);
+    if (!parsed) return;
+    auto chunks = lowstate::read(document_.root(), options);
+    if (chunks) {
+      chunks_ = *std::move(chunks);
+    } else {
+      error_ = chunks.error();
+    }
+  }
+
+  [[nodiscard]] const std::vector<lowstate::Chunk>& chunks() const { return chunks_; }
+  [[nodiscard]] const lowstate::Chunk& chunk() const { return chunks_.at(0); }
+  [[nodiscard]] const lowstate::LocalCall& local() const { return chunk().local(); }
+  [[nodiscard]] const Error& error() const { return error_; }
+
+ private:
+  JsonDocument document_;
+  std::vector<lowstate::Chunk> chunks_;
+  Error error_;
+};
+
+/// Why a body is no lowstate.
+[[nodiscard]] inline std::string refusal(std::string_view body, const lowstate::Options& options = {}) {
+  const Read read(body, options);
+  return read.error().kind == ErrorKind::invocation ? read.error().message : "not refused";
+}
+
+/// A local chunk with these keys besides those that it needs.
+[[nodiscard]] inline std::string local_with(std::string_view keys, std::string_view client = "local") {
+  return std::string(R"({"client": ")") + std::string(client) + R"(", "tgt": "*", "fun": "test.arg", )" +
+         std::string(keys) + "}";
+}
+
+/// Values as one JSON list.
+[[nodiscard]] inline std::string as_json(const std::vector<JsonValue>& values) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_array();
+  for (const JsonValue& value : values) value.write(writer);
+  writer.end_array();
+  return text;
+}
+
+/// Keyword arguments as one JSON object.
+[[nodiscard]] inline std::string as_json(const std::vector<JsonMember>& members) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object();
+  for (const JsonMember& member : members) {
+    writer.key(member.key);
+    member.value.write(writer);
+  }
+  writer.end_object();
+  return text;
+}
+
+}  // namespace rest_fcgi::test
