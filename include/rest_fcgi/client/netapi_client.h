@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rest_fcgi/client/options.h"
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
@@ -16,7 +17,7 @@ namespace rest_fcgi::client {
 /// What one chunk gave.
 struct Reply {
   std::vector<Json> items;  ///< one, but for local_batch, which has one for each return, or none
-  std::string jid;          ///< the job's id, for the audit; empty where there was none
+  std::string jid;          ///< the job's id; of local_batch all of them, with commas; empty: there was none
 };
 
 /// Salt's NetapiClient: checks a chunk and hands it to the client that it names. Immutable; thread-safe.
@@ -24,14 +25,17 @@ class NetapiClient {
  public:
   NetapiClient(Options options, std::shared_ptr<master::Master> master);
 
-  /// Every check that comes before running: the client is enabled, credentials are there and good, the call is
-  /// permitted. Errors, in that order, with Salt's sentences: invocation, authentication, authorization; then what
-  /// `Master::admit` says.
+  /// Every check that comes before running: the client is enabled, credentials are there and good, the call
+  /// is permitted. Errors, in that order, with Salt's sentences: invocation, authentication, authorization;
+  /// then what `Master::admit` says.
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk) const;
 
-  /// Runs a chunk that was admitted, and waits for what it gives. Errors: timeout (with the jid), unavailable,
-  /// internal, and what `Master` says.
-  [[nodiscard]] Result<Reply> run(const master::Permit& permit) const;
+  /// When a request that begins now has to end: after `request_timeout`.
+  [[nodiscard]] SteadyTime deadline() const;
+
+  /// Runs a chunk that was admitted, and waits for what it gives, up to `deadline`. Errors: timeout (with the
+  /// jid where a job was started), unavailable, internal, and what `Master` says.
+  [[nodiscard]] Result<Reply> run(const master::Permit& permit, SteadyTime deadline) const;
 
   [[nodiscard]] const std::vector<lowstate::Client>& enabled() const noexcept { return options_.enabled; }
 

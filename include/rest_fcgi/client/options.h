@@ -17,7 +17,7 @@ struct Options {
   std::chrono::milliseconds gather_job_timeout{10000};
   /// Salt's `rest_timeout`: how long a runner may take that has no `timeout` of its own.
   std::chrono::milliseconds rest_timeout{300000};
-  /// The end of every wait, whatever else a chunk asks for.
+  /// The end of every wait, counted from the start of the request, whatever else a chunk asks for.
   std::chrono::milliseconds request_timeout{300000};
 };
 

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/result.h"
@@ -14,10 +8,16 @@
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/mailbox.h"
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace rest_fcgi::master {
 
-/// Leave to run one chunk. Only a `Master` makes one, after it looked at the chunk's credentials, and everything that
-/// dispatches takes one: there is no way to run a chunk around the check. Borrows the chunk.
+/// Leave to run one chunk. Only a `Master` makes one, after it looked at the chunk's credentials, and
+/// everything that dispatches takes one: there is no way to run a chunk around the check. Borrows the chunk.
 class Permit {
  public:
   [[nodiscard]] const lowstate::Chunk& chunk() const noexcept { return *chunk_; }
@@ -55,8 +55,9 @@ struct Publication {
     find_job,      ///< does the job `jid` still run? returns an object about it, `{}` where it does not
   };
   What what = What::call;
-  std::optional<std::vector<std::string>> only;  ///< these minions, some of those the target matched; absent: all
-  std::string_view jid;                          ///< find_job only
+  std::optional<std::vector<std::string>>
+      only;              ///< these minions, some of those the target matched; absent: all
+  std::string_view jid;  ///< find_job only
 };
 
 /// A job that was published.
@@ -78,21 +79,21 @@ struct WheelReply {
   Json reply;
 };
 
-/// The seam between Salt's clients and what carries their calls out. Abstract because there are two: the embedded
-/// engine, whose minions live in this process (`master/embedded.h`), and a real Salt master over ZeroMQ (later).
-/// Thread-safe: all calls may come from many threads at once. Failures of every call: unavailable where the master is
-/// not there, timeout where it does not answer, internal.
+/// The seam between Salt's clients and what carries their calls out. Abstract because there are two: the
+/// embedded engine, whose minions live in this process (`master/embedded.h`), and a real Salt master over
+/// ZeroMQ (later). Thread-safe: all calls may come from many threads at once. Failures of every call:
+/// unavailable where the master is not there, timeout where it does not answer, internal.
 class Master {
  public:
   virtual ~Master() = default;
 
-  /// May this chunk run? With the embedded engine: are its credentials good, and do they permit this function with
-  /// these arguments on these minions. A real master decides that itself when the call reaches it.
+  /// May this chunk run? With the embedded engine: are its credentials good, and do they permit this function
+  /// with these arguments on these minions. A real master decides that itself when the call reaches it.
   /// Errors: authentication, authorization; invocation for what can be seen never to run. Runs nothing.
   [[nodiscard]] virtual Result<Permit> admit(const lowstate::Chunk& chunk) = 0;
 
-  /// Starts functions on minions. Returns go to `returns`, from any thread, also before this call comes back; a
-  /// duplicate is possible. A publication that matches nobody is a Job without minions, not an error.
+  /// Starts functions on minions. Returns go to `returns`, from any thread, also before this call comes back;
+  /// a duplicate is possible. A publication that matches nobody is a Job without minions, not an error.
   /// REQUIRES: the permit's chunk is a local one.
   [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
                                             std::shared_ptr<Mailbox<Return>> returns) = 0;

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "client/gatherer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::client {
+namespace {
+
+using master::Publication;
+using master::Return;
+
+Patience patience_for(const lowstate::LocalCall& call, const Options& options) {
+  return {call.timeout.value_or(options.timeout),
+          call.gather_job_timeout.value_or(options.gather_job_timeout)};
+}
+
+/// A minion that runs the job describes it; one that does not says `{}`, or, where find_job itself failed, a
+/// text.
+bool says_that_it_runs(const Return& answer) {
+  const std::string& text = answer.ret.text();
+  return text.size() > 2 && text.front() == '{' && text != R"({"return": {}})";
+}
+
+}  // namespace
+
+Gatherer::Gatherer(master::Master& master, const master::Permit& permit, const Options& options,
+                   SteadyTime deadline)
+    : master_(master),
+      permit_(permit),
+      patience_(patience_for(permit.chunk().local(), options)),
+      request_timeout_(options.request_timeout),
+      deadline_(deadline),
+      inbox_(std::make_shared<master::Mailbox<Letter>>()) {}
+
+std::shared_ptr<master::Mailbox<Return>> Gatherer::new_round() {
+  return std::make_shared<master::Mailbox<Return>>([inbox = inbox_, round = rounds_.size()](Return ret) {
+    inbox->put({round, std::move(ret)});
+  });
+}
+
+Result<const master::Job*> Gatherer::publish(const Publication& publication) {
+  Result<master::Job> job = master_.publish(permit_, publication, new_round());
+  if (!job) return std::move(job).error();
+  PendingJob pending(job->minions, patience_, system_clock().steady());
+  Active& active = jobs_.emplace_back(Active{*std::move(job), std::move(pending)});
+  rounds_.push_back({&active, false});
+  if (!active.pending.done()) active_.push_back(&active);
+  return &active.job;
+}
+
+Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
+  while (true) {
+    if (!given_up_.empty()) {
+      std::optional<Arrival> arrival(std::move(given_up_.front()));
+      given_up_.pop_front();
+      return arrival;
+    }
+    if (active_.empty() && until == SteadyTime::max()) return std::optional<Arrival>();
+    // What has come is looked at before the time is, so that a slow host does not give up what it has in its
+    // hands.
+    auto letter = inbox_->take(std::min({until, deadline_, due(system_clock().steady())}));
+    const bool has_letter = letter.has_value();
+    if (has_letter) {
+      if (auto arrival = open(*std::move(letter))) return arrival;
+    }
+    const SteadyTime now = system_clock().steady();
+    if (now >= deadline_) return too_late();
+    if (has_letter) continue;
+    if (Result<void> stepped = take_steps(now); !stepped) return std::move(stepped).error();
+    if (now >= until) return std::optional<Arrival>();
+  }
+}
+
+Result<void> Gatherer::take_steps(SteadyTime now) {
+  for (std::size_t i = active_.size(); i-- > 0;) {  // from the end, since give_up takes jobs out
+    Active& job = *active_[i];
+    switch (job.pending.step(now)) {
+      case PendingJob::Step::wait:
+        break;
+      case PendingJob::Step::ask:
+        if (Result<void> asked = ask(job, now); !asked) return asked;
+        break;
+      case PendingJob::Step::give_up:
+        give_up(job, job.pending.waiting());
+        break;
+    }
+  }
+  return {};
+}
+
+Result<void> Gatherer::ask(Active& active, SteadyTime now) {
+  const Publication question{Publication::What::find_job, active.pending.waiting(), active.job.jid};
+  Result<master::Job> asked = master_.publish(permit_, question, new_round());
+  if (!asked) {
+    Error error = std::move(asked).error();
+    error.jid = active.job.jid;
+    return error;
+  }
+  rounds_.push_back({&active, true});
+  active.pending.asked(now);
+  return {};
+}
+
+void Gatherer::give_up(Active& active, const std::vector<std::string>& minions) {
+  for (const std::string& minion : minions) {
+    if (!active.pending.returned(minion)) continue;
+    given_up_.push_back({minion, std::nullopt, active.job.jid});
+  }
+  if (active.pending.done()) std::erase(active_, &active);
+}
+
+std::optional<Arrival> Gatherer::open(Letter letter) {
+  const Round& round = rounds_[letter.round];
+  Active& active = *round.about;
+  if (round.is_question) {
+    note_answer(active, letter.ret);
+    return std::nullopt;
+  }
+  if (!active.pending.returned(letter.ret.minion)) {
+    log::debug(format("Job {}: ignored a return of {}, which was not waited for", active.job.jid,
+                      letter.ret.minion));
+    return std::nullopt;
+  }
+  if (active.pending.done()) std::erase(active_, &active);
+  std::string minion = letter.ret.minion;
+  return Arrival{std::move(minion), std::move(letter.ret), active.job.jid};
+}
+
+void Gatherer::note_answer(Active& active, const Return& answer) {
+  if (answer.retcode > 0) {
+    give_up(active, {answer.minion});  // it cannot even answer that
+  } else if (says_that_it_runs(answer)) {
+    active.pending.runs(answer.minion, system_clock().steady());
+  }
+}
+
+SteadyTime Gatherer::due(SteadyTime now) const {
+  SteadyTime due = SteadyTime::max();
+  for (const Active* active : active_) due = std::min(due, active->pending.due(now));
+  return due;
+}
+
+Error Gatherer::too_late() const {
+  std::string jids;
+  for (const Active* active : active_) jids.append(jids.empty() ? "" : ", ").append(active->job.jid);
+  return {ErrorKind::timeout,
+          format("Job '{}' did not finish within {} seconds (request_timeout)", jids,
+                 std::chrono::duration<double>(request_timeout_).count()),
+          active_.empty() ? std::string() : active_.front()->job.jid};
+}
+
+}  // namespace rest_fcgi::client

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "client/return_event.h"
+
+#include <string>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::client {
+namespace {
+
+using lowstate::Function;
+
+/// Arguments as Salt records them: positional ones, then the keyword arguments as one object.
+void write_arguments(JsonWriter& writer, const Function& function) {
+  writer.begin_array();
+  for (const JsonValue& arg : function.args) arg.write(writer);
+  if (!function.kwargs.empty()) {
+    writer.begin_object();
+    for (const JsonMember& member : function.kwargs) {
+      writer.key(member.key);
+      member.value.write(writer);
+    }
+    writer.end_object();
+  }
+  writer.end_array();
+}
+
+void write_functions(JsonWriter& writer, const lowstate::LocalCall& call) {
+  if (!call.compound) {
+    writer.key("fun").string(call.functions.front().name).key("fun_args");
+    write_arguments(writer, call.functions.front());
+    return;
+  }
+  writer.key("fun").begin_array();
+  for (const Function& function : call.functions) writer.string(function.name);
+  writer.end_array().key("fun_args").begin_array();
+  for (const Function& function : call.functions) write_arguments(writer, function);
+  writer.end_array();
+}
+
+}  // namespace
+
+Json by_minion(std::string_view minion, const Json& ret) {
+  std::string text;
+  JsonWriter(text).begin_object().key(minion).json(ret).end_object();
+  return Json::trusted(std::move(text));
+}
+
+Json return_event(const master::Return& ret, std::string_view jid, const master::Permit& permit) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().key("data").begin_object();
+  writer.key("cmd").string("_return").key("id").string(ret.minion).key("success").boolean(ret.success);
+  writer.key("return").json(ret.ret).key("retcode").integer(ret.retcode).key("jid").string(jid);
+  write_functions(writer, permit.chunk().local());
+  writer.key("user").string(permit.user());
+  if (!ret.out.empty()) writer.key("out").string(ret.out);
+  writer.end_object().key("tag").string(format("salt/job/{}/ret/{}", jid, ret.minion)).end_object();
+  return Json::trusted(std::move(text));
+}
+
+}  // namespace rest_fcgi::client

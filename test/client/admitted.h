@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../support/fake_master.h"
+#include "rest_fcgi/client/netapi_client.h"
+
+namespace rest_fcgi::test {
+
+/// One chunk with good credentials, admitted by a master.
+class Admitted {
+ public:
+  /// `keys`: what the chunk holds besides credentials, as the inside of a JSON object.
+  Admitted(FakeMaster& master, std::string_view keys) : permit_(admit(master, keys)) {}
+
+  [[nodiscard]] const master::Permit& permit() const { return permit_; }
+
+ private:
+  master::Permit admit(FakeMaster& master, std::string_view keys) {
+    const std::string body =
+        R"({"eauth": "auto", "username": "saltdev", "password": "x", )" + std::string(keys) + "}";
+    if (!document_.parse(body)) throw std::invalid_argument(body);
+    auto chunks = lowstate::read(document_.root(), {});
+    if (!chunks) throw std::invalid_argument(chunks.error().message);
+    chunks_ = *std::move(chunks);
+    return *master.admit(chunks_.at(0));
+  }
+
+  JsonDocument document_;
+  std::vector<lowstate::Chunk> chunks_;
+  master::Permit permit_;
+};
+
+/// Options that enable every client, with times that a test can wait for.
+[[nodiscard]] inline client::Options quick_options() {
+  client::Options options;
+  options.enabled.assign(std::begin(lowstate::kClients), std::end(lowstate::kClients));
+  options.timeout = std::chrono::milliseconds(30);
+  options.gather_job_timeout = std::chrono::milliseconds(30);
+  options.rest_timeout = std::chrono::milliseconds(30);
+  return options;
+}
+
+/// A NetapiClient over a FakeMaster.
+class Clients {
+ public:
+  explicit Clients(client::Options options = quick_options())
+      : master_(std::make_shared<FakeMaster>()), client_(std::move(options), master_) {}
+
+  [[nodiscard]] FakeMaster& master() const { return *master_; }
+  [[nodiscard]] const client::NetapiClient& client() const { return client_; }
+
+  [[nodiscard]] Result<client::Reply> run(std::string_view keys) const {
+    const Admitted admitted(*master_, keys);
+    return client_.run(admitted.permit(), client_.deadline());
+  }
+
+  /// The items of a chunk's reply, as JSON, one a line; or the error's message.
+  [[nodiscard]] std::string text(std::string_view keys) const {
+    const auto reply = run(keys);
+    if (!reply) return reply.error().message;
+    std::string text;
+    for (const Json& item : reply->items) text += (text.empty() ? "" : "\n") + item.text();
+    return text;
+  }
+
+ private:
+  std::shared_ptr<FakeMaster> master_;
+  client::NetapiClient client_;
+};
+
+}  // namespace rest_fcgi::test

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include "client/batch.h"
+
+#include <atomic>
+
+#include <doctest/doctest.h>
+
+#include "admitted.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+using client::window_size;
+using std::chrono::milliseconds;
+using What = FakeMaster::What;
+using master::Publication;
+using Started = std::vector<std::string>;
+
+namespace {
+
+std::string batch(const std::string& keys) {
+  return R"("client": "local_batch", "tgt": "*", "fun": "test.ping", )" + keys;
+}
+
+}  // namespace
+
+TEST_CASE("a percentage is cut to a whole number of minions, but is never less than one") {
+  const auto percent = [](double amount, std::size_t minions) {
+    return window_size({amount, true}, minions);
+  };
+  CHECK(percent(50, 3) == 1);
+  CHECK(percent(67, 3) == 2);
+  CHECK(percent(10, 3) == 1);
+  CHECK(percent(100, 3) == 3);
+  CHECK(percent(1000, 3) == 3);
+  CHECK(percent(1e300, 3) == 3);
+  CHECK(percent(10, 0) == 1);
+}
+
+TEST_CASE("a plain batch size is a number of minions") {
+  CHECK(window_size({2, false}, 3) == 2);
+  CHECK(window_size({1e9, false}, 3) == 3);
+}
+
+TEST_CASE("a batch gives an item for each return, and works on so many minions at a time") {
+  const Clients clients;
+  const auto reply = clients.run(batch(R"("batch": "1")"));
+  REQUIRE(reply);
+  REQUIRE(reply->items.size() == 3);
+  CHECK(reply->items[0].text() == R"({"ms-0": true})");
+  CHECK(reply->items[2].text() == R"({"ms-2": true})");
+  CHECK(clients.master().started() == Started{"ping ms-0,ms-1,ms-2", "call ms-0", "call ms-1", "call ms-2"});
+  CHECK(reply->jid == fake_jid(2) + "," + fake_jid(3) + "," + fake_jid(4));
+}
+
+TEST_CASE("a batch that is as large as the target is one job") {
+  const Clients clients;
+  CHECK(clients.run(batch(R"("batch": "100%")")));
+  CHECK(clients.master().started() == Started{"ping ms-0,ms-1,ms-2", "call ms-0,ms-1,ms-2"});
+}
+
+TEST_CASE("the next minion starts as soon as one has returned, and never more than the window at once") {
+  const Clients clients;
+  FakeMaster& master = clients.master();
+  master.minions = {"m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"};
+  std::atomic<int> at_work = 0;
+  std::atomic<int> most = 0;
+  master.on_minion = [&](const std::string& minion, const Publication& publication, const std::string&,
+                         auto returns) {
+    if (publication.what != What::call) return returns->put(returned(minion));
+    most = std::max(most.load(), ++at_work);
+    master.later(milliseconds(minion == "m0" ? 60 : 5), [&at_work, returns, minion] {
+      --at_work;
+      returns->put(returned(minion));
+    });
+  };
+  const auto reply = clients.run(batch(R"("batch": 2, "timeout": 60)"));
+  REQUIRE(reply);
+  CHECK(reply->items.size() == 8);
+  CHECK(reply->items[0].text() == R"({"m1": true})");
+  CHECK(most == 2);
+}
+
+TEST_CASE("who does not answer the ping takes no part, and is in no item") {
+  const Clients clients;
+  clients.master().on_minion = [](const std::string& minion, const Publication& publication,
+                                  const std::string&, auto returns) {
+    if (minion != "ms-1") returns->put(returned(minion, publication.what == What::find_job ? "{}" : "true"));
+  };
+  CHECK(clients.text(batch(R"("batch": 2)")) == "{\"ms-0\": true}\n{\"ms-2\": true}");
+}
+
+TEST_CASE("who answers the ping and not the job has an empty item") {
+  const Clients clients;
+  clients.master().minions = {"a", "b"};
+  clients.master().on_minion = [](const std::string& minion, const Publication& publication,
+                                  const std::string&, auto returns) {
+    if (minion == "b" || publication.what == What::ping) returns->put(returned(minion));
+  };
+  CHECK(clients.text(batch(R"("batch": 1)")) == "{\"a\": {}}\n{\"b\": true}");
+}
+
+TEST_CASE("a batch of nobody has no items") {
+  const Clients clients;
+  clients.master().minions.clear();
+  const auto reply = clients.run(batch(R"("batch": 1)"));
+  REQUIRE(reply);
+  CHECK(reply->items.empty());
+}
+
+TEST_CASE("failhard starts no more after a failure, and still gives what was at work") {
+  const Clients clients;
+  FakeMaster& master = clients.master();
+  master.minions = {"a", "b", "c", "d"};
+  master.on_minion = [&](const std::string& minion, const Publication& publication, const std::string&,
+                         auto returns) {
+    if (publication.what == What::call && minion == "b") {
+      master.later(milliseconds(10), [=] { returns->put(returned(minion)); });
+    } else {
+      returns->put(returned(minion, "false", publication.what == What::call ? 1 : 0));
+    }
+  };
+  CHECK(clients.text(batch(R"("batch": 2, "failhard": true, "timeout": 60)")) ==
+        "{\"a\": false}\n{\"b\": true}");
+  CHECK(master.started() == Started{"ping a,b,c,d", "call a,b"});
+}
+
+TEST_CASE("without failhard a failure stops nothing") {
+  const Clients clients;
+  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
+                                  auto returns) { returns->put(returned(minion, "false", 1)); };
+  const auto reply = clients.run(batch(R"("batch": 1)"));
+  REQUIRE(reply);
+  CHECK(reply->items.size() == 3);
+}
+
+TEST_CASE("with batch_wait a place stays taken for a while after a return") {
+  const Clients clients;
+  const SteadyTime start = system_clock().steady();
+  CHECK(clients.run(batch(R"("batch": 1, "batch_wait": 0.04)")));
+  const auto took = system_clock().steady() - start;
+  CHECK(took >= milliseconds(80));
+  CHECK(clients.master().started().size() == 4);
+}
+
+TEST_CASE("raw items are whole events") {
+  const Clients clients;
+  clients.master().minions = {"m"};
+  const std::string jid = fake_jid(2);
+  CHECK(clients.text(batch(R"("batch": 1, "raw": true, "arg": [1], "kwarg": {"a": 2})")) ==
+        R"({"data": {"cmd": "_return", "id": "m", "success": true, "return": true, "retcode": 0, "jid": ")" +
+            jid +
+            R"(", "fun": "test.ping", "fun_args": [1, {"a": 2}], "user": "saltdev"}, "tag": "salt/job/)" +
+            jid + R"(/ret/m"})");
+}
+
+TEST_CASE("raw items of a compound call name all functions, and an outputter where there is one") {
+  const Clients clients;
+  clients.master().minions = {"m"};
+  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
+                                  auto returns) {
+    master::Return ret = returned(minion);
+    ret.out = "nested";
+    returns->put(ret);
+  };
+  const std::string item = clients.text(
+      R"("client": "local_batch", "tgt": "*", "fun": ["a.b", "c.d"], "arg": [[1], []], "raw": true)");
+  CHECK(item.find(R"("fun": ["a.b", "c.d"], "fun_args": [[1], []], "user": "saltdev", "out": "nested"})") !=
+        std::string::npos);
+}
+
+TEST_CASE("who went away after the ping has an empty item, which is a failure for failhard") {
+  const Clients clients;
+  clients.master().gone = {"ms-1"};
+  CHECK(clients.text(batch(R"("batch": 1)")) == "{\"ms-0\": true}\n{\"ms-1\": {}}\n{\"ms-2\": true}");
+  CHECK(clients.text(batch(R"("batch": 1, "failhard": true)")) == "{\"ms-0\": true}\n{\"ms-1\": {}}");
+}
+
+TEST_CASE("a batch that runs out of time names all of its jobs") {
+  client::Options options = quick_options();
+  options.request_timeout = milliseconds(250);
+  const Clients clients(options);
+  clients.master().minions = {"a", "b"};
+  clients.master().on_minion = [](const std::string& minion, const Publication& publication,
+                                  const std::string&, auto returns) {
+    if (minion == "a" || publication.what == What::ping) returns->put(returned(minion));
+  };
+  const auto reply = clients.run(batch(R"("batch": 1, "timeout": 3600)"));
+  REQUIRE(!reply);
+  CHECK(reply.error().kind == ErrorKind::timeout);
+  CHECK(reply.error().message ==
+        "Job '" + fake_jid(3) + "' did not finish within 0.25 seconds (request_timeout)");
+  CHECK(reply.error().jid == fake_jid(2) + "," + fake_jid(3));
+}

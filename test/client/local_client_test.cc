@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "admitted.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+using std::chrono::milliseconds;
+using What = FakeMaster::What;
+using master::Publication;
+using Started = std::vector<std::string>;
+
+namespace {
+
+constexpr std::string_view kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
+
+std::string no_response(int job) {
+  return R"("Minion did not return. [No response]\nThe minions may not have all finished running and any remaining )"
+         R"(minions will return upon completion. To look up the return data for this job later, run the following )"
+         R"(command:\n\nsalt-run jobs.lookup_jid )" +
+         fake_jid(static_cast<std::uint64_t>(job)) + "\"";
+}
+
+/// Minions whose ids begin with `dead` are silent; the others return.
+void dead_or_alive(const std::string& minion, const Publication&, const std::string&,
+                   FakeMaster::Returns returns) {
+  if (minion.substr(0, 4) != "dead") returns->put(returned(minion));
+}
+
+}  // namespace
+
+TEST_CASE("local gives a map by minion, in the order of return, and the job's id") {
+  const Clients clients;
+  const auto reply = clients.run(kPing);
+  REQUIRE(reply);
+  REQUIRE(reply->items.size() == 1);
+  CHECK(reply->items[0].text() == R"({"ms-0": true, "ms-1": true, "ms-2": true})");
+  CHECK(reply->jid == fake_jid(1));
+  CHECK(clients.master().started() == Started{"call ms-0,ms-1,ms-2"});
+}
+
+TEST_CASE("returns may come late and from other threads") {
+  const Clients clients;
+  FakeMaster& master = clients.master();
+  master.on_minion = [&](const std::string& minion, const Publication&, const std::string&, auto returns) {
+    if (minion == "ms-1") return returns->put(returned(minion, "1"));
+    master.later(milliseconds(minion == "ms-0" ? 20 : 5), [=] { returns->put(returned(minion, "2")); });
+  };
+  CHECK(clients.text(std::string(kPing) + R"(, "timeout": 60)") == R"({"ms-1": 1, "ms-2": 2, "ms-0": 2})");
+}
+
+TEST_CASE("of many returns from many threads none is lost") {
+  const Clients clients;
+  FakeMaster& master = clients.master();
+  master.minions.clear();
+  for (int i = 0; i < 50; ++i) master.minions.push_back("m" + std::to_string(i));
+  master.on_minion = [&](const std::string& minion, const Publication&, const std::string&, auto returns) {
+    master.later(milliseconds(1), [=] { returns->put(returned(minion)); });
+  };
+  const std::string map = clients.text(std::string(kPing) + R"(, "timeout": 60)");
+  for (const std::string& minion : master.minions)
+    CHECK(map.find("\"" + minion + "\": true") != std::string::npos);
+}
+
+TEST_CASE("duplicates and strangers are not in the map") {
+  const Clients clients;
+  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
+                                  auto returns) {
+    returns->put(returned("stranger"));
+    returns->put(returned(minion, "1"));
+    returns->put(returned(minion, "2"));
+  };
+  CHECK(clients.text(kPing) == R"({"ms-0": 1, "ms-1": 1, "ms-2": 1})");
+}
+
+TEST_CASE("where nobody matched the map is empty and there is no job") {
+  const Clients clients;
+  clients.master().minions.clear();
+  const auto reply = clients.run(kPing);
+  REQUIRE(reply);
+  CHECK(reply->items.at(0).text() == "{}");
+  CHECK(reply->jid.empty());
+}
+
+TEST_CASE("full_return tells the return code, the outputter and the job") {
+  const Clients clients;
+  clients.master().minions = {"a", "b"};
+  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
+                                  auto returns) {
+    master::Return ret = returned(minion, "[1]", minion == "a" ? 0 : 2);
+    if (minion == "b") ret.out = "nested";
+    returns->put(ret);
+  };
+  CHECK(clients.text(std::string(kPing) + R"(, "full_return": true)") ==
+        R"({"a": {"ret": [1], "retcode": 0, "jid": ")" + fake_jid(1) +
+            R"("}, "b": {"ret": [1], "out": "nested", "retcode": 2, "jid": ")" + fake_jid(1) + R"("}})");
+}
+
+TEST_CASE("a silent minion is asked once whether it works, and then comes last, with Salt's sentence") {
+  const Clients clients;
+  clients.master().minions = {"dead", "a", "b"};
+  clients.master().on_minion = dead_or_alive;
+  CHECK(clients.text(kPing) == R"({"a": true, "b": true, "dead": )" + no_response(1) + "}");
+  CHECK(clients.master().started() == Started{"call dead,a,b", "find_job dead"});
+}
+
+TEST_CASE("an id that does not exist has the same sentence, without a wait") {
+  const Clients clients;
+  clients.master().minions = {"a"};
+  clients.master().missing = {"gone"};
+  CHECK(clients.text(kPing) == R"({"a": true, "gone": )" + no_response(1) + "}");
+  CHECK(clients.master().started() == Started{"call a"});
+}
+
+TEST_CASE("with full_return a silent minion has Salt's form as well") {
+  const Clients clients;
+  clients.master().minions = {"dead"};
+  clients.master().on_minion = dead_or_alive;
+  CHECK(clients.text(std::string(kPing) + R"(, "full_return": true)") ==
+        R"({"dead": {"out": "no_return", "ret": )" + no_response(1) + R"(, "retcode": 1}})");
+}
+
+TEST_CASE("a job is waited for as long as its minion says that it runs") {
+  const Clients clients;
+  FakeMaster& master = clients.master();
+  master.minions = {"slow"};
+  auto questions = std::make_shared<int>(0);
+  auto job = std::make_shared<FakeMaster::Returns>();
+  master.on_minion = [=](const std::string& minion, const Publication& publication, const std::string&,
+                         auto returns) {
+    if (publication.what == What::call) {
+      *job = returns;
+    } else if (++*questions < 4) {
+      returns->put(returned(minion, R"({"pid": 1, "fun": "test.sleep"})"));
+    } else {
+      (*job)->put(returned(minion, "4"));
+    }
+  };
+  CHECK(clients.text(kPing) == R"({"slow": 4})");
+  CHECK(master.started() ==
+        Started{"call slow", "find_job slow", "find_job slow", "find_job slow", "find_job slow"});
+}
+
+TEST_CASE("find_job asks about the job, and an answer that is no description means that it does not run") {
+  for (const std::string answer :
+       {"{}", R"({"return": {}})", R"("'saltutil.find_job' is not available.")", "null"}) {
+    const Clients clients;
+    FakeMaster& master = clients.master();
+    master.minions = {"m"};
+    auto asked_about = std::make_shared<std::string>();
+    master.on_minion = [=](const std::string& minion, const Publication& publication, const std::string&,
+                           auto ret) {
+      if (publication.what != What::find_job) return;
+      *asked_about = publication.jid;
+      ret->put(returned(minion, answer));
+    };
+    CHECK(clients.text(kPing) == R"({"m": )" + no_response(1) + "}");
+    CHECK(*asked_about == fake_jid(1));
+    CHECK(master.started().size() == 2);
+  }
+}
+
+TEST_CASE("a minion that fails to answer find_job is not waited for any longer") {
+  const Clients clients;
+  clients.master().minions = {"m"};
+  clients.master().on_minion = [](const std::string& minion, const Publication& publication,
+                                  const std::string&, auto returns) {
+    if (publication.what == What::find_job) returns->put(returned(minion, R"({"pid": 1})", 1));
+  };
+  const SteadyTime start = system_clock().steady();
+  CHECK(clients.text(std::string(kPing) + R"(, "gather_job_timeout": 3600)") ==
+        R"({"m": )" + no_response(1) + "}");
+  CHECK(system_clock().steady() - start < std::chrono::minutes(10));
+}
+
+TEST_CASE("the chunk's own times win over the configured ones") {
+  client::Options options = quick_options();
+  options.timeout = options.gather_job_timeout = std::chrono::hours(1);
+  const Clients clients(options);
+  clients.master().minions = {"dead"};
+  clients.master().on_minion = dead_or_alive;
+  const std::string quick = R"(, "timeout": 0.01, "gather_job_timeout": "0.01")";
+  CHECK(clients.text(std::string(kPing) + quick) == R"({"dead": )" + no_response(1) + "}");
+}
+
+TEST_CASE("no wait goes beyond the request's own time, and its end names the job") {
+  client::Options options = quick_options();
+  options.request_timeout = milliseconds(100);
+  const Clients clients(options);
+  clients.master().minions = {"dead"};
+  clients.master().on_minion = dead_or_alive;
+  const auto reply = clients.run(std::string(kPing) + R"(, "timeout": 3600)");
+  REQUIRE(!reply);
+  CHECK(reply.error().kind == ErrorKind::timeout);
+  CHECK(reply.error().message ==
+        "Job '" + fake_jid(1) + "' did not finish within 0.1 seconds (request_timeout)");
+  CHECK(reply.error().jid == fake_jid(1));
+}
+
+TEST_CASE("a master that goes away while a job is waited for is an error that names the job") {
+  const Clients clients;
+  clients.master().minions = {"dead"};
+  clients.master().on_minion = dead_or_alive;
+  clients.master().on_start = [](const std::string& what) -> std::optional<Error> {
+    if (what != "find_job dead") return std::nullopt;
+    return Error{ErrorKind::unavailable, "Salt Master is not available.", {}};
+  };
+  const auto reply = clients.run(kPing);
+  REQUIRE(!reply);
+  CHECK(reply.error().kind == ErrorKind::unavailable);
+  CHECK(reply.error().jid == fake_jid(1));
+}
+
+TEST_CASE("a return that comes after the end of the wait harms nobody") {
+  const Clients clients;
+  clients.master().minions = {"late"};
+  std::vector<FakeMaster::Returns> mailboxes;
+  clients.master().on_minion = [&](const std::string&, const Publication&, const std::string&, auto returns) {
+    mailboxes.push_back(returns);
+  };
+  CHECK(clients.text(kPing) == R"({"late": )" + no_response(1) + "}");
+  for (const auto& mailbox : mailboxes) mailbox->put(returned("late"));
+}
+
+TEST_CASE("what came in time counts, even where it is looked at late") {
+  const Clients clients;
+  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
+                                  auto returns) { returns->put(returned(minion)); };
+  CHECK(clients.text(std::string(kPing) + R"(, "timeout": 0, "gather_job_timeout": 0)") ==
+        R"({"ms-0": true, "ms-1": true, "ms-2": true})");
+  CHECK(clients.master().started().size() == 1);
+}
+
+TEST_CASE("local_async gives the job and its minions at once") {
+  const Clients clients;
+  const auto reply = clients.run(R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
+  REQUIRE(reply);
+  CHECK(reply->items.at(0).text() ==
+        R"({"jid": ")" + fake_jid(1) + R"(", "minions": ["ms-0", "ms-1", "ms-2"]})");
+  CHECK(reply->jid == fake_jid(1));
+}
+
+TEST_CASE("local_async where nobody matched gives an empty map") {
+  const Clients clients;
+  clients.master().minions.clear();
+  CHECK(clients.text(R"("client": "local_async", "tgt": "*", "fun": "test.ping")") == "{}");
+}
+
+TEST_CASE("local_subset runs on so many minions of those that have the function") {
+  const Clients clients;
+  clients.master().minions = {"a", "b", "c", "d"};
+  clients.master().on_minion = [](const std::string& minion, const Publication& publication,
+                                  const std::string&, auto returns) {
+    const bool has_function = publication.what != What::has_function || minion != "c";
+    returns->put(returned(minion, has_function ? "true" : "false"));
+  };
+  const auto reply = clients.run(R"("client": "local_subset", "tgt": "*", "fun": "test.ping", "subset": 2)");
+  REQUIRE(reply);
+  CHECK(reply->jid == fake_jid(2));
+  const Started started = clients.master().started();
+  REQUIRE(started.size() == 2);
+  CHECK(started[0] == "has_function a,b,c,d");
+  CHECK(started[1].size() == std::string("call a,b").size());
+  CHECK(started[1].substr(5).find('c') == std::string::npos);
+}
+
+TEST_CASE("local_subset chooses by chance") {
+  const Clients clients;
+  std::vector<std::string> first;
+  for (int i = 0; i < 64; ++i) {
+    CHECK(clients.run(R"("client": "local_subset", "tgt": "*", "fun": "test.ping", "subset": 1)"));
+    first.push_back(clients.master().started().back());
+  }
+  CHECK(std::count(first.begin(), first.end(), first.front()) < 64);
+}
+
+TEST_CASE("local_subset of more than there are is all of them") {
+  const Clients clients;
+  CHECK(clients.run(R"("client": "local_subset", "tgt": "*", "fun": "test.ping", "subset": 9)"));
+  CHECK(clients.master().started().back().size() == std::string("call ms-0,ms-1,ms-2").size());
+}
+
+TEST_CASE("local_subset starts nothing where nobody has the function, or nobody is there") {
+  const Clients clients;
+  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
+                                  auto returns) { returns->put(returned(minion, "false")); };
+  CHECK(clients.text(R"("client": "local_subset", "tgt": "*", "fun": "no.such")") == "{}");
+  CHECK(clients.master().started() == Started{"has_function ms-0,ms-1,ms-2"});
+  clients.master().minions.clear();
+  CHECK(clients.text(R"("client": "local_subset", "tgt": "*", "fun": "no.such")") == "{}");
+}
+
+TEST_CASE("local_subset passes over a minion that is silent") {
+  const Clients clients;
+  clients.master().minions = {"dead", "a"};
+  clients.master().on_minion = dead_or_alive;
+  CHECK(clients.text(R"("client": "local_subset", "tgt": "*", "fun": "test.ping", "subset": 2)") ==
+        R"({"a": true})");
+}
+
+TEST_CASE("what the master refuses to start is the client's error") {
+  for (const std::string client : {"local", "local_async", "local_subset", "local_batch"}) {
+    const Clients clients;
+    clients.master().on_start = [](const std::string&) {
+      return Error{ErrorKind::unavailable, "Salt Master is not available.", {}};
+    };
+    CHECK(clients.text(R"("tgt": "*", "fun": "test.ping", "client": ")" + client + "\"") ==
+          "Salt Master is not available.");
+  }
+}

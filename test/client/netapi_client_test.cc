@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/client/netapi_client.h"
+
+#include <doctest/doctest.h>
+
+#include "admitted.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+using lowstate::Client;
+using std::chrono::milliseconds;
+
+namespace {
+
+/// What `admit` says about a chunk: the user's name, or the error's message.
+std::string admitted(const Clients& clients, const std::string& chunk) {
+  JsonDocument document;
+  REQUIRE(document.parse(chunk));
+  const auto chunks = lowstate::read(document.root(), {});
+  REQUIRE(chunks);
+  const auto permit = clients.client().admit(chunks->at(0));
+  return permit ? permit->user() : permit.error().message;
+}
+
+constexpr std::string_view kRunner = R"("client": "runner", "fun": "manage.up")";
+
+}  // namespace
+
+TEST_CASE("where nothing is enabled every client is refused in Salt's words") {
+  const Clients clients{client::Options()};
+  for (const Client client : lowstate::kClients) {
+    const std::string name(name_of(client));
+    CHECK(admitted(clients, R"({"tgt": "*", "fun": "test.ping", "client": ")" + name + R"("})") ==
+          "Client disabled: '" + name + "'. Add to 'netapi_enable_clients' master config option to enable.");
+  }
+}
+
+TEST_CASE("one enabled client enables no other") {
+  client::Options options;
+  options.enabled = {Client::local};
+  const Clients clients(options);
+  CHECK(admitted(clients,
+                 R"({"client": "local", "tgt": "*", "fun": "a.b", "eauth": "auto", "username": "u"})") ==
+        "u");
+  CHECK(admitted(clients, R"({"client": "local_async", "tgt": "*", "fun": "a.b", "eauth": "auto"})")
+            .substr(0, 15) == "Client disabled");
+}
+
+TEST_CASE("without credentials no client gets as far as the master") {
+  const Clients clients;
+  clients.master().on_admit = [](const lowstate::Chunk&) -> std::optional<Error> {
+    FAIL("asked");
+    return std::nullopt;
+  };
+  for (const Client client : lowstate::kClients) {
+    const std::string name(name_of(client));
+    CHECK(admitted(clients, R"({"tgt": "*", "fun": "test.ping", "client": ")" + name + R"("})") ==
+          "No authentication credentials given");
+  }
+}
+
+TEST_CASE("the client ssh says that it is not there") {
+  CHECK(admitted(Clients(), R"({"client": "ssh", "tgt": "*", "fun": "test.ping", "token": "x"})") ==
+        "Client 'ssh' is not available.");
+}
+
+TEST_CASE("what the master says about credentials and permission counts") {
+  const Clients clients;
+  const std::string chunk =
+      R"("client": "local", "tgt": "*", "fun": "a.b", "eauth": "auto", "username": "u"})";
+  CHECK(admitted(clients, R"({"password": "wrong", )" + chunk) == "Authorization error occurred.");
+  CHECK(admitted(clients, R"({"password": "right", )" + chunk) == "u");
+  CHECK(clients.master().started().empty());
+}
+
+TEST_CASE("runner gives what the function returned") {
+  const Clients clients;
+  const auto reply = clients.run(kRunner);
+  REQUIRE(reply);
+  CHECK(reply->items.at(0).text() == R"(["ms-0"])");
+  CHECK(reply->jid == fake_jid(1));
+}
+
+TEST_CASE("runner with full_return gives the whole event") {
+  CHECK(Clients().text(std::string(kRunner) + R"(, "full_return": true)") ==
+        R"({"data": {"return": ["ms-0"]}, "tag": "salt/run/)" + fake_jid(1) + R"(/ret"})");
+}
+
+TEST_CASE("a runner may return late") {
+  const Clients clients;
+  clients.master().on_runner = [&](auto returns) {
+    clients.master().later(milliseconds(10), [=] {
+      returns->put({Json::boolean(true), Json::empty_object()});
+    });
+  };
+  CHECK(clients.text(std::string(kRunner) + R"(, "timeout": 60)") == "true");
+}
+
+TEST_CASE("a runner that outlives its timeout is an error in Salt's words, with the job") {
+  const Clients clients;
+  clients.master().on_runner = [](auto) {};
+  for (const std::string timeout : {"", R"(, "timeout": 0.01)"}) {
+    const auto reply = clients.run(std::string(kRunner) + timeout);
+    REQUIRE(!reply);
+    CHECK(reply.error().kind == ErrorKind::timeout);
+    CHECK(reply.error().message == "RunnerClient job '" + reply.error().jid + "' timed out");
+    CHECK(reply.error().jid.size() == 20);
+  }
+}
+
+TEST_CASE("a runner is not waited for beyond the request's own time") {
+  client::Options options = quick_options();
+  options.request_timeout = milliseconds(100);
+  const Clients clients(options);
+  clients.master().on_runner = [](auto) {};
+  const auto reply = clients.run(std::string(kRunner) + R"(, "timeout": 3600)");
+  REQUIRE(!reply);
+  CHECK(reply.error().kind == ErrorKind::timeout);
+}
+
+TEST_CASE("runner_async, wheel and wheel_async give what Salt gives") {
+  const Clients clients;
+  CHECK(clients.text(R"("client": "runner_async", "fun": "manage.up")") ==
+        R"({"tag": "salt/run/)" + fake_jid(1) + R"(", "jid": ")" + fake_jid(1) + R"("})");
+  CHECK(clients.text(R"("client": "wheel", "fun": "key.list_all")") ==
+        R"({"tag": "salt/wheel/)" + fake_jid(2) + R"(", "data": {}})");
+  CHECK(clients.text(R"("client": "wheel_async", "fun": "key.list_all")") ==
+        R"({"tag": "salt/wheel/)" + fake_jid(3) + R"(", "jid": ")" + fake_jid(3) + R"("})");
+  CHECK(clients.master().started() == std::vector<std::string>{"runner_async", "wheel", "wheel_async"});
+}
+
+TEST_CASE("what the master refuses to start is a runner's or wheel's error") {
+  for (const std::string client : {"runner", "runner_async", "wheel", "wheel_async"}) {
+    const Clients clients;
+    clients.master().on_start = [](const std::string&) {
+      return Error{ErrorKind::invocation, "'nosuch.fun' is not available.", {}};
+    };
+    CHECK(clients.text(R"("fun": "nosuch.fun", "client": ")" + client + "\"") ==
+          "'nosuch.fun' is not available.");
+  }
+}
+
+TEST_CASE("nothing starts when the request's time is over") {
+  const Clients clients;
+  const Admitted chunk(clients.master(), kRunner);
+  const auto reply = clients.client().run(chunk.permit(), system_clock().steady());
+  REQUIRE(!reply);
+  CHECK(reply.error().kind == ErrorKind::timeout);
+  CHECK(reply.error().message ==
+        "Lowstate chunk 0 was not started: the request had taken 300 seconds (request_timeout)");
+  CHECK(clients.master().started().empty());
+}
+
+TEST_CASE("the client ssh runs nothing, even with a permit") {
+  CHECK(Clients().text(R"("client": "ssh", "tgt": "*", "fun": "test.ping")") ==
+        "Client 'ssh' is not available.");
+}

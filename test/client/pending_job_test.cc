@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "client/pending_job.h"
+
+#include <doctest/doctest.h>
+
+using rest_fcgi::SteadyTime;
+using rest_fcgi::client::PendingJob;
+using Step = PendingJob::Step;
+
+namespace {
+
+/// So many seconds after the job was published.
+SteadyTime at(double seconds) {
+  return SteadyTime(std::chrono::hours(1)) + std::chrono::milliseconds(static_cast<int>(seconds * 1000));
+}
+
+PendingJob job(std::vector<std::string> minions) {
+  return {std::move(minions), {std::chrono::seconds(2), std::chrono::seconds(10)}, at(0)};
+}
+
+using Ids = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a job is done when each of its minions has returned") {
+  PendingJob pending = job({"a", "b"});
+  CHECK(pending.returned("b"));
+  CHECK(!pending.done());
+  CHECK(pending.waiting() == Ids{"a"});
+  CHECK(pending.returned("a"));
+  CHECK(pending.done());
+}
+
+TEST_CASE("a second return and a stranger's are none") {
+  PendingJob pending = job({"a"});
+  CHECK(!pending.returned("x"));
+  CHECK(pending.returned("a"));
+  CHECK(!pending.returned("a"));
+}
+
+TEST_CASE("an id that stands twice in a job is one minion") {
+  PendingJob pending = job({"a", "a"});
+  CHECK(pending.returned("a"));
+  CHECK(pending.done());
+}
+
+TEST_CASE("a job without minions is done") {
+  CHECK(job({}).done());
+}
+
+TEST_CASE("nothing is due before the timeout; then the silent minions are asked") {
+  const PendingJob pending = job({"a"});
+  CHECK(pending.step(at(1.9)) == Step::wait);
+  CHECK(pending.due(at(1.9)) == at(2));
+  CHECK(pending.step(at(2)) == Step::ask);
+  CHECK(pending.due(at(2.1)) == at(2));
+}
+
+TEST_CASE("a job is given up when nobody says in time that it runs") {
+  PendingJob pending = job({"a", "b"});
+  pending.asked(at(2));
+  CHECK(pending.step(at(11.9)) == Step::wait);
+  CHECK(pending.due(at(11.9)) == at(12));
+  CHECK(pending.step(at(12)) == Step::give_up);
+}
+
+TEST_CASE("minions are asked again for as long as one says that the job runs") {
+  PendingJob pending = job({"a", "b"});
+  pending.asked(at(2));
+  pending.runs("a", at(2.2));
+  CHECK(pending.step(at(11.9)) == Step::wait);
+  CHECK(pending.step(at(12)) == Step::ask);
+  pending.asked(at(12));
+  CHECK(pending.step(at(22)) == Step::give_up);
+}
+
+TEST_CASE("a minion that said late that it runs has its timeout from then on") {
+  PendingJob pending({"a", "b"}, {std::chrono::seconds(20), std::chrono::seconds(1)}, at(0));
+  pending.asked(at(20));
+  pending.runs("a", at(20.5));
+  CHECK(pending.step(at(21)) == Step::ask);
+  pending.asked(at(21));
+  CHECK(pending.step(at(22)) == Step::wait);
+  CHECK(pending.due(at(22)) == at(40.5));
+  CHECK(pending.step(at(40.5)) == Step::give_up);
+}
+
+TEST_CASE("what a minion that returned says about running changes nothing") {
+  PendingJob pending = job({"a", "b"});
+  pending.asked(at(2));
+  CHECK(pending.returned("a"));
+  pending.runs("a", at(3));
+  CHECK(pending.step(at(12)) == Step::give_up);
+}

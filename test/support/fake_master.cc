@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "fake_master.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rest_fcgi::test {
+namespace {
+
+using master::Publication;
+
+std::string name_of(Publication::What what) {
+  switch (what) {
+    case Publication::What::call:
+      return "call";
+    case Publication::What::ping:
+      return "ping";
+    case Publication::What::has_function:
+      return "has_function";
+    case Publication::What::find_job:
+      return "find_job";
+  }
+  return {};
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+}  // namespace
+
+std::string fake_jid(std::uint64_t n) {
+  const std::string digits = std::to_string(n);
+  return "20260101" + std::string(12 - digits.size(), '0') + digits;
+}
+
+master::Return returned(const std::string& minion, std::string json, int retcode) {
+  return {minion, Json::trusted(std::move(json)), retcode, retcode == 0, {}};
+}
+
+std::vector<std::string> FakeMaster::started() const {
+  const std::lock_guard lock(mutex_);
+  return started_;
+}
+
+void FakeMaster::later(std::chrono::milliseconds delay, std::function<void()> action) {
+  const std::lock_guard lock(mutex_);
+  threads_.emplace_back([delay, action = std::move(action)] {
+    std::this_thread::sleep_for(delay);
+    action();
+  });
+}
+
+FakeMaster::~FakeMaster() {
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Result<master::Permit> FakeMaster::admit(const lowstate::Chunk& chunk) {
+  if (on_admit) {
+    if (auto error = on_admit(chunk)) return *std::move(error);
+  }
+  if (chunk.credentials.password.reveal() == "wrong") {
+    return Error{ErrorKind::authentication, "Authorization error occurred.", {}};
+  }
+  return permit(chunk, std::string(chunk.credentials.username));
+}
+
+Result<std::string> FakeMaster::start(const std::string& what) {
+  if (on_start) {
+    if (auto error = on_start(what)) return *std::move(error);
+  }
+  const std::lock_guard lock(mutex_);
+  started_.push_back(what);
+  return fake_jid(++jobs_);
+}
+
+Result<master::Job> FakeMaster::publish(const master::Permit&, const Publication& publication,
+                                        Returns returns) {
+  std::vector<std::string> reached = publication.only.value_or(minions);
+  if (publication.what == What::call) {
+    std::erase_if(reached, [this](const std::string& id) {
+      return std::find(gone.begin(), gone.end(), id) != gone.end();
+    });
+  }
+  if (reached.empty()) return master::Job{};
+  const auto jid = start(name_of(publication.what) + " " + joined(reached));
+  if (!jid) return jid.error();
+  for (const std::string& minion : reached) {
+    if (on_minion) {
+      on_minion(minion, publication, *jid, returns);
+    } else {
+      returns->put(returned(minion, publication.what == What::find_job ? "{}" : "true"));
+    }
+  }
+  return master::Job{*jid, reached, publication.only ? std::vector<std::string>() : missing};
+}
+
+Result<master::Job> FakeMaster::publish_async(const master::Permit&) {
+  if (minions.empty()) return master::Job{};
+  const auto jid = start("async");
+  if (!jid) return jid.error();
+  return master::Job{*jid, minions, {}};
+}
+
+Result<master::Started> FakeMaster::start_function(const std::string& what, const std::string& prefix) {
+  const auto jid = start(what);
+  if (!jid) return jid.error();
+  return master::Started{*jid, prefix + *jid};
+}
+
+Result<master::Started> FakeMaster::runner(const master::Permit&,
+                                           std::shared_ptr<master::Mailbox<master::RunnerReturn>> returns) {
+  auto started = start_function("runner", "salt/run/");
+  if (!started) return started;
+  if (on_runner) {
+    on_runner(returns);
+  } else {
+    returns->put({Json::trusted(R"(["ms-0"])"), Json::trusted(R"({"return": ["ms-0"]})")});
+  }
+  return started;
+}
+
+Result<master::Started> FakeMaster::runner_async(const master::Permit&) {
+  return start_function("runner_async", "salt/run/");
+}
+
+Result<master::WheelReply> FakeMaster::wheel(const master::Permit&) {
+  const auto jid = start("wheel");
+  if (!jid) return jid.error();
+  return master::WheelReply{*jid, Json::trusted(R"({"tag": "salt/wheel/)" + *jid + R"(", "data": {}})")};
+}
+
+Result<master::Started> FakeMaster::wheel_async(const master::Permit&) {
+  return start_function("wheel_async", "salt/wheel/");
+}
+
+Result<Secret> FakeMaster::make_token(const auth::Credentials&) {
+  return Secret("00");
+}
+
+}  // namespace rest_fcgi::test

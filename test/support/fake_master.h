@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rest_fcgi/master/master.h"
+
+namespace rest_fcgi::test {
+
+/// A master whose minions do what a test tells them. Without being told: everybody may do everything whose
+/// password is not `wrong`, each minion returns true at once, and runs no job any more when asked. It writes
+/// down what it was asked to start. Set the public members before the first call; the rest is thread-safe.
+class FakeMaster final : public master::Master {
+ public:
+  using Returns = std::shared_ptr<master::Mailbox<master::Return>>;
+  using What = master::Publication::What;
+
+  std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< whom every target matches
+  std::vector<std::string> missing;
+  std::vector<std::string> gone;  ///< whom a call does not reach, though a ping did
+  /// What one minion does about one publication, of the job `jid`.
+  std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
+      on_minion;
+  std::function<void(std::shared_ptr<master::Mailbox<master::RunnerReturn>>)> on_runner;
+  std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
+  /// Asked with a word from `started()` before something is started: an error keeps it from starting.
+  std::function<std::optional<Error>(const std::string& what)> on_start;
+
+  /// What was started, in order: `call ms-0,ms-1`, `ping ms-0`, `find_job ms-2`, `async`, `runner`, `wheel`,
+  /// ...
+  [[nodiscard]] std::vector<std::string> started() const;
+
+  /// Does something on another thread after a while. Before this master goes, all of it is done.
+  void later(std::chrono::milliseconds delay, std::function<void()> action);
+
+  ~FakeMaster() override;
+  Result<master::Permit> admit(const lowstate::Chunk& chunk) override;
+  Result<master::Job> publish(const master::Permit& permit, const master::Publication& publication,
+                              Returns returns) override;
+  Result<master::Job> publish_async(const master::Permit& permit) override;
+  Result<master::Started> runner(const master::Permit& permit,
+                                 std::shared_ptr<master::Mailbox<master::RunnerReturn>> returns) override;
+  Result<master::Started> runner_async(const master::Permit& permit) override;
+  Result<master::WheelReply> wheel(const master::Permit& permit) override;
+  Result<master::Started> wheel_async(const master::Permit& permit) override;
+  Result<Secret> make_token(const auth::Credentials& credentials) override;
+
+ private:
+  /// Writes down that it starts, and gives the new job's id.
+  Result<std::string> start(const std::string& what);
+  Result<master::Started> start_function(const std::string& what, const std::string& prefix);
+
+  mutable std::mutex mutex_;
+  std::vector<std::string> started_;  // guarded by mutex_
+  std::uint64_t jobs_ = 0;            // guarded by mutex_
+  std::vector<std::thread> threads_;  // guarded by mutex_
+};
+
+/// The id of the n-th job of a FakeMaster, counted from 1.
+[[nodiscard]] std::string fake_jid(std::uint64_t n);
+
+/// A return of that minion.
+[[nodiscard]] master::Return returned(const std::string& minion, std::string json = "true", int retcode = 0);
+
+}  // namespace rest_fcgi::test
