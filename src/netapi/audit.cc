@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/audit.h"
+
+#include <vector>
+
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+using auth::Credentials;
+
+constexpr std::size_t kMaxJoined = 512;  // more than a line shows of it
+
+/// The names with commas between them. Ends where no line would show more.
+template <class List, class Name>
+std::string joined(const List& list, Name name) {
+  std::string text;
+  for (const auto& element : list) {
+    if (text.size() > kMaxJoined) break;
+    if (!text.empty()) text += ',';
+    text.append(name(element));
+  }
+  return text;
+}
+
+std::string functions_of(const lowstate::Chunk& chunk) {
+  if (!chunk.is_local()) return std::string(chunk.master().function.name);
+  return joined(chunk.local().functions, [](const lowstate::Function& function) { return function.name; });
+}
+
+std::string target_of(const lowstate::Chunk& chunk) {
+  if (!chunk.is_local()) return {};
+  const lowstate::Target& target = chunk.local().target;
+  if (target.list.empty()) return std::string(target.expression);
+  return joined(target.list, [](std::string_view id) { return id; });
+}
+
+std::string_view eauth_of(const Credentials& credentials) {
+  return credentials.kind == Credentials::Kind::token ? "token" : credentials.eauth;
+}
+
+}  // namespace
+
+AuditEntry AuditTrail::entry(std::string_view outcome) const {
+  AuditEntry entry;
+  entry.time = clock_.wall();
+  entry.remote = remote_;
+  entry.outcome = outcome;
+  entry.took = std::chrono::duration_cast<std::chrono::microseconds>(clock_.steady() - since_);
+  return entry;
+}
+
+void AuditTrail::write_unreadable(std::string_view outcome) const {
+  log::audit(audit_line(entry(outcome), as_json_));
+}
+
+void AuditTrail::write(const lowstate::Chunk& chunk, std::string_view user, std::string_view jid,
+                       std::string_view outcome) const {
+  const std::string fun = functions_of(chunk);
+  const std::string tgt = target_of(chunk);
+  AuditEntry line = entry(outcome);
+  line.user = user;
+  line.eauth = eauth_of(chunk.credentials);
+  line.client = name_of(chunk.client);
+  line.fun = fun;
+  line.tgt = tgt;
+  line.jid = jid;
+  log::audit(audit_line(line, as_json_));
+}
+
+void AuditTrail::write_refused(const lowstate::Chunk& chunk, std::string_view outcome) const {
+  write(chunk, chunk.credentials.username, {}, outcome);
+}
+
+}  // namespace rest_fcgi::netapi

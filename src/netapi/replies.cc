@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/replies.h"
+
+#include <random>
+#include <utility>
+
+#include "netapi/error_table.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+void write_log(log::Level level, std::string_view message) {
+  switch (level) {
+    case log::Level::debug:
+      log::debug(message);
+      break;
+    case log::Level::info:
+      log::info(message);
+      break;
+    case log::Level::warning:
+      log::warning(message);
+      break;
+    case log::Level::error:
+      log::error(message);
+      break;
+    case log::Level::off:
+      break;
+  }
+}
+
+/// What the caller reads of an error; the log gets the whole of it.
+std::string tell(const Error& error, const ErrorRow& row, std::string_view remote) {
+  const int code = static_cast<int>(row.status);
+  if (row.confidential) {
+    const std::string reference = format("{:08X}", std::random_device()());
+    write_log(row.level, format("{} for {}: reference {}: {}", code, remote, reference, error.message));
+    return format("An unexpected error occurred (reference {})", reference);
+  }
+  if (log::enabled(row.level)) write_log(row.level, format("{} for {}: {}", code, remote, error.message));
+  return row.prefixed ? format("{}: {}", code, error.message) : error.message;
+}
+
+void write_completed(JsonWriter& writer, const Completed& completed) {
+  const auto& [client, reply] = completed;
+  writer.begin_object();
+  if (!reply.jid.empty()) writer.key("jid").string(reply.jid);
+  writer.key("return");
+  const bool is_list = client == lowstate::Client::local_batch;
+  if (is_list) writer.begin_array();
+  for (const Json& item : reply.items) writer.json(item);
+  if (is_list) writer.end_array();
+  writer.end_object();
+}
+
+}  // namespace
+
+http::Response json_reply(http::Status status, std::string text) {
+  return {status, {{"Content-Type", "application/json"}}, std::move(text)};
+}
+
+http::Response items_reply(const std::vector<Completed>& completed) {
+  std::size_t size = 32;
+  for (const Completed& chunk : completed) {
+    for (const Json& item : chunk.reply.items) size += item.text().size() + 2;
+  }
+  std::string text;
+  text.reserve(size);
+  JsonWriter writer(text);
+  writer.begin_object().key("return").begin_array();
+  for (const Completed& chunk : completed) {
+    for (const Json& item : chunk.reply.items) writer.json(item);
+  }
+  writer.end_array().end_object();
+  return json_reply(http::Status::ok, std::move(text));
+}
+
+http::Response status_reply(http::Status status, std::string_view text) {
+  std::string body;
+  JsonWriter(body)
+      .begin_object()
+      .key("return")
+      .string(format("{}: {}", static_cast<int>(status), text))
+      .end_object();
+  return json_reply(status, std::move(body));
+}
+
+http::Response error_reply(const Error& error, const std::vector<Completed>& completed,
+                           std::string_view remote) {
+  const ErrorRow& row = row_for(error.kind);
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().key("return").string(tell(error, row, remote));
+  if (!error.jid.empty()) writer.key("jid").string(error.jid);
+  if (!completed.empty()) {
+    writer.key("completed").begin_array();
+    for (const Completed& chunk : completed) write_completed(writer, chunk);
+    writer.end_array();
+  }
+  writer.end_object();
+  http::Response response = json_reply(row.status, std::move(text));
+  if (row.status == http::Status::service_unavailable) response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+}  // namespace rest_fcgi::netapi

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rest_fcgi/client/netapi_client.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/http/application.h"
+#include "rest_fcgi/http/status.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+
+namespace rest_fcgi::netapi {
+
+/// A chunk that ran, and what it gave.
+struct Completed {
+  lowstate::Client client;
+  client::Reply reply;
+};
+
+/// `text` is JSON.
+[[nodiscard]] http::Response json_reply(http::Status status, std::string text);
+
+/// `{"return": [...]}`: the items of all chunks, in order.
+[[nodiscard]] http::Response items_reply(const std::vector<Completed>& completed);
+
+/// `{"return": "404: Not Found"}`: what rest_wsgi says by itself.
+[[nodiscard]] http::Response status_reply(http::Status status, std::string_view text);
+
+/// `{"return": "<text>"}`, with the job's id and the chunks that were completed before, where there are any;
+/// and a line in the log that names `remote`. Of an error of ours the caller gets a reference, which stands
+/// in the log beside the true cause.
+[[nodiscard]] http::Response error_reply(const Error& error, const std::vector<Completed>& completed,
+                                         std::string_view remote);
+
+}  // namespace rest_fcgi::netapi

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/netapi/rest_wsgi.h"
+
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "netapi/audit.h"
+#include "netapi/content_type.h"
+#include "netapi/error_table.h"
+#include "netapi/replies.h"
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+using http::Environ;
+using http::Response;
+using http::Status;
+using lowstate::Chunk;
+using master::Permit;
+
+constexpr std::string_view kGreeting =
+    "This is rest_fcgi, which answers as Salt's rest_wsgi does: POST a JSON list of lowstate objects to this "
+    "URL, "
+    "with the header Content-Type: application/json.";
+
+/// The document of this thread, which keeps its buffers for the next request, and nothing that was in them.
+class BorrowedDocument {
+ public:
+  BorrowedDocument() = default;
+  BorrowedDocument(const BorrowedDocument&) = delete;
+  BorrowedDocument& operator=(const BorrowedDocument&) = delete;
+  ~BorrowedDocument() { document().clear(); }
+
+  JsonDocument& operator*() const { return document(); }
+
+ private:
+  static JsonDocument& document() {
+    thread_local JsonDocument document;
+    return document;
+  }
+};
+
+std::string_view path_of(const Environ& environ) {
+  if (const std::string_view path = environ.get("PATH_INFO"); !path.empty()) return path;
+  const std::string_view uri = environ.get("REQUEST_URI");
+  return uri.empty() ? "/" : uri.substr(0, uri.find('?'));
+}
+
+/// The application. Immutable, apart from what its members synchronize themselves; thread-safe.
+class RestWsgi {
+ public:
+  RestWsgi(const Options& options, std::shared_ptr<const client::NetapiClient> client, const Clock& clock)
+      : options_(options), client_(std::move(client)), clock_(clock) {}
+
+  [[nodiscard]] Response answer(const Environ& environ) const {
+    try {
+      return dispatch(environ);
+    } catch (const std::exception& exception) {
+      return error_reply({ErrorKind::internal, exception.what()}, {}, environ.get("REMOTE_ADDR"));
+    }
+  }
+
+ private:
+  [[nodiscard]] Response dispatch(const Environ& environ) const;
+  [[nodiscard]] Response greet() const;
+  [[nodiscard]] Response post(const Environ& environ) const;
+  [[nodiscard]] Result<std::vector<Chunk>> read(const Environ& environ, JsonDocument& document) const;
+  [[nodiscard]] Result<std::vector<Permit>> admit(const std::vector<Chunk>& chunks, AuditTrail& trail) const;
+  [[nodiscard]] Result<void> run(const std::vector<Permit>& permits, SteadyTime deadline, AuditTrail& trail,
+                                 std::vector<Completed>& completed) const;
+  [[nodiscard]] Result<client::Reply> run_one(const Permit& permit, SteadyTime deadline) const;
+
+  Options options_;
+  std::shared_ptr<const client::NetapiClient> client_;
+  const Clock& clock_;
+};
+
+Response RestWsgi::dispatch(const Environ& environ) const {
+  if (path_of(environ) != "/") return status_reply(Status::not_found, "Not Found");
+  const std::string_view method = environ.get("REQUEST_METHOD");
+  if (method == "POST") return post(environ);
+  if (method == "GET" || method == "HEAD") return greet();
+  Response response = status_reply(Status::method_not_allowed, "Method Not Allowed");
+  response.headers.emplace_back("Allow", "GET, HEAD, POST");
+  return response;
+}
+
+Response RestWsgi::greet() const {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().key("return").string(kGreeting).key("clients").begin_array();
+  for (const lowstate::Client client : client_->enabled()) writer.string(name_of(client));
+  writer.end_array().end_object();
+  return json_reply(Status::ok, std::move(text));
+}
+
+/// The one way in. Each step is for all chunks, and done before the next one begins.
+Response RestWsgi::post(const Environ& environ) const {
+  if (!is_json(environ.get("CONTENT_TYPE"))) return status_reply(Status::not_acceptable, "JSON required");
+  const SteadyTime deadline = client_->deadline();
+  const std::string_view remote = environ.get("REMOTE_ADDR");
+  AuditTrail trail(clock_, remote, options_.audit_as_json);
+  const BorrowedDocument document;
+  const auto chunks = read(environ, *document);
+  if (!chunks) {
+    trail.write_unreadable(row_for(chunks.error().kind).outcome);
+    return error_reply(chunks.error(), {}, remote);
+  }
+  const auto permits = admit(*chunks, trail);
+  if (!permits) return error_reply(permits.error(), {}, remote);
+  std::vector<Completed> completed;
+  const Result<void> ran = run(*permits, deadline, trail, completed);
+  return ran ? items_reply(completed) : error_reply(ran.error(), completed, remote);
+}
+
+Result<std::vector<Chunk>> RestWsgi::read(const Environ& environ, JsonDocument& document) const {
+  if (!environ.body) return environ.body.error();
+  if (Result<void> parsed = document.parse(*environ.body, options_.lowstate.json); !parsed)
+    return parsed.error();
+  return lowstate::read(document.root(), options_.lowstate);
+}
+
+Result<std::vector<Permit>> RestWsgi::admit(const std::vector<Chunk>& chunks, AuditTrail& trail) const {
+  std::vector<Permit> permits;
+  permits.reserve(chunks.size());
+  for (const Chunk& chunk : chunks) {
+    Result<Permit> permit = client_->admit(chunk);
+    if (permit) {
+      permits.push_back(*std::move(permit));
+      continue;
+    }
+    for (const Chunk& other : chunks) {
+      trail.write_refused(other, &other == &chunk ? row_for(permit.error().kind).outcome : "not-run");
+    }
+    return std::move(permit).error();
+  }
+  return permits;
+}
+
+Result<void> RestWsgi::run(const std::vector<Permit>& permits, SteadyTime deadline, AuditTrail& trail,
+                           std::vector<Completed>& completed) const {
+  completed.reserve(permits.size());
+  std::optional<Error> failure;
+  for (const Permit& permit : permits) {
+    const Chunk& chunk = permit.chunk();
+    if (failure) {
+      trail.write(chunk, permit.user(), {}, "not-run");
+      continue;
+    }
+    trail.restart();
+    Result<client::Reply> reply = run_one(permit, deadline);
+    if (reply) {
+      trail.write(chunk, permit.user(), reply->jid, "ok");
+      completed.push_back({chunk.client, *std::move(reply)});
+    } else {
+      failure = std::move(reply).error();
+      trail.write(chunk, permit.user(), failure->jid, row_for(failure->kind).outcome);
+      trail.restart();
+    }
+  }
+  if (failure) return *std::move(failure);
+  return {};
+}
+
+/// An exception in one chunk must not take with it what the chunks before it returned.
+Result<client::Reply> RestWsgi::run_one(const Permit& permit, SteadyTime deadline) const {
+  try {
+    return client_->run(permit, deadline);
+  } catch (const std::exception& exception) {
+    return Error{ErrorKind::internal, exception.what()};
+  }
+}
+
+}  // namespace
+
+http::Application make_rest_wsgi(const Options& options, std::shared_ptr<const client::NetapiClient> client,
+                                 const Clock& clock) {
+  return [application = std::make_shared<const RestWsgi>(options, std::move(client), clock)](
+             const http::Environ& environ) { return application->answer(environ); };
+}
+
+}  // namespace rest_fcgi::netapi

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "wsgi.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+
+namespace {
+
+constexpr std::string_view kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
+
+/// The audit lines so far, without time, address and what else is the same in all.
+std::string audit_of(const Wsgi& wsgi) {
+  const std::string start = "time=2023-11-14T22:13:20.000Z ";
+  std::string lines;
+  std::istringstream log(wsgi.log().text());
+  for (std::string line; std::getline(log, line);) {
+    if (line.substr(0, 5) != "time=") continue;
+    CHECK(line.substr(0, start.size()) == start);
+    lines += line.substr(start.size()) + "\n";
+  }
+  return lines;
+}
+
+std::string denied(const std::string& eauth, const std::string& user, const std::string& outcome) {
+  return "user=" + user + " eauth=" + eauth +
+         " remote_addr=192.0.2.7 client=local fun=test.ping tgt=* jid=- outcome=" + outcome + " ms=0.000\n";
+}
+
+}  // namespace
+
+TEST_CASE("each chunk that ran has an audit line, with its job") {
+  const Wsgi wsgi;
+  CHECK(wsgi.post("[" + Wsgi::chunk(kPing) + ", " + Wsgi::chunk(R"("client": "runner", "fun": "manage.up")") +
+                  "]")
+            .status == http::Status::ok);
+  CHECK(audit_of(wsgi) ==
+        "user=saltdev eauth=auto remote_addr=192.0.2.7 client=local fun=test.ping tgt=* jid=" + fake_jid(1) +
+            " outcome=ok ms=0.000\nuser=saltdev eauth=auto remote_addr=192.0.2.7 client=runner fun=manage.up "
+            "tgt=- "
+            "jid=" +
+            fake_jid(2) + " outcome=ok ms=0.000\n");
+}
+
+TEST_CASE("the audit tells how long each chunk took by itself") {
+  Wsgi wsgi;
+  wsgi.master().on_start = [&wsgi](const std::string& what) -> std::optional<Error> {
+    wsgi.clock().advance(std::chrono::milliseconds(what == "runner" ? 5 : 7));
+    return std::nullopt;
+  };
+  CHECK(wsgi.post("[" + Wsgi::chunk(kPing) + ", " + Wsgi::chunk(R"("client": "runner", "fun": "manage.up")") +
+                  "]")
+            .status == http::Status::ok);
+  CHECK(wsgi.log().has("outcome=ok ms=7.000"));
+  CHECK(wsgi.log().has("outcome=ok ms=5.000"));
+}
+
+TEST_CASE("lists of functions and minions are joined in the audit") {
+  const Wsgi wsgi;
+  CHECK(wsgi.run(R"("client": "local", "tgt": ["a", "b"], "tgt_type": "list", "fun": ["test.ping", "c.d"])")
+            .status == http::Status::ok);
+  CHECK(wsgi.log().has(" fun=test.ping,c.d tgt=a,b "));
+}
+
+TEST_CASE("a target of many ids is cut in the audit") {
+  const Wsgi wsgi;
+  std::string ids = R"("minion-0")";
+  for (int i = 0; i < 5000; ++i) ids += R"(, "minion-0")";
+  CHECK(
+      wsgi.run(R"("client": "local", "tgt_type": "list", "fun": "test.ping", "tgt": [)" + ids + "]").status ==
+      http::Status::ok);
+  CHECK(wsgi.log().text().size() < 1000);
+  CHECK(wsgi.log().has("minion-0,minion-0"));
+}
+
+TEST_CASE("a chunk that was denied is in the audit, and so are those that did not run for its sake") {
+  const Wsgi wsgi;
+  const std::string bad =
+      R"({"eauth": "pam", "username": "eve", "password": "wrong", "client": "local", "tgt": "*", "fun": "test.ping"})";
+  CHECK(wsgi.post("[" + Wsgi::chunk(kPing) + ", " + bad + ", " + Wsgi::chunk(kPing) + "]").status ==
+        http::Status::unauthorized);
+  CHECK(audit_of(wsgi) == denied("auto", "saltdev", "not-run") + denied("pam", "eve", "denied") +
+                              denied("auto", "saltdev", "not-run"));
+}
+
+TEST_CASE("a token is a token in the audit, and missing credentials are dashes") {
+  const Wsgi wsgi;
+  CHECK(wsgi.post(R"({"token": "deadbeef", "client": "local", "tgt": "*", "fun": "test.ping"})").status ==
+        http::Status::ok);
+  CHECK(wsgi.log().has("user=- eauth=token "));
+  CHECK(!wsgi.log().has("deadbeef"));
+  CHECK(wsgi.post(R"({"client": "local", "tgt": "*", "fun": "test.ping"})").status ==
+        http::Status::unauthorized);
+  CHECK(wsgi.log().has("user=- eauth=- "));
+}
+
+TEST_CASE("a body without chunks is one audit line") {
+  const Wsgi wsgi;
+  CHECK(wsgi.post("[").status == http::Status::bad_request);
+  CHECK(audit_of(wsgi) ==
+        "user=- eauth=- remote_addr=192.0.2.7 client=- fun=- tgt=- jid=- outcome=invalid ms=0.000\n");
+}
+
+TEST_CASE("a failure while running is in the audit, and so are those that did not run after it") {
+  const std::vector<std::pair<ErrorKind, std::string>> outcomes{{ErrorKind::unavailable, "unavailable"},
+                                                                {ErrorKind::timeout, "timeout"},
+                                                                {ErrorKind::internal, "failed"},
+                                                                {ErrorKind::invocation, "invalid"},
+                                                                {ErrorKind::authorization, "denied"}};
+  for (const auto& [kind, outcome] : outcomes) {
+    const Wsgi wsgi;
+    wsgi.master().on_start = [kind = kind](const std::string&) { return Error{kind, "no", {}}; };
+    CHECK(wsgi.post("[" + Wsgi::chunk(kPing) + ", " + Wsgi::chunk(kPing) + "]").status != http::Status::ok);
+    CHECK(audit_of(wsgi) == denied("auto", "saltdev", outcome) + denied("auto", "saltdev", "not-run"));
+  }
+}
+
+TEST_CASE("a job that timed out is named in the audit") {
+  const Wsgi wsgi;
+  wsgi.master().on_runner = [](auto) {};
+  CHECK(wsgi.run(R"("client": "runner", "fun": "a.b", "timeout": 0)").status ==
+        http::Status::gateway_timeout);
+  CHECK(wsgi.log().has(" jid=" + fake_jid(1) + " outcome=timeout "));
+}
+
+TEST_CASE("the audit may be JSON") {
+  netapi::Options options;
+  options.audit_as_json = true;
+  const Wsgi wsgi(quick_options(), options);
+  CHECK(wsgi.run(kPing).status == http::Status::ok);
+  CHECK(wsgi.log().has(R"({"time": "2023-11-14T22:13:20.000Z", "user": "saltdev", "eauth": "auto", )"));
+}
+
+TEST_CASE("no argument and no secret is in the audit, in the log or in an error") {
+  const Wsgi wsgi;
+  const std::string secret = "c4n4ry";
+  const std::vector<std::string> bodies{
+      R"([{"eauth": "auto", "username": "u", "password": "c4n4ry", "client": "local", "tgt": "*", "fun": "a.b",
+           "arg": ["c4n4ry"], "kwarg": {"k": "c4n4ry"}, "metadata": {"m": "c4n4ry"}}])",
+      R"([{"eauth": "auto", "password": ["c4n4ry"], "client": "local", "tgt": "*", "fun": "a.b"}])",
+      R"([{"token": "c4n4ry", "client": "runner", "fun": "a.b", "arg": "c4n4ry", "pillar": "c4n4ry"}])",
+      R"([{"token": {"c4n4ry": 1}, "client": "runner", "fun": "a.b"}])",
+      R"([{"token": "c4n4ry", "client": "local", "fun": "a.b"}])",
+      R"([{"token": "c4n4ry", "client": "ssh", "tgt": "*", "fun": "a.b"}])",
+      R"([{"password": "c4n4ry", "client": "foo"}])",
+      R"([{"password": "c4n4ry", ])"};
+  for (const std::string& body : bodies) CHECK(wsgi.post(body).body.find(secret) == std::string::npos);
+  CHECK(!wsgi.log().has(secret));
+}

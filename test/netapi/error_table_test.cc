@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/error_table.h"
+
+#include <doctest/doctest.h>
+
+using rest_fcgi::ErrorKind;
+using rest_fcgi::http::Status;
+using rest_fcgi::netapi::row_for;
+
+TEST_CASE("each kind of error has its status") {
+  CHECK(row_for(ErrorKind::malformed).status == Status::bad_request);
+  CHECK(row_for(ErrorKind::invocation).status == Status::bad_request);
+  CHECK(row_for(ErrorKind::authentication).status == Status::unauthorized);
+  CHECK(row_for(ErrorKind::authorization).status == Status::unauthorized);
+  CHECK(row_for(ErrorKind::too_large).status == Status::content_too_large);
+  CHECK(row_for(ErrorKind::not_found).status == Status::not_found);
+  CHECK(row_for(ErrorKind::unavailable).status == Status::service_unavailable);
+  CHECK(row_for(ErrorKind::timeout).status == Status::gateway_timeout);
+  CHECK(row_for(ErrorKind::configuration).status == Status::internal_server_error);
+  CHECK(row_for(ErrorKind::internal).status == Status::internal_server_error);
+}
+
+TEST_CASE("each kind of error has a row of its own") {
+  for (int kind = 0; kind <= static_cast<int>(ErrorKind::internal); ++kind) {
+    CHECK(row_for(static_cast<ErrorKind>(kind)).kind == static_cast<ErrorKind>(kind));
+  }
+}
+
+TEST_CASE("only errors of ours keep their message from the caller") {
+  CHECK(row_for(ErrorKind::internal).confidential);
+  CHECK(row_for(ErrorKind::configuration).confidential);
+  CHECK(!row_for(ErrorKind::unavailable).confidential);
+}

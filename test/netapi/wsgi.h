@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "../client/admitted.h"
+#include "../support/captured_log.h"
+#include "../support/fake_master.h"
+#include "../support/manual_clock.h"
+#include "rest_fcgi/netapi/rest_wsgi.h"
+
+namespace rest_fcgi::test {
+
+/// The application over a FakeMaster, asked directly. Catches the log, so there may be one at a time.
+class Wsgi {
+ public:
+  explicit Wsgi(client::Options client = quick_options(), const netapi::Options& options = {})
+      : master_(std::make_shared<FakeMaster>()),
+        application_(netapi::make_rest_wsgi(
+            options, std::make_shared<const client::NetapiClient>(std::move(client), master_), clock_)) {}
+
+  [[nodiscard]] FakeMaster& master() const { return *master_; }
+  [[nodiscard]] const CapturedLog& log() const { return log_; }
+  [[nodiscard]] ManualClock& clock() { return clock_; }
+
+  [[nodiscard]] http::Response ask(const http::Environ& request) const { return application_(request); }
+
+  /// A POST of JSON to `/`.
+  [[nodiscard]] http::Response post(std::string_view body) const { return ask(post_of(body)); }
+
+  /// A POST of that chunk with good credentials.
+  [[nodiscard]] http::Response run(std::string_view keys) const { return post("[" + chunk(keys) + "]"); }
+
+  [[nodiscard]] static std::string chunk(std::string_view keys) {
+    return R"({"eauth": "auto", "username": "saltdev", "password": "hunter2", )" + std::string(keys) + "}";
+  }
+
+  [[nodiscard]] static http::Environ post_of(std::string_view body) {
+    http::Environ request;
+    request.set("REQUEST_METHOD", "POST");
+    request.set("REQUEST_URI", "/");
+    request.set("CONTENT_TYPE", "application/json");
+    request.set("REMOTE_ADDR", "192.0.2.7");
+    request.body = body;
+    return request;
+  }
+
+ private:
+  CapturedLog log_;
+  ManualClock clock_;
+  std::shared_ptr<FakeMaster> master_;
+  http::Application application_;
+};
+
+/// A response for a comparison: `200 {"return": []}`.
+[[nodiscard]] inline std::string text_of(const http::Response& response) {
+  return std::to_string(static_cast<int>(response.status)) + " " + response.body;
+}
+
+[[nodiscard]] inline std::string header(const http::Response& response, std::string_view name) {
+  for (const auto& [known, value] : response.headers) {
+    if (known == name) return value;
+  }
+  return "no " + std::string(name);
+}
+
+}  // namespace rest_fcgi::test
