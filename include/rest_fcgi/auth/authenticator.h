@@ -18,9 +18,9 @@ class VerifiedCache;
 
 /// Turns credentials into an Identity: the one place where a password or token is checked. Thread-safe.
 ///
-/// Every failure is the same Error for the caller, `Authorization error occurred.`, whoever the user is and whatever
-/// was wrong; the log has the stage and the cause. An unknown user costs what a wrong password costs. User names over
-/// 256 and passwords over 1024 bytes are refused before any hash.
+/// Every failure is the same Error for the caller, `Authorization error occurred.`, whoever the user is and
+/// whatever was wrong; the log has the stage and the cause. An unknown user costs what a wrong password
+/// costs. User names over 256 and passwords over 1024 bytes are refused before any hash.
 class Authenticator {
  public:
   /// Errors: configuration, for a back end that cannot work as it is configured.
@@ -32,7 +32,8 @@ class Authenticator {
   /// Errors: authentication; internal where a back end failed by itself (an unreadable password file, say).
   [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials);
 
-  /// Stores a new token for somebody. Errors: invocation where tokens are off; internal where it cannot be stored.
+  /// Stores a new token for somebody. Errors: invocation where tokens are off; internal where it cannot be
+  /// stored.
   [[nodiscard]] Result<Secret> make_token(const Identity& identity);
 
   /// The names of the back ends that are on.
@@ -41,6 +42,8 @@ class Authenticator {
  private:
   Authenticator(std::vector<std::unique_ptr<Eauth>> eauths, std::unique_ptr<TokenStore> tokens,
                 std::unique_ptr<VerifiedCache> verified);
+  Result<Identity> by_eauth(const Credentials& credentials);
+  Result<Identity> by_token(SecretView token);
 
   // constant after construction; each synchronizes itself
   std::vector<std::unique_ptr<Eauth>> eauths_;

@@ -17,7 +17,8 @@ struct ArgumentCondition {
   std::vector<std::pair<std::string, std::optional<std::string>>> kwargs;
 };
 
-/// One function name or pattern. Without conditions any arguments will do; of several conditions one has to hold.
+/// One function name or pattern. Without conditions any arguments will do; of several conditions one has to
+/// hold.
 struct FunctionRule {
   std::string pattern;
   std::vector<ArgumentCondition> conditions;
@@ -48,6 +49,9 @@ struct Options {
   Secret sharedsecret;            ///< Salt's `sharedsecret`; empty: the back end is off
   bool allow_auto_eauth = false;  ///< `auto` takes any password: for tests only
   std::string token_dir;          ///< empty: no tokens
+  /// Nobody chose `token_dir`: where it cannot be had, tokens are off and the log says so. Else it is a
+  /// mistake.
+  bool token_dir_is_default = false;
   std::chrono::seconds token_expire{43200};
   std::chrono::seconds auth_cache_ttl{30};  ///< how long a verified password is remembered; 0: not at all
 };

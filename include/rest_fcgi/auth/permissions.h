@@ -25,10 +25,11 @@ using TargetsWithin = std::function<bool(std::string_view compound)>;
 
 enum class Form { runner, wheel };
 
-/// The rules of `external_auth`, Salt's grammar (its page "Access Control System"), with two differences that both
-/// refuse more: a pattern has to match a function's whole name, where Salt is content with its start; and a list of
-/// functions is allowed only where each of them is. A pattern is an exact name, a glob, or a regular expression.
-/// Immutable; thread-safe.
+/// The rules of `external_auth`, Salt's grammar (its page "Access Control System"), with three differences
+/// that all refuse more: a pattern has to match a function's whole name, where Salt is content with its
+/// start; a list of functions is allowed only where each of them is; and a user is named exactly, where Salt
+/// takes the name that logs in as a pattern. A function's pattern is an exact name, a glob, or a regular
+/// expression. Immutable; thread-safe.
 class Permissions {
  public:
   /// Errors: configuration, for a pattern that is neither a glob nor a regular expression that compiles.

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "auth/acl_rule.h"
+
+#include <algorithm>
+
+namespace rest_fcgi::auth {
+namespace {
+
+using OptionalPattern = std::optional<AclPattern>;
+
+Result<OptionalPattern> compile_optional(const std::optional<std::string>& text) {
+  if (!text) return OptionalPattern();
+  auto pattern = AclPattern::make(*text);
+  if (!pattern) return std::move(pattern).error();
+  return OptionalPattern(*std::move(pattern));
+}
+
+bool matches(const OptionalPattern& pattern, JsonValue value) {
+  return !pattern || pattern->matches(value.python_str());
+}
+
+/// Was it given, and does each value that was given match? A name that comes twice must not slip through.
+bool keyword_matches(const std::string& key, const OptionalPattern& pattern,
+                     std::span<const JsonMember> kwargs) {
+  bool given = false;
+  for (const JsonMember& member : kwargs) {
+    if (member.key != key) continue;
+    if (!matches(pattern, member.value)) return false;
+    given = true;
+  }
+  return given;
+}
+
+}  // namespace
+
+Result<AclRule> AclRule::make(const Rule& rule) {
+  AclRule result;
+  result.scope_ = rule.scope;
+  for (const FunctionRule& function : rule.functions) {
+    auto compiled = compile(function);
+    if (!compiled) return std::move(compiled).error();
+    result.functions_.push_back(*std::move(compiled));
+  }
+  return result;
+}
+
+Result<AclRule::Function> AclRule::compile(const FunctionRule& function) {
+  auto pattern = AclPattern::make(function.pattern);
+  if (!pattern) return std::move(pattern).error();
+  Function result{*std::move(pattern), {}};
+  for (const ArgumentCondition& condition : function.conditions) {
+    auto compiled = compile(condition);
+    if (!compiled) return std::move(compiled).error();
+    result.conditions.push_back(*std::move(compiled));
+  }
+  return result;
+}
+
+Result<AclRule::Condition> AclRule::compile(const ArgumentCondition& condition) {
+  Condition result;
+  for (const auto& text : condition.args) {
+    auto pattern = compile_optional(text);
+    if (!pattern) return std::move(pattern).error();
+    result.args.push_back(*std::move(pattern));
+  }
+  for (const auto& [key, text] : condition.kwargs) {
+    auto pattern = compile_optional(text);
+    if (!pattern) return std::move(pattern).error();
+    result.kwargs.emplace_back(key, *std::move(pattern));
+  }
+  return result;
+}
+
+bool AclRule::holds(const Condition& condition, const FunctionCall& call) {
+  if (call.args.size() < condition.args.size()) return false;
+  for (std::size_t i = 0; i < condition.args.size(); ++i) {
+    if (!matches(condition.args[i], call.args[i])) return false;
+  }
+  return std::all_of(condition.kwargs.begin(), condition.kwargs.end(), [&](const auto& wanted) {
+    return keyword_matches(wanted.first, wanted.second, call.kwargs);
+  });
+}
+
+bool AclRule::allows_as(std::string_view name, const FunctionCall& call) const {
+  return std::any_of(functions_.begin(), functions_.end(), [&](const Function& function) {
+    if (!function.pattern.matches(name)) return false;
+    return function.conditions.empty() ||
+           std::any_of(function.conditions.begin(), function.conditions.end(),
+                       [&](const Condition& condition) { return holds(condition, call); });
+  });
+}
+
+bool AclRule::allows_master(Form form, const FunctionCall& call) const {
+  if (is_for_minions()) return false;
+  const std::string_view name = call.name;
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos || name.find('.', dot + 1) != std::string_view::npos) return false;
+  const std::string_view scope = std::string_view(scope_).substr(1);
+  const std::string_view form_name = form == Form::runner ? "runner" : "wheel";
+  const bool of_module = scope == name.substr(0, dot);
+  const bool of_form =
+      scope == form_name || (scope.starts_with(form_name) && scope.substr(form_name.size()) == "s");
+  if (functions_.empty()) return of_module || of_form;
+  return (of_module && allows_as(name.substr(dot + 1), call)) || (of_form && allows_as(name, call));
+}
+
+}  // namespace rest_fcgi::auth

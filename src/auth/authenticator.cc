@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/auth/authenticator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "auth/eauth.h"
+#include "auth/token_store.h"
+#include "auth/verified_cache.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+constexpr std::size_t kMaxUsername = 256;
+constexpr std::size_t kMaxPassword = 1024;
+constexpr std::size_t kMaxLogged = 64;
+
+/// What every caller gets to see, whatever was wrong.
+Error refused() {
+  return {ErrorKind::authentication, "Authorization error occurred."};
+}
+
+std::string_view for_log(std::string_view input) {
+  return input.substr(0, kMaxLogged);
+}
+
+Error refused_eauth(std::string_view stage, std::string_view cause, const Credentials& credentials) {
+  if (log::enabled(log::Level::info)) {
+    log::info(format("authentication refused at {}: {}; eauth \"{}\", user \"{}\"", stage, cause,
+                     for_log(credentials.eauth), for_log(credentials.username)));
+  }
+  return refused();
+}
+
+Error refused_token(std::string_view cause) {
+  log::info(format("authentication refused at token: {}", cause));
+  return refused();
+}
+
+/// What no back end should have to see, nor any hash; empty where there is nothing of that kind.
+std::string_view beyond_limits(std::string_view username, std::string_view password) {
+  if (username.empty()) return "the user name is empty";
+  if (username.size() > kMaxUsername) return "the user name is longer than 256 bytes";
+  if (password.size() > kMaxPassword) return "the password is longer than 1024 bytes";
+  if (username.find('\0') != std::string_view::npos) return "the user name holds a NUL";
+  if (password.find('\0') != std::string_view::npos) return "the password holds a NUL";
+  return {};
+}
+
+const Eauth* eauth_named(const std::vector<std::unique_ptr<Eauth>>& eauths, std::string_view name) {
+  const auto found =
+      std::find_if(eauths.begin(), eauths.end(), [&](const auto& one) { return one->name() == name; });
+  return found == eauths.end() ? nullptr : found->get();
+}
+
+/// Null: tokens are off.
+Result<std::unique_ptr<TokenStore>> make_tokens(const Options& options, const Clock& clock) {
+  if (options.token_dir.empty()) return std::unique_ptr<TokenStore>();
+  auto store = TokenStore::make(options.token_dir, options.token_expire, clock);
+  if (store || !options.token_dir_is_default) return store;
+  log::warning(format("tokens are off: {}", store.error().message));
+  return std::unique_ptr<TokenStore>();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& options, const Clock& clock) {
+  auto eauths = make_eauths(options);
+  if (!eauths) return std::move(eauths).error();
+  auto verified = VerifiedCache::make(options.auth_cache_ttl, clock);
+  if (!verified) return std::move(verified).error();
+  auto tokens = make_tokens(options, clock);
+  if (!tokens) return std::move(tokens).error();
+  return std::unique_ptr<Authenticator>(
+      new Authenticator(*std::move(eauths), *std::move(tokens), *std::move(verified)));
+}
+
+Authenticator::Authenticator(std::vector<std::unique_ptr<Eauth>> eauths, std::unique_ptr<TokenStore> tokens,
+                             std::unique_ptr<VerifiedCache> verified)
+    : eauths_(std::move(eauths)), tokens_(std::move(tokens)), verified_(std::move(verified)) {}
+
+Authenticator::~Authenticator() = default;
+
+Result<Identity> Authenticator::authenticate(const Credentials& credentials) {
+  switch (credentials.kind) {
+    case Credentials::Kind::eauth:
+      return by_eauth(credentials);
+    case Credentials::Kind::token:
+      return by_token(credentials.token);
+    case Credentials::Kind::none:
+      break;
+  }
+  return refused_eauth("form", "there are no credentials", credentials);
+}
+
+Result<Identity> Authenticator::by_eauth(const Credentials& credentials) {
+  const auto& [kind, eauth_name, username, password, token] = credentials;
+  const std::string_view beyond = beyond_limits(username, password.reveal());
+  if (!beyond.empty()) return refused_eauth("limits", beyond, credentials);
+  const Eauth* eauth = eauth_named(eauths_, eauth_name);
+  if (eauth == nullptr) return refused_eauth("eauth", "no such back end is on", credentials);
+
+  const VerifiedCache::Key key = verified_->key(eauth_name, username, password);
+  if (!verified_->holds(key)) {
+    const Result<bool> good = eauth->verify(username, password);
+    if (!good) return good.error();
+    if (!*good) return refused_eauth("verification", "unknown user or wrong password", credentials);
+    verified_->remember(key);
+  }
+  return Identity(std::string(username), std::string(eauth_name), eauth->groups(username));
+}
+
+Result<Identity> Authenticator::by_token(SecretView token) {
+  if (tokens_ == nullptr) return refused_token("tokens are off");
+  auto record = tokens_->find(token);
+  if (!record) return refused_token(record.error().message);
+  if (eauth_named(eauths_, record->eauth) == nullptr) {
+    return refused_token(
+        format("its eauth \"{}\" is not on (user \"{}\")", record->eauth, for_log(record->name)));
+  }
+  return Identity(std::move(record->name), std::move(record->eauth), std::move(record->groups));
+}
+
+Result<Secret> Authenticator::make_token(const Identity& identity) {
+  if (tokens_ == nullptr) {
+    return Error{ErrorKind::invocation, "There are no tokens here: `token_dir` is empty, or cannot be used."};
+  }
+  auto token = tokens_->add(identity.name(), identity.eauth(), identity.groups());
+  if (token) return token;
+  log::error(format("a token was not made: {}", token.error().message));
+  return Error{ErrorKind::internal, "The token could not be stored; the log has the cause."};
+}
+
+std::vector<std::string> Authenticator::eauths() const {
+  std::vector<std::string> names;
+  for (const auto& eauth : eauths_) names.emplace_back(eauth->name());
+  return names;
+}
+
+}  // namespace rest_fcgi::auth

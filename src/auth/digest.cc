@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "auth/digest.h"
+
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+struct FreeContext {
+  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
+};
+
+void require(bool done) {
+  if (!done) throw std::bad_alloc();
+}
+
+/// A length as bytes, for use inside this process only.
+std::array<char, sizeof(std::uint64_t)> length_of(std::string_view text) {
+  std::array<char, sizeof(std::uint64_t)> bytes;
+  const std::uint64_t size = text.size();
+  std::memcpy(bytes.data(), &size, bytes.size());
+  return bytes;
+}
+
+template <std::size_t N>
+std::string_view view(const std::array<char, N>& bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+int digit_value(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+void DigestAlgorithm::Free::operator()(evp_md_st* algorithm) const noexcept {
+  EVP_MD_free(algorithm);
+}
+
+Result<DigestAlgorithm> DigestAlgorithm::fetch(const char* openssl_name) {
+  std::unique_ptr<evp_md_st, Free> algorithm(EVP_MD_fetch(nullptr, openssl_name, nullptr));
+  if (!algorithm) {
+    return Error{ErrorKind::configuration, format("OpenSSL does not offer {} on this host", openssl_name)};
+  }
+  return DigestAlgorithm(std::move(algorithm));
+}
+
+DigestBytes DigestAlgorithm::of(std::span<const std::string_view> parts) const {
+  const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
+  require(context != nullptr && EVP_DigestInit_ex2(context.get(), algorithm_.get(), nullptr) == 1);
+  for (const std::string_view part : parts) {
+    require(EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1);
+  }
+  DigestBytes result;
+  unsigned size = 0;
+  require(EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(result.bytes_.data()), &size) ==
+          1);
+  result.size_ = size;
+  return result;
+}
+
+Result<KeyedDigest> KeyedDigest::make() {
+  auto sha256 = DigestAlgorithm::fetch("SHA256");
+  if (!sha256) return std::move(sha256).error();
+  WipedBytes key(32);
+  if (auto drawn = fill_random(key); !drawn) return std::move(drawn).error();
+  return KeyedDigest(*std::move(sha256), key);
+}
+
+KeyedDigest::KeyedDigest(DigestAlgorithm sha256, std::span<const char> key) : sha256_(std::move(sha256)) {
+  inner_.fill(0x36);
+  outer_.fill(0x5c);
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    inner_[i] = static_cast<char>(inner_[i] ^ key[i]);
+    outer_[i] = static_cast<char>(outer_[i] ^ key[i]);
+  }
+}
+
+KeyedDigest::~KeyedDigest() {
+  wipe(inner_.data(), inner_.size());
+  wipe(outer_.data(), outer_.size());
+}
+
+// RFC 2104 by hand: a context of OpenSSL's own HMAC costs several times what its two digests do.
+KeyedDigest::Value KeyedDigest::of(std::string_view a, std::string_view b, std::string_view c) const {
+  const auto size_a = length_of(a);
+  const auto size_b = length_of(b);
+  const auto inner = sha256_.of({view(inner_), view(size_a), a, view(size_b), b, c});
+  const auto outer = sha256_.of({view(outer_), inner.view()});
+  Value value;
+  std::memcpy(value.data(), outer.view().data(), value.size());
+  return value;
+}
+
+Result<void> fill_random(std::span<char> bytes) {
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size())) != 1) {
+    return Error{ErrorKind::internal, "OpenSSL has no random bytes to give"};
+  }
+  return {};
+}
+
+WipedBytes to_hex(std::string_view bytes) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  WipedBytes digits;
+  digits.reserve(bytes.size() * 2);
+  for (const char byte : bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    digits.push_back(kDigits[value >> 4]);
+    digits.push_back(kDigits[value & 15]);
+  }
+  return digits;
+}
+
+std::string from_hex(std::string_view digits) {
+  if (digits.size() % 2 != 0) return {};
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    const int high = digit_value(digits[i]);
+    const int low = digit_value(digits[i + 1]);
+    if (high < 0 || low < 0) return {};
+    bytes.push_back(static_cast<char>(high * 16 + low));
+  }
+  return bytes;
+}
+
+}  // namespace rest_fcgi::auth

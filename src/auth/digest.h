@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
+
+struct evp_md_st;
+
+namespace rest_fcgi::auth {
+
+/// What a message digest gave. Value type.
+class DigestBytes {
+ public:
+  [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }
+
+ private:
+  friend class DigestAlgorithm;
+  std::array<char, 64> bytes_{};
+  std::size_t size_ = 0;
+};
+
+/// One of OpenSSL's message digests, fetched once: a fetch costs more than the digest of a short text.
+/// Immutable; thread-safe. Running out of memory is std::bad_alloc, as with any allocation.
+class DigestAlgorithm {
+ public:
+  /// Errors: configuration, where this host's OpenSSL does not offer it (as in its FIPS mode).
+  static Result<DigestAlgorithm> fetch(const char* openssl_name);
+
+  /// Of all parts, one right after the other.
+  [[nodiscard]] DigestBytes of(std::span<const std::string_view> parts) const;
+  [[nodiscard]] DigestBytes of(std::initializer_list<std::string_view> parts) const {
+    return of(std::span(parts.begin(), parts.size()));
+  }
+
+ private:
+  struct Free {
+    void operator()(evp_md_st* algorithm) const noexcept;
+  };
+  explicit DigestAlgorithm(std::unique_ptr<evp_md_st, Free> algorithm) : algorithm_(std::move(algorithm)) {}
+  std::unique_ptr<evp_md_st, Free> algorithm_;
+};
+
+/// HMAC-SHA256 under a key that is drawn when this is made and that never leaves it: what it gives means
+/// nothing to anybody else, so it may be kept where a password may not, and two of them show nothing about
+/// what differs. Immutable; thread-safe.
+class KeyedDigest {
+ public:
+  using Value = std::array<char, 32>;
+
+  /// Errors: configuration or internal, where OpenSSL has no SHA-256 or no randomness.
+  static Result<KeyedDigest> make();
+  /// REQUIRES: a key of at most 64 bytes.
+  KeyedDigest(DigestAlgorithm sha256, std::span<const char> key);
+  ~KeyedDigest();
+  KeyedDigest(KeyedDigest&&) noexcept = default;
+  KeyedDigest& operator=(KeyedDigest&&) noexcept = default;
+
+  /// Of these parts and the borders between them: ("ab", "c") is not ("a", "bc").
+  [[nodiscard]] Value of(std::string_view a, std::string_view b = {}, std::string_view c = {}) const;
+
+ private:
+  static constexpr std::size_t kBlock = 64;
+  DigestAlgorithm sha256_;
+  std::array<char, kBlock> inner_;
+  std::array<char, kBlock> outer_;
+};
+
+/// Fills `bytes` from the system's random source. Errors: internal.
+Result<void> fill_random(std::span<char> bytes);
+
+/// Lower-case hexadecimal digits.
+[[nodiscard]] WipedBytes to_hex(std::string_view bytes);
+
+/// The bytes that hexadecimal digits of either case stand for; empty where `digits` is anything else.
+[[nodiscard]] std::string from_hex(std::string_view digits);
+
+}  // namespace rest_fcgi::auth

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "auth/token_store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "auth/token_dir.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+constexpr std::size_t kTokenBytes = 32;
+constexpr std::size_t kMinDigits = 40;
+constexpr std::size_t kMaxDigits = 128;
+constexpr std::size_t kFileNameDigits = 64;
+constexpr std::size_t kMaxFileSize = std::size_t{64} << 10;
+constexpr std::chrono::minutes kPurgeInterval{1};
+constexpr std::chrono::seconds kMaxLife = std::chrono::years(100);
+
+bool is_hex(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
+
+bool has_form_of_token(std::string_view text) {
+  return text.size() >= kMinDigits && text.size() <= kMaxDigits && is_hex(text);
+}
+
+Error refused(std::string cause) {
+  return {ErrorKind::authentication, std::move(cause)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TokenStore>> TokenStore::make(const std::string& directory, std::chrono::seconds life,
+                                                     const Clock& clock) {
+  if (life.count() <= 0 || life > kMaxLife) {
+    return Error{ErrorKind::configuration, format("token_expire: {} found, a number from 1 to {} expected",
+                                                  life.count(), kMaxLife.count())};
+  }
+  auto opened = open_token_dir(directory);
+  if (!opened) return std::move(opened).error();
+  auto sha256 = DigestAlgorithm::fetch("SHA256");
+  if (!sha256) return std::move(sha256).error();
+  return std::make_unique<TokenStore>(*std::move(opened), *std::move(sha256), life, clock);
+}
+
+TokenStore::TokenStore(Fd directory, DigestAlgorithm sha256, std::chrono::seconds life, const Clock& clock)
+    : directory_(std::move(directory)),
+      sha256_(std::move(sha256)),
+      life_(life),
+      clock_(clock),
+      next_purge_(clock.steady()) {}
+
+Result<Secret> TokenStore::add(std::string name, std::string eauth, std::vector<std::string> groups) {
+  purge_now_and_then();
+  WipedBytes random(kTokenBytes);
+  if (auto drawn = fill_random(random); !drawn) return std::move(drawn).error();
+  const WipedBytes digits = to_hex({random.data(), random.size()});
+  Secret token(std::string_view(digits.data(), digits.size()));
+  const WallTime now = clock_.wall();
+  const TokenRecord record{std::move(name), std::move(eauth), std::move(groups), now, now + life_};
+  if (auto written = write(file_of(token), to_json(record)); !written) return std::move(written).error();
+  return token;
+}
+
+Result<TokenRecord> TokenStore::find(SecretView token) const {
+  if (!has_form_of_token(token.reveal())) return refused("it is not 40 to 128 hexadecimal digits");
+  const std::string file = file_of(token);
+  auto record = read(file);
+  if (record && record->expire <= clock_.wall()) {
+    remove(file);
+    return refused(format("it has expired (user {})", record->name));
+  }
+  return record;
+}
+
+std::string TokenStore::file_of(SecretView token) const {
+  const WipedBytes digits = to_hex(sha256_.of({token.reveal()}).view());
+  return {digits.begin(), digits.end()};
+}
+
+Result<TokenRecord> TokenStore::read(const std::string& file) const {
+  const auto bytes = read_regular_file(directory_.get(), file, Links::refuse, kMaxFileSize);
+  if (!bytes && bytes.error().kind == ErrorKind::not_found) return refused("there is no such token");
+  if (!bytes) return refused(format("its file {} {}", file, bytes.error().message));
+  auto record = read_token_record({bytes->data(), bytes->size()});
+  if (!record) return refused(format("its file {} is malformed: {}", file, record.error().message));
+  return record;
+}
+
+Result<void> TokenStore::write(const std::string& file, std::string_view content) const {
+  const std::string temporary = file + ".tmp";
+  const Fd fd(::openat(directory_.get(), temporary.c_str(),
+                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.is_open()) {
+    return Error{ErrorKind::internal, format("its file cannot be created: {}", last_error())};
+  }
+  auto written = write_all(fd.get(), content);
+  if (written && ::fsync(fd.get()) == 0 &&
+      ::renameat(directory_.get(), temporary.c_str(), directory_.get(), file.c_str()) == 0) {
+    return {};
+  }
+  const std::string cause = written ? format("cannot be stored: {}", last_error()) : written.error().message;
+  remove(temporary);
+  return Error{ErrorKind::internal, format("its file {}", cause)};
+}
+
+void TokenStore::remove(const std::string& file) const {
+  ::unlinkat(directory_.get(), file.c_str(), 0);
+}
+
+void TokenStore::purge_now_and_then() {
+  const SteadyTime now = clock_.steady();
+  SteadyTime next = next_purge_.load();
+  if (now >= next && next_purge_.compare_exchange_strong(next, now + kPurgeInterval)) purge();
+}
+
+/// Removes what is certainly an expired token of this store; a Salt master may keep its own in the same
+/// directory.
+void TokenStore::purge() const {
+  struct Close {
+    void operator()(DIR* stream) const { ::closedir(stream); }
+  };
+  Fd copy(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::unique_ptr<DIR, Close> stream(copy.is_open() ? ::fdopendir(copy.get()) : nullptr);
+  if (!stream) {
+    return log::warning(format("token_dir: expired tokens stay, as it cannot be listed: {}", last_error()));
+  }
+  static_cast<void>(copy.release());
+  while (const dirent* found = ::readdir(stream.get())) {
+    const std::string file = found->d_name;
+    if (file.size() != kFileNameDigits || !is_hex(file)) continue;
+    const auto record = read(file);
+    if (record && record->expire <= clock_.wall()) remove(file);
+  }
+}
+
+}  // namespace rest_fcgi::auth

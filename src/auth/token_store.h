@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/digest.h"
+#include "auth/files.h"
+#include "auth/token_record.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
+
+namespace rest_fcgi::auth {
+
+/// Tokens as files in one directory, which is all that processes share about them. A file is named after the
+/// SHA-256 of its token, so whoever reads the directory learns no token. Thread-safe, and safe between
+/// processes.
+class TokenStore {
+ public:
+  /// Makes the directory, and the one above it, where they are missing. `clock` has to outlive the store.
+  /// Errors: configuration, for a directory that cannot be used or that somebody else may write to.
+  static Result<std::unique_ptr<TokenStore>> make(const std::string& directory, std::chrono::seconds life,
+                                                  const Clock& clock);
+  TokenStore(Fd directory, DigestAlgorithm sha256, std::chrono::seconds life, const Clock& clock);
+
+  /// Stores a new token, and now and then removes those that have expired. Errors: internal, with the cause.
+  Result<Secret> add(std::string name, std::string eauth, std::vector<std::string> groups);
+
+  /// Whose token is it? Removes it where it has expired. Only 40 to 128 hexadecimal digits are looked up.
+  /// Errors: authentication or internal; the message is for the log alone.
+  [[nodiscard]] Result<TokenRecord> find(SecretView token) const;
+
+ private:
+  [[nodiscard]] std::string file_of(SecretView token) const;
+  [[nodiscard]] Result<TokenRecord> read(const std::string& file) const;
+  [[nodiscard]] Result<void> write(const std::string& file, std::string_view content) const;
+  void remove(const std::string& file) const;
+  void purge_now_and_then();
+  void purge() const;
+
+  // constant after construction
+  Fd directory_;
+  DigestAlgorithm sha256_;
+  std::chrono::seconds life_;
+  const Clock& clock_;
+  // synchronizes itself
+  std::atomic<SteadyTime> next_purge_;
+};
+
+}  // namespace rest_fcgi::auth

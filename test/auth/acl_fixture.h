@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../support/temp_dir.h"
+#include "auth/token_store.h"
+#include "rest_fcgi/auth/authenticator.h"
+#include "rest_fcgi/auth/permissions.h"
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/pattern.h"
+
+namespace rest_fcgi::auth {
+
+/// A rule for any minion, as a plain string is in `external_auth`.
+inline Rule anywhere(std::string pattern) {
+  return {"", {{std::move(pattern), {}}}};
+}
+
+/// A rule for a target or an `@` scope with function names below it.
+inline Rule on(std::string scope, std::vector<FunctionRule> functions = {}) {
+  return {std::move(scope), std::move(functions)};
+}
+
+/// Calls as JSON text: "test.ping", {"fun": "cmd.run", "arg": ["ls"], "kwarg": {"cwd": "/"}}, or a list of
+/// such.
+class Calls {
+ public:
+  explicit Calls(std::string_view json) {
+    REQUIRE(document_.parse(json));
+    const JsonValue root = document_.root();
+    if (!root.is(JsonValue::Kind::array)) add(root);
+    for (const JsonValue call : root.elements()) add(call);
+  }
+
+  [[nodiscard]] std::vector<FunctionCall> all() const {
+    std::vector<FunctionCall> calls;
+    for (const One& one : calls_) calls.push_back({one.name, one.args, one.kwargs});
+    return calls;
+  }
+
+ private:
+  struct One {
+    std::string_view name;
+    std::vector<JsonValue> args;
+    std::vector<JsonMember> kwargs;
+  };
+
+  void add(JsonValue call) {
+    One one;
+    one.name = call.find("fun").value_or(call).text();
+    const JsonValue args = call.find("arg").value_or(JsonValue());
+    const JsonValue kwargs = call.find("kwarg").value_or(JsonValue());
+    for (const JsonValue arg : args.elements()) one.args.push_back(arg);
+    for (const JsonMember member : kwargs.members()) one.kwargs.push_back(member);
+    calls_.push_back(std::move(one));
+  }
+
+  JsonDocument document_;
+  std::vector<One> calls_;
+};
+
+/// Permissions of the back end `auto`, and users who have logged in there with whatever name and groups. Not
+/// synchronized.
+class AclFixture {
+ public:
+  using Names = std::vector<std::string>;
+
+  explicit AclFixture(std::vector<Principal> principals)
+      : AclFixture({{"auto", {}, std::move(principals)}}, 0) {}
+
+  /// For one user, fred, who has these rules.
+  static AclFixture of_fred(std::vector<Rule> rules) { return AclFixture({{"fred", std::move(rules)}}); }
+
+  /// Permissions of several back ends.
+  static AclFixture of_eauths(std::vector<EauthOptions> external_auth) {
+    return {std::move(external_auth), 0};
+  }
+
+  /// May they call these on these minions? A scope holds the minions that it matches as a glob.
+  [[nodiscard]] bool local(std::string_view calls, const Names& minions = {"web1"},
+                           const std::string& user = "fred", const Names& groups = {}) const {
+    const auto within = [&](std::string_view compound) {
+      return !minions.empty() && std::all_of(minions.begin(), minions.end(),
+                                             [&](const std::string& id) { return glob_match(compound, id); });
+    };
+    const Calls parsed(calls);
+    return permissions_->allow_local(identity(user, groups), parsed.all(), within);
+  }
+
+  [[nodiscard]] bool master(Form form, std::string_view call, const std::string& user = "fred") const {
+    const Calls parsed(call);
+    return permissions_->allow_master(identity(user, {}), form, parsed.all().at(0));
+  }
+  [[nodiscard]] bool runner(std::string_view call) const { return master(Form::runner, call); }
+  [[nodiscard]] bool wheel(std::string_view call) const { return master(Form::wheel, call); }
+
+ private:
+  AclFixture(std::vector<EauthOptions> external_auth, int) {
+    auto permissions = Permissions::make(external_auth);
+    REQUIRE(permissions);
+    permissions_ = *std::move(permissions);
+  }
+
+  /// Only an Authenticator makes identities, and of these back ends only a token brings groups.
+  [[nodiscard]] static Identity identity(const std::string& user, const Names& groups) {
+    const test::TempDir dir;
+    Options options;
+    options.external_auth.push_back({"auto", {}, {}});
+    options.allow_auto_eauth = true;
+    options.token_dir = dir.path();
+    const auto authenticator = Authenticator::make(options, system_clock());
+    REQUIRE(authenticator);
+    const auto store = TokenStore::make(dir.path(), std::chrono::seconds(60), system_clock());
+    REQUIRE(store);
+    const auto token = (*store)->add(user, "auto", groups);
+    REQUIRE(token);
+    auto identity = (*authenticator)->authenticate({Credentials::Kind::token, {}, {}, {}, *token});
+    REQUIRE(identity);
+    return *std::move(identity);
+  }
+
+  std::unique_ptr<Permissions> permissions_;
+};
+
+}  // namespace rest_fcgi::auth

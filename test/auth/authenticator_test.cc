@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/auth/authenticator.h"
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "../support/captured_log.h"
+#include "../support/manual_clock.h"
+#include "../support/temp_dir.h"
+#include "auth/token_store.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+using std::chrono::seconds;
+
+Credentials with_password(std::string_view eauth, std::string_view username, std::string_view password) {
+  return {Credentials::Kind::eauth, eauth, username, SecretView(password), {}};
+}
+
+Credentials with_token(SecretView token) {
+  return {Credentials::Kind::token, {}, {}, {}, token};
+}
+
+/// An authenticator with the user fred, whose password is sesame, in a file, and with the shared secret
+/// canary.
+class Fixture {
+ public:
+  Fixture() {
+    options.external_auth.push_back({"file", {{"filename", dir.write("users", "fred:sesame\n")}}, {}});
+    options.external_auth.push_back({"sharedsecret", {}, {}});
+    options.sharedsecret = Secret("canary");
+    options.token_dir = dir / "tokens";
+    start();
+  }
+
+  /// Anew, with what `options` now say.
+  void start() {
+    auto made = Authenticator::make(options, clock);
+    REQUIRE(made);
+    authenticator = *std::move(made);
+  }
+
+  Result<Identity> login(std::string_view username, std::string_view password,
+                         std::string_view eauth = "file") {
+    return authenticator->authenticate(with_password(eauth, username, password));
+  }
+
+  /// Are they refused with what everybody gets to see, and does the log say why?
+  void refuses(const Credentials& credentials, std::string_view cause) {
+    CAPTURE(cause);
+    const test::CapturedLog log;
+    const auto identity = authenticator->authenticate(credentials);
+    REQUIRE_FALSE(identity);
+    CHECK(identity.error().kind == ErrorKind::authentication);
+    CHECK(identity.error().message == "Authorization error occurred.");
+    CAPTURE(log.text());
+    CHECK(log.has(cause));
+    CHECK_FALSE(log.has("canary"));
+  }
+
+  test::TempDir dir;
+  test::ManualClock clock;
+  Options options;
+  std::unique_ptr<Authenticator> authenticator;
+};
+
+}  // namespace
+
+TEST_CASE("good credentials make an identity") {
+  Fixture fixture;
+  const auto identity = fixture.login("fred", "sesame");
+  REQUIRE(identity);
+  CHECK(identity->name() == "fred");
+  CHECK(identity->eauth() == "file");
+  CHECK(identity->groups().empty());
+  CHECK(fixture.login("anybody", "canary", "sharedsecret"));
+}
+
+TEST_CASE("the back ends that are on have their names") {
+  CHECK(Fixture().authenticator->eauths() == std::vector<std::string>{"file", "sharedsecret"});
+}
+
+TEST_CASE("whatever is wrong with credentials, the answer is the same, and the log says what it was") {
+  Fixture fixture;
+  fixture.refuses({}, "authentication refused at form: there are no credentials");
+  fixture.refuses(with_password("file", "fred", "canary"),
+                  "at verification: unknown user or wrong password; eauth \"file\", user \"fred\"");
+  fixture.refuses(with_password("file", "nobody", "canary"),
+                  "at verification: unknown user or wrong password");
+  fixture.refuses(with_password("pam", "fred", "canary"), "at eauth: no such back end is on; eauth \"pam\"");
+  fixture.refuses(with_password("", "fred", "canary"), "at eauth: no such back end is on");
+  fixture.refuses(with_token(SecretView("canary")), "at token: it is not 40 to 128 hexadecimal digits");
+}
+
+TEST_CASE("absurd credentials are refused before any back end is asked") {
+  Fixture fixture;
+  std::filesystem::remove(fixture.dir / "users");
+  const std::string name(257, 'n');
+  const std::string password(1025, 'p');
+  fixture.refuses(with_password("file", "", "canary"), "at limits: the user name is empty");
+  fixture.refuses(with_password("file", name, "canary"), "at limits: the user name is longer than 256 bytes");
+  fixture.refuses(with_password("file", "fred", password),
+                  "at limits: the password is longer than 1024 bytes");
+  fixture.refuses(with_password("file", {"fr\0ed", 5}, "canary"), "at limits: the user name holds a NUL");
+  fixture.refuses(with_password("file", "fred", {"can\0ary", 7}), "at limits: the password holds a NUL");
+}
+
+TEST_CASE("names and passwords may be as long as the limits") {
+  Fixture fixture;
+  const std::string name(256, 'n');
+  const std::string password(1024, 'p');
+  fixture.dir.write("users", name + ":" + password + "\n");
+  CHECK(fixture.login(name, password));
+}
+
+TEST_CASE("a name in the log is short, and forges no line") {
+  Fixture fixture;
+  fixture.refuses(with_password("file", std::string(63, 'n') + "\n" + std::string(100, 'm'), "x"),
+                  "user \"" + std::string(63, 'n') + "\\x0a\"");
+}
+
+TEST_CASE("a back end that fails by itself is no refusal") {
+  Fixture fixture;
+  const test::CapturedLog log;
+  std::filesystem::remove(fixture.dir / "users");
+  const auto identity = fixture.login("fred", "sesame");
+  REQUIRE_FALSE(identity);
+  CHECK(identity.error().kind == ErrorKind::internal);
+}
+
+TEST_CASE("a verified password is not verified again for a while") {
+  Fixture fixture;
+  CHECK(fixture.login("fred", "sesame"));
+  fixture.dir.write("users", "fred:changed\n");
+  fixture.clock.advance(seconds(29));
+  CHECK(fixture.login("fred", "sesame"));
+  CHECK(fixture.login("fred", "changed"));
+  fixture.clock.advance(seconds(1));
+  CHECK_FALSE(fixture.login("fred", "sesame"));
+}
+
+TEST_CASE("a new authenticator remembers nothing of the one before") {
+  Fixture fixture;
+  CHECK(fixture.login("fred", "sesame"));
+  fixture.dir.write("users", "fred:changed\n");
+  fixture.start();
+  CHECK_FALSE(fixture.login("fred", "sesame"));
+}
+
+TEST_CASE("without the cache each password is verified") {
+  Fixture fixture;
+  fixture.options.auth_cache_ttl = seconds(0);
+  fixture.start();
+  CHECK(fixture.login("fred", "sesame"));
+  fixture.dir.write("users", "fred:changed\n");
+  CHECK_FALSE(fixture.login("fred", "sesame"));
+}
+
+TEST_CASE("a failure is never remembered") {
+  Fixture fixture;
+  CHECK_FALSE(fixture.login("fred", "changed"));
+  fixture.dir.write("users", "fred:changed\n");
+  CHECK(fixture.login("fred", "changed"));
+}
+
+TEST_CASE("what one back end verified is nothing to another") {
+  Fixture fixture;
+  CHECK(fixture.login("fred", "canary", "sharedsecret"));
+  CHECK_FALSE(fixture.login("fred", "canary", "file"));
+}
+
+TEST_CASE("a token stands for whom it was made") {
+  Fixture fixture;
+  const auto identity = fixture.login("fred", "sesame");
+  REQUIRE(identity);
+  const auto token = fixture.authenticator->make_token(*identity);
+  REQUIRE(token);
+  const auto again = fixture.authenticator->authenticate(with_token(*token));
+  REQUIRE(again);
+  CHECK(again->name() == "fred");
+  CHECK(again->eauth() == "file");
+  fixture.clock.advance(fixture.options.token_expire);
+  fixture.refuses(with_token(*token), "at token: it has expired (user fred)");
+}
+
+TEST_CASE("a token brings the groups that it was made with") {
+  Fixture fixture;
+  const auto store = TokenStore::make(fixture.options.token_dir, seconds(60), fixture.clock);
+  REQUIRE(store);
+  const auto token = (*store)->add("fred", "file", {"ops"});
+  REQUIRE(token);
+  const auto identity = fixture.authenticator->authenticate(with_token(*token));
+  REQUIRE(identity);
+  CHECK(identity->groups() == std::vector<std::string>{"ops"});
+}
+
+TEST_CASE("tokens of a back end that is off are refused") {
+  Fixture fixture;
+  const auto identity = fixture.login("fred", "canary", "sharedsecret");
+  REQUIRE(identity);
+  const auto token = fixture.authenticator->make_token(*identity);
+  REQUIRE(token);
+  fixture.options.external_auth.pop_back();
+  fixture.start();
+  fixture.refuses(with_token(*token), "at token: its eauth \"sharedsecret\" is not on (user \"fred\")");
+}
+
+TEST_CASE("without token_dir there are no tokens") {
+  Fixture fixture;
+  fixture.options.token_dir.clear();
+  fixture.start();
+  const std::string token(64, 'a');
+  fixture.refuses(with_token(SecretView(token)), "at token: tokens are off");
+  const auto made = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::invocation);
+  CHECK(made.error().message == "There are no tokens here: `token_dir` is empty, or cannot be used.");
+}
+
+TEST_CASE("a token that cannot be stored is our own failure, with its cause in the log") {
+  Fixture fixture;
+  const auto identity = fixture.login("fred", "sesame");
+  REQUIRE(identity);
+  std::filesystem::remove_all(fixture.options.token_dir);
+  const test::CapturedLog log;
+  const auto made = fixture.authenticator->make_token(*identity);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::internal);
+  CHECK(made.error().message == "The token could not be stored; the log has the cause.");
+  CHECK(log.has("a token was not made: its file cannot be created: No such file or directory"));
+}
+
+TEST_CASE("an authenticator is not made of what cannot work") {
+  const test::ManualClock clock;
+  const test::TempDir dir;
+  Options no_secret;
+  no_secret.external_auth.push_back({"sharedsecret", {}, {}});
+  const auto first = Authenticator::make(no_secret, clock);
+  REQUIRE_FALSE(first);
+  CHECK(first.error().kind == ErrorKind::configuration);
+  Options no_directory;
+  no_directory.token_dir = dir.write("file", "");
+  const auto second = Authenticator::make(no_directory, clock);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().kind == ErrorKind::configuration);
+}
+
+TEST_CASE("where the default token directory cannot be had, tokens are off and the log says so") {
+  const test::ManualClock clock;
+  const test::TempDir dir;
+  Options options;
+  options.token_dir = dir.write("file", "");
+  options.token_dir_is_default = true;
+  const test::CapturedLog log;
+  CHECK(Authenticator::make(options, clock));
+  CHECK(log.has("tokens are off: token_dir: " + options.token_dir));
+}
+
+TEST_CASE("many threads may authenticate at once") {
+  Fixture fixture;
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 100; ++i) {
+        if (!fixture.login("user" + std::to_string(t), "canary", "sharedsecret")) ++wrong;
+        if (!fixture.login("fred", "sesame")) ++wrong;
+        if (fixture.login("fred", "Sesame")) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+}  // namespace rest_fcgi::auth

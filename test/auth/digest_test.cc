@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "auth/digest.h"
+
+#include <doctest/doctest.h>
+
+namespace rest_fcgi::auth {
+namespace {
+
+std::string hex(std::string_view bytes) {
+  const WipedBytes digits = to_hex(bytes);
+  return {digits.begin(), digits.end()};
+}
+
+std::string hex(const KeyedDigest::Value& value) {
+  return hex(std::string_view(value.data(), value.size()));
+}
+
+}  // namespace
+
+TEST_CASE("a digest is that of its parts one right after the other") {
+  const auto sha256 = DigestAlgorithm::fetch("SHA256");
+  REQUIRE(sha256);
+  const std::string expected = "d0c04f4b1951e4aeaaec8223ed2039e542f3aae805a6fa7f6d794e5afff5d272";
+  CHECK(hex(sha256->of({"sesame"}).view()) == expected);
+  CHECK(hex(sha256->of({"", "ses", "ame"}).view()) == expected);
+}
+
+TEST_CASE("a digest that OpenSSL does not offer is named") {
+  const auto unknown = DigestAlgorithm::fetch("ROT13");
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().kind == ErrorKind::configuration);
+  CHECK(unknown.error().message == "OpenSSL does not offer ROT13 on this host");
+}
+
+TEST_CASE("a keyed digest is HMAC-SHA256 over parts with their lengths") {
+  const KeyedDigest digest(*DigestAlgorithm::fetch("SHA256"), std::string_view("key"));
+  CHECK(hex(digest.of("file", "fred", "sesame")) ==
+        "54d27162aee562cb3e9801bba76620fe631d43635e083517d7d7e91f5b3b5cdf");
+}
+
+TEST_CASE("a keyed digest knows where one part ends and the next begins") {
+  const auto digest = KeyedDigest::make();
+  REQUIRE(digest);
+  CHECK(digest->of("ab", "c", "d") == digest->of("ab", "c", "d"));
+  CHECK(digest->of("ab", "c", "d") != digest->of("a", "bc", "d"));
+  CHECK(digest->of("ab", "c", "d") != digest->of("ab", "cd", ""));
+}
+
+TEST_CASE("each keyed digest has a key of its own") {
+  CHECK(KeyedDigest::make()->of("a") != KeyedDigest::make()->of("a"));
+}
+
+TEST_CASE("hexadecimal digits of either case are bytes, and nothing else is") {
+  CHECK(hex(std::string_view("\x00\x1f\xff", 3)) == "001fff");
+  CHECK(from_hex("1fFF") == "\x1f\xff");
+  for (const char* wrong : {"", "1", "1g", "g1", " 1", "0x"}) CHECK(from_hex(wrong).empty());
+}
+
+}  // namespace rest_fcgi::auth

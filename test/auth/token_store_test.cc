@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+#include "auth/token_store.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../support/captured_log.h"
+#include "../support/manual_clock.h"
+#include "../support/temp_dir.h"
+#include "auth/digest.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+using std::chrono::seconds;
+namespace fs = std::filesystem;
+
+/// A store with tokens of 60 seconds, and its directory.
+class StoreFixture {
+ public:
+  StoreFixture() : store_(make()) {}
+
+  TokenStore& store() { return *store_; }
+  test::ManualClock& clock() { return clock_; }
+  const test::TempDir& dir() const { return dir_; }
+
+  std::string add(std::string name = "fred") {
+    auto token = store_->add(std::move(name), "file", {"ops"});
+    REQUIRE(token);
+    return std::string(token->reveal().text);
+  }
+
+  /// Puts `content` where the data of `token` is looked for.
+  void plant(std::string_view token, std::string_view content) const { dir_.write(file_of(token), content); }
+
+  static std::string file_of(std::string_view token) {
+    const WipedBytes digits = to_hex(DigestAlgorithm::fetch("SHA256")->of({token}).view());
+    return {digits.begin(), digits.end()};
+  }
+
+  std::set<std::string> files() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(dir_.path())) names.insert(entry.path().filename());
+    return names;
+  }
+
+  /// Why a token is refused, or whose it is.
+  std::string find(std::string_view token) const {
+    const auto record = store_->find(SecretView(token));
+    if (record) return "of " + record->name;
+    CHECK(record.error().kind == ErrorKind::authentication);
+    return record.error().message;
+  }
+
+ private:
+  std::unique_ptr<TokenStore> make() {
+    auto store = TokenStore::make(dir_.path(), seconds(60), clock_);
+    REQUIRE(store);
+    return *std::move(store);
+  }
+
+  test::TempDir dir_;
+  test::ManualClock clock_;
+  std::unique_ptr<TokenStore> store_;
+};
+
+/// Lowers one of the process's limits for a while.
+class Limit {
+ public:
+  Limit(__rlimit_resource resource, rlim_t value) : resource_(resource) {
+    REQUIRE(::getrlimit(resource_, &before_) == 0);
+    const rlimit lowered{value, before_.rlim_max};
+    REQUIRE(::setrlimit(resource_, &lowered) == 0);
+  }
+  ~Limit() { ::setrlimit(resource_, &before_); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+
+ private:
+  __rlimit_resource resource_;
+  rlimit before_{};
+};
+
+const std::string kForeign(64, 'a');
+
+}  // namespace
+
+TEST_CASE("a token leads to whom it was made for") {
+  StoreFixture fixture;
+  const auto record = fixture.store().find(SecretView(fixture.add()));
+  REQUIRE(record);
+  CHECK(record->name == "fred");
+  CHECK(record->eauth == "file");
+  CHECK(record->groups == std::vector<std::string>{"ops"});
+  CHECK(record->start == fixture.clock().wall());
+  CHECK(record->expire == fixture.clock().wall() + seconds(60));
+}
+
+TEST_CASE("tokens are 64 hexadecimal digits, and never the same") {
+  StoreFixture fixture;
+  const std::string token = fixture.add();
+  CHECK(token.size() == 64);
+  CHECK(token.find_first_not_of("0123456789abcdef") == std::string::npos);
+  CHECK(fixture.add() != token);
+}
+
+TEST_CASE("no token stands on the disk; its file is its owner's alone") {
+  StoreFixture fixture;
+  const std::string token = fixture.add();
+  CHECK(fixture.files() == std::set<std::string>{StoreFixture::file_of(token)});
+  CHECK(fixture.dir().read(StoreFixture::file_of(token)).find(token) == std::string::npos);
+  CHECK(fs::status(fixture.dir() / StoreFixture::file_of(token)).permissions() ==
+        (fs::perms::owner_read | fs::perms::owner_write));
+}
+
+TEST_CASE("a token that has expired is refused, and its file goes") {
+  StoreFixture fixture;
+  const std::string token = fixture.add();
+  fixture.clock().advance(seconds(59));
+  CHECK(fixture.find(token) == "of fred");
+  fixture.clock().advance(seconds(1));
+  CHECK(fixture.find(token) == "it has expired (user fred)");
+  CHECK(fixture.files().empty());
+  CHECK(fixture.find(token) == "there is no such token");
+}
+
+TEST_CASE("only 40 to 128 hexadecimal digits are looked up") {
+  const StoreFixture fixture;
+  const std::string json = R"({"start": 1, "expire": 9e9, "name": "x", "eauth": "file", "groups": []})";
+  const std::string form = "it is not 40 to 128 hexadecimal digits";
+  for (const std::string& token :
+       {std::string(), std::string(39, 'a'), std::string(129, 'a'), std::string(63, 'a') + "g",
+        std::string(63, 'a') + '\0', "../" + std::string(61, 'a'), "/" + std::string(63, 'a')}) {
+    fixture.plant(token, json);
+    CHECK(fixture.find(token) == form);
+  }
+  for (const std::string& token : {std::string(40, 'a'), std::string(128, 'F')}) {
+    fixture.plant(token, json);
+    CHECK(fixture.find(token) == "of x");
+  }
+}
+
+TEST_CASE("a token is looked up just as it was sent") {
+  StoreFixture fixture;
+  fixture.plant(kForeign, R"({"start": 1, "expire": 9e9, "name": "x", "eauth": "file", "groups": []})");
+  CHECK(fixture.find(kForeign) == "of x");
+  CHECK(fixture.find(std::string(64, 'A')) == "there is no such token");
+}
+
+TEST_CASE("the name of a token's file is no token") {
+  StoreFixture fixture;
+  CHECK(fixture.find(StoreFixture::file_of(fixture.add())) == "there is no such token");
+}
+
+TEST_CASE("a malformed, empty or oversized file is refused") {
+  const StoreFixture fixture;
+  for (const std::string& content : {std::string(), std::string("{"), std::string("\x84\xa5start", 7)}) {
+    fixture.plant(kForeign, content);
+    CHECK(fixture.find(kForeign).find("is malformed") != std::string::npos);
+  }
+  fixture.plant(kForeign, std::string((64 << 10) + 1, ' '));
+  CHECK(fixture.find(kForeign).find("is larger than 65536 bytes") != std::string::npos);
+}
+
+TEST_CASE("links and pipes in the place of a token's file are refused") {
+  const StoreFixture fixture;
+  const std::string place = fixture.dir() / StoreFixture::file_of(kForeign);
+  fs::create_symlink(fixture.dir().write("elsewhere", "{}"), place);
+  CHECK(fixture.find(kForeign).find("cannot be opened: Too many levels of symbolic links") !=
+        std::string::npos);
+  fs::remove(place);
+  REQUIRE(::mkfifo(place.c_str(), 0600) == 0);
+  CHECK(fixture.find(kForeign).find("is no regular file") != std::string::npos);
+}
+
+TEST_CASE("a new token sweeps away what has expired, at most once a minute, and nothing else") {
+  StoreFixture fixture;
+  const std::string old = StoreFixture::file_of(fixture.add());
+  fixture.plant("foreign", "\x84\xa5start");
+  fixture.dir().write("README", "{}");
+  fixture.clock().advance(seconds(59));
+  const std::string young = StoreFixture::file_of(fixture.add());
+  fixture.clock().advance(seconds(1));
+  const std::string last = StoreFixture::file_of(fixture.add());
+  CHECK(fixture.files() == std::set<std::string>{young, last, "README", StoreFixture::file_of("foreign")});
+  fixture.clock().advance(seconds(59));
+  const std::string unswept = StoreFixture::file_of(fixture.add());
+  CHECK(fixture.files().contains(young));
+  CHECK(fixture.files().contains(unswept));
+  CHECK_FALSE(fixture.files().contains(old));
+}
+
+TEST_CASE("a token that cannot be stored is not given out") {
+  StoreFixture fixture;
+  fs::remove(fixture.dir().path());
+  const auto token = fixture.store().add("fred", "file", {});
+  REQUIRE_FALSE(token);
+  CHECK(token.error().kind == ErrorKind::internal);
+  CHECK(token.error().message == "its file cannot be created: No such file or directory");
+}
+
+TEST_CASE("a token that cannot be written leaves no file behind") {
+  StoreFixture fixture;
+  const auto previous = ::signal(SIGXFSZ, SIG_IGN);
+  std::optional<Result<Secret>> token;
+  {
+    const Limit no_bytes(RLIMIT_FSIZE, 0);
+    token = fixture.store().add("fred", "file", {});
+  }
+  ::signal(SIGXFSZ, previous);
+  REQUIRE_FALSE(token->ok());
+  CHECK(token->error().message == "its file cannot be written: File too large");
+  CHECK(fixture.files().empty());
+}
+
+TEST_CASE("a directory that cannot be listed keeps its expired tokens, and the log says so") {
+  StoreFixture fixture;
+  const test::CapturedLog log;
+  {
+    const Limit no_files(RLIMIT_NOFILE, 0);
+    CHECK_FALSE(fixture.store().add("fred", "file", {}));
+  }
+  CHECK(log.has("token_dir: expired tokens stay, as it cannot be listed: Too many open files"));
+}
+
+TEST_CASE("tokens that never live, or for ever, are an error of the configuration") {
+  const test::TempDir dir;
+  for (const char* life : {"0", "-1", "3155695201"}) {
+    const auto store = TokenStore::make(dir.path(), seconds(std::stoll(life)), system_clock());
+    REQUIRE_FALSE(store);
+    CHECK(store.error().kind == ErrorKind::configuration);
+    CHECK(store.error().message ==
+          "token_expire: " + std::string(life) + " found, a number from 1 to 3155695200 expected");
+  }
+  CHECK_FALSE(TokenStore::make(dir.write("file", ""), seconds(1), system_clock()));
+}
+
+TEST_CASE("many threads may make and use tokens at once") {
+  StoreFixture fixture;
+  std::atomic<int> failed = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        const auto token = fixture.store().add("fred", "file", {});
+        if (!token || !fixture.store().find(*token)) ++failed;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failed == 0);
+  CHECK(fixture.files().size() == 80);
+}
+
+}  // namespace rest_fcgi::auth

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "rest_fcgi/core/log.h"
+#include "temp_dir.h"
+
+namespace rest_fcgi::test {
+
+/// Catches the log, from `info` on, until it goes; then logging is as at the start of the process. One at a
+/// time.
+class CapturedLog {
+ public:
+  CapturedLog() {
+    static_cast<void>(log::open({.level = log::Level::info, .file = dir_ / "log", .audit_file = {}}));
+  }
+  ~CapturedLog() { static_cast<void>(log::open({})); }
+  CapturedLog(const CapturedLog&) = delete;
+  CapturedLog& operator=(const CapturedLog&) = delete;
+
+  [[nodiscard]] std::string text() const { return dir_.read("log"); }
+  [[nodiscard]] bool has(std::string_view part) const { return text().find(part) != std::string::npos; }
+
+ private:
+  TempDir dir_;
+};
+
+}  // namespace rest_fcgi::test
