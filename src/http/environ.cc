@@ -15,7 +15,8 @@ void Environ::set(std::string_view name, std::string_view value) {
   const auto at = static_cast<std::uint32_t>(text_.size());
   text_.append(name).append(value);
   variables_.push_back({at, static_cast<std::uint32_t>(name.size()),
-                        at + static_cast<std::uint32_t>(name.size()), static_cast<std::uint32_t>(value.size())});
+                        at + static_cast<std::uint32_t>(name.size()),
+                        static_cast<std::uint32_t>(value.size())});
 }
 
 void Environ::clear() noexcept {

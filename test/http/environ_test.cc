@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/http/environ.h"
 
-#include <doctest/doctest.h>
-
 #include <string>
+
+#include <doctest/doctest.h>
 
 using rest_fcgi::Error;
 using rest_fcgi::ErrorKind;

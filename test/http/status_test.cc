@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/http/status.h"
 
-#include <doctest/doctest.h>
-
 #include <set>
 #include <string>
+
+#include <doctest/doctest.h>
 
 using rest_fcgi::http::reason;
 using rest_fcgi::http::Status;

@@ -9,12 +9,12 @@
 #include "rest_fcgi/gateway/options.h"
 #include "rest_fcgi/http/application.h"
 
-/// The FastCGI front end (FastCGI Specification 1.0, responder role) and the duties of a process: threads, signals,
-/// shutdown, reload. Knows no Salt.
+/// The FastCGI front end (FastCGI Specification 1.0, responder role) and the duties of a process: threads,
+/// signals, shutdown, reload. Knows no Salt.
 namespace rest_fcgi::gateway {
 
-/// Before any thread starts and anything is read: no core dumps and no ptrace by the same user, since memory holds
-/// passwords; umask 077; the signals that `serve` waits for are blocked.
+/// Before any thread starts and anything is read: no core dumps and no ptrace by the same user, since memory
+/// holds passwords; umask 077; the signals that `serve` waits for are blocked.
 void harden_process();
 
 /// Makes the application that the configuration as it is now asks for. An Error leaves the old one in place.
@@ -23,14 +23,15 @@ using Reload = std::function<Result<http::Application>()>;
 /// One listening socket with its worker threads. Made, served and destroyed by one thread.
 class Gateway {
  public:
-  /// Opens the listening socket. Errors: configuration, with what was asked for and why it cannot be had. A unix
-  /// socket that somebody still serves is left alone; one that nobody serves any more is replaced.
+  /// Opens the listening socket. Errors: configuration, with what was asked for and why it cannot be had. A
+  /// unix socket that somebody still serves is left alone; one that nobody serves any more is replaced.
   static Result<std::unique_ptr<Gateway>> open(const Options& options);
   virtual ~Gateway() = default;
 
-  /// Answers requests with `application` until SIGTERM, SIGINT or SIGUSR1 (Apache's) comes; on SIGHUP with what
-  /// `reload` gives. Then accepts no more, lets what is in flight end within `shutdown_timeout`, and returns the time
-  /// at which that ends. A unix socket that we made is removed. REQUIRES: `harden_process` was called.
+  /// Answers requests with `application` until SIGTERM, SIGINT or SIGUSR1 (Apache's) comes; on SIGHUP with
+  /// what `reload` gives. Then accepts no more, lets what is in flight end within `shutdown_timeout`, and
+  /// returns the time at which that ends. A unix socket that we made is removed. REQUIRES: `harden_process`
+  /// was called.
   virtual SteadyTime serve(http::Application application, const Reload& reload) = 0;
 };
 

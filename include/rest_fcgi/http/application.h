@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "rest_fcgi/http/environ.h"
-#include "rest_fcgi/http/status.h"
-
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "rest_fcgi/http/environ.h"
+#include "rest_fcgi/http/status.h"
 
 namespace rest_fcgi::http {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "rest_fcgi/core/result.h"
-
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::http {
 

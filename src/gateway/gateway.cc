@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/gateway/gateway.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include <memory>
+#include <utility>
+
+#include "gateway/listener.h"
+#include "gateway/pool.h"
+#include "gateway/process.h"
+#include "gateway/request.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::gateway {
+namespace {
+
+void reread(const Reload& reload, Pool& pool) {
+  auto application = reload();
+  if (!application) {
+    log::error(format("going on with the old configuration: {}", application.error().message));
+    return;
+  }
+  pool.replace(*std::move(application));
+  log::info("configuration reread");
+}
+
+class FastCgiGateway final : public Gateway {
+ public:
+  FastCgiGateway(Options options, std::unique_ptr<Listener> listener, UniqueFd stop_event)
+      : options_(std::move(options)), listener_(std::move(listener)), stop_event_(std::move(stop_event)) {}
+
+  SteadyTime serve(http::Application application, const Reload& reload) override {
+    const auto pool = std::make_shared<Pool>(options_, std::move(listener_), std::move(application),
+                                             std::move(stop_event_));
+    if (auto started = pool->start(); started) {
+      await_stop(reload, *pool);
+    } else {
+      log::error(started.error().message);
+    }
+    const SteadyTime deadline = system_clock().steady() + options_.shutdown_timeout;
+    pool->stop();
+    const std::size_t left = pool->wait_for_end(deadline);
+    if (left != 0) {
+      log::warning(format("{} requests did not end within shutdown_timeout", left));
+    } else {
+      // The last thread may still be about to let go of the pool, and is not the one to end the application.
+      pool->replace({});
+    }
+    return deadline;
+  }
+
+ private:
+  static void await_stop(const Reload& reload, Pool& pool) {
+    int signal = wait_for_signal();
+    for (; signal == SIGHUP; signal = wait_for_signal()) reread(reload, pool);
+    log::info(format("signal {}: ending", signal));
+  }
+
+  const Options options_;
+  std::unique_ptr<Listener> listener_;
+  UniqueFd stop_event_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
+  if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();
+  // For each thread its epoll and its connection; the rest is for files that the applications open.
+  raise_file_limit(2 * options.max_threads + 256);
+  auto listener = Listener::open(options);
+  if (!listener) return std::move(listener).error();
+  UniqueFd stop_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!stop_event) return Error{ErrorKind::internal, format("eventfd: {}", errno_text()), {}};
+  return std::unique_ptr<Gateway>(
+      std::make_unique<FastCgiGateway>(options, *std::move(listener), std::move(stop_event)));
+}
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "gateway/sys.h"
+#include "gateway/unix_socket.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/gateway/options.h"
+
+namespace rest_fcgi::gateway {
+
+/// Connections that the kernel keeps for us while all threads are busy.
+inline constexpr int kBacklog = 1024;
+
+/// Takes over the listening socket that another program opened for us as descriptor `fd`, which then reads
+/// from /dev/null. Errors: configuration, when it is no listening stream socket, or cannot be taken.
+Result<UniqueFd> take_inherited_socket(int fd);
+
+/// The socket on which connections come in. `accept` and `fd` may be used by many threads at once, also while
+/// one calls `close`. Owns the socket and, where we made one, its name in the file system.
+class Listener {
+ public:
+  enum class Kind { unix_socket, tcp, inherited };
+
+  /// REQUIRES: `fd` listens and does not block; `file` is its name, where it is a unix socket that we made.
+  Listener(Kind kind, UniqueFd fd, SocketFile file);
+
+  /// What `Options::listen` asks for. Errors: configuration, naming what was asked for and why it cannot be
+  /// had.
+  static Result<std::unique_ptr<Listener>> open(const Options& options);
+
+  /// A connection that waits, with close-on-exec. None: errno says why, EAGAIN when none waits.
+  [[nodiscard]] UniqueFd accept() const noexcept;
+
+  /// For epoll and poll; valid as long as the Listener, also when closed.
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+
+  [[nodiscard]] bool closed() const noexcept { return closed_; }
+
+  /// Takes no more connections and removes the socket's name. Returns those that were waiting on a socket of
+  /// our own; those on an inherited one are left to the processes that share it. Call once.
+  std::vector<UniqueFd> close();
+
+ private:
+  Kind kind_;
+  UniqueFd fd_;
+  SocketFile file_;
+  std::atomic<bool> closed_ = false;
+};
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fcgiapp.h>
+
+#include <string_view>
+
+#include "gateway/sys.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/http/environ.h"
+
+namespace rest_fcgi::gateway {
+
+/// Makes libfcgi ready and puts back the signal handlers that it replaces. Errors: internal. Thread-safe.
+Result<void> init_libfcgi();
+
+/// One connection from the web server with, one after the other, the requests that come on it. Owns the
+/// connection, and what libfcgi allocates for a request. Not synchronized.
+///
+/// libfcgi gets connections that we accepted, so that a silent peer holds a thread no longer than a receive
+/// time-out, and never closes one that is fine: its way to close waits for the peer, two seconds for each
+/// thing that it sends.
+class Request {
+ public:
+  explicit Request(UniqueFd connection);
+  ~Request();
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  /// Reads the next request's variables. False: there is no next request that we could answer, be it that the
+  /// peer is gone, silent, no FastCGI client, or wants another role than RESPONDER. The connection is then of
+  /// no more use.
+  bool receive();
+
+  /// Adds the variables of the request. False: there is more of them than any web server sends.
+  bool copy_variables(http::Environ& environ) const;
+
+  [[nodiscard]] FCGX_Stream& input() const noexcept { return *libfcgi_.in; }
+
+  /// Appends to the reply. False: the connection failed. Small replies go out with `finish`.
+  bool write(std::string_view text);
+
+  /// Sends what is left of the reply, and its end. False: the connection failed, now or in `write`.
+  bool finish();
+
+  /// Why `write` or `finish` failed, as an errno.
+  [[nodiscard]] int write_error() const noexcept { return write_error_; }
+
+  /// Does the web server keep the connection for further requests?
+  [[nodiscard]] bool keeps_connection() const noexcept { return keeps_connection_; }
+
+  [[nodiscard]] int connection() const noexcept { return connection_.get(); }
+
+ private:
+  bool failed_to_write();
+
+  UniqueFd connection_;
+  FCGX_Request libfcgi_ = {};
+  bool keeps_connection_ = false;
+  int write_error_ = 0;
+};
+
+}  // namespace rest_fcgi::gateway

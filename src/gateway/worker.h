@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "gateway/body.h"
+#include "gateway/current_application.h"
+#include "gateway/pool.h"
+#include "gateway/request.h"
+#include "gateway/sys.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/http/application.h"
+
+namespace rest_fcgi::gateway {
+
+/// What one thread does: waits for a connection, answers the requests on it one after the other, and waits
+/// again. Made by the thread that starts the other one; from then on used by that one alone. Buffers are
+/// reused from request to request.
+class Worker {
+ public:
+  /// Errors: internal, when there are no descriptors left.
+  static Result<std::unique_ptr<Worker>> make(std::shared_ptr<Pool> pool);
+
+  Worker(std::shared_ptr<Pool> pool, UniqueFd epoll);
+
+  /// Returns when the thread is no longer needed: nothing to do for long, or the gateway stops.
+  void run();
+
+  [[nodiscard]] const std::shared_ptr<Pool>& pool() const noexcept { return pool_; }
+
+ private:
+  UniqueFd next_connection();
+  UniqueFd accept();
+  void serve(UniqueFd connection) noexcept;
+  bool answer(Request& request);
+  [[nodiscard]] http::Response call_application();
+  bool send(Request& request, const http::Response& response);
+  bool await_next_request(int connection);
+
+  const std::shared_ptr<Pool> pool_;
+  const UniqueFd epoll_;
+  CurrentApplication::View application_;
+  UniqueFd successor_;  ///< the connection for which a kept one has to make room
+  Body body_;
+  http::Environ environ_;
+  std::string head_;
+};
+
+/// Runs `worker` on a thread of its own and destroys it there, then tells its pool. Errors: internal.
+Result<void> start_thread(std::unique_ptr<Worker> worker, const std::string& name);
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../support/temp_dir.h"
+#include "gateway/sys.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::gateway::test {
+
+/// Catches the log, and reads it without opening another file.
+class ReadableLog {
+ public:
+  ReadableLog() {
+    REQUIRE(log::open({.level = log::Level::info, .file = dir_ / "log", .audit_file = {}}));
+    file_.open(dir_ / "log");
+  }
+  ~ReadableLog() { static_cast<void>(log::open({})); }
+  ReadableLog(const ReadableLog&) = delete;
+  ReadableLog& operator=(const ReadableLog&) = delete;
+
+  /// How often it has `part`.
+  std::size_t count(std::string_view part) {
+    file_.clear();
+    file_.seekg(0);
+    std::size_t found = 0;
+    for (std::string line; std::getline(file_, line);) found += line.find(part) != std::string::npos;
+    return found;
+  }
+
+ private:
+  rest_fcgi::test::TempDir dir_;
+  std::ifstream file_;
+};
+
+/// Leaves this process `free` file descriptors, until it goes.
+class FewFiles {
+ public:
+  explicit FewFiles(std::size_t free) {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &old_limit_) == 0);
+    int highest = 2;
+    for (int fd = 0; fd < 65536; ++fd) {
+      if (::fcntl(fd, F_GETFD) >= 0) highest = fd;
+    }
+    rlimit limit = old_limit_;
+    limit.rlim_cur = static_cast<rlim_t>(highest) + 1 + free;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    for (UniqueFd file(::dup(0)); file; file.reset(::dup(0))) files_.push_back(std::move(file));
+    files_.resize(files_.size() - free);
+  }
+  ~FewFiles() { ::setrlimit(RLIMIT_NOFILE, &old_limit_); }
+  FewFiles(const FewFiles&) = delete;
+  FewFiles& operator=(const FewFiles&) = delete;
+
+ private:
+  rlimit old_limit_ = {};
+  std::vector<UniqueFd> files_;
+};
+
+}  // namespace rest_fcgi::gateway::test

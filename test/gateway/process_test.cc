@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "gateway/listener.h"
+#include "gateway/request.h"
+#include "gateway/sys.h"
+#include "served.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::gateway;
+using namespace rest_fcgi::gateway::test;
+using namespace rest_fcgi::test;
+
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kRounds = 10;  // a process with sanitizers takes long to fork and to end
+#else
+constexpr std::size_t kRounds = 100;
+#endif
+
+/// A child process that runs `body` and ends with what it returns.
+class Child {
+ public:
+  explicit Child(const std::function<int()>& body) {
+    // What is still in the buffers would come out of both processes.
+    std::cout << std::flush;
+    std::fflush(nullptr);
+    pid_ = ::fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ == 0) ::_exit(body());
+  }
+  ~Child() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      wait();
+    }
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  void signal(int number) const { ::kill(pid_, number); }
+
+  /// Its exit status, or minus the signal that ended it.
+  int wait() {
+    int status = 0;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+int serve(const Options& options, const http::Application& application) {
+  harden_process();
+  auto gateway = Gateway::open(options);
+  if (!gateway) return 78;
+  (*gateway)->serve(application, no_reload);
+  return 0;
+}
+
+Options on_socket(const TempDir& dir) {
+  Options options;
+  options.listen = "unix:" + (dir / "s");
+  options.shutdown_timeout = milliseconds(10000);
+  return options;
+}
+
+FcgiClient connect_when_served(const std::string& path) {
+  std::vector<FcgiClient> client;
+  REQUIRE(eventually([&] {
+    client.clear();
+    client.push_back(FcgiClient::unix_socket(path));
+    return client.back().connected();
+  }));
+  return std::move(client.back());
+}
+
+/// A pipe: who reads waits until somebody writes.
+class Gate {
+ public:
+  Gate() {
+    std::array<int, 2> ends = {-1, -1};
+    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+    read_.reset(ends[0]);
+    write_.reset(ends[1]);
+  }
+  void wait() const {
+    char byte = 0;
+    [[maybe_unused]] const ssize_t got = ::read(read_.get(), &byte, 1);
+  }
+  void open() const { [[maybe_unused]] const ssize_t put = ::write(write_.get(), "x", 1); }
+
+ private:
+  UniqueFd read_;
+  UniqueFd write_;
+};
+
+/// Which of its promises harden_process does not keep, in bits.
+int broken_promises() {
+  harden_process();
+  rlimit core = {};
+  ::getrlimit(RLIMIT_CORE, &core);
+  sigset_t blocked;
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  bool all_blocked = true;
+  for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) {
+    all_blocked = all_blocked && ::sigismember(&blocked, signal) == 1;
+  }
+  struct sigaction pipe_action = {};
+  ::sigaction(SIGPIPE, nullptr, &pipe_action);
+  const std::array promises = {::prctl(PR_GET_DUMPABLE) == 0, core.rlim_cur == 0 && core.rlim_max == 0,
+                               ::umask(0) == 077, all_blocked, pipe_action.sa_handler == SIG_IGN};
+  int broken = 0;
+  for (std::size_t i = 0; i < promises.size(); ++i) broken |= promises[i] ? 0 : 1 << i;
+  return broken;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a hardened process leaves no core, no trace and no file to others, and blocks what serve waits for") {
+  CHECK(Child(broken_promises).wait() == 0);
+}
+
+TEST_CASE("libfcgi does not keep the signal handlers that it sets") {
+  REQUIRE(init_libfcgi());
+  struct sigaction action = {};
+  ::sigaction(SIGUSR1, nullptr, &action);
+  CHECK((action.sa_handler == SIG_DFL));
+}
+
+TEST_CASE("the limit on open files is raised, never lowered, and not beyond what is allowed") {
+  CHECK(Child([] {
+          rlimit limit = {100, 200};
+          ::setrlimit(RLIMIT_NOFILE, &limit);
+          raise_file_limit(50);
+          ::getrlimit(RLIMIT_NOFILE, &limit);
+          if (limit.rlim_cur != 100) return 1;
+          raise_file_limit(150);
+          ::getrlimit(RLIMIT_NOFILE, &limit);
+          if (limit.rlim_cur != 150) return 2;
+          raise_file_limit(5000);
+          ::getrlimit(RLIMIT_NOFILE, &limit);
+          return limit.rlim_cur == 200 && limit.rlim_max == 200 ? 0 : 3;
+        }).wait() == 0);
+}
+
+TEST_CASE("SIGTERM, SIGINT and SIGUSR1 end an idle process, in whatever moment they come") {
+  constexpr std::array kSignals = {SIGTERM, SIGINT, SIGUSR1};
+  const TempDir dir;
+  for (std::size_t i = 0; i < kRounds; ++i) {
+    Child child([&] { return serve(on_socket(dir), echo); });
+    FcgiClient client = connect_when_served(dir / "s");
+    if (i % 2 == 0) CHECK(client.request(post("x")).body == "x");
+    client.close();
+    child.signal(kSignals[i % kSignals.size()]);
+    CHECK(child.wait() == 0);
+    CHECK(!std::filesystem::exists(dir / "s"));
+  }
+}
+
+TEST_CASE("SIGTERM lets a busy process answer what is in flight") {
+  const TempDir dir;
+  for (std::size_t i = 0; i < kRounds; ++i) {
+    const Gate arrived;
+    const Gate leave;
+    Child child([&] {
+      return serve(on_socket(dir), [&](const http::Environ& request) {
+        arrived.open();
+        leave.wait();
+        return echo(request);
+      });
+    });
+    FcgiClient client = connect_when_served(dir / "s");
+    client.send(post("in flight"));
+    arrived.wait();
+    child.signal(SIGTERM);
+    leave.open();
+    CHECK(client.reply().body == "in flight");
+    CHECK(child.wait() == 0);
+  }
+}
+
+TEST_CASE("a signal that came before serve began is not lost") {
+  const TempDir dir;
+  Child child([&] {
+    harden_process();
+    ::raise(SIGTERM);
+    return serve(on_socket(dir), echo);
+  });
+  CHECK(child.wait() == 0);
+}
+
+TEST_CASE("a listening socket on descriptor 0 is served, and left to others at the end") {
+  const TempDir dir;
+  Options options = on_socket(dir);
+  auto opened = Listener::open(options);
+  REQUIRE(opened);
+  const Listener& shared = **opened;
+  for (const char* listen : {"", "fd:0"}) {
+    Child child([&] {
+      ::dup2(shared.fd(), 0);
+      options.listen = listen;
+      return serve(options, echo);
+    });
+    CHECK(FcgiClient::unix_socket(dir / "s").request(post("x")).body == "x");
+    child.signal(SIGTERM);
+    CHECK(child.wait() == 0);
+    const FcgiClient later = FcgiClient::unix_socket(dir / "s");
+    CHECK(later.connected());
+    CHECK(shared.accept());
+  }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "../support/captured_log.h"
+#include "../support/fcgi_client.h"
+#include "../support/temp_dir.h"
+#include "rest_fcgi/gateway/gateway.h"
+
+namespace rest_fcgi::gateway::test {
+
+using rest_fcgi::test::CapturedLog;
+using rest_fcgi::test::FcgiClient;
+using rest_fcgi::test::FcgiReply;
+using rest_fcgi::test::TempDir;
+using std::chrono::milliseconds;
+
+inline Result<http::Application> no_reload() {
+  return Error{ErrorKind::configuration, "no reload here", {}};
+}
+
+/// Answers with the body that came, or why there is none.
+inline http::Response echo(const http::Environ& environ) {
+  if (!environ.body) return {http::Status::bad_request, {}, environ.body.error().message};
+  return {http::Status::ok, {{"Content-Type", "text/plain"}}, std::string(*environ.body)};
+}
+
+/// Becomes true within `patience`?
+inline bool eventually(const std::function<bool()>& holds, milliseconds patience = milliseconds(10000)) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return true;
+}
+
+inline std::ptrdiff_t open_files() {
+  const std::filesystem::directory_iterator begin("/proc/self/fd");
+  return std::distance(begin, std::filesystem::directory_iterator());
+}
+
+/// The worker threads of this process, those included that are about to end.
+inline std::size_t workers() {
+  std::size_t count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    // One that ended meanwhile has no name any more.
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    count += name.rfind("fcgi-", 0) == 0;
+  }
+  return count;
+}
+
+/// A port that nobody listens on.
+inline int free_port() {
+  // An ephemeral port that somebody just gave back is not given out again soon.
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ::bind(fd, reinterpret_cast<const sockaddr*>(&address), size);
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+/// A gateway that serves on a thread of this process until it goes; signals reach that thread alone. One at a
+/// time, since it catches the log.
+class Served {
+ public:
+  explicit Served(http::Application application, Options options = {}, Reload reload = no_reload) {
+    if (options.listen.empty()) options.listen = "unix:" + path();
+    ::signal(SIGPIPE, SIG_IGN);
+    auto gateway = Gateway::open(options);
+    REQUIRE_MESSAGE(gateway, gateway.error().message);
+    sigset_t old_mask;
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
+    ::pthread_sigmask(SIG_BLOCK, &signals, &old_mask);
+    thread_ = std::thread([this, gateway = *std::move(gateway), application = std::move(application),
+                           reload = std::move(reload)]() mutable {
+      deadline_ = gateway->serve(std::move(application), reload);
+      gateway.reset();
+    });
+    ::pthread_sigmask(SIG_SETMASK, &old_mask, nullptr);
+  }
+  ~Served() {
+    if (thread_.joinable()) stop();
+  }
+  Served(const Served&) = delete;
+  Served& operator=(const Served&) = delete;
+
+  [[nodiscard]] std::string path() const { return dir_ / "fcgi.sock"; }
+  [[nodiscard]] FcgiClient connect() const { return FcgiClient::unix_socket(path()); }
+
+  [[nodiscard]] const CapturedLog& log() const noexcept { return log_; }
+
+  void signal(int number) { ::pthread_kill(thread_.native_handle(), number); }
+
+  /// Ends it and returns what `serve` returned.
+  SteadyTime stop() {
+    signal(SIGTERM);
+    return wait();
+  }
+  SteadyTime wait() {
+    thread_.join();
+    return deadline_;
+  }
+
+ private:
+  CapturedLog log_;
+  TempDir dir_;
+  SteadyTime deadline_;
+  std::thread thread_;
+};
+
+/// A door at which applications wait until a test opens it.
+class Door {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++inside_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_; });
+    --inside_;
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  /// How many wait; waits until there are `count`, but not for ever.
+  std::size_t waiting(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return inside_ >= count; });
+    return inside_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t inside_ = 0;
+  bool open_ = false;
+};
+
+}  // namespace rest_fcgi::gateway::test

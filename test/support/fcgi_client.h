@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// A raw FastCGI client (FastCGI Specification 1.0): records go out exactly as a test wants them, wrong ones
+/// too.
+namespace rest_fcgi::test {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+/// What came back for one request.
+struct FcgiReply {
+  std::string head;  ///< without the blank line
+  std::string body;
+  bool ended = false;   ///< FCGI_END_REQUEST came
+  bool closed = false;  ///< the connection ended before that
+
+  [[nodiscard]] int status() const;
+  [[nodiscard]] std::string header(std::string_view name) const;
+};
+
+/// Bytes of records. `id` is the request's.
+std::string record(int type, std::string_view content, int id = 1);
+std::string begin_request(bool keep, int role = 1, int id = 1);
+std::string params(const Variables& variables, int id = 1);  ///< with the end of the stream
+std::string name_values(const Variables& variables);
+std::string stdin_stream(std::string_view body, int id = 1);  ///< with the end of the stream
+
+/// A whole request: POST of `body` with its CONTENT_LENGTH, and `more` variables.
+std::string post(std::string_view body, const Variables& more = {}, bool keep = false);
+
+/// One connection. Owns it. Not synchronized.
+class FcgiClient {
+ public:
+  static FcgiClient unix_socket(const std::string& path);
+  static FcgiClient tcp(int port, const std::string& host = "127.0.0.1");
+  FcgiClient(FcgiClient&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FcgiClient& operator=(FcgiClient&&) = delete;
+  ~FcgiClient() { close(); }
+
+  [[nodiscard]] bool connected() const noexcept { return fd_ >= 0; }
+
+  /// False: the other side is gone.
+  bool send(std::string_view bytes);
+
+  /// Reads until the request ends, the connection does, or 20 s are over.
+  FcgiReply reply();
+
+  FcgiReply request(std::string_view bytes);
+
+  /// Does the other side close the connection within `time`? Throws away what it sends.
+  bool closed_within(std::chrono::milliseconds time);
+
+  /// Reads up to `size` bytes as they come.
+  std::string read_some(std::size_t size);
+
+  void close();
+
+ private:
+  explicit FcgiClient(int fd);
+  bool read_exactly(std::string& out, std::size_t size);
+
+  int fd_ = -1;
+};
+
+}  // namespace rest_fcgi::test
