@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/returner/options.h"
+
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "rest_fcgi/core/clock.h"
-#include "rest_fcgi/core/json.h"
-#include "rest_fcgi/core/result.h"
-#include "rest_fcgi/returner/options.h"
 
 namespace rest_fcgi::returner {
 
@@ -41,8 +41,8 @@ struct StoredJob {
   std::vector<JobReturn> returns;
 };
 
-/// A job cache, by the names of Salt's returner interface. Abstract because jobs are kept in memory, or (later) in
-/// SQLite or etcd. Thread-safe. Failures of every call: unavailable, internal.
+/// A job cache, by the names of Salt's returner interface. Abstract because jobs are kept in memory, or
+/// (later) in SQLite or etcd. Thread-safe. Failures of every call: unavailable, internal.
 class Returner {
  public:
   virtual ~Returner() = default;
@@ -50,7 +50,8 @@ class Returner {
   /// Keeps a job. Its jid is new: making it so is the caller's business.
   virtual Result<void> save_load(Load load) = 0;
 
-  /// Keeps a return; one for a job that is not (or no longer) kept is dropped, a second one of a minion replaces.
+  /// Keeps a return; one for a job that is not (or no longer) kept is dropped, a second one of a minion
+  /// replaces.
   virtual Result<void> returner(std::string_view jid, JobReturn ret) = 0;
 
   /// A job and what returned so far; absent where it is not kept.
