@@ -16,12 +16,13 @@ namespace rest_fcgi::embedded {
 /// `**kwargs` as `__pub_fun`, `__pub_arg` and so on. Borrows.
 struct JobContext {
   std::string_view jid;
-  std::string_view fun;         ///< the function called (each one's own name in a compound job)
+  std::string_view fun;  ///< the function called (each one's own name in a compound job)
   std::string_view user;
   std::string_view tgt_type;
   std::string_view ret;
-  std::string_view tgt_json;    ///< the chunk's `tgt` as JSON text
-  std::string_view arg_json;    ///< positional arguments, then the keyword arguments as one object, as JSON text
+  std::string_view tgt_json;  ///< the chunk's `tgt` as JSON text
+  std::string_view
+      arg_json;  ///< positional arguments, then the keyword arguments as one object, as JSON text
 };
 
 /// What a function gave on one minion.
@@ -39,10 +40,11 @@ struct Outcome {
 /// True for a name that does not exist: saying so is quick.
 [[nodiscard]] bool is_quick(std::string_view name) noexcept;
 
-/// Runs one execution function on one minion, with a minion's own texts for what goes wrong: no such function,
-/// arguments that do not fit, an exception. Never fails itself. Thread-safe. A function that takes its time ends early
-/// when `stop` is requested, and then says so in its return.
+/// Runs one execution function on one minion, with a minion's own texts for what goes wrong: no such
+/// function, arguments that do not fit, an exception. Never fails itself. Thread-safe. A function that takes
+/// its time ends early when `stop` is requested, and then says so in its return.
 [[nodiscard]] Outcome execute(const Minion& minion, std::string_view fun, std::span<const JsonValue> args,
-                              std::span<const JsonMember> kwargs, const JobContext& job, std::stop_token stop);
+                              std::span<const JsonMember> kwargs, const JobContext& job,
+                              const std::stop_token& stop);
 
 }  // namespace rest_fcgi::embedded

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/embedded_master.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "master/embedded/master_function.h"
+#include "master/embedded/target.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/master/embedded/embedded.h"
+
+namespace rest_fcgi::embedded {
+
+namespace {
+
+Error not_authorized() {
+  return {ErrorKind::authorization, "Authorization error occurred."};
+}
+
+auth::FunctionCall function_call(const lowstate::Function& function) {
+  return {function.name, function.args, function.kwargs};
+}
+
+auth::Form form_of(lowstate::Client client) {
+  const bool wheel = client == lowstate::Client::wheel || client == lowstate::Client::wheel_async;
+  return wheel ? auth::Form::wheel : auth::Form::runner;
+}
+
+/// The part of a selection that `only` names.
+void narrow(Selection& selection, const Minions& minions, const std::vector<std::string>& only) {
+  const Selection wanted = select_ids(minions, {only.begin(), only.end()});
+  std::vector<std::size_t> both;
+  std::set_intersection(selection.positions.begin(), selection.positions.end(), wanted.positions.begin(),
+                        wanted.positions.end(), std::back_inserter(both));
+  selection = {std::move(both), {}};
+}
+
+}  // namespace
+
+EmbeddedMaster::EmbeddedMaster(std::shared_ptr<const Minions> minions,
+                               std::unique_ptr<auth::Authenticator> authenticator,
+                               std::unique_ptr<auth::Permissions> permissions,
+                               const std::shared_ptr<EmbeddedRuntime>& runtime)
+    : minions_(std::move(minions)),
+      authenticator_(std::move(authenticator)),
+      permissions_(std::move(permissions)),
+      publisher_(minions_, runtime),
+      caller_(minions_, runtime) {}
+
+Result<master::Permit> EmbeddedMaster::admit(const lowstate::Chunk& chunk) {
+  // Who calls comes first: nobody else learns anything about targets and functions.
+  Result<auth::Identity> identity = authenticator_->authenticate(chunk.credentials);
+  if (!identity) return std::move(identity).error();
+  Result<void> authorized = chunk.is_local()
+                                ? authorize_local(*identity, chunk.local())
+                                : authorize_master(*identity, form_of(chunk.client), chunk.master());
+  if (!authorized) return std::move(authorized).error();
+  return permit(chunk, identity->name());
+}
+
+Result<void> EmbeddedMaster::authorize_local(const auth::Identity& identity,
+                                             const lowstate::LocalCall& call) const {
+  // A target that cannot be resolved reaches nobody, which no rule about minions allows.
+  const Result<Selection> selection = select(*minions_, call.target);
+  const auto within = [&](std::string_view compound) {
+    return selection.ok() && all_within(*selection, compound);
+  };
+  std::vector<auth::FunctionCall> calls;
+  calls.reserve(call.functions.size());
+  for (const lowstate::Function& function : call.functions) calls.push_back(function_call(function));
+  if (!permissions_->allow_local(identity, calls, within)) return not_authorized();
+  if (!selection) return selection.error();
+  return {};
+}
+
+Result<void> EmbeddedMaster::authorize_master(const auth::Identity& identity, auth::Form form,
+                                              const lowstate::MasterCall& call) const {
+  if (!permissions_->allow_master(identity, form, function_call(call.function))) return not_authorized();
+  if (form == auth::Form::runner && find_runner(call.function.name) == nullptr) {
+    return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
+  }
+  return {};
+}
+
+bool EmbeddedMaster::all_within(const Selection& selection, std::string_view compound) const {
+  if (selection.positions.empty()) return false;
+  const Result<TargetMatcher> rule = TargetMatcher::compile_compound(compound);
+  if (!rule) {
+    log::warning(format("external_auth: the target '{}' of a rule allows nothing: {}", compound,
+                        rule.error().message));
+    return false;
+  }
+  return std::all_of(selection.positions.begin(), selection.positions.end(),
+                     [&](std::size_t position) { return rule->matches(minions_->all()[position]); });
+}
+
+Result<Publisher::Order> EmbeddedMaster::order_for(
+    const master::Permit& permit, const std::optional<std::vector<std::string>>& only) const {
+  const lowstate::LocalCall& call = permit.chunk().local();
+  Result<Selection> selection = select(*minions_, call.target);
+  if (!selection) return std::move(selection).error();
+  if (only) narrow(*selection, *minions_, *only);
+  // A batch is many publications, which cannot all have the caller's jid.
+  const bool batch = permit.chunk().client == lowstate::Client::local_batch;
+  return Publisher::Order{call, permit.user(), *std::move(selection), only.has_value(),
+                          batch ? std::string_view() : call.jid};
+}
+
+Result<master::Job> EmbeddedMaster::publish(const master::Permit& permit,
+                                            const master::Publication& publication,
+                                            std::shared_ptr<master::Mailbox<master::Return>> returns) {
+  Result<Publisher::Order> order = order_for(permit, publication.only);
+  if (!order) return std::move(order).error();
+  switch (publication.what) {
+    case master::Publication::What::call:
+      return publisher_.run(*std::move(order), returns);
+    case master::Publication::What::ping:
+      return publisher_.ping(*order, returns);
+    case master::Publication::What::has_function:
+      return publisher_.has_function(*order, returns);
+    case master::Publication::What::find_job:
+      return publisher_.find_job(*order, publication.jid, returns);
+  }
+  return Error{ErrorKind::internal, "This publication is of no kind that exists."};
+}
+
+Result<master::Job> EmbeddedMaster::publish_async(const master::Permit& permit) {
+  Result<Publisher::Order> order = order_for(permit, std::nullopt);
+  if (!order) return std::move(order).error();
+  return publisher_.run_async(*std::move(order));
+}
+
+Result<master::Started> EmbeddedMaster::runner(
+    const master::Permit& permit, std::shared_ptr<master::Mailbox<master::RunnerReturn>> returns) {
+  return caller_.runner(permit.chunk().master().function, permit.user(), returns);
+}
+
+Result<master::Started> EmbeddedMaster::runner_async(const master::Permit& permit) {
+  return caller_.start(MasterJob::Form::runner, permit.chunk().master().function, permit.user());
+}
+
+Result<master::WheelReply> EmbeddedMaster::wheel(const master::Permit& permit) {
+  return caller_.wheel(permit.chunk().master().function, permit.user());
+}
+
+Result<master::Started> EmbeddedMaster::wheel_async(const master::Permit& permit) {
+  return caller_.start(MasterJob::Form::wheel, permit.chunk().master().function, permit.user());
+}
+
+Result<Secret> EmbeddedMaster::make_token(const auth::Credentials& credentials) {
+  const Result<auth::Identity> identity = authenticator_->authenticate(credentials);
+  if (!identity) return identity.error();
+  return authenticator_->make_token(*identity);
+}
+
+Result<std::shared_ptr<master::Master>> make_master(const Options& options,
+                                                    std::unique_ptr<auth::Authenticator> authenticator,
+                                                    std::unique_ptr<auth::Permissions> permissions,
+                                                    std::shared_ptr<Runtime> runtime) {
+  Result<std::shared_ptr<const Minions>> minions = Minions::make(options.minions);
+  if (!minions) return std::move(minions).error();
+  const auto embedded = std::static_pointer_cast<EmbeddedRuntime>(runtime);  // make_runtime makes no other
+  embedded->workers().set_limits(worker_limits(options));
+  return std::shared_ptr<master::Master>(std::make_shared<EmbeddedMaster>(
+      *std::move(minions), std::move(authenticator), std::move(permissions), embedded));
+}
+
+}  // namespace rest_fcgi::embedded

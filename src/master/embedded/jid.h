@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rest_fcgi/core/clock.h"
+
+namespace rest_fcgi::embedded {
+
+inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+/// The jid that stands for a point in time: 20 digits, UTC, `YYYYMMDDhhmmssffffff`, as Salt makes them.
+[[nodiscard]] std::string jid_at(WallTime time);
+
+/// The time that a jid stands for; absent where the text is no jid, or names no day of the calendar.
+[[nodiscard]] std::optional<WallTime> jid_time(std::string_view jid) noexcept;
+
+/// A jid's time as Salt's `StartTime`: `2026, Nov 20 23:06:10.043746`; empty where the text is no jid.
+[[nodiscard]] std::string jid_start_time(std::string_view jid);
+
+/// A point in time as Salt's `_stamp`: `2026-11-20T23:06:17.380290`, UTC.
+[[nodiscard]] std::string iso_stamp(WallTime time);
+
+/// Gives out job ids: each later than the one before, none twice, neither in this process nor in any other of
+/// the same user on this host. Thread-safe.
+///
+/// All of them count on one 64-bit number in shared memory (`/dev/shm`), the microsecond that was given out
+/// last: the next one is the clock's, or the last one and one more, whichever is later. That takes one atomic
+/// exchange and no system call, needs nothing cleaned up after a crash, and holds for processes that come one
+/// after the other, too. A number over an hour ahead of the clock was left by a clock that has been set back
+/// since, and is ignored.
+class JidSource {
+ public:
+  /// `name`: of the shared number; processes that use the same one never make the same jid. Where it cannot
+  /// be opened (no `/dev/shm`, not ours), jids are unique in this process only, and the log has a warning.
+  explicit JidSource(const Clock& clock, const std::string& name = default_name());
+  ~JidSource();
+  JidSource(const JidSource&) = delete;
+  JidSource& operator=(const JidSource&) = delete;
+
+  [[nodiscard]] std::string next();
+
+  /// One name for each user of the host.
+  [[nodiscard]] static std::string default_name();
+
+ private:
+  using Last = std::atomic<std::int64_t>;
+  static_assert(Last::is_always_lock_free, "a lock would not work across processes");
+
+  const Clock& clock_;
+  Last own_{0};             // used where there is no shared one
+  Last* shared_ = nullptr;  // mapped; null where there is none
+};
+
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/master_caller.h"
+
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::embedded {
+
+namespace {
+
+/// Where the return of a job on a worker thread goes: the job cache first, then who waits.
+void deliver(Jobs& jobs, const MasterJob& job, MasterJob::Outcome outcome,
+             const MasterCaller::Mailbox& returns) {
+  Json event = job.event(outcome);
+  jobs.record(job.jid(), {jobs.master_id(), event, outcome.success ? 0 : 1, outcome.success, ""});
+  if (returns) returns->put({std::move(outcome.ret), std::move(event)});
+}
+
+}  // namespace
+
+Result<master::Started> MasterCaller::runner(const lowstate::Function& call, std::string_view user,
+                                             const Mailbox& returns) {
+  Jobs& jobs = *runtime_->jobs();
+  Result<std::shared_ptr<MasterJob>> made =
+      MasterJob::make(MasterJob::Form::runner, call, user, jobs.clock().wall());
+  if (!made) return std::move(made).error();
+  MasterJob& job = **made;
+  if (!job.quick()) return run_on_worker(*std::move(made), returns);
+  job.set_jid(jobs.new_jid());
+  MasterJob::Outcome outcome = job.run(*minions_, jobs, {});
+  Json event = job.event(outcome);
+  returns->put({std::move(outcome.ret), std::move(event)});
+  return master::Started{job.jid(), job.tag()};
+}
+
+Result<master::Started> MasterCaller::start(MasterJob::Form form, const lowstate::Function& call,
+                                            std::string_view user) {
+  Result<std::shared_ptr<MasterJob>> job =
+      MasterJob::make(form, call, user, runtime_->jobs()->clock().wall());
+  if (!job) return std::move(job).error();
+  return run_on_worker(*std::move(job), nullptr);
+}
+
+Result<master::WheelReply> MasterCaller::wheel(const lowstate::Function& call, std::string_view user) {
+  Jobs& jobs = *runtime_->jobs();
+  Result<std::shared_ptr<MasterJob>> made =
+      MasterJob::make(MasterJob::Form::wheel, call, user, jobs.clock().wall());
+  if (!made) return std::move(made).error();
+  MasterJob& job = **made;
+  job.set_jid(jobs.new_jid());
+  const Json event = job.event(job.run(*minions_, jobs, {}));
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().key("tag").string(job.tag()).key("data").json(event).end_object();
+  return master::WheelReply{job.jid(), Json::trusted(std::move(text))};
+}
+
+Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> job, const Mailbox& returns) {
+  const std::shared_ptr<Jobs>& jobs = runtime_->jobs();
+  Result<Workers::Reservation> room = runtime_->workers().reserve(1);
+  if (!room) return std::move(room).error();
+  returner::Load load = job->load(jobs->master_id());
+  Result<std::string> jid = jobs->save(load, {});
+  if (!jid) return std::move(jid).error();
+  load.jid = *jid;
+  job->set_jid(*std::move(jid));
+  master::Started started{job->jid(), job->tag()};
+
+  const std::shared_ptr<const MasterJob> shared = std::move(job);
+  // The table that interrupts is the Jobs' own: a shared_ptr here would keep it alive for ever.
+  auto interrupt = [shared, returns, owner = jobs.get()](std::size_t) {
+    log::warning(format("{} was interrupted: the engine shuts down", shared->tag()));
+    deliver(*owner, *shared, {Json::string(kInterrupted), false}, returns);
+  };
+  const auto running = std::make_shared<RunningJob>(std::move(load), "", std::move(interrupt));
+  jobs->running().add(running);
+  room->submit([minions = minions_, jobs, shared, returns, running](const std::stop_token& stop) {
+    MasterJob::Outcome outcome = shared->run(*minions, *jobs, stop);
+    if (!running->claim(0)) return;
+    deliver(*jobs, *shared, std::move(outcome), returns);
+    jobs->running().finish(*running, 0);
+  });
+  return started;
+}
+
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/minion.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "master/embedded/grains.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::embedded {
+
+namespace {
+
+constexpr std::size_t kMaxIdLength =
+    255;  // what a file name can hold, since Salt keeps files named after minions
+
+Error configuration(std::string message) {
+  return {ErrorKind::configuration, std::move(message)};
+}
+
+Result<void> check_id(std::string_view id) {
+  if (!id.empty() && id.size() <= kMaxIdLength && id != "." && id != ".." &&
+      id.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos) {
+    return {};
+  }
+  return configuration(
+      format("the minion id {} cannot be used: an id has 1 to {} bytes, no slash and no NUL, and is "
+             "neither \".\" nor \"..\"",
+             Json::string(id.substr(0, kMaxIdLength)).text(), kMaxIdLength));
+}
+
+Result<JsonDocument> object(const Json& json, std::string_view what, std::string_view id) {
+  JsonDocument document;
+  const Result<void> parsed = document.parse(json.text());
+  if (!parsed) return configuration(format("the {} of minion {}: {}", what, id, parsed.error().message));
+  if (!document.root().is(JsonValue::Kind::object)) {
+    return configuration(
+        format("the {} of minion {} must be a map, found {}", what, id, document.root().type_name()));
+  }
+  return document;
+}
+
+Result<Minion> make_minion(const MinionOptions& options, JsonValue host) {
+  if (Result<void> checked = check_id(options.id); !checked) return std::move(checked).error();
+  Result<JsonDocument> pillar = object(options.pillar, "pillar", options.id);
+  if (!pillar) return std::move(pillar).error();
+  Result<JsonDocument> declared = object(options.grains, "grains", options.id);
+  if (!declared) return std::move(declared).error();
+
+  // Texts made of documents that were read parse again.
+  JsonDocument id;
+  (void)id.parse(format("{{\"id\": {}}}", Json::string(options.id).text()));
+  JsonDocument laid_over;
+  (void)laid_over.parse(merge_objects(host, declared->root()).text());
+  JsonDocument grains;
+  (void)grains.parse(merge_objects(laid_over.root(), id.root()).text());
+  return Minion{options.id, std::move(grains), *std::move(pillar)};
+}
+
+}  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  return name.data();
+}
+
+Result<std::shared_ptr<const Minions>> Minions::make(const std::vector<MinionOptions>& declared) {
+  JsonDocument host;
+  (void)host.parse(host_grains().text());  // written just now, so it parses
+  std::vector<MinionOptions> options = declared;
+  if (options.empty()) options.push_back({.id = host_name()});
+  std::sort(options.begin(), options.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+
+  std::vector<Minion> minions;
+  for (const MinionOptions& one : options) {
+    if (!minions.empty() && minions.back().id == one.id) {
+      return configuration(format("two minions have the id {}: each needs its own", one.id));
+    }
+    Result<Minion> minion = make_minion(one, host.root());
+    if (!minion) return std::move(minion).error();
+    minions.push_back(*std::move(minion));
+  }
+  return std::shared_ptr<const Minions>(new Minions(std::move(minions)));
+}
+
+Minions::Minions(std::vector<Minion> minions) : minions_(std::move(minions)) {
+  positions_.reserve(minions_.size());
+  for (std::size_t i = 0; i < minions_.size(); ++i) positions_.emplace(minions_[i].id, i);
+}
+
+std::optional<std::size_t> Minions::position(std::string_view id) const {
+  const auto found = positions_.find(id);
+  if (found == positions_.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/execution.h"
+
+#include <utility>
+#include <variant>
+
+#include "master/embedded/modules/binding.h"
+#include "master/embedded/modules/python.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+/// Salt counts an object whose `result` or `success` is false as a failure, whatever function returned it.
+bool reports_failure(const Json& value) {
+  const std::string& text = value.text();
+  if (!text.starts_with('{')) return false;
+  if (text.find("\"result\"") == std::string::npos && text.find("\"success\"") == std::string::npos)
+    return false;
+  JsonDocument document;
+  if (!document.parse(text)) return false;
+  for (const std::string_view key : {"result", "success"}) {
+    const std::optional<JsonValue> verdict = document.root().find(key);
+    if (verdict && !python_bool(*verdict)) return true;
+  }
+  return false;
+}
+
+/// A minion's words for what was raised.
+std::string failure_text(const LoadedFunction& function, const Raised& raised) {
+  switch (raised.kind) {
+    case Raised::Kind::type_error:
+      return format("Passed invalid arguments to {}: {}\n{}", function.name(), raised.message,
+                    function.doc());
+    case Raised::Kind::invocation:
+      return format("ERROR executing '{}': {}", function.name(), raised.message);
+    case Raised::Kind::command:
+      return "ERROR: " + raised.message;
+    case Raised::Kind::command_not_found:
+      return format("Command required for '{}' not found: {}", function.name(), raised.message);
+    case Raised::Kind::exception:
+      return "The minion function caused an exception: " + raised.line();
+    case Raised::Kind::interrupted:
+      return raised.message;
+  }
+  return raised.message;
+}
+
+Outcome failed(Json text) {
+  return {std::move(text), 1, false, "nested"};
+}
+
+/// Salt answers the beginning of a name with what it could have meant.
+Outcome not_available(std::string_view fun) {
+  const Json sentence = Json::string(format("'{}' is not available.", fun));
+  const auto similar = matching_functions(std::string(fun) + "*");
+  if (similar.empty()) return failed(sentence);
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object();
+  for (const LoadedFunction* function : similar) writer.key(function->name()).string(function->doc());
+  writer.key(fun).json(sentence).end_object();
+  return failed(Json::trusted(std::move(text)));
+}
+
+Reply run(const LoadedFunction& function, const Context& context, std::span<const JsonValue> args,
+          std::span<const JsonMember> kwargs) {
+  auto sorted = sort_arguments(function, args, kwargs, context.job);
+  if (auto* raised = std::get_if<Raised>(&sorted)) return std::move(*raised);
+  const auto& arguments = std::get<Arguments>(sorted);
+  return call_function(function, context, arguments.positional, arguments.keywords);
+}
+
+}  // namespace
+
+bool has_function(std::string_view name) noexcept {
+  return find_function(name) != nullptr;
+}
+
+bool is_quick(std::string_view name) noexcept {
+  const LoadedFunction* function = find_function(name);
+  return function == nullptr || function->function().quick;
+}
+
+Outcome execute(const Minion& minion, std::string_view fun, std::span<const JsonValue> args,
+                std::span<const JsonMember> kwargs, const JobContext& job, const std::stop_token& stop) {
+  const LoadedFunction* function = find_function(fun);
+  if (function == nullptr) return not_available(fun);
+  Reply reply = run(*function, {minion, job, stop}, args, kwargs);
+  if (const auto* raised = std::get_if<Raised>(&reply)) {
+    return failed(Json::string(failure_text(*function, *raised)));
+  }
+  auto& returned = std::get<Returned>(reply);
+  if (returned.retcode == 0 && reports_failure(returned.value)) returned.retcode = 1;
+  return {std::move(returned.value), returned.retcode, returned.retcode == 0,
+          std::string(function->function().out)};
+}
+
+}  // namespace rest_fcgi::embedded

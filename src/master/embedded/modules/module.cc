@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/modules/module.h"
+
+#include <utility>
+
+#include "master/embedded/jobs.h"
+
+namespace rest_fcgi::embedded {
+
+Raised Raised::type_error(std::string message) {
+  return {Kind::type_error, "TypeError", std::move(message)};
+}
+
+Raised Raised::value_error(std::string message) {
+  return {Kind::exception, "ValueError", std::move(message)};
+}
+
+Raised Raised::interrupted() {
+  return {Kind::interrupted, "", std::string(kInterrupted)};
+}
+
+std::string Raised::line() const {
+  return message.empty() ? type : type + ": " + message;
+}
+
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/publisher.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "master/embedded/execution.h"
+#include "master/embedded/local_job.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::embedded {
+
+namespace {
+
+/// Where the returns of one job on worker threads go: the job cache first, so that whoever got a return can
+/// look its job up, then who waits.
+class Delivery {
+ public:
+  Delivery(std::string jid, Publisher::Mailbox mailbox)
+      : jid_(std::move(jid)), mailbox_(std::move(mailbox)) {}
+
+  void deliver(Jobs& jobs, master::Return ret) const {
+    jobs.record(jid_, ret);
+    if (mailbox_) mailbox_->put(std::move(ret));
+  }
+
+  void interrupt(Jobs& jobs, const std::string& minion) const {
+    log::warning(format("job {} on {} was interrupted: the engine shuts down", jid_, minion));
+    deliver(jobs, {minion, Json::string(kInterrupted), 1, false, ""});
+  }
+
+ private:
+  const std::string jid_;
+  const Publisher::Mailbox mailbox_;  // null: nobody waits
+};
+
+/// One job on worker threads, with all that its tasks share.
+struct Work {
+  std::shared_ptr<const Minions> minions;
+  std::vector<std::size_t> positions;  ///< of the job's minions
+  std::shared_ptr<Jobs> jobs;
+  std::shared_ptr<const LocalJob> job;
+  Delivery delivery;
+  std::shared_ptr<RunningJob> running;
+
+  void run(std::size_t call, const std::stop_token& stop) const {
+    master::Return ret = job->run(minions->all()[positions[call]], stop);
+    if (!running->claim(call)) return;
+    delivery.deliver(*jobs, std::move(ret));
+    jobs->running().finish(*running, call);
+  }
+};
+
+Json describe(const RunningJob& job) {
+  const returner::Load& load = job.load();
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().key("pid").integer(::getpid()).key("fun").json(load.fun).key("arg").json(load.arg);
+  writer.key("tgt").json(load.tgt).key("jid").string(load.jid).key("ret").string(job.ret());
+  writer.key("tgt_type").string(load.tgt_type).key("user").string(load.user).end_object();
+  return Json::trusted(std::move(text));
+}
+
+}  // namespace
+
+master::Job Publisher::job_for(const Order& order) const {
+  master::Job job;
+  job.minions.reserve(order.selection.positions.size());
+  for (const std::size_t position : order.selection.positions)
+    job.minions.push_back(minions_->all()[position].id);
+  job.missing = order.selection.missing;
+  return job;
+}
+
+Result<master::Job> Publisher::run(Order order, const Mailbox& returns) {
+  master::Job job = job_for(order);
+  if (job.minions.empty()) return job;
+  if (all_quick(order.call.functions)) return run_here(order, std::move(job), returns);
+  return run_on_workers(order, std::move(job), returns);
+}
+
+Result<master::Job> Publisher::run_async(Order order) {
+  master::Job job = job_for(order);
+  if (job.minions.empty()) return job;
+  return run_on_workers(order, std::move(job), nullptr);
+}
+
+Result<master::Job> Publisher::run_here(const Order& order, master::Job job, const Mailbox& returns) {
+  LocalJob local = LocalJob::borrowing(order.call, order.user);
+  if (order.narrowed) local.narrow(job.minions);
+  returner::Load load = local.load(order.call);
+  load.minions = job.minions;
+  Jobs& jobs = *runtime_->jobs();
+  Result<std::string> jid = jobs.save(std::move(load), order.jid);
+  if (!jid) return std::move(jid).error();
+  job.jid = *jid;
+  local.set_jid(*std::move(jid));
+  for (const std::size_t position : order.selection.positions) {
+    master::Return ret = local.run(minions_->all()[position], {});
+    jobs.record(job.jid, ret);
+    returns->put(std::move(ret));
+  }
+  return job;
+}
+
+Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job job, const Mailbox& returns) {
+  const std::size_t calls = job.minions.size();
+  // Functions that end at once are not worth a thread for each minion.
+  const bool in_one_task = all_quick(order.call.functions);
+  Result<Workers::Reservation> room = runtime_->workers().reserve(in_one_task ? 1 : calls);
+  if (!room) return std::move(room).error();
+  Result<std::shared_ptr<LocalJob>> local = LocalJob::owning(order.call, order.user);
+  if (!local) return std::move(local).error();
+  if (order.narrowed) (*local)->narrow(job.minions);
+  returner::Load load = (*local)->load(order.call);
+  load.minions = job.minions;
+  const std::shared_ptr<Jobs>& jobs = runtime_->jobs();
+  Result<std::string> jid = jobs->save(load, order.jid);
+  if (!jid) return std::move(jid).error();
+  job.jid = load.jid = *jid;
+  (*local)->set_jid(*jid);
+
+  const Delivery delivery(*jid, returns);
+  // The table that interrupts is the Jobs' own: a shared_ptr here would keep it alive for ever.
+  auto interrupt = [delivery, owner = jobs.get(), minions = job.minions](std::size_t call) {
+    delivery.interrupt(*owner, minions[call]);
+  };
+  auto running = std::make_shared<RunningJob>(std::move(load), (*local)->ret(), std::move(interrupt));
+  jobs->running().add(running);
+  const auto work = std::make_shared<const Work>(
+      Work{minions_, order.selection.positions, jobs, *std::move(local), delivery, std::move(running)});
+  if (in_one_task) {
+    room->submit([work, calls](const std::stop_token& stop) {
+      for (std::size_t call = 0; call < calls; ++call) work->run(call, stop);
+    });
+  } else {
+    for (std::size_t call = 0; call < calls; ++call) {
+      room->submit([work, call](const std::stop_token& stop) { work->run(call, stop); });
+    }
+  }
+  return job;
+}
+
+template <class ReturnOf>
+master::Job Publisher::answer(const Order& order, const Mailbox& returns, const ReturnOf& return_of) {
+  master::Job job = job_for(order);
+  if (job.minions.empty()) return job;
+  job.jid = runtime_->jobs()->new_jid();
+  for (const std::string& minion : job.minions) returns->put({minion, return_of(minion), 0, true, ""});
+  return job;
+}
+
+master::Job Publisher::ping(const Order& order, const Mailbox& returns) {
+  return answer(order, returns, [](const std::string&) { return Json::boolean(true); });
+}
+
+master::Job Publisher::has_function(const Order& order, const Mailbox& returns) {
+  const std::vector<lowstate::Function>& functions = order.call.functions;
+  const bool all = std::all_of(functions.begin(), functions.end(), [](const lowstate::Function& function) {
+    return embedded::has_function(function.name);
+  });
+  return answer(order, returns, [all](const std::string&) { return Json::boolean(all); });
+}
+
+master::Job Publisher::find_job(const Order& order, std::string_view jid, const Mailbox& returns) {
+  const std::shared_ptr<const RunningJob> job = runtime_->jobs()->running().find(jid);
+  const Json description = job ? describe(*job) : Json::empty_object();
+  return answer(order, returns, [&](const std::string& minion) {
+    return job && job->runs_on(minion) ? description : Json::empty_object();
+  });
+}
+
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "master/embedded/minion.h"
+#include "master/embedded/runtime.h"
+#include "master/embedded/target.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/master/master.h"
+
+namespace rest_fcgi::embedded {
+
+/// Runs local calls that were permitted, on the minions that they mean. Thread-safe.
+class Publisher {
+ public:
+  using Mailbox = std::shared_ptr<master::Mailbox<master::Return>>;
+
+  Publisher(std::shared_ptr<const Minions> minions, std::shared_ptr<EmbeddedRuntime> runtime)
+      : minions_(std::move(minions)), runtime_(std::move(runtime)) {}
+
+  /// One publication of a call: which of it, for whom, and on whose behalf. Borrows.
+  struct Order {
+    const lowstate::LocalCall& call;
+    std::string_view user;
+    Selection selection;
+    bool narrowed = false;      ///< the selection is only a part of what the call's target means
+    std::string_view jid = {};  ///< the caller's own; empty: one is made
+  };
+
+  /// Quick functions have returned when this comes back; others return from worker threads.
+  /// Errors: invocation for a jid that is taken, unavailable, internal.
+  [[nodiscard]] Result<master::Job> run(Order order, const Mailbox& returns);
+
+  /// All functions run on worker threads, and return to the job cache.
+  [[nodiscard]] Result<master::Job> run_async(Order order);
+
+  /// `true` from each minion.
+  [[nodiscard]] master::Job ping(const Order& order, const Mailbox& returns);
+
+  /// Whether each minion has all functions of the call.
+  [[nodiscard]] master::Job has_function(const Order& order, const Mailbox& returns);
+
+  /// What each minion runs of the job.
+  [[nodiscard]] master::Job find_job(const Order& order, std::string_view jid, const Mailbox& returns);
+
+ private:
+  [[nodiscard]] Result<master::Job> run_here(const Order& order, master::Job job, const Mailbox& returns);
+  [[nodiscard]] Result<master::Job> run_on_workers(const Order& order, master::Job job,
+                                                   const Mailbox& returns);
+  [[nodiscard]] master::Job job_for(const Order& order) const;
+  template <class ReturnOf>
+  [[nodiscard]] master::Job answer(const Order& order, const Mailbox& returns, const ReturnOf& return_of);
+
+  const std::shared_ptr<const Minions> minions_;
+  const std::shared_ptr<EmbeddedRuntime> runtime_;
+};
+
+}  // namespace rest_fcgi::embedded

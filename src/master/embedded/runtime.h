@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include "master/embedded/jobs.h"
+#include "master/embedded/workers.h"
+#include "rest_fcgi/master/embedded/embedded.h"
+
+namespace rest_fcgi::embedded {
+
+/// The only Runtime there is. Tasks on the workers share `jobs`, never this object, which waits for them as
+/// it goes.
+class EmbeddedRuntime : public Runtime {
+ public:
+  EmbeddedRuntime(const Options& options, std::unique_ptr<returner::Returner> job_cache, const Clock& clock);
+
+  std::size_t shutdown(SteadyTime deadline) override;
+
+  [[nodiscard]] const std::shared_ptr<Jobs>& jobs() const noexcept { return jobs_; }
+  [[nodiscard]] Workers& workers() noexcept { return workers_; }
+
+ private:
+  const std::shared_ptr<Jobs> jobs_;
+  Workers workers_;
+};
+
+[[nodiscard]] Workers::Limits worker_limits(const Options& options);
+
+}  // namespace rest_fcgi::embedded

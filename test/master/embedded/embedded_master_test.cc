@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../support/captured_log.h"
+#include "../../support/embedded_engine.h"
+
+using namespace rest_fcgi;
+using test::EmbeddedEngine;
+using What = master::Publication::What;
+
+namespace {
+
+constexpr const char* kPingAll = R"("client": "local", "tgt": "*", "fun": "test.ping")";
+
+void check(const Error& error, ErrorKind kind, std::string_view message) {
+  CHECK(error.kind == kind);
+  CHECK(error.message == message);
+}
+
+bool holds(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a permit names its user and its chunk") {
+  EmbeddedEngine engine;
+  const lowstate::Chunk& chunk = engine.chunk(kPingAll);
+  const auto permit = engine.master->admit(chunk);
+  REQUIRE(permit);
+  CHECK(permit->user() == "fred");
+  CHECK(&permit->chunk() == &chunk);
+}
+
+TEST_CASE(
+    "a wrong password is an authentication error, and says nothing about a target that is wrong as well") {
+  EmbeddedEngine engine;
+  check(engine.refusal(kPingAll, "fred", "wrong"), ErrorKind::authentication,
+        "Authorization error occurred.");
+  check(engine.refusal(R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")", "fred",
+                       "wrong"),
+        ErrorKind::authentication, "Authorization error occurred.");
+  check(engine.refusal(R"("client": "runner", "fun": "nosuch.fun")", "fred", "wrong"),
+        ErrorKind::authentication, "Authorization error occurred.");
+}
+
+TEST_CASE("a function that no rule allows is an authorization error, of every client") {
+  EmbeddedEngine engine;
+  for (const char* members :
+       {kPingAll, R"("client": "runner", "fun": "manage.up")", R"("client": "runner", "fun": "nosuch.fun")",
+        R"("client": "wheel", "fun": "key.list_all")"}) {
+    CAPTURE(members);
+    check(engine.refusal(members, "eve"), ErrorKind::authorization, "Authorization error occurred.");
+  }
+  CHECK(engine.master->admit(engine.chunk(R"("client": "runner", "fun": "manage.up")", "bob")));
+  check(engine.refusal(R"("client": "runner_async", "fun": "manage.status")", "bob"),
+        ErrorKind::authorization, "Authorization error occurred.");
+}
+
+TEST_CASE("a rule for some minions allows a target that reaches these alone") {
+  EmbeddedEngine engine;
+  const auto ping = [](const char* tgt) {
+    return format(R"("client": "local", "tgt": "{}", "fun": "test.ping")", tgt);
+  };
+  CHECK(engine.master->admit(engine.chunk(ping("ms-0"), "ann")));
+  CHECK(engine.master->admit(engine.chunk(ping("ms-[01]"), "ann")));
+  check(engine.refusal(ping("*"), "ann"), ErrorKind::authorization, "Authorization error occurred.");
+  check(engine.refusal(ping("ms-2"), "ann"), ErrorKind::authorization, "Authorization error occurred.");
+}
+
+TEST_CASE("a rule for some minions does not allow a target that reaches nobody, or that is none") {
+  EmbeddedEngine engine;
+  check(engine.refusal(R"("client": "local", "tgt": "nosuch", "fun": "test.ping")", "ann"),
+        ErrorKind::authorization, "Authorization error occurred.");
+  check(engine.refusal(R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")", "ann"),
+        ErrorKind::authorization, "Authorization error occurred.");
+}
+
+TEST_CASE("a list of functions is allowed only where each of them is") {
+  EmbeddedEngine engine;
+  CHECK(engine.master->admit(engine.chunk(
+      R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "test.arg"], "arg": [[], []])", "ann")));
+  check(engine.refusal(
+            R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]])",
+            "ann"),
+        ErrorKind::authorization, "Authorization error occurred.");
+}
+
+TEST_CASE("a rule with a target that the engine does not have allows nothing, and the log says why") {
+  const test::CapturedLog log;
+  EmbeddedEngine engine;
+  check(engine.refusal(kPingAll, "cat"), ErrorKind::authorization, "Authorization error occurred.");
+  CHECK(log.has("the target 'P@role:web' of a rule allows nothing: Word 1 of the compound target"));
+}
+
+TEST_CASE("who may call learns what is wrong with a target") {
+  EmbeddedEngine engine;
+  const Error broken =
+      engine.refusal(R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")");
+  CHECK(broken.kind == ErrorKind::invocation);
+  CHECK(holds(broken.message, "offset"));
+  const Error unsupported =
+      engine.refusal(R"("client": "local", "tgt": "10.0.0.0/8", "tgt_type": "ipcidr", "fun": "test.ping")");
+  CHECK(unsupported.kind == ErrorKind::invocation);
+  CHECK(holds(unsupported.message, "'ipcidr' is not supported by the embedded engine"));
+}
+
+TEST_CASE("a runner that does not exist is refused before it is started, a wheel is not") {
+  EmbeddedEngine engine;
+  check(engine.refusal(R"("client": "runner", "fun": "nosuch.fun")"), ErrorKind::invocation,
+        "'nosuch.fun' is not available.");
+  CHECK(engine.master->admit(engine.chunk(R"("client": "wheel", "fun": "nosuch.fun")")));
+}
+
+TEST_CASE("a call returns from every minion that the target means") {
+  EmbeddedEngine engine;
+  const auto [job, returns] = engine.publish(kPingAll);
+  CHECK(job.jid.size() == 20);
+  CHECK(job.minions == std::vector<std::string>{"ms-0", "ms-1", "ms-2"});
+  CHECK(job.missing.empty());
+  REQUIRE(returns.size() == 3);
+  for (const auto& [minion, ret] : returns) {
+    CHECK(ret.ret.text() == "true");
+    CHECK(ret.retcode == 0);
+    CHECK(ret.success);
+  }
+}
+
+TEST_CASE("a call that matches nobody is a job without jid and minions") {
+  EmbeddedEngine engine;
+  const auto [job, returns] = engine.publish(R"("client": "local", "tgt": "nosuch", "fun": "test.ping")");
+  CHECK(job.jid.empty());
+  CHECK(job.minions.empty());
+  const auto started = engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "nosuch", "fun": "test.ping")"));
+  REQUIRE(started);
+  CHECK(started->jid.empty());
+  CHECK(engine.runner(R"("fun": "jobs.list_jobs")").ret.text() == "{}");
+}
+
+TEST_CASE("ids of a list that do not exist are missing, and the others return") {
+  EmbeddedEngine engine;
+  const auto [job, returns] = engine.publish(
+      R"("client": "local", "tgt": ["ms-2", "nosuch", "ms-0", "ms-0"], "tgt_type": "list", "fun": "test.ping")");
+  CHECK(job.minions == std::vector<std::string>{"ms-0", "ms-2"});
+  CHECK(job.missing == std::vector<std::string>{"nosuch"});
+}
+
+TEST_CASE("a function is told about its job") {
+  EmbeddedEngine engine;
+  const auto [job, returns] = engine.publish(
+      R"("client": "local", "tgt": ["ms-0"], "tgt_type": "list", "fun": "test.arg", "arg": ["a", 1], "kwarg": {"b": {"c": [1]}})");
+  JsonDocument ret;
+  REQUIRE(ret.parse(returns.at("ms-0").ret.text()));
+  const JsonValue kwargs = *ret.root().find("kwargs");
+  CHECK(kwargs.find("b")->json().text() == R"({"c": [1]})");
+  CHECK(kwargs.find("__pub_fun")->text() == "test.arg");
+  CHECK(kwargs.find("__pub_arg")->json().text() == R"(["a", 1, {"b": {"c": [1]}}])");
+  CHECK(kwargs.find("__pub_tgt")->json().text() == R"(["ms-0"])");
+  CHECK(kwargs.find("__pub_jid")->text() == job.jid);
+  CHECK(kwargs.find("__pub_tgt_type")->text() == "list");
+  CHECK(kwargs.find("__pub_user")->text() == "fred");
+}
+
+TEST_CASE("compound functions return a map, the largest retcode, and success only where all succeeded") {
+  EmbeddedEngine engine;
+  const auto [job, returns] = engine.publish(
+      R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "test.echo", "nosuch.fun"], "arg": [[], ["hi"], []])");
+  const master::Return& ret = returns.at("ms-0");
+  CHECK(ret.ret.text() ==
+        R"({"test.ping": true, "test.echo": "hi", "nosuch.fun": "'nosuch.fun' is not available."})");
+  CHECK(ret.retcode != 0);
+  CHECK_FALSE(ret.success);
+}
+
+TEST_CASE("of a compound function that is called twice the later return counts") {
+  EmbeddedEngine engine;
+  CHECK(
+      engine.call(
+          R"("client": "local", "tgt": "ms-0", "fun": ["test.echo", "test.ping", "test.echo"], "arg": [["a"], [], ["b"]])") ==
+      R"({"ms-0": {"test.ping": true, "test.echo": "b"}})");
+}
+
+TEST_CASE(
+    "functions that take their time return from other threads, also with arguments and among quick ones") {
+  EmbeddedEngine engine;
+  CHECK(engine.call(R"("client": "local", "tgt": "*", "fun": "test.sleep", "arg": [0])") ==
+        R"({"ms-0": true, "ms-1": true, "ms-2": true})");
+  CHECK(
+      engine.call(
+          R"("client": "local", "tgt": "ms-0", "fun": ["test.sleep", "test.echo"], "arg": [[0], ["hi"]])") ==
+      R"({"ms-0": {"test.sleep": true, "test.echo": "hi"}})");
+}
+
+TEST_CASE("a publication to some minions reaches those of them that the target means") {
+  EmbeddedEngine engine;
+  master::Publication some;
+  some.only = {"ms-1", "ms-2", "nosuch"};
+  CHECK(engine.call(R"("client": "local", "tgt": "G@role:web", "tgt_type": "compound", "fun": "test.ping")",
+                    some) == R"({"ms-1": true})");
+  CHECK(engine.call(R"("client": "local", "tgt": "ms-0", "fun": "test.ping")", some) == "{}");
+}
+
+TEST_CASE("a publication to some minions is kept as a job for a list of them") {
+  EmbeddedEngine engine;
+  master::Publication some;
+  some.only = {"ms-1"};
+  const auto [job, returns] = engine.publish(kPingAll, some);
+  const std::string stored =
+      engine.runner(format(R"("fun": "jobs.list_job", "jid": "{}")", job.jid)).ret.text();
+  CHECK(holds(stored, R"("Target": ["ms-1"], "Target-type": "list")"));
+}
+
+TEST_CASE("a ping publication returns true, runs no function, and is no job") {
+  EmbeddedEngine engine;
+  const auto [job, returns] = engine.publish(
+      R"("client": "local_batch", "tgt": "*", "fun": "test.echo", "arg": ["x"])", {What::ping, {}, {}});
+  CHECK(job.jid.size() == 20);
+  CHECK(returns.at("ms-2").ret.text() == "true");
+  CHECK(engine.runner(R"("fun": "jobs.list_jobs")").ret.text() == "{}");
+}
+
+TEST_CASE("a has_function publication tells whether minions have all functions of the chunk") {
+  EmbeddedEngine engine;
+  const master::Publication publication{What::has_function, {}, {}};
+  CHECK(engine.call(R"("client": "local_subset", "tgt": "ms-0", "fun": "test.ping")", publication) ==
+        R"({"ms-0": true})");
+  CHECK(engine.call(
+            R"("client": "local_subset", "tgt": "ms-0", "fun": ["test.ping", "no.such"], "arg": [[], []])",
+            publication) == R"({"ms-0": false})");
+}
+
+TEST_CASE("a find_job publication describes the job where it runs, and nothing where it does not") {
+  EmbeddedEngine engine;
+  auto returns = std::make_shared<master::Mailbox<master::Return>>();
+  const auto job = engine.master->publish(
+      engine.permit(R"("client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"), {}, returns);
+  REQUIRE(job);
+  JsonDocument found;
+  REQUIRE(found.parse(engine.call(kPingAll, {What::find_job, {}, job->jid})));
+  const JsonValue running = *found.root().find("ms-0");
+  CHECK(running.find("pid")->integer().has_value());
+  CHECK(running.find("fun")->text() == "test.sleep");
+  CHECK(running.find("arg")->json().text() == "[600]");
+  CHECK(running.find("tgt")->text() == "ms-0");
+  CHECK(running.find("jid")->text() == job->jid);
+  CHECK(running.find("ret")->text().empty());
+  CHECK(running.find("tgt_type")->text() == "glob");
+  CHECK(running.find("user")->text() == "fred");
+  CHECK(found.root().find("ms-1")->json().text() == "{}");
+  CHECK(engine.call(R"("client": "local", "tgt": "ms-1", "fun": "test.ping")",
+                    {What::find_job, {}, "20260101000000000000"}) == R"({"ms-1": {}})");
+}
+
+TEST_CASE("a caller's own jid is taken, once") {
+  EmbeddedEngine engine;
+  const char* members =
+      R"("client": "local", "tgt": "ms-0", "fun": "test.ping", "jid": "20260101000000000042")";
+  CHECK(engine.publish(members).first.jid == "20260101000000000042");
+  const auto again =
+      engine.master->publish(engine.permit(members), {}, std::make_shared<master::Mailbox<master::Return>>());
+  REQUIRE_FALSE(again);
+  check(again.error(), ErrorKind::invocation,
+        "The jid 20260101000000000042 is taken: a job with it was published before.");
+}
+
+TEST_CASE("each publication of a batch has a jid of its own") {
+  EmbeddedEngine engine;
+  const char* members =
+      R"("client": "local_batch", "tgt": "ms-0", "fun": "test.ping", "jid": "20260101000000000042")";
+  CHECK(engine.publish(members).first.jid != "20260101000000000042");
+}
+
+TEST_CASE("an asynchronous job outlives its request and its master, and returns to the job cache") {
+  EmbeddedEngine engine;
+  std::string jid;
+  {
+    const auto job = engine.master->publish_async(engine.permit(
+        R"("client": "local_async", "tgt": "*", "fun": ["test.sleep", "test.echo"], "arg": [[0], [{"a": "some longer text"}]])"));
+    REQUIRE(job);
+    CHECK(job->minions.size() == 3);
+    jid = job->jid;
+  }
+  engine.master = engine.reloaded();
+  const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid);
+  CHECK(EmbeddedEngine::eventually([&] {
+    const std::string one = R"({"test.sleep": true, "test.echo": {"a": "some longer text"}})";
+    return engine.runner(lookup).ret.text() == format(R"({{"ms-0": {0}, "ms-1": {0}, "ms-2": {0}}})", one);
+  }));
+}
+
+TEST_CASE("an asynchronous job of quick functions returns to the job cache") {
+  EmbeddedEngine engine;
+  const auto job = engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.ping")"));
+  REQUIRE(job);
+  const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", job->jid);
+  CHECK(EmbeddedEngine::eventually(
+      [&] { return engine.runner(lookup).ret.text() == R"({"ms-0": true, "ms-1": true, "ms-2": true})"; }));
+  CHECK(EmbeddedEngine::eventually(
+      [&] { return engine.runner(R"("fun": "jobs.active")").ret.text() == "{}"; }));
+}
+
+TEST_CASE("beyond the workers and their queue a job is refused as a whole") {
+  embedded::Options options;
+  options.max_workers = 1;
+  options.max_queued = 1;
+  EmbeddedEngine engine(options);
+  const auto refused = engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [600])"));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(holds(refused.error().message, "too much to do"));
+  CHECK(engine.runner(R"("fun": "jobs.list_jobs")").ret.text() == "{}");
+}
+
+TEST_CASE("credentials are traded for a token only where they are good") {
+  EmbeddedEngine engine;
+  const auto refused = engine.master->make_token(engine.chunk(kPingAll, "fred", "wrong").credentials);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::authentication);
+  const auto off = engine.master->make_token(engine.chunk(kPingAll).credentials);  // there is no token_dir
+  REQUIRE_FALSE(off);
+  CHECK(off.error().kind == ErrorKind::invocation);
+}
+
+TEST_CASE("a mistake in the minions is one in the configuration") {
+  embedded::Options options;
+  options.minions = {{.id = "a"}, {.id = "a"}};
+  auto auth = auth::Authenticator::make({}, system_clock());
+  auto permissions = auth::Permissions::make({});
+  const auto made =
+      embedded::make_master(options, *std::move(auth), *std::move(permissions),
+                            embedded::make_runtime({}, returner::make_memory_returner({}), system_clock()));
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::configuration);
+}

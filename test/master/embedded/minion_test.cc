@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/minion.h"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "master/embedded/grains.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::embedded;
+
+namespace {
+
+std::string error_of(std::vector<MinionOptions> options) {
+  const auto minions = Minions::make(options);
+  REQUIRE_FALSE(minions);
+  CHECK(minions.error().kind == ErrorKind::configuration);
+  return minions.error().message;
+}
+
+MinionOptions with_grains(const char* grains) {
+  return {"m", Json::trusted(grains), Json::empty_object()};
+}
+
+JsonValue grain(const Minions& minions, std::string_view name) {
+  return minions.all().front().grains.root().find(name).value_or(JsonValue());
+}
+
+bool holds(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace
+
+TEST_CASE("where no minion is declared there is one, named after the host") {
+  const auto minions = *Minions::make({});
+  REQUIRE(minions->all().size() == 1);
+  CHECK(minions->all().front().id == host_name());
+  CHECK(grain(*minions, "id").text() == host_name());
+}
+
+TEST_CASE("minions stand in the order of their ids and are found by them") {
+  const auto minions = *Minions::make({{.id = "b"}, {.id = "c"}, {.id = "a"}});
+  CHECK(minions->all()[0].id == "a");
+  CHECK(minions->position("c") == 2);
+  CHECK_FALSE(minions->position("d").has_value());
+}
+
+TEST_CASE("an id that could be a path, or none at all, is a mistake in the configuration") {
+  for (const std::string& id : {std::string(), std::string("."), std::string(".."), std::string("a/b"),
+                                std::string("a\0b", 3), std::string(256, 'x')}) {
+    CAPTURE(id);
+    CHECK(holds(error_of({{.id = id}}), "cannot be used"));
+  }
+  CHECK(Minions::make({{.id = std::string(255, 'x')}}));
+}
+
+TEST_CASE("two minions of the same id are a mistake in the configuration") {
+  CHECK(holds(error_of({{.id = "a"}, {.id = "b"}, {.id = "a"}}), "two minions have the id a"));
+}
+
+TEST_CASE("grains and pillar that are no map are a mistake in the configuration") {
+  CHECK(holds(error_of({with_grains("[1]")}), "the grains of minion m must be a map, found list"));
+  CHECK(holds(error_of({{"m", Json::empty_object(), Json::integer(1)}}),
+              "the pillar of minion m must be a map, found int"));
+}
+
+TEST_CASE("declared grains are laid over the host's, and the id stays the minion's own") {
+  const auto minions = *Minions::make({with_grains(R"({"os": "Plan9", "mine": {"a": 1}, "id": "other"})")});
+  CHECK(grain(*minions, "os").text() == "Plan9");
+  CHECK(grain(*minions, "mine").json().text() == R"({"a": 1})");
+  CHECK(grain(*minions, "id").text() == "m");
+  CHECK(grain(*minions, "kernel").text() == "Linux");
+}
+
+TEST_CASE("the host's grains have Salt's names") {
+  const auto minions = *Minions::make({});
+  for (const char* name : {"host", "nodename", "localhost", "kernel", "kernelrelease", "cpuarch", "os",
+                           "os_family", "osfullname"}) {
+    CAPTURE(name);
+    CHECK_FALSE(grain(*minions, name).text().empty());
+  }
+  CHECK(grain(*minions, "num_cpus").integer().value_or(0) > 0);
+  CHECK(grain(*minions, "mem_total").integer().value_or(0) > 0);
+}
+
+TEST_CASE("objects are merged member by member, and all else replaces") {
+  JsonDocument base;
+  JsonDocument over;
+  REQUIRE(base.parse(R"({"a": {"x": 1, "y": [1]}, "b": 2, "c": {"z": 1}})"));
+  REQUIRE(over.parse(R"({"a": {"y": [2], "w": 3}, "c": 4, "d": 5})"));
+  CHECK(merge_objects(base.root(), over.root()).text() ==
+        R"({"a": {"x": 1, "y": [2], "w": 3}, "b": 2, "c": 4, "d": 5})");
+}
+
+TEST_CASE("the operating system's grains are what Salt derives from os-release") {
+  CHECK(
+      os_grains("NAME=\"Debian GNU/Linux\"\nID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\n")
+          .text() ==
+      R"({"os": "Debian", "os_family": "Debian", "osfullname": "Debian GNU/Linux", "oscodename": "bookworm", )"
+      R"("osrelease": "12", "osmajorrelease": 12, "osfinger": "Debian-12"})");
+  CHECK(
+      os_grains(
+          "NAME='Ubuntu'\nID=ubuntu\nID_LIKE=debian\nVERSION=\"22.04 (Jammy Jellyfish)\"\nVERSION_ID=22.04\n")
+          .text() ==
+      R"({"os": "Ubuntu", "os_family": "Debian", "osfullname": "Ubuntu", "oscodename": "Jammy Jellyfish", )"
+      R"("osrelease": "22.04", "osmajorrelease": 22, "osfinger": "Ubuntu-22.04"})");
+  CHECK(os_grains("# a comment\nNAME=\"Rocky Linux\"\nID=rocky\nVERSION_ID=\"9.3\"\n").text() ==
+        R"({"os": "Rocky", "os_family": "RedHat", "osfullname": "Rocky Linux", "osrelease": "9.3", )"
+        R"("osmajorrelease": 9, "osfinger": "Rocky Linux-9"})");
+}
+
+TEST_CASE("a distribution that nobody knows keeps its name, and the family it says it is like") {
+  CHECK(
+      os_grains("NAME=\"Own Linux\"\nID=own\nID_LIKE=\"ours fedora\"\nVERSION_ID=rolling\n").text() ==
+      R"({"os": "Own", "os_family": "RedHat", "osfullname": "Own Linux", "osrelease": "rolling", "osfinger": "Own Linux-rolling"})");
+  CHECK(os_grains("").text() == R"({"os": "Linux", "os_family": "Linux", "osfullname": "Linux"})");
+}

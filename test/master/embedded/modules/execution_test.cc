@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/execution.h"
+
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/execution.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+void check(const Outcome& outcome, std::string_view ret, int retcode, bool success, std::string_view out) {
+  CHECK(outcome.ret.text() == ret);
+  CHECK(outcome.retcode == retcode);
+  CHECK(outcome.success == success);
+  CHECK(outcome.out == out);
+}
+
+TEST_CASE("a function that returns is a success, also when it returns false") {
+  test::Execution minion;
+  check(minion.run("test.ping"), "true", 0, true, "");
+  check(minion.run("test.false"), "false", 0, true, "");
+}
+
+TEST_CASE("a return code other than 0 is a failure that keeps its return") {
+  test::Execution minion;
+  check(minion.run("test.retcode"), "true", 42, false, "");
+  check(minion.run("test.retcode", "[0]"), "true", 0, true, "");
+}
+
+TEST_CASE("an object that says it failed is a failure") {
+  test::Execution minion;
+  check(minion.run("test.echo", R"([{"result": false}])"), R"({"result": false})", 1, false, "");
+  check(minion.run("test.echo", R"([{"result": true, "success": 0}])"), R"({"result": true, "success": 0})",
+        1, false, "");
+  check(minion.run("test.echo", R"([{"result": true}])"), R"({"result": true})", 0, true, "");
+  check(minion.run("test.echo", R"([{"a": {"result": false}}])"), R"({"a": {"result": false}})", 0, true, "");
+  check(minion.run("test.echo", R"([["result"]])"), R"(["result"])", 0, true, "");
+}
+
+TEST_CASE("a function that does not exist is not available") {
+  test::Execution minion;
+  check(minion.run("nosuch.fun"), R"("'nosuch.fun' is not available.")", 1, false, "nested");
+  check(minion.run("test.ping,test.echo"), R"("'test.ping,test.echo' is not available.")", 1, false,
+        "nested");
+  check(minion.run("test.true_"), R"("'test.true_' is not available.")", 1, false, "nested");
+}
+
+TEST_CASE("the beginning of a name is answered with the documentation of what it begins") {
+  test::Execution minion;
+  const Outcome outcome = minion.run("grains.l");
+  check(
+      outcome,
+      R"({"grains.ls": "\n    Return the names of all grains.\n\n    CLI Example:\n\n        salt '*' grains.ls\n    ", )"
+      R"("grains.l": "'grains.l' is not available."})",
+      1, false, "nested");
+}
+
+TEST_CASE("each kind of exception has a minion's words") {
+  test::Execution minion;
+  const auto raise = [&minion](std::string_view name) {
+    return minion.run("test.raise_exception", "[\"" + std::string(name) + "\", \"why\"]");
+  };
+  check(raise("ValueError"), R"("The minion function caused an exception: ValueError: why")", 1, false,
+        "nested");
+  check(raise("salt.exceptions.SaltException"),
+        R"("The minion function caused an exception: salt.exceptions.SaltException: why")", 1, false,
+        "nested");
+  check(raise("salt.exceptions.CommandExecutionError"), R"("ERROR: why")", 1, false, "nested");
+  check(raise("salt.exceptions.SaltInvocationError"), R"("ERROR executing 'test.raise_exception': why")", 1,
+        false, "nested");
+  check(raise("salt.exceptions.SaltClientError"), R"("ERROR executing 'test.raise_exception': why")", 1,
+        false, "nested");
+  check(raise("salt.exceptions.CommandNotFoundError"),
+        R"("Command required for 'test.raise_exception' not found: why")", 1, false, "nested");
+  CHECK(minion.sentence("test.raise_exception", R"(["TypeError", "why"])") ==
+        "Passed invalid arguments to test.raise_exception: why");
+}
+
+TEST_CASE("functions with an outputter name it") {
+  test::Execution minion(R"({"os": "Debian"})");
+  check(minion.run("grains.items"), R"({"os": "Debian"})", 0, true, "nested");
+  check(minion.run("grains.item", R"(["os"])"), R"({"os": "Debian"})", 0, true, "nested");
+  check(minion.run("grains.get", R"(["os"])"), R"("Debian")", 0, true, "");
+}
+
+TEST_CASE("what sleeps is not quick, all else is") {
+  for (const std::string_view name : {"test.sleep", "test.rand_sleep"}) {
+    CAPTURE(name);
+    CHECK(has_function(name));
+    CHECK_FALSE(is_quick(name));
+  }
+  for (const std::string_view name :
+       {"test.ping", "test.fib", "sys.doc", "sys.list_functions", "grains.items"}) {
+    CAPTURE(name);
+    CHECK(has_function(name));
+    CHECK(is_quick(name));
+  }
+  CHECK_FALSE(has_function("nosuch.fun"));
+  CHECK_FALSE(has_function("test"));
+  CHECK(is_quick("nosuch.fun"));
+}
+
+TEST_CASE("many threads may run functions on one minion at once") {
+  Minion minion;
+  REQUIRE(minion.grains.parse(R"({"os": "Debian"})").ok());
+  JsonDocument arg;
+  REQUIRE(arg.parse(R"("os")").ok());
+  const JsonValue key = arg.root();
+  std::vector<int> right(4, 0);
+  {
+    std::vector<std::jthread> threads;
+    for (int& count : right) {
+      threads.emplace_back([&] {
+        const JobContext job{"1", "grains.get", "u", "glob", "", "\"*\"", "[\"os\"]"};
+        for (int i = 0; i < 100; ++i) {
+          const bool found =
+              execute(minion, "grains.get", {&key, 1}, {}, job, {}).ret.text() == R"("Debian")";
+          const bool told = execute(minion, "test.arg_clean", {&key, 1}, {}, job, {}).success;
+          count += found && told ? 1 : 0;
+        }
+      });
+    }
+  }
+  CHECK(right == std::vector<int>(4, 100));
+}
+
+}  // namespace
+}  // namespace rest_fcgi::embedded

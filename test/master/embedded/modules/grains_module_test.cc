@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "../../../support/execution.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+constexpr std::string_view kGrains =
+    R"({"os": "Debian", "pkg": {"apache": "httpd", "deep": {"n": [10, 20]}}, "list": ["a", {"b": 1}, "c"], "num": 5, )"
+    R"("none": null, "host": "web", "serialnumber": "ABCDEFGH", "a.b": "dotted", "flag": true})";
+const std::string kInvalid = "Passed invalid arguments to ";
+
+TEST_CASE("grains.items returns all grains") {
+  test::Execution minion(kGrains);
+  CHECK(minion.ret("grains.items") == kGrains);
+}
+
+TEST_CASE("grains.items leaves out what tells the host when asked to, in any of Salt's words for true") {
+  const std::string_view grains =
+      R"({"id": "a", "fqdn": "a.b", "domain": "b", "nodename": "a", "localhost": "a", )"
+      R"("serialnumber": "ABCDEFGH", "os": "x"})";
+  const std::string_view sanitized =
+      R"({"id": "MINION.DOMAINNAME", "fqdn": "MINION.DOMAINNAME", "domain": "DOMAINNAME", "nodename": "MINION", )"
+      R"("localhost": "MINION", "serialnumber": "ABCDEFXX", "os": "x"})";
+  test::Execution minion(grains);
+  for (const std::string_view yes :
+       {"[true]", "[1]", "[\"True\"]", "[\"1\"]", "[\"+0.5\"]", "[[0]]", "[\"sanitize=True\"]"}) {
+    CAPTURE(yes);
+    CHECK(minion.ret("grains.items", yes) == sanitized);
+  }
+  for (const std::string_view no :
+       {"[false]", "[0]", "[0.5]", "[-1]", "[\"yes\"]", "[\"-1\"]", "[null]", "[[]]"}) {
+    CAPTURE(no);
+    CHECK(minion.ret("grains.items", no) == grains);
+  }
+}
+
+TEST_CASE("a serial number is cut between characters") {
+  test::Execution minion("{\"serialnumber\": \"a\u00e9\u00e9\"}");
+  CHECK(minion.ret("grains.items", "[true]") == "{\"serialnumber\": \"a\u00e9XX\"}");
+}
+
+TEST_CASE("grains.get walks through objects and lists") {
+  test::Execution minion(kGrains);
+  const auto get = [&minion](const std::string& key) {
+    return minion.ret("grains.get", "[\"" + key + "\"]");
+  };
+  CHECK(get("os") == R"("Debian")");
+  CHECK(get("pkg:apache") == R"("httpd")");
+  CHECK(get("pkg:deep") == R"({"n": [10, 20]})");
+  CHECK(get("pkg:deep:n:1") == "20");
+  CHECK(get("pkg:deep:n:-1") == "20");
+  CHECK(get("list: 0 ") == R"("a")");
+  CHECK(get("list:b") == "1");
+  CHECK(get("list:1:b") == "1");
+  CHECK(get("none") == "null");
+}
+
+TEST_CASE("grains.get gives the default for what is not there") {
+  test::Execution minion(kGrains);
+  for (const std::string key : {"nosuch", "pkg:deep:n:5", "pkg:deep:n:-3", "pkg:deep:n:x", "list:nosuch",
+                                "os:0", "num:x", "none:x", "flag:x", "p*", "", "pkg:"}) {
+    CAPTURE(key);
+    CHECK(minion.ret("grains.get", "[\"" + key + "\"]") == R"("")");
+  }
+  CHECK(minion.ret("grains.get", R"(["nosuch", {"a": 1}])") == R"({"a": 1})");
+  CHECK(minion.ret("grains.get", R"(["nosuch", null])") == "null");
+}
+
+TEST_CASE("grains.get takes other delimiters") {
+  test::Execution minion(kGrains);
+  CHECK(minion.ret("grains.get", R"(["pkg::deep::n"])", R"({"delimiter": "::"})") == "[10, 20]");
+  CHECK(minion.ret("grains.get", R"([" pkg  apache "])", R"({"delimiter": null})") == R"("httpd")");
+  CHECK(minion.sentence("grains.get", R"(["os", "", ""])") ==
+        "The minion function caused an exception: ValueError: empty separator");
+  CHECK(minion.sentence("grains.get", R"(["os", "", 5])") ==
+        kInvalid + "grains.get: must be str or None, not int");
+}
+
+TEST_CASE("grains.get takes a key in steps, and no key that is none") {
+  test::Execution minion(kGrains);
+  CHECK(minion.ret("grains.get", R"([["pkg", "apache"]])") == R"("httpd")");
+  CHECK(minion.ret("grains.get", R"([["list", 0]])") == R"("a")");
+  CHECK(minion.ret("grains.get", R"([{"os": 1}])") == R"("Debian")");
+  CHECK(minion.ret("grains.get", "[[]]") == kGrains);
+  CHECK(minion.ret("grains.get", "[5]") == R"("")");
+  CHECK(minion.ret("grains.get", "[true]") == R"("")");
+  CHECK(minion.sentence("grains.get", "[null]") ==
+        kInvalid + "grains.get: 'NoneType' object is not iterable");
+  CHECK(minion.sentence("grains.get", "[1.5]") == kInvalid + "grains.get: 'float' object is not iterable");
+}
+
+TEST_CASE("grains.fetch is grains.get") {
+  test::Execution minion(kGrains);
+  CHECK(minion.ret("grains.fetch", R"(["pkg:apache"])") == R"("httpd")");
+  CHECK(minion.sentence("grains.fetch") ==
+        kInvalid + "grains.fetch: get() missing 1 required positional argument: 'key'");
+}
+
+TEST_CASE("grains.has_value tells whether a grain is there, also when it is null") {
+  test::Execution minion(kGrains);
+  CHECK(minion.ret("grains.has_value", R"(["pkg:apache"])") == "true");
+  CHECK(minion.ret("grains.has_value", R"(["none"])") == "true");
+  CHECK(minion.ret("grains.has_value", R"(["nosuch"])") == "false");
+  CHECK(minion.sentence("grains.has_value", "[null]") ==
+        kInvalid + "grains.has_value: 'NoneType' object is not iterable");
+}
+
+TEST_CASE("grains.equals compares as text") {
+  test::Execution minion(kGrains);
+  CHECK(minion.ret("grains.equals", R"(["os", "Debian"])") == "true");
+  CHECK(minion.ret("grains.equals", R"(["num", "5"])") == "true");
+  CHECK(minion.ret("grains.equals", R"(["num", 5.0])") == "false");
+  CHECK(minion.ret("grains.equals", R"(["flag", "True"])") == "true");
+  CHECK(minion.ret("grains.equals", R"(["pkg:deep:n", "[10, 20]"])") == "true");
+  CHECK(minion.ret("grains.equals", R"(["nosuch", ""])") == "true");
+  CHECK(minion.sentence("grains.equals", "[null, 1]") ==
+        kInvalid + "grains.equals: 'NoneType' object is not iterable");
+}
+
+TEST_CASE("grains.item returns the named grains under the names they were asked by") {
+  test::Execution minion(kGrains);
+  CHECK(minion.ret("grains.item", R"(["os", "pkg:apache", "nosuch", "os"])") ==
+        R"({"os": "Debian", "pkg:apache": "httpd", "nosuch": ""})");
+  CHECK(minion.ret("grains.item", R"(["default=5", "nosuch"])") == R"({"nosuch": 5})");
+  CHECK(minion.ret("grains.item", R"(["pkg.apache"])", R"({"delimiter": "."})") ==
+        R"({"pkg.apache": "httpd"})");
+  CHECK(minion.ret("grains.item", R"(["host", "serialnumber", "num"])", R"({"sanitize": true})") ==
+        R"({"host": "MINION", "serialnumber": "ABCDEFXX", "num": 5})");
+  CHECK(minion.ret("grains.item", "[5, true]") == R"({"5": "", "true": ""})");
+  CHECK(minion.ret("grains.item") == "{}");
+}
+
+TEST_CASE("grains.item refuses names that Python refuses") {
+  test::Execution minion(kGrains);
+  CHECK(minion.sentence("grains.item", "[null]") ==
+        kInvalid + "grains.item: 'NoneType' object is not iterable");
+  CHECK(minion.sentence("grains.item", R"([["pkg", "apache"]])") ==
+        kInvalid + "grains.item: unhashable type: 'list'");
+  CHECK(minion.sentence("grains.item", R"(["os"])", R"({"delimiter": 5})") ==
+        kInvalid + "grains.item: must be str or None, not int");
+}
+
+TEST_CASE("grains.ls lists the names of grains, sorted") {
+  test::Execution minion(R"({"b": 1, "a": {"c": 2}})");
+  CHECK(minion.ret("grains.ls") == R"(["a", "b"])");
+}
+
+}  // namespace
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "../../../support/execution.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+TEST_CASE("sys.list_modules lists all modules, or those that are named or match") {
+  test::Execution minion;
+  CHECK(minion.ret("sys.list_modules") == R"(["grains", "sys", "test"])");
+  CHECK(minion.ret("sys.list_modules", R"(["test", "sys", "nosuch", "test."])") == R"(["sys", "test"])");
+  CHECK(minion.ret("sys.list_modules", R"(["s*", "*.ping"])") == R"(["sys", "test"])");
+  CHECK(minion.ret("sys.list_modules", R"(["te?t"])") == "[]");
+}
+
+TEST_CASE("sys.list_functions lists all functions, or those of modules, or those that match") {
+  test::Execution minion;
+  CHECK(minion.ret("sys.list_functions", R"(["sys"])") ==
+        R"(["sys.argspec", "sys.doc", "sys.list_functions", "sys.list_modules"])");
+  CHECK(minion.ret("sys.list_functions", R"(["test.pin?", "sys.list_f*", "nosuch", ""])") ==
+        R"(["sys.list_functions", "test.ping"])");
+  CHECK(minion.ret("sys.list_functions", R"(["test.p*"])", R"({"garbage": 1})") ==
+        R"(["test.ping", "test.provider", "test.providers"])");
+  CHECK(minion.ret("sys.list_functions").starts_with(R"(["grains.equals", )"));
+  CHECK(minion.ret("sys.list_functions").ends_with(R"(, "test.versions_report"])"));
+}
+
+TEST_CASE("sys.doc returns documentation in Salt's layout") {
+  test::Execution minion;
+  const std::string_view ping =
+      R"("test.ping": "\n    Return ``True``: the minion is there. No ICMP is involved.)"
+      R"(\n\n    CLI Example:\n\n        salt '*' test.ping\n    ")";
+  CHECK(minion.ret("sys.doc", R"(["test.ping"])") == "{" + std::string(ping) + "}");
+  CHECK(minion.ret("sys.doc", R"(["test.pi*", "test.ping"])") == "{" + std::string(ping) + "}");
+  CHECK(minion.ret("sys.doc", R"(["nosuch", "test.pin?"])") == "{}");
+}
+
+TEST_CASE("sys.doc knows modules with and without a dot, and all for no name") {
+  test::Execution minion;
+  const std::string grains = minion.ret("sys.doc", R"(["grains"])");
+  CHECK(grains.starts_with(R"({"grains.equals": )"));
+  CHECK(grains.find("\"sys.doc\": ") == std::string::npos);
+  CHECK(minion.ret("sys.doc", R"(["grains."])") == grains);
+  CHECK(minion.ret("sys.doc", R"([""])") == minion.ret("sys.doc"));
+  CHECK(minion.ret("sys.doc").find("\"sys.doc\": ") != std::string::npos);
+}
+
+TEST_CASE("sys.argspec shows what functions take") {
+  test::Execution minion;
+  CHECK(minion.ret("sys.argspec", R"(["test.ping"])") ==
+        R"({"test.ping": {"args": null, "defaults": null, "varargs": null, "kwargs": null}})");
+  CHECK(minion.ret("sys.argspec", R"(["test.arg"])") ==
+        R"({"test.arg": {"args": null, "defaults": null, "varargs": true, "kwargs": true}})");
+  CHECK(minion.ret("sys.argspec", R"(["grains.get"])") ==
+        R"({"grains.get": {"args": ["key", "default", "delimiter", "ordered"], "defaults": ["", ":", true], )"
+        R"("varargs": null, "kwargs": null}})");
+  CHECK(minion.ret("sys.argspec", R"(["test.random_h*"])") ==
+        R"({"test.random_hash": {"args": ["size", "hash_type"], "defaults": [9999999999, null], )"
+        R"("varargs": null, "kwargs": null}})");
+  CHECK(minion.ret("sys.argspec", R"(["sys"])")
+            .starts_with(R"({"sys.argspec": {"args": ["module"], "defaults": [""], )"));
+  CHECK(minion.ret("sys.argspec") == "{}");
+  CHECK(minion.ret("sys.argspec", R"(["nosuch"])") == "{}");
+}
+
+TEST_CASE("the functions of sys say in Python's words that a name is no text") {
+  test::Execution minion;
+  for (const std::string fun : {"sys.list_modules", "sys.list_functions", "sys.doc", "sys.argspec"}) {
+    CAPTURE(fun);
+    const std::string start = "Passed invalid arguments to " + fun + ": ";
+    CHECK(minion.sentence(fun, "[5]") == start + "argument of type 'int' is not iterable");
+    CHECK(minion.sentence(fun, "[null]") == start + "argument of type 'NoneType' is not iterable");
+    CHECK(minion.sentence(fun, R"([["a"]])") == start + "can only concatenate list (not \"str\") to list");
+    CHECK(minion.sentence(fun, R"([{"a": 1}])") ==
+          start + "unsupported operand type(s) for +: 'dict' and 'str'");
+  }
+}
+
+}  // namespace
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../../support/captured_log.h"
+#include "../../support/embedded_engine.h"
+
+using namespace rest_fcgi;
+using test::EmbeddedEngine;
+
+namespace {
+
+constexpr const char* kInterruptedText = "\"Job interrupted: the engine shut down before it ended.\"";
+
+SteadyTime now() {
+  return std::chrono::steady_clock::now();
+}
+
+std::string lookup(EmbeddedEngine& engine, const std::string& jid) {
+  return engine.runner(format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid)).ret.text();
+}
+
+}  // namespace
+
+TEST_CASE("a shutdown without work ends at once") {
+  EmbeddedEngine engine;
+  CHECK(engine.runtime->shutdown(EmbeddedEngine::soon()) == 0);
+}
+
+TEST_CASE("a shutdown lets what runs and waits end, where there is time") {
+  embedded::Options options;
+  options.max_workers = 1;
+  EmbeddedEngine engine(options);
+  std::string jid;
+  for (int i = 0; i < 5; ++i) {
+    const auto job = engine.master->publish_async(
+        engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [0])"));
+    REQUIRE(job);
+    jid = job->jid;
+  }
+  CHECK(engine.runtime->shutdown(EmbeddedEngine::soon()) == 0);
+  CHECK(lookup(engine, jid) == R"({"ms-0": true, "ms-1": true, "ms-2": true})");
+}
+
+TEST_CASE("what has not ended at the deadline of a shutdown is recorded as interrupted, running or waiting") {
+  const test::CapturedLog log;
+  embedded::Options options;
+  options.max_workers = 1;
+  EmbeddedEngine engine(options);
+  const auto job = engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [600])"));
+  REQUIRE(job);
+  CHECK(engine.runtime->shutdown(now()) == 3);
+  CHECK(lookup(engine, job->jid) == format(R"({{"ms-0": {0}, "ms-1": {0}, "ms-2": {0}}})", kInterruptedText));
+  const std::string stored =
+      engine.runner(format(R"("fun": "jobs.list_job", "jid": "{}")", job->jid)).ret.text();
+  CHECK(stored.find(R"("retcode": 1, "success": false)") != std::string::npos);
+  for (const char* minion : {"ms-0", "ms-1", "ms-2"}) {
+    CHECK(log.has(format("job {} on {} was interrupted", job->jid, minion)));
+  }
+}
+
+TEST_CASE("who waits for a call that a shutdown interrupts hears of it") {
+  const test::CapturedLog log;
+  EmbeddedEngine engine;
+  auto returns = std::make_shared<master::Mailbox<master::Return>>();
+  auto runner_returns = std::make_shared<master::Mailbox<master::RunnerReturn>>();
+  REQUIRE(engine.master->publish(
+      engine.permit(R"("client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"), {}, returns));
+  REQUIRE(engine.master->runner(engine.permit(R"("client": "runner", "fun": "test.sleep", "arg": [600])"),
+                                runner_returns));
+  CHECK(engine.runtime->shutdown(now()) == 2);
+  const auto ret = returns->take(EmbeddedEngine::soon());
+  REQUIRE(ret.has_value());
+  CHECK(ret->ret.text() == kInterruptedText);
+  CHECK(ret->retcode == 1);
+  CHECK_FALSE(ret->success);
+  const auto runner_ret = runner_returns->take(EmbeddedEngine::soon());
+  REQUIRE(runner_ret.has_value());
+  CHECK(runner_ret->ret.text() == kInterruptedText);
+  CHECK(runner_ret->data.text().find("\"success\": false") != std::string::npos);
+}
+
+TEST_CASE("a call that was interrupted does not return any more") {
+  const test::CapturedLog log;
+  EmbeddedEngine engine;
+  std::string jid;
+  {
+    const auto job = engine.master->publish_async(
+        engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"));
+    REQUIRE(job);
+    jid = job->jid;
+  }
+  CHECK(engine.runtime->shutdown(now()) == 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the function ends now, since it was asked to
+  CHECK(lookup(engine, jid) == format(R"({{"ms-0": {}}})", kInterruptedText));
+}
+
+TEST_CASE("after a shutdown nothing is taken that would need a worker") {
+  EmbeddedEngine engine;
+  engine.runtime->shutdown(EmbeddedEngine::soon());
+  const auto refused = engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.ping")"));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().message == "The embedded engine is shutting down.");
+}
+
+TEST_CASE("an engine that goes without a shutdown takes what runs along") {
+  EmbeddedEngine engine;
+  REQUIRE(engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [600])")));
+  const SteadyTime before = now();
+  engine.master.reset();
+  engine.runtime.reset();
+  CHECK(now() - before < std::chrono::seconds(20));
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/master/embedded/embedded.h"
+#include "rest_fcgi/returner/returner.h"
+
+namespace rest_fcgi::test {
+
+/// An embedded engine with minions ms-0 to ms-2 (or those given), and the users of its external_auth: `fred`
+/// may do all, `ann` runs `test.ping` and `test.arg` on `G@role:web` alone, `bob` runs the runner
+/// `manage.up`, `eve` nothing. Everybody's password is `secret`.
+class EmbeddedEngine {
+ public:
+  using Returns = std::map<std::string, master::Return>;
+
+  explicit EmbeddedEngine(embedded::Options options = {}, const returner::Options& cache = {})
+      : options_(std::move(options)) {
+    if (options_.minions.empty()) {
+      options_.minions = {{"ms-0", Json::trusted(R"({"role": "web"})"), Json::empty_object()},
+                          {"ms-1", Json::trusted(R"({"role": "web"})"), Json::empty_object()},
+                          {"ms-2", Json::trusted(R"({"role": "db"})"), Json::empty_object()}};
+    }
+    runtime = embedded::make_runtime(options_, returner::make_memory_returner(cache), system_clock());
+    master = reloaded();
+  }
+
+  /// Another master over the same runtime.
+  [[nodiscard]] std::shared_ptr<master::Master> reloaded() const {
+    auth::Options auth;
+    auth.external_auth = external_auth();
+    auth.sharedsecret = Secret("secret");
+    auto authenticator = auth::Authenticator::make(auth, system_clock());
+    auto permissions = auth::Permissions::make(auth.external_auth);
+    REQUIRE(authenticator);
+    REQUIRE(permissions);
+    auto made = embedded::make_master(options_, *std::move(authenticator), *std::move(permissions), runtime);
+    REQUIRE(made);
+    return *made;
+  }
+
+  /// The chunk that a JSON object without credentials describes; they are added, for `user`. Lives as long as
+  /// this.
+  const lowstate::Chunk& chunk(std::string_view members, std::string_view user = "fred",
+                               std::string_view password = "secret") {
+    Request& request = requests_.emplace_back();
+    const std::string text = format(
+        R"([{{"eauth": "sharedsecret", "username": "{}", "password": "{}", {}}}])", user, password, members);
+    REQUIRE(request.document.parse(text));
+    Result<std::vector<lowstate::Chunk>> read = lowstate::read(request.document.root(), {});
+    if (!read) FAIL(read.error().message);
+    request.chunks = *std::move(read);
+    return request.chunks.front();
+  }
+
+  /// Why the chunk is not admitted.
+  Error refusal(std::string_view members, std::string_view user = "fred",
+                std::string_view password = "secret") {
+    const Result<master::Permit> permit = master->admit(chunk(members, user, password));
+    REQUIRE_FALSE(permit);
+    return permit.error();
+  }
+
+  master::Permit permit(std::string_view members, std::string_view user = "fred") {
+    Result<master::Permit> permit = master->admit(chunk(members, user));
+    if (!permit) FAIL(permit.error().message);
+    return *std::move(permit);
+  }
+
+  /// Publishes, and waits for one return of each minion.
+  std::pair<master::Job, Returns> publish(std::string_view members,
+                                          const master::Publication& publication = {}) {
+    auto mailbox = std::make_shared<master::Mailbox<master::Return>>();
+    const Result<master::Job> job = master->publish(permit(members), publication, mailbox);
+    if (!job) FAIL(job.error().message);
+    Returns returns;
+    while (returns.size() < job->minions.size()) {
+      auto one = mailbox->take(soon());
+      REQUIRE(one.has_value());
+      returns.emplace(one->minion, *std::move(one));
+    }
+    return {*job, std::move(returns)};
+  }
+
+  /// What each minion returned, as one JSON object.
+  std::string call(std::string_view members, const master::Publication& publication = {}) {
+    std::string text;
+    JsonWriter writer(text);
+    writer.begin_object();
+    for (const auto& [minion, ret] : publish(members, publication).second) writer.key(minion).json(ret.ret);
+    writer.end_object();
+    return text;
+  }
+
+  /// Runs a runner and waits for its return.
+  master::RunnerReturn runner(std::string_view members, std::string_view user = "fred") {
+    auto mailbox = std::make_shared<master::Mailbox<master::RunnerReturn>>();
+    const auto started = master->runner(permit(format(R"("client": "runner", {})", members), user), mailbox);
+    REQUIRE(started);
+    last_started = *started;
+    auto ret = mailbox->take(soon());
+    REQUIRE(ret.has_value());
+    return *std::move(ret);
+  }
+
+  /// Asks again and again until `done`; false where that takes too long.
+  template <class Done>
+  static bool eventually(const Done& done) {
+    const SteadyTime deadline = soon();
+    while (!done()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return true;
+  }
+
+  static SteadyTime soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(20); }
+
+  std::shared_ptr<embedded::Runtime> runtime;
+  std::shared_ptr<master::Master> master;
+  master::Started last_started;
+
+ private:
+  struct Request {
+    JsonDocument document;
+    std::vector<lowstate::Chunk> chunks;
+  };
+
+  static std::vector<auth::EauthOptions> external_auth() {
+    const auto any = [](const char* scope) { return auth::Rule{scope, {{".*", {}}}}; };
+    return {{"sharedsecret",
+             {},
+             {{"fred", {any(""), any("@runner"), any("@wheel")}},
+              {"ann", {{"G@role:web", {{"test.ping", {}}, {"test.arg", {}}}}}},
+              {"bob", {{"@runner", {{"manage.up", {}}}}}},
+              {"cat", {{"P@role:web", {{"test.ping", {}}}}}},
+              {"eve", {}}}}};
+  }
+
+  embedded::Options options_;
+  std::deque<Request> requests_;
+};
+
+}  // namespace rest_fcgi::test
