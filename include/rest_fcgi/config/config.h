@@ -9,6 +9,7 @@
 #include "rest_fcgi/client/options.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/gateway/options.h"
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/netapi/options.h"
@@ -20,11 +21,11 @@ namespace rest_fcgi::config {
 struct CommandLine {
   enum class Action { serve, check_config, make_token, show_version, show_help };
   Action action = Action::serve;
-  std::string config;                     ///< path; `--config`, else SALT_MASTER_CONFIG, else /etc/salt/master
-  std::optional<std::string> listen;      ///< wins over the configuration's
-  std::optional<log::Level> log_level;    ///< wins over the configuration's
-  std::string eauth;                      ///< make_token
-  std::string username;                   ///< make_token; the password comes on standard input
+  std::string config;                   ///< path; `--config`, else SALT_MASTER_CONFIG, else /etc/salt/master
+  std::optional<std::string> listen;    ///< wins over the configuration's
+  std::optional<log::Level> log_level;  ///< wins over the configuration's
+  std::string eauth;                    ///< make_token
+  std::string username;                 ///< make_token; the password comes on standard input
 };
 
 /// Errors: configuration, naming the option.
@@ -43,14 +44,22 @@ struct Settings {
   embedded::Options embedded;
   returner::Options returner;
   std::string engine = "embedded";
+  std::vector<std::string> warnings;  ///< what looks like an oversight, one line each
 };
 
-/// Reads Salt's own master file, with `default_include` and `include` merged as Salt merges them. Salt's keys that
-/// mean nothing to us are left alone; our own section is `rest_fcgi:`, where a key that is not known is a mistake.
-/// Errors: configuration, one line `FILE:LINE: key: what was found, what is accepted`.
+/// Reads Salt's own master file, with `default_include` and `include` merged as Salt merges them. Salt's keys
+/// that mean nothing to us are left alone; our own section is `rest_fcgi:`, where a key that is not known is
+/// a mistake. Errors: configuration, one line `FILE:LINE: key: what was found, what is accepted`.
 [[nodiscard]] Result<Settings> load(const CommandLine& command_line);
 
 /// What `--check-config` prints: which clients, eauth back ends and engine are on, and where none is.
 [[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line);
+
+/// The keys that differ between what runs and what is `wanted` now, and that take effect at start only.
+[[nodiscard]] std::vector<std::string> restart_keys(const Settings& running, const Settings& wanted);
+
+/// One line of standard input; where that is a terminal, it is asked for without echo.
+/// Errors: configuration, where there is none or it is absurdly long.
+[[nodiscard]] Result<Secret> read_password();
 
 }  // namespace rest_fcgi::config

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include <utility>
+
+#include "config/master_file.h"
+#include "config/mistakes.h"
+#include "config/reader.h"
+#include "config/sections.h"
+#include "rest_fcgi/config/config.h"
+
+namespace rest_fcgi::config {
+
+Result<Settings> load(const CommandLine& command_line) {
+  auto master = read_master_file(command_line.config);
+  if (!master) return std::move(master).error();
+  Settings settings;
+  settings.warnings = std::move(master->warnings);
+  Mistakes mistakes;
+  Reader top(&master->root, "", mistakes);
+  read_salt_keys(top, settings);
+  Reader section = top.section("rest_fcgi");
+  read_rest_fcgi(section, settings);
+  if (mistakes.any()) return mistakes.take_first();
+  if (command_line.listen) settings.gateway.listen = *command_line.listen;
+  if (command_line.log_level) settings.log.level = *command_line.log_level;
+  return settings;
+}
+
+}  // namespace rest_fcgi::config

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "config/master_file.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "config/merge.h"
+#include "config/read_file.h"
+#include "config/yaml.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+constexpr std::string_view kDefaultInclude = "master.d/*.conf";
+constexpr int kDeepestInclude = 16;
+
+Result<Node> read_map(const std::string& path) {
+  auto text = read_file(path);
+  if (!text) return std::move(text).error();
+  auto root = parse_yaml(path, {text->data(), text->size()});
+  if (!root) return std::move(root).error();
+  if (root->is(Kind::null)) root->kind = Kind::map;  // an empty file, or one of comments alone
+  if (!root->is(Kind::map)) {
+    // What was found is not shown: it may be a secret that lost its key.
+    return mistake_at(root->place,
+                      format("found {}, expected a map of Salt's master options such as timeout: 5",
+                             root->is(Kind::list) ? "a list" : "one value"));
+  }
+  return root;
+}
+
+/// The files that `pattern` names, sorted by name.
+std::vector<std::string> expand(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (::glob(pattern.c_str(), GLOB_NOSORT | GLOB_NOESCAPE | GLOB_TILDE, nullptr, &found) == 0) {
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  ::globfree(&found);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+/// Patterns of an `include`, which is one or a list of them.
+Result<std::vector<std::string>> patterns_of(const Node& include) {
+  const std::vector<Node> one{include};
+  std::vector<std::string> patterns;
+  if (include.is(Kind::null)) return patterns;
+  for (const Node& item : include.is(Kind::list) ? include.items : one) {
+    if (!item.is(Kind::string)) {
+      return mistake_at(item.place,
+                        format("include: found {}, expected a path or a list of them", describe(item)));
+    }
+    if (!item.text.empty()) patterns.push_back(item.text);
+  }
+  return patterns;
+}
+
+/// Follows includes. Lives while one master file is read.
+class Includer {
+ public:
+  explicit Includer(std::vector<std::string>& warnings) : warnings_(warnings) {}
+
+  /// All that `patterns`, which stand in the file `from`, name, merged into one map.
+  Result<Node> read(const std::vector<std::string>& patterns, const std::string& from, bool warn) {
+    Node merged;
+    merged.kind = Kind::map;
+    for (const std::string& pattern : patterns) {
+      const std::string path = relative_to(from, pattern);
+      const std::vector<std::string> files = expand(path);
+      if (files.empty() && warn) {
+        warnings_.push_back(format("{}: include: {} matches no file", from, in_quotes(path)));
+      }
+      for (const std::string& file : files) {
+        auto root = read_one(file);
+        if (!root) return root;
+        merge_included(merged, *std::move(root));
+      }
+    }
+    return merged;
+  }
+
+ private:
+  static std::string relative_to(const std::string& file, const std::string& pattern) {
+    if (pattern.starts_with('/') || pattern.starts_with('~')) return pattern;
+    return std::filesystem::path(file).parent_path() / pattern;
+  }
+
+  Result<Node> read_one(const std::string& file) {
+    auto root = read_map(file);
+    if (!root) return root;
+    const Entry* include = root->find("include");
+    if (include == nullptr) return root;
+    auto patterns = patterns_of(include->value);
+    if (!patterns) return std::move(patterns).error();
+    if (depth_ == kDeepestInclude) {
+      return mistake_at(include->place,
+                        format("include: files include each other more than {} deep", kDeepestInclude));
+    }
+    ++depth_;
+    auto included = read(*patterns, file, true);
+    --depth_;
+    if (!included) return included;
+    replace_keys(*root, *std::move(included));
+    return root;
+  }
+
+  std::vector<std::string>& warnings_;
+  int depth_ = 1;
+};
+
+Result<std::vector<std::string>> default_patterns(const Node& root) {
+  const Entry* entry = root.find("default_include");
+  if (entry == nullptr) return std::vector<std::string>{std::string(kDefaultInclude)};
+  return patterns_of(entry->value);
+}
+
+}  // namespace
+
+Result<MasterFile> read_master_file(const std::string& path) {
+  MasterFile master;
+  auto root = read_map(path);
+  if (!root) return std::move(root).error();
+  master.root = *std::move(root);
+
+  // Both are looked up before anything is merged: only the main file's own count.
+  auto by_default = default_patterns(master.root);
+  if (!by_default) return std::move(by_default).error();
+  const Entry* include = master.root.find("include");
+  auto named = include == nullptr ? Result(std::vector<std::string>()) : patterns_of(include->value);
+  if (!named) return std::move(named).error();
+
+  Includer includer(master.warnings);
+  auto first = includer.read(*by_default, path, false);
+  if (!first) return std::move(first).error();
+  auto second = includer.read(*named, path, true);
+  if (!second) return std::move(second).error();
+  replace_keys(master.root, *std::move(first));
+  replace_keys(master.root, *std::move(second));
+  return master;
+}
+
+}  // namespace rest_fcgi::config

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
+
+#include "config/names.h"
+#include "config/sections.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kTenthOfASecond{100};
+constexpr seconds kHour{3600};
+constexpr seconds kDay{86400};
+constexpr Range kThreads{1, 16384};
+constexpr std::int64_t kGiB = 1024 * 1024 * 1024;
+
+void read_engine(Reader& section, Settings& settings) {
+  const Node* engine = section.value("engine");
+  if (engine == nullptr) return;
+  if (engine->is(Kind::string) && engine->text == "salt") {
+    section.unexpected(*engine, "engine", "embedded: this version has no engine for a real Salt master");
+  } else if (engine->is(Kind::string) && engine->text == "embedded") {
+    settings.engine = engine->text;
+  } else {
+    section.unexpected(*engine, "engine", "embedded");
+  }
+}
+
+/// The octal digits of a mode: YAML 1.1 and Salt disagree about what number `0660` is, and both are not what
+/// is meant.
+std::optional<mode_t> mode_in(const Node& node) {
+  if (!node.is(Kind::integer) && !node.is(Kind::string)) return std::nullopt;
+  std::string_view digits = node.text;
+  if (digits.starts_with("0o")) digits.remove_prefix(2);
+  unsigned mode = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), mode, 8);
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.size() < 3 || mode > 0777) {
+    return std::nullopt;
+  }
+  return mode;
+}
+
+void read_socket(Reader& section, gateway::Options& options) {
+  if (const Node* listen = section.value("listen")) {
+    if (listen->is(Kind::string) && is_listen_address(listen->text)) {
+      options.listen = listen->text;
+    } else {
+      section.unexpected(*listen, "listen", kListenAddresses);
+    }
+  }
+  if (const Node* node = section.value("socket_mode")) {
+    const auto mode = mode_in(*node);
+    if (!mode)
+      section.unexpected(*node, "socket_mode", "octal permissions from 000 to 777, such as \"0660\"");
+    options.socket_mode = mode.value_or(options.socket_mode);
+  }
+  section.text("socket_owner", options.socket_owner);
+  section.text("socket_group", options.socket_group);
+  section.flag("allow_remote", options.allow_remote);
+}
+
+void read_threads(Reader& section, gateway::Options& options) {
+  const Node* least = section.value("min_threads");
+  section.count("min_threads", options.min_threads, kThreads);
+  section.count("max_threads", options.max_threads, kThreads);
+  if (options.min_threads <= options.max_threads) return;
+  if (least != nullptr) {
+    section.unexpected(*least, "min_threads", format("no more than max_threads, {}", options.max_threads));
+  }
+  options.min_threads = options.max_threads;
+}
+
+void read_timeouts(Reader& section, Settings& settings) {
+  gateway::Options& options = settings.gateway;
+  section.seconds("receive_timeout", options.receive_timeout, kTenthOfASecond, kDay);
+  section.seconds("send_timeout", options.send_timeout, kTenthOfASecond, kDay);
+  section.seconds("idle_thread_timeout", options.idle_thread_timeout, kTenthOfASecond, kDay);
+  section.seconds("keep_conn_timeout", options.keep_conn_timeout, kTenthOfASecond, kDay);
+  section.seconds("shutdown_timeout", options.shutdown_timeout, milliseconds(0), kHour);
+  section.seconds("request_timeout", settings.client.request_timeout, kTenthOfASecond, kDay);
+}
+
+void read_request_limits(Reader& section, Settings& settings) {
+  lowstate::Options& options = settings.netapi.lowstate;
+  section.bytes("max_request_body_size", settings.gateway.max_request_body_size, {64, kGiB});
+  section.count("max_nesting", options.json.max_depth, {2, 500});
+  section.count("max_key_length", options.json.max_key_length, {16, 65536});
+  section.count("max_chunks", options.max_chunks, {1, 10000});
+}
+
+void read_logs(Reader& section, Settings& settings) {
+  section.log_level("log_level", settings.log.level);
+  section.absolute_path("log_file", settings.log.file);
+  section.absolute_path("audit_log", settings.log.audit_file);
+  if (const auto chosen = section.choice("audit_format", {"text", "json"})) {
+    settings.netapi.audit_as_json = *chosen == "json";
+  }
+}
+
+void read_embedded(Reader embedded, embedded::Options& options) {
+  if (const Node* minions = embedded.value("minions")) {
+    options.minions = read_minions(*minions, embedded.path_to("minions"), embedded.mistakes());
+  }
+  embedded.count("max_workers", options.max_workers, kThreads);
+  embedded.count("max_queued", options.max_queued, {0, 1000000});
+  embedded.refuse_unknown_keys();
+}
+
+}  // namespace
+
+void read_rest_fcgi(Reader& section, Settings& settings) {
+  read_engine(section, settings);
+  read_socket(section, settings.gateway);
+  read_threads(section, settings.gateway);
+  read_timeouts(section, settings);
+  read_request_limits(section, settings);
+  read_logs(section, settings);
+  section.whole_seconds("auth_cache_ttl", settings.auth.auth_cache_ttl, {0, 300});
+  section.flag("allow_auto_eauth", settings.auth.allow_auto_eauth);
+  section.count("jobs_kept", settings.returner.max_jobs, {1, 10000000});
+  section.bytes("jobs_bytes_kept", settings.returner.max_bytes, {1024, 64 * kGiB});
+  read_embedded(section.section("embedded"), settings.embedded);
+  section.refuse_unknown_keys();
+}
+
+}  // namespace rest_fcgi::config

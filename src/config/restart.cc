@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/config/config.h"
+
+namespace rest_fcgi::config {
+
+std::vector<std::string> restart_keys(const Settings& running, const Settings& wanted) {
+  std::vector<std::string> keys;
+  const auto compare = [&keys](const char* key, const auto& now, const auto& then) {
+    if (now != then) keys.emplace_back(key);
+  };
+  const gateway::Options& now = running.gateway;
+  const gateway::Options& then = wanted.gateway;
+  compare("listen", now.listen, then.listen);
+  compare("socket_mode", now.socket_mode, then.socket_mode);
+  compare("socket_owner", now.socket_owner, then.socket_owner);
+  compare("socket_group", now.socket_group, then.socket_group);
+  compare("allow_remote", now.allow_remote, then.allow_remote);
+  compare("min_threads", now.min_threads, then.min_threads);
+  compare("max_threads", now.max_threads, then.max_threads);
+  compare("max_request_body_size", now.max_request_body_size, then.max_request_body_size);
+  compare("receive_timeout", now.receive_timeout, then.receive_timeout);
+  compare("send_timeout", now.send_timeout, then.send_timeout);
+  compare("idle_thread_timeout", now.idle_thread_timeout, then.idle_thread_timeout);
+  compare("keep_conn_timeout", now.keep_conn_timeout, then.keep_conn_timeout);
+  compare("shutdown_timeout", now.shutdown_timeout, then.shutdown_timeout);
+  compare("jobs_kept", running.returner.max_jobs, wanted.returner.max_jobs);
+  compare("jobs_bytes_kept", running.returner.max_bytes, wanted.returner.max_bytes);
+  compare("embedded: max_workers", running.embedded.max_workers, wanted.embedded.max_workers);
+  compare("embedded: max_queued", running.embedded.max_queued, wanted.embedded.max_queued);
+  return keys;
+}
+
+}  // namespace rest_fcgi::config

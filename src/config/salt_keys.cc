@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "config/names.h"
+#include "config/sections.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+constexpr std::chrono::milliseconds kTenthOfASecond{100};
+constexpr std::chrono::seconds kDay{86400};
+constexpr std::int64_t kYearInSeconds = 31536000;
+
+std::string client_names() {
+  std::vector<std::string> names;
+  for (const lowstate::Client client : lowstate::kClients) names.emplace_back(lowstate::name_of(client));
+  return joined(names, ", ");
+}
+
+void read_clients(Reader& top, client::Options& options) {
+  static constexpr std::string_view kKey = "netapi_enable_clients";
+  const Node* list = top.list(kKey);
+  if (list == nullptr) return;
+  for (const Node& item : list->items) {
+    const auto client = item.is(Kind::string) ? lowstate::client_named(item.text) : std::nullopt;
+    if (client) {
+      options.enabled.push_back(*client);
+    } else {
+      top.unexpected(item, kKey, format("names of clients: {}", client_names()));
+    }
+  }
+}
+
+std::string without_end_slash(const std::filesystem::path& path) {
+  std::string text = path.lexically_normal().string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+/// Salt's `prepend_root_dir`: each path lies below `root_dir`, written so or not.
+std::string below(const std::string& root_dir, const std::string& path) {
+  std::error_code ignored;
+  const std::string root = without_end_slash(std::filesystem::absolute(root_dir, ignored));
+  if (root != "/" && path.starts_with(root + "/")) return without_end_slash(path);
+  return without_end_slash(root + "/" + path);
+}
+
+void read_tokens(Reader& top, auth::Options& options) {
+  std::string root_dir = "/";
+  std::string cache_dir = "/var/cache/salt/master";
+  top.text("root_dir", root_dir);
+  top.text("cachedir", cache_dir);
+  std::string token_dir = cache_dir + "/tokens";
+  options.token_dir_is_default = top.value("token_dir") == nullptr;
+  top.text("token_dir", token_dir);
+  if (!token_dir.empty()) options.token_dir = below(root_dir, token_dir);
+  top.whole_seconds("token_expire", options.token_expire, {1, kYearInSeconds});
+}
+
+/// Salt refuses these users and functions before it looks at anything else; whoever relies on that has to
+/// know.
+void warn_of_blacklist(Reader& top, std::vector<std::string>& warnings) {
+  const Node* blacklist = top.value("publisher_acl_blacklist");
+  if (blacklist == nullptr || blacklist->entries.empty()) return;
+  warnings.push_back(mistake_at(blacklist->place,
+                                "publisher_acl_blacklist: is not enforced here; what it refuses is "
+                                "allowed where external_auth allows it")
+                         .message);
+}
+
+}  // namespace
+
+void read_salt_keys(Reader& top, Settings& settings) {
+  client::Options& client = settings.client;
+  read_clients(top, client);
+  top.seconds("timeout", client.timeout, kTenthOfASecond, kDay);
+  top.seconds("gather_job_timeout", client.gather_job_timeout, kTenthOfASecond, kDay);
+  top.seconds("rest_timeout", client.rest_timeout, kTenthOfASecond, kDay);
+  settings.auth.external_auth = read_external_auth(top.map("external_auth"), top.mistakes());
+  top.secret("sharedsecret", settings.auth.sharedsecret);
+  read_tokens(top, settings.auth);
+  top.log_level("log_level", settings.log.level);
+  warn_of_blacklist(top, settings.warnings);
+}
+
+}  // namespace rest_fcgi::config

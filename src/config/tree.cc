@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "config/tree.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "config/scalar.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+constexpr std::size_t kShownBytes = 60;
+
+bool is_number(const Node& node) {
+  return node.is(Kind::boolean) || node.is(Kind::integer) || node.is(Kind::real);
+}
+
+double number_of(const Node& node) {
+  if (node.is(Kind::boolean)) return to_boolean(node.text) ? 1 : 0;
+  return to_real(node.text);
+}
+
+bool equal_numbers(const Node& a, const Node& b) {
+  if (a.is(Kind::integer) && b.is(Kind::integer)) {
+    const auto left = to_integer(a.text);
+    const auto right = to_integer(b.text);
+    if (left && right) return *left == *right;
+  }
+  return number_of(a) == number_of(b);
+}
+
+bool equal_maps(const Node& a, const Node& b) {
+  return a.entries.size() == b.entries.size() &&
+         std::all_of(a.entries.begin(), a.entries.end(), [&b](const Entry& entry) {
+           const Entry* other = b.find(entry.key);
+           return other != nullptr && equal(entry.value, other->value);
+         });
+}
+
+/// The longest start of `text` that ends with a whole UTF-8 character and is at most `size` bytes long.
+std::string_view cut(std::string_view text, std::size_t size) {
+  if (text.size() <= size) return text;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  return text.substr(0, size);
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code == 0x7F) {
+      out += format("\\x{:02x}", code);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+const Entry* Node::find(std::string_view key) const {
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [key](const Entry& entry) { return entry.key == key; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+Entry* Node::find(std::string_view key) {
+  return const_cast<Entry*>(std::as_const(*this).find(key));
+}
+
+bool equal(const Node& a, const Node& b) {
+  if (is_number(a) && is_number(b)) return equal_numbers(a, b);
+  if (a.kind != b.kind) return false;
+  switch (a.kind) {
+    case Kind::list:
+      return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(), equal);
+    case Kind::map:
+      return equal_maps(a, b);
+    case Kind::string:
+      return a.text == b.text;
+    default:
+      return true;  // null
+  }
+}
+
+Error mistake_at(const Place& place, std::string_view text) {
+  return {ErrorKind::configuration, escaped(format("{}:{}: {}", *place.file, place.line, text))};
+}
+
+std::string describe(const Node& node) {
+  switch (node.kind) {
+    case Kind::null:
+      return "nothing";
+    case Kind::list:
+      return "a list";
+    case Kind::map:
+      return "a map";
+    case Kind::string:
+      return in_quotes(node.text);
+    default:
+      return std::string(cut(node.text, kShownBytes));
+  }
+}
+
+std::string in_quotes(std::string_view text) {
+  return format("\"{}{}\"", escaped(cut(text, kShownBytes)), text.size() > kShownBytes ? "..." : "");
+}
+
+}  // namespace rest_fcgi::config

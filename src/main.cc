@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include <malloc.h>
+#include <sysexits.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "rest_fcgi/auth/authenticator.h"
+#include "rest_fcgi/auth/permissions.h"
+#include "rest_fcgi/client/netapi_client.h"
+#include "rest_fcgi/config/config.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/version.h"
+#include "rest_fcgi/gateway/gateway.h"
+#include "rest_fcgi/master/embedded/embedded.h"
+#include "rest_fcgi/netapi/rest_wsgi.h"
+#include "rest_fcgi/returner/returner.h"
+
+// The first file to read: which rooms there are, and what is handed from one to the next.
+
+namespace rest_fcgi {
+namespace {
+
+int fail(const Error& error, int status) {
+  std::fputs(format("rest_fcgi: {}\n", error.message).c_str(), stderr);
+  return status;
+}
+
+int fail(const Error& error) {
+  return fail(error, error.kind == ErrorKind::configuration ? EX_CONFIG : EX_SOFTWARE);
+}
+
+int print(const std::string& text) {
+  return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? EX_SOFTWARE : EXIT_SUCCESS;
+}
+
+std::shared_ptr<embedded::Runtime> make_runtime(const config::Settings& settings) {
+  return embedded::make_runtime(settings.embedded, returner::make_memory_returner(settings.returner),
+                                system_clock());
+}
+
+Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
+                                                    std::shared_ptr<embedded::Runtime> runtime) {
+  auto authenticator = auth::Authenticator::make(settings.auth, system_clock());
+  if (!authenticator) return std::move(authenticator).error();
+  auto permissions = auth::Permissions::make(settings.auth.external_auth);
+  if (!permissions) return std::move(permissions).error();
+  return embedded::make_master(settings.embedded, *std::move(authenticator), *std::move(permissions),
+                               std::move(runtime));
+}
+
+Result<http::Application> make_application(const config::Settings& settings,
+                                           std::shared_ptr<embedded::Runtime> runtime) {
+  auto master = make_master(settings, std::move(runtime));
+  if (!master) return std::move(master).error();
+  auto client = std::make_shared<const client::NetapiClient>(settings.client, *std::move(master));
+  return netapi::make_rest_wsgi(settings.netapi, std::move(client), system_clock());
+}
+
+/// Makes an application, too, since that may fail. But not the token directory: this may run as another user
+/// than the server, and would make one that the server could not use.
+int check_config(config::Settings settings, const config::CommandLine& command_line) {
+  const std::string summary = config::summary(settings, command_line);
+  settings.auth.token_dir.clear();
+  auto application = make_application(settings, make_runtime(settings));
+  return application ? print(summary) : fail(application.error());
+}
+
+int make_token(const config::Settings& settings, const config::CommandLine& command_line) {
+  auto master = make_master(settings, make_runtime(settings));
+  if (!master) return fail(master.error());
+  auto password = config::read_password();
+  if (!password) return fail(password.error());
+  auto token = (*master)->make_token({.kind = auth::Credentials::Kind::eauth,
+                                      .eauth = command_line.eauth,
+                                      .username = command_line.username,
+                                      .password = *password});
+  if (!token) return fail(token.error(), EX_NOPERM);
+  return print(format("{}\n", token->reveal().text));
+}
+
+Result<void> open_log(const config::Settings& settings) {
+  if (auto opened = log::open(settings.log); !opened) return opened;
+  for (const std::string& warning : settings.warnings) log::warning(warning);
+  return {};
+}
+
+/// The application that the configuration asks for now. Jobs that run go on: both share the runtime.
+Result<http::Application> reload(const config::CommandLine& command_line, const config::Settings& at_start,
+                                 const std::shared_ptr<embedded::Runtime>& runtime) {
+  auto wanted = config::load(command_line);
+  if (!wanted) return std::move(wanted).error();
+  auto application = make_application(*wanted, runtime);
+  if (!application) return application;
+  if (auto opened = open_log(*wanted); !opened) return std::move(opened).error();
+  for (const std::string& key : config::restart_keys(at_start, *wanted)) {
+    log::warning(format("rest_fcgi: {}: the new value takes effect after a restart", key));
+  }
+  return application;
+}
+
+int serve(const config::Settings& settings, const config::CommandLine& command_line) {
+  if (auto opened = open_log(settings); !opened) return fail(opened.error());
+  const std::shared_ptr<embedded::Runtime> runtime = make_runtime(settings);
+  auto application = make_application(settings, runtime);
+  if (!application) return fail(application.error());
+  auto gateway = gateway::Gateway::open(settings.gateway);
+  if (!gateway) return fail(gateway.error());
+  const SteadyTime deadline =
+      (*gateway)->serve(*std::move(application), [&] { return reload(command_line, settings, runtime); });
+  const bool in_flight = system_clock().steady() >= deadline;
+  if (runtime->shutdown(deadline) > 0 || in_flight) {
+    // Threads still use what destructors would take from under them.
+    std::fflush(nullptr);
+    std::_Exit(EXIT_SUCCESS);
+  }
+  return EXIT_SUCCESS;
+}
+
+int run(int argc, const char* const* argv) {
+  using Action = config::CommandLine::Action;
+  auto command_line = config::parse_command_line(argc, argv);
+  if (!command_line) return fail(command_line.error());
+  if (command_line->action == Action::show_help) return print(config::help_text());
+  if (command_line->action == Action::show_version) return print(format("rest_fcgi {}\n", kVersion));
+  gateway::harden_process();
+  // Threads here mostly wait. With an arena each, malloc would keep what each of them once used.
+  ::mallopt(M_ARENA_MAX, 4);
+  auto settings = config::load(*command_line);
+  if (!settings) return fail(settings.error());
+  if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);
+  if (command_line->action == Action::make_token) return make_token(*settings, *command_line);
+  return serve(*settings, *command_line);
+}
+
+}  // namespace
+}  // namespace rest_fcgi
+
+int main(int argc, char** argv) try {
+  return rest_fcgi::run(argc, argv);
+} catch (const std::exception& error) {
+  return rest_fcgi::fail({rest_fcgi::ErrorKind::internal, error.what()});
+}

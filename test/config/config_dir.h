@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "../support/temp_dir.h"
+#include "config/node_json.h"
+#include "rest_fcgi/config/config.h"
+
+namespace rest_fcgi::config {
+
+/// A directory with a master file, and what else a test puts there. Not synchronized.
+class ConfigDir {
+ public:
+  explicit ConfigDir(std::string_view master) { dir_.write("master", master); }
+
+  ConfigDir& with(const std::string& name, std::string_view content) {
+    std::filesystem::create_directories((dir_.path() / name).parent_path());
+    dir_.write(name, content);
+    return *this;
+  }
+
+  [[nodiscard]] std::string operator/(std::string_view name) const { return dir_ / name; }
+  [[nodiscard]] std::string path() const { return dir_.path().string(); }
+  [[nodiscard]] Result<Settings> load() const { return config::load(command_line()); }
+
+  [[nodiscard]] CommandLine command_line() const {
+    CommandLine command_line;
+    command_line.config = dir_ / "master";
+    return command_line;
+  }
+
+  /// `text` with the names of files as they are inside the directory.
+  [[nodiscard]] std::string without_dir(std::string text) const {
+    const std::string prefix = path() + "/";
+    for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
+      text.erase(at, prefix.size());
+    }
+    return text;
+  }
+
+  /// The message, without the directory; empty where the configuration is fine.
+  [[nodiscard]] std::string error() const {
+    const auto settings = load();
+    return settings ? "" : without_dir(settings.error().message);
+  }
+
+ private:
+  test::TempDir dir_;
+};
+
+inline Settings settings_of(std::string_view master) {
+  auto settings = ConfigDir(master).load();
+  if (!settings) throw std::runtime_error(settings.error().message);
+  return *std::move(settings);
+}
+
+inline std::string error_of(std::string_view master) {
+  return ConfigDir(master).error();
+}
+
+/// A tree as JSON text; the first mistake that it has.
+inline std::string json_of(const Node& node) {
+  Mistakes mistakes;
+  const Json json = to_json(node, "key", mistakes);
+  return mistakes.any() ? mistakes.take_first().message : json.text();
+}
+
+}  // namespace rest_fcgi::config

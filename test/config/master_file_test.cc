@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include "config/master_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "config_dir.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+/// The merged file as JSON; what was wrong, or warned of, instead.
+std::string read(const ConfigDir& dir) {
+  const auto master = read_master_file(dir / "master");
+  if (!master) return dir.without_dir(master.error().message);
+  return master->warnings.empty() ? json_of(master->root) : dir.without_dir(master->warnings.front());
+}
+
+std::string key(const ConfigDir& dir, const char* name) {
+  const auto master = read_master_file(dir / "master");
+  REQUIRE(master);
+  const Entry* entry = master->root.find(name);
+  return entry == nullptr ? "absent" : json_of(entry->value);
+}
+
+TEST_CASE("a master file alone is read as it is") {
+  CHECK(read(ConfigDir("timeout: 7\nid: x\n")) == R"({"timeout": 7, "id": "x"})");
+}
+
+TEST_CASE("an empty master file, and one of comments, is an empty map") {
+  CHECK(read(ConfigDir("")) == "{}");
+  CHECK(read(ConfigDir("# nothing here\n")) == "{}");
+}
+
+// The files and what Salt 3006 makes of them (`salt.config.master_config`).
+ConfigDir& salts_files(ConfigDir& dir) {
+  return dir
+      .with("master.d/10-a.conf",
+            "timeout: 2\n"
+            "external_auth:\n"
+            "  file:\n"
+            "    ^filename: /a\n"
+            "    alice: ['test.*', 'sys.*']\n"
+            "netapi_enable_clients: [local, runner]\n"
+            "rest_fcgi: {max_threads: 2, min_threads: 2}\n"
+            "nested: {l: [1, {a: 1, b: 2}, 1.0, yes, x], m: {p: 1}}\n"
+            "scalar_then_list: 5\n"
+            "list_then_scalar: [1]\n"
+            "include: sub/*.inc\n")
+      .with("master.d/sub/z.inc",
+            "timeout: 3\nnested: {l: [sub]}\nfrom_sub: 1\nnetapi_enable_clients: [wheel]\n")
+      .with("master.d/20-b.conf",
+            "external_auth:\n"
+            "  file:\n"
+            "    ^filename: /b\n"
+            "    alice: ['grains.*', 'test.*', 'grains.*']\n"
+            "    bob: ['test.ping']\n"
+            "netapi_enable_clients: [runner, wheel, wheel]\n"
+            "rest_fcgi: {max_threads: 3}\n"
+            "nested: {l: [{b: 2, a: 1}, 1, true, '1', y], m: {q: 2}}\n"
+            "scalar_then_list: [6]\n"
+            "list_then_scalar: 7\n")
+      .with("master.d/.hidden.conf", "timeout: 99\n")
+      .with("master.d/30-c.yaml", "timeout: 98\n")
+      .with("extra/x.conf", "token_expire: 7\ndefault_include: nothing/*.conf\n")
+      .with("extra/Y.conf", "rest_fcgi: {send_timeout: 9}\ntoken_expire: 8\n");
+}
+
+TEST_CASE("included files are merged among each other, then replace top-level keys, as Salt does it") {
+  ConfigDir dir(
+      "timeout: 1\n"
+      "token_expire: 100\n"
+      "include: extra/*.conf\n"
+      "external_auth:\n"
+      "  file:\n"
+      "    ^filename: /main\n"
+      "    main: ['main.*']\n"
+      "netapi_enable_clients: [local, local_async]\n"
+      "only_main: true\n"
+      "rest_fcgi:\n"
+      "  max_threads: 1\n"
+      "  embedded: {minions: [main]}\n");
+  salts_files(dir);
+  CHECK(key(dir, "timeout") == "3");
+  CHECK(key(dir, "token_expire") == "7");
+  CHECK(
+      key(dir, "external_auth") ==
+      R"({"file": {"^filename": "/b", "alice": ["test.*", "sys.*", "grains.*", "grains.*"], "bob": ["test.ping"]}})");
+  CHECK(key(dir, "netapi_enable_clients") == R"(["wheel", "runner"])");
+  CHECK(key(dir, "only_main") == "true");
+  CHECK(key(dir, "rest_fcgi") == R"({"send_timeout": 9})");
+  CHECK(key(dir, "nested") == R"({"l": ["sub", {"b": 2, "a": 1}, 1, true, "1", "y"], "m": {"q": 2}})");
+  CHECK(key(dir, "scalar_then_list") == "[6]");
+  CHECK(key(dir, "list_then_scalar") == "7");
+  CHECK(key(dir, "from_sub") == "1");
+  CHECK(key(dir, "include") == R"("sub/*.inc")");
+}
+
+TEST_CASE("a list keeps items that are equal for Python only once across files") {
+  ConfigDir dir("");
+  dir.with("master.d/a.conf", "l: [1, x, {a: 1, b: 2}, ~, [1]]")
+      .with("master.d/b.conf", "l: [yes, '1', {b: 2, a: 1}, ~, [2], [1.0]]");
+  CHECK(key(dir, "l") == R"([1, "x", {"a": 1, "b": 2}, null, [1], "1", [2]])");
+}
+
+TEST_CASE("default_include of the main file says what is included by default") {
+  ConfigDir dir("default_include: other/*.conf\ntimeout: 1\n");
+  dir.with("master.d/a.conf", "timeout: 2\n").with("other/a.conf", "timeout: 3\n");
+  CHECK(key(dir, "timeout") == "3");
+  CHECK(key(ConfigDir("default_include: ''\ntimeout: 1\n").with("master.d/a.conf", "timeout: 2\n"),
+            "timeout") == "1");
+  CHECK(key(ConfigDir("default_include:\ntimeout: 1\n").with("master.d/a.conf", "timeout: 2\n"), "timeout") ==
+        "1");
+}
+
+TEST_CASE("include takes a list, absolute paths and the home directory") {
+  ConfigDir dir("");
+  dir.with("one.conf", "one: 1\n").with("two.conf", "two: 2\n").with("home/three.conf", "three: 3\n");
+  const std::string home = dir / "home";
+  REQUIRE(::setenv("HOME", home.c_str(), 1) == 0);
+  dir.with("master", "include: [one.conf, '" + dir / "two.conf" + "', '~/three.conf']\n");
+  CHECK(key(dir, "one") == "1");
+  CHECK(key(dir, "two") == "2");
+  CHECK(key(dir, "three") == "3");
+}
+
+TEST_CASE("an include that matches no file is warned of, a default_include is not") {
+  const ConfigDir dir("include: extra/*.conf\n");
+  CHECK(read(dir) == "master: include: \"extra/*.conf\" matches no file");
+  CHECK(read(ConfigDir("default_include: extra/*.conf\n")) == R"({"default_include": "extra/*.conf"})");
+}
+
+TEST_CASE("an include that is no path is an error") {
+  CHECK(read(ConfigDir("include: {a: b}\n")) ==
+        "master:1: include: found a map, expected a path or a list of them");
+  CHECK(read(ConfigDir("a: b\ninclude:\n  - x\n  - 5\n")) ==
+        "master:4: include: found 5, expected a path or a list of them");
+  CHECK(read(ConfigDir("default_include: 5\n")) ==
+        "master:1: include: found 5, expected a path or a list of them");
+}
+
+TEST_CASE("files that include each other are an error") {
+  ConfigDir dir("");
+  dir.with("master.d/a.conf", "x: 1\ninclude: b.inc\n").with("master.d/b.inc", "include: a.conf\n");
+  CHECK(read(dir) == "master.d/b.inc:1: include: files include each other more than 16 deep");
+}
+
+TEST_CASE("a mistake in an included file names that file") {
+  ConfigDir dir("");
+  dir.with("master.d/a.conf", "x: 1\ny: [\n");
+  CHECK(read(dir) == "master.d/a.conf:2: end of sequence flow not found");
+  CHECK(read(ConfigDir("").with("master.d/a.conf", "include: 7\n")) ==
+        "master.d/a.conf:1: include: found 7, expected a path or a list of them");
+  CHECK(read(ConfigDir("include: a.conf").with("a.conf", "include: b.conf").with("b.conf", "- 1")) ==
+        "b.conf:1: found a list, expected a map of Salt's master options such as timeout: 5");
+}
+
+TEST_CASE("a file that is no map is an error, and what it holds is not shown") {
+  CHECK(read(ConfigDir("- a\n")) ==
+        "master:1: found a list, expected a map of Salt's master options such as timeout: 5");
+  CHECK(read(ConfigDir("\nhunter2\n")) ==
+        "master:2: found one value, expected a map of Salt's master options such as timeout: 5");
+}
+
+TEST_CASE("a file that is not there is an error") {
+  const ConfigDir dir("");
+  const auto master = read_master_file(dir / "none");
+  REQUIRE_FALSE(master);
+  CHECK(master.error().kind == ErrorKind::configuration);
+  CHECK(dir.without_dir(master.error().message) ==
+        "none: cannot read this configuration file: No such file or directory");
+}
+
+TEST_CASE("a file that may not be read is an error") {
+  ConfigDir dir("");
+  dir.with("master.d/loop.conf", "");
+  std::filesystem::remove(dir / "master.d/loop.conf");
+  std::filesystem::create_symlink("loop.conf", dir / "master.d/loop.conf");
+  CHECK(read(dir) ==
+        "master.d/loop.conf: cannot read this configuration file: Too many levels of symbolic links");
+}
+
+TEST_CASE("what is no regular file is an error, and a FIFO keeps nobody waiting") {
+  ConfigDir dir("include: [d]\n");
+  std::filesystem::create_directory(dir / "d");
+  CHECK(read(dir) == "d: found no regular file, expected a configuration file");
+  ConfigDir other("include: fifo\n");
+  REQUIRE(::mkfifo((other / "fifo").c_str(), 0600) == 0);
+  CHECK(read(other) == "fifo: found no regular file, expected a configuration file");
+}
+
+TEST_CASE("a file that any user may change is refused, included ones too") {
+  const ConfigDir dir("");
+  REQUIRE(::chmod((dir / "master").c_str(), 0666) == 0);
+  CHECK(read(dir) ==
+        "master: found mode 0666: any user may change this configuration file; expected a mode "
+        "without that, such as after chmod o-w");
+  ConfigDir other("");
+  other.with("master.d/a.conf", "");
+  REQUIRE(::chmod((other / "master.d/a.conf").c_str(), 0602) == 0);
+  CHECK(read(other) ==
+        "master.d/a.conf: found mode 0602: any user may change this configuration file; expected a mode "
+        "without that, such as after chmod o-w");
+}
+
+TEST_CASE("a file of absurd size is refused") {
+  const ConfigDir dir("");
+  REQUIRE(::truncate((dir / "master").c_str(), 16 * 1024 * 1024 + 1) == 0);
+  CHECK(read(dir) == "master: found a file of 16777217 bytes, expected at most 16777216");
+}
+
+}  // namespace
+}  // namespace rest_fcgi::config

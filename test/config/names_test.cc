@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "config/names.h"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace rest_fcgi::config {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("near names come the nearest first, and at most three of them") {
+  CHECK(near_names("timeout", {"timeoot", "timeout", "tineoot", "timeouts"}) ==
+        Names{"timeout", "timeoot", "timeouts"});
+  CHECK(near_names("max_nestign", {"max_nesting", "max_chunks", "listen"}) == Names{"max_nesting"});
+  CHECK(near_names("zebra", {"listen", "engine"}).empty());
+  CHECK(near_names("", {"listen"}).empty());
+  CHECK(near_names("ab", {"abc", "abcd"}) == Names{"abc"});
+}
+
+TEST_CASE("names are joined with a separator between them") {
+  CHECK(joined({"a", "b", "c"}, " or ") == "a or b or c");
+  CHECK(joined({"a"}, ", ") == "a");
+  CHECK(joined({}, ", ").empty());
+}
+
+}  // namespace
+}  // namespace rest_fcgi::config

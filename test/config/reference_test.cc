@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "config_dir.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+std::string deployed(const char* name) {
+  std::ostringstream text;
+  text << std::ifstream(std::filesystem::path(__FILE__).parent_path() / "../../deploy" / name).rdbuf();
+  return text.str();
+}
+
+/// Keys as the message for one that does not exist lists them.
+std::vector<std::string> keys_in(const std::string& message) {
+  std::vector<std::string> keys;
+  std::istringstream list(message.substr(message.rfind("one of ") + 7));
+  for (std::string key; list >> key;) keys.push_back(key.substr(0, key.find(',')));
+  return keys;
+}
+
+TEST_CASE("the reference page has every key of our section") {
+  const std::string page = deployed("configuration.md");
+  const auto keys = keys_in(error_of("rest_fcgi: {zzzzzzzz: 1}\n"));
+  REQUIRE(keys.size() > 20);
+  for (const std::string& key : keys) {
+    CAPTURE(key);
+    CHECK((page.find("`" + key + "`") != std::string::npos || key == "embedded"));
+  }
+  for (const std::string& key : keys_in(error_of("rest_fcgi: {embedded: {zzzzzzzz: 1}}\n"))) {
+    CAPTURE(key);
+    CHECK(page.find("`embedded: " + key + "`") != std::string::npos);
+  }
+}
+
+TEST_CASE("the example of a master file is accepted, with clients and a user") {
+  const Settings settings = settings_of(deployed("master.example"));
+  CHECK(settings.client.enabled.size() == 3);
+  REQUIRE(settings.auth.external_auth.size() == 1);
+  CHECK(settings.auth.external_auth[0].principals.size() == 1);
+  CHECK(settings.gateway.listen == "unix:/run/rest_fcgi/rest_fcgi.sock");
+  CHECK(settings.warnings.empty());
+}
+
+TEST_CASE("the examples of the reference page are accepted") {
+  const std::string page = deployed("configuration.md");
+  std::size_t examples = 0;
+  for (std::size_t at = page.find("```yaml\n"); at != std::string::npos;
+       at = page.find("```yaml\n", at + 1)) {
+    const std::size_t begin = at + 8;
+    CHECK(error_of(page.substr(begin, page.find("```", begin) - begin)).empty());
+    ++examples;
+  }
+  CHECK(examples == 2);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::config

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "config_dir.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST_CASE("netapi_enable_clients names the clients that are on") {
+  using lowstate::Client;
+  CHECK(settings_of(
+            "netapi_enable_clients: [local, local_async, local_batch, local_subset, runner, runner_async,\n"
+            "  wheel, wheel_async, ssh]\n")
+            .client.enabled ==
+        std::vector<Client>(std::begin(lowstate::kClients), std::end(lowstate::kClients)));
+  CHECK(settings_of("netapi_enable_clients:\n  - runner\n").client.enabled == std::vector{Client::runner});
+  CHECK(settings_of("netapi_enable_clients:\n").client.enabled.empty());
+  CHECK(settings_of("netapi_enable_clients: []\n").client.enabled.empty());
+}
+
+TEST_CASE("a client that does not exist is an error that names those that do") {
+  const std::string expected =
+      ", expected names of clients: local, local_async, local_batch, local_subset, runner, runner_async, "
+      "wheel, "
+      "wheel_async, ssh";
+  CHECK(error_of("netapi_enable_clients:\n  - local\n  - locl\n") ==
+        "master:3: netapi_enable_clients: found \"locl\"" + expected);
+  CHECK(error_of("netapi_enable_clients: [yes]\n") ==
+        "master:1: netapi_enable_clients: found yes" + expected);
+  CHECK(error_of("netapi_enable_clients: local\n") ==
+        "master:1: netapi_enable_clients: found \"local\", expected a list");
+}
+
+TEST_CASE("Salt's timeouts are read") {
+  const Settings settings =
+      settings_of("timeout: 7\ngather_job_timeout: 8\nrest_timeout: 0.5\ntoken_expire: 60\n");
+  CHECK(settings.client.timeout == milliseconds(7000));
+  CHECK(settings.client.gather_job_timeout == milliseconds(8000));
+  CHECK(settings.client.rest_timeout == milliseconds(500));
+  CHECK(settings.auth.token_expire == std::chrono::seconds(60));
+}
+
+TEST_CASE("Salt's timeouts of a wrong type are errors") {
+  CHECK(error_of("timeout: soon\n") ==
+        "master:1: timeout: found \"soon\", expected seconds from 0.1 to 86400");
+  CHECK(error_of("gather_job_timeout: 0\n") ==
+        "master:1: gather_job_timeout: found 0, expected seconds from 0.1 to 86400");
+  CHECK(error_of("rest_timeout: []\n") ==
+        "master:1: rest_timeout: found a list, expected seconds from 0.1 to 86400");
+  CHECK(error_of("token_expire: 0\n") ==
+        "master:1: token_expire: found 0, expected whole seconds from 1 to 31536000");
+  CHECK(error_of("log_level: 5\n") ==
+        "master:1: log_level: found 5, expected all, garbage, trace, debug, profile, "
+        "info, warning, error, critical or quiet");
+}
+
+TEST_CASE("token_dir lies below root_dir where Salt puts it") {
+  const auto token_dir = [](const char* master) { return settings_of(master).auth.token_dir; };
+  CHECK(token_dir("") == "/var/cache/salt/master/tokens");
+  CHECK(token_dir("root_dir: /srv/salt\n") == "/srv/salt/var/cache/salt/master/tokens");
+  CHECK(token_dir("root_dir: /srv/salt/\ncachedir: /srv/salt/cache/\n") == "/srv/salt/cache/tokens");
+  CHECK(token_dir("cachedir: rel/cache\n") == "/rel/cache/tokens");
+  CHECK(token_dir("root_dir: /srv\ncachedir: /srv\n") == "/srv/tokens");
+  CHECK(token_dir("root_dir: /srv\ncachedir: /srv2\n") == "/srv/srv2/tokens");
+  CHECK(token_dir("root_dir: /srv\ntoken_dir: /tok\n") == "/srv/tok");
+  CHECK(token_dir("token_dir: /tok/\n") == "/tok");
+}
+
+TEST_CASE("whether somebody chose token_dir is remembered") {
+  CHECK(settings_of("cachedir: /c\n").auth.token_dir_is_default);
+  CHECK_FALSE(settings_of("token_dir: /tok\n").auth.token_dir_is_default);
+}
+
+TEST_CASE("an empty token_dir turns tokens off") {
+  CHECK(settings_of("token_dir: ''\n").auth.token_dir.empty());
+}
+
+TEST_CASE("directories of a wrong type are errors") {
+  CHECK(error_of("root_dir: 5\n") == "master:1: root_dir: found 5, expected text");
+  CHECK(error_of("cachedir: [a]\n") == "master:1: cachedir: found a list, expected text");
+  CHECK(error_of("token_dir:\n") == "master:1: token_dir: found nothing, expected text");
+}
+
+TEST_CASE("sharedsecret is read, and no message shows it") {
+  CHECK(settings_of("sharedsecret: hunter2\n").auth.sharedsecret.reveal().text == "hunter2");
+  CHECK(error_of("sharedsecret: 123456\n") ==
+        "master:1: sharedsecret: found a value that is no text (it is not "
+        "shown), expected text: put it into quotes");
+  CHECK(error_of("sharedsecret: sdb://vault/secret\n") ==
+        "master:1: sharedsecret: found a sdb:// reference, which is not looked up here, expected the secret "
+        "itself");
+}
+
+TEST_CASE("a sdb:// reference is never taken for the value") {
+  CHECK(error_of("cachedir: sdb://a/b\n") ==
+        "master:1: cachedir: found \"sdb://a/b\", expected the value itself: sdb:// is not looked up here");
+}
+
+TEST_CASE("a publisher_acl_blacklist is warned of, as nothing enforces it") {
+  const ConfigDir dir("timeout: 5\npublisher_acl_blacklist:\n  users: [root]\n");
+  const auto settings = dir.load();
+  REQUIRE(settings);
+  REQUIRE(settings->warnings.size() == 1);
+  CHECK(dir.without_dir(settings->warnings.front()) ==
+        "master:3: publisher_acl_blacklist: is not enforced here; what it refuses is allowed where "
+        "external_auth "
+        "allows it");
+  CHECK(settings_of("publisher_acl_blacklist: {}\n").warnings.empty());
+}
+
+}  // namespace
+}  // namespace rest_fcgi::config

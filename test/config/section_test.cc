@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "config_dir.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// The message for one entry of our section, from the key on.
+std::string mistake(const std::string& entry) {
+  const std::string message = error_of("rest_fcgi:\n  " + entry + "\n");
+  const std::string prefix = "master:2: rest_fcgi: ";
+  return message.starts_with(prefix) ? message.substr(prefix.size()) : "without its place: " + message;
+}
+
+Settings with(const std::string& entry) {
+  return settings_of("rest_fcgi:\n  " + entry + "\n");
+}
+
+TEST_CASE("an empty file gives the defaults of every room") {
+  const Settings settings = settings_of("");
+  const gateway::Options gateway;
+  CHECK(restart_keys(settings, Settings()).empty());
+  CHECK(settings.gateway.max_request_body_size == gateway.max_request_body_size);
+  CHECK(settings.engine == Settings().engine);
+  CHECK(settings.client.enabled.empty());
+  CHECK(settings.client.timeout == client::Options().timeout);
+  CHECK(settings.client.gather_job_timeout == client::Options().gather_job_timeout);
+  CHECK(settings.client.rest_timeout == client::Options().rest_timeout);
+  CHECK(settings.client.request_timeout == client::Options().request_timeout);
+  CHECK(settings.netapi.lowstate.json.max_depth == JsonLimits().max_depth);
+  CHECK(settings.netapi.lowstate.json.max_key_length == JsonLimits().max_key_length);
+  CHECK(settings.netapi.lowstate.max_chunks == lowstate::Options().max_chunks);
+  CHECK(settings.netapi.audit_as_json == netapi::Options().audit_as_json);
+  CHECK(settings.auth.external_auth.empty());
+  CHECK(settings.auth.sharedsecret.empty());
+  CHECK(settings.auth.allow_auto_eauth == auth::Options().allow_auto_eauth);
+  CHECK(settings.auth.token_expire == auth::Options().token_expire);
+  CHECK(settings.auth.auth_cache_ttl == auth::Options().auth_cache_ttl);
+  CHECK(settings.embedded.minions.empty());
+  CHECK(settings.log.level == log::Options().level);
+  CHECK(settings.log.file.empty());
+  CHECK(settings.log.audit_file.empty());
+  CHECK(settings.warnings.empty());
+}
+
+TEST_CASE("a section without entries gives the defaults, too") {
+  CHECK(restart_keys(settings_of("rest_fcgi:\n"), Settings()).empty());
+  CHECK(restart_keys(settings_of("rest_fcgi:\n  embedded:\n"), Settings()).empty());
+}
+
+TEST_CASE("a section that is no map is an error") {
+  CHECK(error_of("timeout: 5\nrest_fcgi: [a]\n") == "master:2: rest_fcgi: found a list, expected a map");
+  CHECK(mistake("embedded: 5") == "embedded: found 5, expected a map");
+}
+
+TEST_CASE("every key of the socket is read") {
+  CHECK(with("listen: unix:/run/rest_fcgi.sock").gateway.listen == "unix:/run/rest_fcgi.sock");
+  CHECK(with("listen: tcp:127.0.0.1:9000").gateway.listen == "tcp:127.0.0.1:9000");
+  CHECK(with("listen: 'tcp:[::1]:9000'").gateway.listen == "tcp:[::1]:9000");
+  CHECK(with("listen: fd:0").gateway.listen == "fd:0");
+  CHECK(with("socket_owner: www-data").gateway.socket_owner == "www-data");
+  CHECK(with("socket_group: www-data").gateway.socket_group == "www-data");
+  CHECK(with("allow_remote: yes").gateway.allow_remote);
+}
+
+TEST_CASE("a socket's mode is octal, however it is written") {
+  for (const char* text : {"0640", "640", "'0640'", "\"640\"", "0o640"}) {
+    CAPTURE(text);
+    CHECK(with(std::string("socket_mode: ") + text).gateway.socket_mode == 0640);
+  }
+  CHECK(with("socket_mode: '000'").gateway.socket_mode == 0);
+}
+
+TEST_CASE("every limit of the gateway is read") {
+  const gateway::Options options =
+      with(
+          "{min_threads: 2, max_threads: 3, max_request_body_size: 4096, receive_timeout: 1.5, send_timeout: "
+          "2,\n"
+          "   idle_thread_timeout: 3, keep_conn_timeout: 4, shutdown_timeout: 0}")
+          .gateway;
+  CHECK(options.min_threads == 2);
+  CHECK(options.max_threads == 3);
+  CHECK(options.max_request_body_size == 4096);
+  CHECK(options.receive_timeout == milliseconds(1500));
+  CHECK(options.send_timeout == milliseconds(2000));
+  CHECK(options.idle_thread_timeout == milliseconds(3000));
+  CHECK(options.keep_conn_timeout == milliseconds(4000));
+  CHECK(options.shutdown_timeout == milliseconds(0));
+}
+
+TEST_CASE("bytes may be written with K, M or G") {
+  const auto body = [](const char* text) {
+    return with(std::string("max_request_body_size: ") + text).gateway.max_request_body_size;
+  };
+  CHECK(body("64K") == 65536);
+  CHECK(body("1M") == 1048576);
+  CHECK(body("'2m'") == 2097152);
+  CHECK(body("1G") == 1073741824);
+}
+
+TEST_CASE("every limit of a request is read") {
+  const Settings settings =
+      with("{max_nesting: 20, max_key_length: 100, max_chunks: 5, request_timeout: 0.5}");
+  CHECK(settings.netapi.lowstate.json.max_depth == 20);
+  CHECK(settings.netapi.lowstate.json.max_key_length == 100);
+  CHECK(settings.netapi.lowstate.max_chunks == 5);
+  CHECK(settings.client.request_timeout == milliseconds(500));
+}
+
+TEST_CASE("every key of logs is read") {
+  const Settings settings =
+      with("{log_level: debug, log_file: /var/log/a, audit_log: /var/log/b, audit_format: json}");
+  CHECK(settings.log.level == log::Level::debug);
+  CHECK(settings.log.file == "/var/log/a");
+  CHECK(settings.log.audit_file == "/var/log/b");
+  CHECK(settings.netapi.audit_as_json);
+  CHECK_FALSE(with("audit_format: text").netapi.audit_as_json);
+  CHECK(with("log_level: WARNING").log.level == log::Level::warning);
+}
+
+TEST_CASE("our log_level wins over Salt's, and the command line's over both") {
+  CHECK(settings_of("log_level: debug\n").log.level == log::Level::debug);
+  CHECK(settings_of("log_level: debug\nrest_fcgi: {log_level: error}\n").log.level == log::Level::error);
+  const ConfigDir dir("rest_fcgi: {log_level: error, listen: 'unix:/a'}\n");
+  CommandLine command_line = dir.command_line();
+  command_line.log_level = log::Level::info;
+  command_line.listen = "unix:/b";
+  const auto settings = load(command_line);
+  REQUIRE(settings);
+  CHECK(settings->log.level == log::Level::info);
+  CHECK(settings->gateway.listen == "unix:/b");
+}
+
+TEST_CASE("every other key is read") {
+  const Settings settings = with(
+      "{engine: embedded, auth_cache_ttl: 0, allow_auto_eauth: true, jobs_kept: 10, jobs_bytes_kept: 1M,\n"
+      "   embedded: {max_workers: 7, max_queued: 0}}");
+  CHECK(settings.engine == "embedded");
+  CHECK(settings.auth.auth_cache_ttl == std::chrono::seconds(0));
+  CHECK(settings.auth.allow_auto_eauth);
+  CHECK(settings.returner.max_jobs == 10);
+  CHECK(settings.returner.max_bytes == 1048576);
+  CHECK(settings.embedded.max_workers == 7);
+  CHECK(settings.embedded.max_queued == 0);
+}
+
+TEST_CASE("a number of the wrong type or out of range is an error that says the range") {
+  CHECK(mistake("max_threads: 0") == "max_threads: found 0, expected an integer from 1 to 16384");
+  CHECK(mistake("max_threads: 16385") == "max_threads: found 16385, expected an integer from 1 to 16384");
+  CHECK(mistake("max_threads: '4'") == "max_threads: found \"4\", expected an integer from 1 to 16384");
+  CHECK(mistake("max_threads: 4.0") == "max_threads: found 4.0, expected an integer from 1 to 16384");
+  CHECK(mistake("max_threads: yes") == "max_threads: found yes, expected an integer from 1 to 16384");
+  CHECK(mistake("max_threads:") == "max_threads: found nothing, expected an integer from 1 to 16384");
+  CHECK(mistake("max_threads: [1]") == "max_threads: found a list, expected an integer from 1 to 16384");
+  CHECK(mistake("max_threads: 99999999999999999999") ==
+        "max_threads: found 99999999999999999999, expected an integer from 1 to 16384");
+  CHECK(mistake("min_threads: -1") == "min_threads: found -1, expected an integer from 1 to 16384");
+  CHECK(mistake("max_nesting: 501") == "max_nesting: found 501, expected an integer from 2 to 500");
+  CHECK(mistake("max_key_length: 1") == "max_key_length: found 1, expected an integer from 16 to 65536");
+  CHECK(mistake("max_chunks: 0") == "max_chunks: found 0, expected an integer from 1 to 10000");
+  CHECK(mistake("jobs_kept: 0") == "jobs_kept: found 0, expected an integer from 1 to 10000000");
+  CHECK(mistake("auth_cache_ttl: 301") == "auth_cache_ttl: found 301, expected whole seconds from 0 to 300");
+  CHECK(mistake("auth_cache_ttl: 1.5") == "auth_cache_ttl: found 1.5, expected whole seconds from 0 to 300");
+  CHECK(mistake("embedded: {max_workers: 0}") ==
+        "embedded: max_workers: found 0, expected an integer from 1 to 16384");
+  CHECK(mistake("embedded: {max_queued: -1}") ==
+        "embedded: max_queued: found -1, expected an integer from 0 to 1000000");
+}
+
+TEST_CASE("bytes of the wrong form or out of range are an error that says the range") {
+  const std::string body = ", expected bytes from 64 to 1073741824, such as 65536, 64K or 1M";
+  for (const char* text : {"63", "2G", "1.5", "\"1T\"", "\"M\"", "\"xM\"", "\"9223372036854775807G\"",
+                           "\"99999999999999999999K\"", "\"-1M\"", "yes"}) {
+    CAPTURE(text);
+    const std::string shown = std::string(text) == "2G" ? "\"2G\"" : text;
+    CHECK(mistake(std::string("max_request_body_size: ") + text) ==
+          "max_request_body_size: found " + shown + body);
+  }
+  CHECK(mistake("jobs_bytes_kept: 1") ==
+        "jobs_bytes_kept: found 1, expected bytes from 1024 to 68719476736, such as 65536, 64K or 1M");
+}
+
+TEST_CASE("seconds of the wrong type or out of range are an error that says the range") {
+  for (const char* key :
+       {"receive_timeout", "send_timeout", "idle_thread_timeout", "keep_conn_timeout", "request_timeout"}) {
+    CAPTURE(key);
+    CHECK(mistake(std::string(key) + ": 0") ==
+          std::string(key) + ": found 0, expected seconds from 0.1 to 86400");
+  }
+  CHECK(mistake("send_timeout: 86400.5") ==
+        "send_timeout: found 86400.5, expected seconds from 0.1 to 86400");
+  CHECK(mistake("send_timeout: .nan") == "send_timeout: found .nan, expected seconds from 0.1 to 86400");
+  CHECK(mistake("send_timeout: .inf") == "send_timeout: found .inf, expected seconds from 0.1 to 86400");
+  CHECK(mistake("send_timeout: 5s") == "send_timeout: found \"5s\", expected seconds from 0.1 to 86400");
+  CHECK(mistake("shutdown_timeout: -1") == "shutdown_timeout: found -1, expected seconds from 0 to 3600");
+}
+
+TEST_CASE("min_threads beyond max_threads is an error, a default follows instead") {
+  CHECK(mistake("{min_threads: 9, max_threads: 8}") ==
+        "min_threads: found 9, expected no more than max_threads, 8");
+  const gateway::Options options = with("max_threads: 1").gateway;
+  CHECK(options.min_threads == 1);
+  CHECK(options.max_threads == 1);
+}
+
+TEST_CASE("text, paths and choices of another kind are errors") {
+  CHECK(mistake("socket_owner: 33") == "socket_owner: found 33, expected text");
+  CHECK(mistake("socket_group: [a]") == "socket_group: found a list, expected text");
+  CHECK(mistake("allow_remote: 1") == "allow_remote: found 1, expected true or false");
+  CHECK(mistake("allow_auto_eauth: 'yes'") == "allow_auto_eauth: found \"yes\", expected true or false");
+  CHECK(mistake("log_file: log") == "log_file: found \"log\", expected a path that begins with a slash");
+  CHECK(mistake("audit_log: 5") == "audit_log: found 5, expected a path that begins with a slash");
+  CHECK(mistake("audit_format: xml") == "audit_format: found \"xml\", expected text or json");
+  CHECK(mistake("log_level: off") ==
+        "log_level: found off, expected all, garbage, trace, debug, profile, info, warning, error, critical "
+        "or quiet");
+  CHECK(mistake("log_level: loud") ==
+        "log_level: found \"loud\", expected all, garbage, trace, debug, profile, info, "
+        "warning, error, critical or quiet");
+}
+
+TEST_CASE("an engine that is not there is an error") {
+  CHECK(mistake("engine: salt") ==
+        "engine: found \"salt\", expected embedded: this version has no engine for a real Salt master");
+  CHECK(mistake("engine: pepper") == "engine: found \"pepper\", expected embedded");
+  CHECK(mistake("engine: 5") == "engine: found 5, expected embedded");
+}
+
+TEST_CASE("an address of another form is an error") {
+  for (const char* address : {"unix:", "tcp:localhost", "tcp::9000", "tcp:h:0", "tcp:h:65536", "tcp:h:9x",
+                              "tcp:h:", "fd:1", "/run/x.sock", ""}) {
+    CAPTURE(address);
+    CHECK(mistake(std::string("listen: '") + address + "'") ==
+          std::string("listen: found \"") + address + "\", expected unix:PATH, tcp:HOST:PORT or fd:0");
+  }
+  CHECK(mistake("listen: 9000") == "listen: found 9000, expected unix:PATH, tcp:HOST:PORT or fd:0");
+}
+
+TEST_CASE("a mode of another form is an error") {
+  for (const char* mode : {"\"rw\"", "\"0888\"", "01777", "\"66\"", "1.5", "\"\""}) {
+    CAPTURE(mode);
+    CHECK(mistake(std::string("socket_mode: ") + mode) ==
+          std::string("socket_mode: found ") + mode +
+              ", expected octal permissions from 000 to 777, such as \"0660\"");
+  }
+  CHECK(mistake("socket_mode: [a]") ==
+        "socket_mode: found a list, expected octal permissions from 000 to 777, such as \"0660\"");
+}
+
+TEST_CASE("a key that does not exist is an error that names those near to it") {
+  CHECK(mistake("max_thread: 4") == "\"max_thread\": there is no such key, did you mean max_threads?");
+  CHECK(mistake("recieve_timeout: 4") ==
+        "\"recieve_timeout\": there is no such key, did you mean receive_timeout?");
+  CHECK(mistake("embedded: {minion: [a]}") ==
+        "embedded: \"minion\": there is no such key, did you mean minions?");
+  CHECK(mistake("embedded: {zebra: [a]}") ==
+        "embedded: \"zebra\": there is no such key, expected one of minions, max_workers, max_queued");
+}
+
+TEST_CASE("a line feed in a key does not make a second line") {
+  CHECK(mistake("\"a\\nb\": 4").find('\n') == std::string::npos);
+}
+
+TEST_CASE("Salt's other keys are left alone") {
+  CHECK(error_of("file_roots: {base: [/srv/salt]}\nworker_threads: x\nmax_threads: no such thing here\n")
+            .empty());
+}
+
+TEST_CASE("a mistake in an included file names that file and line") {
+  ConfigDir dir("rest_fcgi: {max_threads: 5}\n");
+  dir.with("master.d/web.conf", "timeout: 5\nrest_fcgi:\n  max_threads: many\n");
+  CHECK(dir.error() ==
+        "master.d/web.conf:3: rest_fcgi: max_threads: found \"many\", expected an integer from 1 to 16384");
+}
+
+}  // namespace
+}  // namespace rest_fcgi::config

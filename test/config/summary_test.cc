@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "config_dir.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+std::string shown(const std::string& master) {
+  const ConfigDir dir(master);
+  const auto settings = dir.load();
+  REQUIRE(settings);
+  return dir.without_dir(summary(*settings, dir.command_line()));
+}
+
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+TEST_CASE("the summary of an empty configuration says what is missing, and how to turn it on") {
+  CHECK(shown("") ==
+        "config:   master\n"
+        "engine:   embedded\n"
+        "listen:   the socket on file descriptor 0\n"
+        "clients:  none: every request will be refused; name some in netapi_enable_clients, such as "
+        "netapi_enable_clients: [local, runner]\n"
+        "eauth:    none: nobody can log in; name back ends, users and functions in external_auth\n"
+        "tokens:   in /var/cache/salt/master/tokens, for 43200 seconds\n"
+        "minions:  1, named after this host\n"
+        "log:      warning to standard error\n"
+        "audit:    text to the log\n");
+}
+
+TEST_CASE("the summary says what is on") {
+  const std::string text = shown(
+      "netapi_enable_clients: [local, ssh]\n"
+      "external_auth: {file: {alice: [], bob%: []}, pam: {x: []}, sharedsecret: {y: []}}\n"
+      "token_dir: ''\n"
+      "include: none.conf\n"
+      "rest_fcgi: {listen: 'unix:/run/a', log_file: /var/log/a, log_level: debug, audit_log: /var/log/b,\n"
+      "            audit_format: json, embedded: {minions: [a, b]}}\n");
+  CHECK(has_line(text, "listen:   unix:/run/a"));
+  CHECK(has_line(text, "clients:  local, ssh (not part of this engine)"));
+  CHECK(has_line(
+      text,
+      "eauth:    file (2 users or groups), pam (off: not part of this version), sharedsecret (1 user "
+      "or group)"));
+  CHECK(has_line(text, "tokens:   off"));
+  CHECK(has_line(text, "minions:  2"));
+  CHECK(has_line(text, "log:      debug to /var/log/a"));
+  CHECK(has_line(text, "audit:    json to /var/log/b"));
+  CHECK(has_line(text, "warning:  master: include: \"none.conf\" matches no file"));
+}
+
+TEST_CASE("the summary says whether auto is on") {
+  CHECK(has_line(shown("external_auth: {auto: {a: []}}\n"),
+                 "eauth:    auto (off: needs rest_fcgi: allow_auto_eauth: true)"));
+  CHECK(has_line(shown("external_auth: {auto: {a: []}}\nrest_fcgi: {allow_auto_eauth: true}\n"),
+                 "eauth:    auto (1 user or group)"));
+}
+
+TEST_CASE("the summary names every level of the log") {
+  for (const char* level : {"debug", "info", "warning", "error", "quiet"}) {
+    CHECK(has_line(shown(std::string("log_level: ") + level),
+                   std::string("log:      ") + level + " to standard error"));
+  }
+}
+
+TEST_CASE("keys that take effect at start only are found where they differ") {
+  const Settings before = settings_of("");
+  CHECK(
+      restart_keys(before, settings_of("timeout: 9\nrest_fcgi: {max_chunks: 5, embedded: {minions: [a]}}\n"))
+          .empty());
+  const Settings after = settings_of(
+      "rest_fcgi: {listen: 'unix:/a', socket_mode: '0600', socket_owner: a, socket_group: b, allow_remote: "
+      "true,\n"
+      "  min_threads: 2, max_threads: 3, max_request_body_size: 1K, receive_timeout: 1, send_timeout: 1,\n"
+      "  idle_thread_timeout: 1, keep_conn_timeout: 1, shutdown_timeout: 1, jobs_kept: 1, jobs_bytes_kept: "
+      "1K,\n"
+      "  embedded: {max_workers: 1, max_queued: 1}}\n");
+  CHECK(restart_keys(before, after) ==
+        std::vector<std::string>{"listen", "socket_mode", "socket_owner", "socket_group", "allow_remote",
+                                 "min_threads", "max_threads", "max_request_body_size", "receive_timeout",
+                                 "send_timeout", "idle_thread_timeout", "keep_conn_timeout",
+                                 "shutdown_timeout", "jobs_kept", "jobs_bytes_kept", "embedded: max_workers",
+                                 "embedded: max_queued"});
+}
+
+}  // namespace
+}  // namespace rest_fcgi::config

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "config/yaml.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "config_dir.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+std::string read(std::string_view text) {
+  const auto root = parse_yaml("F", text);
+  return root ? json_of(*root) : root.error().message;
+}
+
+TEST_CASE("maps, lists and scalars are read with their types") {
+  CHECK(read("a: [1, yes, 1.5, ~, x, 'y', \"z\"]\nb: {c: {}}\n") ==
+        R"({"a": [1, true, 1.5, null, "x", "y", "z"], "b": {"c": {}}})");
+  CHECK(read("a: |\n  one\n  two\nb: >\n  three\n  four\n") == R"({"a": "one\ntwo\n", "b": "three four\n"})");
+}
+
+TEST_CASE("an empty text is null, and so is one of comments") {
+  CHECK(read("") == "null");
+  CHECK(read("# nothing\n") == "null");
+  CHECK(read("---\n") == "null");
+}
+
+TEST_CASE("a scalar in quotes is text, whatever it looks like") {
+  CHECK(read("['1', \"yes\", '~', '']") == R"(["1", "yes", "~", ""])");
+}
+
+TEST_CASE("the standard tags are honoured") {
+  CHECK(read("[!!str 5, !!int '5', !!float '1.5', !!bool 'no', !!null '', !!timestamp 2020-01-01]") ==
+        R"(["5", 5, 1.5, false, null, "2020-01-01"])");
+  CHECK(read("{a: !!map {b: 1}, c: !!seq [1], d: !!set {x}}") ==
+        R"({"a": {"b": 1}, "c": [1], "d": {"x": null}})");
+}
+
+TEST_CASE("any other tag is refused") {
+  CHECK(read("\na: !foo 1") == "F:2: found the tag \"!foo\", expected a plain value");
+  CHECK(read("a: !!python/object 1") ==
+        "F:1: found the tag \"tag:yaml.org,2002:python/object\", expected a plain value");
+  CHECK(read("a: !foo [1]") == "F:1: found the tag \"!foo\", expected a plain value");
+  CHECK(read("a: !foo {b: 1}") == "F:1: found the tag \"!foo\", expected a plain value");
+}
+
+TEST_CASE("aliases stand for what their anchors name") {
+  CHECK(read("a: &x [1, 2]\nb: *x\nc: &y\nd: *y") == R"({"a": [1, 2], "b": [1, 2], "c": null, "d": null})");
+}
+
+TEST_CASE("an alias without an anchor is an error") {
+  CHECK(read("a: 1\nb: *x") == "F:2: the referenced anchor is not defined");
+}
+
+TEST_CASE("an alias inside what it names is an error") {
+  CHECK(read("a: &x\n  - *x\n") == "F:2: this alias names a value that it is a part of");
+}
+
+TEST_CASE("aliases that multiply without end are an error") {
+  std::string text = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
+  for (int i = 1; i < 9; ++i) {
+    const std::string last = "*a" + std::to_string(i - 1);
+    text += format("a{}: &a{} [{}, {}, {}, {}, {}, {}]\n", i, i, last, last, last, last, last, last);
+  }
+  CHECK(read(text) == "F:6: aliases stand for more than 100000 values");
+}
+
+TEST_CASE("a merge key adds what the map itself lacks, as in Salt") {
+  CHECK(read("a: &a {x: 1, y: 2}\nb: {<<: *a, x: 9}") == R"({"a": {"x": 1, "y": 2}, "b": {"x": 9, "y": 2}})");
+  CHECK(read("a: &a {x: 1}\nb: &b {z: 4}\nc: {<<: [*a, *b], q: 1}") ==
+        R"({"a": {"x": 1}, "b": {"z": 4}, "c": {"q": 1, "x": 1, "z": 4}})");
+  CHECK(read("{'<<': 5}") == R"({"<<": 5})");
+}
+
+TEST_CASE("merged maps that have a key in common are an error, as in Salt") {
+  CHECK(read("a: &a {x: 1}\nb: &b\n  x: 3\nc: {<<: [*a, *b]}") ==
+        "F:3: \"x\": this key stands here for the second time, after line 1");
+}
+
+TEST_CASE("a merge key takes maps only") {
+  CHECK(read("a: 1\n<<: 5") == "F:2: <<: found 5, expected a map or a list of maps");
+  CHECK(read("<<: [[1]]") == "F:1: <<: found a list, expected a map or a list of maps");
+}
+
+TEST_CASE("a key that stands twice in one map is an error") {
+  CHECK(read("a: 1\nb: 2\na: 3\n") == "F:3: \"a\": this key stands here for the second time, after line 1");
+  CHECK(read("x:\n  - {b: 1, b: 1}") == "F:2: \"b\": this key stands here for the second time, after line 2");
+}
+
+TEST_CASE("a key that is no scalar is an error") {
+  CHECK(read("? [a]\n: 1") == "F:1: found a list as a key, expected text");
+  CHECK(read("? {a: 1}\n: 1") == "F:1: found a map as a key, expected text");
+}
+
+TEST_CASE("a second document is an error") {
+  CHECK(read("a: 1\n---\nb: 2\n") == "F:2: a second document begins here, expected one");
+  CHECK(read("a: 1\n...\n# the end\n") == R"({"a": 1})");
+}
+
+TEST_CASE("broken YAML is an error with its line") {
+  CHECK(read("a: 1\nb: [1\n") == "F:2: end of sequence flow not found");
+  CHECK(read("a: b: c") == "F:1: illegal map value");
+  CHECK(read("a:\n\t- b") == "F:2: illegal block entry");
+  CHECK(read("a: @x") == "F:1: unknown token");
+  CHECK(read("a: \"x\n") == "F:1: illegal document indicator in scalar");
+  CHECK(read("a: 'x\nb: 1") == "F:2: illegal document indicator in scalar");
+}
+
+TEST_CASE("nesting without end is an error") {
+  CHECK(read(std::string(10000, '[')) == "F:1: bad file");
+}
+
+TEST_CASE("control characters are an error with their line") {
+  CHECK(read(std::string_view("a: 1\nb: \0 2", 11)) ==
+        "F:2: found the control character \\x00, which YAML does not allow");
+  CHECK(read("a: \x04") == "F:1: found the control character \\x04, which YAML does not allow");
+  CHECK(read("a: \x7f") == "F:1: found the control character \\x7f, which YAML does not allow");
+  CHECK(read("a: 1\r\nb: 2\r\n") == R"({"a": 1, "b": 2})");
+}
+
+TEST_CASE("every value knows its line, one that is missing the line of its key") {
+  const auto root = parse_yaml("F", "# first\na:\n\n  - 1\n  - x\nb:\n\n\nc: {d: 1}\n");
+  REQUIRE(root);
+  CHECK(root->find("a")->place.line == 2);
+  CHECK(root->find("a")->value.items[1].place.line == 5);
+  CHECK(root->find("b")->value.place.line == 6);
+  CHECK(root->find("c")->value.find("d")->place.line == 9);
+  CHECK(*root->find("b")->value.place.file == "F");
+}
+
+TEST_CASE("numbers that JSON cannot hold are mistakes") {
+  CHECK(read("[1, 9223372036854775808]") ==
+        "F:1: key: found 9223372036854775808, expected integers of at most 64 bits");
+  CHECK(read("a: .inf") == "F:1: key: found .inf, expected numbers that JSON can hold");
+}
+
+}  // namespace
+}  // namespace rest_fcgi::config
