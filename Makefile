@@ -5,6 +5,7 @@
 #   make demo-stop  stops what `make demo` left running
 #   make test       sets up, builds and runs every test
 #   make unit       builds and runs the unit tests only; ROOMS="core auth" limits them to some rooms
+#   make wire       builds and runs the tests of the running program only; SELECT=tls limits them by name
 #   make sanitize   runs the tests under the address, undefined-behaviour and thread sanitizers
 #   make bench      measures requests a second against a bare libfcgi responder
 #   make lint       checks format, layering, clang's warnings and clang-tidy
@@ -15,7 +16,8 @@
 #   make help       prints this
 #
 # Variables: V=1 shows commands; CXX=clang++ chooses the compiler; SAN=address,undefined or SAN=thread adds
-# sanitizers; BUILD=DIR builds elsewhere; DEMO_PORT=8080; PREFIX=/usr/local; CXXFLAGS and LDFLAGS are yours.
+# sanitizers; BUILD=DIR builds elsewhere; DEMO_PORT=8080; PREFIX=/usr/local; SKIP_DEPS=1 installs nothing;
+# CXXFLAGS and LDFLAGS are yours.
 
 CXX      ?= g++
 ifeq ($(origin CXX),default)
@@ -27,15 +29,17 @@ DEMO_PORT ?= 8080
 BUILD    ?= build
 SAN      ?=
 CXXFLAGS ?= -O2 -g1
-ROOMS    ?= $(sort $(patsubst src/%/,%,$(wildcard src/*/ src/master/*/)))
+ROOMS    ?= $(sort $(patsubst src/%/,%,$(wildcard src/*/ src/*/*/ src/*/*/*/)))
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast \
-            -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wundef
+            -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wundef \
+            -Wno-missing-field-initializers # fields that a designated initializer leaves out have defaults
 HARDENING := -fstack-protector-strong $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fPIE
-SANITIZE := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+# With sanitizers g++ finds uninitialized values where there are none (GCC bug 105562); clang++ does not know the word.
+SANITIZE := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized)
 FLAGS    := -std=c++20 -pthread -Iinclude -Isrc $(WARNINGS) $(HARDENING) $(SANITIZE)
 LINK     := -pthread -pie -Wl,-z,relro,-z,now $(SANITIZE)
 LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lcrypto -lcrypt -lpcre2-8
@@ -46,7 +50,7 @@ OBJECTS  := $(SOURCES:%.cc=$(BUILD)/%.o)
 MAIN     := $(BUILD)/src/main.o
 TEST_OBJECTS := $(TESTS:%.cc=$(BUILD)/%.o)
 
-.PHONY: all objects unit help deps demo demo-stop test sanitize bench lint format install clean
+.PHONY: all objects unit wire help deps demo demo-stop test sanitize bench lint format install clean
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/rest_fcgi
@@ -67,6 +71,104 @@ objects: $(OBJECTS)
 unit: $(BUILD)/unit_tests
 	$(Q)$(BUILD)/unit_tests
 
+# Debian's names of what each part needs.
+DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libboost-program-options-dev libspdlog-dev libfmt-dev \
+              libssl-dev libcrypt-dev libpcre2-dev
+DEPS_DEMO  := nginx curl openssl
+DEPS_TEST  := doctest-dev python3 python3-pytest
+DEPS_BENCH := python3 wrk
+DEPS_LINT  := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
+
+# Installs packages first, then goes on in a make of its own, so that nothing starts to compile before, also with -j.
+need = $(Q)SKIP_DEPS=$(SKIP_DEPS) sh deploy/deps.sh $(1)
+then = $(Q)+$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) $(1)
+JOBS  ?= $(shell nproc)
+comma := ,
+
+deps:
+	$(call need,$(sort $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST) $(DEPS_BENCH) $(DEPS_LINT)))
+
+DEMO = BUILD='$(BUILD)' DEMO_PORT='$(DEMO_PORT)' sh deploy/demo/demo.sh
+demo:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO))
+	$(call then,$(BUILD)/rest_fcgi)
+	$(Q)$(DEMO) start
+
+demo-stop:
+	$(Q)$(DEMO) stop
+
+RUN_TESTS = CXX='$(CXX)' REST_FCGI_BINARY='$(BUILD)/rest_fcgi' REST_FCGI_SANITIZED='$(SAN)' $(PYTHON) test/run.py
+test:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
+	$(call then,$(BUILD)/rest_fcgi $(BUILD)/unit_tests)
+	$(Q)$(RUN_TESTS) --unit $(BUILD)/unit_tests test/compile_fail test/lint test/wire
+
+SELECT ?=
+wire: $(BUILD)/rest_fcgi
+	$(Q)$(RUN_TESTS) $(if $(SELECT),--select '$(SELECT)') test/wire
+
+# What runs under which sanitizer, and how it is told to complain, stands in test/sanitize.sh.
+sanitize:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
+	$(call then,BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O1 -g1' sanitized)
+	$(call then,BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O1 -g1' sanitized)
+
+.PHONY: sanitized
+sanitized: $(BUILD)/rest_fcgi $(BUILD)/unit_tests
+	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' PYTHON='$(PYTHON)' sh test/sanitize.sh
+
+$(BUILD)/bare: test/bench/bare.cc $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CXX,$@)
+	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(LINK) $(LDFLAGS) $< -lfcgi -o $@
+
+bench:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
+	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare)
+	$(Q)$(PYTHON) test/bench/bench.py $(BUILD)
+
+FORMATTED = $(sort $(shell find include src test -name '*.cc' -o -name '*.h'))
+SCRIPTS   = $(sort $(wildcard deploy/*.sh deploy/demo/*.sh test/*.sh .ci/run))
+lint:
+	$(call need,$(DEPS_BUILD) $(DEPS_LINT))
+	$(Q)$(PYTHON) test/lint/layering.py
+	$(call say,FORMAT,$(words $(FORMATTED)) files)
+	$(Q)clang-format --dry-run -Werror $(FORMATTED)
+	$(call say,SHELL,$(SCRIPTS))
+	$(Q)shellcheck $(SCRIPTS)
+	$(call then,BUILD=$(BUILD)/clang CXX=clang++ CXXFLAGS='-O0 -U_FORTIFY_SOURCE' objects $(BUILD)/clang/src/main.o test_objects)
+	$(call then,tidy)
+
+.PHONY: test_objects tidy
+test_objects: $(TEST_OBJECTS)
+
+# One at a time in each job of make; a file that passed is looked at again only when something in it changed.
+TIDIED := $(patsubst %.cc,$(BUILD)/tidy/%.ok,$(SOURCES) src/main.cc)
+tidy: $(TIDIED)
+
+$(BUILD)/tidy/%.ok: %.cc .clang-tidy
+	@mkdir -p $(@D)
+	$(call say,TIDY,$<)
+	$(Q)clang-tidy --quiet $< -- -std=c++20 -Iinclude -Isrc -MD -MF $(@:.ok=.d) -MT $@ 2>$(@:.ok=.log) \
+	  || { cat $(@:.ok=.log); false; }
+	@touch $@
+
+format:
+	$(call need,clang-format)
+	$(Q)clang-format -i $(FORMATTED)
+
+DOC = $(DESTDIR)$(PREFIX)/share/doc/rest_fcgi
+install: $(BUILD)/rest_fcgi
+	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DOC)/nginx/site'
+	install -m 755 $(BUILD)/rest_fcgi '$(DESTDIR)$(PREFIX)/bin'
+	install -m 644 README.md LICENSE deploy/configuration.md deploy/master.example '$(DOC)'
+	install -m 644 nginx/*.conf nginx/README.md '$(DOC)/nginx'
+	install -m 644 nginx/site/*.conf '$(DOC)/nginx/site'
+
+clean:
+	$(Q)$(DEMO) stop
+	$(Q)rm -rf $(BUILD)
+
 # Everything is rebuilt when the compiler or its flags change.
 FLAGS_NOW := $(CXX) $(FLAGS) $(CXXFLAGS) $(LDFLAGS)
 $(BUILD)/flags: FORCE
@@ -79,4 +181,4 @@ $(BUILD)/%.o: %.cc $(BUILD)/flags
 	$(call say,CXX,$<)
 	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) -MMD -MP -c $< -o $@
 
--include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(TEST_OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(TEST_OBJECTS:.o=.d) $(TIDIED:.ok=.d)

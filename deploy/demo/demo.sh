@@ -1,0 +1,161 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# demo.sh start|stop: rest_fcgi behind an nginx of its own, on loopback, with everything it writes in $BUILD/demo.
+set -eu
+
+here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
+top=$(CDPATH='' cd "$here/../.." && pwd)
+build=$(CDPATH='' cd "${BUILD:-build}" 2>/dev/null && pwd) || build=
+demo=$build/demo
+port=${DEMO_PORT:-8080}
+PATH=$PATH:/usr/sbin
+
+die() {
+  printf 'demo: %s\n' "$*" >&2
+  exit 1
+}
+
+# Waits until a command succeeds; fails after $1 tenths of a second.
+within() {
+  left=$1
+  shift
+  until "$@"; do
+    left=$((left - 1))
+    [ "$left" -gt 0 ] || return 1
+    sleep 0.1
+  done
+}
+
+# Is the process that pid file $1 names one that we started? A number may have passed on to somebody else's: ours has
+# this demo's directory on its command line.
+ours() {
+  pid=$(cat "$1" 2>/dev/null) && [ "$pid" ] && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -- "$demo/"
+}
+not_ours() { ! ours "$1"; }
+
+stop() {
+  for name in nginx rest_fcgi; do
+    if ours "$demo/$name.pid"; then
+      kill "$pid"
+      within 400 not_ours "$demo/$name.pid" || die "process $pid does not end"
+      echo "demo: $name has ended"
+    fi
+    rm -f "$demo/$name.pid"
+  done
+  if [ -s "$demo/socket_dir" ]; then
+    rm -rf "$(cat "$demo/socket_dir")"
+    rm "$demo/socket_dir"
+  fi
+}
+
+# Where the socket goes: into the demo's directory, unless its path gets too long for a socket, or nginx's workers run
+# as another user, who need not be able to enter this checkout.
+choose_socket_dir() {
+  socket_dir=$demo
+  if [ "$(id -u)" = 0 ] || [ "$(printf %s "$demo/rest_fcgi.sock" | wc -c)" -gt 100 ]; then
+    socket_dir=$(mktemp -d /tmp/rest_fcgi-demo.XXXXXX)
+    chmod 711 "$socket_dir"
+    printf %s "$socket_dir" >"$demo/socket_dir"
+  fi
+}
+
+# Nobody else may read what stands in the master file or the password file.
+write_master() (
+  umask 077
+  hash=$(printf saltdev | openssl passwd -6 -stdin)
+  printf 'saltdev:%s\n' "$hash" >"$demo/passwords"
+  # A YAML text in single quotes may hold anything, but a quote has to be doubled.
+  quoted=$(printf %s "$demo" | sed "s/'/''/g")
+  escaped=$(printf %s "$quoted" | sed 's/[&|\]/\\&/g')
+  group=
+  [ "$(id -u)" != 0 ] || group=$worker_group
+  sed -e "s|@demo@|$escaped|g" -e "s|@socket_dir@|$(printf %s "$socket_dir" | sed "s/'/''/g; s/[&|\]/\\\\&/g")|g" \
+    -e "s|@group@|$group|g" "$here/master" >"$demo/master"
+)
+
+write_nginx() {
+  rm -rf "$demo/rest_fcgi"
+  cp -R "$top/nginx" "$demo/rest_fcgi"
+  printf 'server "unix:%s/rest_fcgi.sock";\n' "$socket_dir" >"$demo/rest_fcgi/site/unix_address.conf"
+  printf 'listen 127.0.0.1:%s;\n' "$port" >"$demo/rest_fcgi/site/listen.conf"
+  {
+    [ "$(id -u)" != 0 ] || echo "user $worker_user $worker_group;"
+    cat "$here/nginx.conf"
+  } >"$demo/nginx.conf"
+}
+
+choose_worker_user() {
+  worker_user=nobody
+  if id -u www-data >/dev/null 2>&1; then worker_user=www-data; fi
+  worker_group=$(id -gn "$worker_user")
+}
+
+answers() { curl -s -o /dev/null --noproxy '*' "http://127.0.0.1:$port/"; }
+
+port_is_taken() {
+  status=0
+  curl -s -o /dev/null --noproxy '*' --max-time 2 "http://127.0.0.1:$port/" || status=$?
+  [ "$status" != 7 ] # 7: nobody accepts connections there
+}
+
+launch() {
+  # The demo's own streams only: a make or a pipe that waits for this script must not wait for its servers.
+  setsid "$build/rest_fcgi" --config "$demo/master" </dev/null >"$demo/rest_fcgi.log" 2>&1 &
+  echo $! >"$demo/rest_fcgi.pid"
+  within 100 test -S "$socket_dir/rest_fcgi.sock" || die "rest_fcgi does not start: $(cat "$demo/rest_fcgi.log")"
+  nginx -p "$demo/" -c "$demo/nginx.conf" </dev/null >"$demo/nginx.out" 2>&1 ||
+    die "nginx does not start: $(cat "$demo/nginx.out")"
+  within 100 answers || die "nothing answers on port $port: see $demo"
+}
+
+# Shows a request as it can be typed, sends it, and shows the reply, which stays in $reply.
+ask() {
+  printf '\n%s\n\n' "$1"
+  printf "$ curl -sS -i http://127.0.0.1:%s/ \\\\\n    -H 'Content-Type: application/json' \\\\\n    -d '%s'\n" "$port" "$2"
+  reply=$(curl -sS -i --noproxy '*' "http://127.0.0.1:$port/" -H 'Content-Type: application/json' -d "$2")
+  printf '%s\n' "$reply" | tr -d '\r'
+  case $reply in
+    *" 200 OK"*) ;;
+    *) die "that should have been a 200: see $demo/rest_fcgi.log" ;;
+  esac
+}
+
+examples() {
+  who='"eauth": "file", "username": "saltdev", "password": "saltdev"'
+  ask "1. test.ping on all minions" "[{$who, \"client\": \"local\", \"tgt\": \"*\", \"fun\": \"test.ping\"}]"
+  ask "2. The same asynchronously: the reply is the job's id" \
+    "[{$who, \"client\": \"local_async\", \"tgt\": \"*\", \"fun\": \"test.ping\"}]"
+  jid=$(printf '%s' "$reply" | sed -n 's/.*"jid": "\([0-9]*\)".*/\1/p')
+  ask "3. Looking that job up" "[{$who, \"client\": \"runner\", \"fun\": \"jobs.lookup_jid\", \"jid\": \"$jid\"}]"
+}
+
+start() {
+  [ -x "$build/rest_fcgi" ] || die "there is no $build/rest_fcgi: run make"
+  stop
+  case $demo in
+    *[\"\$\\\;]*) die "nginx cannot work in a directory with one of \" \$ \\ ; in its name: $demo" ;;
+  esac
+  if port_is_taken; then
+    die "port $port is taken. Choose another one: make demo DEMO_PORT=8081"
+  fi
+  mkdir -p "$demo"
+  choose_worker_user
+  choose_socket_dir
+  write_master
+  write_nginx
+  launch
+  examples
+  cat <<END
+
+It goes on answering on port $port; its configuration and logs are in $demo.
+Change a request above and send it yourself: minions are ms-0 to ms-4, functions stand under
+    "fun": "sys.list_functions"
+To stop it: make demo-stop
+END
+}
+
+case ${1:-} in
+  start) start ;;
+  stop) if [ "$build" ]; then stop; fi ;;
+  *) die "usage: demo.sh start|stop" ;;
+esac

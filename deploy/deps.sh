@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Installs those of the Debian packages named as arguments that are missing, and says nothing when none is.
+# SKIP_DEPS=1 leaves it to you.
+set -eu
+
+[ "${SKIP_DEPS:-}" ] && exit 0
+
+installed() {
+  [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+missing=
+for package in "$@"; do
+  if ! command -v dpkg-query >/dev/null || ! installed "$package"; then
+    missing="$missing $package"
+  fi
+done
+[ "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+  echo "deps: there is no apt-get here. Install what Debian calls$missing," >&2
+  echo "deps: then set SKIP_DEPS=1, as in: make SKIP_DEPS=1 test" >&2
+  exit 1
+fi
+
+if [ "$(id -u)" = 0 ]; then
+  as_root=
+elif command -v sudo >/dev/null; then
+  as_root=sudo
+else
+  echo "deps: missing packages. As root: apt-get install$missing" >&2
+  exit 1
+fi
+
+# Packages of servers start them. The tests and the demo run servers of their own, and nobody asked for another one on
+# port 80: while packages are installed, a policy (see invoke-rc.d(8)) denies every start.
+policy=/usr/sbin/policy-rc.d
+clean_up() {
+  if [ "$policy_is_ours" ]; then $as_root rm -f "$policy"; fi
+}
+policy_is_ours=
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+if [ ! -e "$policy" ]; then
+  policy_is_ours=yes
+  printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null
+  $as_root chmod 755 "$policy"
+fi
+
+echo "deps: installing$missing"
+apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300"
+$apt update || echo 'deps: not all package lists are fresh; trying with what there is' >&2
+# shellcheck disable=SC2086 # words, on purpose
+$apt install -y --no-install-recommends $missing >/dev/null
+
+# Nor at the next boot.
+case "$missing " in
+  *" nginx "*)
+    $as_root update-rc.d nginx disable
+    ;;
+esac

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// What rest_fcgi is measured against: a responder as libfcgi's users write it, which reads the body and gives
+// a constant reply. Usage: bare SOCKET THREADS
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+#include <vector>
+
+#include <fcgiapp.h>
+#include <sys/stat.h>
+
+namespace {
+
+constexpr char kReply[] =
+    "Status: 200 OK\r\n"
+    "Content-Type: application/json\r\n"
+    "Content-Length: 56\r\n"
+    "\r\n"
+    "{\"return\": [{\"ms-0\": true, \"ms-1\": true, \"ms-2\": true}]}";
+
+void serve(int socket) {
+  FCGX_Request request;
+  FCGX_InitRequest(&request, socket, 0);
+  std::vector<char> body(65536);
+  while (FCGX_Accept_r(&request) == 0) {
+    while (FCGX_GetStr(body.data(), static_cast<int>(body.size()), request.in) > 0) {
+    }
+    FCGX_PutStr(kReply, sizeof(kReply) - 1, request.out);
+    FCGX_Finish_r(&request);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: bare SOCKET THREADS\n";
+    return EXIT_FAILURE;
+  }
+  FCGX_Init();
+  const int socket = FCGX_OpenSocket(argv[1], 1024);
+  if (socket < 0) return EXIT_FAILURE;
+  ::chmod(argv[1], 0666);
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < std::atoi(argv[2]); ++i) threads.emplace_back(serve, socket);
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Text becomes JSON by a writer, or by the word `trusted`.
+// expect: private|convert
+#include "rest_fcgi/core/json.h"
+
+#include <string>
+
+rest_fcgi::Json json(const std::string& text) {
+#ifdef MUST_NOT_COMPILE
+  return rest_fcgi::Json(text);
+#else
+  return rest_fcgi::Json::trusted(text);
+#endif
+}

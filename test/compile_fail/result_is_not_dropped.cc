@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// A failure cannot be overlooked.
+// expect: nodiscard|unused
+#include "rest_fcgi/core/result.h"
+
+void run(rest_fcgi::Result<int> (*call)()) {
+#ifdef MUST_NOT_COMPILE
+  call();
+#else
+  static_cast<void>(call().ok());
+#endif
+}

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""layering.py finds what it is there to find, and finds nothing in this tree."""
+
+import pathlib
+
+import layering
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Writes files: tree({"src/http/x.cc": "..."}) gives what is wrong with them."""
+
+    def write(files):
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        return layering.check(tmp_path)
+
+    return write
+
+
+def include(*headers):
+    return "".join(f'#include "{header}"\n' for header in headers)
+
+
+def test_this_tree_is_as_it_should_be():
+    assert layering.check(TOP) == []
+
+
+GOOD = {
+    "src/gateway/a.cc": include("gateway/private.h", "rest_fcgi/http/environ.h", "rest_fcgi/core/log.h", "fcgiapp.h"),
+    "src/client/a.cc": include("rest_fcgi/auth/credentials.h", "rest_fcgi/master/master.h", "vector", "sys/socket.h"),
+    "src/master/embedded/modules/a.cc": include("master/embedded/minion.h", "rest_fcgi/auth/permissions.h"),
+    "src/config/a.cc": include("rest_fcgi/auth/options.h", "yaml-cpp/yaml.h", "boost/program_options.hpp"),
+    "src/main.cc": include("rest_fcgi/netapi/rest_wsgi.h", "rest_fcgi/master/embedded/embedded.h"),
+    "include/rest_fcgi/core/format.h": include("fmt/format.h"),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_what_is_allowed_passes(tree, name):
+    assert tree({name: GOOD[name]}) == []
+
+
+BAD = {
+    "a room above": ("src/http/a.cc", "rest_fcgi/netapi/rest_wsgi.h", "may not include"),
+    "a sibling": ("src/netapi/a.cc", "rest_fcgi/gateway/gateway.h", "may not include"),
+    "more of auth than credentials": ("src/client/a.cc", "rest_fcgi/auth/authenticator.h", "may not include"),
+    "more of a room than its options": ("src/config/a.cc", "rest_fcgi/gateway/gateway.h", "may not include"),
+    "an engine from the seam": ("include/rest_fcgi/master/a.h", "rest_fcgi/master/embedded/embedded.h", "may not"),
+    "one engine from another": ("src/master/salt/a.cc", "rest_fcgi/master/embedded/embedded.h", "may not include"),
+    "any room from core": ("include/rest_fcgi/core/json.h", "rest_fcgi/http/status.h", "may not include"),
+    "a private header": ("src/client/a.cc", "lowstate/target.h", "private"),
+    "a private header from main": ("src/main.cc", "auth/token_store.h", "private"),
+    "simdjson": ("src/lowstate/a.cc", "simdjson.h", "belongs to room `core`"),
+    "fmt": ("src/netapi/a.cc", "fmt/format.h", "belongs to room `core`"),
+    "libfcgi": ("src/main.cc", "fcgiapp.h", "belongs to room `gateway`"),
+    "OpenSSL": ("src/master/embedded/a.cc", "openssl/evp.h", "belongs to room `auth`"),
+    "yaml-cpp": ("src/auth/a.cc", "yaml-cpp/yaml.h", "belongs to room `config`"),
+    "a library that nobody listed": ("src/core/a.cc", "zlib.h", "no library's that is listed"),
+    "a room that nobody planned": ("src/util/a.cc", "vector", "no room of that name"),
+    "a ninth header of core": ("include/rest_fcgi/core/misc.h", "vector", "closed list"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_is_not_allowed_is_named(tree, what):
+    name, header, text = BAD[what]
+    (problem,) = tree({name: include(header)})
+    assert name in problem and text in problem
+
+
+def test_a_long_file_is_named(tree):
+    problems = tree({"src/http/a.cc": "\n" * 401, "include/rest_fcgi/http/a.h": "\n" * 201, "src/http/b.cc": "\n" * 400})
+    assert [problem.split(":")[0] for problem in problems] == ["include/rest_fcgi/http/a.h", "src/http/a.cc"]
+
+
+def test_headers_in_a_cycle_are_named(tree):
+    problems = tree({"src/http/a.h": include("http/b.h"), "src/http/b.h": include("http/a.h")})
+    assert problems == ["headers in a cycle: http/a.h -> http/b.h -> http/a.h"]
+
+
+def test_rooms_in_a_cycle_are_named():
+    graph = {"one": {"two"}, "two": {"three"}, "three": {"one"}, "four": {"two"}}
+    assert list(layering.check_cycles(graph, "rooms")) == ["rooms in a cycle: two -> three -> one -> two"]
+
+
+def test_the_table_itself_has_no_cycle():
+    graph = {
+        room: {entry.removesuffix("/credentials.h") for entry in entries if "*" not in entry}
+        for room, entries in layering.MAY_INCLUDE.items()
+    }
+    assert list(layering.check_cycles(graph, "rooms")) == []

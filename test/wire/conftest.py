@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures of the wire tests. They start the real binary and a real nginx on loopback and end just what they started.
+
+REST_FCGI_BINARY=PATH tests another binary. REST_FCGI_URL=http://127.0.0.1:8080 sends what needs no daemon of its own
+to one that runs already, say under a debugger; it has to have the configuration of support/daemon.py.
+"""
+
+import os
+import pathlib
+import shutil
+import tempfile
+import urllib.parse
+
+import pytest
+
+from support import daemon as daemons
+from support.api import Api
+from support.nginx import Nginx
+
+URL = os.environ.get("REST_FCGI_URL")
+
+
+def short_directory():
+    """A directory with a path short enough for a unix socket (107 bytes)."""
+    return pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_binary_stands():
+    if not URL and not daemons.BINARY.exists():
+        pytest.exit(f"{daemons.BINARY} is not there: run `make` first", returncode=2)
+
+
+@pytest.fixture
+def directory():
+    path = short_directory()
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def start(directory):
+    """Starts a daemon: start({"rest_fcgi": {"max_threads": 2}})."""
+    if URL:
+        pytest.skip("starts a daemon of its own, and REST_FCGI_URL names one that runs")
+    started = []
+
+    def starter(changes=None, **options):
+        home = directory / str(len(started))
+        home.mkdir()
+        started.append(daemons.Daemon(home, changes, **options))
+        return started[-1]
+
+    yield starter
+    for daemon in started:
+        if daemon.running:
+            assert daemon.stop() == 0, daemon.log()
+
+
+@pytest.fixture
+def daemon(start):
+    return start()
+
+
+@pytest.fixture
+def front(directory):
+    """Puts nginx in front of daemons: front(daemon, sample="tcp.conf")."""
+    started = []
+
+    def starter(*daemons_behind, sample="unix.conf", http=""):
+        addresses = [daemon.address for daemon in daemons_behind]
+        started.append(Nginx(directory / f"nginx{len(started)}", addresses, sample, http))
+        return started[-1]
+
+    yield starter
+    for nginx in started:
+        nginx.stop()
+
+
+@pytest.fixture
+def nginx(daemon, front):
+    return front(daemon)
+
+
+@pytest.fixture(scope="session")
+def api():
+    """The API over nginx and a unix socket, shared by all tests that change nothing about the process."""
+    if URL:
+        parts = urllib.parse.urlsplit(URL)
+        yield Api(parts.hostname, parts.port or 80)
+        return
+    path = short_directory()
+    shared = daemons.Daemon(path)
+    nginx = Nginx(path / "nginx", [shared.address])
+    yield nginx
+    nginx.stop()
+    assert shared.stop() == 0, shared.log()
+    shutil.rmtree(path)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Salt's API as a caller sees it: chunks in, replies out."""
+
+import dataclasses
+import http.client
+import json
+import ssl
+
+from .process import PATIENCE
+
+CRED = {"eauth": "auto", "username": "saltdev", "password": "x"}
+JSON = {"Content-Type": "application/json"}
+
+
+def chunk(client, fun, **more):
+    """A chunk with good credentials."""
+    return {**CRED, "client": client, "fun": fun, **more}
+
+
+def local(fun, tgt="*", **more):
+    return chunk("local", fun, tgt=tgt, **more)
+
+
+def without(low, *keys):
+    return {key: value for key, value in low.items() if key not in keys}
+
+
+@dataclasses.dataclass
+class Reply:
+    status: int
+    headers: dict  # names in lower case
+    text: str
+
+    @property
+    def json(self):
+        return json.loads(self.text)
+
+    @property
+    def ret(self):
+        """What stands under `return`."""
+        return self.json["return"]
+
+    @property
+    def spaced_as_python(self):
+        """Is it spaced as Python's json.dumps does it, and JSON at all?"""
+        return self.text == json.dumps(self.json, ensure_ascii=False)
+
+
+class Api:
+    """An HTTP server that has the API at `/`. One connection a request."""
+
+    def __init__(self, host, port, ca=None):
+        self.host, self.port, self.ca = host, port, ca
+
+    def connection(self, timeout=2 * PATIENCE):
+        if self.ca:
+            context = ssl.create_default_context(cafile=str(self.ca))
+            return http.client.HTTPSConnection("localhost", self.port, timeout=timeout, context=context)
+        return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+
+    def request(self, method="POST", path="/", body=None, headers=None, chunked=False):
+        """Sends it as it is."""
+        connection = self.connection()
+        try:
+            connection.request(method, path, body, headers or {}, encode_chunked=chunked)
+            answer = connection.getresponse()
+            names = {name.lower(): value for name, value in answer.getheaders()}
+            return Reply(answer.status, names, answer.read().decode())
+        finally:
+            connection.close()
+
+    def raw(self, body, content_type="application/json"):
+        """POSTs a text that need not be JSON."""
+        return self.request(body=body, headers={"Content-Type": content_type} if content_type else {})
+
+    def post(self, *chunks, **headers):
+        """POSTs a list of chunks."""
+        return self.request(body=json.dumps(chunks), headers={**JSON, **headers})
+
+    def run(self, *chunks):
+        """POSTs chunks that must succeed; what each of them returned."""
+        reply = self.post(*chunks)
+        assert reply.status == 200, reply
+        return reply.ret

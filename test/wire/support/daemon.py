@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""The responder itself: the binary that was built, on a socket of its own, with a configuration of its own."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from .process import Process, free_port, wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BINARY = pathlib.Path(os.environ.get("REST_FCGI_BINARY", ROOT / "build/rest_fcgi")).resolve()
+NEEDS_ROOT = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root may look into a process that is not dumpable"
+)
+SANITIZED = os.environ.get("REST_FCGI_SANITIZED", "")  # the sanitizers that the binary was built with
+
+CLIENTS = ["local", "local_async", "local_batch", "local_subset", "runner", "runner_async", "wheel", "wheel_async"]
+MINIONS = ["ms-0", "ms-1", "ms-2"]
+
+
+def merge(base, changes):
+    """`base` with `changes` laid over it, maps merged key by key; None takes a key away."""
+    merged = dict(base)
+    for key, value in changes.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict) and isinstance(merged.get(key), dict):
+            merged[key] = merge(merged[key], value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def master_config(directory, changes=None):
+    """A master file's content: three minions, every client, and `saltdev`, who may do everything."""
+    return merge(
+        {
+            "netapi_enable_clients": CLIENTS,
+            "external_auth": {"auto": {"saltdev": [".*", "@runner", "@wheel", "@jobs"]}},
+            "token_dir": str(directory / "tokens"),
+            "log_level": "info",
+            "rest_fcgi": {
+                "listen": f"unix:{directory / 'fcgi.sock'}",
+                "allow_auto_eauth": True,
+                "embedded": {"minions": {minion: {} for minion in MINIONS}},
+            },
+        },
+        changes or {},
+    )
+
+
+def run(*args, stdin="", env=None):
+    """Runs the binary to its end, as somebody at a terminal would."""
+    return subprocess.run(
+        [BINARY, *args], input=stdin, capture_output=True, text=True, timeout=60, env={**os.environ, **(env or {})}
+    )
+
+
+class Daemon:
+    """A running responder. `directory` holds its configuration, socket, tokens and log."""
+
+    def __init__(self, directory, changes=None, tcp=False, socket=None):
+        self.directory = directory
+        if tcp:
+            self.address = ("127.0.0.1", free_port())
+            listen = f"tcp:127.0.0.1:{self.address[1]}"
+        else:
+            self.address = str(socket or directory / "fcgi.sock")
+            listen = f"unix:{self.address}"
+        self.config_path = directory / "master"
+        self.configure(changes)
+        argv = [BINARY, "--config", self.config_path, "--listen", listen]
+        self._process = Process(argv, directory / "rest_fcgi.log", self.address)
+
+    def __getattr__(self, name):  # pid, running, log, kill, wait, stop
+        return getattr(self._process, name)
+
+    def configure(self, changes=None):
+        """Writes the configuration anew. JSON is YAML."""
+        self.config_path.write_text(json.dumps(master_config(self.directory, changes), indent=1))
+
+    def await_log(self, text):
+        wait_until(lambda: text in self.log(), f"the log says {text!r}")
+
+    def open_files(self):
+        """How many file descriptors are open. For root alone, as the process is not dumpable."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def connections(self):
+        """How many connections its unix socket has, from the kernel's table of all sockets."""
+        with open("/proc/net/unix") as table:
+            return sum(line.split()[-1] == self.address for line in table) - 1  # one is the listening socket
+
+    def status(self, field):
+        """A line of /proc/PID/status."""
+        for line in open(f"/proc/{self.pid}/status"):
+            name, _, value = line.partition(":")
+            if name == field:
+                return value.split()[0]
+        raise KeyError(field)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""The web server's side of FastCGI 1.0, able to lie.
+
+A record is  version, type, request id (2 bytes), content length (2), padding length, reserved;  content;  padding.
+"""
+
+import struct
+
+from .process import connect
+
+BEGIN_REQUEST, ABORT_REQUEST, END_REQUEST, PARAMS, STDIN, STDOUT, STDERR = range(1, 8)
+RESPONDER = 1
+KEEP_CONN = 1
+
+POST = {
+    "REQUEST_METHOD": "POST",
+    "PATH_INFO": "/",
+    "REQUEST_URI": "/",
+    "SCRIPT_NAME": "",
+    "SERVER_PROTOCOL": "HTTP/1.1",
+    "CONTENT_TYPE": "application/json",
+    "REMOTE_ADDR": "127.0.0.1",
+}
+
+
+def record(kind, content=b"", request_id=1, version=1, padding=0):
+    head = struct.pack(">BBHHBB", version, kind, request_id, len(content), padding, 0)
+    return head + content + b"\0" * padding
+
+
+def begin(keep=False, role=RESPONDER):
+    return record(BEGIN_REQUEST, struct.pack(">HB5x", role, KEEP_CONN if keep else 0))
+
+
+def _size(number):
+    return struct.pack(">B", number) if number < 128 else struct.pack(">I", number | 0x80000000)
+
+
+def pairs(variables):
+    """Name-value pairs as PARAMS carries them."""
+    encoded = b""
+    for name, value in variables.items():
+        name, value = name.encode(), value.encode()
+        encoded += _size(len(name)) + _size(len(value)) + name + value
+    return encoded
+
+
+def stream(kind, content, piece=65535):
+    """Content in as many records as it takes, and the empty one that ends it."""
+    cut = [content[at : at + piece] for at in range(0, len(content), piece)]
+    return b"".join(record(kind, part) for part in cut) + record(kind)
+
+
+def request(body=b"", keep=False, piece=65535, **variables):
+    """A whole request. A variable that is None is left out; CONTENT_LENGTH is true unless it is given."""
+    environ = {**POST, "CONTENT_LENGTH": str(len(body)), **variables}
+    environ = {name: value for name, value in environ.items() if value is not None}
+    return begin(keep) + stream(PARAMS, pairs(environ)) + stream(STDIN, body, piece)
+
+
+class Answer:
+    """What came back: the CGI response, and whether END_REQUEST did."""
+
+    def __init__(self, records):
+        self.stdout = b"".join(content for kind, content in records if kind == STDOUT)
+        self.stderr = b"".join(content for kind, content in records if kind == STDERR)
+        self.ended = any(kind == END_REQUEST for kind, _ in records)
+
+    @property
+    def status(self):
+        for line in self.stdout.split(b"\r\n\r\n")[0].split(b"\r\n"):
+            if line.lower().startswith(b"status:"):
+                return int(line.split()[1])
+        return 200 if self.stdout else None
+
+    @property
+    def body(self):
+        return self.stdout.partition(b"\r\n\r\n")[2].decode()
+
+
+def _exactly(connection, size):
+    data = b""
+    while len(data) < size:
+        more = connection.recv(size - len(data))
+        if not more:
+            return None
+        data += more
+    return data
+
+
+def receive(connection):
+    """Records up to END_REQUEST, or until the connection is closed."""
+    records = []
+    try:
+        while True:
+            head = _exactly(connection, 8)
+            if head is None:
+                break
+            _, kind, _, size, padding, _ = struct.unpack(">BBHHBB", head)
+            content = _exactly(connection, size + padding)
+            if content is None:
+                break
+            records.append((kind, content[:size]))
+            if kind == END_REQUEST:
+                break
+    except ConnectionError:
+        pass
+    return Answer(records)
+
+
+def send(connection, data):
+    """Sends what the other side still takes: it may have answered and closed already."""
+    try:
+        connection.sendall(data)
+    except ConnectionError:
+        pass
+
+
+def talk(address, data):
+    """Sends bytes over a new connection; what came back."""
+    with connect(address) as connection:
+        send(connection, data)
+        return receive(connection)

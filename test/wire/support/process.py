@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""A child process that a test starts, waits for and ends, and nothing else."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+PATIENCE = 30  # seconds until something that takes milliseconds counts as stuck; sanitizers are slow
+
+
+def wait_until(condition, what, seconds=PATIENCE):
+    """The first true value of `condition`; fails the test when there is none in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"waited {seconds} s in vain until {what}")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def connect(address, timeout=PATIENCE):
+    """A connection to a unix socket's path, or to a (host, port)."""
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    connection = socket.socket(family, socket.SOCK_STREAM)
+    connection.settimeout(timeout)
+    try:
+        connection.connect(address)
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def answers(address):
+    try:
+        connect(address).close()
+    except OSError:
+        return False
+    return True
+
+
+class Process:
+    """A program with its standard error in a file."""
+
+    def __init__(self, argv, log_path, address):
+        """Comes back when somebody listens at `address`."""
+        self.log_path = log_path
+        with open(log_path, "ab") as log:
+            self._child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            wait_until(lambda: answers(address) or not self.running, f"{argv[0]} listens")
+            assert self.running, f"{argv[0]} ended with {self.wait()}: {self.log()}"
+        except BaseException:
+            self._child.kill()
+            self.wait()
+            raise
+
+    @property
+    def pid(self):
+        return self._child.pid
+
+    @property
+    def running(self):
+        return self._child.poll() is None
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def kill(self, number):
+        self._child.send_signal(number)
+
+    def wait(self, seconds=PATIENCE):
+        """The exit status; negative for a signal."""
+        return self._child.wait(seconds)
+
+    def stop(self, number=signal.SIGTERM, seconds=60):
+        """Ends it as an init system would, and gives the exit status. Does nothing to one that has ended."""
+        if self.running:
+            self.kill(number)
+        try:
+            return self.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self.wait()
+            raise

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""Nothing runs unless all of it may run; nothing that ran is lost."""
+
+import pytest
+
+from support.api import chunk, local, without
+
+GOOD = {**local("test.ping"), "client": "local_async"}
+
+BAD = {
+    "form": (without(local("test.ping"), "fun"), 400),
+    "client": (chunk("foo", "test.ping", tgt="*"), 400),
+    "disabled client": (chunk("wheel", "key.list_all"), 400),
+    "no credentials": (without(local("test.ping"), "eauth", "username", "password"), 401),
+    "bad credentials": ({**local("test.ping"), "username": "nobody"}, 401),
+    "permission": (local("test.echo", arg=["x"]), 401),
+    "runner": (chunk("runner", "nosuch.fun"), 401),
+}
+
+
+@pytest.fixture
+def narrow(start, front):
+    """`saltdev` may only ping and use job runners; `nobody` may nothing; wheels are off."""
+    return front(
+        start(
+            {
+                "netapi_enable_clients": ["local", "local_async", "runner"],
+                "external_auth": {"auto": {"saltdev": ["test.ping", {"@runner": ["jobs.*"]}]}},
+            }
+        )
+    )
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_list_with_one_bad_chunk_runs_nothing(narrow, what):
+    bad, status = BAD[what]
+    for low in ([bad, GOOD], [GOOD, bad], [GOOD, bad, GOOD]):
+        assert narrow.post(*low).status == status
+    assert narrow.run(chunk("runner", "jobs.list_jobs")) == [{}]
+
+
+def test_what_ran_before_a_failure_is_in_the_reply(start, front):
+    api = front(start({"rest_fcgi": {"request_timeout": 1, "shutdown_timeout": 0}}))
+    reply = api.post(local("test.ping"), local("test.sleep", arg=[30]), local("test.ping"))
+    assert reply.status == 504 and isinstance(reply.ret, str)
+    (first,) = reply.json["completed"]
+    assert first["return"] == {"ms-0": True, "ms-1": True, "ms-2": True} and len(first["jid"]) == 20
+
+
+def test_a_job_that_outlives_the_request_timeout_is_named(start, front):
+    api = front(start({"rest_fcgi": {"request_timeout": 1, "shutdown_timeout": 0}}))
+    reply = api.post(local("test.sleep", arg=[2]))
+    jid = reply.json["jid"]
+    assert reply.status == 504 and len(jid) == 20
+    assert api.run(chunk("runner", "jobs.list_job", jid=jid))[0]["Function"] == "test.sleep"

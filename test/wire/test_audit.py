@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""One audit line a chunk: who ran what, where from, how it went. No arguments, no secrets."""
+
+import json
+import time
+
+import pytest
+
+from support.api import chunk, local
+
+ARGUMENT = "argument-that-is-nobodys-business"
+
+
+@pytest.fixture
+def audited(start, front):
+    daemon = start({"rest_fcgi": {"audit_format": "json"}, "log_level": "quiet"})
+    nginx = front(daemon)
+
+    def lines(count):
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            found = [line for line in daemon.log().splitlines() if line.startswith("{")]
+            if len(found) >= count:
+                return [json.loads(line) for line in found]
+            time.sleep(0.01)
+        raise AssertionError(f"no {count} audit lines in {daemon.log()!r}")
+
+    nginx.audit = lines
+    return nginx
+
+
+def test_each_chunk_has_one_line(audited):
+    audited.run(local("test.echo", tgt="ms-0", arg=[ARGUMENT]), chunk("runner", "manage.up"))
+    echo, up = audited.audit(2)
+    assert (echo["user"], echo["eauth"], echo["client"], echo["fun"]) == ("saltdev", "auto", "local", "test.echo")
+    assert echo["tgt"] == "ms-0" and echo["remote_addr"] == "127.0.0.1" and len(echo["jid"]) == 20
+    assert (up["client"], up["fun"]) == ("runner", "manage.up")
+    assert ARGUMENT not in str([echo, up]) and "password" not in str([echo, up])
+
+
+def test_a_refused_chunk_has_a_line_too(audited):
+    audited.post({**local("test.ping"), "username": "nobody"})
+    (line,) = audited.audit(1)
+    assert line["user"] == "nobody" and line["outcome"] not in ("ok", "success")

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""Who may do what: credentials, tokens, `external_auth`."""
+
+import hashlib
+import time
+
+import pytest
+
+from support import daemon as daemons
+from support.api import chunk, local, without
+
+REFUSED = '{"return": "Authorization error occurred."}'
+MISSING = '{"return": "No authentication credentials given"}'
+
+CALLS = {
+    "local": {"fun": "test.ping", "tgt": "*"},
+    "local_async": {"fun": "test.ping", "tgt": "*"},
+    "local_batch": {"fun": "test.ping", "tgt": "*", "batch": "1"},
+    "local_subset": {"fun": "test.ping", "tgt": "*", "subset": 1},
+    "runner": {"fun": "manage.up"},
+    "runner_async": {"fun": "manage.up"},
+    "wheel": {"fun": "key.list_all"},
+    "wheel_async": {"fun": "key.list_all"},
+}
+
+BAD_CREDENTIALS = {
+    "unknown user": {"eauth": "file", "username": "nobody", "password": "secret"},
+    "wrong password": {"eauth": "file", "username": "alice", "password": "wrong"},
+    "empty password": {"eauth": "file", "username": "alice", "password": ""},
+    "unknown eauth": {"eauth": "nosuch", "username": "alice", "password": "secret"},
+    "long user name": {"eauth": "file", "username": "a" * 257, "password": "secret"},
+    "long password": {"eauth": "file", "username": "alice", "password": "s" * 1025},
+    "zero byte": {"eauth": "file", "username": "alice", "password": "secret\0"},
+    "wrong shared secret": {"eauth": "sharedsecret", "username": "bob", "password": "shared!"},
+    "right user, function not allowed": {"eauth": "file", "username": "eve", "password": "evil"},
+    "empty token": {"token": ""},
+    "short token": {"token": "0" * 39},
+    "long token": {"token": "0" * 129},
+    "token that nobody got": {"token": "0" * 64},
+    "token that is a path": {"token": "../../../etc/passwd"},
+    "token that is no hexadecimal": {"token": "g" * 64},
+}
+
+
+@pytest.fixture(scope="module")
+def auth(tmp_path_factory):
+    """A directory with a password file, and the part of a configuration that uses it."""
+    home = tmp_path_factory.mktemp("auth")
+    digests = {name: hashlib.sha256(word.encode()).hexdigest() for name, word in [("alice", "secret"), ("eve", "evil")]}
+    passwords = home / "passwords"
+    passwords.write_text("".join(f"{name}:{digest}\n" for name, digest in digests.items()))
+    passwords.chmod(0o600)
+    everything = [".*", "@runner", "@wheel", "@jobs"]
+    return {
+        "sharedsecret": "shared",
+        "external_auth": {
+            "auto": None,
+            "file": {
+                "^filename": str(passwords),
+                "^hashtype": "sha256",
+                "alice": everything,
+                "eve": [{"ms-0": ["test.echo"]}, {"@runner": ["jobs.list_jobs"]}],
+            },
+            "sharedsecret": {"bob": everything},
+        },
+    }
+
+
+@pytest.fixture
+def served(start, auth):
+    return start(auth)
+
+
+@pytest.fixture
+def api(served, front):
+    return front(served)
+
+
+def call(client, credentials, **changes):
+    return {**credentials, "client": client, **CALLS[client], **changes}
+
+
+ALICE = {"eauth": "file", "username": "alice", "password": "secret"}
+EVE = {"eauth": "file", "username": "eve", "password": "evil"}
+
+
+@pytest.mark.parametrize("client", CALLS)
+def test_no_client_runs_without_credentials(api, client):
+    for incomplete in ({}, {"username": "alice", "password": "secret"}):
+        reply = api.post(call(client, incomplete))
+        assert (reply.status, reply.text) == (401, MISSING)
+
+
+@pytest.mark.parametrize("client", CALLS)
+def test_no_client_runs_with_bad_credentials_and_all_of_them_read_the_same(api, client):
+    for what, credentials in BAD_CREDENTIALS.items():
+        reply = api.post(call(client, credentials))
+        assert (reply.status, reply.text) == (401, REFUSED), what
+
+
+@pytest.mark.parametrize("client", CALLS)
+def test_every_client_runs_with_good_credentials(api, client):
+    bob = {"eauth": "sharedsecret", "username": "bob", "password": "shared"}
+    assert api.post(call(client, ALICE), call(client, bob)).status == 200
+
+
+def test_a_wrong_password_is_not_accepted_after_the_right_one_was(api):
+    assert api.post(call("local", ALICE)).status == 200
+    assert api.post(call("local", BAD_CREDENTIALS["wrong password"])).status == 401
+    assert api.post(call("local", ALICE)).status == 200
+
+
+def test_a_user_reaches_only_the_minions_and_functions_of_their_rules(api):
+    echo = {"fun": "test.echo", "arg": ["hi"]}
+    assert api.run(call("local", EVE, tgt="ms-0", **echo)) == [{"ms-0": "hi"}]
+    for tgt in ("*", "ms-1", "nosuch"):
+        assert api.post(call("local", EVE, tgt=tgt, **echo)).status == 401, tgt
+    assert api.post(call("runner", EVE, fun="jobs.list_jobs")).status == 200
+
+
+@pytest.mark.parametrize("funs", [["test.echo", "test.ping"], ["test.ping", "test.echo"], ["test.echo", "saltutil.find_job"]])
+def test_a_list_of_functions_is_allowed_only_if_each_of_them_is(api, funs):
+    low = call("local", EVE, tgt="ms-0", fun=funs, arg=[["a"], []])
+    assert (api.post(low).status, api.post(low).text) == (401, REFUSED)
+
+
+def test_auto_is_off_unless_the_configuration_allows_it(start, front):
+    api = front(start({"rest_fcgi": {"allow_auto_eauth": None}}))
+    assert api.post(local("test.ping")).status == 401
+
+
+def make_token(daemon, password="secret"):
+    return daemons.run("--config", daemon.config_path, "--mk-token", "file:alice", stdin=password + "\n")
+
+
+def test_a_token_stands_in_for_a_password(served, api):
+    token = make_token(served).stdout.strip()
+    assert 40 <= len(token) <= 128 and set(token) <= set("0123456789abcdef")
+    assert api.run({"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}) == [{"ms-0": True}]
+    assert api.post({"token": token, "client": "wheel", "fun": "key.list_all"}).status == 200
+
+
+def test_a_token_is_stored_hashed_in_a_file_of_its_owners_alone(served):
+    token = make_token(served).stdout.strip()
+    files = [p for p in (served.directory / "tokens").rglob("*") if p.is_file()]
+    assert len(files) == 1 and files[0].stat().st_mode & 0o777 == 0o600
+    assert token not in files[0].name and token.encode() not in files[0].read_bytes()
+
+
+def test_no_token_is_made_for_a_wrong_password(served):
+    refused = make_token(served, "wrong")
+    assert refused.returncode == 77 and refused.stdout == ""
+    assert "Authorization error occurred." in refused.stderr
+
+
+def test_a_token_expires(start, front, auth):
+    daemon = start({**auth, "token_expire": 1})
+    token = make_token(daemon).stdout.strip()
+    time.sleep(2)
+    low = {"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
+    assert front(daemon).post(low).status == 401
+
+
+def test_a_token_wins_over_a_password(api):
+    assert api.post({**call("local", ALICE), "token": "0" * 64}).status == 401
+
+
+def test_extra_keys_change_nothing_about_who_somebody_is(api):
+    extra = {"service": "login", "auth.pam.service": "login", "token_expire": 10**9, "user": "root"}
+    assert api.post({**call("local", BAD_CREDENTIALS["wrong password"]), **extra}).status == 401
+
+
+def test_a_request_without_credentials_after_a_good_one_has_none(api):
+    assert api.post(call("local", ALICE)).status == 200
+    assert api.post(without(call("local", ALICE), "eauth", "username", "password")).status == 401

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""`make install`, `make demo` and the script behind `make deps`, as a user runs them."""
+
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from support.daemon import BINARY, ROOT
+from support.process import free_port
+
+DEMO = ROOT / "deploy/demo/demo.sh"
+
+
+def make(*args):
+    """Runs make for what is built already; the make that runs the tests must not meddle."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(["make", "-C", ROOT, "-s", *args], capture_output=True, text=True, timeout=600, env=clean)
+
+
+def test_help_names_every_target_of_a_user():
+    text = make("help").stdout
+    for target in ["demo", "demo-stop", "test", "sanitize", "lint", "format", "deps", "install", "clean", "help"]:
+        assert f"make {target} " in text
+
+
+def test_install_puts_program_samples_and_documents_below_destdir_and_prefix(directory):
+    # -o: the program under test is as new as it gets, whatever compiler and flags it was built with.
+    result = make("install", f"DESTDIR={directory}", "PREFIX=/opt/x", f"BUILD={BINARY.parent}", "-o", BINARY)
+    assert result.returncode == 0, result.stderr
+    files = {str(path.relative_to(directory / "opt/x")) for path in directory.rglob("*") if path.is_file()}
+    doc = "share/doc/rest_fcgi/"
+    assert {"bin/rest_fcgi", doc + "README.md", doc + "configuration.md", doc + "master.example"} <= files
+    assert {doc + "nginx/tls.conf", doc + "nginx/site/listen.conf"} <= files
+    installed = directory / "opt/x/bin/rest_fcgi"
+    assert subprocess.run([installed, "--version"], capture_output=True).returncode == 0
+
+
+@pytest.fixture
+def demo(directory):
+    """Runs demo.sh with a build folder and a port of its own: demo("start")."""
+    port = free_port()
+    builds = set()
+
+    def run(verb, build="build", **env):
+        home = directory / build
+        home.mkdir(exist_ok=True, parents=True)
+        builds.add(build)
+        if not (home / "rest_fcgi").exists():
+            (home / "rest_fcgi").symlink_to(BINARY)
+        run.port, run.home = port, home / "demo"
+        return subprocess.run(
+            ["sh", DEMO, verb],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, "BUILD": str(home), "DEMO_PORT": str(port), **env},
+        )
+
+    yield run
+    for build in list(builds):
+        run("stop", build)
+
+
+def pid_of(demo, name):
+    return int((demo.home / f"{name}.pid").read_text())
+
+
+def runs(pid):
+    """Has this process a command line? One that has ended, and waits for its parent to notice, has none."""
+    path = pathlib.Path(f"/proc/{pid}/cmdline")
+    return path.exists() and path.read_bytes() != b""
+
+
+def test_the_demo_shows_three_requests_and_replies_and_works_twice(demo):
+    for _ in range(2):
+        result = demo("start")
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert result.stdout.count("$ curl -sS -i http://127.0.0.1:") == 3
+        assert result.stdout.count("HTTP/1.1 200 OK") == 3
+        sync, asynchronous, lookup = re.findall(r'^\{"return": .*$', result.stdout, re.MULTILINE)
+        everyone = '{"ms-0": true, "ms-1": true, "ms-2": true, "ms-3": true, "ms-4": true}'
+        assert sync == lookup == '{"return": [%s]}' % everyone
+        assert re.search(r'"jid": "\d{20}"', asynchronous)
+        assert "make demo-stop" in result.stdout
+
+
+def test_what_the_demo_prints_can_be_typed(demo):
+    text = demo("start").stdout
+    command = re.search(r"\$ (curl .*?\n.*?\n.*?)\n", text, re.DOTALL)[1]
+    typed = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert '"ms-4": true' in typed.stdout
+
+
+def test_the_demo_stops_what_it_started(demo):
+    demo("start")
+    pids = [pid_of(demo, "nginx"), pid_of(demo, "rest_fcgi")]
+    assert all(runs(pid) for pid in pids)
+    assert demo("stop").returncode == 0
+    assert not any(runs(pid) for pid in pids)
+    assert demo("stop").stdout == ""
+
+
+def test_the_demo_leaves_a_process_alone_that_has_an_old_number(demo):
+    demo("stop")
+    demo.home.mkdir(exist_ok=True)
+    with subprocess.Popen(["sleep", "60"]) as bystander:
+        (demo.home / "nginx.pid").write_text(str(bystander.pid))
+        assert demo("stop").returncode == 0
+        assert bystander.poll() is None
+        bystander.send_signal(signal.SIGKILL)
+
+
+def test_the_demo_names_its_port_where_that_is_taken(demo):
+    demo("stop")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", demo.port))
+        taken.listen()
+        result = demo("start")
+    assert result.returncode != 0 and "DEMO_PORT" in result.stderr and str(demo.port) in result.stderr
+
+
+def test_the_demo_works_in_a_deep_folder_with_a_strange_name(demo):
+    result = demo("start", build="it's a & folder | " + "deep/" * 30)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_demos_passwords_are_its_users_alone(demo):
+    demo("start")
+    for name in ["passwords", "master"]:
+        assert (demo.home / name).stat().st_mode & 0o077 == 0
+    assert "saltdev:saltdev" not in (demo.home / "passwords").read_text()
+
+
+def deps(*packages, **env):
+    return subprocess.run(
+        ["/bin/sh", ROOT / "deploy/deps.sh", *packages], capture_output=True, text=True, env={**os.environ, **env}
+    )
+
+
+def test_deps_do_nothing_where_nothing_is_missing(directory):
+    """With a dpkg-query that knows every package, and nothing else that could be run."""
+    (directory / "dpkg-query").write_text("#!/bin/sh\necho installed\n")
+    (directory / "dpkg-query").chmod(0o755)
+    result = deps("one", "two", PATH=str(directory))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_deps_say_what_is_needed_where_there_is_no_apt(directory):
+    result = deps("one", "two", PATH=str(directory))
+    assert result.returncode == 1
+    assert "one two" in result.stderr and "SKIP_DEPS=1" in result.stderr

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""Each configuration of nginx/, as it stands, in front of the real responder."""
+
+import http.client
+import json
+import pathlib
+import signal
+import ssl
+
+import pytest
+
+from support.api import JSON, chunk, local
+from support.daemon import ROOT
+from support.process import wait_until
+
+SAMPLES = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.conf", "tls.conf"]
+PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
+
+
+def test_each_sample_is_tested():
+    shared = {"location.conf", "params.conf", "server.conf"}
+    assert {path.name for path in (ROOT / "nginx").glob("*.conf")} == {*SAMPLES, *shared}
+
+
+@pytest.fixture(params=SAMPLES)
+def sample(request, start, front):
+    return front(start(tcp="tcp" in request.param), sample=request.param)
+
+
+def test_a_sample_carries_requests_replies_and_errors(sample):
+    for _ in range(20):
+        assert sample.run(local("test.ping")) == PING
+    assert sample.request("HEAD").text == ""
+    assert sample.request("PUT").status == 405
+    assert sample.request(path="/run", body="[]", headers=JSON).json == {"return": "404: Not Found"}
+    assert sample.post(local("test.ping", eauth="nosuch")).status == 401
+    assert sample.request("GET").headers["server"] == "nginx"
+    assert "[error]" not in sample.error_log()
+
+
+def test_kept_connections_are_kept_and_others_are_not(start, front):
+    daemon = start()
+    for sample, kept in [("unix_keepalive.conf", True), ("unix.conf", False)]:
+        before = daemon.connections()
+        front(daemon, sample=sample).run(local("test.ping"))
+        assert (daemon.connections() > before) == kept, sample
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_tls_speaks_1_2_and_newer_only(daemon, front):
+    api = front(daemon, sample="tls.conf")
+    context = ssl.create_default_context(cafile=str(api.ca))
+    context.minimum_version = ssl.TLSVersion.TLSv1
+    context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    connection = http.client.HTTPSConnection("localhost", api.port, timeout=30, context=context)
+    with pytest.raises(ssl.SSLError):
+        connection.request("GET", "/")
+
+
+def test_nothing_of_a_request_or_reply_reaches_a_file_of_nginx(nginx):
+    marker = "marker-" + "m" * 300000
+    assert nginx.run(local("test.echo", tgt="ms-0", arg=[marker])) == [{"ms-0": marker}]
+    assert not [path for path in nginx.files() if b"marker-" in path.read_bytes()]
+    assert "temporary file" not in nginx.error_log()
+
+
+def test_a_large_reply_arrives_whole(nginx):
+    text = "x" * 900000
+    assert nginx.run(local("test.echo", arg=[text])) == [{"ms-0": text, "ms-1": text, "ms-2": text}]
+
+
+def test_a_responder_that_is_away_is_a_502_in_json(daemon, nginx):
+    daemon.stop()
+    reply = nginx.post(local("test.ping"))
+    assert (reply.status, reply.json) == (502, {"return": "502: Bad Gateway"})
+    assert reply.headers["content-type"] == "application/json"
+
+
+def test_a_request_whose_responder_dies_is_not_sent_to_another(start, front):
+    daemons = [start(), start()]
+    nginx = front(*daemons)
+    connection = nginx.connection()
+    connection.request("POST", "/", json.dumps([local("test.sleep", arg=[30])]), JSON)
+
+    def busy():
+        return [daemon for daemon in daemons if daemon.connections() > 0]
+
+    (first,) = wait_until(busy, "one of them has the request")
+    first.kill(signal.SIGKILL)
+    first.wait()
+    assert connection.getresponse().status == 502
+    connection.close()
+    (other,) = [daemon for daemon in daemons if daemon is not first]
+    assert other.connections() == 0 and "test.sleep" not in other.log()
+
+
+def test_a_job_ends_although_its_client_went_away(daemon, nginx):
+    connection = nginx.connection()
+    connection.request("POST", "/", json.dumps([local("test.sleep", arg=[1])]), JSON)
+    connection.close()
+    daemon.await_log("test.sleep")
+    (jobs,) = nginx.run(chunk("runner", "jobs.list_jobs"))
+    (jid,) = jobs
+    assert nginx.run(chunk("runner", "jobs.lookup_jid", jid=jid)) == [{"ms-0": True, "ms-1": True, "ms-2": True}]
+
+
+@pytest.mark.parametrize("path", ["/%2e%2e/etc/passwd", "/" + "x" * 20000], ids=lambda path: path[:9])
+def test_what_nginx_refuses_by_itself_is_json_too(nginx, path):
+    reply = nginx.request("GET", path)
+    assert reply.status in (400, 414) and reply.ret.startswith(str(reply.status))
+
+
+def test_the_proxy_header_and_headers_with_underscores_change_nothing(nginx):
+    headers = {"Proxy": "http://203.0.113.1/", "X_Forwarded_For": "203.0.113.1", "X-Forwarded-For": "203.0.113.1"}
+    assert nginx.post(local("test.ping"), **headers).ret == PING
+
+
+def test_samples_log_no_bodies():
+    for path in pathlib.Path(ROOT / "nginx").rglob("*.conf"):
+        assert "$request_body" not in path.read_text()

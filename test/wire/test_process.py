@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""The duties of a process: signals, reload, the command line, exit statuses."""
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import threading
+import time
+
+import pytest
+
+from support import daemon as daemons
+from support import fastcgi
+from support.api import chunk, local
+from support.process import answers, wait_until
+
+BODY = json.dumps([local("test.ping", tgt="ms-0")]).encode()
+
+
+def in_background(function, *args):
+    """Calls it on a thread; gives a function that waits for what it returned."""
+    result = []
+    thread = threading.Thread(target=lambda: result.append(function(*args)))
+    thread.start()
+
+    def wait():
+        thread.join()
+        return result[0]
+
+    return wait
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_an_idle_process_ends_at_once_with_status_0(daemon, number):
+    daemon.kill(number)
+    started = time.monotonic()
+    assert daemon.wait() == 0
+    assert time.monotonic() - started < 5
+    assert not os.path.exists(daemon.address)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_request_in_flight_is_answered_before_the_end(daemon, nginx, number):
+    reply = in_background(nginx.post, local("test.sleep", arg=[1]))
+    time.sleep(0.4)
+    daemon.kill(number)
+    assert daemon.wait() == 0
+    assert reply().ret == [{"ms-0": True, "ms-1": True, "ms-2": True}]
+
+
+def test_an_idle_kept_connection_does_not_delay_the_end(daemon, front):
+    front(daemon, sample="unix_keepalive.conf").run(local("test.ping"))
+    started = time.monotonic()
+    daemon.kill(signal.SIGTERM)
+    assert daemon.wait() == 0
+    assert time.monotonic() - started < 5
+
+
+def test_the_end_comes_after_the_shutdown_timeout_whatever_runs(start, front):
+    daemon = start({"rest_fcgi": {"shutdown_timeout": 1}})
+    reply = in_background(front(daemon).post, local("test.sleep", arg=[60]))
+    time.sleep(0.4)
+    daemon.kill(signal.SIGTERM)
+    assert daemon.wait(20) == 0
+    assert reply().status in (200, 502, 503, 504)
+
+
+def test_sigpipe_and_sigchld_do_nothing(daemon):
+    daemon.kill(signal.SIGPIPE)
+    daemon.kill(signal.SIGCHLD)
+    assert fastcgi.talk(daemon.address, fastcgi.request(BODY)).status == 200
+
+
+def test_sighup_takes_a_new_configuration(daemon, nginx):
+    assert nginx.post(chunk("wheel", "key.list_all")).status == 200
+    daemon.configure({"netapi_enable_clients": ["local"]})
+    daemon.kill(signal.SIGHUP)
+    daemon.await_log("configuration reread")
+    reply = nginx.post(chunk("wheel", "key.list_all"))
+    assert reply.status == 400 and reply.ret.startswith("Client disabled: 'wheel'")
+    assert nginx.post(local("test.ping")).status == 200
+
+
+def test_sighup_with_a_wrong_configuration_keeps_the_old_one_and_says_so(daemon, nginx):
+    daemon.configure({"rest_fcgi": {"nosuch_key": 1}})
+    daemon.kill(signal.SIGHUP)
+    daemon.await_log("nosuch_key")
+    assert nginx.run(local("test.ping")) == [{"ms-0": True, "ms-1": True, "ms-2": True}]
+
+
+def test_jobs_outlive_a_reload(daemon, nginx):
+    (ret,) = nginx.run({**local("test.ping"), "client": "local_async"})
+    daemon.kill(signal.SIGHUP)
+    daemon.await_log("configuration reread")
+    assert ret["jid"] in nginx.run(chunk("runner", "jobs.list_jobs"))[0]
+
+
+def test_the_socket_is_for_owner_and_group(daemon):
+    assert stat.S_IMODE(os.stat(daemon.address).st_mode) == 0o660
+
+
+def test_the_sockets_mode_is_configurable(start):
+    assert stat.S_IMODE(os.stat(start({"rest_fcgi": {"socket_mode": "0600"}}).address).st_mode) == 0o600
+
+
+def test_a_second_process_does_not_take_the_socket_of_the_first(daemon):
+    second = daemons.run("--config", daemon.config_path)
+    assert second.returncode == 78 and daemon.address in second.stderr
+    assert fastcgi.talk(daemon.address, fastcgi.request(BODY)).status == 200
+
+
+def test_the_socket_of_a_process_that_died_is_replaced(start):
+    first = start()
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    assert os.path.exists(first.address)
+    second = start(socket=first.address)
+    assert fastcgi.talk(second.address, fastcgi.request(BODY)).status == 200
+
+
+def test_the_socket_on_file_descriptor_0_is_served(directory):
+    config = directory / "master"
+    config.write_text(json.dumps(daemons.master_config(directory, {"rest_fcgi": {"listen": None}})))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(directory / "given.sock"))
+        listener.listen()
+        child = subprocess.Popen(
+            [daemons.BINARY, "--config", config], stdin=listener.fileno(), stderr=subprocess.DEVNULL
+        )
+    try:
+        assert fastcgi.talk(str(directory / "given.sock"), fastcgi.request(BODY)).status == 200
+    finally:
+        child.terminate()
+        assert child.wait(30) == 0
+    assert (directory / "given.sock").exists()
+
+
+def test_memory_is_closed_to_others_of_the_same_user(daemon):
+    assert daemon.status("CoreDumping") == "0"
+    assert os.stat(f"/proc/{daemon.pid}/mem").st_uid == 0
+    limits = open(f"/proc/{daemon.pid}/limits").read()
+    (core,) = [line for line in limits.splitlines() if line.startswith("Max core file size")]
+    assert core.split()[4] == "0"
+
+
+def test_no_core_is_left_by_a_crash(start):
+    daemon = start()
+    os.kill(daemon.pid, signal.SIGABRT)
+    assert daemon.wait() == -signal.SIGABRT
+    assert not list(daemon.directory.glob("core*"))
+
+
+def test_closed_standard_output_changes_nothing(directory):
+    config = directory / "master"
+    config.write_text(json.dumps(daemons.master_config(directory)))
+    child = subprocess.Popen(["sh", "-c", f'exec "{daemons.BINARY}" --config "{config}" >&- 2>&-'])
+    try:
+        wait_until(lambda: answers(str(directory / "fcgi.sock")), "rest_fcgi listens")
+        assert fastcgi.talk(str(directory / "fcgi.sock"), fastcgi.request(BODY)).status == 200
+    finally:
+        child.terminate()
+        assert child.wait(30) == 0

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""Passwords and tokens appear in no log, no reply, no file, and do not stay in memory."""
+
+import json
+
+import pytest
+
+from support import daemon as daemons
+from support.api import chunk, local
+
+CANARY = "canary-7Qz4vT1xKp9sLw3m"
+LOW = {"eauth": "auto", "username": "saltdev", "password": CANARY}
+
+
+@pytest.fixture
+def talkative(start):
+    return start({"log_level": "all", "sharedsecret": "shared-" + CANARY})
+
+
+def misdeeds():
+    """Requests with the canary where a password or token is, right and wrong ones."""
+    ping = {"client": "local", "tgt": "*", "fun": "test.ping"}
+    yield [{**LOW, **ping}]
+    yield [{**LOW, **ping, "username": "nobody"}]
+    yield [{**LOW, **ping, "eauth": "sharedsecret"}]
+    yield [{**LOW, **ping, "eauth": "nosuch"}]
+    yield [{**ping, "token": CANARY}]
+    yield [{**LOW, **ping, "client": "nosuch"}]
+    yield [{**LOW, **ping, "fun": "nosuch.fun"}]
+    yield [{**LOW, **ping, "fun": "test.arg", "kwarg": {"a": 1}}]
+    yield [{**LOW, "client": "local_async", "tgt": "*", "fun": "test.arg"}]
+    yield [{**LOW, "client": "runner", "fun": "jobs.list_jobs"}]
+    yield [{**LOW, "client": "wheel", "fun": "key.list_all"}]
+    yield [{**LOW, "client": "runner", "fun": "nosuch.fun", "full_return": True}]
+    yield [{**LOW, "tgt": "*"}]
+    yield [{**LOW, **ping, "password": [CANARY]}]
+    yield [{**LOW, **ping, "password": {CANARY: CANARY}}]
+
+
+def test_no_reply_log_or_file_has_the_password(talkative, front):
+    nginx = front(talkative)
+    for low in misdeeds():
+        assert CANARY not in nginx.post(*low).text, low
+    for broken in (json.dumps([LOW])[:-2], json.dumps([LOW]) + "x", '["' + CANARY):
+        assert CANARY not in nginx.raw(broken).text
+    (jobs,) = nginx.run(chunk("runner", "jobs.list_jobs"))
+    assert jobs and CANARY not in str(jobs)
+    for jid in jobs:
+        assert CANARY not in str(nginx.run(chunk("runner", "jobs.list_job", jid=jid)))
+    written = [path for path in talkative.directory.rglob("*") if path.is_file() and path.name != "master"]
+    for path in [*written, *nginx.files()]:
+        assert CANARY.encode() not in path.read_bytes(), path
+
+
+def test_a_configuration_error_does_not_show_the_shared_secret(directory):
+    config = directory / "master"
+    config.write_text(f"sharedsecret: [{CANARY}]\nrest_fcgi: {{nosuch: 1}}\n")
+    result = daemons.run("--config", config)
+    assert result.returncode == 78 and CANARY not in result.stderr + result.stdout
+
+
+def test_the_password_of_mk_token_comes_on_standard_input_alone():
+    assert "--password" not in daemons.run("--help").stdout
+
+
+def regions(pid):
+    """What is in a process's memory, region by region."""
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
+        for line in maps:
+            span, access = line.split()[:2]
+            if "r" not in access or "[v" in line:  # [vvar], [vsyscall]: the kernel's
+                continue
+            low, high = (int(end, 16) for end in span.split("-"))
+            try:
+                memory.seek(low)
+                yield memory.read(high - low)
+            except OSError:
+                continue
+
+
+def holds(pid, text):
+    return any(text in region for region in regions(pid))
+
+
+@daemons.NEEDS_ROOT
+@pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer keeps freed memory and maps terabytes of shadow")
+def test_memory_holds_no_password_after_the_reply(start, front):
+    daemon = start()
+    nginx = front(daemon)
+    marker = "argument-of-a-job-that-is-kept"
+    nginx.run({**LOW, **without_auth(local("test.echo", arg=[marker])), "client": "local_async"})
+    for low in misdeeds():
+        nginx.post(*low)
+    nginx.raw(json.dumps([LOW])[:-2])
+    nginx.request(body=json.dumps([{**LOW, "pad": "x" * 500000}]), headers={"Content-Type": "application/json"})
+    assert holds(daemon.pid, marker.encode())  # so the search finds what is there
+    assert not holds(daemon.pid, CANARY.encode())
+
+
+def without_auth(low):
+    return {key: value for key, value in low.items() if key not in LOW}
