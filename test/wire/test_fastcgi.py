@@ -9,6 +9,7 @@ import pytest
 
 from support import fastcgi
 from support.api import CRED, chunk, local
+from support.daemon import SANITIZED
 from support.process import connect, wait_until
 
 BODY = json.dumps([local("test.ping", tgt="ms-0")]).encode()
@@ -52,7 +53,7 @@ NONSENSE = {
     "a value cut short": fastcgi.begin() + fastcgi.stream(fastcgi.PARAMS, b"\x04\x7fNAMEx"),
     "no variables": fastcgi.begin() + fastcgi.record(fastcgi.PARAMS) + fastcgi.record(fastcgi.STDIN),
     "an abort": fastcgi.begin() + fastcgi.record(fastcgi.ABORT_REQUEST),
-    "unknown record": fastcgi.record(99, b"x" * 100) + fastcgi.record(0, b"y" * 9, request_id=0),
+    "an unknown record": fastcgi.begin() + fastcgi.record(99, b"x" * 100),
 }
 
 
@@ -60,6 +61,13 @@ NONSENSE = {
 def test_nonsense_ends_its_own_connection_only(daemon, what):
     with connect(daemon.address) as connection:
         fastcgi.send(connection, NONSENSE[what])
+    assert answers_properly(daemon)
+
+
+@pytest.mark.skipif("address" in SANITIZED, reason="libfcgi leaks 48 bytes for each unknown management record")
+def test_unknown_management_records_do_no_harm(daemon):
+    with connect(daemon.address) as connection:
+        fastcgi.send(connection, fastcgi.record(99, b"x" * 9, request_id=0) * 100)
     assert answers_properly(daemon)
 
 

@@ -7,7 +7,7 @@ import time
 
 from support import fastcgi
 from support.api import CRED, local
-from support.daemon import NEEDS_ROOT
+from support.daemon import NEEDS_PTRACE
 from support.process import connect, wait_until
 
 
@@ -77,7 +77,7 @@ def abort(address):
             connection.sendall(data)
 
 
-@NEEDS_ROOT
+@NEEDS_PTRACE
 def test_files_and_threads_are_given_back(start, front):
     daemon = start({"rest_fcgi": {"idle_thread_timeout": 1}})
     api = front(daemon)

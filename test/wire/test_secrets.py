@@ -82,7 +82,7 @@ def holds(pid, text):
     return any(text in region for region in regions(pid))
 
 
-@daemons.NEEDS_ROOT
+@daemons.NEEDS_PTRACE
 @pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer keeps freed memory and maps terabytes of shadow")
 def test_memory_holds_no_password_after_the_reply(start, front):
     daemon = start()

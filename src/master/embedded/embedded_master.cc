@@ -116,7 +116,7 @@ Result<master::Job> EmbeddedMaster::publish(const master::Permit& permit,
   if (!order) return std::move(order).error();
   switch (publication.what) {
     case master::Publication::What::call:
-      return publisher_.run(*std::move(order), returns);
+      return publisher_.run(*order, returns);
     case master::Publication::What::ping:
       return publisher_.ping(*order, returns);
     case master::Publication::What::has_function:
@@ -130,7 +130,7 @@ Result<master::Job> EmbeddedMaster::publish(const master::Permit& permit,
 Result<master::Job> EmbeddedMaster::publish_async(const master::Permit& permit) {
   Result<Publisher::Order> order = order_for(permit, std::nullopt);
   if (!order) return std::move(order).error();
-  return publisher_.run_async(*std::move(order));
+  return publisher_.run_async(*order);
 }
 
 Result<master::Started> EmbeddedMaster::runner(
@@ -162,7 +162,8 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
                                                     std::shared_ptr<Runtime> runtime) {
   Result<std::shared_ptr<const Minions>> minions = Minions::make(options.minions);
   if (!minions) return std::move(minions).error();
-  const auto embedded = std::static_pointer_cast<EmbeddedRuntime>(runtime);  // make_runtime makes no other
+  const auto embedded =
+      std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime));  // make_runtime makes no other
   embedded->workers().set_limits(worker_limits(options));
   return std::shared_ptr<master::Master>(std::make_shared<EmbeddedMaster>(
       *std::move(minions), std::move(authenticator), std::move(permissions), embedded));

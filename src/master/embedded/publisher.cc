@@ -55,6 +55,19 @@ struct Work {
   }
 };
 
+void submit(Workers::Reservation& room, const std::shared_ptr<const Work>& work, bool in_one_task) {
+  const std::size_t calls = work->positions.size();
+  if (in_one_task) {
+    room.submit([work, calls](const std::stop_token& stop) {
+      for (std::size_t call = 0; call < calls; ++call) work->run(call, stop);
+    });
+    return;
+  }
+  for (std::size_t call = 0; call < calls; ++call) {
+    room.submit([work, call](const std::stop_token& stop) { work->run(call, stop); });
+  }
+}
+
 Json describe(const RunningJob& job) {
   const returner::Load& load = job.load();
   std::string text;
@@ -76,14 +89,14 @@ master::Job Publisher::job_for(const Order& order) const {
   return job;
 }
 
-Result<master::Job> Publisher::run(Order order, const Mailbox& returns) {
+Result<master::Job> Publisher::run(const Order& order, const Mailbox& returns) {
   master::Job job = job_for(order);
   if (job.minions.empty()) return job;
   if (all_quick(order.call.functions)) return run_here(order, std::move(job), returns);
   return run_on_workers(order, std::move(job), returns);
 }
 
-Result<master::Job> Publisher::run_async(Order order) {
+Result<master::Job> Publisher::run_async(const Order& order) {
   master::Job job = job_for(order);
   if (job.minions.empty()) return job;
   return run_on_workers(order, std::move(job), nullptr);
@@ -108,10 +121,9 @@ Result<master::Job> Publisher::run_here(const Order& order, master::Job job, con
 }
 
 Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job job, const Mailbox& returns) {
-  const std::size_t calls = job.minions.size();
   // Functions that end at once are not worth a thread for each minion.
   const bool in_one_task = all_quick(order.call.functions);
-  Result<Workers::Reservation> room = runtime_->workers().reserve(in_one_task ? 1 : calls);
+  Result<Workers::Reservation> room = runtime_->workers().reserve(in_one_task ? 1 : job.minions.size());
   if (!room) return std::move(room).error();
   Result<std::shared_ptr<LocalJob>> local = LocalJob::owning(order.call, order.user);
   if (!local) return std::move(local).error();
@@ -133,15 +145,7 @@ Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job jo
   jobs->running().add(running);
   const auto work = std::make_shared<const Work>(
       Work{minions_, order.selection.positions, jobs, *std::move(local), delivery, std::move(running)});
-  if (in_one_task) {
-    room->submit([work, calls](const std::stop_token& stop) {
-      for (std::size_t call = 0; call < calls; ++call) work->run(call, stop);
-    });
-  } else {
-    for (std::size_t call = 0; call < calls; ++call) {
-      room->submit([work, call](const std::stop_token& stop) { work->run(call, stop); });
-    }
-  }
+  submit(*room, work, in_one_task);
   return job;
 }
 

@@ -33,10 +33,10 @@ class Publisher {
 
   /// Quick functions have returned when this comes back; others return from worker threads.
   /// Errors: invocation for a jid that is taken, unavailable, internal.
-  [[nodiscard]] Result<master::Job> run(Order order, const Mailbox& returns);
+  [[nodiscard]] Result<master::Job> run(const Order& order, const Mailbox& returns);
 
   /// All functions run on worker threads, and return to the job cache.
-  [[nodiscard]] Result<master::Job> run_async(Order order);
+  [[nodiscard]] Result<master::Job> run_async(const Order& order);
 
   /// `true` from each minion.
   [[nodiscard]] master::Job ping(const Order& order, const Mailbox& returns);

@@ -50,7 +50,7 @@ class TimeReader {
   bool ok_ = true;
 };
 
-std::string padded(std::string digits, std::size_t size) {
+std::string padded(const std::string& digits, std::size_t size) {
   return digits.size() < size ? std::string(size - digits.size(), '0') + digits : digits;
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -89,6 +90,7 @@ TEST_CASE("jids from many processes are all different") {
   constexpr int kEach = 20'000;
   int pipe_ends[2];
   REQUIRE(::pipe(pipe_ends) == 0);
+  std::cout.flush();  // or each child may write again what is buffered
   std::vector<pid_t> children;
   for (int i = 0; i < kProcesses; ++i) {
     const pid_t child = ::fork();
