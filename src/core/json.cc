@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/json.h"
 
-#include "core/utf8.h"
-
 #include <array>
 #include <charconv>
 #include <cmath>
+
+#include "core/utf8.h"
 
 namespace rest_fcgi {
 namespace {

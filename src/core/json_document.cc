@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/json_document.h"
 
-#include "core/json_node.h"
-#include "core/json_number.h"
-#include "core/utf8.h"
-#include "rest_fcgi/core/format.h"
+#include <simdjson.h>
 
 #include <algorithm>
 #include <limits>
 
-#include <simdjson.h>
+#include "core/json_node.h"
+#include "core/json_number.h"
+#include "core/utf8.h"
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "rest_fcgi/core/json_document.h"
-
 #include <cstdint>
+
+#include "rest_fcgi/core/json_document.h"
 
 namespace rest_fcgi {
 

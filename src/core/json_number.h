@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "rest_fcgi/core/json_document.h"
-
 #include <optional>
 #include <string_view>
+
+#include "rest_fcgi/core/json_document.h"
 
 namespace rest_fcgi {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <charconv>
+
 #include "core/json_node.h"
 #include "rest_fcgi/core/json_document.h"
-
-#include <charconv>
 
 namespace rest_fcgi {
 

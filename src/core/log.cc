@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/log.h"
 
-#include "rest_fcgi/core/format.h"
-
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -12,6 +10,8 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::log {
 namespace {

@@ -2,12 +2,12 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "rest_fcgi/core/pattern.h"
 
-#include "rest_fcgi/core/format.h"
+#include <pcre2.h>
 
 #include <array>
 #include <optional>
 
-#include <pcre2.h>
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi {
 namespace {

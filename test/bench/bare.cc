@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What rest_fcgi is measured against: a responder as libfcgi's users write it, which reads the body and gives
 // a constant reply. Usage: bare SOCKET THREADS
+#include <fcgiapp.h>
+#include <sys/stat.h>
+
 #include <cstdlib>
 #include <iostream>
 #include <thread>
 #include <vector>
-
-#include <fcgiapp.h>
-#include <sys/stat.h>
 
 namespace {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Text becomes JSON by a writer, or by the word `trusted`.
 // expect: private|convert
-#include "rest_fcgi/core/json.h"
-
 #include <string>
+
+#include "rest_fcgi/core/json.h"
 
 rest_fcgi::Json json(const std::string& text) {
 #ifdef MUST_NOT_COMPILE

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A secret cannot be written to a stream.
 // expect: operator<<|invalid operands
-#include "rest_fcgi/core/secret.h"
-
 #include <iostream>
+
+#include "rest_fcgi/core/secret.h"
 
 void print(const rest_fcgi::Secret& secret) {
 #ifdef MUST_NOT_COMPILE

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Nor can a look at somebody else's.
 // expect: operator<<|invalid operands
-#include "rest_fcgi/core/secret.h"
-
 #include <iostream>
+
+#include "rest_fcgi/core/secret.h"
 
 void print(rest_fcgi::SecretView secret) {
 #ifdef MUST_NOT_COMPILE

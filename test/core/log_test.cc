@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/log.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include <doctest/doctest.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 namespace log = rest_fcgi::log;
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "rest_fcgi/core/json.h"
-#include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -13,6 +9,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi {
 

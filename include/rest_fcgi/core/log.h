@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "rest_fcgi/core/result.h"
-
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "rest_fcgi/core/result.h"
 
 /// The process's log: standard error, or a file. One line an entry; line feeds and other control characters
 /// in a message are escaped, so that no input can forge a line. Thread-safe once `open` has returned.

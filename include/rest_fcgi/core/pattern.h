@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "rest_fcgi/core/result.h"
-
 #include <memory>
 #include <string_view>
+
+#include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi {
 

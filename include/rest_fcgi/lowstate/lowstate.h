@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "rest_fcgi/auth/credentials.h"
-#include "rest_fcgi/core/json_document.h"
-#include "rest_fcgi/core/result.h"
-#include "rest_fcgi/lowstate/options.h"
-
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -13,6 +8,11 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "rest_fcgi/auth/credentials.h"
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/lowstate/options.h"
 
 /// Lowstate, Salt's word for a list of chunks: which client, which target, which function, which arguments,
 /// whose credentials. Everything here borrows from the JsonDocument that was read, and lives no longer.

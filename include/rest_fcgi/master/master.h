@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/mailbox.h"
-
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace rest_fcgi::master {
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "rest_fcgi/core/clock.h"
-#include "rest_fcgi/core/json.h"
-#include "rest_fcgi/core/result.h"
-#include "rest_fcgi/returner/options.h"
-
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/returner/options.h"
 
 namespace rest_fcgi::returner {
 
