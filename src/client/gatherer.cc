@@ -13,9 +13,14 @@ namespace {
 using master::Publication;
 using master::Return;
 
+/// The least `gather_job_timeout` of a chunk, as of the configuration: an engine that answers find_job at
+/// once would otherwise be asked again and again without a pause.
+constexpr std::chrono::milliseconds kLeastPause{100};
+
 Patience patience_for(const lowstate::LocalCall& call, const Options& options) {
-  return {call.timeout.value_or(options.timeout),
-          call.gather_job_timeout.value_or(options.gather_job_timeout)};
+  const auto gather =
+      call.gather_job_timeout ? std::max(*call.gather_job_timeout, kLeastPause) : options.gather_job_timeout;
+  return {call.timeout.value_or(options.timeout), gather};
 }
 
 /// A minion that runs the job describes it; one that does not says `{}`, or, where find_job itself failed, a

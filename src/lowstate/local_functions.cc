@@ -8,6 +8,8 @@
 namespace rest_fcgi::lowstate {
 namespace {
 
+constexpr std::size_t kMaxFunctions = 100;  // in one compound call
+
 /// What a minion is told about its job arrives as keyword arguments of these names; nobody else may claim
 /// them.
 constexpr std::string_view kPublished = "__pub_";
@@ -63,6 +65,10 @@ void deal_arguments(ChunkReader& reader, std::vector<Function>& functions) {
 void read_compound(ChunkReader& reader, JsonValue fun, LocalCall& call) {
   call.compound = true;
   if (fun.size() == 0) reader.complain("'fun' is an empty list; it must name at least one function.");
+  if (fun.size() > kMaxFunctions) {
+    reader.complain(format("'fun' names {} functions; at most {} are accepted.", fun.size(), kMaxFunctions));
+    return;
+  }
   for (const JsonValue name : fun.elements())
     call.functions.push_back({read_function_name(reader, name), {}, {}});
   deal_arguments(reader, call.functions);

@@ -141,6 +141,21 @@ TEST_CASE("a job is waited for as long as its minion says that it runs") {
         Started{"call slow", "find_job slow", "find_job slow", "find_job slow", "find_job slow"});
 }
 
+TEST_CASE("a chunk's gather_job_timeout of 0 does not make find_job a busy loop") {
+  client::Options options = quick_options();
+  options.request_timeout = milliseconds(350);
+  const Clients clients(options);
+  FakeMaster& master = clients.master();
+  master.minions = {"slow"};
+  master.on_minion = [](const std::string& minion, const Publication& publication, const std::string&,
+                        auto returns) {
+    if (publication.what == What::find_job) returns->put(returned(minion, R"({"pid": 1})"));
+  };
+  CHECK_FALSE(clients.run(std::string(kPing) + R"(, "timeout": 0, "gather_job_timeout": 0)"));
+  CHECK(master.started().size() >= 2);
+  CHECK(master.started().size() <= 5);
+}
+
 TEST_CASE("find_job asks about the job, and an answer that is no description means that it does not run") {
   for (const std::string answer :
        {"{}", R"({"return": {}})", R"("'saltutil.find_job' is not available.")", "null"}) {

@@ -103,6 +103,14 @@ TEST_CASE("a compound call of one function is a compound call") {
   CHECK(Read(compound(R"("fun": ["test.ping"])")).local().compound);
 }
 
+TEST_CASE("a compound call has at most 100 functions") {
+  std::string names = R"("f.f")";
+  for (int i = 1; i < 100; ++i) names += R"(, "f.f")";
+  CHECK(Read(compound(R"("fun": [)" + names + "]")).local().functions.size() == 100);
+  CHECK(refusal(compound(R"("fun": [)" + names + R"(, "f.f"])")) ==
+        "Lowstate chunk 0: 'fun' names 101 functions; at most 100 are accepted.");
+}
+
 TEST_CASE("a compound call that says not what is for whom is refused") {
   CHECK(refusal(compound(R"("fun": [])")) ==
         "Lowstate chunk 0: 'fun' is an empty list; it must name at least one function.");

@@ -173,3 +173,10 @@ def test_extra_keys_change_nothing_about_who_somebody_is(api):
 def test_a_request_without_credentials_after_a_good_one_has_none(api):
     assert api.post(call("local", ALICE)).status == 200
     assert api.post(without(call("local", ALICE), "eauth", "username", "password")).status == 401
+
+
+def test_a_text_with_an_equals_sign_is_no_way_around_a_rule_about_arguments(start, front):
+    rules = [{"*": [{"test.arg": {"args": ["safe.*"]}}]}]
+    api = front(start({"external_auth": {"auto": {"saltdev": rules}}}))
+    for arg, status in [(["safe"], 200), (["evil"], 401), (["safe=1", "evil"], 401), (["x=1", "safe"], 200)]:
+        assert api.post(local("test.arg", arg=arg)).status == status, arg

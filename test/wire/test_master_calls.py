@@ -22,6 +22,20 @@ def test_a_runner_in_full_returns_its_event(api):
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", data["_stamp"]) and "fun_args" in data
 
 
+def test_a_runners_arguments_stand_in_its_event(api):
+    (ret,) = api.run(chunk("runner", "test.arg", arg=["a", 1], kwarg={"b": 2}, c=3, full_return=True))
+    assert ret["data"]["fun"] == "runner.test.arg" and ret["data"]["fun_args"][:2] == ["a", 1]
+    assert ret["data"]["return"]["args"] == ["a", 1]
+    assert ret["data"]["return"]["kwargs"].items() >= {"b": 2, "c": 3}.items()
+
+
+def test_a_runner_that_outlives_its_timeout_is_named(start, front):
+    api = front(start({"rest_fcgi": {"shutdown_timeout": 0}}))
+    reply = api.post(chunk("runner", "test.sleep", arg=[30], timeout=1))
+    assert reply.status == 504
+    assert re.fullmatch(rf"RunnerClient job '{JID}' timed out", reply.ret)
+
+
 def test_unknown_keys_are_a_runners_keyword_arguments(api):
     (jobs,) = api.run(chunk("runner", "jobs.list_jobs", search_function="never.*"))
     assert jobs == {}

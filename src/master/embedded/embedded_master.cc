@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "master/embedded/master_function.h"
+#include "master/embedded/rule_call.h"
 #include "master/embedded/target.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -18,10 +20,6 @@ namespace {
 
 Error not_authorized() {
   return {ErrorKind::authorization, "Authorization error occurred."};
-}
-
-auth::FunctionCall function_call(const lowstate::Function& function) {
-  return {function.name, function.args, function.kwargs};
 }
 
 auth::Form form_of(lowstate::Client client) {
@@ -63,22 +61,37 @@ Result<master::Permit> EmbeddedMaster::admit(const lowstate::Chunk& chunk) {
 
 Result<void> EmbeddedMaster::authorize_local(const auth::Identity& identity,
                                              const lowstate::LocalCall& call) const {
-  // A target that cannot be resolved reaches nobody, which no rule about minions allows.
-  const Result<Selection> selection = select(*minions_, call.target);
-  const auto within = [&](std::string_view compound) {
-    return selection.ok() && all_within(*selection, compound);
+  // Resolved when a rule asks for it, so that a caller without rights costs nothing. A target that cannot be
+  // resolved reaches nobody, which no rule about minions allows.
+  std::optional<Result<Selection>> selection;
+  const auto selected = [&]() -> const Result<Selection>& {
+    if (!selection) selection.emplace(select(*minions_, call.target));
+    return *selection;
   };
+  const auto within = [&](std::string_view compound) {
+    return selected().ok() && all_within(*selected(), compound);
+  };
+  std::vector<RuleCall> seen;
   std::vector<auth::FunctionCall> calls;
+  seen.reserve(call.functions.size());
   calls.reserve(call.functions.size());
-  for (const lowstate::Function& function : call.functions) calls.push_back(function_call(function));
+  for (const lowstate::Function& function : call.functions) {
+    calls.push_back(seen.emplace_back(function).call());
+  }
   if (!permissions_->allow_local(identity, calls, within)) return not_authorized();
-  if (!selection) return selection.error();
+  if (!selected()) return selected().error();
   return {};
 }
 
 Result<void> EmbeddedMaster::authorize_master(const auth::Identity& identity, auth::Form form,
                                               const lowstate::MasterCall& call) const {
-  if (!permissions_->allow_master(identity, form, function_call(call.function))) return not_authorized();
+  const lowstate::Function& function = call.function;
+  // A wheel takes its texts as they are.
+  const bool allowed =
+      form == auth::Form::wheel
+          ? permissions_->allow_master(identity, form, {function.name, function.args, function.kwargs})
+          : permissions_->allow_master(identity, form, RuleCall(function).call());
+  if (!allowed) return not_authorized();
   if (form == auth::Form::runner && find_runner(call.function.name) == nullptr) {
     return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
   }
@@ -164,7 +177,6 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
   if (!minions) return std::move(minions).error();
   const auto embedded =
       std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime));  // make_runtime makes no other
-  embedded->workers().set_limits(worker_limits(options));
   return std::shared_ptr<master::Master>(std::make_shared<EmbeddedMaster>(
       *std::move(minions), std::move(authenticator), std::move(permissions), embedded));
 }

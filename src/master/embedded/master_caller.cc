@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/master_caller.h"
 
+#include <exception>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
@@ -16,6 +17,16 @@ void deliver(Jobs& jobs, const MasterJob& job, MasterJob::Outcome outcome,
   Json event = job.event(outcome);
   jobs.record(job.jid(), {jobs.master_id(), event, outcome.success ? 0 : 1, outcome.success, ""});
   if (returns) returns->put({std::move(outcome.ret), std::move(event)});
+}
+
+/// A job that lost its return would be waited for in vain.
+MasterJob::Outcome run_safely(const MasterJob& job, const Minions& minions, Jobs& jobs,
+                              const std::stop_token& stop) {
+  try {
+    return job.run(minions, jobs, stop);
+  } catch (const std::exception& exception) {
+    return {Json::string(format("Exception occurred in {}: {}", job.tag(), exception.what())), false};
+  }
 }
 
 }  // namespace
@@ -77,7 +88,7 @@ Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> j
   const auto running = std::make_shared<RunningJob>(std::move(load), "", std::move(interrupt));
   jobs->running().add(running);
   room->submit([minions = minions_, jobs, shared, returns, running](const std::stop_token& stop) {
-    MasterJob::Outcome outcome = shared->run(*minions, *jobs, stop);
+    MasterJob::Outcome outcome = run_safely(*shared, *minions, *jobs, stop);
     if (!running->claim(0)) return;
     deliver(*jobs, *shared, std::move(outcome), returns);
     jobs->running().finish(*running, 0);

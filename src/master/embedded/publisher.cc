@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -48,10 +49,23 @@ struct Work {
   std::shared_ptr<RunningJob> running;
 
   void run(std::size_t call, const std::stop_token& stop) const {
-    master::Return ret = job->run(minions->all()[positions[call]], stop);
+    const Minion& minion = minions->all()[positions[call]];
+    master::Return ret = run_on(minion, stop);
     if (!running->claim(call)) return;
     delivery.deliver(*jobs, std::move(ret));
     jobs->running().finish(*running, call);
+  }
+
+ private:
+  /// A job that lost a return would be waited for in vain.
+  [[nodiscard]] master::Return run_on(const Minion& minion, const std::stop_token& stop) const {
+    try {
+      return job->run(minion, stop);
+    } catch (const std::exception& exception) {
+      return {minion.id,
+              Json::string(format("The minion function caused an exception: {}", exception.what())), 1, false,
+              ""};
+    }
   }
 };
 

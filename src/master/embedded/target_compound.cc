@@ -12,7 +12,7 @@ namespace rest_fcgi::embedded::target {
 
 namespace {
 
-constexpr std::size_t kMaxWords = 1000;
+constexpr std::size_t kMaxWords = 250;
 constexpr int kMaxDepth = 50;  // of brackets; each takes some of a small stack
 
 std::vector<std::string_view> split_at(std::string_view text, std::string_view separators) {

@@ -3,13 +3,16 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::embedded {
 
@@ -37,15 +40,24 @@ Error unavailable(std::string message) {
   return {ErrorKind::unavailable, std::move(message)};
 }
 
+/// Tasks catch what they can answer for; what is left must not end the process.
+void run_task(const std::function<void(const std::stop_token&)>& task, const std::stop_token& stop) {
+  try {
+    task(stop);
+  } catch (const std::exception& exception) {
+    log::error(format("a task of the embedded engine failed: {}", exception.what()));
+  }
+}
+
 }  // namespace
 
 struct Workers::State {
   std::mutex mutex;
   std::condition_variable work;   // there is a task, or the end has come
   std::condition_variable ended;  // a task or thread ended
-  Limits limits;                  // guarded by mutex, as all that follows
-  std::deque<Task> queue;
-  std::size_t reserved = 0;  // tasks that will come into the queue
+  Limits limits;                  // constant after construction
+  std::deque<Task> queue;         // guarded by mutex, as all that follows
+  std::size_t reserved = 0;       // tasks that will come into the queue
   std::size_t threads = 0;
   std::size_t busy = 0;  // threads with a task
   bool closed = false;
@@ -55,7 +67,7 @@ struct Workers::State {
 };
 
 Workers::Workers(Limits limits) : state_(std::make_shared<State>()) {
-  set_limits(limits);
+  state_->limits = {std::max<std::size_t>(limits.threads, 1), limits.queued};
 }
 
 Workers::~Workers() {
@@ -64,12 +76,6 @@ Workers::~Workers() {
   state_->closed = true;
   state_->work.notify_all();
   state_->ended.wait_for(lock, kGrace, [this] { return state_->threads == 0; });
-}
-
-void Workers::set_limits(Limits limits) {
-  if (limits.threads == 0) limits.threads = 1;
-  const std::lock_guard lock(state_->mutex);
-  state_->limits = limits;
 }
 
 Result<Workers::Reservation> Workers::reserve(std::size_t count) {
@@ -147,7 +153,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
     state->queue.pop_front();
     ++state->busy;
     lock.unlock();
-    task(state->stop.get_token());
+    run_task(task, state->stop.get_token());
     task = nullptr;  // what it owns goes before others hear that it ended
     lock.lock();
     --state->busy;
@@ -172,8 +178,8 @@ void Workers::Reservation::submit(Task task) {
   State& state = *workers_->state_;
   {
     const std::lock_guard lock(state.mutex);
-    --state.reserved;
     state.queue.push_back(std::move(task));
+    --state.reserved;
   }
   --left_;
   state.work.notify_one();

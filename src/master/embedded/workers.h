@@ -56,9 +56,6 @@ class Workers {
   /// Errors: unavailable where so many do not fit, where no thread can be had, and after `close`.
   [[nodiscard]] Result<Reservation> reserve(std::size_t count);
 
-  /// Holds from now on; what was taken stays taken.
-  void set_limits(Limits limits);
-
   /// Takes no more, and waits until nothing runs or waits any more, or until `deadline`. Returns whether all
   /// ended.
   bool close(SteadyTime deadline);

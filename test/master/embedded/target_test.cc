@@ -240,8 +240,8 @@ TEST_CASE("a compound target's matchers that the engine does not have are refuse
 
 TEST_CASE("a compound target's words and brackets are bounded") {
   std::string words = "a";
-  for (int i = 0; i < 500; ++i) words += " or a";
-  CHECK(holds(error_of(TargetType::compound, words), "1001 words; at most 1000"));
+  for (int i = 0; i < 125; ++i) words += " or a";
+  CHECK(holds(error_of(TargetType::compound, words), "251 words; at most 250"));
   std::string brackets = "a";
   for (int i = 0; i < 51; ++i) brackets = "( " + brackets + " )";
   CHECK(holds(error_of(TargetType::compound, brackets), "50 brackets are open"));

@@ -8,9 +8,12 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 #include <doctest/doctest.h>
+
+#include "../../support/captured_log.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
@@ -86,12 +89,19 @@ TEST_CASE("running tasks count, too") {
   CHECK(workers.reserve(1));
 }
 
-TEST_CASE("limits can change while tasks run, and no threads at all count as one") {
-  Workers workers({1, 0});
-  CHECK_FALSE(workers.reserve(3));
-  workers.set_limits({2, 1});
-  CHECK(workers.reserve(3));
-  workers.set_limits({0, 0});
+TEST_CASE("a task that throws ends alone") {
+  Workers workers({1, 1});
+  std::atomic<bool> ran{false};
+  const test::CapturedLog log;
+  submit(workers, [](const std::stop_token&) { throw std::runtime_error("no luck"); });
+  submit(workers, [&](const std::stop_token&) { ran = true; });
+  CHECK(workers.close(soon()));
+  CHECK(ran);
+  CHECK(log.has("a task of the embedded engine failed: no luck"));
+}
+
+TEST_CASE("no threads at all count as one") {
+  Workers workers({0, 0});
   CHECK_FALSE(workers.reserve(2));
   std::atomic<bool> ran{false};
   submit(workers, [&](const std::stop_token&) { ran = true; });

@@ -29,7 +29,6 @@ namespace rest_fcgi::embedded::test_module {
 [[nodiscard]] Reply exception(const Call& call);
 [[nodiscard]] Reply raise_exception(const Call& call);
 
-
 [[nodiscard]] Reply module_report(const Call& call);
 [[nodiscard]] Reply not_loaded(const Call& call);
 [[nodiscard]] Reply provider(const Call& call);

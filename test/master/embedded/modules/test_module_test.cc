@@ -207,7 +207,8 @@ TEST_CASE("test.assertion raises unless its argument is true for Python") {
 
 // With them, whoever may run `test.*` could run everything.
 TEST_CASE("no function calls another one by name") {
-  for (const std::string_view name : {"test.cross_test", "test.try", "test.try_"}) CHECK_FALSE(has_function(name));
+  for (const std::string_view name : {"test.cross_test", "test.try", "test.try_"})
+    CHECK_FALSE(has_function(name));
 }
 
 TEST_CASE("test.attr_call returns all grains") {
