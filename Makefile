@@ -45,7 +45,8 @@ LINK     := -pthread -pie -Wl,-z,relro,-z,now $(SANITIZE)
 LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lcrypto -lcrypt -lpcre2-8
 
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.cc)))
-TESTS    := $(sort $(foreach room,$(ROOMS),$(wildcard test/$(room)/*_test.cc)) $(wildcard test/support/*.cc))
+TEST_ROOMS ?= $(ROOMS)
+TESTS    := $(sort $(foreach room,$(TEST_ROOMS),$(wildcard test/$(room)/*_test.cc)) $(wildcard test/support/*.cc))
 OBJECTS  := $(SOURCES:%.cc=$(BUILD)/%.o)
 MAIN     := $(BUILD)/src/main.o
 TEST_OBJECTS := $(TESTS:%.cc=$(BUILD)/%.o)
@@ -58,13 +59,19 @@ all: $(BUILD)/rest_fcgi
 help:
 	@sed -n '1,/^$$/{/^#/{s/^# \{0,1\}//p}}' Makefile
 
+# Linked again when a file came or went, also when ROOMS left some out.
+$(BUILD)/rest_fcgi $(BUILD)/unit_tests: $(BUILD)/objects
+$(BUILD)/objects: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(OBJECTS) $(TEST_OBJECTS) | cmp -s - $@ || printf '%s\n' $(OBJECTS) $(TEST_OBJECTS) > $@
+
 $(BUILD)/rest_fcgi: $(OBJECTS) $(MAIN)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(LINK) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(Q)$(CXX) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(LIBS) -o $@
 
 $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(LINK) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(Q)$(CXX) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(LIBS) -o $@
 
 objects: $(OBJECTS)
 
@@ -107,11 +114,13 @@ SELECT ?=
 wire: $(BUILD)/rest_fcgi
 	$(Q)$(RUN_TESTS) $(if $(SELECT),--select '$(SELECT)') test/wire
 
-# What runs under which sanitizer, and how it is told to complain, stands in test/sanitize.sh.
+# What runs under which sanitizer, and how it is told to complain, stands in test/sanitize.sh. The rooms where threads
+# meet:
+THREADED := core auth returner master master/embedded client gateway
 sanitize:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O1 -g1' sanitized)
-	$(call then,BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O1 -g1' sanitized)
+	$(call then,BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O1 -g1' TEST_ROOMS='$(THREADED)' sanitized)
 
 .PHONY: sanitized
 sanitized: $(BUILD)/rest_fcgi $(BUILD)/unit_tests

@@ -57,6 +57,7 @@ $apt install -y --no-install-recommends $missing >/dev/null
 # Nor at the next boot.
 case "$missing " in
   *" nginx "*)
-    $as_root update-rc.d nginx disable
+    $as_root update-rc.d nginx disable || true
+    echo "deps: nginx was installed and is off as a service; to serve with it: systemctl enable --now nginx"
     ;;
 esac

@@ -112,10 +112,11 @@ int serve(const config::Settings& settings, const config::CommandLine& command_l
   if (!application) return fail(application.error());
   auto gateway = gateway::Gateway::open(settings.gateway);
   if (!gateway) return fail(gateway.error());
-  const SteadyTime deadline =
+  const Result<SteadyTime> served =
       (*gateway)->serve(*std::move(application), [&] { return reload(command_line, settings, runtime); });
-  const bool in_flight = system_clock().steady() >= deadline;
-  if (runtime->shutdown(deadline) > 0 || in_flight) {
+  if (!served) return fail(served.error());
+  const bool in_flight = system_clock().steady() >= *served;
+  if (runtime->shutdown(*served) > 0 || in_flight) {
     // Threads still use what destructors would take from under them.
     std::fflush(nullptr);
     std::_Exit(EXIT_SUCCESS);

@@ -32,14 +32,11 @@ class FastCgiGateway final : public Gateway {
   FastCgiGateway(Options options, std::unique_ptr<Listener> listener, UniqueFd stop_event)
       : options_(std::move(options)), listener_(std::move(listener)), stop_event_(std::move(stop_event)) {}
 
-  SteadyTime serve(http::Application application, const Reload& reload) override {
+  Result<SteadyTime> serve(http::Application application, const Reload& reload) override {
     const auto pool = std::make_shared<Pool>(options_, std::move(listener_), std::move(application),
                                              std::move(stop_event_));
-    if (auto started = pool->start(); started) {
-      await_stop(reload, *pool);
-    } else {
-      log::error(started.error().message);
-    }
+    if (auto started = pool->start(); !started) return std::move(started).error();
+    await_stop(reload, *pool);
     const SteadyTime deadline = system_clock().steady() + options_.shutdown_timeout;
     pool->stop();
     const std::size_t left = pool->wait_for_end(deadline);

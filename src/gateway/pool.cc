@@ -90,11 +90,15 @@ bool Pool::dismiss_idle() {
   exhaustion_reported_ = false;
   const std::lock_guard lock(mutex_);
   if (members_ <= options_.min_threads) return false;
+  // Before it counts as idle no more: who takes the last idle thread's place has to see that there is room.
+  --members_;
   std::ptrdiff_t idle = idle_;
   do {
-    if (idle <= 1) return false;
+    if (idle <= 1) {
+      ++members_;
+      return false;
+    }
   } while (!idle_.compare_exchange_weak(idle, idle - 1));
-  --members_;
   return true;
 }
 

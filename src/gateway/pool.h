@@ -61,7 +61,9 @@ class Pool : public std::enable_shared_from_this<Pool> {
   bool dismiss_idle();
 
   /// Nobody is there to take a connection, and nobody more will come.
-  [[nodiscard]] bool exhausted() const noexcept { return idle_ <= 0 && members_ >= options_.max_threads; }
+  [[nodiscard]] bool exhausted() const noexcept {
+    return idle_ <= 0 && (members_ >= options_.max_threads || start_failing_);
+  }
 
   /// Accepting failed for want of something. Logs once until `accept_works`.
   void accept_fails(int error) noexcept;

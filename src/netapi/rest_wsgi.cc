@@ -98,7 +98,7 @@ Response RestWsgi::greet() const {
   return json_reply(Status::ok, std::move(text));
 }
 
-/// The one way in. Each step is for all chunks, and done before the next one begins.
+/// The one way in. All chunks are read and then admitted, one after the other, before the first one runs.
 Response RestWsgi::post(const Environ& environ) const {
   if (!is_json(environ.get("CONTENT_TYPE"))) return status_reply(Status::not_acceptable, "JSON required");
   const SteadyTime deadline = client_->deadline();

@@ -74,8 +74,7 @@ int serve(const Options& options, const http::Application& application) {
   harden_process();
   auto gateway = Gateway::open(options);
   if (!gateway) return 78;
-  (*gateway)->serve(application, no_reload);
-  return 0;
+  return (*gateway)->serve(application, no_reload) ? 0 : 70;
 }
 
 Options on_socket(const TempDir& dir) {

@@ -102,7 +102,7 @@ class Served {
     ::pthread_sigmask(SIG_BLOCK, &signals, &old_mask);
     thread_ = std::thread([this, gateway = *std::move(gateway), application = std::move(application),
                            reload = std::move(reload)]() mutable {
-      deadline_ = gateway->serve(std::move(application), reload);
+      deadline_ = *gateway->serve(std::move(application), reload);
       gateway.reset();
     });
     ::pthread_sigmask(SIG_SETMASK, &old_mask, nullptr);

@@ -30,9 +30,9 @@ class Gateway {
 
   /// Answers requests with `application` until SIGTERM, SIGINT or SIGUSR1 (Apache's) comes; on SIGHUP with
   /// what `reload` gives. Then accepts no more, lets what is in flight end within `shutdown_timeout`, and
-  /// returns the time at which that ends. A unix socket that we made is removed. REQUIRES: `harden_process`
-  /// was called.
-  virtual SteadyTime serve(http::Application application, const Reload& reload) = 0;
+  /// returns the time at which that ends. A unix socket that we made is removed. Errors: internal,
+  /// where no thread can be started. REQUIRES: `harden_process` was called.
+  virtual Result<SteadyTime> serve(http::Application application, const Reload& reload) = 0;
 };
 
 }  // namespace rest_fcgi::gateway
