@@ -54,7 +54,9 @@ class FewFiles {
       if (::fcntl(fd, F_GETFD) >= 0) highest = fd;
     }
     rlimit limit = old_limit_;
-    limit.rlim_cur = static_cast<rlim_t>(highest) + 1 + free;
+    // More than are asked for: another thread may open a file meanwhile, and what is too much is used up
+    // below.
+    limit.rlim_cur = static_cast<rlim_t>(highest) + 1 + free + 64;
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
     for (UniqueFd file(::dup(0)); file; file.reset(::dup(0))) files_.push_back(std::move(file));
     files_.resize(files_.size() - free);
