@@ -5,20 +5,20 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "core/append_sink.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::log {
 namespace {
 
-using Logger = std::shared_ptr<spdlog::logger>;
+using Logger = std::unique_ptr<spdlog::logger>;
 
-/// What `open` replaces as a whole. A reader takes references under the lock, and writes without it.
+/// What `open` replaces as a whole. Who writes shares the lock, so that files are closed when nobody uses
+/// them.
 struct Loggers {
   Logger log;
   Logger audit;
@@ -26,7 +26,7 @@ struct Loggers {
 
 // Before `open`, errors go to standard error, as afterwards by default.
 std::atomic<Level> current_level{Level::warning};
-std::mutex loggers_mutex;
+std::shared_mutex loggers_mutex;
 Loggers loggers;  // guarded by loggers_mutex
 
 spdlog::level::level_enum to_spdlog(Level level) {
@@ -45,28 +45,27 @@ spdlog::level::level_enum to_spdlog(Level level) {
   return spdlog::level::off;
 }
 
-Logger make_logger(const std::string& file, const char* pattern) {
-  spdlog::sink_ptr sink;
-  if (file.empty()) {
-    sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  } else {
-    sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
-  }
-  auto logger = std::make_shared<spdlog::logger>("rest_fcgi", std::move(sink));
-  logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(pattern, spdlog::pattern_time_type::utc));
+Logger make_logger(const std::string& file, AppendSink::Form form) {
+  auto logger = std::make_unique<spdlog::logger>("rest_fcgi", std::make_shared<AppendSink>(file, form));
   logger->set_level(spdlog::level::trace);
-  logger->flush_on(spdlog::level::trace);
   return logger;
 }
 
 Loggers make_loggers(const Options& options) {
-  return {make_logger(options.file, "%Y-%m-%dT%H:%M:%S.%eZ %l %v"), make_logger(options.audit_file, "%v")};
+  return {make_logger(options.file, AppendSink::Form::stamped),
+          make_logger(options.audit_file, AppendSink::Form::bare)};
 }
 
-Loggers current() {
+/// Hands `write` one of the loggers, which stays there meanwhile.
+template <class Write>
+void with_logger(Logger Loggers::*which, const Write& write) {
+  {
+    const std::shared_lock lock(loggers_mutex);
+    if (const Logger& logger = loggers.*which) return write(*logger);
+  }
   const std::lock_guard lock(loggers_mutex);
   if (!loggers.log) loggers = make_loggers({});
-  return loggers;
+  write(*(loggers.*which));
 }
 
 std::string without_control_characters(std::string_view message) {
@@ -85,7 +84,9 @@ std::string without_control_characters(std::string_view message) {
 
 void write(Level level, std::string_view message) {
   if (!enabled(level)) return;
-  current().log->log(to_spdlog(level), without_control_characters(message));
+  with_logger(&Loggers::log, [&](spdlog::logger& logger) {
+    logger.log(to_spdlog(level), without_control_characters(message));
+  });
 }
 
 }  // namespace
@@ -132,7 +133,9 @@ void error(std::string_view message) {
 }
 
 void audit(std::string_view line) {
-  current().audit->log(spdlog::level::info, without_control_characters(line));
+  with_logger(&Loggers::audit, [&](spdlog::logger& logger) {
+    logger.log(spdlog::level::info, without_control_characters(line));
+  });
 }
 
 }  // namespace rest_fcgi::log

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -106,4 +108,33 @@ TEST_CASE("levels have Salt's names") {
   CHECK(log::level_named("critical") == log::Level::error);
   CHECK(log::level_named("quiet") == log::Level::off);
   CHECK_FALSE(log::level_named("loud").has_value());
+}
+
+TEST_CASE("lines of many threads do not mix") {
+  const LogFolder folder;
+  REQUIRE(log::open({.level = log::Level::warning, .file = folder.file("log")}));
+  constexpr int kLines = 200;
+  {
+    std::vector<std::jthread> threads;
+    for (const char letter : {'a', 'b', 'c', 'd'}) {
+      threads.emplace_back([letter] {
+        for (int i = 0; i < kLines; ++i) log::audit(std::string(300, letter));
+      });
+    }
+  }
+  std::istringstream lines(folder.read("log"));
+  int whole = 0;
+  for (std::string line; std::getline(lines, line); ++whole) {
+    CHECK(line == std::string(300, line.at(0)));
+  }
+  CHECK(whole == 4 * kLines);
+}
+
+TEST_CASE("a line that the disk does not take is not an end") {
+  const LogFolder folder;
+  REQUIRE(log::open({.level = log::Level::warning, .file = "/dev/full"}));
+  log::warning("lost, and said so on standard error");
+  REQUIRE(log::open({.level = log::Level::warning, .file = folder.file("log")}));
+  log::warning("kept");
+  CHECK(folder.read("log").find("kept") != std::string::npos);
 }
