@@ -3,6 +3,7 @@
 
 #include <fastcgi.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -15,9 +16,6 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Web servers allow some 32 KiB of headers; libfcgi itself knows no limit.
-constexpr std::size_t kMaxVariables = 1u << 20;
-
 int init_keeping_handlers() {
   constexpr std::array kReplaced = {SIGPIPE, SIGUSR1, SIGTERM};
   std::array<struct sigaction, kReplaced.size()> ours = {};
@@ -27,15 +25,35 @@ int init_keeping_handlers() {
   return error;
 }
 
+/// Does `Incoming` refuse what libfcgi would not even read?
+Result<void> check_reads() {
+  std::array<int, 2> ends = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return Error{ErrorKind::internal, format("socketpair: {}", errno_text()), {}};
+  }
+  Request probe{UniqueFd(ends[0]), std::chrono::milliseconds(0)};
+  const UniqueFd peer(ends[1]);
+  constexpr std::array<char, 8> kNoHeader = {};
+  static_cast<void>(::send(peer.get(), kNoHeader.data(), kNoHeader.size(), MSG_NOSIGNAL));
+  probe.receive();
+  if (!probe.problem().empty()) return {};
+  return Error{
+      ErrorKind::internal,
+      "libfcgi does not read through this program's OS_Read, which guards it: a libfcgi that was linked "
+      "without -Bsymbolic and -Bsymbolic-functions is needed",
+      {}};
+}
+
 }  // namespace
 
 Result<void> init_libfcgi() {
   static const int error = init_keeping_handlers();
   if (error != 0) return Error{ErrorKind::internal, format("libfcgi does not start: error {}", error), {}};
-  return {};
+  return check_reads();
 }
 
-Request::Request(UniqueFd connection) : connection_(std::move(connection)) {}
+Request::Request(UniqueFd connection, std::chrono::milliseconds receive_timeout)
+    : connection_(std::move(connection)), incoming_(connection_.get(), receive_timeout) {}
 
 Request::~Request() {
   FCGX_Free(&libfcgi_, 0);
@@ -48,6 +66,7 @@ bool Request::receive() {
   libfcgi_.ipcFd = connection_.get();
   libfcgi_.keepConnection = 1;  // else FCGX_Accept_r closes the connection first
   libfcgi_.detached = 1;        // where libfcgi closes it, it does not wait for the peer
+  incoming_.begin_request();
   if (FCGX_Accept_r(&libfcgi_) != 0) {
     connection_.release();  // closed by libfcgi
     return false;
@@ -57,18 +76,14 @@ bool Request::receive() {
   return FCGX_GetError(libfcgi_.in) == 0 && libfcgi_.role == FCGI_RESPONDER;
 }
 
-bool Request::copy_variables(http::Environ& environ) const {
-  std::size_t size = 0;
+void Request::copy_variables(http::Environ& environ) const {
   for (char** variable = libfcgi_.envp; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    size += text.size();
-    if (size > kMaxVariables) return false;
     const std::size_t equals = text.find('=');
     // A name with a NUL byte inside has no equals sign either.
     if (equals == 0 || equals == std::string_view::npos) continue;
     environ.set(text.substr(0, equals), text.substr(equals + 1));
   }
-  return true;
 }
 
 bool Request::failed_to_write() {

@@ -3,26 +3,30 @@
 
 #include <fcgiapp.h>
 
+#include <chrono>
+#include <string>
 #include <string_view>
 
+#include "gateway/incoming.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/http/environ.h"
 
 namespace rest_fcgi::gateway {
 
-/// Makes libfcgi ready and puts back the signal handlers that it replaces. Errors: internal. Thread-safe.
+/// Makes libfcgi ready, puts back the signal handlers that it replaces, and makes sure that it reads through
+/// `Incoming`. Errors: internal. Thread-safe.
 Result<void> init_libfcgi();
 
 /// One connection from the web server with, one after the other, the requests that come on it. Owns the
-/// connection, and what libfcgi allocates for a request. Not synchronized.
+/// connection, and what libfcgi allocates for a request. Used and destroyed on the thread that made it.
 ///
-/// libfcgi gets connections that we accepted, so that a silent peer holds a thread no longer than a receive
-/// time-out, and never closes one that is fine: its way to close waits for the peer, two seconds for each
-/// thing that it sends.
+/// libfcgi gets connections that we accepted and bytes that `Incoming` let pass, so that a peer can neither
+/// hold a thread for long nor harm the process; and it never closes a connection that is fine: its way to
+/// close waits for the peer, two seconds for each thing that it sends.
 class Request {
  public:
-  explicit Request(UniqueFd connection);
+  Request(UniqueFd connection, std::chrono::milliseconds receive_timeout);
   ~Request();
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
@@ -32,8 +36,12 @@ class Request {
   /// no more use.
   bool receive();
 
-  /// Adds the variables of the request. False: there is more of them than any web server sends.
-  bool copy_variables(http::Environ& environ) const;
+  /// Which rule of the protocol or of ours the peer broke, where that ended `receive` or the input. Empty:
+  /// none.
+  [[nodiscard]] std::string problem() const { return incoming_.problem(); }
+
+  /// Adds the variables of the request.
+  void copy_variables(http::Environ& environ) const;
 
   [[nodiscard]] FCGX_Stream& input() const noexcept { return *libfcgi_.in; }
 
@@ -55,6 +63,7 @@ class Request {
   bool failed_to_write();
 
   UniqueFd connection_;
+  Incoming incoming_;
   FCGX_Request libfcgi_ = {};
   bool keeps_connection_ = false;
   int write_error_ = 0;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,37 +9,11 @@
 #include <limits>
 #include <string>
 #include <system_error>
-#include <utility>
+
+#include "rest_fcgi/core/unique_fd.h"
 
 /// The small change of POSIX that the gateway's files share.
 namespace rest_fcgi::gateway {
-
-/// Owns a file descriptor and closes it; negative means none.
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) noexcept : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(other.release()) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    reset(other.release());
-    return *this;
-  }
-  ~UniqueFd() { reset(); }
-
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  explicit operator bool() const noexcept { return fd_ >= 0; }
-
-  /// Gives the descriptor away; the caller, or who closed it already, is responsible from now on.
-  int release() noexcept { return std::exchange(fd_, -1); }
-
-  void reset(int fd = -1) noexcept {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = fd;
-  }
-
- private:
-  int fd_ = -1;
-};
 
 /// What an errno means. Thread-safe, which strerror(3) is not.
 inline std::string errno_text(int error = errno) {

@@ -59,6 +59,13 @@ void log_exception(std::string_view where) noexcept {
   }
 }
 
+/// A peer that misbehaves is worth a line, one that goes away is not.
+void log_lost(const Request& request, std::string_view where) {
+  const std::string problem = request.problem();
+  if (problem.empty()) return log::debug(format("a connection ended {}", where));
+  log::info(format("a connection was closed {}: {}", where, problem));
+}
+
 BodyLimits body_limits(const Options& options) {
   BodyLimits limits;
   limits.max_size = options.max_request_body_size;
@@ -129,14 +136,10 @@ UniqueFd Worker::accept() {
 
 void Worker::serve(UniqueFd connection) noexcept {
   try {
-    set_option(connection.get(), SOL_SOCKET, SO_RCVTIMEO, to_timeval(pool_->options().receive_timeout));
     set_option(connection.get(), SOL_SOCKET, SO_SNDTIMEO, to_timeval(pool_->options().send_timeout));
-    Request request(std::move(connection));
+    Request request(std::move(connection), pool_->options().receive_timeout);
     do {
-      if (!request.receive()) {
-        log::debug("a connection ended without a whole request");
-        return;
-      }
+      if (!request.receive()) return log_lost(request, "without a whole request");
     } while (answer(request) && await_next_request(request.connection()));
   } catch (...) {
     log_exception("a request was dropped");
@@ -147,13 +150,10 @@ void Worker::serve(UniqueFd connection) noexcept {
 /// True: another request may come on the connection.
 bool Worker::answer(Request& request) {
   environ_.clear();
-  if (!request.copy_variables(environ_)) {
-    log::info("a request was dropped: it has more than 1 MiB of variables");
-    return false;
-  }
+  request.copy_variables(environ_);
   const Body::End end = body_.read(request.input(), environ_.get("CONTENT_LENGTH"));
   if (end == Body::End::broken) {
-    log::debug("a connection ended in the middle of a request's body");
+    log_lost(request, "in the middle of a request's body");
     return false;
   }
   environ_.body = body_.content();

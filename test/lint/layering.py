@@ -15,6 +15,7 @@ MAY_INCLUDE = {
     "core": [],
     "http": [],
     "auth": [],
+    "pam_helper": ["auth/pam_wire.h", "auth/system_groups.h"],
     "etcd": [],
     "returner": ["etcd"],
     "lowstate": ["auth/credentials.h"],
@@ -28,8 +29,21 @@ MAY_INCLUDE = {
     "main": ["*"],
 }
 
+# The folders inside a large room: the folders, or single headers, of the same room that each may include. What lies in
+# the room's own folder may include all of them.
+FOLDERS = {
+    "master/embedded/python": [],
+    "master/embedded/host": ["python"],
+    "master/embedded/process": ["host"],
+    "master/embedded/target": ["host", "minion.h"],
+    "master/embedded/jobs": ["python", "host", "target", "minion.h"],
+    "master/embedded/modules": ["python", "host", "process", "jobs", "minion.h", "execution.h"],
+    "master/embedded/runners": ["python", "host", "target", "jobs", "modules", "minion.h"],
+}
+
 # What core may hold; a further header needs three rooms that use it, and a reason.
-CORE_HEADERS = {"clock", "format", "json", "json_document", "log", "pattern", "result", "secret", "version"}
+CORE_HEADERS = {"clock", "excerpt", "format", "json", "json_document", "log", "pattern", "result", "secret",
+                "unique_fd", "version"}
 
 # library: its headers, and the only room that includes them.
 LIBRARIES = {
@@ -40,7 +54,7 @@ LIBRARIES = {
     "libfcgi": (r"(fastcgi/)?(fcgiapp|fcgi_stdio|fcgio|fcgios|fastcgi|fcgimisc|fcgi_config)\.h", "gateway"),
     "OpenSSL": (r"openssl/.*", "auth"),
     "libcrypt": (r"crypt\.h", "auth"),
-    "PAM": (r"security/.*", "auth"),
+    "PAM": (r"security/.*", "pam_helper"),
     "yaml-cpp": (r"yaml-cpp/.*", "config"),
     "Boost": (r"boost/.*", "config"),
     "SQLite": (r"sqlite3\.h", "returner"),
@@ -53,7 +67,7 @@ LIBRARIES = {
 SYSTEM = re.compile(
     r"[a-z_0-9]+|(sys|netinet|arpa|net|linux)/\w+\.h|gnu/libc-version\.h|cxxabi\.h|"
     r"(dirent|errno|fcntl|fnmatch|glob|grp|ifaddrs|limits|malloc|netdb|poll|pthread|pwd|sched|signal|spawn|stdint|stdlib|"
-    r"string|strings|sysexits|syslog|termios|time|unistd|utime|wait)\.h"
+    r"string|strings|sysexits|syslog|termios|time|unistd|utime|utmpx|wait)\.h"
 )
 
 MAX_LINES = {".cc": 400, ".h": 200}
@@ -100,6 +114,14 @@ def allowed(room, header):
     return False
 
 
+def allowed_inside(source, include):
+    """May a file in one folder of a room include a header in another one?"""
+    folder = f"{source.room}/{source.inside.parent.relative_to(source.room).as_posix()}"
+    if folder not in FOLDERS or include.startswith(folder + "/"):
+        return True
+    return any(include == f"{source.room}/{entry}" or include.startswith(f"{source.room}/{entry}/") for entry in FOLDERS[folder])
+
+
 def check_include(source, include):
     """What is wrong with one include, or None."""
     if include.startswith("rest_fcgi/"):
@@ -112,7 +134,9 @@ def check_include(source, include):
             return None if source.room == room else f"{library} belongs to room `{room}` alone, not `{source.room}`"
     owner = room_of(pathlib.PurePosixPath(include).parent.as_posix())
     if owner:
-        return None if owner == source.room else f"<{include}> is private to room `{owner}`"
+        if owner != source.room:
+            return f"<{include}> is private to room `{owner}`"
+        return None if allowed_inside(source, include) else f"<{include}> is not for this folder (FOLDERS)"
     return None if SYSTEM.fullmatch(include) else f"<{include}> is no room's header and no library's that is listed"
 
 

@@ -20,7 +20,7 @@ struct Options {
   std::size_t min_threads = 4;  ///< kept when idle
   std::size_t max_threads = 1024;
   std::size_t max_request_body_size = 1048576;           ///< bytes
-  std::chrono::milliseconds receive_timeout{30000};      ///< for the web server's next bytes inside a request
+  std::chrono::milliseconds receive_timeout{30000};      ///< for the next bytes, and all variables
   std::chrono::milliseconds send_timeout{30000};         ///< for the web server to take our reply
   std::chrono::milliseconds idle_thread_timeout{10000};  ///< after which a thread beyond `min_threads` ends
   std::chrono::milliseconds keep_conn_timeout{75000};    ///< for the next request on a kept connection
