@@ -11,7 +11,8 @@
 #   make lint       checks format, layering, clang's warnings and clang-tidy
 #   make format     formats the sources in place
 #   make deps       installs the Debian packages that are missing (with sudo where needed)
-#   make install    installs into $(DESTDIR)$(PREFIX)
+#   make install    installs into $(DESTDIR)$(PREFIX); with PREFIX=/usr, where Debian expects a service
+#   make uninstall  removes that again, but for the configuration
 #   make clean      removes build/
 #   make help       prints this
 #
@@ -29,7 +30,8 @@ DEMO_PORT ?= 8080
 BUILD    ?= build
 SAN      ?=
 CXXFLAGS ?= -O2 -g1
-ROOMS    ?= $(sort $(patsubst src/%/,%,$(wildcard src/*/ src/*/*/ src/*/*/*/)))
+# All but the helper, which is a program of its own.
+ROOMS    ?= $(filter-out pam_helper,$(sort $(patsubst src/%/,%,$(wildcard src/*/ src/*/*/ src/*/*/*/))))
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
@@ -42,19 +44,22 @@ HARDENING := -fstack-protector-strong $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fPIE
 SANITIZE := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized)
 FLAGS    := -std=c++20 -pthread -Iinclude -Isrc $(WARNINGS) $(HARDENING) $(SANITIZE)
 LINK     := -pthread -pie -Wl,-z,relro,-z,now $(SANITIZE)
-LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lcrypto -lcrypt -lpcre2-8
+LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lcrypto -lcrypt -lpcre2-8 -lsqlite3
 
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.cc)))
 TEST_ROOMS ?= $(ROOMS)
 TESTS    := $(sort $(foreach room,$(TEST_ROOMS),$(wildcard test/$(room)/*_test.cc)) $(wildcard test/support/*.cc))
 OBJECTS  := $(SOURCES:%.cc=$(BUILD)/%.o)
 MAIN     := $(BUILD)/src/main.o
+HELPER_SOURCES := $(sort $(wildcard src/pam_helper/*.cc)) src/auth/pam_wire.cc src/auth/system_groups.cc src/core/secret.cc
+HELPER_OBJECTS := $(HELPER_SOURCES:%.cc=$(BUILD)/%.o)
+HELPER   := $(BUILD)/rest_fcgi_pam
 TEST_OBJECTS := $(TESTS:%.cc=$(BUILD)/%.o)
 
-.PHONY: all objects unit wire help deps demo demo-stop test sanitize bench lint format install clean
+.PHONY: all objects unit wire help deps demo demo-stop test sanitize bench lint format install uninstall clean
 .DELETE_ON_ERROR:
 
-all: $(BUILD)/rest_fcgi
+all: $(BUILD)/rest_fcgi $(HELPER)
 
 help:
 	@sed -n '1,/^$$/{/^#/{s/^# \{0,1\}//p}}' Makefile
@@ -73,16 +78,29 @@ $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(LIBS) -o $@
 
+# libpam is linked into this small program alone.
+$(HELPER): $(HELPER_OBJECTS)
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(LINK) $(LDFLAGS) $^ -lpam -o $@
+
+# Where the responder looks for the helper, unless it is told.
+$(BUILD)/prefix: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(PREFIX)' | cmp -s - $@ || printf '%s\n' '$(PREFIX)' > $@
+$(BUILD)/src/auth/pam_eauth.o: $(BUILD)/prefix
+$(BUILD)/src/auth/pam_eauth.o: private FLAGS += -DREST_FCGI_PAM_HELPER='"$(PREFIX)/lib/rest_fcgi/rest_fcgi_pam"'
+
 objects: $(OBJECTS)
 
-unit: $(BUILD)/unit_tests
+unit: $(BUILD)/unit_tests $(HELPER)
 	$(Q)$(BUILD)/unit_tests
 
 # Debian's names of what each part needs.
 DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libboost-program-options-dev libspdlog-dev libfmt-dev \
-              libssl-dev libcrypt-dev libpcre2-dev
+              libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev
 DEPS_DEMO  := nginx curl openssl
-DEPS_TEST  := doctest-dev python3 python3-pytest
+DEPS_TEST  := doctest-dev python3 python3-pytest python3-venv apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
+              iproute2 net-tools procps # what a real minion reads the network and processes with
 DEPS_BENCH := python3 wrk
 DEPS_LINT  := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
@@ -107,23 +125,23 @@ demo-stop:
 RUN_TESTS = CXX='$(CXX)' REST_FCGI_BINARY='$(BUILD)/rest_fcgi' REST_FCGI_SANITIZED='$(SAN)' $(PYTHON) test/run.py
 test:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,$(BUILD)/rest_fcgi $(BUILD)/unit_tests)
+	$(call then,$(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests)
 	$(Q)$(RUN_TESTS) --unit $(BUILD)/unit_tests test/compile_fail test/lint test/wire
 
 SELECT ?=
-wire: $(BUILD)/rest_fcgi
+wire: $(BUILD)/rest_fcgi $(HELPER)
 	$(Q)$(RUN_TESTS) $(if $(SELECT),--select '$(SELECT)') test/wire
 
 # What runs under which sanitizer, and how it is told to complain, stands in test/sanitize.sh. The rooms where threads
 # meet:
-THREADED := core auth returner master master/embedded client gateway
+THREADED := core auth returner master master/embedded master/embedded/jobs master/embedded/process client gateway
 sanitize:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O1 -g1' sanitized)
-	$(call then,BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O1 -g1' TEST_ROOMS='$(THREADED)' sanitized)
+	$(call then,BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O0 -g1' sanitized)
+	$(call then,BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O0 -g1' TEST_ROOMS='$(THREADED)' sanitized)
 
 .PHONY: sanitized
-sanitized: $(BUILD)/rest_fcgi $(BUILD)/unit_tests
+sanitized: $(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' PYTHON='$(PYTHON)' sh test/sanitize.sh
 
 $(BUILD)/bare: test/bench/bare.cc $(BUILD)/flags
@@ -145,14 +163,14 @@ lint:
 	$(Q)clang-format --dry-run -Werror $(FORMATTED)
 	$(call say,SHELL,$(SCRIPTS))
 	$(Q)shellcheck $(SCRIPTS)
-	$(call then,BUILD=$(BUILD)/clang CXX=clang++ CXXFLAGS='-O0 -U_FORTIFY_SOURCE' objects $(BUILD)/clang/src/main.o test_objects)
+	$(call then,BUILD=$(BUILD)/clang CXX=clang++ CXXFLAGS='-O0 -U_FORTIFY_SOURCE' objects $(BUILD)/clang/src/main.o $(BUILD)/clang/rest_fcgi_pam test_objects)
 	$(call then,tidy)
 
 .PHONY: test_objects tidy
 test_objects: $(TEST_OBJECTS)
 
 # One at a time in each job of make; a file that passed is looked at again only when something in it changed.
-TIDIED := $(patsubst %.cc,$(BUILD)/tidy/%.ok,$(SOURCES) src/main.cc)
+TIDIED := $(patsubst %.cc,$(BUILD)/tidy/%.ok,$(SOURCES) src/main.cc $(filter src/pam_helper/%,$(HELPER_SOURCES)))
 tidy: $(TIDIED)
 
 $(BUILD)/tidy/%.ok: %.cc .clang-tidy
@@ -166,13 +184,14 @@ format:
 	$(call need,clang-format)
 	$(Q)clang-format -i $(FORMATTED)
 
-DOC = $(DESTDIR)$(PREFIX)/share/doc/rest_fcgi
-install: $(BUILD)/rest_fcgi
-	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DOC)/nginx/site'
-	install -m 755 $(BUILD)/rest_fcgi '$(DESTDIR)$(PREFIX)/bin'
-	install -m 644 README.md LICENSE deploy/configuration.md deploy/master.example '$(DOC)'
-	install -m 644 nginx/*.conf nginx/README.md '$(DOC)/nginx'
-	install -m 644 nginx/site/*.conf '$(DOC)/nginx/site'
+# Where Debian expects it with PREFIX=/usr.
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+INSTALL = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' sh deploy/install.sh
+install: $(BUILD)/rest_fcgi $(HELPER)
+	$(Q)$(INSTALL) install
+
+uninstall:
+	$(Q)$(INSTALL) uninstall
 
 clean:
 	$(Q)$(DEMO) stop
@@ -185,9 +204,12 @@ $(BUILD)/flags: FORCE
 	@printf '%s\n' '$(FLAGS_NOW)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_NOW)' > $@
 .PHONY: FORCE
 
+# Tests run in no time; what counts is how long they take to compile.
+$(BUILD)/test/%.o: private CXXFLAGS += -O0 -U_FORTIFY_SOURCE
+
 $(BUILD)/%.o: %.cc $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)
 	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) -MMD -MP -c $< -o $@
 
--include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(TEST_OBJECTS:.o=.d) $(TIDIED:.ok=.d)
+-include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(HELPER_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(TIDIED:.ok=.d)

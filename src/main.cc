@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <malloc.h>
 #include <sysexits.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -16,11 +18,12 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/version.h"
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/netapi/rest_wsgi.h"
-#include "rest_fcgi/returner/returner.h"
+#include "rest_fcgi/returner/returners.h"
 
 // The first file to read: which rooms there are, and what is handed from one to the next.
 
@@ -40,9 +43,24 @@ int print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? EX_SOFTWARE : EXIT_SUCCESS;
 }
 
-std::shared_ptr<embedded::Runtime> make_runtime(const config::Settings& settings) {
-  return embedded::make_runtime(settings.embedded, returner::make_memory_returner(settings.returner),
-                                system_clock());
+/// Past the buffers of stdio, which nobody wipes.
+int print_secret(const Secret& secret) {
+  const std::string_view text = secret.reveal().text;
+  WipedBytes line(text.begin(), text.end());
+  line.push_back('\n');
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t written = ::write(STDOUT_FILENO, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return EX_SOFTWARE;
+    done += static_cast<std::size_t>(written);
+  }
+  return EXIT_SUCCESS;
+}
+
+Result<std::shared_ptr<embedded::Runtime>> make_runtime(const config::Settings& settings) {
+  auto returners = returner::Returners::make(settings.returner, system_clock());
+  if (!returners) return std::move(returners).error();
+  return embedded::make_runtime(settings.embedded, *std::move(returners), system_clock());
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
@@ -63,17 +81,26 @@ Result<http::Application> make_application(const config::Settings& settings,
   return netapi::make_rest_wsgi(settings.netapi, std::move(client), system_clock());
 }
 
-/// Makes an application, too, since that may fail. But not the token directory: this may run as another user
-/// than the server, and would make one that the server could not use.
+/// Makes an application, too, since that may fail. But no files and directories: this may run as another user
+/// than the server, and would make some that the server could not use.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   const std::string summary = config::summary(settings, command_line);
   settings.auth.token_dir.clear();
-  auto application = make_application(settings, make_runtime(settings));
+  settings.auth.login_guard.file.clear();
+  settings.embedded.proc_dir.clear();
+  settings.returner = {};  // jobs in memory
+  auto runtime = make_runtime(settings);
+  if (!runtime) return fail(runtime.error());
+  auto application = make_application(settings, *std::move(runtime));
   return application ? print(summary) : fail(application.error());
 }
 
-int make_token(const config::Settings& settings, const config::CommandLine& command_line) {
-  auto master = make_master(settings, make_runtime(settings));
+int make_token(config::Settings settings, const config::CommandLine& command_line) {
+  settings.embedded.proc_dir.clear();
+  settings.returner = {};  // jobs in memory
+  auto runtime = make_runtime(settings);
+  if (!runtime) return fail(runtime.error());
+  auto master = make_master(settings, *std::move(runtime));
   if (!master) return fail(master.error());
   auto password = config::read_password();
   if (!password) return fail(password.error());
@@ -82,7 +109,18 @@ int make_token(const config::Settings& settings, const config::CommandLine& comm
                                       .username = command_line.username,
                                       .password = *password});
   if (!token) return fail(token.error(), EX_NOPERM);
-  return print(format("{}\n", token->reveal().text));
+  return print_secret(*token);
+}
+
+/// Makes no files either.
+int explain(config::Settings settings, const config::CommandLine& command_line) {
+  settings.auth.token_dir.clear();
+  settings.auth.login_guard.file.clear();
+  const auto explanation = embedded::explain(settings.embedded, settings.auth,
+                                             {command_line.username, command_line.fun, command_line.tgt});
+  if (!explanation) return fail(explanation.error(), EX_CONFIG);
+  if (const int status = print(explanation->text); status != EXIT_SUCCESS) return status;
+  return explanation->allowed ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 Result<void> open_log(const config::Settings& settings) {
@@ -107,7 +145,9 @@ Result<http::Application> reload(const config::CommandLine& command_line, const 
 
 int serve(const config::Settings& settings, const config::CommandLine& command_line) {
   if (auto opened = open_log(settings); !opened) return fail(opened.error());
-  const std::shared_ptr<embedded::Runtime> runtime = make_runtime(settings);
+  auto made = make_runtime(settings);
+  if (!made) return fail(made.error());
+  const std::shared_ptr<embedded::Runtime> runtime = *std::move(made);
   auto application = make_application(settings, runtime);
   if (!application) return fail(application.error());
   auto gateway = gateway::Gateway::open(settings.gateway);
@@ -133,10 +173,13 @@ int run(int argc, const char* const* argv) {
   gateway::harden_process();
   // Threads here mostly wait. With an arena each, malloc would keep what each of them once used.
   ::mallopt(M_ARENA_MAX, 4);
+  // What one large request took goes back to the system with it; left to itself, the threshold would rise.
+  ::mallopt(M_MMAP_THRESHOLD, 256 * 1024);
   auto settings = config::load(*command_line);
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);
-  if (command_line->action == Action::make_token) return make_token(*settings, *command_line);
+  if (command_line->action == Action::make_token) return make_token(*std::move(settings), *command_line);
+  if (command_line->action == Action::explain) return explain(*std::move(settings), *command_line);
   return serve(*settings, *command_line);
 }
 

@@ -36,6 +36,7 @@ bool keyword_matches(const std::string& key, const OptionalPattern& pattern,
 Result<AclRule> AclRule::make(const Rule& rule) {
   AclRule result;
   result.scope_ = rule.scope;
+  result.where_ = rule.where;
   for (const FunctionRule& function : rule.functions) {
     auto compiled = compile(function);
     if (!compiled) return std::move(compiled).error();
@@ -47,7 +48,7 @@ Result<AclRule> AclRule::make(const Rule& rule) {
 Result<AclRule::Function> AclRule::compile(const FunctionRule& function) {
   auto pattern = AclPattern::make(function.pattern);
   if (!pattern) return std::move(pattern).error();
-  Function result{*std::move(pattern), {}};
+  Function result{*std::move(pattern), {}, function.pattern, function.where};
   for (const ArgumentCondition& condition : function.conditions) {
     auto compiled = compile(condition);
     if (!compiled) return std::move(compiled).error();
@@ -81,27 +82,33 @@ bool AclRule::holds(const Condition& condition, const FunctionCall& call) {
   });
 }
 
-bool AclRule::allows_as(std::string_view name, const FunctionCall& call) const {
-  return std::any_of(functions_.begin(), functions_.end(), [&](const Function& function) {
-    if (!function.pattern.matches(name)) return false;
-    return function.conditions.empty() ||
-           std::any_of(function.conditions.begin(), function.conditions.end(),
-                       [&](const Condition& condition) { return holds(condition, call); });
-  });
+RuleMatch AclRule::match_as(std::string_view name, const FunctionCall& call) const {
+  RuleMatch best;
+  for (const Function& function : functions_) {
+    if (!function.pattern.matches(name)) continue;
+    const bool allowed = function.conditions.empty() ||
+                         std::any_of(function.conditions.begin(), function.conditions.end(),
+                                     [&](const Condition& condition) { return holds(condition, call); });
+    if (allowed) return {RuleMatch::Kind::yes, function.text, function.where};
+    best = {RuleMatch::Kind::arguments, function.text, function.where};
+  }
+  return best;
 }
 
-bool AclRule::allows_master(Form form, const FunctionCall& call) const {
-  if (is_for_minions()) return false;
+RuleMatch AclRule::match_master(Form form, const FunctionCall& call) const {
+  if (is_for_minions()) return {};
   const std::string_view name = call.name;
   const std::size_t dot = name.find('.');
-  if (dot == std::string_view::npos || name.find('.', dot + 1) != std::string_view::npos) return false;
+  if (dot == std::string_view::npos || name.find('.', dot + 1) != std::string_view::npos) return {};
   const std::string_view scope = std::string_view(scope_).substr(1);
   const std::string_view form_name = form == Form::runner ? "runner" : "wheel";
   const bool of_module = scope == name.substr(0, dot);
   const bool of_form =
       scope == form_name || (scope.starts_with(form_name) && scope.substr(form_name.size()) == "s");
-  if (functions_.empty()) return of_module || of_form;
-  return (of_module && allows_as(name.substr(dot + 1), call)) || (of_form && allows_as(name, call));
+  if (functions_.empty())
+    return of_module || of_form ? RuleMatch{RuleMatch::Kind::yes, {}, where_} : RuleMatch();
+  const RuleMatch match = of_module ? match_as(name.substr(dot + 1), call) : RuleMatch();
+  return match.kind == RuleMatch::Kind::yes || !of_form ? match : match_as(name, call);
 }
 
 }  // namespace rest_fcgi::auth

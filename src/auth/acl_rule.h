@@ -14,6 +14,18 @@
 
 namespace rest_fcgi::auth {
 
+/// What a rule says about a call, and by which of its functions. Borrows from the rule.
+struct RuleMatch {
+  enum class Kind {
+    none,       ///< it is about other functions
+    arguments,  ///< it names this one, but for other arguments
+    yes,        ///< it allows it, where the target does not matter or is within its own
+  };
+  Kind kind = Kind::none;
+  std::string_view pattern{};  ///< of the function; empty where the rule is about all of them
+  std::string_view where{};    ///< `FILE:LINE`
+};
+
 /// A compiled `Rule`. Immutable; thread-safe.
 class AclRule {
  public:
@@ -27,10 +39,19 @@ class AclRule {
   [[nodiscard]] bool reaches(const TargetsWithin& within) const { return scope_.empty() || within(scope_); }
 
   /// Does one of its functions allow this call? REQUIRES: is_for_minions().
-  [[nodiscard]] bool allows(const FunctionCall& call) const { return allows_as(call.name, call); }
+  [[nodiscard]] RuleMatch match(const FunctionCall& call) const { return match_as(call.name, call); }
+  [[nodiscard]] bool allows(const FunctionCall& call) const {
+    return match(call).kind == RuleMatch::Kind::yes;
+  }
 
   /// Does it allow this runner or wheel, by the form (`@runner`, `@runners`), or by the module (`@jobs`)?
-  [[nodiscard]] bool allows_master(Form form, const FunctionCall& call) const;
+  [[nodiscard]] RuleMatch match_master(Form form, const FunctionCall& call) const;
+  [[nodiscard]] bool allows_master(Form form, const FunctionCall& call) const {
+    return match_master(form, call).kind == RuleMatch::Kind::yes;
+  }
+
+  [[nodiscard]] const std::string& scope() const noexcept { return scope_; }
+  [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
  private:
   struct Condition {
@@ -40,6 +61,8 @@ class AclRule {
   struct Function {
     AclPattern pattern;
     std::vector<Condition> conditions;
+    std::string text;
+    std::string where;
   };
 
   static Result<Condition> compile(const ArgumentCondition& condition);
@@ -47,9 +70,10 @@ class AclRule {
   static bool holds(const Condition& condition, const FunctionCall& call);
 
   /// `name` is what the patterns are held against: the whole name or, below a module, what follows its dot.
-  [[nodiscard]] bool allows_as(std::string_view name, const FunctionCall& call) const;
+  [[nodiscard]] RuleMatch match_as(std::string_view name, const FunctionCall& call) const;
 
   std::string scope_;
+  std::string where_;
   std::vector<Function> functions_;
 };
 

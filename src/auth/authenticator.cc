@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "auth/eauth.h"
+#include "auth/login_guard.h"
 #include "auth/token_store.h"
 #include "auth/verified_cache.h"
 #include "rest_fcgi/core/format.h"
@@ -24,6 +25,14 @@ Error refused() {
 
 std::string_view for_log(std::string_view input) {
   return input.substr(0, kMaxLogged);
+}
+
+LoginGuard::Who who_of(const Credentials& credentials) {
+  return {credentials.username, credentials.remote};
+}
+
+std::vector<std::string> names_of(const Groups& groups) {
+  return groups ? *groups : std::vector<std::string>();
 }
 
 Error refused_eauth(std::string_view stage, std::string_view cause, const Credentials& credentials) {
@@ -73,13 +82,18 @@ Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& option
   if (!verified) return std::move(verified).error();
   auto tokens = make_tokens(options, clock);
   if (!tokens) return std::move(tokens).error();
+  auto guard = LoginGuard::make(options.login_guard, clock);
+  if (!guard) return std::move(guard).error();
   return std::unique_ptr<Authenticator>(
-      new Authenticator(*std::move(eauths), *std::move(tokens), *std::move(verified)));
+      new Authenticator(*std::move(eauths), *std::move(tokens), *std::move(verified), *std::move(guard)));
 }
 
 Authenticator::Authenticator(std::vector<std::unique_ptr<Eauth>> eauths, std::unique_ptr<TokenStore> tokens,
-                             std::unique_ptr<VerifiedCache> verified)
-    : eauths_(std::move(eauths)), tokens_(std::move(tokens)), verified_(std::move(verified)) {}
+                             std::unique_ptr<VerifiedCache> verified, std::unique_ptr<LoginGuard> guard)
+    : eauths_(std::move(eauths)),
+      tokens_(std::move(tokens)),
+      verified_(std::move(verified)),
+      guard_(std::move(guard)) {}
 
 Authenticator::~Authenticator() = default;
 
@@ -88,7 +102,7 @@ Result<Identity> Authenticator::authenticate(const Credentials& credentials) {
     case Credentials::Kind::eauth:
       return by_eauth(credentials);
     case Credentials::Kind::token:
-      return by_token(credentials.token);
+      return by_token(credentials);
     case Credentials::Kind::none:
       break;
   }
@@ -96,26 +110,59 @@ Result<Identity> Authenticator::authenticate(const Credentials& credentials) {
 }
 
 Result<Identity> Authenticator::by_eauth(const Credentials& credentials) {
-  const auto& [kind, eauth_name, username, password, token] = credentials;
-  const std::string_view beyond = beyond_limits(username, password.reveal());
+  const std::string_view beyond = beyond_limits(credentials.username, credentials.password.reveal());
   if (!beyond.empty()) return refused_eauth("limits", beyond, credentials);
-  const Eauth* eauth = eauth_named(eauths_, eauth_name);
+  const Eauth* eauth = eauth_named(eauths_, credentials.eauth);
   if (eauth == nullptr) return refused_eauth("eauth", "no such back end is on", credentials);
-
-  const VerifiedCache::Key key = verified_->key(eauth_name, username, password);
-  if (!verified_->holds(key)) {
-    const Result<bool> good = eauth->verify(username, password);
-    if (!good) return good.error();
-    if (!*good) return refused_eauth("verification", "unknown user or wrong password", credentials);
-    verified_->remember(key);
-  }
-  return Identity(std::string(username), std::string(eauth_name), eauth->groups(username));
+  // Before the cache is asked: it would tell who guesses that a guess was right.
+  const auto standing = guard_->check(who_of(credentials));
+  if (!standing) return standing.error();
+  auto identity = verify(credentials, *eauth);
+  if (identity && standing->has_failed) guard_->forgive(who_of(credentials));
+  return identity;
 }
 
-Result<Identity> Authenticator::by_token(SecretView token) {
+Result<Identity> Authenticator::verify(const Credentials& credentials, const Eauth& eauth) {
+  const LoginGuard::Who who = who_of(credentials);
+  const auto known = [&](const Groups& groups) {
+    return Identity(std::string(credentials.username), std::string(credentials.eauth), names_of(groups));
+  };
+  const VerifiedCache::Key key =
+      verified_->key(credentials.eauth, credentials.username, credentials.password);
+  if (const auto groups = verified_->find(key)) return known(*groups);
+  auto attempt = guard_->begin(who);
+  if (!attempt) return std::move(attempt).error();
+  // While this one waited for its turn, another one may have verified the same password.
+  if (const auto groups = verified_->find(key)) return known(*groups);
+  auto verdict = eauth.verify({credentials.username, credentials.password, credentials.remote});
+  if (!verdict) {
+    // A stack that breaks may do so for wrong passwords alone; who is told so has to be as slow as others.
+    const bool broke = verdict.error().kind == ErrorKind::internal;
+    auto counted = broke ? attempt->failed() : Result<void>();
+    return counted ? std::move(verdict).error() : std::move(counted).error();
+  }
+  if (!verdict->good) {
+    if (auto counted = attempt->failed(); !counted) return std::move(counted).error();
+    return refused_eauth("verification", "unknown user or wrong password", credentials);
+  }
+  verified_->remember(key, verdict->groups);
+  return known(verdict->groups);
+}
+
+Result<Identity> Authenticator::by_token(const Credentials& credentials) {
   if (tokens_ == nullptr) return refused_token("tokens are off");
-  auto record = tokens_->find(token);
-  if (!record) return refused_token(record.error().message);
+  const LoginGuard::Who who{{}, credentials.remote};
+  if (auto open = guard_->check(who); !open) return std::move(open).error();
+  auto attempt = guard_->begin(who);
+  if (!attempt) return std::move(attempt).error();
+  auto record = tokens_->find(credentials.token);
+  if (!record) {
+    // Who had a token once does not guess.
+    const bool guessed = record.error().kind == ErrorKind::authentication;
+    auto counted = guessed ? attempt->failed() : Result<void>();
+    if (!counted) return std::move(counted).error();
+    return refused_token(record.error().message);
+  }
   if (eauth_named(eauths_, record->eauth) == nullptr) {
     return refused_token(
         format("its eauth \"{}\" is not on (user \"{}\")", record->eauth, for_log(record->name)));

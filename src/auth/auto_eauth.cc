@@ -8,8 +8,7 @@ namespace {
 class AutoEauth final : public Eauth {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "auto"; }
-  [[nodiscard]] Result<bool> verify(std::string_view, SecretView) const override { return true; }
-  [[nodiscard]] std::vector<std::string> groups(std::string_view) const override { return {}; }
+  [[nodiscard]] Result<Verdict> verify(const Login&) const override { return Verdict{true}; }
 };
 
 }  // namespace

@@ -122,9 +122,10 @@ WipedBytes to_hex(std::string_view bytes) {
   return digits;
 }
 
-std::string from_hex(std::string_view digits) {
+WipedBytes from_hex(std::string_view digits) {
   if (digits.size() % 2 != 0) return {};
-  std::string bytes;
+  WipedBytes bytes;
+  bytes.reserve(digits.size() / 2);
   for (std::size_t i = 0; i < digits.size(); i += 2) {
     const int high = digit_value(digits[i]);
     const int low = digit_value(digits[i + 1]);

@@ -16,9 +16,14 @@ struct evp_md_st;
 
 namespace rest_fcgi::auth {
 
-/// What a message digest gave. Value type.
+/// What a message digest gave, often of a password. Wiped when it goes. Value type.
 class DigestBytes {
  public:
+  DigestBytes() = default;
+  DigestBytes(const DigestBytes&) = default;
+  DigestBytes& operator=(const DigestBytes&) = default;
+  ~DigestBytes() { wipe(bytes_.data(), size_); }
+
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }
 
  private:
@@ -80,6 +85,6 @@ Result<void> fill_random(std::span<char> bytes);
 [[nodiscard]] WipedBytes to_hex(std::string_view bytes);
 
 /// The bytes that hexadecimal digits of either case stand for; empty where `digits` is anything else.
-[[nodiscard]] std::string from_hex(std::string_view digits);
+[[nodiscard]] WipedBytes from_hex(std::string_view digits);
 
 }  // namespace rest_fcgi::auth

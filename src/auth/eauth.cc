@@ -12,6 +12,7 @@ namespace {
 /// None where it is left off.
 Result<std::unique_ptr<Eauth>> make_eauth(const EauthOptions& one, const Options& options) {
   if (one.name == "file") return make_file_eauth(one);
+  if (one.name == "pam") return make_pam_eauth(options.pam);
   if (one.name == "sharedsecret") return make_sharedsecret_eauth(options.sharedsecret);
   if (one.name == "auto" && options.allow_auto_eauth) return make_auto_eauth();
   if (one.name == "auto") {
@@ -20,8 +21,9 @@ Result<std::unique_ptr<Eauth>> make_eauth(const EauthOptions& one, const Options
         "turns it "
         "on");
   } else {
-    log::warning(format(
-        "external_auth: {}: left off, since it is not there yet; file, sharedsecret and auto are", one.name));
+    log::warning(
+        format("external_auth: {}: left off, since it is not there yet; file, pam, sharedsecret and auto are",
+               one.name));
   }
   return std::unique_ptr<Eauth>();
 }

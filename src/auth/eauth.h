@@ -12,8 +12,25 @@
 
 namespace rest_fcgi::auth {
 
+/// The names of the groups that somebody is in. Null: none.
+using Groups = std::shared_ptr<const std::vector<std::string>>;
+
+/// What somebody says to prove who they are. Borrows.
+struct Login {
+  std::string_view username;
+  SecretView password;
+  std::string_view remote;  ///< the address that they come from; empty where it is not known
+};
+
+/// What a back end says about a login.
+struct Verdict {
+  bool good = false;
+  Groups groups{};  ///< for `group%` in `external_auth`
+};
+
 /// One of Salt's external authentication back ends: says whether a password is somebody's. Abstract so that
-/// the `Authenticator` knows none of them; `file`, `sharedsecret` and `auto` are the real ones. Thread-safe.
+/// the `Authenticator` knows none of them; `file`, `pam`, `sharedsecret` and `auto` are the real ones.
+/// Thread-safe.
 class Eauth {
  public:
   virtual ~Eauth() = default;
@@ -22,11 +39,8 @@ class Eauth {
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
   /// Are they good? Takes as long for a user that does not exist as for a wrong password.
-  /// Errors: internal, where the back end itself failed; it has then logged the cause.
-  [[nodiscard]] virtual Result<bool> verify(std::string_view username, SecretView password) const = 0;
-
-  /// The groups that somebody is in, for `group%` in `external_auth`.
-  [[nodiscard]] virtual std::vector<std::string> groups(std::string_view username) const = 0;
+  /// Errors: internal or unavailable, where the back end itself failed; it has then logged the cause.
+  [[nodiscard]] virtual Result<Verdict> verify(const Login& login) const = 0;
 };
 
 /// Users in a file of their own: text, htpasswd or htdigest. Errors: configuration, naming the setting.
@@ -34,6 +48,10 @@ Result<std::unique_ptr<Eauth>> make_file_eauth(const EauthOptions& options);
 
 /// One secret for all users. Errors: configuration, where the secret is not set.
 Result<std::unique_ptr<Eauth>> make_sharedsecret_eauth(const Secret& sharedsecret);
+
+/// System users, by way of a helper program; the log says where that cannot work, and why.
+/// Errors: configuration, for a service that is no name of one.
+Result<std::unique_ptr<Eauth>> make_pam_eauth(const PamOptions& options);
 
 /// Takes any password.
 std::unique_ptr<Eauth> make_auto_eauth();

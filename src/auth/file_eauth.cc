@@ -56,12 +56,12 @@ Result<std::unique_ptr<PasswordHash>> hash_for(const FileSettings& settings) {
 FileEauth::FileEauth(std::string filename, FieldLayout layout, std::unique_ptr<PasswordHash> hash)
     : filename_(std::move(filename)), layout_(std::move(layout)), hash_(std::move(hash)) {}
 
-Result<bool> FileEauth::verify(std::string_view username, SecretView password) const {
+Result<Verdict> FileEauth::verify(const Login& login) const {
   const auto file = read();
   if (!file) return file.error();
-  const StoredPassword stored = find_user({file->data(), file->size()}, layout_, username);
-  const bool good = hash_->matches(username, password, stored.text);
-  return good && stored.known;
+  const StoredPassword stored = find_user({file->data(), file->size()}, layout_, login.username);
+  const bool good = hash_->matches(login.username, login.password, stored.text);
+  return Verdict{good && stored.known};
 }
 
 Result<WipedBytes> FileEauth::read() const {

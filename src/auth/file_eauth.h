@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "auth/eauth.h"
 #include "auth/file_settings.h"
@@ -19,8 +18,7 @@ class FileEauth final : public Eauth {
   FileEauth(std::string filename, FieldLayout layout, std::unique_ptr<PasswordHash> hash);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "file"; }
-  [[nodiscard]] Result<bool> verify(std::string_view username, SecretView password) const override;
-  [[nodiscard]] std::vector<std::string> groups(std::string_view) const override { return {}; }
+  [[nodiscard]] Result<Verdict> verify(const Login& login) const override;
 
  private:
   friend Result<std::unique_ptr<Eauth>> make_file_eauth(const EauthOptions& options);

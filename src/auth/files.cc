@@ -35,10 +35,6 @@ Result<WipedBytes> read_at_most(int fd, std::size_t max_size) {
 
 }  // namespace
 
-Fd::~Fd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 std::string last_error() {
   return std::generic_category().message(errno);
 }
@@ -46,7 +42,7 @@ std::string last_error() {
 Result<WipedBytes> read_regular_file(int directory, const std::string& path, Links links,
                                      std::size_t max_size) {
   const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | (links == Links::refuse ? O_NOFOLLOW : 0);
-  const Fd fd(::openat(directory, path.c_str(), flags));
+  const UniqueFd fd(::openat(directory, path.c_str(), flags));
   struct stat status {};
   if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
     const ErrorKind kind = errno == ENOENT ? ErrorKind::not_found : ErrorKind::internal;

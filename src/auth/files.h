@@ -4,31 +4,12 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::auth {
-
-/// Owns an open file descriptor, or none. Moves; not synchronized.
-class Fd {
- public:
-  explicit Fd(int fd = -1) noexcept : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd();
-
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
-  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 /// What errno says, in words.
 [[nodiscard]] std::string last_error();

@@ -15,27 +15,27 @@ constexpr std::string_view kApr1 = "$apr1$";
 constexpr std::string_view kSha = "{SHA}";
 
 /// Appends `count` digits of 6 bits each, the lowest first, in crypt(5)'s alphabet.
-void append_crypt64(std::string& out, unsigned value, int count) {
+void append_crypt64(WipedBytes& out, unsigned value, int count) {
   static constexpr std::string_view kDigits =
       "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   for (; count > 0; --count, value >>= 6) out.push_back(kDigits[value & 63]);
 }
 
 /// The 16 bytes of an MD5 in the order that md5crypt writes them.
-std::string md5crypt_text(std::string_view digest) {
+WipedBytes md5crypt_text(std::string_view digest) {
   static constexpr std::array<std::array<std::size_t, 3>, 5> kOrder = {
       {{0, 6, 12}, {1, 7, 13}, {2, 8, 14}, {3, 9, 15}, {4, 10, 5}}};
   const auto byte = [&](std::size_t i) {
     return static_cast<unsigned>(static_cast<unsigned char>(digest[i]));
   };
-  std::string text;
+  WipedBytes text;
   for (const auto& [a, b, c] : kOrder) append_crypt64(text, byte(a) << 16 | byte(b) << 8 | byte(c), 4);
   append_crypt64(text, byte(11), 2);
   return text;
 }
 
 /// Apache's variant of md5crypt; `salt` is the part between the dollar signs.
-std::string apr1(const DigestAlgorithm& md5, std::string_view password, std::string_view salt) {
+WipedBytes apr1(const DigestAlgorithm& md5, std::string_view password, std::string_view salt) {
   DigestBytes digest = md5.of({password, salt, password});
   WipedBytes first(password.begin(), password.end());
   const auto append = [&](std::string_view part) { first.insert(first.end(), part.begin(), part.end()); };
@@ -58,10 +58,10 @@ std::string apr1(const DigestAlgorithm& md5, std::string_view password, std::str
 }
 
 /// RFC 4648, with padding.
-std::string base64(std::string_view bytes) {
+WipedBytes base64(std::string_view bytes) {
   static constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
+  WipedBytes text;
   for (; !bytes.empty(); bytes.remove_prefix(std::min<std::size_t>(bytes.size(), 3))) {
     unsigned group = 0;
     for (std::size_t i = 0; i < 3; ++i) {
@@ -74,6 +74,10 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
+bool same(const WipedBytes& computed, std::string_view stored) {
+  return equal_in_constant_time({computed.data(), computed.size()}, stored);
+}
+
 class HtpasswdHash final : public PasswordHash {
  public:
   HtpasswdHash(DigestAlgorithm md5, DigestAlgorithm sha1) : md5_(std::move(md5)), sha1_(std::move(sha1)) {}
@@ -81,7 +85,7 @@ class HtpasswdHash final : public PasswordHash {
   [[nodiscard]] bool matches(std::string_view, SecretView password, std::string_view stored) const override {
     if (stored.starts_with(kApr1)) return apr1_matches(password, stored.substr(kApr1.size()));
     if (stored.starts_with(kSha)) {
-      return equal_in_constant_time(base64(sha1_.of({password.reveal()}).view()), stored.substr(kSha.size()));
+      return same(base64(sha1_.of({password.reveal()}).view()), stored.substr(kSha.size()));
     }
     return crypt_matches(password, stored);
   }
@@ -91,7 +95,7 @@ class HtpasswdHash final : public PasswordHash {
     const std::size_t dollar = salt_and_digest.find('$');
     if (dollar == std::string_view::npos) return false;
     const std::string_view salt = salt_and_digest.substr(0, std::min<std::size_t>(dollar, 8));
-    return equal_in_constant_time(apr1(md5_, password.reveal(), salt), salt_and_digest.substr(dollar + 1));
+    return same(apr1(md5_, password.reveal(), salt), salt_and_digest.substr(dollar + 1));
   }
 
   DigestAlgorithm md5_;

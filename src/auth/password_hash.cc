@@ -21,6 +21,12 @@ constexpr DigestName kDigests[] = {
     {"sha3_512", "SHA3-512"}, {"blake2b", "BLAKE2B-512"}, {"blake2s", "BLAKE2S-256"},
 };
 
+/// Are `digits` what the digest is in hexadecimal?
+bool is_in_hex(const DigestBytes& digest, std::string_view digits) {
+  const WipedBytes bytes = from_hex(digits);
+  return equal_in_constant_time(digest.view(), {bytes.data(), bytes.size()});
+}
+
 class PlainHash final : public PasswordHash {
  public:
   explicit PlainHash(KeyedDigest digest) : digest_(std::move(digest)) {}
@@ -40,7 +46,7 @@ class DigestHash final : public PasswordHash {
   explicit DigestHash(DigestAlgorithm algorithm) : algorithm_(std::move(algorithm)) {}
 
   [[nodiscard]] bool matches(std::string_view, SecretView password, std::string_view stored) const override {
-    return equal_in_constant_time(algorithm_.of({password.reveal()}).view(), from_hex(stored));
+    return is_in_hex(algorithm_.of({password.reveal()}), stored);
   }
 
  private:
@@ -53,8 +59,7 @@ class HtdigestHash final : public PasswordHash {
 
   [[nodiscard]] bool matches(std::string_view username, SecretView password,
                              std::string_view stored) const override {
-    return equal_in_constant_time(md5_.of({username, ":", realm_, ":", password.reveal()}).view(),
-                                  from_hex(stored));
+    return is_in_hex(md5_.of({username, ":", realm_, ":", password.reveal()}), stored);
   }
 
  private:

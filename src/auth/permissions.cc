@@ -11,8 +11,6 @@
 namespace rest_fcgi::auth {
 namespace {
 
-using Rules = std::vector<const AclRule*>;
-
 struct CompiledPrincipal {
   std::string name;
   std::string group;  ///< empty where it is a user
@@ -27,23 +25,40 @@ std::string group_of(const std::string& name) {
   return name.ends_with('%') ? name.substr(0, name.find_last_not_of('%') + 1) : std::string();
 }
 
-Result<CompiledPrincipal> compile(const Principal& principal) {
+std::string place(std::string_view where) {
+  return where.empty() ? std::string() : format("{}: ", where);
+}
+
+Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& principal) {
   CompiledPrincipal result{principal.name, group_of(principal.name), {}};
   for (const Rule& rule : principal.rules) {
     auto compiled = AclRule::make(rule);
-    if (!compiled) return std::move(compiled).error();
+    if (!compiled) {
+      return Error{ErrorKind::configuration, format("{}external_auth: {}: {}: {}", place(rule.where), eauth,
+                                                    principal.name, compiled.error().message)};
+    }
     result.rules.push_back(*std::move(compiled));
   }
   return result;
 }
 
-void append(const std::vector<AclRule>& rules, Rules& to) {
-  for (const AclRule& rule : rules) to.push_back(&rule);
+/// A rule that applies to somebody.
+struct Applying {
+  const CompiledPrincipal* principal;
+  const AclRule* rule;
+};
+using Rules = std::vector<Applying>;
+
+void append(const CompiledPrincipal& principal, Rules& to) {
+  for (const AclRule& rule : principal.rules) to.push_back({&principal, &rule});
 }
 
-bool has_group(const Identity& identity, const std::string& group) {
-  const auto& groups = identity.groups();
-  return std::find(groups.begin(), groups.end(), group) != groups.end();
+Subject subject_of(const Identity& identity) {
+  return {identity.eauth(), identity.name(), identity.groups()};
+}
+
+Finding finding(Finding::Kind kind, const Applying& one, const RuleMatch& match) {
+  return {kind, one.principal->name, one.rule->scope(), match.pattern, match.where};
 }
 
 }  // namespace
@@ -57,10 +72,10 @@ struct Permissions::Compiled {
 
   /// The rules that apply to somebody: those of their name and of their groups. Those of `*` only where none
   /// is for their name, whatever their groups are.
-  [[nodiscard]] Rules rules_of(const Identity& identity) const {
+  [[nodiscard]] Rules rules_of(const Subject& subject) const {
     Rules rules;
     for (const Section& section : sections) {
-      if (section.eauth == identity.eauth()) collect(section, identity, rules);
+      if (section.eauth == subject.eauth) collect(section, subject, rules);
     }
     return rules;
   }
@@ -68,18 +83,19 @@ struct Permissions::Compiled {
  private:
   /// A name is compared as it is. Salt takes the user's own name for a pattern here, by which a user `*`
   /// would have everybody's rules.
-  static void collect(const Section& section, const Identity& identity, Rules& rules) {
+  static void collect(const Section& section, const Subject& subject, Rules& rules) {
     bool named = false;
     for (const CompiledPrincipal& principal : section.principals) {
       if (principal.is_everybody_else()) continue;
-      const bool applies =
-          principal.is_group() ? has_group(identity, principal.group) : principal.name == identity.name();
-      if (applies) append(principal.rules, rules);
+      const bool applies = principal.is_group() ? std::find(subject.groups.begin(), subject.groups.end(),
+                                                            principal.group) != subject.groups.end()
+                                                : principal.name == subject.name;
+      if (applies) append(principal, rules);
       named = named || (applies && !principal.is_group());
     }
     if (named) return;
     for (const CompiledPrincipal& principal : section.principals) {
-      if (principal.is_everybody_else()) append(principal.rules, rules);
+      if (principal.is_everybody_else()) append(principal, rules);
     }
   }
 };
@@ -93,11 +109,8 @@ Result<std::unique_ptr<Permissions>> Permissions::make(const std::vector<EauthOp
   for (const EauthOptions& eauth : external_auth) {
     Compiled::Section section{eauth.name, {}};
     for (const Principal& principal : eauth.principals) {
-      auto one = compile(principal);
-      if (!one) {
-        return Error{ErrorKind::configuration,
-                     format("external_auth: {}: {}: {}", eauth.name, principal.name, one.error().message)};
-      }
+      auto one = compile(eauth.name, principal);
+      if (!one) return std::move(one).error();
       section.principals.push_back(*std::move(one));
     }
     compiled->sections.push_back(std::move(section));
@@ -107,13 +120,13 @@ Result<std::unique_ptr<Permissions>> Permissions::make(const std::vector<EauthOp
 
 bool Permissions::allow_local(const Identity& identity, std::span<const FunctionCall> calls,
                               const TargetsWithin& within) const {
-  if (calls.size() == 1 && calls[0].name == "saltutil.find_job") return true;
   std::vector<const FunctionCall*> refused;
   for (const FunctionCall& call : calls) refused.push_back(&call);
-  for (const AclRule* rule : compiled_->rules_of(identity)) {
+  for (const auto& [principal, one] : compiled_->rules_of(subject_of(identity))) {
+    const AclRule* const rule = one;
     if (!rule->is_for_minions()) continue;
     const auto allowed = std::partition(refused.begin(), refused.end(),
-                                        [&](const FunctionCall* call) { return !rule->allows(*call); });
+                                        [rule](const FunctionCall* call) { return !rule->allows(*call); });
     // The target comes last: to resolve it can mean a look at every minion.
     if (allowed != refused.end() && rule->reaches(within)) refused.erase(allowed, refused.end());
   }
@@ -121,9 +134,48 @@ bool Permissions::allow_local(const Identity& identity, std::span<const Function
 }
 
 bool Permissions::allow_master(const Identity& identity, Form form, const FunctionCall& call) const {
-  const Rules rules = compiled_->rules_of(identity);
+  const Rules rules = compiled_->rules_of(subject_of(identity));
   return std::any_of(rules.begin(), rules.end(),
-                     [&](const AclRule* rule) { return rule->allows_master(form, call); });
+                     [&](const Applying& one) { return one.rule->allows_master(form, call); });
+}
+
+std::vector<Finding> Permissions::explain_local(const Subject& subject, const FunctionCall& call,
+                                                const TargetsWithin& within) const {
+  std::vector<Finding> findings;
+  for (const Applying& one : compiled_->rules_of(subject)) {
+    const RuleMatch match = one.rule->is_for_minions() ? one.rule->match(call) : RuleMatch();
+    if (match.kind == RuleMatch::Kind::none) continue;
+    Finding::Kind kind = Finding::Kind::other_arguments;
+    if (match.kind == RuleMatch::Kind::yes) {
+      kind = one.rule->reaches(within) ? Finding::Kind::allows : Finding::Kind::other_target;
+    }
+    findings.push_back(finding(kind, one, match));
+  }
+  return findings;
+}
+
+std::vector<Finding> Permissions::explain_master(const Subject& subject, Form form,
+                                                 const FunctionCall& call) const {
+  std::vector<Finding> findings;
+  for (const Applying& one : compiled_->rules_of(subject)) {
+    const RuleMatch match = one.rule->match_master(form, call);
+    if (match.kind == RuleMatch::Kind::none) continue;
+    const bool yes = match.kind == RuleMatch::Kind::yes;
+    findings.push_back(finding(yes ? Finding::Kind::allows : Finding::Kind::other_arguments, one, match));
+  }
+  return findings;
+}
+
+std::vector<RuleTarget> Permissions::targets() const {
+  std::vector<RuleTarget> targets;
+  for (const Compiled::Section& section : compiled_->sections) {
+    for (const CompiledPrincipal& principal : section.principals) {
+      for (const AclRule& rule : principal.rules) {
+        if (rule.is_for_minions() && !rule.scope().empty()) targets.push_back({rule.scope(), rule.where()});
+      }
+    }
+  }
+  return targets;
 }
 
 }  // namespace rest_fcgi::auth

@@ -17,12 +17,11 @@ class SharedsecretEauth final : public Eauth {
 
   [[nodiscard]] std::string_view name() const noexcept override { return "sharedsecret"; }
 
-  [[nodiscard]] Result<bool> verify(std::string_view, SecretView password) const override {
-    const auto found = digest_.of(password.reveal());
-    return equal_in_constant_time({found.data(), found.size()}, {expected_.data(), expected_.size()});
+  [[nodiscard]] Result<Verdict> verify(const Login& login) const override {
+    const auto found = digest_.of(login.password.reveal());
+    return Verdict{
+        equal_in_constant_time({found.data(), found.size()}, {expected_.data(), expected_.size()})};
   }
-
-  [[nodiscard]] std::vector<std::string> groups(std::string_view) const override { return {}; }
 
  private:
   KeyedDigest digest_;

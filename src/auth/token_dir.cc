@@ -31,10 +31,10 @@ bool make_with_parent(const std::string& path) {
 
 }  // namespace
 
-Result<Fd> open_token_dir(const std::string& path) {
+Result<UniqueFd> open_token_dir(const std::string& path) {
   const std::string trimmed = path.substr(0, path.find_last_not_of('/') + 1);
   if (!make_with_parent(trimmed)) return unusable(path, format("cannot be made: {}", last_error()));
-  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status {};
   if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
     return unusable(path, format("cannot be opened: {}", last_error()));

@@ -11,6 +11,6 @@ namespace rest_fcgi::auth {
 /// Opens the directory of tokens. Makes it, for its owner alone, and also the one above it where they are
 /// missing. Errors: configuration, for a path that cannot be used, or where somebody other than this
 /// process's user and root could put tokens into it.
-Result<Fd> open_token_dir(const std::string& path);
+Result<UniqueFd> open_token_dir(const std::string& path);
 
 }  // namespace rest_fcgi::auth

@@ -50,7 +50,8 @@ Result<std::unique_ptr<TokenStore>> TokenStore::make(const std::string& director
   return std::make_unique<TokenStore>(*std::move(opened), *std::move(sha256), life, clock);
 }
 
-TokenStore::TokenStore(Fd directory, DigestAlgorithm sha256, std::chrono::seconds life, const Clock& clock)
+TokenStore::TokenStore(UniqueFd directory, DigestAlgorithm sha256, std::chrono::seconds life,
+                       const Clock& clock)
     : directory_(std::move(directory)),
       sha256_(std::move(sha256)),
       life_(life),
@@ -75,7 +76,7 @@ Result<TokenRecord> TokenStore::find(SecretView token) const {
   auto record = read(file);
   if (record && record->expire <= clock_.wall()) {
     remove(file);
-    return refused(format("it has expired (user {})", record->name));
+    return Error{ErrorKind::not_found, format("it has expired (user {})", record->name)};
   }
   return record;
 }
@@ -96,8 +97,8 @@ Result<TokenRecord> TokenStore::read(const std::string& file) const {
 
 Result<void> TokenStore::write(const std::string& file, std::string_view content) const {
   const std::string temporary = file + ".tmp";
-  const Fd fd(::openat(directory_.get(), temporary.c_str(),
-                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const UniqueFd fd(::openat(directory_.get(), temporary.c_str(),
+                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.is_open()) {
     return Error{ErrorKind::internal, format("its file cannot be created: {}", last_error())};
   }
@@ -127,7 +128,7 @@ void TokenStore::purge() const {
   struct Close {
     void operator()(DIR* stream) const { ::closedir(stream); }
   };
-  Fd copy(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd copy(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const std::unique_ptr<DIR, Close> stream(copy.is_open() ? ::fdopendir(copy.get()) : nullptr);
   if (!stream) {
     return log::warning(format("token_dir: expired tokens stay, as it cannot be listed: {}", last_error()));

@@ -26,13 +26,13 @@ class TokenStore {
   /// Errors: configuration, for a directory that cannot be used or that somebody else may write to.
   static Result<std::unique_ptr<TokenStore>> make(const std::string& directory, std::chrono::seconds life,
                                                   const Clock& clock);
-  TokenStore(Fd directory, DigestAlgorithm sha256, std::chrono::seconds life, const Clock& clock);
+  TokenStore(UniqueFd directory, DigestAlgorithm sha256, std::chrono::seconds life, const Clock& clock);
 
   /// Stores a new token, and now and then removes those that have expired. Errors: internal, with the cause.
   Result<Secret> add(std::string name, std::string eauth, std::vector<std::string> groups);
 
   /// Whose token is it? Removes it where it has expired. Only 40 to 128 hexadecimal digits are looked up.
-  /// Errors: authentication or internal; the message is for the log alone.
+  /// Errors: not_found, where it has expired; authentication; internal. The message is for the log alone.
   [[nodiscard]] Result<TokenRecord> find(SecretView token) const;
 
  private:
@@ -44,7 +44,7 @@ class TokenStore {
   void purge() const;
 
   // constant after construction
-  Fd directory_;
+  UniqueFd directory_;
   DigestAlgorithm sha256_;
   std::chrono::seconds life_;
   const Clock& clock_;

@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "auth/digest.h"
+#include "auth/eauth.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/secret.h"
 
@@ -32,9 +34,9 @@ class VerifiedCache {
     return digest_.of(eauth, username, password.reveal());
   }
 
-  /// Were they found good less than `ttl` ago?
-  [[nodiscard]] bool holds(const Key& key);
-  void remember(const Key& key);
+  /// Were they found good less than `ttl` ago? Then the groups that were found with them.
+  [[nodiscard]] std::optional<Groups> find(const Key& key);
+  void remember(const Key& key, Groups groups);
 
   static constexpr std::size_t kShards = 256;
   static constexpr std::size_t kEntriesPerShard = 16;
@@ -43,6 +45,7 @@ class VerifiedCache {
   struct Entry {
     Key key{};
     SteadyTime end = SteadyTime::min();
+    Groups groups{};
   };
   struct Shard {
     std::mutex mutex;

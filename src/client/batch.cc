@@ -30,7 +30,9 @@ Result<Reply> Batch::run() {
   if (done) return std::move(reply_);
   Error error = std::move(done).error();
   if (!reply_.jid.empty()) error.jid = reply_.jid;
-  return error;
+  if (reply_.items.empty()) return error;
+  reply_.failure = std::move(error);
+  return std::move(reply_);
 }
 
 Result<void> Batch::ping() {

@@ -25,7 +25,8 @@ class Batch {
   Batch(master::Master& master, const master::Permit& permit, const Options& options, SteadyTime deadline);
 
   /// One item for each return, in order. Minions that are not there have none; one that was there and did not
-  /// return has `{}`. Errors: timeout and the master's, with the ids of all jobs so far.
+  /// return has `{}`. Errors: timeout and the master's, with the ids of all jobs so far; a failure within the
+  /// reply where it has items already.
   Result<Reply> run();
 
  private:

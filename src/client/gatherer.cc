@@ -150,12 +150,16 @@ SteadyTime Gatherer::due(SteadyTime now) const {
 }
 
 Error Gatherer::too_late() const {
+  const double seconds = std::chrono::duration<double>(request_timeout_).count();
+  if (active_.empty()) {
+    return {ErrorKind::timeout,
+            format("The chunk did not finish within {} seconds (request_timeout)", seconds)};
+  }
   std::string jids;
   for (const Active* active : active_) jids.append(jids.empty() ? "" : ", ").append(active->job.jid);
   return {ErrorKind::timeout,
-          format("Job '{}' did not finish within {} seconds (request_timeout)", jids,
-                 std::chrono::duration<double>(request_timeout_).count()),
-          active_.empty() ? std::string() : active_.front()->job.jid};
+          format("Job '{}' did not finish within {} seconds (request_timeout)", jids, seconds),
+          active_.front()->job.jid};
 }
 
 }  // namespace rest_fcgi::client

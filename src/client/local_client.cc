@@ -47,7 +47,12 @@ Result<Reply> LocalClient::cmd_on(const master::Permit& permit, const Publicatio
   std::vector<std::string> silent;
   while (true) {
     Result<std::optional<Arrival>> next = gatherer.next();
-    if (!next) return std::move(next).error();
+    if (!next && map.empty()) return std::move(next).error();
+    if (!next) {
+      Reply partial = reply(map.take(), job.jid);
+      partial.failure = std::move(next).error();
+      return partial;
+    }
     if (!next->has_value()) break;
     Arrival& arrival = **next;
     if (arrival.ret) {

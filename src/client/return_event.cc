@@ -11,31 +11,16 @@ namespace {
 
 using lowstate::Function;
 
-/// Arguments as Salt records them: positional ones, then the keyword arguments as one object.
-void write_arguments(JsonWriter& writer, const Function& function) {
-  writer.begin_array();
-  for (const JsonValue& arg : function.args) arg.write(writer);
-  if (!function.kwargs.empty()) {
-    writer.begin_object();
-    for (const JsonMember& member : function.kwargs) {
-      writer.key(member.key);
-      member.value.write(writer);
-    }
-    writer.end_object();
-  }
-  writer.end_array();
-}
-
 void write_functions(JsonWriter& writer, const lowstate::LocalCall& call) {
   if (!call.compound) {
     writer.key("fun").string(call.functions.front().name).key("fun_args");
-    write_arguments(writer, call.functions.front());
+    lowstate::write_arguments(writer, call.functions.front());
     return;
   }
   writer.key("fun").begin_array();
   for (const Function& function : call.functions) writer.string(function.name);
   writer.end_array().key("fun_args").begin_array();
-  for (const Function& function : call.functions) write_arguments(writer, function);
+  for (const Function& function : call.functions) lowstate::write_arguments(writer, function);
   writer.end_array();
 }
 

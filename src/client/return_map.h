@@ -21,6 +21,9 @@ class ReturnMap {
   /// A minion of which nothing came, or which does not exist.
   void add_silent(std::string_view minion);
 
+  /// Nothing was added so far.
+  [[nodiscard]] bool empty() const noexcept { return text_.size() == 1; }
+
   /// The map. To be called once, at the end.
   [[nodiscard]] Json take();
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <boost/program_options.hpp>
 
@@ -33,7 +35,10 @@ po::options_description options() {
       ("check-config", "read the configuration, say what is on, and exit")                               //
       ("mk-token", text("EAUTH:USERNAME"),
        "make a token for a user, whose password is read from standard input, "
-       "print it, and exit")                     //
+       "print it, and exit")  //
+      ("explain", po::value<std::vector<std::string>>()->multitoken()->value_name("USER FUN TGT"),
+       "say which lines of external_auth let a user run a function on a compound target, or as @runner or "
+       "@wheel, and exit")                       //
       ("version", "print the version and exit")  //
       ("help", "print this and exit");
   return description;
@@ -73,6 +78,23 @@ Result<void> read_token_user(const po::variables_map& values, CommandLine& comma
   return {};
 }
 
+Result<void> read_question(const po::variables_map& values, CommandLine& command_line) {
+  if (values.count("explain") == 0) return {};
+  const auto& words = values["explain"].as<std::vector<std::string>>();
+  const bool complete = words.size() == 3 && std::none_of(words.begin(), words.end(),
+                                                          [](const auto& word) { return word.empty(); });
+  if (!complete) {
+    return mistake(
+        format("--explain: found {} arguments, expected USER FUN TGT, such as alice test.ping 'web*'",
+               words.size()));
+  }
+  command_line.action = CommandLine::Action::explain;
+  command_line.username = words[0];
+  command_line.fun = words[1];
+  command_line.tgt = words[2];
+  return {};
+}
+
 Result<CommandLine> command_line_of(const po::variables_map& values) {
   CommandLine command_line;
   command_line.config = file_of(text_of(values, "config").value_or(default_file()));
@@ -89,6 +111,7 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
     }
   }
   if (auto read = read_token_user(values, command_line); !read) return std::move(read).error();
+  if (auto read = read_question(values, command_line); !read) return std::move(read).error();
   if (values.count("check-config") != 0) command_line.action = CommandLine::Action::check_config;
   if (values.count("version") != 0) command_line.action = CommandLine::Action::show_version;
   if (values.count("help") != 0) command_line.action = CommandLine::Action::show_help;
@@ -129,7 +152,7 @@ std::string help_text() {
          "Answers POSTs of Salt lowstate that a web server hands over by FastCGI.\n\n"
       << options()
       << "\nExit status: 0 after a stop that was asked for, 78 for a mistake in the configuration or on the\n"
-         "command line, 77 where --mk-token is refused, 70 for all else.\n"
+         "command line, 77 where --mk-token is refused, 1 where --explain finds no leave, 70 for all else.\n"
          "SIGHUP reads the configuration again; SIGTERM, SIGINT and SIGUSR1 end what is in flight, and "
          "stop.\n";
   return text.str();

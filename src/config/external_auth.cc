@@ -12,6 +12,10 @@ constexpr std::string_view kFunctions =
     "functions such as test.*, or maps such as test.arg: {args: [a], kwargs: {b: c}}";
 constexpr std::string_view kPattern = "text, or nothing for any value";
 
+std::string place_of(const Node& node) {
+  return format("{}:{}", *node.place.file, node.place.line);
+}
+
 /// Reads one `external_auth`. All of the grammar that Salt understands, and an error for what Salt would
 /// silently skip: who writes a rule means something by it.
 class RuleReader {
@@ -54,11 +58,13 @@ class RuleReader {
     }
     for (const Node& item : node.items) {
       if (item.is(Kind::string) && !item.text.empty()) {
-        rules.push_back(item.text.starts_with('@') ? auth::Rule{item.text, {}}
-                                                   : auth::Rule{"", {{item.text, {}}}});
+        const std::string where = place_of(item);
+        rules.push_back(item.text.starts_with('@') ? auth::Rule{item.text, {}, where}
+                                                   : auth::Rule{"", {{item.text, {}, where}}, where});
       } else if (item.is(Kind::map) && item.entries.size() == 1 && !item.entries.front().key.empty()) {
         const Entry& scope = item.entries.front();
-        rules.push_back({scope.key, read_functions(scope.value, format("{}: {}", path, scope.key))});
+        rules.push_back(
+            {scope.key, read_functions(scope.value, format("{}: {}", path, scope.key)), place_of(item)});
       } else {
         mistakes_.unexpected(item, path, kEntries);
       }
@@ -81,10 +87,11 @@ class RuleReader {
   }
 
   auth::FunctionRule read_function(const Node& node, const std::string& path) {
-    if (node.is(Kind::string) && !node.text.empty()) return {node.text, {}};
+    if (node.is(Kind::string) && !node.text.empty()) return {node.text, {}, place_of(node)};
     if (node.is(Kind::map) && node.entries.size() == 1 && !node.entries.front().key.empty()) {
       const Entry& function = node.entries.front();
-      return {function.key, read_conditions(function.value, format("{}: {}", path, function.key))};
+      return {function.key, read_conditions(function.value, format("{}: {}", path, function.key)),
+              place_of(node)};
     }
     mistakes_.unexpected(node, path, kFunctions);
     return {};

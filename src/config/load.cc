@@ -22,6 +22,7 @@ Result<Settings> load(const CommandLine& command_line) {
   if (mistakes.any()) return mistakes.take_first();
   if (command_line.listen) settings.gateway.listen = *command_line.listen;
   if (command_line.log_level) settings.log.level = *command_line.log_level;
+  settings.embedded.config_values = config_values(settings);
   return settings;
 }
 

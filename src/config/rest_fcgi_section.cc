@@ -90,6 +90,7 @@ void read_request_limits(Reader& section, Settings& settings) {
   section.bytes("max_request_body_size", settings.gateway.max_request_body_size, {64, kGiB});
   section.count("max_nesting", options.json.max_depth, {2, 500});
   section.count("max_key_length", options.json.max_key_length, {16, 65536});
+  section.count("max_values", options.json.max_values, {100, 100000000});
   section.count("max_chunks", options.max_chunks, {1, 10000});
 }
 
@@ -102,12 +103,41 @@ void read_logs(Reader& section, Settings& settings) {
   }
 }
 
+void read_proc_dir(Reader& embedded, embedded::Options& options) {
+  const Node* node = embedded.value("proc_dir");
+  options.proc_dir_is_default = node == nullptr;
+  if (node == nullptr) return;
+  if (node->is(Kind::string) && (node->text.empty() || node->text.starts_with('/'))) {
+    options.proc_dir = node->text;
+  } else {
+    embedded.unexpected(*node, "proc_dir", "a path that begins with a slash, or '' for none");
+  }
+}
+
+void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
+  if (const Node* folders = embedded.list("module_dirs")) {
+    for (const Node& folder : folders->items) {
+      if (folder.is(Kind::string) && folder.text.starts_with('/')) {
+        options.module_dirs.push_back(folder.text);
+      } else {
+        embedded.unexpected(folder, "module_dirs", "paths that begin with a slash");
+      }
+    }
+  }
+  embedded.seconds("script_timeout", options.script_timeout, kTenthOfASecond, kDay);
+  embedded.text("script_user", options.script_user);
+}
+
 void read_embedded(Reader embedded, embedded::Options& options) {
   if (const Node* minions = embedded.value("minions")) {
     options.minions = read_minions(*minions, embedded.path_to("minions"), embedded.mistakes());
   }
   embedded.count("max_workers", options.max_workers, kThreads);
   embedded.count("max_queued", options.max_queued, {0, 1000000});
+  embedded.bytes("max_queued_bytes", options.max_queued_bytes, {1024, 64 * kGiB});
+  embedded.absolute_path("file_root", options.modules.file_root);
+  read_proc_dir(embedded, options);
+  read_script_modules(embedded, options.modules);
   embedded.refuse_unknown_keys();
 }
 
@@ -122,7 +152,9 @@ void read_rest_fcgi(Reader& section, Settings& settings) {
   read_logs(section, settings);
   section.whole_seconds("auth_cache_ttl", settings.auth.auth_cache_ttl, {0, 300});
   section.flag("allow_auto_eauth", settings.auth.allow_auto_eauth);
+  read_logins(section, settings);
   section.count("jobs_kept", settings.returner.max_jobs, {1, 10000000});
+  section.bytes("jobs_spool_bytes", settings.returner.sqlite3.spool_bytes, {64 * 1024, kGiB});
   section.bytes("jobs_bytes_kept", settings.returner.max_bytes, {1024, 64 * kGiB});
   read_embedded(section.section("embedded"), settings.embedded);
   section.refuse_unknown_keys();

@@ -23,10 +23,19 @@ std::vector<std::string> restart_keys(const Settings& running, const Settings& w
   compare("idle_thread_timeout", now.idle_thread_timeout, then.idle_thread_timeout);
   compare("keep_conn_timeout", now.keep_conn_timeout, then.keep_conn_timeout);
   compare("shutdown_timeout", now.shutdown_timeout, then.shutdown_timeout);
+  const returner::Options& cache = running.returner;
+  const returner::Options& next_cache = wanted.returner;
+  compare("master_job_cache", cache.master_job_cache, next_cache.master_job_cache);
+  compare("ext_job_cache", cache.ext_job_cache, next_cache.ext_job_cache);
+  compare("keep_jobs_seconds", cache.keep_jobs_seconds, next_cache.keep_jobs_seconds);
+  compare("sqlite3.database", cache.sqlite3.database, next_cache.sqlite3.database);
+  compare("sqlite3.timeout", cache.sqlite3.timeout, next_cache.sqlite3.timeout);
+  compare("jobs_spool_bytes", cache.sqlite3.spool_bytes, next_cache.sqlite3.spool_bytes);
   compare("jobs_kept", running.returner.max_jobs, wanted.returner.max_jobs);
   compare("jobs_bytes_kept", running.returner.max_bytes, wanted.returner.max_bytes);
   compare("embedded: max_workers", running.embedded.max_workers, wanted.embedded.max_workers);
   compare("embedded: max_queued", running.embedded.max_queued, wanted.embedded.max_queued);
+  compare("embedded: proc_dir", running.embedded.proc_dir, wanted.embedded.proc_dir);
   return keys;
 }
 

@@ -48,15 +48,24 @@ std::string below(const std::string& root_dir, const std::string& path) {
   return without_end_slash(root + "/" + path);
 }
 
-void read_tokens(Reader& top, auth::Options& options) {
-  std::string root_dir = "/";
-  std::string cache_dir = "/var/cache/salt/master";
-  top.text("root_dir", root_dir);
-  top.text("cachedir", cache_dir);
-  std::string token_dir = cache_dir + "/tokens";
+/// Where Salt's files lie, by its keys `root_dir` and `cachedir`.
+struct Directories {
+  std::string root = "/";
+  std::string cache = "/var/cache/salt/master";
+};
+
+Directories read_directories(Reader& top) {
+  Directories directories;
+  top.text("root_dir", directories.root);
+  top.text("cachedir", directories.cache);
+  return directories;
+}
+
+void read_tokens(Reader& top, const Directories& directories, auth::Options& options) {
+  std::string token_dir = directories.cache + "/tokens";
   options.token_dir_is_default = top.value("token_dir") == nullptr;
   top.text("token_dir", token_dir);
-  if (!token_dir.empty()) options.token_dir = below(root_dir, token_dir);
+  if (!token_dir.empty()) options.token_dir = below(directories.root, token_dir);
   top.whole_seconds("token_expire", options.token_expire, {1, kYearInSeconds});
 }
 
@@ -81,7 +90,12 @@ void read_salt_keys(Reader& top, Settings& settings) {
   top.seconds("rest_timeout", client.rest_timeout, kTenthOfASecond, kDay);
   settings.auth.external_auth = read_external_auth(top.map("external_auth"), top.mistakes());
   top.secret("sharedsecret", settings.auth.sharedsecret);
-  read_tokens(top, settings.auth);
+  top.text("auth.pam.service", settings.auth.pam.service);
+  const Directories directories = read_directories(top);
+  read_tokens(top, directories, settings.auth);
+  read_job_caches(top, below(directories.root, directories.cache + "/rest_fcgi/jobs.db"), settings);
+  settings.embedded.nodegroups = read_nodegroups(top.map("nodegroups"), top.mistakes());
+  settings.embedded.proc_dir = below(directories.root, directories.cache + "/proc");
   top.log_level("log_level", settings.log.level);
   warn_of_blacklist(top, settings.warnings);
 }

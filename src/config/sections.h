@@ -22,8 +22,22 @@ void read_salt_keys(Reader& top, Settings& settings);
 [[nodiscard]] std::vector<auth::EauthOptions> read_external_auth(const Node* external_auth,
                                                                  Mistakes& mistakes);
 
+/// Salt's `nodegroups`: a map, or null where there is none. What its words mean is for the engine to say.
+[[nodiscard]] std::vector<embedded::NodegroupOptions> read_nodegroups(const Node* nodegroups,
+                                                                      Mistakes& mistakes);
+
+/// Which job caches there are, and how long jobs are kept. What is an old way to say it goes to `warnings`.
+void read_job_caches(Reader& top, const std::string& default_database, Settings& settings);
+
+/// What the wheel `config.values` shows: an object with the effective options that are no secret.
+[[nodiscard]] Json config_values(const Settings& settings);
+
 /// Our section, `rest_fcgi:`.
 void read_rest_fcgi(Reader& section, Settings& settings);
+
+/// Of our section what is about logins: the guard against guessing, the helper for PAM. REQUIRES: the number
+/// of threads was read.
+void read_logins(Reader& section, Settings& settings);
 
 /// `rest_fcgi: embedded: minions:`, a list or a map; `path` is the key in messages.
 [[nodiscard]] std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std::string& path,

@@ -26,7 +26,8 @@ std::string clients_line(const client::Options& options) {
 std::string eauth_state(const auth::EauthOptions& eauth, const auth::Options& options) {
   if (eauth.name == "auto" && !options.allow_auto_eauth)
     return "off: needs rest_fcgi: allow_auto_eauth: true";
-  if (eauth.name != "file" && eauth.name != "sharedsecret" && eauth.name != "auto")
+  static constexpr std::string_view kKnown[] = {"file", "pam", "sharedsecret", "auto"};
+  if (std::find(std::begin(kKnown), std::end(kKnown), eauth.name) == std::end(kKnown))
     return "off: not part of this version";
   const std::size_t users = eauth.principals.size();
   return format("{} {}", users, users == 1 ? "user or group" : "users or groups");
@@ -44,6 +45,14 @@ std::string eauth_line(const auth::Options& options) {
 std::string tokens_line(const auth::Options& options) {
   if (options.token_dir.empty()) return "off";
   return format("in {}, for {} seconds", options.token_dir, options.token_expire.count());
+}
+
+std::string jobs_line(const returner::Options& options) {
+  const bool in_database = options.master_job_cache == "sqlite3";
+  return format("in {}, for {}", in_database ? options.sqlite3.database : "memory",
+                options.keep_jobs_seconds.count() == 0
+                    ? "ever"
+                    : format("{} seconds", options.keep_jobs_seconds.count()));
 }
 
 std::string minions_line(const embedded::Options& options) {
@@ -91,6 +100,7 @@ std::string summary(const Settings& settings, const CommandLine& command_line) {
   line("clients", clients_line(settings.client));
   line("eauth", eauth_line(settings.auth));
   line("tokens", tokens_line(settings.auth));
+  line("jobs", jobs_line(settings.returner));
   line("minions", minions_line(settings.embedded));
   line("log", log_line(settings.log));
   line("audit", audit_line(settings));

@@ -116,6 +116,7 @@ class JsonDocument::Builder {
   Result<void> add_array(ondemand::value value) {
     const std::size_t at = offset_of(value);
     if (++depth_ > limits_.max_depth) return too_deep(at);
+    if (document_.nodes_.size() >= limits_.max_values) return too_many();
     const std::uint32_t self = open(JsonValue::Kind::array);
     ondemand::array array;
     if (auto code = value.get_array().get(array)) return fail(simdjson::error_message(code), at);
@@ -133,6 +134,7 @@ class JsonDocument::Builder {
   Result<void> add_object(ondemand::value value) {
     const std::size_t at = offset_of(value);
     if (++depth_ > limits_.max_depth) return too_deep(at);
+    if (document_.nodes_.size() >= limits_.max_values) return too_many();
     const std::uint32_t self = open(JsonValue::Kind::object);
     ondemand::object object;
     if (auto code = value.get_object().get(object)) return fail(simdjson::error_message(code), at);
@@ -171,9 +173,9 @@ class JsonDocument::Builder {
     last_ = offset(token.data());
     if (token == "null") return leaf(JsonValue::Kind::null, {});
     if (token == "true" || token == "false") {
-      Result<void> result = leaf(JsonValue::Kind::boolean, {});
+      if (Result<void> result = leaf(JsonValue::Kind::boolean, {}); !result) return result;
       document_.nodes_.back().flag = token == "true";
-      return result;
+      return {};
     }
     const auto kind = json_number_kind(token);
     if (!kind) return fail("Expecting value", last_);
@@ -187,6 +189,7 @@ class JsonDocument::Builder {
   }
 
   Result<void> leaf(JsonValue::Kind kind, std::string_view text) {
+    if (document_.nodes_.size() >= limits_.max_values) return too_many();
     document_.nodes_.push_back(
         {text.data(), static_cast<std::uint32_t>(text.size()), next_index() + 1, 0, kind, false});
     return {};
@@ -256,6 +259,10 @@ class JsonDocument::Builder {
       default:
         return fail(simdjson::error_message(code), size_);
     }
+  }
+
+  [[nodiscard]] Result<void> too_many() const {
+    return fail(format("More than {} values and keys", limits_.max_values), last_);
   }
 
   Result<void> too_deep(std::size_t at) {

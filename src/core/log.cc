@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -10,6 +11,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/append_sink.h"
+#include "core/utf8.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::log {
@@ -68,25 +70,55 @@ void with_logger(Logger Loggers::*which, const Write& write) {
   write(*(loggers.*which));
 }
 
-std::string without_control_characters(std::string_view message) {
+/// The code point of a well-formed sequence of UTF-8.
+char32_t code_point(std::string_view sequence) {
+  const auto first = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() == 1) return first;
+  char32_t code = first & (0xFFU >> (sequence.size() + 1));
+  for (const char c : sequence.substr(1)) code = (code << 6U) | (static_cast<unsigned char>(c) & 0x3FU);
+  return code;
+}
+
+/// Does it end a line, steer a terminal, or change what a reader takes the text around it for?
+bool is_deceptive(char32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200B && code <= 0x200F) ||
+         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
+}
+
+/// The message with such characters as JSON escapes them, which keeps a line that is JSON what it is.
+std::string escaped(std::string_view message) {
   std::string out;
-  out.reserve(message.size());
-  for (const char c : message) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code < 0x20 || code == 0x7F) {
-      out += format("\\x{:02x}", code);
+  out.reserve(message.size() + 32);
+  while (!message.empty()) {
+    const std::size_t length = utf8_length(message);
+    const std::string_view sequence = message.substr(0, std::max<std::size_t>(length, 1));
+    message.remove_prefix(sequence.size());
+    if (length == 0) {
+      out += format("\\x{:02x}", static_cast<unsigned char>(sequence[0]));
+    } else if (const char32_t code = code_point(sequence); is_deceptive(code)) {
+      out += format("\\u{:04x}", static_cast<std::uint32_t>(code));
     } else {
-      out += c;
+      out += sequence;
     }
   }
   return out;
 }
 
+bool is_plain(std::string_view message) {
+  return std::all_of(message.begin(), message.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
+void write_to(spdlog::logger& logger, Level level, std::string_view message) {
+  if (is_plain(message)) {
+    logger.log(to_spdlog(level), message);
+  } else {
+    logger.log(to_spdlog(level), escaped(message));
+  }
+}
+
 void write(Level level, std::string_view message) {
   if (!enabled(level)) return;
-  with_logger(&Loggers::log, [&](spdlog::logger& logger) {
-    logger.log(to_spdlog(level), without_control_characters(message));
-  });
+  with_logger(&Loggers::log, [&](spdlog::logger& logger) { write_to(logger, level, message); });
 }
 
 }  // namespace
@@ -133,9 +165,7 @@ void error(std::string_view message) {
 }
 
 void audit(std::string_view line) {
-  with_logger(&Loggers::audit, [&](spdlog::logger& logger) {
-    logger.log(spdlog::level::info, without_control_characters(line));
-  });
+  with_logger(&Loggers::audit, [&](spdlog::logger& logger) { write_to(logger, Level::info, line); });
 }
 
 }  // namespace rest_fcgi::log

@@ -20,6 +20,8 @@ std::string_view reason(Status status) noexcept {
     case Status::content_too_large:
       // RFC 9110 says "Content Too Large"; this is what callers of Salt's rest_cherrypy know.
       return "Request Entity Too Large";
+    case Status::too_many_requests:
+      return "Too Many Requests";
     case Status::internal_server_error:
       return "Internal Server Error";
     case Status::service_unavailable:

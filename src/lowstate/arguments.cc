@@ -57,4 +57,16 @@ void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, 
   for (const JsonValue value : arg->elements()) add(value);
 }
 
+void write_arguments(JsonWriter& writer, const Function& function, bool marked) {
+  writer.begin_array();
+  for (const JsonValue& value : function.args) value.write(writer);
+  if (!function.kwargs.empty()) {
+    writer.begin_object();
+    for (const auto& [key, value] : function.kwargs) value.write(writer.key(key));
+    if (marked) writer.key(kMarker).boolean(true);
+    writer.end_object();
+  }
+  writer.end_array();
+}
+
 }  // namespace rest_fcgi::lowstate

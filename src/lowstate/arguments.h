@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "lowstate/chunk_reader.h"
@@ -20,11 +20,12 @@ class KeywordArguments {
   [[nodiscard]] std::vector<JsonMember> take() && { return std::move(members_); }
 
  private:
-  /// Found by search while they are few; beyond, by `places_`, so that a body full of them stays cheap.
+  /// Found by search while they are few; beyond, by `places_`, so that a body full of them stays cheap. No
+  /// hash table: callers know its function, and choose the keys.
   static constexpr std::size_t kFew = 16;
 
   std::vector<JsonMember> members_;
-  std::unordered_map<std::string_view, std::size_t> places_;
+  std::map<std::string_view, std::size_t> places_;
 };
 
 /// Reads arguments in the form in which they come for one function: a list, or one value, which is one

@@ -10,20 +10,8 @@ namespace rest_fcgi::lowstate {
 namespace {
 
 constexpr double kMaxSeconds = 86400;
-constexpr std::size_t kMaxQuoted = 64;
-
-bool continues_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
-}
 
 }  // namespace
-
-std::string quoted(std::string_view text) {
-  if (text.size() <= kMaxQuoted) return format("'{}'", text);
-  std::size_t end = kMaxQuoted;
-  while (end > 0 && continues_character(text[end])) --end;
-  return format("'{}...'", text.substr(0, end));
-}
 
 std::string shown(JsonValue value) {
   return value.is(JsonValue::Kind::string) || value.number() ? quoted(value.text())

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
 
@@ -50,9 +51,6 @@ class ChunkReader {
   JsonValue chunk_;
   std::optional<Error> error_;
 };
-
-/// `text` in quotes for a message, cut where it is long.
-[[nodiscard]] std::string quoted(std::string_view text);
 
 /// A value for a message: a number or string as it is, of all else the type.
 [[nodiscard]] std::string shown(JsonValue value);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/lowstate/lowstate.h"
 
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "lowstate/arguments.h"
@@ -86,6 +88,21 @@ Result<void> read_chunk(JsonValue value, Chunk& chunk) {
   return {};
 }
 
+/// Two jobs of one jid: the second could not run when the first had.
+Result<void> refuse_shared_jids(const std::vector<Chunk>& chunks) {
+  std::map<std::string_view, std::size_t> owners;
+  for (const Chunk& chunk : chunks) {
+    if (!chunk.is_local() || chunk.local().jid.empty()) continue;
+    const auto [owner, is_new] = owners.emplace(chunk.local().jid, chunk.index);
+    if (!is_new) {
+      return Error{ErrorKind::invocation,
+                   format("Lowstate chunk {}: 'jid' must be another one than that of chunk {}.", chunk.index,
+                          owner->second)};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Chunk>> read(JsonValue body, const Options& options) {
@@ -107,6 +124,7 @@ Result<std::vector<Chunk>> read(JsonValue body, const Options& options) {
     if (!read) return std::move(read).error();
     if (is_list) ++elements;
   }
+  if (Result<void> distinct = refuse_shared_jids(chunks); !distinct) return std::move(distinct).error();
   return chunks;
 }
 

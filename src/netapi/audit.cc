@@ -56,22 +56,34 @@ void AuditTrail::write_unreadable(std::string_view outcome) const {
   log::audit(audit_line(entry(outcome), as_json_));
 }
 
-void AuditTrail::write(const lowstate::Chunk& chunk, std::string_view user, std::string_view jid,
-                       std::string_view outcome) const {
+void AuditTrail::write(const lowstate::Chunk& chunk, AuditEntry line) const {
   const std::string fun = functions_of(chunk);
   const std::string tgt = target_of(chunk);
-  AuditEntry line = entry(outcome);
-  line.user = user;
-  line.eauth = eauth_of(chunk.credentials);
   line.client = name_of(chunk.client);
   line.fun = fun;
   line.tgt = tgt;
-  line.jid = jid;
   log::audit(audit_line(line, as_json_));
 }
 
-void AuditTrail::write_refused(const lowstate::Chunk& chunk, std::string_view outcome) const {
-  write(chunk, chunk.credentials.username, {}, outcome);
+void AuditTrail::write(const master::Permit& permit, std::string_view jid, std::string_view outcome) const {
+  AuditEntry line = entry(outcome);
+  line.user = permit.user();
+  line.eauth = permit.eauth();
+  line.jid = jid;
+  write(permit.chunk(), line);
+}
+
+void AuditTrail::write_refused(const lowstate::Chunk& chunk, const Error& error,
+                               std::string_view outcome) const {
+  AuditEntry line = entry(outcome);
+  const bool recognized = !error.user.empty();
+  line.user = recognized ? error.user : chunk.credentials.username;
+  line.eauth = recognized ? error.eauth : eauth_of(chunk.credentials);
+  write(chunk, line);
+}
+
+void AuditTrail::write_not_run(const lowstate::Chunk& chunk) const {
+  write_refused(chunk, {}, kNotRun);
 }
 
 }  // namespace rest_fcgi::netapi

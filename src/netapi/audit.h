@@ -5,22 +5,27 @@
 #include <string>
 #include <string_view>
 
+#include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
 namespace rest_fcgi::netapi {
 
+/// The outcome of a chunk that another one of its list kept from running.
+inline constexpr std::string_view kNotRun = "not-run";
+
 /// One audit line: who asked for what, and what became of it. No arguments, no secrets. Borrows.
 struct AuditEntry {
   WallTime time;
-  std::string_view user;    ///< who was admitted; before that, the name that was given
-  std::string_view eauth;   ///< name of the back end, or `token`
+  std::string_view user;    ///< who it was; where nobody was recognized, the name that was given
+  std::string_view eauth;   ///< the back end that knows them; the name that was given; else `token`
   std::string_view remote;  ///< address
   std::string_view client;
   std::string_view fun;  ///< several: with commas between
   std::string_view tgt;  ///< a list: with commas between
   std::string_view jid;
-  std::string_view outcome;  ///< ok, denied, invalid, failed, timeout, unavailable, not-run
+  std::string_view outcome;  ///< ok, denied, throttled, invalid, failed, timeout, unavailable, not-run
   std::chrono::microseconds took{0};
 };
 
@@ -40,14 +45,18 @@ class AuditTrail {
   /// A body that could not be read into chunks.
   void write_unreadable(std::string_view outcome) const;
 
-  void write(const lowstate::Chunk& chunk, std::string_view user, std::string_view jid,
-             std::string_view outcome) const;
+  /// A chunk that was admitted.
+  void write(const master::Permit& permit, std::string_view jid, std::string_view outcome) const;
 
-  /// A chunk that was refused, or not run since another one of its list was.
-  void write_refused(const lowstate::Chunk& chunk, std::string_view outcome) const;
+  /// A chunk that was refused.
+  void write_refused(const lowstate::Chunk& chunk, const Error& error, std::string_view outcome) const;
+
+  /// A chunk that nobody looked at, since another one of its list was refused.
+  void write_not_run(const lowstate::Chunk& chunk) const;
 
  private:
   [[nodiscard]] AuditEntry entry(std::string_view outcome) const;
+  void write(const lowstate::Chunk& chunk, AuditEntry line) const;
 
   const Clock& clock_;
   std::string_view remote_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "netapi/audit.h"
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json.h"
 
@@ -14,17 +15,6 @@ constexpr std::size_t kMaxValue = 256;
 
 using Field = std::pair<std::string_view, std::string_view>;
 
-bool continues_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
-}
-
-std::string bounded(std::string_view value) {
-  if (value.size() <= kMaxValue) return std::string(value);
-  std::size_t end = kMaxValue;
-  while (end > 0 && continues_character(value[end])) --end;
-  return std::string(value.substr(0, end)) + "...";
-}
-
 bool is_plain(char c) {
   return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
 }
@@ -33,9 +23,9 @@ void append_value(std::string& line, std::string_view value) {
   if (value.empty()) {
     line += '-';
   } else if (value != "-" && std::all_of(value.begin(), value.end(), is_plain)) {
-    line += bounded(value);
+    line += excerpt(value, kMaxValue);
   } else {
-    JsonWriter(line).string(bounded(value));
+    JsonWriter(line).string(excerpt(value, kMaxValue));
   }
 }
 
@@ -68,7 +58,7 @@ std::string audit_line(const AuditEntry& entry, bool as_json) {
   if (as_json) {
     JsonWriter writer(line);
     writer.begin_object();
-    for (const auto& [key, value] : fields) writer.key(key).string(bounded(value));
+    for (const auto& [key, value] : fields) writer.key(key).string(excerpt(value, kMaxValue));
     writer.key("ms").number(milliseconds).end_object();
     return line;
   }

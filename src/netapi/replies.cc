@@ -93,14 +93,23 @@ http::Response error_reply(const Error& error, const std::vector<Completed>& com
   JsonWriter writer(text);
   writer.begin_object().key("return").string(tell(error, row, remote));
   if (!error.jid.empty()) writer.key("jid").string(error.jid);
-  if (!completed.empty()) {
+  const bool partial = !completed.empty() && completed.back().reply.failure;
+  const std::size_t whole = completed.size() - (partial ? 1 : 0);
+  if (whole > 0) {
     writer.key("completed").begin_array();
-    for (const Completed& chunk : completed) write_completed(writer, chunk);
+    for (std::size_t i = 0; i < whole; ++i) write_completed(writer, completed[i]);
     writer.end_array();
+  }
+  if (partial) {
+    writer.key("partial");
+    write_completed(writer, completed.back());
   }
   writer.end_object();
   http::Response response = json_reply(row.status, std::move(text));
   if (row.status == http::Status::service_unavailable) response.headers.emplace_back("Retry-After", "1");
+  if (row.status == http::Status::too_many_requests) {
+    response.headers.emplace_back("Retry-After", std::to_string(error.retry_after.count()));
+  }
   return response;
 }
 

@@ -13,7 +13,7 @@
 
 namespace rest_fcgi::netapi {
 
-/// A chunk that ran, and what it gave.
+/// A chunk that ran, and what it gave; where its reply has a failure, it is the last one.
 struct Completed {
   lowstate::Client client;
   client::Reply reply;
@@ -28,9 +28,9 @@ struct Completed {
 /// `{"return": "404: Not Found"}`: what rest_wsgi says by itself.
 [[nodiscard]] http::Response status_reply(http::Status status, std::string_view text);
 
-/// `{"return": "<text>"}`, with the job's id and the chunks that were completed before, where there are any;
-/// and a line in the log that names `remote`. Of an error of ours the caller gets a reference, which stands
-/// in the log beside the true cause.
+/// `{"return": "<text>"}`, with the job's id, the chunks that were completed before, and what the failed one
+/// had given by then, `partial`, where there is any of it; and a line in the log that names `remote`. Of an
+/// error of ours the caller gets a reference, which stands in the log beside the true cause.
 [[nodiscard]] http::Response error_reply(const Error& error, const std::vector<Completed>& completed,
                                          std::string_view remote);
 

@@ -44,6 +44,17 @@ class BorrowedDocument {
   }
 };
 
+/// What `call` gives; an exception is an error like any other, so that the audit line is written and what
+/// other chunks returned is not lost.
+template <class Call>
+auto guarded(const Call& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::exception& exception) {
+    return Error{ErrorKind::internal, exception.what()};
+  }
+}
+
 std::string_view path_of(const Environ& environ) {
   if (const std::string_view path = environ.get("PATH_INFO"); !path.empty()) return path;
   const std::string_view uri = environ.get("REQUEST_URI");
@@ -72,7 +83,6 @@ class RestWsgi {
   [[nodiscard]] Result<std::vector<Permit>> admit(const std::vector<Chunk>& chunks, AuditTrail& trail) const;
   [[nodiscard]] Result<void> run(const std::vector<Permit>& permits, SteadyTime deadline, AuditTrail& trail,
                                  std::vector<Completed>& completed) const;
-  [[nodiscard]] Result<client::Reply> run_one(const Permit& permit, SteadyTime deadline) const;
 
   Options options_;
   std::shared_ptr<const client::NetapiClient> client_;
@@ -105,7 +115,7 @@ Response RestWsgi::post(const Environ& environ) const {
   const std::string_view remote = environ.get("REMOTE_ADDR");
   AuditTrail trail(clock_, remote, options_.audit_as_json);
   const BorrowedDocument document;
-  const auto chunks = read(environ, *document);
+  const auto chunks = guarded([&] { return read(environ, *document); });
   if (!chunks) {
     trail.write_unreadable(row_for(chunks.error().kind).outcome);
     return error_reply(chunks.error(), {}, remote);
@@ -121,20 +131,25 @@ Result<std::vector<Chunk>> RestWsgi::read(const Environ& environ, JsonDocument& 
   if (!environ.body) return environ.body.error();
   if (Result<void> parsed = document.parse(*environ.body, options_.lowstate.json); !parsed)
     return parsed.error();
-  return lowstate::read(document.root(), options_.lowstate);
+  Result<std::vector<Chunk>> chunks = lowstate::read(document.root(), options_.lowstate);
+  if (!chunks) return chunks;
+  for (Chunk& chunk : *chunks) chunk.credentials.remote = environ.get("REMOTE_ADDR");
+  return chunks;
 }
 
 Result<std::vector<Permit>> RestWsgi::admit(const std::vector<Chunk>& chunks, AuditTrail& trail) const {
   std::vector<Permit> permits;
   permits.reserve(chunks.size());
   for (const Chunk& chunk : chunks) {
-    Result<Permit> permit = client_->admit(chunk);
+    Result<Permit> permit = guarded([&] { return client_->admit(chunk); });
     if (permit) {
       permits.push_back(*std::move(permit));
       continue;
     }
-    for (const Chunk& other : chunks) {
-      trail.write_refused(other, &other == &chunk ? row_for(permit.error().kind).outcome : "not-run");
+    for (const Permit& admitted : permits) trail.write(admitted, {}, kNotRun);
+    trail.write_refused(chunk, permit.error(), row_for(permit.error().kind).outcome);
+    for (std::size_t later = permits.size() + 1; later < chunks.size(); ++later) {
+      trail.write_not_run(chunks[later]);
     }
     return std::move(permit).error();
   }
@@ -146,33 +161,23 @@ Result<void> RestWsgi::run(const std::vector<Permit>& permits, SteadyTime deadli
   completed.reserve(permits.size());
   std::optional<Error> failure;
   for (const Permit& permit : permits) {
-    const Chunk& chunk = permit.chunk();
     if (failure) {
-      trail.write(chunk, permit.user(), {}, "not-run");
+      trail.write(permit, {}, kNotRun);
       continue;
     }
     trail.restart();
-    Result<client::Reply> reply = run_one(permit, deadline);
-    if (reply) {
-      trail.write(chunk, permit.user(), reply->jid, "ok");
-      completed.push_back({chunk.client, *std::move(reply)});
-    } else {
-      failure = std::move(reply).error();
-      trail.write(chunk, permit.user(), failure->jid, row_for(failure->kind).outcome);
+    Result<client::Reply> reply = guarded([&] { return client_->run(permit, deadline); });
+    failure = reply ? reply->failure : reply.error();
+    if (failure) {
+      trail.write(permit, failure->jid, row_for(failure->kind).outcome);
       trail.restart();
+    } else {
+      trail.write(permit, reply->jid, "ok");
     }
+    if (reply) completed.push_back({permit.chunk().client, *std::move(reply)});
   }
   if (failure) return *std::move(failure);
   return {};
-}
-
-/// An exception in one chunk must not take with it what the chunks before it returned.
-Result<client::Reply> RestWsgi::run_one(const Permit& permit, SteadyTime deadline) const {
-  try {
-    return client_->run(permit, deadline);
-  } catch (const std::exception& exception) {
-    return Error{ErrorKind::internal, exception.what()};
-  }
 }
 
 }  // namespace

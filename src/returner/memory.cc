@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <utility>
 
 namespace rest_fcgi::returner {
@@ -31,23 +32,44 @@ const MemoryReturner::Shard& MemoryReturner::shard_of(std::string_view jid) cons
   return shards_[std::hash<std::string_view>{}(jid) % shards_.size()];
 }
 
-Result<void> MemoryReturner::save_load(Load load) {
+Result<bool> MemoryReturner::prep_jid(std::string_view passed_jid) {
+  Shard& shard = shard_of(passed_jid);
+  const std::lock_guard lock(shard.mutex);
+  return !shard.by_jid.contains(passed_jid) && shard.claimed.emplace(passed_jid).second;
+}
+
+Result<void> MemoryReturner::save_load(Load load, Durability) {
   auto entry = std::make_unique<Entry>();
+  entry->saved = clock_.wall();
   entry->load = std::move(load);
   entry->bytes = bytes_of(entry->load);
-  jobs_ += 1;
-  bytes_ += entry->bytes;
   Shard& shard = shard_of(entry->load.jid);
   {
     const std::lock_guard lock(shard.mutex);
-    entry->number = next_number_++;
-    if (shard.entries.empty()) shard.oldest = entry->number;
-    shard.by_jid.erase(entry->load.jid);  // the key has to lie in the new entry
-    shard.by_jid.emplace(entry->load.jid, entry.get());
-    shard.entries.push_back(std::move(entry));
+    if (!shard.claimed.empty()) shard.claimed.erase(entry->load.jid);
+    const auto found = shard.by_jid.find(entry->load.jid);
+    found == shard.by_jid.end() ? add(shard, std::move(entry)) : replace(shard, *found->second, *entry);
   }
   drop_beyond_limits();
   return {};
+}
+
+void MemoryReturner::add(Shard& shard, std::unique_ptr<Entry> entry) {
+  jobs_ += 1;
+  bytes_ += entry->bytes;
+  entry->number = next_number_++;
+  if (shard.entries.empty()) shard.oldest = entry->number;
+  shard.by_jid.emplace(entry->load.jid, entry.get());
+  shard.entries.push_back(std::move(entry));
+}
+
+void MemoryReturner::replace(Shard& shard, Entry& entry, Entry& again) {
+  const std::size_t before = bytes_of(entry.load);
+  shard.by_jid.erase(entry.load.jid);  // the key has to lie in the new load
+  entry.load = std::move(again.load);
+  shard.by_jid.emplace(entry.load.jid, &entry);
+  entry.bytes += again.bytes - before;
+  bytes_ += again.bytes - before;
 }
 
 Result<void> MemoryReturner::returner(std::string_view jid, JobReturn ret) {
@@ -70,26 +92,101 @@ Result<void> MemoryReturner::returner(std::string_view jid, JobReturn ret) {
   return {};
 }
 
-Result<std::optional<StoredJob>> MemoryReturner::get_job(std::string_view jid) const {
+Result<void> MemoryReturner::save_minions(std::string_view jid, const std::vector<std::string>& minions) {
+  Shard& shard = shard_of(jid);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.by_jid.find(jid);
+  if (found == shard.by_jid.end()) return {};
+  Entry& entry = *found->second;
+  std::vector<std::string>& expected = entry.load.minions;
+  for (const std::string& minion : minions) {
+    const auto at = std::lower_bound(expected.begin(), expected.end(), minion);
+    if (at != expected.end() && *at == minion) continue;
+    expected.insert(at, minion);
+    entry.bytes += minion.size();
+    bytes_ += minion.size();
+  }
+  return {};
+}
+
+Result<std::optional<Load>> MemoryReturner::get_load(std::string_view jid) const {
   const Shard& shard = shard_of(jid);
   const std::lock_guard lock(shard.mutex);
   const auto found = shard.by_jid.find(jid);
-  if (found == shard.by_jid.end()) return std::optional<StoredJob>();
-  const Entry& entry = *found->second;
-  return std::optional(StoredJob{entry.load, {entry.returns.begin(), entry.returns.end()}});
+  if (found == shard.by_jid.end()) return std::optional<Load>();
+  return std::optional(found->second->load);
 }
 
-Result<std::vector<Load>> MemoryReturner::get_jids() const {
-  std::vector<std::pair<std::uint64_t, Load>> found;
+Result<std::vector<JobReturn>> MemoryReturner::get_jid(std::string_view jid) const {
+  const Shard& shard = shard_of(jid);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.by_jid.find(jid);
+  if (found == shard.by_jid.end()) return std::vector<JobReturn>();
+  return std::vector<JobReturn>(found->second->returns.begin(), found->second->returns.end());
+}
+
+Result<std::vector<FunctionReturn>> MemoryReturner::get_fun(std::string_view fun) const {
+  const std::string wanted = Json::string(fun).text();
+  std::map<std::string, FunctionReturn> newest;
   for (const Shard& shard : shards_) {
     const std::lock_guard lock(shard.mutex);
-    for (const auto& entry : shard.entries) found.emplace_back(entry->number, entry->load);
+    for (const auto& entry : shard.entries) {
+      if (entry->load.fun.text() != wanted) continue;
+      for (const JobReturn& ret : entry->returns) {
+        FunctionReturn& known = newest[ret.minion];
+        if (known.jid < entry->load.jid) known = {entry->load.jid, ret};
+      }
+    }
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<Load> loads;
-  loads.reserve(found.size());
-  for (auto& [number, load] : found) loads.push_back(std::move(load));
-  return loads;
+  std::vector<FunctionReturn> found;
+  found.reserve(newest.size());
+  for (auto& [minion, ret] : newest) found.push_back(std::move(ret));
+  return found;
+}
+
+std::vector<Load> MemoryReturner::loads(const JobQuery& query) const {
+  const std::string fun = query.fun.empty() ? std::string() : Json::string(query.fun).text();
+  std::vector<Load> found;
+  for (const Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    for (const auto& entry : shard.entries) {
+      const Load& load = entry->load;
+      if (load.jid < query.first || (!query.last.empty() && load.jid > query.last)) continue;
+      if (fun.empty() || load.fun.text() == fun) found.push_back(load);
+    }
+  }
+  return found;
+}
+
+Result<void> MemoryReturner::get_jids(const JobQuery& query, const LoadVisitor& visit) const {
+  std::vector<Load> found = loads(query);
+  std::sort(found.begin(), found.end(),
+            [&](const Load& a, const Load& b) { return query.newest_first ? b.jid < a.jid : a.jid < b.jid; });
+  for (const Load& load : found) {
+    if (!visit(load)) break;
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> MemoryReturner::get_minions() const {
+  std::set<std::string> minions;
+  for (const Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    for (const auto& entry : shard.entries) {
+      for (const JobReturn& ret : entry->returns) minions.insert(ret.minion);
+    }
+  }
+  return std::vector<std::string>(minions.begin(), minions.end());
+}
+
+Result<std::size_t> MemoryReturner::clean_old_jobs() {
+  if (options_.keep_jobs_seconds.count() == 0) return std::size_t{0};
+  const WallTime before = clock_.wall() - options_.keep_jobs_seconds;
+  std::size_t dropped = 0;
+  for (Shard& shard : shards_) {
+    while (drop_first(shard, before)) ++dropped;
+  }
+  return dropped;
 }
 
 void MemoryReturner::drop_beyond_limits() {
@@ -103,21 +200,21 @@ void MemoryReturner::drop_beyond_limits() {
   }
 }
 
-void MemoryReturner::drop_first(Shard& shard) {
+bool MemoryReturner::drop_first(Shard& shard, WallTime before) {
   std::unique_ptr<Entry> dropped;  // destroyed after the lock is gone
   const std::lock_guard lock(shard.mutex);
-  if (shard.entries.empty()) return;
+  if (shard.entries.empty() || shard.entries.front()->saved >= before) return false;
   dropped = std::move(shard.entries.front());
   shard.entries.pop_front();
   shard.oldest = shard.entries.empty() ? kNoEntry : shard.entries.front()->number;
-  const auto found = shard.by_jid.find(dropped->load.jid);
-  if (found != shard.by_jid.end() && found->second == dropped.get()) shard.by_jid.erase(found);
+  shard.by_jid.erase(dropped->load.jid);
   jobs_ -= 1;
   bytes_ -= dropped->bytes;
+  return true;
 }
 
-std::unique_ptr<Returner> make_memory_returner(const Options& options) {
-  return std::make_unique<MemoryReturner>(options);
+std::unique_ptr<Returner> make_memory_returner(const Options& options, const Clock& clock) {
+  return std::make_unique<MemoryReturner>(options, clock);
 }
 
 }  // namespace rest_fcgi::returner

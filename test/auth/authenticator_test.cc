@@ -35,6 +35,7 @@ class Fixture {
     options.external_auth.push_back({"sharedsecret", {}, {}});
     options.sharedsecret = Secret("canary");
     options.token_dir = dir / "tokens";
+    options.login_guard.tries = 0;
     start();
   }
 
@@ -121,7 +122,25 @@ TEST_CASE("names and passwords may be as long as the limits") {
 TEST_CASE("a name in the log is short, and forges no line") {
   Fixture fixture;
   fixture.refuses(with_password("file", std::string(63, 'n') + "\n" + std::string(100, 'm'), "x"),
-                  "user \"" + std::string(63, 'n') + "\\x0a\"");
+                  "user \"" + std::string(63, 'n') + "\\");
+}
+
+TEST_CASE("a back end that fails by itself slows who meets it") {
+  Fixture fixture;
+  fixture.options.login_guard.tries = 1;
+  fixture.start();
+  const test::CapturedLog log;
+  std::filesystem::remove(fixture.dir / "users");
+  CHECK(fixture.login("fred", "sesame").error().kind == ErrorKind::internal);
+  CHECK(fixture.login("fred", "sesame").error().kind == ErrorKind::throttled);
+}
+
+TEST_CASE("a guard that cannot have the file that it was given is a mistake") {
+  Options options;
+  options.login_guard.file = "/nosuch/guard";
+  const auto made = Authenticator::make(options, system_clock());
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::configuration);
 }
 
 TEST_CASE("a back end that fails by itself is no refusal") {
@@ -131,6 +150,71 @@ TEST_CASE("a back end that fails by itself is no refusal") {
   const auto identity = fixture.login("fred", "sesame");
   REQUIRE_FALSE(identity);
   CHECK(identity.error().kind == ErrorKind::internal);
+}
+
+TEST_CASE("who guesses is refused, whether the user exists or not, and others are not") {
+  for (const std::string_view user : {"fred", "nobody"}) {
+    Fixture fixture;
+    fixture.options.login_guard.tries = 2;
+    fixture.start();
+    const test::CapturedLog log;
+    CHECK(fixture.login(user, "wrong").error().kind == ErrorKind::authentication);
+    CHECK(fixture.login(user, "wrong").error().kind == ErrorKind::authentication);
+    const auto third = fixture.login(user, "sesame");
+    REQUIRE_FALSE(third);
+    CHECK(third.error().kind == ErrorKind::throttled);
+    CHECK(third.error().retry_after == seconds(300));
+    Credentials elsewhere = with_password("file", "fred", "sesame");
+    elsewhere.remote = "192.0.2.8";
+    CHECK(fixture.authenticator->authenticate(elsewhere));
+    fixture.clock.advance(seconds(300));
+    CHECK(fixture.login("fred", "sesame"));
+  }
+}
+
+TEST_CASE("who guesses is refused also a password that others have shown to be good a moment ago") {
+  Fixture fixture;
+  fixture.options.login_guard.tries = 2;
+  fixture.start();
+  const test::CapturedLog log;
+  Credentials owner = with_password("file", "fred", "sesame");
+  owner.remote = "192.0.2.8";
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(fixture.login("fred", "wrong"));
+  CHECK(fixture.authenticator->authenticate(owner));
+  CHECK(fixture.login("fred", "sesame").error().kind == ErrorKind::throttled);
+}
+
+TEST_CASE("a good login forgives the failures before it, also where its password was remembered") {
+  Fixture fixture;
+  fixture.options.login_guard.tries = 2;
+  fixture.start();
+  CHECK(fixture.login("fred", "sesame"));
+  for (int i = 0; i < 3; ++i) {
+    CHECK(fixture.login("fred", "wrong").error().kind == ErrorKind::authentication);
+    CHECK(fixture.login("fred", "sesame"));
+  }
+}
+
+TEST_CASE("bad tokens are counted, but not those that have expired") {
+  Fixture fixture;
+  fixture.options.login_guard.address_tries = 2;
+  fixture.options.login_guard.tries = 1;
+  fixture.start();
+  const auto token = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
+  REQUIRE(token);
+  const test::CapturedLog log;
+  const std::string bad(64, 'a');
+  CHECK(fixture.authenticator->authenticate(with_token(SecretView(bad))).error().kind ==
+        ErrorKind::authentication);
+  CHECK(fixture.authenticator->authenticate(with_token(*token)));
+  fixture.clock.advance(fixture.options.token_expire);
+  CHECK_FALSE(fixture.authenticator->authenticate(with_token(*token)));
+  for (int i = 0; i < 2; ++i) {
+    CHECK(fixture.authenticator->authenticate(with_token(SecretView(bad))).error().kind ==
+          ErrorKind::authentication);
+  }
+  CHECK(fixture.authenticator->authenticate(with_token(*token)).error().kind == ErrorKind::throttled);
+  CHECK(fixture.login("fred", "sesame"));
 }
 
 TEST_CASE("a verified password is not verified again for a while") {

@@ -71,7 +71,7 @@ TEST_CASE("symbolic links are followed only where that was asked for") {
 }
 
 TEST_CASE("a write that fails says why") {
-  const Fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  const UniqueFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   REQUIRE(full.is_open());
   const auto written = write_all(full.get(), "x");
   REQUIRE_FALSE(written);
@@ -85,15 +85,15 @@ TEST_CASE("a read that fails says why") {
 }
 
 TEST_CASE("a descriptor has one owner") {
-  Fd first(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  UniqueFd first(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const int number = first.get();
-  Fd second(std::move(first));
+  UniqueFd second(std::move(first));
   CHECK_FALSE(first.is_open());
   CHECK(second.get() == number);
   first = std::move(second);
   CHECK(first.release() == number);
   CHECK_FALSE(first.is_open());
-  Fd last(number);
+  UniqueFd last(number);
 }
 
 }  // namespace rest_fcgi::auth

@@ -57,7 +57,8 @@ class StoreFixture {
   std::string find(std::string_view token) const {
     const auto record = store_->find(SecretView(token));
     if (record) return "of " + record->name;
-    CHECK(record.error().kind == ErrorKind::authentication);
+    CHECK((record.error().kind == ErrorKind::not_found) ==
+          record.error().message.starts_with("it has expired"));
     return record.error().message;
   }
 

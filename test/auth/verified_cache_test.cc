@@ -33,40 +33,40 @@ TEST_CASE("a verified password is remembered until its time is over") {
   ManualClock clock;
   const auto cache = make(seconds(30), clock);
   const auto fred = key(*cache, "fred");
-  CHECK_FALSE(cache->holds(fred));
-  cache->remember(fred);
+  CHECK_FALSE(cache->find(fred));
+  cache->remember(fred, nullptr);
   clock.advance(seconds(30) - std::chrono::microseconds(1));
-  CHECK(cache->holds(fred));
+  CHECK(cache->find(fred));
   clock.advance(std::chrono::microseconds(1));
-  CHECK_FALSE(cache->holds(fred));
+  CHECK_FALSE(cache->find(fred));
 }
 
 TEST_CASE("to remember again starts the time again, in the same place") {
   ManualClock clock;
   const auto cache = make(seconds(30), clock);
   const auto fred = key(*cache, "fred");
-  cache->remember(fred);
+  cache->remember(fred, nullptr);
   clock.advance(seconds(20));
-  cache->remember(fred);
+  cache->remember(fred, nullptr);
   clock.advance(seconds(20));
-  CHECK(cache->holds(fred));
+  CHECK(cache->find(fred));
 }
 
 TEST_CASE("with a time of 0 nothing is remembered") {
   const ManualClock clock;
   const auto cache = make(seconds(0), clock);
-  cache->remember(key(*cache, "fred"));
-  CHECK_FALSE(cache->holds(key(*cache, "fred")));
+  cache->remember(key(*cache, "fred"), nullptr);
+  CHECK_FALSE(cache->find(key(*cache, "fred")));
 }
 
 TEST_CASE("a key stands for one back end, one user and one password") {
   const ManualClock clock;
   const auto cache = make(seconds(30), clock);
-  cache->remember(key(*cache, "fred"));
-  CHECK_FALSE(cache->holds(key(*cache, "fred", "Sesame")));
-  CHECK_FALSE(cache->holds(key(*cache, "gene")));
-  CHECK_FALSE(cache->holds(key(*cache, "fredsesame", "")));
-  CHECK_FALSE(cache->holds(cache->key("auto", "fred", SecretView("sesame"))));
+  cache->remember(key(*cache, "fred"), nullptr);
+  CHECK_FALSE(cache->find(key(*cache, "fred", "Sesame")));
+  CHECK_FALSE(cache->find(key(*cache, "gene")));
+  CHECK_FALSE(cache->find(key(*cache, "fredsesame", "")));
+  CHECK_FALSE(cache->find(cache->key("auto", "fred", SecretView("sesame"))));
 }
 
 TEST_CASE("a full cache forgets the entry that ends first") {
@@ -75,14 +75,14 @@ TEST_CASE("a full cache forgets the entry that ends first") {
   VerifiedCache::Key same_shard{};
   for (std::size_t i = 0; i <= VerifiedCache::kEntriesPerShard; ++i) {
     same_shard[1] = static_cast<char>(i);
-    cache->remember(same_shard);
+    cache->remember(same_shard, nullptr);
     clock.advance(seconds(1));
   }
-  CHECK(cache->holds(same_shard));
+  CHECK(cache->find(same_shard));
   same_shard[1] = 1;
-  CHECK(cache->holds(same_shard));
+  CHECK(cache->find(same_shard));
   same_shard[1] = 0;
-  CHECK_FALSE(cache->holds(same_shard));
+  CHECK_FALSE(cache->find(same_shard));
 }
 
 TEST_CASE("many threads may use the cache at once") {
@@ -94,8 +94,8 @@ TEST_CASE("many threads may use the cache at once") {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 500; ++i) {
         const auto mine = key(*cache, std::to_string(t) + "-" + std::to_string(i % 50));
-        cache->remember(mine);
-        if (!cache->holds(mine)) ++lost;
+        cache->remember(mine, nullptr);
+        if (!cache->find(mine)) ++lost;
       }
     });
   }

@@ -175,7 +175,7 @@ TEST_CASE("who went away after the ping has an empty item, which is a failure fo
   CHECK(clients.text(batch(R"("batch": 1, "failhard": true)")) == "{\"ms-0\": true}\n{\"ms-1\": {}}");
 }
 
-TEST_CASE("a batch that runs out of time names all of its jobs") {
+TEST_CASE("a batch that runs out of time names all of its jobs, and keeps what returned") {
   client::Options options = quick_options();
   options.request_timeout = milliseconds(250);
   const Clients clients(options);
@@ -185,9 +185,24 @@ TEST_CASE("a batch that runs out of time names all of its jobs") {
     if (minion == "a" || publication.what == What::ping) returns->put(returned(minion));
   };
   const auto reply = clients.run(batch(R"("batch": 1, "timeout": 3600)"));
-  REQUIRE(!reply);
-  CHECK(reply.error().kind == ErrorKind::timeout);
-  CHECK(reply.error().message ==
+  REQUIRE(reply);
+  REQUIRE(reply->failure);
+  CHECK(reply->failure->kind == ErrorKind::timeout);
+  CHECK(reply->failure->message ==
         "Job '" + fake_jid(3) + "' did not finish within 0.25 seconds (request_timeout)");
-  CHECK(reply.error().jid == fake_jid(2) + "," + fake_jid(3));
+  CHECK(reply->failure->jid == fake_jid(2) + "," + fake_jid(3));
+  REQUIRE(reply->items.size() == 1);
+  CHECK(reply->items[0].text().starts_with("{\"a\": "));
+}
+
+TEST_CASE("a batch whose time is over while it only waits for a place says so") {
+  client::Options options = quick_options();
+  options.request_timeout = milliseconds(250);
+  const Clients clients(options);
+  clients.master().minions = {"a", "b"};
+  const auto reply = clients.run(batch(R"("batch": 1, "batch_wait": 60)"));
+  REQUIRE(reply);
+  REQUIRE(reply->failure);
+  CHECK(reply->failure->message == "The chunk did not finish within 0.25 seconds (request_timeout)");
+  CHECK(reply->items.size() == 1);
 }

@@ -212,6 +212,23 @@ TEST_CASE("no wait goes beyond the request's own time, and its end names the job
   CHECK(reply.error().jid == fake_jid(1));
 }
 
+TEST_CASE("what returned before the request's time was over is kept") {
+  client::Options options = quick_options();
+  options.request_timeout = milliseconds(100);
+  const Clients clients(options);
+  clients.master().minions = {"alive", "dead"};
+  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
+                                  auto returns) {
+    if (minion == "alive") returns->put(returned(minion));
+  };
+  const auto reply = clients.run(std::string(kPing) + R"(, "timeout": 3600)");
+  REQUIRE(reply);
+  REQUIRE(reply->failure);
+  CHECK(reply->failure->kind == ErrorKind::timeout);
+  CHECK(reply->items.at(0).text().starts_with("{\"alive\": "));
+  CHECK(reply->jid == fake_jid(1));
+}
+
 TEST_CASE("a master that goes away while a job is waited for is an error that names the job") {
   const Clients clients;
   clients.master().minions = {"dead"};

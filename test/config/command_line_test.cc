@@ -76,6 +76,20 @@ TEST_CASE("--mk-token names the back end and the user") {
   CHECK(parsed->username == "alice:of:wonderland");
 }
 
+TEST_CASE("--explain takes a user, a function and a target") {
+  const auto parsed = parse({"--config", "/a", "--explain", "alice", "test.ping", "web* and G@os:Debian"});
+  REQUIRE(parsed);
+  CHECK(parsed->action == Action::explain);
+  CHECK(parsed->username == "alice");
+  CHECK(parsed->fun == "test.ping");
+  CHECK(parsed->tgt == "web* and G@os:Debian");
+  CHECK(parse({"--explain", "alice", "jobs.list_jobs", "@runner", "-c", "/a"})->config == "/a");
+  const std::string expected = " arguments, expected USER FUN TGT, such as alice test.ping 'web*'";
+  CHECK(mistake({"--explain", "alice", "test.ping"}) == "--explain: found 2" + expected);
+  CHECK(mistake({"--explain", "alice", "test.ping", "*", "*"}) == "--explain: found 4" + expected);
+  CHECK(mistake({"--explain", "alice", "", "*"}) == "--explain: found 3" + expected);
+}
+
 TEST_CASE("what is wrong on the command line is named") {
   CHECK(mistake({"--nonsense"}) == "unrecognised option '--nonsense'");
   CHECK(mistake({"-x"}) == "unrecognised option '-x'");
@@ -105,8 +119,9 @@ TEST_CASE("a user for --mk-token without back end or name is an error") {
 
 TEST_CASE("the help names every option") {
   const std::string help = help_text();
-  for (const char* option : {"-c [ --config ] FILE", "--listen ADDRESS", "-l [ --log-level ] LEVEL",
-                             "--check-config", "--mk-token EAUTH:USERNAME", "--version", "--help"}) {
+  for (const char* option :
+       {"-c [ --config ] FILE", "--listen ADDRESS", "-l [ --log-level ] LEVEL", "--check-config",
+        "--mk-token EAUTH:USERNAME", "--explain USER FUN TGT", "--version", "--help"}) {
     CAPTURE(option);
     CHECK(help.find(option) != std::string::npos);
   }

@@ -36,6 +36,22 @@ std::string mistake(const std::string& entries) {
   return error_of("external_auth:\n  file:\n    alice:\n" + entries);
 }
 
+TEST_CASE("each rule and function knows its place") {
+  const ConfigDir dir(
+      "external_auth:\n  file:\n    alice:\n      - test.*\n      - 'web*':\n          - sys.*\n"
+      "          - test.arg: {args: [a]}\n      - '@runner'\n      - '@jobs':\n        - list_jobs\n");
+  const auto settings = dir.load();
+  REQUIRE(settings);
+  std::string places;
+  for (const auth::Rule& rule : settings->auth.external_auth.at(0).principals.at(0).rules) {
+    places += rule.where + "[";
+    for (const auth::FunctionRule& function : rule.functions) places += function.where + ";";
+    places += "]";
+  }
+  CHECK(dir.without_dir(places) ==
+        "master:4[master:4;]master:5[master:6;master:7;]master:8[]master:9[master:10;]");
+}
+
 TEST_CASE("back ends have settings, users and groups") {
   const Settings settings = settings_of(
       "external_auth:\n"

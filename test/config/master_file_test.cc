@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/environment.h"
 #include "config_dir.h"
 
 namespace rest_fcgi::config {
@@ -123,7 +124,7 @@ TEST_CASE("include takes a list, absolute paths and the home directory") {
   ConfigDir dir("");
   dir.with("one.conf", "one: 1\n").with("two.conf", "two: 2\n").with("home/three.conf", "three: 3\n");
   const std::string home = dir / "home";
-  REQUIRE(::setenv("HOME", home.c_str(), 1) == 0);
+  const test::ScopedVariable variable("HOME", home);
   dir.with("master", "include: [one.conf, '" + dir / "two.conf" + "', '~/three.conf']\n");
   CHECK(key(dir, "one") == "1");
   CHECK(key(dir, "two") == "2");

@@ -25,7 +25,7 @@ Settings with(const std::string& entry) {
 TEST_CASE("an empty file gives the defaults of every room") {
   const Settings settings = settings_of("");
   const gateway::Options gateway;
-  CHECK(restart_keys(settings, Settings()).empty());
+  CHECK(restart_keys(settings, settings_of("rest_fcgi: {}\n")).empty());
   CHECK(settings.gateway.max_request_body_size == gateway.max_request_body_size);
   CHECK(settings.engine == Settings().engine);
   CHECK(settings.client.enabled.empty());
@@ -50,8 +50,9 @@ TEST_CASE("an empty file gives the defaults of every room") {
 }
 
 TEST_CASE("a section without entries gives the defaults, too") {
-  CHECK(restart_keys(settings_of("rest_fcgi:\n"), Settings()).empty());
-  CHECK(restart_keys(settings_of("rest_fcgi:\n  embedded:\n"), Settings()).empty());
+  const Settings defaults = settings_of("");
+  CHECK(restart_keys(settings_of("rest_fcgi:\n"), defaults).empty());
+  CHECK(restart_keys(settings_of("rest_fcgi:\n  embedded:\n"), defaults).empty());
 }
 
 TEST_CASE("a section that is no map is an error") {
@@ -106,9 +107,10 @@ TEST_CASE("bytes may be written with K, M or G") {
 
 TEST_CASE("every limit of a request is read") {
   const Settings settings =
-      with("{max_nesting: 20, max_key_length: 100, max_chunks: 5, request_timeout: 0.5}");
+      with("{max_nesting: 20, max_key_length: 100, max_values: 1000, max_chunks: 5, request_timeout: 0.5}");
   CHECK(settings.netapi.lowstate.json.max_depth == 20);
   CHECK(settings.netapi.lowstate.json.max_key_length == 100);
+  CHECK(settings.netapi.lowstate.json.max_values == 1000);
   CHECK(settings.netapi.lowstate.max_chunks == 5);
   CHECK(settings.client.request_timeout == milliseconds(500));
 }
@@ -137,15 +139,24 @@ TEST_CASE("our log_level wins over Salt's, and the command line's over both") {
   CHECK(settings->gateway.listen == "unix:/b");
 }
 
+TEST_CASE("the root of the functions that change files is an absolute path, and there is none by default") {
+  CHECK(with("embedded: {file_root: /srv/files}").embedded.modules.file_root == "/srv/files");
+  CHECK(with("embedded: {}").embedded.modules.file_root.empty());
+  CHECK(mistake("embedded: {file_root: files}") ==
+        "embedded: file_root: found \"files\", expected a path that begins with a slash");
+}
+
 TEST_CASE("every other key is read") {
   const Settings settings = with(
       "{engine: embedded, auth_cache_ttl: 0, allow_auto_eauth: true, jobs_kept: 10, jobs_bytes_kept: 1M,\n"
+      "   jobs_spool_bytes: 2M,\n"
       "   embedded: {max_workers: 7, max_queued: 0}}");
   CHECK(settings.engine == "embedded");
   CHECK(settings.auth.auth_cache_ttl == std::chrono::seconds(0));
   CHECK(settings.auth.allow_auto_eauth);
   CHECK(settings.returner.max_jobs == 10);
   CHECK(settings.returner.max_bytes == 1048576);
+  CHECK(settings.returner.sqlite3.spool_bytes == 2097152);
   CHECK(settings.embedded.max_workers == 7);
   CHECK(settings.embedded.max_queued == 0);
 }
@@ -260,7 +271,9 @@ TEST_CASE("a key that does not exist is an error that names those near to it") {
   CHECK(mistake("embedded: {minion: [a]}") ==
         "embedded: \"minion\": there is no such key, did you mean minions?");
   CHECK(mistake("embedded: {zebra: [a]}") ==
-        "embedded: \"zebra\": there is no such key, expected one of minions, max_workers, max_queued");
+        "embedded: \"zebra\": there is no such key, expected one of minions, max_workers, max_queued, "
+        "max_queued_bytes, file_root, "
+        "proc_dir, module_dirs, script_timeout, script_user");
 }
 
 TEST_CASE("a line feed in a key does not make a second line") {

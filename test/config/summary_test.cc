@@ -28,6 +28,7 @@ TEST_CASE("the summary of an empty configuration says what is missing, and how t
         "netapi_enable_clients: [local, runner]\n"
         "eauth:    none: nobody can log in; name back ends, users and functions in external_auth\n"
         "tokens:   in /var/cache/salt/master/tokens, for 43200 seconds\n"
+        "jobs:     in /var/cache/salt/master/rest_fcgi/jobs.db, for 86400 seconds\n"
         "minions:  1, named after this host\n"
         "log:      warning to standard error\n"
         "audit:    text to the log\n");
@@ -36,7 +37,7 @@ TEST_CASE("the summary of an empty configuration says what is missing, and how t
 TEST_CASE("the summary says what is on") {
   const std::string text = shown(
       "netapi_enable_clients: [local, ssh]\n"
-      "external_auth: {file: {alice: [], bob%: []}, pam: {x: []}, sharedsecret: {y: []}}\n"
+      "external_auth: {file: {alice: [], bob%: []}, pam: {x: []}, ldap: {x: []}}\n"
       "token_dir: ''\n"
       "include: none.conf\n"
       "rest_fcgi: {listen: 'unix:/run/a', log_file: /var/log/a, log_level: debug, audit_log: /var/log/b,\n"
@@ -45,8 +46,7 @@ TEST_CASE("the summary says what is on") {
   CHECK(has_line(text, "clients:  local, ssh (not part of this engine)"));
   CHECK(has_line(
       text,
-      "eauth:    file (2 users or groups), pam (off: not part of this version), sharedsecret (1 user "
-      "or group)"));
+      "eauth:    file (2 users or groups), pam (1 user or group), ldap (off: not part of this version)"));
   CHECK(has_line(text, "tokens:   off"));
   CHECK(has_line(text, "minions:  2"));
   CHECK(has_line(text, "log:      debug to /var/log/a"));
@@ -74,18 +74,22 @@ TEST_CASE("keys that take effect at start only are found where they differ") {
       restart_keys(before, settings_of("timeout: 9\nrest_fcgi: {max_chunks: 5, embedded: {minions: [a]}}\n"))
           .empty());
   const Settings after = settings_of(
+      "master_job_cache: memory\next_job_cache: sqlite3\nkeep_jobs_seconds: 1\n"
+      "sqlite3.database: /d/jobs.db\nsqlite3.timeout: 1\n"
       "rest_fcgi: {listen: 'unix:/a', socket_mode: '0600', socket_owner: a, socket_group: b, allow_remote: "
       "true,\n"
       "  min_threads: 2, max_threads: 3, max_request_body_size: 1K, receive_timeout: 1, send_timeout: 1,\n"
       "  idle_thread_timeout: 1, keep_conn_timeout: 1, shutdown_timeout: 1, jobs_kept: 1, jobs_bytes_kept: "
-      "1K,\n"
+      "1K, jobs_spool_bytes: 1M,\n"
       "  embedded: {max_workers: 1, max_queued: 1}}\n");
   CHECK(restart_keys(before, after) ==
-        std::vector<std::string>{"listen", "socket_mode", "socket_owner", "socket_group", "allow_remote",
-                                 "min_threads", "max_threads", "max_request_body_size", "receive_timeout",
-                                 "send_timeout", "idle_thread_timeout", "keep_conn_timeout",
-                                 "shutdown_timeout", "jobs_kept", "jobs_bytes_kept", "embedded: max_workers",
-                                 "embedded: max_queued"});
+        std::vector<std::string>{
+            "listen",           "socket_mode",           "socket_owner",        "socket_group",
+            "allow_remote",     "min_threads",           "max_threads",         "max_request_body_size",
+            "receive_timeout",  "send_timeout",          "idle_thread_timeout", "keep_conn_timeout",
+            "shutdown_timeout", "master_job_cache",      "ext_job_cache",       "keep_jobs_seconds",
+            "sqlite3.database", "sqlite3.timeout",       "jobs_spool_bytes",    "jobs_kept",
+            "jobs_bytes_kept",  "embedded: max_workers", "embedded: max_queued"});
 }
 
 }  // namespace

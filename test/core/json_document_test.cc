@@ -109,6 +109,17 @@ TEST_CASE("the length of keys and numbers is limited") {
   CHECK(reread(R"([12345])", limits) == "Number of 5 characters, at most 4 are accepted: byte 1");
 }
 
+TEST_CASE("a text of more values and keys than are accepted is refused where they become too many") {
+  const JsonLimits limits{.max_values = 4};
+  CHECK(reread("[1, 2, 3]", limits) == "[1, 2, 3]");
+  CHECK(reread("{\"a\": [true]}", limits) == "{\"a\": [true]}");
+  CHECK(reread("[1, 2, 3, 4]", limits) == "More than 4 values and keys: byte 10");
+  CHECK(reread("[1, 2, 3, []]", limits) == "More than 4 values and keys: byte 10");
+  CHECK(reread("[1, 2, 3, {}]", limits) == "More than 4 values and keys: byte 10");
+  CHECK(reread("[1, 2, 3, null]", limits) == "More than 4 values and keys: byte 10");
+  CHECK(reread("{\"a\": 1, \"b\": 2}", limits) == "More than 4 values and keys: byte 14");
+}
+
 TEST_CASE("a document is read again and again, and holds only the newest text") {
   JsonDocument document;
   REQUIRE(document.parse(R"(["first", 1])"));

@@ -58,7 +58,14 @@ TEST_CASE("no message can forge a line of the log") {
   const LogFolder folder;
   REQUIRE(log::open({.level = log::Level::debug, .file = folder.file("log")}));
   log::debug("user a\nb\x1b[31m");
-  CHECK(folder.read("log").find("user a\\x0ab\\x1b[31m\n") != std::string::npos);
+  CHECK(folder.read("log").find("user a\\u000ab\\u001b[31m\n") != std::string::npos);
+}
+
+TEST_CASE("nor can characters that other programs take for the end of a line, or that turn text around") {
+  const LogFolder folder;
+  REQUIRE(log::open({.level = log::Level::debug, .file = folder.file("log")}));
+  log::audit("\xC2\x85|\xC2\x9B|\xE2\x80\xA8|\xE2\x80\xAE|\xEF\xBB\xBF|\xC3\xA9\xF0\x9F\x98\x80|\xFF");
+  CHECK(folder.read("log") == "\\u0085|\\u009b|\\u2028|\\u202e|\\ufeff|\xC3\xA9\xF0\x9F\x98\x80|\\xff\n");
 }
 
 TEST_CASE("audit lines are written at every level, to their own file") {

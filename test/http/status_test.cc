@@ -17,6 +17,7 @@ TEST_CASE("a status has its reason phrase") {
   CHECK(reason(Status::method_not_allowed) == "Method Not Allowed");
   CHECK(reason(Status::not_acceptable) == "Not Acceptable");
   CHECK(reason(Status::content_too_large) == "Request Entity Too Large");
+  CHECK(reason(Status::too_many_requests) == "Too Many Requests");
   CHECK(reason(Status::internal_server_error) == "Internal Server Error");
   CHECK(reason(Status::service_unavailable) == "Service Unavailable");
   CHECK(reason(Status::gateway_timeout) == "Gateway Timeout");

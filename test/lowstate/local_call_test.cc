@@ -146,3 +146,11 @@ TEST_CASE("a subset of nobody is refused") {
   CHECK(refused(R"("sub": {})", "local_subset") ==
         "Lowstate chunk 0: 'sub' must be a number of minions from 1; found dict.");
 }
+
+TEST_CASE("two chunks of one request cannot have the same jid") {
+  const std::string chunk = local_with(R"("jid": "20261120230610043746")");
+  const std::string other = local_with(R"("jid": "20261120230610043747")");
+  CHECK(refusal("[" + chunk + ", " + local_with(R"("ret": "")") + ", " + other + "]") == "not refused");
+  CHECK(refusal("[" + chunk + ", " + other + ", " + chunk + "]") ==
+        "Lowstate chunk 2: 'jid' must be another one than that of chunk 0.");
+}

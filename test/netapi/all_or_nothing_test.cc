@@ -88,6 +88,15 @@ TEST_CASE("an exception in one chunk does not lose what those before it returned
   CHECK(response.body.find(R"("completed": [{"jid": ")" + fake_jid(1)) != std::string::npos);
 }
 
+TEST_CASE("an exception while a chunk is admitted is a 500 with an audit line") {
+  const Wsgi wsgi;
+  wsgi.master().on_admit = [](const lowstate::Chunk&) -> std::optional<Error> {
+    throw std::runtime_error("surprise");
+  };
+  CHECK(wsgi.post("[" + kGood + "]").status == http::Status::internal_server_error);
+  CHECK(wsgi.log().has("outcome=failed"));
+}
+
 TEST_CASE("the request's time is one for all of its chunks") {
   client::Options options = quick_options();
   options.request_timeout = std::chrono::milliseconds(100);
@@ -100,4 +109,20 @@ TEST_CASE("the request's time is one for all of its chunks") {
   CHECK(response.body.find(R"(, "jid": ")" + fake_jid(2) + R"(", "completed": [{"jid": ")" + fake_jid(1)) !=
         std::string::npos);
   CHECK(wsgi.master().started().size() == 2);
+}
+
+TEST_CASE("what a chunk had given when it failed is in the reply, too") {
+  client::Options options = quick_options();
+  options.request_timeout = std::chrono::milliseconds(100);
+  const Wsgi wsgi(options);
+  wsgi.master().on_minion = [](const std::string& minion, const master::Publication&, const std::string&,
+                               auto returns) {
+    if (minion == "ms-1") returns->put(returned(minion));
+  };
+  const std::string slow =
+      Wsgi::chunk(R"("client": "local", "tgt": "*", "fun": "test.ping", "timeout": 3600)");
+  CHECK(text_of(wsgi.post("[" + slow + ", " + kGood + "]")) ==
+        R"(504 {"return": "Job ')" + fake_jid(1) +
+            R"_(' did not finish within 0.1 seconds (request_timeout)", "jid": ")_" + fake_jid(1) +
+            R"(", "partial": {"jid": ")" + fake_jid(1) + R"(", "return": {"ms-1": true}}})");
 }

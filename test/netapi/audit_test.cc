@@ -84,15 +84,45 @@ TEST_CASE("a chunk that was denied is in the audit, and so are those that did no
                               denied("auto", "saltdev", "not-run"));
 }
 
-TEST_CASE("a token is a token in the audit, and missing credentials are dashes") {
+TEST_CASE("the audit names who has a token, and missing credentials are dashes") {
   const Wsgi wsgi;
   CHECK(wsgi.post(R"({"token": "deadbeef", "client": "local", "tgt": "*", "fun": "test.ping"})").status ==
         http::Status::ok);
-  CHECK(wsgi.log().has("user=- eauth=token "));
+  CHECK(wsgi.log().has("user=tokenuser eauth=pam "));
   CHECK(!wsgi.log().has("deadbeef"));
   CHECK(wsgi.post(R"({"client": "local", "tgt": "*", "fun": "test.ping"})").status ==
         http::Status::unauthorized);
   CHECK(wsgi.log().has("user=- eauth=- "));
+}
+
+TEST_CASE(
+    "the audit names whose call was denied, also where a token said so, and calls a bad token a token") {
+  const Wsgi wsgi;
+  const std::string chunk = R"({"token": "deadbeef", "client": "local", "tgt": "*", "fun": "test.ping"})";
+  wsgi.master().on_admit = [](const lowstate::Chunk&) {
+    Error error{ErrorKind::authorization, "no"};
+    error.user = "ann";
+    error.eauth = "file";
+    return error;
+  };
+  CHECK(wsgi.post(chunk).status == http::Status::unauthorized);
+  wsgi.master().on_admit = [](const lowstate::Chunk&) { return Error{ErrorKind::authentication, "no"}; };
+  CHECK(wsgi.post(chunk).status == http::Status::unauthorized);
+  CHECK(audit_of(wsgi) == denied("file", "ann", "denied") + denied("token", "-", "denied"));
+}
+
+TEST_CASE("who tries too often is told when to come again, and the audit says throttled") {
+  const Wsgi wsgi;
+  wsgi.master().on_admit = [](const lowstate::Chunk& chunk) {
+    CHECK(chunk.credentials.remote == "192.0.2.7");
+    Error error{ErrorKind::throttled, "Too many failed tries."};
+    error.retry_after = std::chrono::seconds(42);
+    return error;
+  };
+  const auto response = wsgi.run(kPing);
+  CHECK(text_of(response) == R"(429 {"return": "Too many failed tries."})");
+  CHECK(header(response, "Retry-After") == "42");
+  CHECK(audit_of(wsgi) == denied("auto", "saltdev", "throttled"));
 }
 
 TEST_CASE("a body without chunks is one audit line") {

@@ -22,7 +22,8 @@ namespace rest_fcgi::test {
 
 /// An embedded engine with minions ms-0 to ms-2 (or those given), and the users of its external_auth: `fred`
 /// may do all, `ann` runs `test.ping` and `test.arg` on `G@role:web` alone, `bob` runs the runner
-/// `manage.up`, `eve` nothing. Everybody's password is `secret`.
+/// `manage.up`, `dan` the runner `test.arg` with anything but 99, `eve` nothing. Everybody's password is
+/// `secret`.
 class EmbeddedEngine {
  public:
   using Returns = std::map<std::string, master::Return>;
@@ -34,7 +35,10 @@ class EmbeddedEngine {
                           {"ms-1", Json::trusted(R"({"role": "web"})"), Json::empty_object()},
                           {"ms-2", Json::trusted(R"({"role": "db"})"), Json::empty_object()}};
     }
-    runtime = embedded::make_runtime(options_, returner::make_memory_returner(cache), system_clock());
+    auto made =
+        embedded::make_runtime(options_, *returner::Returners::make(cache, system_clock()), system_clock());
+    REQUIRE(made);
+    runtime = *std::move(made);
     master = reloaded();
   }
 
@@ -146,6 +150,7 @@ class EmbeddedEngine {
              {{"fred", {any(""), any("@runner"), any("@wheel")}},
               {"ann", {{"G@role:web", {{"test.ping", {}}, {"test.arg", {}}}}}},
               {"bob", {{"@runner", {{"manage.up", {}}}}}},
+              {"dan", {{"@runner", {{"test.arg", {{{"(?!99$).*"}, {}}}}}}}},
               {"cat", {{"P@role:web", {{"test.ping", {}}}}}},
               {"eve", {}}}}};
   }

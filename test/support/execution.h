@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -9,16 +10,24 @@
 #include <doctest/doctest.h>
 
 #include "master/embedded/execution.h"
+#include "master/embedded/jobs/jobs.h"
+#include "master/embedded/modules/loader.h"
 
 namespace rest_fcgi::test {
 
 /// Runs execution functions on one minion, with arguments as JSON text. Not synchronized.
 class Execution {
  public:
-  explicit Execution(std::string_view grains = "{}") {
+  explicit Execution(std::string_view grains = "{}", const embedded::ModuleOptions& options = {}) {
     minion_.id = "ms-0";
+    auto modules = embedded::Modules::make(options);
+    REQUIRE(modules);
+    modules_ = *std::move(modules);
     REQUIRE(minion_.grains.parse(grains).ok());
   }
+
+  /// REQUIRES: `pillar` is an object.
+  void set_pillar(std::string_view pillar) { REQUIRE(minion_.pillar.parse(pillar).ok()); }
 
   /// REQUIRES: `args` is an array, `kwargs` an object.
   embedded::Outcome run(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}",
@@ -38,8 +47,11 @@ class Execution {
     if (!keywords.empty()) kwarg_document.root().write(writer);
     writer.end_array();
     const embedded::JobContext job{"20260101000000000001", fun, "saltdev", "glob", "", "\"*\"", published};
-    return embedded::execute(minion_, fun, positional, keywords, job, stop);
+    return embedded::execute(engine(), minion_, fun, positional, keywords, job, stop);
   }
+
+  [[nodiscard]] const embedded::Modules& modules() const noexcept { return *modules_; }
+  [[nodiscard]] embedded::Engine engine() noexcept { return {*modules_, *jobs_}; }
 
   /// The return's JSON text.
   std::string ret(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}") {
@@ -56,6 +68,9 @@ class Execution {
   }
 
  private:
+  std::shared_ptr<const embedded::Modules> modules_;
+  std::unique_ptr<embedded::Jobs> jobs_ = std::make_unique<embedded::Jobs>(
+      *returner::Returners::make({}, system_clock()), system_clock(), nullptr, 1 << 20);
   embedded::Minion minion_;
 };
 

@@ -64,7 +64,8 @@ Result<master::Permit> FakeMaster::admit(const lowstate::Chunk& chunk) {
   if (chunk.credentials.password.reveal() == "wrong") {
     return Error{ErrorKind::authentication, "Authorization error occurred.", {}};
   }
-  return permit(chunk, std::string(chunk.credentials.username));
+  if (chunk.credentials.kind == auth::Credentials::Kind::token) return permit(chunk, "tokenuser", "pam");
+  return permit(chunk, std::string(chunk.credentials.username), std::string(chunk.credentials.eauth));
 }
 
 Result<std::string> FakeMaster::start(const std::string& what) {

@@ -67,9 +67,9 @@ def front(directory):
     """Puts nginx in front of daemons: front(daemon, sample="tcp.conf")."""
     started = []
 
-    def starter(*daemons_behind, sample="unix.conf", http=""):
+    def starter(*daemons_behind, **options):
         addresses = [daemon.address for daemon in daemons_behind]
-        started.append(Nginx(directory / f"nginx{len(started)}", addresses, sample, http))
+        started.append(Nginx(directory / f"nginx{len(started)}", addresses, **options))
         return started[-1]
 
     yield starter

@@ -140,6 +140,16 @@ def test_a_token_stands_in_for_a_password(served, api):
     assert api.post({"token": token, "client": "wheel", "fun": "key.list_all"}).status == 200
 
 
+def test_the_audit_names_whose_token_it_was_also_where_their_call_is_denied(served, api):
+    made = daemons.run("--config", served.config_path, "--mk-token", "file:eve", stdin="evil\n").stdout.strip()
+    low = {"token": made, "client": "local", "tgt": "*", "fun": "test.ping"}
+    assert api.post(low).status == 401
+    assert api.post({**low, "tgt": "ms-0", "fun": "test.echo", "arg": ["hi"]}).status == 200
+    for call, outcome in [("fun=test.ping tgt=*", "denied"), ("fun=test.echo tgt=ms-0", "ok")]:
+        served.await_log(f"user=eve eauth=file remote_addr=127.0.0.1 client=local {call} jid=")
+        assert any(f"{call} jid=" in line and f"outcome={outcome}" in line for line in served.log().splitlines())
+
+
 def test_a_token_is_stored_hashed_in_a_file_of_its_owners_alone(served):
     token = make_token(served).stdout.strip()
     files = [p for p in (served.directory / "tokens").rglob("*") if p.is_file()]

@@ -32,8 +32,51 @@ def test_version_and_help_need_no_configuration():
     version, usage = daemons.run("--version"), daemons.run("--help")
     assert version.returncode == 0 and version.stdout.startswith("rest_fcgi ")
     assert usage.returncode == 0
-    for option in ["--config", "--listen", "--log-level", "--check-config", "--mk-token", "--version", "--help"]:
+    for option in ["--config", "--listen", "--log-level", "--check-config", "--mk-token", "--explain", "--version", "--help"]:
         assert option in usage.stdout
+
+
+RULES = '''external_auth:
+  auto:
+    alice:
+      - test.*
+      - 'web*':
+          - sys.doc
+      - '@runner'
+rest_fcgi:
+  allow_auto_eauth: true
+  embedded: {minions: [web1, db1]}
+'''
+
+
+def test_the_line_that_allows_or_refuses_a_call_is_explained(master):
+    path = master(RULES)
+
+    def explain(*question):
+        result = daemons.run("--config", path, "--explain", *question)
+        assert result.stderr == ""
+        return result.returncode, result.stdout
+
+    assert explain("alice", "test.ping", "*") == (
+        0,
+        f"auto: may alice run test.ping on *?\n  {path}:4: alice: test.*: allows it\n  allowed\n",
+    )
+    status, text = explain("alice", "sys.doc", "*")
+    assert status == 1 and f"  {path}:6: alice: web*: sys.doc: does not allow it: '*' reaches db1" in text
+    assert explain("alice", "sys.doc", "web1")[0] == 0
+    status, text = explain("alice", "manage.up", "@runner")
+    assert status == 0 and f"  {path}:7: alice: @runner: allows it" in text
+    assert explain("eve", "test.ping", "*")[0] == explain("alice", "key.list_all", "@wheel")[0] == 1
+
+
+def test_a_question_that_is_none_is_refused(master):
+    refused(daemons.run("--config", master(RULES), "--explain", "alice", "test.ping"), "USER FUN TGT")
+    refused(daemons.run("--config", master(RULES), "--explain", "alice", "test.ping", "web1 and"), "compound target")
+
+
+def test_a_target_of_a_rule_that_is_none_is_named_with_file_and_line(master):
+    path = master(RULES.replace("'web*'", "'web* and'"))
+    refused(daemons.run("--config", path, "--check-config"), f"{path}:5: external_auth: the target 'web* and'")
 
 
 def test_an_unknown_option_is_named():

@@ -46,6 +46,59 @@ def test_jobs_are_listed_with_their_function_and_user_and_without_credentials(ap
     assert not {"password", "eauth", "token"} & set(str(jobs[jid]).replace("'", " ").split())
 
 
+def saltutil(api, fun, *arg):
+    return api.run(local(f"saltutil.{fun}", tgt="ms-0", arg=list(arg)))[0]["ms-0"]
+
+
+def test_a_job_that_is_killed_says_so(api):
+    jid = start_job(api, "test.sleep", tgt="ms-0", arg=[600])
+    assert saltutil(api, "find_job", jid)["fun"] == "test.sleep"
+    assert re.fullmatch(rf"Signal 9 sent to job {jid} at pid \d+", saltutil(api, "kill_job", jid))
+    wait_until(lambda: "terminated" in lookup(api, jid).get("ms-0", ""), "it returned")
+    assert saltutil(api, "find_job", jid) == {}
+
+
+def test_jobs_are_listed_page_by_page(api):
+    jids = [start_job(api, "test.echo", arg=[number]) for number in range(4)]
+    page = api.run(chunk("runner", "jobs.list_jobs", limit=2, before=jids[3], search_function="test.echo"))[0]
+    assert list(page) == jids[1:3]
+
+
+def two_processes(start, front, directory):
+    """Two responders that show each other their jobs."""
+    shared = {"rest_fcgi": {"embedded": {"proc_dir": str(directory / "shared")}, "shutdown_timeout": 0}}
+    daemons = [start(shared), start(shared)]
+    return daemons, [front(daemon) for daemon in daemons]
+
+
+def test_one_process_sees_and_kills_the_jobs_of_another(start, front, directory):
+    (one, _), (first, second) = two_processes(start, front, directory)
+    jid = start_job(first, "test.sleep", tgt="ms-0", arg=[600])
+    active = second.run(chunk("runner", "jobs.active"))[0]
+    assert active[jid]["Running"] == [{"ms-0": one.pid}]
+    assert saltutil(second, "kill_job", jid) == f"Signal 9 sent to job {jid} at pid {one.pid}"
+    wait_until(lambda: "terminated" in lookup(first, jid).get("ms-0", ""), "it returned")
+    wait_until(lambda: second.run(chunk("runner", "jobs.active"))[0] == {}, "nothing runs")
+
+
+def test_a_job_that_is_killed_with_its_process_leaves_a_trace(start, front, directory):
+    (one, other), (first, second) = two_processes(start, front, directory)
+    jid = start_job(first, "test.sleep", arg=[600])
+    assert jid in second.run(chunk("runner", "jobs.active"))[0]
+    one.kill(signal.SIGKILL)
+    one.wait(30)
+    wait_until(lambda: jid not in second.run(chunk("runner", "jobs.active"))[0], "its process is gone")
+    returns = lookup(second, jid)
+    assert sorted(returns) == ["ms-0", "ms-1", "ms-2"]
+    assert all("Job interrupted" in ret for ret in returns.values())
+    assert f"job {jid} was interrupted" in other.log()
+
+
+def test_a_returner_that_is_not_here_is_refused(api):
+    reply = api.post(local("test.ping", ret="smtp"))
+    assert reply.status == 400 and "'ret' names the returner 'smtp'" in reply.ret
+
+
 def test_jids_ascend_and_are_never_the_same_in_two_processes(start, front):
     def jids(daemon):
         api = front(daemon)

@@ -156,8 +156,8 @@ def test_minions_are_found_by_a_compound_expression(api):
 
 
 def test_a_jid_of_the_callers_own_is_the_jobs(api):
-    (ret,) = api.run(local("test.ping", tgt="ms-0", jid="20300101000000000001", full_return=True))
-    assert ret["ms-0"]["jid"] == "20300101000000000001"
+    (ret,) = api.run(local("test.ping", tgt="ms-0", jid="20200101000000000001", full_return=True))
+    assert ret["ms-0"]["jid"] == "20200101000000000001"
 
 
 def test_a_batch_gives_one_item_a_return(api):

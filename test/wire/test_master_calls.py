@@ -74,3 +74,18 @@ def test_an_unknown_wheel_is_a_reply_without_success_in_one_sentence(api):
     (ret,) = api.run(chunk("wheel", "nosuch.fun"))
     assert ret["data"]["success"] is False
     assert "nosuch.fun" in ret["data"]["return"] and "Traceback" not in ret["data"]["return"]
+
+
+def test_the_documentation_of_runners_and_wheels_is_theirs(api):
+    (runners,) = api.run(chunk("runner", "doc.runner"))
+    (wheels,) = api.run(chunk("runner", "doc.wheel"))
+    assert {"manage.present", "jobs.last_run", "cache.grains"} <= set(runners)
+    assert {"key.finger", "config.values", "minions.connected"} <= set(wheels)
+
+
+def test_config_values_hold_no_secret(start, front):
+    api = front(start({"sharedsecret": "hush-hush", "timeout": 7}))
+    (ret,) = api.run(chunk("wheel", "config.values"))
+    values = ret["data"]["return"]
+    assert values["timeout"] == 7 and values["rest_fcgi"]["embedded"]["minions"] == ["ms-0", "ms-1", "ms-2"]
+    assert "hush" not in str(values) and "saltdev" not in str(values)

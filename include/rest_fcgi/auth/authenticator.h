@@ -13,6 +13,7 @@
 namespace rest_fcgi::auth {
 
 class Eauth;
+class LoginGuard;
 class TokenStore;
 class VerifiedCache;
 
@@ -20,7 +21,8 @@ class VerifiedCache;
 ///
 /// Every failure is the same Error for the caller, `Authorization error occurred.`, whoever the user is and
 /// whatever was wrong; the log has the stage and the cause. An unknown user costs what a wrong password
-/// costs. User names over 256 and passwords over 1024 bytes are refused before any hash.
+/// costs. Who fails is made to wait, and after too many failures refused for a while. User names over 256 and
+/// passwords over 1024 bytes are refused before any hash.
 class Authenticator {
  public:
   /// Errors: configuration, for a back end that cannot work as it is configured.
@@ -29,7 +31,8 @@ class Authenticator {
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
 
-  /// Errors: authentication; internal where a back end failed by itself (an unreadable password file, say).
+  /// Errors: authentication; throttled; internal or unavailable where a back end failed by itself (an
+  /// unreadable password file, say).
   [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials);
 
   /// Stores a new token for somebody. Errors: invocation where tokens are off; internal where it cannot be
@@ -41,14 +44,16 @@ class Authenticator {
 
  private:
   Authenticator(std::vector<std::unique_ptr<Eauth>> eauths, std::unique_ptr<TokenStore> tokens,
-                std::unique_ptr<VerifiedCache> verified);
+                std::unique_ptr<VerifiedCache> verified, std::unique_ptr<LoginGuard> guard);
   Result<Identity> by_eauth(const Credentials& credentials);
-  Result<Identity> by_token(SecretView token);
+  Result<Identity> verify(const Credentials& credentials, const Eauth& eauth);
+  Result<Identity> by_token(const Credentials& credentials);
 
   // constant after construction; each synchronizes itself
   std::vector<std::unique_ptr<Eauth>> eauths_;
   std::unique_ptr<TokenStore> tokens_;
   std::unique_ptr<VerifiedCache> verified_;
+  std::unique_ptr<LoginGuard> guard_;
 };
 
 }  // namespace rest_fcgi::auth

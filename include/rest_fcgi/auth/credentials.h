@@ -18,6 +18,8 @@ struct Credentials {
   std::string_view username;  ///< kind eauth only
   SecretView password;        ///< kind eauth only
   SecretView token;           ///< kind token only
+  /// The address that they came from, as the web server says it; empty where it does not.
+  std::string_view remote{};
 };
 
 /// Somebody whose credentials were good. Only the `Authenticator` can make one, so a function that takes an

@@ -22,6 +22,7 @@ struct ArgumentCondition {
 struct FunctionRule {
   std::string pattern;
   std::vector<ArgumentCondition> conditions;
+  std::string where{};  ///< `FILE:LINE`; empty where it comes from no file
 };
 
 /// One entry of a user's list in `external_auth`.
@@ -29,6 +30,7 @@ struct Rule {
   /// Empty: on any minion. `@runner`, `@wheel`, `@jobs`, ...: not on minions. All else is a compound target.
   std::string scope;
   std::vector<FunctionRule> functions;  ///< empty, for an `@` scope: all of them
+  std::string where{};                  ///< `FILE:LINE`; empty where it comes from no file
 };
 
 /// A user, `*` (any user that nothing else names), or `group%`.
@@ -39,9 +41,31 @@ struct Principal {
 
 /// One back end's part of `external_auth`.
 struct EauthOptions {
-  std::string name;                                           ///< file, sharedsecret, auto
+  std::string name;                                           ///< file, pam, sharedsecret, auto
   std::vector<std::pair<std::string, std::string>> settings;  ///< `^filename` and the like, without the `^`
   std::vector<Principal> principals;
+};
+
+/// The guard against guessing passwords.
+struct LoginGuardOptions {
+  unsigned tries = 10;  ///< failures of one user from one address before they are refused; 0: no guard
+  unsigned address_tries = 100;      ///< failures of one address, whatever the users, before it is refused
+  std::chrono::seconds window{300};  ///< in which these failures are counted
+  std::chrono::seconds refuse{300};  ///< how long somebody is refused then
+  std::string file;  ///< shared by all processes of one user; empty: this process counts alone
+  /// Nobody chose `file`: where it cannot be had, this process counts alone and the log says so. Else it is a
+  /// mistake.
+  bool file_is_default = false;
+  std::size_t max_delayed = 64;  ///< threads that may wait before they answer a failure; beyond it: refused
+};
+
+/// The eauth back end `pam`.
+struct PamOptions {
+  std::string service = "login";  ///< Salt's `auth.pam.service`: a file in /etc/pam.d
+  std::string helper;             ///< path of rest_fcgi_pam, or `unix:PATH` of a socket where it answers
+  std::size_t max_helpers = 4;    ///< conversations with PAM at a time
+  std::size_t max_waiting = 64;   ///< threads that may wait for one of them; beyond it: unavailable
+  std::chrono::milliseconds timeout{30000};  ///< for one login, waiting included
 };
 
 struct Options {
@@ -54,6 +78,8 @@ struct Options {
   bool token_dir_is_default = false;
   std::chrono::seconds token_expire{43200};
   std::chrono::seconds auth_cache_ttl{30};  ///< how long a verified password is remembered; 0: not at all
+  LoginGuardOptions login_guard;
+  PamOptions pam;
 };
 
 }  // namespace rest_fcgi::auth

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,26 +26,63 @@ using TargetsWithin = std::function<bool(std::string_view compound)>;
 
 enum class Form { runner, wheel };
 
-/// The rules of `external_auth`, Salt's grammar (its page "Access Control System"), with three differences
+/// A target of `external_auth`, and where it stands: `FILE:LINE`. Borrows from the Permissions.
+struct RuleTarget {
+  std::string_view compound;
+  std::string_view where;
+};
+
+/// A user of a back end, for questions about the rules that apply to them. Borrows.
+struct Subject {
+  std::string_view eauth;
+  std::string_view name;
+  std::span<const std::string> groups{};
+};
+
+/// A line of `external_auth` that applies to somebody and names a function. Borrows from the Permissions.
+struct Finding {
+  enum class Kind {
+    allows,
+    other_target,     ///< it would, but the call reaches a minion that it does not hold, or none
+    other_arguments,  ///< it would, with arguments that fit its conditions
+  };
+  Kind kind;
+  std::string_view principal;  ///< as it stands there: a user, `group%` or `*`
+  std::string_view scope;      ///< a compound target, `@runner` and the like, or empty
+  std::string_view pattern;    ///< of the function; empty where the rule is about all of them
+  std::string_view where;      ///< `FILE:LINE`
+};
+
+/// The rules of `external_auth`, Salt's grammar (its page "Access Control System"), with four differences
 /// that all refuse more: a pattern has to match a function's whole name, where Salt is content with its
-/// start; a list of functions is allowed only where each of them is; and a user is named exactly, where Salt
-/// takes the name that logs in as a pattern. A function's pattern is an exact name, a glob, or a regular
-/// expression. Immutable; thread-safe.
+/// start; a list of functions is allowed only where each of them is; `saltutil.find_job` needs
+/// a rule like any other; and a user is named exactly, where Salt takes the name that logs in as a pattern. A
+/// function's pattern is an exact name, a glob, or a regular expression. Immutable; thread-safe.
 class Permissions {
  public:
-  /// Errors: configuration, for a pattern that is neither a glob nor a regular expression that compiles.
+  /// Errors: configuration, for a pattern that is neither a glob nor a regular expression that compiles, with
+  /// the rule's place.
   static Result<std::unique_ptr<Permissions>> make(const std::vector<EauthOptions>& external_auth);
   ~Permissions();
   Permissions(const Permissions&) = delete;
   Permissions& operator=(const Permissions&) = delete;
 
   /// May they run all of these functions on the targeted minions? An empty list is not allowed.
-  /// `saltutil.find_job` always is, as in Salt, where it is the only function.
   [[nodiscard]] bool allow_local(const Identity& identity, std::span<const FunctionCall> calls,
                                  const TargetsWithin& within) const;
 
   /// May they run this runner or wheel? A name without exactly one dot is not allowed.
   [[nodiscard]] bool allow_master(const Identity& identity, Form form, const FunctionCall& call) const;
+
+  /// The lines that say something about this call of somebody, in the order of the file; and the same for a
+  /// runner or wheel. One that `allow_local` or `allow_master` would follow is among them as `allows`.
+  [[nodiscard]] std::vector<Finding> explain_local(const Subject& subject, const FunctionCall& call,
+                                                   const TargetsWithin& within) const;
+  [[nodiscard]] std::vector<Finding> explain_master(const Subject& subject, Form form,
+                                                    const FunctionCall& call) const;
+
+  /// The targets of all rules about minions.
+  [[nodiscard]] std::vector<RuleTarget> targets() const;
 
  private:
   struct Compiled;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,11 @@
 
 namespace rest_fcgi::client {
 
-/// What one chunk gave.
+/// What one chunk gave, or what had come of it when it failed.
 struct Reply {
   std::vector<Json> items;  ///< one, but for local_batch, which has one for each return, or none
   std::string jid;          ///< the job's id; of local_batch all of them, with commas; empty: there was none
+  std::optional<Error> failure{};  ///< why that is not all; absent: it is
 };
 
 /// Salt's NetapiClient: checks a chunk and hands it to the client that it names. Immutable; thread-safe.
@@ -34,7 +36,8 @@ class NetapiClient {
   [[nodiscard]] SteadyTime deadline() const;
 
   /// Runs a chunk that was admitted, and waits for what it gives, up to `deadline`. Errors: timeout (with the
-  /// jid where a job was started), unavailable, internal, and what `Master` says.
+  /// jid where a job was started), unavailable, internal, and what `Master` says; where something had
+  /// returned by then, it is a Reply with that and the failure.
   [[nodiscard]] Result<Reply> run(const master::Permit& permit, SteadyTime deadline) const;
 
   [[nodiscard]] const std::vector<lowstate::Client>& enabled() const noexcept { return options_.enabled; }

@@ -23,6 +23,13 @@ struct JsonLimits {
   std::size_t max_depth = 100;  ///< arrays and objects inside each other; Salt's packer fails at about 500
   std::size_t max_key_length = 1024;     ///< bytes of one object key
   std::size_t max_number_length = 4300;  ///< characters of one number, Python's own limit for integers
+  std::size_t max_values = 100000;       ///< values and keys in the whole text; each takes some 50 bytes
+
+  /// For text that was read from outside before, within limits.
+  [[nodiscard]] static JsonLimits none() {
+    constexpr std::size_t unlimited = static_cast<std::size_t>(-1);
+    return {unlimited, unlimited, unlimited, unlimited};
+  }
 };
 
 /// A look at one value inside a `JsonDocument`; copies are cheap. Valid until that document is parsed anew,

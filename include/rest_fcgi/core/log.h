@@ -7,8 +7,9 @@
 
 #include "rest_fcgi/core/result.h"
 
-/// The process's log: standard error, or a file. One line an entry; line feeds and other control characters
-/// in a message are escaped, so that no input can forge a line. Thread-safe once `open` has returned.
+/// The process's log: standard error, or a file. One line an entry; line feeds, other control characters
+/// and those that turn text around are escaped as in JSON, so that no input can forge a line. Thread-safe
+/// once `open` has returned.
 namespace rest_fcgi::log {
 
 enum class Level { debug, info, warning, error, off };

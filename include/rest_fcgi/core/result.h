@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@ enum class ErrorKind {
   invocation,      ///< Salt's SaltInvocationError: it is JSON, but nothing that can be run
   authentication,  ///< no credentials, or none that are good
   authorization,   ///< good credentials without the right to do this
+  throttled,       ///< too many failed tries to log in; the credentials were not looked at
   too_large,       ///< the body exceeds `max_request_body_size`
   not_found,       ///< the thing asked for does not exist; nothing failed
   unavailable,     ///< who should answer is not there (now)
@@ -29,6 +31,9 @@ struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string message;
   std::string jid{};  ///< the job that was already given out when it failed; empty where there is none
+  std::chrono::seconds retry_after{0};  ///< throttled only: when another try is worth it
+  std::string user{};                   ///< set once they are known: whose call was refused
+  std::string eauth{};                  ///< and the back end that knows them
 };
 
 /// Either a value or the `Error` that kept us from having it. Moves as its content does; not synchronized.

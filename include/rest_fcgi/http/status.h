@@ -14,6 +14,7 @@ enum class Status {
   method_not_allowed = 405,
   not_acceptable = 406,
   content_too_large = 413,
+  too_many_requests = 429,
   internal_server_error = 500,
   service_unavailable = 503,
   gateway_timeout = 504,

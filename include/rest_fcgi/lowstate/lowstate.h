@@ -74,6 +74,10 @@ struct Function {
   std::vector<JsonMember> kwargs;
 };
 
+/// Appends arguments as Salt records them: a list of the positional ones, then the keyword arguments as one
+/// object, where there are any. `marked`: with `"__kwarg__": true` in it, as Salt publishes them.
+void write_arguments(JsonWriter& writer, const Function& function, bool marked = false);
+
 /// `batch`: how many minions at a time.
 struct BatchSize {
   double amount = 10;

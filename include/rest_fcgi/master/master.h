@@ -22,13 +22,16 @@ class Permit {
  public:
   [[nodiscard]] const lowstate::Chunk& chunk() const noexcept { return *chunk_; }
   [[nodiscard]] const std::string& user() const noexcept { return user_; }
+  [[nodiscard]] const std::string& eauth() const noexcept { return eauth_; }
 
  private:
   friend class Master;
-  Permit(const lowstate::Chunk& chunk, std::string user) : chunk_(&chunk), user_(std::move(user)) {}
+  Permit(const lowstate::Chunk& chunk, std::string user, std::string eauth)
+      : chunk_(&chunk), user_(std::move(user)), eauth_(std::move(eauth)) {}
 
   const lowstate::Chunk* chunk_;
   std::string user_;
+  std::string eauth_;
 };
 
 /// What one minion returned: Salt's event `salt/job/<jid>/ret/<minion>`.
@@ -89,7 +92,8 @@ class Master {
 
   /// May this chunk run? With the embedded engine: are its credentials good, and do they permit this function
   /// with these arguments on these minions. A real master decides that itself when the call reaches it.
-  /// Errors: authentication, authorization; invocation for what can be seen never to run. Runs nothing.
+  /// Errors: authentication; throttled; authorization, naming who it was; invocation for what can be seen
+  /// never to run. Runs nothing.
   [[nodiscard]] virtual Result<Permit> admit(const lowstate::Chunk& chunk) = 0;
 
   /// Starts functions on minions. Returns go to `returns`, from any thread, also before this call comes back;
@@ -114,8 +118,8 @@ class Master {
   [[nodiscard]] virtual Result<Secret> make_token(const auth::Credentials& credentials) = 0;
 
  protected:
-  [[nodiscard]] static Permit permit(const lowstate::Chunk& chunk, std::string user) {
-    return {chunk, std::move(user)};
+  [[nodiscard]] static Permit permit(const lowstate::Chunk& chunk, std::string user, std::string eauth) {
+    return {chunk, std::move(user), std::move(eauth)};
   }
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,33 +37,69 @@ struct JobReturn {
   std::string out;
 };
 
-/// A job as it was found again.
-struct StoredJob {
-  Load load;
-  std::vector<JobReturn> returns;
+/// A return together with the job that it belongs to.
+struct FunctionReturn {
+  std::string jid;
+  JobReturn ret;
 };
 
-/// A job cache, by the names of Salt's returner interface. Abstract because jobs are kept in memory, or
-/// (later) in SQLite or etcd. Thread-safe. Failures of every call: unavailable, internal.
+/// When a load has to be on the disk.
+enum class Durability {
+  grouped,  ///< soon, together with others; the caller does not wait for the disk
+  durable,  ///< before the call comes back: what a caller was told survives a power cut
+};
+
+/// Which jobs to look at, in the order of their jids, which is that of their times.
+struct JobQuery {
+  std::string first{};        ///< the least jid; empty: from the oldest job on
+  std::string last{};         ///< the greatest jid; empty: up to the newest job
+  std::string fun{};          ///< only jobs of this one function; empty: of any
+  bool newest_first = false;  ///< else oldest first
+};
+
+/// Gets one load after the other; returns false to end the walk. Must not call the returner.
+using LoadVisitor = std::function<bool(const Load&)>;
+
+/// A job cache, by the names of Salt's returner interface. Abstract because jobs are kept in memory, in
+/// SQLite or (later) in etcd. Thread-safe. Failures of every call: unavailable, internal.
 class Returner {
  public:
   virtual ~Returner() = default;
 
-  /// Keeps a job. Its jid is new: making it so is the caller's business.
-  virtual Result<void> save_load(Load load) = 0;
+  /// Claims a jid that a caller chose. False where it is taken: by a job that is kept, or by another claim.
+  /// A jid that was made here need not be claimed: it is new.
+  [[nodiscard]] virtual Result<bool> prep_jid(std::string_view passed_jid) = 0;
+
+  /// Keeps a job; a second load of the same jid replaces the first one and keeps its returns.
+  virtual Result<void> save_load(Load load, Durability durability) = 0;
+
+  /// Adds minions to those that the job's load expects to return.
+  virtual Result<void> save_minions(std::string_view jid, const std::vector<std::string>& minions) = 0;
 
   /// Keeps a return; one for a job that is not (or no longer) kept is dropped, a second one of a minion
   /// replaces.
   virtual Result<void> returner(std::string_view jid, JobReturn ret) = 0;
 
-  /// A job and what returned so far; absent where it is not kept.
-  [[nodiscard]] virtual Result<std::optional<StoredJob>> get_job(std::string_view jid) const = 0;
+  /// A job; absent where it is not kept.
+  [[nodiscard]] virtual Result<std::optional<Load>> get_load(std::string_view jid) const = 0;
 
-  /// All loads that are kept, oldest first.
-  [[nodiscard]] virtual Result<std::vector<Load>> get_jids() const = 0;
+  /// What returned so far, in the order of the minions' ids; nothing for a job that is not kept.
+  [[nodiscard]] virtual Result<std::vector<JobReturn>> get_jid(std::string_view jid) const = 0;
+
+  /// For each minion the newest return of that function.
+  [[nodiscard]] virtual Result<std::vector<FunctionReturn>> get_fun(std::string_view fun) const = 0;
+
+  /// Walks over the loads that the query means; costs what it visits, not what is kept.
+  [[nodiscard]] virtual Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const = 0;
+
+  /// The ids of all minions that returned something that is kept, sorted.
+  [[nodiscard]] virtual Result<std::vector<std::string>> get_minions() const = 0;
+
+  /// Drops what was saved more than `keep_jobs_seconds` ago. Returns how many jobs that were.
+  virtual Result<std::size_t> clean_old_jobs() = 0;
 };
 
 /// Keeps jobs in this process's memory, bounded by `options`.
-[[nodiscard]] std::unique_ptr<Returner> make_memory_returner(const Options& options);
+[[nodiscard]] std::unique_ptr<Returner> make_memory_returner(const Options& options, const Clock& clock);
 
 }  // namespace rest_fcgi::returner

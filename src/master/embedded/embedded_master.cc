@@ -7,11 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "master/embedded/master_function.h"
 #include "master/embedded/rule_call.h"
-#include "master/embedded/target.h"
+#include "master/embedded/runners/master_function.h"
+#include "master/embedded/target/target.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 
 namespace rest_fcgi::embedded {
@@ -38,15 +37,16 @@ void narrow(Selection& selection, const Minions& minions, const std::vector<std:
 
 }  // namespace
 
-EmbeddedMaster::EmbeddedMaster(std::shared_ptr<const Minions> minions,
+EmbeddedMaster::EmbeddedMaster(const std::shared_ptr<const MasterFacts>& facts,
                                std::unique_ptr<auth::Authenticator> authenticator,
-                               std::unique_ptr<auth::Permissions> permissions,
+                               std::unique_ptr<auth::Permissions> permissions, RuleTargets targets,
                                const std::shared_ptr<EmbeddedRuntime>& runtime)
-    : minions_(std::move(minions)),
+    : minions_(facts->minions),
       authenticator_(std::move(authenticator)),
       permissions_(std::move(permissions)),
-      publisher_(minions_, runtime),
-      caller_(minions_, runtime) {}
+      targets_(std::move(targets)),
+      publisher_(minions_, facts->modules, runtime),
+      caller_(facts, runtime) {}
 
 Result<master::Permit> EmbeddedMaster::admit(const lowstate::Chunk& chunk) {
   // Who calls comes first: nobody else learns anything about targets and functions.
@@ -55,8 +55,11 @@ Result<master::Permit> EmbeddedMaster::admit(const lowstate::Chunk& chunk) {
   Result<void> authorized = chunk.is_local()
                                 ? authorize_local(*identity, chunk.local())
                                 : authorize_master(*identity, form_of(chunk.client), chunk.master());
-  if (!authorized) return std::move(authorized).error();
-  return permit(chunk, identity->name());
+  if (authorized) return permit(chunk, identity->name(), identity->eauth());
+  Error refused = std::move(authorized).error();
+  refused.user = identity->name();
+  refused.eauth = identity->eauth();
+  return refused;
 }
 
 Result<void> EmbeddedMaster::authorize_local(const auth::Identity& identity,
@@ -69,7 +72,7 @@ Result<void> EmbeddedMaster::authorize_local(const auth::Identity& identity,
     return *selection;
   };
   const auto within = [&](std::string_view compound) {
-    return selected().ok() && all_within(*selected(), compound);
+    return selected().ok() && targets_.hold(compound, *minions_, *selected());
   };
   std::vector<RuleCall> seen;
   std::vector<auth::FunctionCall> calls;
@@ -80,34 +83,20 @@ Result<void> EmbeddedMaster::authorize_local(const auth::Identity& identity,
   }
   if (!permissions_->allow_local(identity, calls, within)) return not_authorized();
   if (!selected()) return selected().error();
-  return {};
+  return publisher_.check(call);
 }
 
 Result<void> EmbeddedMaster::authorize_master(const auth::Identity& identity, auth::Form form,
                                               const lowstate::MasterCall& call) const {
-  const lowstate::Function& function = call.function;
-  // A wheel takes its texts as they are.
-  const bool allowed =
-      form == auth::Form::wheel
-          ? permissions_->allow_master(identity, form, {function.name, function.args, function.kwargs})
-          : permissions_->allow_master(identity, form, RuleCall(function).call());
-  if (!allowed) return not_authorized();
+  // Rules see what the function will get.
+  const auto arguments = MasterArguments::take(call.function, form == auth::Form::runner);
+  if (!arguments) return arguments.error();
+  const auth::FunctionCall seen{call.function.name, (*arguments)->args, (*arguments)->kwargs};
+  if (!permissions_->allow_master(identity, form, seen)) return not_authorized();
   if (form == auth::Form::runner && find_runner(call.function.name) == nullptr) {
     return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
   }
   return {};
-}
-
-bool EmbeddedMaster::all_within(const Selection& selection, std::string_view compound) const {
-  if (selection.positions.empty()) return false;
-  const Result<TargetMatcher> rule = TargetMatcher::compile_compound(compound);
-  if (!rule) {
-    log::warning(format("external_auth: the target '{}' of a rule allows nothing: {}", compound,
-                        rule.error().message));
-    return false;
-  }
-  return std::all_of(selection.positions.begin(), selection.positions.end(),
-                     [&](std::size_t position) { return rule->matches(minions_->all()[position]); });
 }
 
 Result<Publisher::Order> EmbeddedMaster::order_for(
@@ -173,12 +162,18 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
                                                     std::unique_ptr<auth::Authenticator> authenticator,
                                                     std::unique_ptr<auth::Permissions> permissions,
                                                     std::shared_ptr<Runtime> runtime) {
-  Result<std::shared_ptr<const Minions>> minions = Minions::make(options.minions);
+  Result<std::shared_ptr<const Minions>> minions = Minions::make(options.minions, options.nodegroups);
   if (!minions) return std::move(minions).error();
+  Result<RuleTargets> targets = RuleTargets::make(permissions->targets(), **minions);
+  if (!targets) return std::move(targets).error();
+  Result<std::shared_ptr<const Modules>> modules = Modules::make(options.modules);
+  if (!modules) return std::move(modules).error();
+  const auto facts = std::make_shared<const MasterFacts>(
+      MasterFacts{*std::move(minions), *std::move(modules), options.config_values});
   const auto embedded =
       std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime));  // make_runtime makes no other
   return std::shared_ptr<master::Master>(std::make_shared<EmbeddedMaster>(
-      *std::move(minions), std::move(authenticator), std::move(permissions), embedded));
+      facts, std::move(authenticator), std::move(permissions), *std::move(targets), embedded));
 }
 
 }  // namespace rest_fcgi::embedded

@@ -9,6 +9,7 @@
 #include "master/embedded/minion.h"
 #include "master/embedded/publisher.h"
 #include "master/embedded/runtime.h"
+#include "master/embedded/target/rule_targets.h"
 #include "rest_fcgi/auth/authenticator.h"
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/master/master.h"
@@ -19,8 +20,9 @@ namespace rest_fcgi::embedded {
 /// who runs it. Thread-safe; all it has is constant or synchronizes itself.
 class EmbeddedMaster : public master::Master {
  public:
-  EmbeddedMaster(std::shared_ptr<const Minions> minions, std::unique_ptr<auth::Authenticator> authenticator,
-                 std::unique_ptr<auth::Permissions> permissions,
+  EmbeddedMaster(const std::shared_ptr<const MasterFacts>& facts,
+                 std::unique_ptr<auth::Authenticator> authenticator,
+                 std::unique_ptr<auth::Permissions> permissions, RuleTargets targets,
                  const std::shared_ptr<EmbeddedRuntime>& runtime);
 
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk) override;
@@ -40,13 +42,13 @@ class EmbeddedMaster : public master::Master {
                                              const lowstate::LocalCall& call) const;
   [[nodiscard]] Result<void> authorize_master(const auth::Identity& identity, auth::Form form,
                                               const lowstate::MasterCall& call) const;
-  [[nodiscard]] bool all_within(const Selection& selection, std::string_view compound) const;
   [[nodiscard]] Result<Publisher::Order> order_for(const master::Permit& permit,
                                                    const std::optional<std::vector<std::string>>& only) const;
 
   const std::shared_ptr<const Minions> minions_;
   const std::unique_ptr<auth::Authenticator> authenticator_;
   const std::unique_ptr<auth::Permissions> permissions_;
+  const RuleTargets targets_;
   Publisher publisher_;
   MasterCaller caller_;
 };

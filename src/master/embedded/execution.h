@@ -12,6 +12,15 @@
 
 namespace rest_fcgi::embedded {
 
+class Jobs;
+class Modules;
+
+/// What the functions of one configuration may use of the engine that runs them. Borrows.
+struct Engine {
+  const Modules& modules;
+  Jobs& jobs;
+};
+
 /// What a function call needs to know about the job that it is part of; Salt hands it to functions that take
 /// `**kwargs` as `__pub_fun`, `__pub_arg` and so on. Borrows.
 struct JobContext {
@@ -33,18 +42,11 @@ struct Outcome {
   std::string out;  ///< outputter; empty: none
 };
 
-/// Is there an execution function of that name?
-[[nodiscard]] bool has_function(std::string_view name) noexcept;
-
-/// Does it end at once (no sleep, no fork, no long computation), so that a request's own thread may run it?
-/// True for a name that does not exist: saying so is quick.
-[[nodiscard]] bool is_quick(std::string_view name) noexcept;
-
 /// Runs one execution function on one minion, with a minion's own texts for what goes wrong: no such
 /// function, arguments that do not fit, an exception. Never fails itself. Thread-safe. A function that takes
 /// its time ends early when `stop` is requested, and then says so in its return.
-[[nodiscard]] Outcome execute(const Minion& minion, std::string_view fun, std::span<const JsonValue> args,
-                              std::span<const JsonMember> kwargs, const JobContext& job,
-                              const std::stop_token& stop);
+[[nodiscard]] Outcome execute(const Engine& engine, const Minion& minion, std::string_view fun,
+                              std::span<const JsonValue> args, std::span<const JsonMember> kwargs,
+                              const JobContext& job, const std::stop_token& stop);
 
 }  // namespace rest_fcgi::embedded

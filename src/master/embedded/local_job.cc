@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "master/embedded/copied.h"
-#include "master/embedded/execution.h"
+#include "master/embedded/modules/loader.h"
+#include "master/embedded/python/copied.h"
 
 namespace rest_fcgi::embedded {
 
@@ -17,19 +17,6 @@ void write_members(JsonWriter& writer, const std::vector<JsonMember>& members) {
     writer.key(key);
     value.write(writer);
   }
-}
-
-/// Positional arguments, then the keyword arguments as one object, where there are any.
-void write_arguments(JsonWriter& writer, const lowstate::Function& function, bool marked) {
-  writer.begin_array();
-  for (const JsonValue& value : function.args) value.write(writer);
-  if (!function.kwargs.empty()) {
-    writer.begin_object();
-    write_members(writer, function.kwargs);
-    if (marked) writer.key("__kwarg__").boolean(true);
-    writer.end_object();
-  }
-  writer.end_array();
 }
 
 Json names_of(const lowstate::LocalCall& call) {
@@ -47,7 +34,7 @@ Json published_arguments(const lowstate::LocalCall& call) {
   std::string text;
   JsonWriter writer(text);
   if (call.compound) writer.begin_array();
-  for (const lowstate::Function& function : call.functions) write_arguments(writer, function, true);
+  for (const lowstate::Function& function : call.functions) lowstate::write_arguments(writer, function, true);
   if (call.compound) writer.end_array();
   return Json::trusted(std::move(text));
 }
@@ -65,7 +52,7 @@ LocalJob::LocalJob(const lowstate::LocalCall& call, std::string_view user)
   arg_json_.reserve(call.functions.size());
   for (const lowstate::Function& function : call.functions) {
     JsonWriter arguments(arg_json_.emplace_back());
-    write_arguments(arguments, function, false);
+    lowstate::write_arguments(arguments, function);
   }
 }
 
@@ -115,21 +102,22 @@ returner::Load LocalJob::load(const lowstate::LocalCall& call) const {
   return load;
 }
 
-master::Return LocalJob::run_one(const Minion& minion, std::size_t index, const std::stop_token& stop) const {
+master::Return LocalJob::run_one(const Engine& engine, const Minion& minion, std::size_t index,
+                                 const std::stop_token& stop) const {
   const lowstate::Function& function = (*functions_)[index];
   const JobContext context{jid_, function.name, user_, tgt_type_, ret_, tgt_json_, arg_json_[index]};
-  Outcome outcome = execute(minion, function.name, function.args, function.kwargs, context, stop);
+  Outcome outcome = execute(engine, minion, function.name, function.args, function.kwargs, context, stop);
   return {minion.id, std::move(outcome.ret), outcome.retcode, outcome.success, std::move(outcome.out)};
 }
 
-master::Return LocalJob::run(const Minion& minion, const std::stop_token& stop) const {
-  if (!compound_) return run_one(minion, 0, stop);
+master::Return LocalJob::run(const Engine& engine, const Minion& minion, const std::stop_token& stop) const {
+  if (!compound_) return run_one(engine, minion, 0, stop);
   std::vector<master::Return> returns;
   std::unordered_map<std::string_view, std::size_t>
       last;  // of functions that are called twice the later return counts
   master::Return all{minion.id, {}, 0, true, ""};
   for (std::size_t i = 0; i < functions_->size(); ++i) {
-    const master::Return& one = returns.emplace_back(run_one(minion, i, stop));
+    const master::Return& one = returns.emplace_back(run_one(engine, minion, i, stop));
     last[(*functions_)[i].name] = i;
     all.retcode = std::max(all.retcode, one.retcode);
     all.success = all.success && one.success;
@@ -155,9 +143,10 @@ void LocalJob::narrow(const std::vector<std::string>& minions) {
   writer.end_array();
 }
 
-bool all_quick(const std::vector<lowstate::Function>& functions) {
-  return std::all_of(functions.begin(), functions.end(),
-                     [](const lowstate::Function& function) { return is_quick(function.name); });
+bool all_quick(const Modules& modules, const std::vector<lowstate::Function>& functions) {
+  return std::all_of(functions.begin(), functions.end(), [&modules](const lowstate::Function& function) {
+    return modules.is_quick(function.name);
+  });
 }
 
 }  // namespace rest_fcgi::embedded

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "master/embedded/execution.h"
 #include "master/embedded/minion.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/lowstate/lowstate.h"
@@ -39,12 +40,13 @@ class LocalJob {
   [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
 
   /// Runs all functions on one minion.
-  [[nodiscard]] master::Return run(const Minion& minion, const std::stop_token& stop) const;
+  [[nodiscard]] master::Return run(const Engine& engine, const Minion& minion,
+                                   const std::stop_token& stop) const;
 
  private:
   LocalJob(const lowstate::LocalCall& call, std::string_view user);
   Result<void> own(const lowstate::LocalCall& call);
-  [[nodiscard]] master::Return run_one(const Minion& minion, std::size_t index,
+  [[nodiscard]] master::Return run_one(const Engine& engine, const Minion& minion, std::size_t index,
                                        const std::stop_token& stop) const;
 
   std::string jid_;
@@ -63,6 +65,6 @@ class LocalJob {
 };
 
 /// May a request's own thread run all of these functions?
-[[nodiscard]] bool all_quick(const std::vector<lowstate::Function>& functions);
+[[nodiscard]] bool all_quick(const Modules& modules, const std::vector<lowstate::Function>& functions);
 
 }  // namespace rest_fcgi::embedded

@@ -15,15 +15,16 @@ namespace {
 void deliver(Jobs& jobs, const MasterJob& job, MasterJob::Outcome outcome,
              const MasterCaller::Mailbox& returns) {
   Json event = job.event(outcome);
-  jobs.record(job.jid(), {jobs.master_id(), event, outcome.success ? 0 : 1, outcome.success, ""});
+  jobs.record(job.jid(), {jobs.master_id(), event, outcome.success ? 0 : 1, outcome.success, ""},
+              jobs.also_for({}));
   if (returns) returns->put({std::move(outcome.ret), std::move(event)});
 }
 
 /// A job that lost its return would be waited for in vain.
-MasterJob::Outcome run_safely(const MasterJob& job, const Minions& minions, Jobs& jobs,
+MasterJob::Outcome run_safely(const MasterJob& job, const MasterFacts& facts, Jobs& jobs,
                               const std::stop_token& stop) {
   try {
-    return job.run(minions, jobs, stop);
+    return job.run(facts, jobs, stop);
   } catch (const std::exception& exception) {
     return {Json::string(format("Exception occurred in {}: {}", job.tag(), exception.what())), false};
   }
@@ -40,7 +41,7 @@ Result<master::Started> MasterCaller::runner(const lowstate::Function& call, std
   MasterJob& job = **made;
   if (!job.quick()) return run_on_worker(*std::move(made), returns);
   job.set_jid(jobs.new_jid());
-  MasterJob::Outcome outcome = job.run(*minions_, jobs, {});
+  MasterJob::Outcome outcome = job.run(*facts_, jobs, {});
   Json event = job.event(outcome);
   returns->put({std::move(outcome.ret), std::move(event)});
   return master::Started{job.jid(), job.tag()};
@@ -61,7 +62,7 @@ Result<master::WheelReply> MasterCaller::wheel(const lowstate::Function& call, s
   if (!made) return std::move(made).error();
   MasterJob& job = **made;
   job.set_jid(jobs.new_jid());
-  const Json event = job.event(job.run(*minions_, jobs, {}));
+  const Json event = job.event(job.run(*facts_, jobs, {}));
   std::string text;
   JsonWriter writer(text);
   writer.begin_object().key("tag").string(job.tag()).key("data").json(event).end_object();
@@ -73,10 +74,8 @@ Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> j
   Result<Workers::Reservation> room = runtime_->workers().reserve(1);
   if (!room) return std::move(room).error();
   returner::Load load = job->load(jobs->master_id());
-  Result<std::string> jid = jobs->save(load, {});
-  if (!jid) return std::move(jid).error();
-  load.jid = *jid;
-  job->set_jid(*std::move(jid));
+  load.jid = jobs->new_jid();
+  job->set_jid(load.jid);
   master::Started started{job->jid(), job->tag()};
 
   const std::shared_ptr<const MasterJob> shared = std::move(job);
@@ -86,12 +85,16 @@ Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> j
     deliver(*owner, *shared, {Json::string(kInterrupted), false}, returns);
   };
   const auto running = std::make_shared<RunningJob>(std::move(load), "", std::move(interrupt));
-  jobs->running().add(running);
-  room->submit([minions = minions_, jobs, shared, returns, running](const std::stop_token& stop) {
-    MasterJob::Outcome outcome = run_safely(*shared, *minions, *jobs, stop);
+  const auto durability = returns ? returner::Durability::grouped : returner::Durability::durable;
+  if (Result<void> kept = jobs->start(running, durability, jobs->also_for({})); !kept) {
+    return std::move(kept).error();
+  }
+  room->submit([facts = facts_, jobs, shared, returns, running](const std::stop_token& stop) {
+    const std::stop_callback when_all_stop(stop, [&running] { running->stop(0); });
+    MasterJob::Outcome outcome = run_safely(*shared, *facts, *jobs, running->stop_token(0));
     if (!running->claim(0)) return;
     deliver(*jobs, *shared, std::move(outcome), returns);
-    jobs->running().finish(*running, 0);
+    jobs->finish(*running, 0);
   });
   return started;
 }

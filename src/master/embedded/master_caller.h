@@ -15,8 +15,8 @@ class MasterCaller {
  public:
   using Mailbox = std::shared_ptr<master::Mailbox<master::RunnerReturn>>;
 
-  MasterCaller(std::shared_ptr<const Minions> minions, std::shared_ptr<EmbeddedRuntime> runtime)
-      : minions_(std::move(minions)), runtime_(std::move(runtime)) {}
+  MasterCaller(std::shared_ptr<const MasterFacts> facts, std::shared_ptr<EmbeddedRuntime> runtime)
+      : facts_(std::move(facts)), runtime_(std::move(runtime)) {}
 
   /// A quick runner has returned when this comes back; others return from a worker thread, and to the job
   /// cache, too, since their caller may have gone by then. Errors: unavailable, internal.
@@ -33,7 +33,7 @@ class MasterCaller {
  private:
   [[nodiscard]] Result<master::Started> run_on_worker(std::shared_ptr<MasterJob> job, const Mailbox& returns);
 
-  const std::shared_ptr<const Minions> minions_;
+  const std::shared_ptr<const MasterFacts> facts_;
   const std::shared_ptr<EmbeddedRuntime> runtime_;
 };
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "master/embedded/jid.h"
+#include "master/embedded/jobs/jid.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -59,11 +59,12 @@ MasterJob::Outcome MasterJob::invalid_arguments(const std::string& complaint) co
   return {Json::string(format("\n{}\n\nUsage:\n{}", sentence, function_->usage)), true};
 }
 
-MasterJob::Outcome MasterJob::run(const Minions& minions, Jobs& jobs, const std::stop_token& stop) const {
+MasterJob::Outcome MasterJob::run(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const {
   if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
   const Result<BoundArguments> bound = function_->bind(*arguments_);
   if (!bound) return invalid_arguments(bound.error().message);
-  Result<Json> ret = function_->run({minions, jobs, stop}, *bound);
+  Result<Json> ret =
+      function_->run({*facts.minions, *facts.modules, facts.config_values, jobs, stop}, *bound);
   if (ret) return {*std::move(ret), true};
   return {Json::string(format("Exception occurred in {} {}: {}", word(form_), name_, ret.error().message)),
           false};

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "master/embedded/jobs.h"
-#include "master/embedded/master_function.h"
+#include "master/embedded/jobs/jobs.h"
 #include "master/embedded/minion.h"
+#include "master/embedded/runners/master_function.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/returner/returner.h"
@@ -44,7 +44,7 @@ class MasterJob {
   [[nodiscard]] returner::Load load(const std::string& master_id) const;
 
   /// Runs the function. What goes wrong is an outcome without success, in a sentence.
-  [[nodiscard]] Outcome run(const Minions& minions, Jobs& jobs, const std::stop_token& stop) const;
+  [[nodiscard]] Outcome run(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const;
 
   /// Salt's event about the return.
   [[nodiscard]] Json event(const Outcome& outcome) const;

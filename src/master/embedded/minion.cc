@@ -7,7 +7,8 @@
 #include <array>
 #include <utility>
 
-#include "master/embedded/grains.h"
+#include "master/embedded/host/grains.h"
+#include "master/embedded/host/host_names.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -62,13 +63,8 @@ Result<Minion> make_minion(const MinionOptions& options, JsonValue host) {
 
 }  // namespace
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
-  return name.data();
-}
-
-Result<std::shared_ptr<const Minions>> Minions::make(const std::vector<MinionOptions>& declared) {
+Result<std::shared_ptr<const Minions>> Minions::make(const std::vector<MinionOptions>& declared,
+                                                     const std::vector<NodegroupOptions>& nodegroups) {
   JsonDocument host;
   (void)host.parse(host_grains().text());  // written just now, so it parses
   std::vector<MinionOptions> options = declared;
@@ -84,7 +80,11 @@ Result<std::shared_ptr<const Minions>> Minions::make(const std::vector<MinionOpt
     if (!minion) return std::move(minion).error();
     minions.push_back(*std::move(minion));
   }
-  return std::shared_ptr<const Minions>(new Minions(std::move(minions)));
+  std::shared_ptr<Minions> made(new Minions(std::move(minions)));
+  Result<Nodegroups> groups = Nodegroups::make(nodegroups, made->minions_);
+  if (!groups) return std::move(groups).error();
+  made->nodegroups_ = *std::move(groups);
+  return std::shared_ptr<const Minions>(std::move(made));
 }
 
 Minions::Minions(std::vector<Minion> minions) : minions_(std::move(minions)) {

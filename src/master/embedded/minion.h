@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,17 +24,43 @@ struct Minion {
   JsonDocument pillar;  ///< an object
 };
 
+/// Salt's nodegroups: names for compound targets, here for the minions that these mean. Borrows the minions'
+/// ids. Immutable; shared by all threads.
+class Nodegroups {
+ public:
+  /// None.
+  Nodegroups() = default;
+
+  /// Errors: configuration, for a nodegroup that is no compound target, or that lies in itself.
+  [[nodiscard]] static Result<Nodegroups> make(const std::vector<NodegroupOptions>& options,
+                                               const std::vector<Minion>& minions);
+
+  /// The sorted ids of its minions; null where there is no such nodegroup. Valid as long as this.
+  [[nodiscard]] const std::vector<std::string_view>* find(std::string_view name) const;
+
+  /// All names, with commas between them.
+  [[nodiscard]] std::string names() const;
+
+ private:
+  class Builder;
+
+  std::map<std::string, std::vector<std::string_view>, std::less<>> members_;
+};
+
 /// All minions of one configuration, in the order of their ids. Immutable; shared by the master and by the
 /// jobs that it started, which may outlive it.
 class Minions {
  public:
   /// The declared ones; where none is declared, one named after the host.
-  /// Errors: configuration, for an id that none can have or that two have, and for grains or pillar that are
-  /// no object.
+  /// Errors: configuration, for an id that none can have or that two have, for grains or pillar that are no
+  /// object, and for a nodegroup that is no target.
   [[nodiscard]] static Result<std::shared_ptr<const Minions>> make(
-      const std::vector<MinionOptions>& declared);
+      const std::vector<MinionOptions>& declared, const std::vector<NodegroupOptions>& nodegroups = {});
 
   [[nodiscard]] const std::vector<Minion>& all() const noexcept { return minions_; }
+
+  /// Names for some of them.
+  [[nodiscard]] const Nodegroups& nodegroups() const noexcept { return nodegroups_; }
 
   /// Where in `all()` it stands; absent where there is no such minion.
   [[nodiscard]] std::optional<std::size_t> position(std::string_view id) const;
@@ -42,9 +70,7 @@ class Minions {
 
   std::vector<Minion> minions_;
   std::unordered_map<std::string_view, std::size_t> positions_;  // keys lie in minions_
+  Nodegroups nodegroups_;                                        // names and ids lie here and in minions_
 };
-
-/// The host's name as its minion and its master are called after it.
-[[nodiscard]] std::string host_name();
 
 }  // namespace rest_fcgi::embedded

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "master/embedded/execution.h"
 #include "master/embedded/local_job.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -21,11 +20,11 @@ namespace {
 /// look its job up, then who waits.
 class Delivery {
  public:
-  Delivery(std::string jid, Publisher::Mailbox mailbox)
-      : jid_(std::move(jid)), mailbox_(std::move(mailbox)) {}
+  Delivery(std::string jid, Jobs::Also also, Publisher::Mailbox mailbox)
+      : jid_(std::move(jid)), also_(std::move(also)), mailbox_(std::move(mailbox)) {}
 
   void deliver(Jobs& jobs, master::Return ret) const {
-    jobs.record(jid_, ret);
+    jobs.record(jid_, ret, also_);
     if (mailbox_) mailbox_->put(std::move(ret));
   }
 
@@ -36,12 +35,14 @@ class Delivery {
 
  private:
   const std::string jid_;
+  const Jobs::Also also_;
   const Publisher::Mailbox mailbox_;  // null: nobody waits
 };
 
 /// One job on worker threads, with all that its tasks share.
 struct Work {
   std::shared_ptr<const Minions> minions;
+  std::shared_ptr<const Modules> modules;
   std::vector<std::size_t> positions;  ///< of the job's minions
   std::shared_ptr<Jobs> jobs;
   std::shared_ptr<const LocalJob> job;
@@ -50,17 +51,19 @@ struct Work {
 
   void run(std::size_t call, const std::stop_token& stop) const {
     const Minion& minion = minions->all()[positions[call]];
-    master::Return ret = run_on(minion, stop);
+    const std::stop_callback when_all_stop(stop, [this, call] { running->stop(call); });
+    master::Return ret = run_on(minion, running->stop_token(call));
     if (!running->claim(call)) return;
     delivery.deliver(*jobs, std::move(ret));
-    jobs->running().finish(*running, call);
+    jobs->finish(*running, call);
   }
 
  private:
   /// A job that lost a return would be waited for in vain.
   [[nodiscard]] master::Return run_on(const Minion& minion, const std::stop_token& stop) const {
+    if (stop.stop_requested()) return {minion.id, Json::string(kTerminated), 1, false, ""};
     try {
-      return job->run(minion, stop);
+      return job->run({*modules, *jobs}, minion, stop);
     } catch (const std::exception& exception) {
       return {minion.id,
               Json::string(format("The minion function caused an exception: {}", exception.what())), 1, false,
@@ -82,16 +85,6 @@ void submit(Workers::Reservation& room, const std::shared_ptr<const Work>& work,
   }
 }
 
-Json describe(const RunningJob& job) {
-  const returner::Load& load = job.load();
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object().key("pid").integer(::getpid()).key("fun").json(load.fun).key("arg").json(load.arg);
-  writer.key("tgt").json(load.tgt).key("jid").string(load.jid).key("ret").string(job.ret());
-  writer.key("tgt_type").string(load.tgt_type).key("user").string(load.user).end_object();
-  return Json::trusted(std::move(text));
-}
-
 }  // namespace
 
 master::Job Publisher::job_for(const Order& order) const {
@@ -106,7 +99,7 @@ master::Job Publisher::job_for(const Order& order) const {
 Result<master::Job> Publisher::run(const Order& order, const Mailbox& returns) {
   master::Job job = job_for(order);
   if (job.minions.empty()) return job;
-  if (all_quick(order.call.functions)) return run_here(order, std::move(job), returns);
+  if (all_quick(*modules_, order.call.functions)) return run_here(order, std::move(job), returns);
   return run_on_workers(order, std::move(job), returns);
 }
 
@@ -117,18 +110,22 @@ Result<master::Job> Publisher::run_async(const Order& order) {
 }
 
 Result<master::Job> Publisher::run_here(const Order& order, master::Job job, const Mailbox& returns) {
+  Jobs& jobs = *runtime_->jobs();
+  Result<std::string> jid = jobs.claim_jid(order.jid);
+  if (!jid) return std::move(jid).error();
   LocalJob local = LocalJob::borrowing(order.call, order.user);
   if (order.narrowed) local.narrow(job.minions);
   returner::Load load = local.load(order.call);
   load.minions = job.minions;
-  Jobs& jobs = *runtime_->jobs();
-  Result<std::string> jid = jobs.save(std::move(load), order.jid);
-  if (!jid) return std::move(jid).error();
-  job.jid = *jid;
+  job.jid = load.jid = *jid;
   local.set_jid(*std::move(jid));
+  const Jobs::Also also = jobs.also_for(order.call.ret);
+  if (Result<void> saved = jobs.save(load, returner::Durability::grouped, also); !saved) {
+    return std::move(saved).error();
+  }
   for (const std::size_t position : order.selection.positions) {
-    master::Return ret = local.run(minions_->all()[position], {});
-    jobs.record(job.jid, ret);
+    master::Return ret = local.run({*modules_, jobs}, minions_->all()[position], {});
+    jobs.record(job.jid, ret, also);
     returns->put(std::move(ret));
   }
   return job;
@@ -136,29 +133,33 @@ Result<master::Job> Publisher::run_here(const Order& order, master::Job job, con
 
 Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job job, const Mailbox& returns) {
   // Functions that end at once are not worth a thread for each minion.
-  const bool in_one_task = all_quick(order.call.functions);
+  const bool in_one_task = all_quick(*modules_, order.call.functions);
   Result<Workers::Reservation> room = runtime_->workers().reserve(in_one_task ? 1 : job.minions.size());
   if (!room) return std::move(room).error();
   Result<std::shared_ptr<LocalJob>> local = LocalJob::owning(order.call, order.user);
   if (!local) return std::move(local).error();
+  const std::shared_ptr<Jobs>& jobs = runtime_->jobs();
+  Result<std::string> jid = jobs->claim_jid(order.jid);
+  if (!jid) return std::move(jid).error();
   if (order.narrowed) (*local)->narrow(job.minions);
   returner::Load load = (*local)->load(order.call);
   load.minions = job.minions;
-  const std::shared_ptr<Jobs>& jobs = runtime_->jobs();
-  Result<std::string> jid = jobs->save(load, order.jid);
-  if (!jid) return std::move(jid).error();
   job.jid = load.jid = *jid;
   (*local)->set_jid(*jid);
 
-  const Delivery delivery(*jid, returns);
+  const Jobs::Also also = jobs->also_for(order.call.ret);
+  const Delivery delivery(*std::move(jid), also, returns);
   // The table that interrupts is the Jobs' own: a shared_ptr here would keep it alive for ever.
   auto interrupt = [delivery, owner = jobs.get(), minions = job.minions](std::size_t call) {
     delivery.interrupt(*owner, minions[call]);
   };
   auto running = std::make_shared<RunningJob>(std::move(load), (*local)->ret(), std::move(interrupt));
-  jobs->running().add(running);
-  const auto work = std::make_shared<const Work>(
-      Work{minions_, order.selection.positions, jobs, *std::move(local), delivery, std::move(running)});
+  const auto durability = returns ? returner::Durability::grouped : returner::Durability::durable;
+  if (Result<void> started = jobs->start(running, durability, also); !started) {
+    return std::move(started).error();
+  }
+  const auto work = std::make_shared<const Work>(Work{minions_, modules_, order.selection.positions, jobs,
+                                                      *std::move(local), delivery, std::move(running)});
   submit(*room, work, in_one_task);
   return job;
 }
@@ -178,15 +179,15 @@ master::Job Publisher::ping(const Order& order, const Mailbox& returns) {
 
 master::Job Publisher::has_function(const Order& order, const Mailbox& returns) {
   const std::vector<lowstate::Function>& functions = order.call.functions;
-  const bool all = std::all_of(functions.begin(), functions.end(), [](const lowstate::Function& function) {
-    return embedded::has_function(function.name);
-  });
+  const bool all = std::all_of(
+      functions.begin(), functions.end(),
+      [this](const lowstate::Function& function) { return modules_->find(function.name) != nullptr; });
   return answer(order, returns, [all](const std::string&) { return Json::boolean(all); });
 }
 
 master::Job Publisher::find_job(const Order& order, std::string_view jid, const Mailbox& returns) {
   const std::shared_ptr<const RunningJob> job = runtime_->jobs()->running().find(jid);
-  const Json description = job ? describe(*job) : Json::empty_object();
+  const Json description = job ? describe_running(::getpid(), job->load(), job->ret()) : Json::empty_object();
   return answer(order, returns, [&](const std::string& minion) {
     return job && job->runs_on(minion) ? description : Json::empty_object();
   });

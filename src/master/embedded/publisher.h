@@ -6,8 +6,9 @@
 #include <string_view>
 
 #include "master/embedded/minion.h"
+#include "master/embedded/modules/loader.h"
 #include "master/embedded/runtime.h"
-#include "master/embedded/target.h"
+#include "master/embedded/target/target.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/master.h"
@@ -19,8 +20,9 @@ class Publisher {
  public:
   using Mailbox = std::shared_ptr<master::Mailbox<master::Return>>;
 
-  Publisher(std::shared_ptr<const Minions> minions, std::shared_ptr<EmbeddedRuntime> runtime)
-      : minions_(std::move(minions)), runtime_(std::move(runtime)) {}
+  Publisher(std::shared_ptr<const Minions> minions, std::shared_ptr<const Modules> modules,
+            std::shared_ptr<EmbeddedRuntime> runtime)
+      : minions_(std::move(minions)), modules_(std::move(modules)), runtime_(std::move(runtime)) {}
 
   /// One publication of a call: which of it, for whom, and on whose behalf. Borrows.
   struct Order {
@@ -30,6 +32,11 @@ class Publisher {
     bool narrowed = false;      ///< the selection is only a part of what the call's target means
     std::string_view jid = {};  ///< the caller's own; empty: one is made
   };
+
+  /// Can the call be kept where it asks for? Errors: invocation, for a returner that is not here.
+  [[nodiscard]] Result<void> check(const lowstate::LocalCall& call) const {
+    return runtime_->jobs()->check_returners(call.ret);
+  }
 
   /// Quick functions have returned when this comes back; others return from worker threads.
   /// Errors: invocation for a jid that is taken, unavailable, internal.
@@ -56,6 +63,7 @@ class Publisher {
   [[nodiscard]] master::Job answer(const Order& order, const Mailbox& returns, const ReturnOf& return_of);
 
   const std::shared_ptr<const Minions> minions_;
+  const std::shared_ptr<const Modules> modules_;
   const std::shared_ptr<EmbeddedRuntime> runtime_;
 };
 

@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/rule_call.h"
 
-#include "master/embedded/modules/yamlify.h"
+#include "master/embedded/python/yamlify.h"
 
 namespace rest_fcgi::embedded {
 
 RuleCall::RuleCall(const lowstate::Function& function) : name_(function.name) {
+  std::string values;
+  JsonWriter writer(values);
+  writer.begin_array();
   for (const JsonValue& arg : function.args) {
     const auto keyword = arg.is(JsonValue::Kind::string) ? split_keyword(arg.text()) : std::nullopt;
     if (keyword) {
-      add_keyword(keyword->first, keyword->second);
+      kwargs_.push_back({keyword->first, JsonValue()});
+      writer.json(yamlify_scalar(keyword->second));
     } else {
       args_.push_back(arg);
     }
   }
+  writer.end_array();
+  if (!kwargs_.empty()) take_values(values);
   kwargs_.insert(kwargs_.end(), function.kwargs.begin(), function.kwargs.end());
 }
 
-void RuleCall::add_keyword(std::string_view name, std::string_view value) {
-  auto document = std::make_unique<JsonDocument>();
-  // What yamlify_scalar wrote is JSON; should it break a limit, the value is null, which a pattern does not
-  // match.
-  static_cast<void>(document->parse(yamlify_scalar(value).text()).ok());
-  kwargs_.push_back({name, document->root()});
-  values_.push_back(std::move(document));
+void RuleCall::take_values(const std::string& values) {
+  // What yamlify_scalar wrote is JSON. Were it not, the values would stay null, which no pattern matches.
+  values_ = std::make_unique<JsonDocument>();
+  if (!values_->parse(values, JsonLimits::none())) return;
+  auto keyword = kwargs_.begin();
+  for (const JsonValue value : values_->root().elements()) (keyword++)->value = value;
 }
 
 }  // namespace rest_fcgi::embedded

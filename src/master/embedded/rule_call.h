@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "rest_fcgi/auth/permissions.h"
@@ -10,8 +12,8 @@
 
 namespace rest_fcgi::embedded {
 
-/// A function's arguments as they will be bound, for the rules of `external_auth` to look at: a text
-/// `name=value` among the positional arguments is a keyword argument here as it is for the function.
+/// An execution function's arguments as they will be bound, for the rules of `external_auth` to look at: a
+/// text `name=value` among the positional arguments is a keyword argument here as it is for the function.
 /// Otherwise it would move the arguments behind it to places where no rule looks for them. Borrows the
 /// function.
 class RuleCall {
@@ -22,12 +24,12 @@ class RuleCall {
   [[nodiscard]] auth::FunctionCall call() const noexcept { return {name_, args_, kwargs_}; }
 
  private:
-  void add_keyword(std::string_view name, std::string_view value);
+  void take_values(const std::string& values);
 
   std::string_view name_;
   std::vector<JsonValue> args_;
   std::vector<JsonMember> kwargs_;
-  std::vector<std::unique_ptr<JsonDocument>> values_;  ///< of texts `name=value`
+  std::unique_ptr<JsonDocument> values_;  ///< of texts `name=value`; null where there are none
 };
 
 }  // namespace rest_fcgi::embedded

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "master/embedded/jobs.h"
-#include "master/embedded/workers.h"
+#include "master/embedded/jobs/jobs.h"
+#include "master/embedded/jobs/workers.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 
 namespace rest_fcgi::embedded {
@@ -13,7 +13,8 @@ namespace rest_fcgi::embedded {
 /// it goes.
 class EmbeddedRuntime : public Runtime {
  public:
-  EmbeddedRuntime(const Options& options, std::unique_ptr<returner::Returner> job_cache, const Clock& clock);
+  EmbeddedRuntime(const Options& options, std::unique_ptr<returner::Returners> returners, const Clock& clock,
+                  std::unique_ptr<ProcDir> proc);
 
   std::size_t shutdown(SteadyTime deadline) override;
 

@@ -90,11 +90,41 @@ TEST_CASE("a list of functions is allowed only where each of them is") {
         ErrorKind::authorization, "Authorization error occurred.");
 }
 
-TEST_CASE("a rule with a target that the engine does not have allows nothing, and the log says why") {
-  const test::CapturedLog log;
+TEST_CASE("rules see the values that a runner will get for the texts of a call") {
   EmbeddedEngine engine;
-  check(engine.refusal(kPingAll, "cat"), ErrorKind::authorization, "Authorization error occurred.");
-  CHECK(log.has("the target 'P@role:web' of a rule allows nothing: Word 1 of the compound target"));
+  const auto arg = [](const char* text) {
+    return R"("client": "runner", "fun": "test.arg", "arg": [")" + std::string(text) + "\"]";
+  };
+  CHECK(engine.master->admit(engine.chunk(arg("98"), "dan")));
+  for (const char* text : {"99", "0x63", "+99", "99 "}) {
+    CHECK_MESSAGE(engine.refusal(arg(text), "dan").kind == ErrorKind::authorization, text);
+  }
+}
+
+TEST_CASE("a rule with a target that is none is a mistake of the configuration, with its place") {
+  auth::Options auth;
+  auth.allow_auto_eauth = true;
+  auth.external_auth.push_back(
+      {"auto", {}, {{"fred", {{"web* and (", {{"test.ping", {}}}, "/etc/salt/master:7"}}}}});
+  auto authenticator = auth::Authenticator::make(auth, system_clock());
+  auto permissions = auth::Permissions::make(auth.external_auth);
+  REQUIRE(authenticator);
+  REQUIRE(permissions);
+  const EmbeddedEngine engine;
+  const auto made =
+      embedded::make_master({}, *std::move(authenticator), *std::move(permissions), engine.runtime);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::configuration);
+  CHECK(made.error().message.starts_with("/etc/salt/master:7: external_auth: the target 'web* and (': "));
+}
+
+TEST_CASE("whose call is refused stands in the error, and who may call in the permit") {
+  EmbeddedEngine engine;
+  const Error denied = engine.refusal(kPingAll, "eve");
+  CHECK(denied.user == "eve");
+  CHECK(denied.eauth == "sharedsecret");
+  CHECK(engine.refusal(kPingAll, "fred", "wrong").user.empty());
+  CHECK(engine.permit(kPingAll, "fred").eauth() == "sharedsecret");
 }
 
 TEST_CASE("who may call learns what is wrong with a target") {
@@ -104,9 +134,9 @@ TEST_CASE("who may call learns what is wrong with a target") {
   CHECK(broken.kind == ErrorKind::invocation);
   CHECK(holds(broken.message, "offset"));
   const Error unsupported =
-      engine.refusal(R"("client": "local", "tgt": "10.0.0.0/8", "tgt_type": "ipcidr", "fun": "test.ping")");
+      engine.refusal(R"("client": "local", "tgt": "%web", "tgt_type": "range", "fun": "test.ping")");
   CHECK(unsupported.kind == ErrorKind::invocation);
-  CHECK(holds(unsupported.message, "'ipcidr' is not supported by the embedded engine"));
+  CHECK(holds(unsupported.message, "range is not supported by the embedded engine"));
 }
 
 TEST_CASE("a runner that does not exist is refused before it is started, a wheel is not") {
@@ -333,9 +363,9 @@ TEST_CASE("a mistake in the minions is one in the configuration") {
   options.minions = {{.id = "a"}, {.id = "a"}};
   auto auth = auth::Authenticator::make({}, system_clock());
   auto permissions = auth::Permissions::make({});
-  const auto made =
-      embedded::make_master(options, *std::move(auth), *std::move(permissions),
-                            embedded::make_runtime({}, returner::make_memory_returner({}), system_clock()));
+  const auto made = embedded::make_master(
+      options, *std::move(auth), *std::move(permissions),
+      *embedded::make_runtime({}, *returner::Returners::make({}, system_clock()), system_clock()));
   REQUIRE_FALSE(made);
   CHECK(made.error().kind == ErrorKind::configuration);
 }

@@ -6,7 +6,8 @@
 
 #include <doctest/doctest.h>
 
-#include "master/embedded/grains.h"
+#include "master/embedded/host/grains.h"
+#include "master/embedded/host/host_names.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
@@ -100,21 +101,21 @@ TEST_CASE("the operating system's grains are what Salt derives from os-release")
       os_grains("NAME=\"Debian GNU/Linux\"\nID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\n")
           .text() ==
       R"({"os": "Debian", "os_family": "Debian", "osfullname": "Debian GNU/Linux", "oscodename": "bookworm", )"
-      R"("osrelease": "12", "osmajorrelease": 12, "osfinger": "Debian-12"})");
+      R"("osrelease": "12", "osmajorrelease": 12, "osrelease_info": [12], "osfinger": "Debian-12"})");
   CHECK(
       os_grains(
           "NAME='Ubuntu'\nID=ubuntu\nID_LIKE=debian\nVERSION=\"22.04 (Jammy Jellyfish)\"\nVERSION_ID=22.04\n")
           .text() ==
       R"({"os": "Ubuntu", "os_family": "Debian", "osfullname": "Ubuntu", "oscodename": "Jammy Jellyfish", )"
-      R"("osrelease": "22.04", "osmajorrelease": 22, "osfinger": "Ubuntu-22.04"})");
+      R"("osrelease": "22.04", "osmajorrelease": 22, "osrelease_info": [22, 4], "osfinger": "Ubuntu-22.04"})");
   CHECK(os_grains("# a comment\nNAME=\"Rocky Linux\"\nID=rocky\nVERSION_ID=\"9.3\"\n").text() ==
         R"({"os": "Rocky", "os_family": "RedHat", "osfullname": "Rocky Linux", "osrelease": "9.3", )"
-        R"("osmajorrelease": 9, "osfinger": "Rocky Linux-9"})");
+        R"("osmajorrelease": 9, "osrelease_info": [9, 3], "osfinger": "Rocky Linux-9"})");
 }
 
 TEST_CASE("a distribution that nobody knows keeps its name, and the family it says it is like") {
   CHECK(
       os_grains("NAME=\"Own Linux\"\nID=own\nID_LIKE=\"ours fedora\"\nVERSION_ID=rolling\n").text() ==
-      R"({"os": "Own", "os_family": "RedHat", "osfullname": "Own Linux", "osrelease": "rolling", "osfinger": "Own Linux-rolling"})");
+      R"({"os": "Own", "os_family": "RedHat", "osfullname": "Own Linux", "osrelease": "rolling", "osrelease_info": ["rolling"], "osfinger": "Own Linux-rolling"})");
   CHECK(os_grains("").text() == R"({"os": "Linux", "os_family": "Linux", "osfullname": "Linux"})");
 }

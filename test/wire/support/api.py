@@ -6,7 +6,7 @@ import http.client
 import json
 import ssl
 
-from .process import PATIENCE
+from .process import PATIENCE, connect
 
 CRED = {"eauth": "auto", "username": "saltdev", "password": "x"}
 JSON = {"Content-Type": "application/json"}
@@ -46,6 +46,12 @@ class Reply:
         return self.text == json.dumps(self.json, ensure_ascii=False)
 
 
+def reply_of(answer):
+    """What an http.client.HTTPResponse has."""
+    names = {name.lower(): value for name, value in answer.getheaders()}
+    return Reply(answer.status, names, answer.read().decode())
+
+
 class Api:
     """An HTTP server that has the API at `/`. One connection a request."""
 
@@ -63,11 +69,17 @@ class Api:
         connection = self.connection()
         try:
             connection.request(method, path, body, headers or {}, encode_chunked=chunked)
-            answer = connection.getresponse()
-            names = {name.lower(): value for name, value in answer.getheaders()}
-            return Reply(answer.status, names, answer.read().decode())
+            return reply_of(connection.getresponse())
         finally:
             connection.close()
+
+    def exchange(self, data):
+        """Sends bytes that need not be HTTP, over a connection without TLS."""
+        with connect((self.host, self.port)) as connection:
+            connection.sendall(data)
+            answer = http.client.HTTPResponse(connection)
+            answer.begin()
+            return reply_of(answer)
 
     def raw(self, body, content_type="application/json"):
         """POSTs a text that need not be JSON."""

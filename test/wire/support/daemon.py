@@ -52,11 +52,13 @@ def master_config(directory, changes=None):
         {
             "netapi_enable_clients": CLIENTS,
             "external_auth": {"auto": {"saltdev": [".*", "@runner", "@wheel", "@jobs"]}},
+            "cachedir": str(directory / "cache"),
             "token_dir": str(directory / "tokens"),
             "log_level": "info",
             "rest_fcgi": {
                 "listen": f"unix:{directory / 'fcgi.sock'}",
                 "allow_auto_eauth": True,
+                "login_guard": {"file": str(directory / "guard")},
                 "embedded": {"minions": {minion: {} for minion in MINIONS}},
             },
         },

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -59,10 +60,17 @@ def write_site(site, port, addresses, directory):
     )
 
 
+def limit_patience(path, seconds):
+    text, count = re.subn(r"fastcgi_read_timeout \d+s;", f"fastcgi_read_timeout {seconds}s;", path.read_text())
+    assert count == 1
+    path.write_text(text)
+
+
 class Nginx(Api):
     """A private nginx in front of the responders at `addresses`. Speaks HTTP to it as every `Api` does."""
 
-    def __init__(self, directory, addresses, sample="unix.conf", http=""):
+    def __init__(self, directory, addresses, sample="unix.conf", http="", patience=None):
+        """`patience` is how many seconds it waits for a responder, instead of those of the sample."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         tls = sample == "tls.conf"
@@ -72,6 +80,8 @@ class Nginx(Api):
         samples = directory / "rest_fcgi"
         shutil.copytree(ROOT / "nginx", samples)
         write_site(samples / "site", port, addresses, directory)
+        if patience:
+            limit_patience(samples / "location.conf", patience)
         user = "user root root;" if os.geteuid() == 0 else ""  # the tests' directories are open to root alone
         (directory / "nginx.conf").write_text(MAIN.format(dir=directory, sample=sample, http=http, user=user))
         super().__init__("127.0.0.1", port, ca=directory / "cert.pem" if tls else None)

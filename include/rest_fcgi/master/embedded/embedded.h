@@ -2,14 +2,16 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "rest_fcgi/auth/authenticator.h"
+#include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/master/master.h"
-#include "rest_fcgi/returner/returner.h"
+#include "rest_fcgi/returner/returners.h"
 
 /// The embedded engine: minions in this process, no Salt needed.
 namespace rest_fcgi::embedded {
@@ -26,15 +28,35 @@ class Runtime {
   virtual std::size_t shutdown(SteadyTime deadline) = 0;
 };
 
-/// Starts no thread before there is work for it.
-[[nodiscard]] std::shared_ptr<Runtime> make_runtime(const Options& options,
-                                                    std::unique_ptr<returner::Returner> job_cache,
-                                                    const Clock& clock);
+/// Starts no thread before there is work for it. Errors: configuration, for a proc directory that somebody
+/// chose and that cannot be used.
+[[nodiscard]] Result<std::shared_ptr<Runtime>> make_runtime(const Options& options,
+                                                            std::unique_ptr<returner::Returners> returners,
+                                                            const Clock& clock);
 
 /// A master over `runtime`, which all masters of one process share: a reload makes a new master, and jobs go
-/// on. Errors: configuration, such as two minions of the same id.
+/// on. Errors: configuration, such as two minions of the same id, or a target of `external_auth` that is
+/// none.
 [[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(
     const Options& options, std::unique_ptr<auth::Authenticator> authenticator,
     std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<Runtime> runtime);
+
+/// One call that somebody asks about; `tgt` is a compound target, or `@runner` or `@wheel`.
+struct Question {
+  std::string user;
+  std::string fun;
+  std::string tgt;
+};
+
+struct Explanation {
+  bool allowed = false;  ///< through one back end at least, and without arguments
+  std::string text;      ///< lines for people to read
+};
+
+/// What each back end's part of `external_auth` says about a call, with the lines that say it. Groups are
+/// those of the system for `pam`; other back ends have none. Errors: configuration; invocation, for a target
+/// that is none.
+[[nodiscard]] Result<Explanation> explain(const Options& options, const auth::Options& auth,
+                                          const Question& question);
 
 }  // namespace rest_fcgi::embedded

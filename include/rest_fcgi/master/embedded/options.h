@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -16,10 +17,35 @@ struct MinionOptions {
   Json pillar = Json::empty_object();  ///< an object
 };
 
+/// What execution modules need to know of the configuration.
+struct ModuleOptions {
+  std::vector<std::string> module_dirs;  ///< absolute paths of folders with script modules
+  std::chrono::milliseconds script_timeout{60'000};
+  std::string script_user;  ///< whom scripts run as; empty: the user we run as
+  std::string
+      systemd_root;       ///< below which systemd lies; empty: that of this host. Not for the configuration
+  std::string file_root;  ///< the folder below which `file` may change files; empty: nowhere
+};
+
+/// One of Salt's `nodegroups`.
+struct NodegroupOptions {
+  std::string name;
+  std::vector<std::string> words;  ///< of a compound target; or ids, where no word looks like more than that
+};
+
 struct Options {
+  /// What the wheel `config.values` shows: an object with the effective options that are no secret.
+  Json config_values = Json::empty_object();
   std::vector<MinionOptions> minions;  ///< empty: one, named after the host
+  std::vector<NodegroupOptions> nodegroups;
+  ModuleOptions modules;
   std::size_t max_workers = 256;   ///< threads for functions that take their time, and for asynchronous jobs
   std::size_t max_queued = 10000;  ///< function calls waiting for such a thread; beyond it: unavailable
+  std::size_t max_queued_bytes = 64 << 20;  ///< of the loads of jobs that run or wait, as JSON text
+  /// Where processes show each other what runs on these threads; empty: nowhere.
+  std::string proc_dir;
+  /// Nobody chose it: where it cannot be used, there is none, and the log says so. Else it is a mistake.
+  bool proc_dir_is_default = false;
 };
 
 }  // namespace rest_fcgi::embedded

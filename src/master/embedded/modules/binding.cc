@@ -106,7 +106,7 @@ Reply call_function(const LoadedFunction& function, const Context& context,
                     std::span<const JsonValue> positional, std::span<const JsonMember> keywords) {
   Call call{context, {}, {}, {}};
   if (auto raised = Binder(function, call).bind(positional, keywords)) return *std::move(raised);
-  return function.function().run(call);
+  return function.run(call);
 }
 
 }  // namespace rest_fcgi::embedded

@@ -19,9 +19,9 @@ struct Arguments {
 };
 
 /// Sorts the arguments of a job as a minion does before it calls (salt.minion.load_args_and_kwargs): texts
-/// `name=value` and objects with `__kwarg__` are keyword arguments, and functions with `**kwargs` are told
-/// about the job. Errors: invocation, for keyword arguments that the function does not take. Borrows `args`
-/// and `kwargs`.
+/// `name=value` are keyword arguments, too (objects with `__kwarg__` were taken apart with the request), and
+/// functions with `**kwargs` are told about the job. Errors: invocation, for keyword arguments that the
+/// function does not take. Borrows `args` and `kwargs`.
 [[nodiscard]] std::variant<Arguments, Raised> sort_arguments(const LoadedFunction& function,
                                                              std::span<const JsonValue> args,
                                                              std::span<const JsonMember> kwargs,

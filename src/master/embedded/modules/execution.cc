@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "master/embedded/modules/binding.h"
-#include "master/embedded/modules/python.h"
+#include "master/embedded/python/python.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -18,7 +18,7 @@ bool reports_failure(const Json& value) {
   if (text.find("\"result\"") == std::string::npos && text.find("\"success\"") == std::string::npos)
     return false;
   JsonDocument document;
-  if (!document.parse(text)) return false;
+  if (!document.parse(text, JsonLimits::none())) return false;
   for (const std::string_view key : {"result", "success"}) {
     const std::optional<JsonValue> verdict = document.root().find(key);
     if (verdict && !python_bool(*verdict)) return true;
@@ -51,9 +51,9 @@ Outcome failed(Json text) {
 }
 
 /// Salt answers the beginning of a name with what it could have meant.
-Outcome not_available(std::string_view fun) {
+Outcome not_available(const Modules& modules, std::string_view fun) {
   const Json sentence = Json::string(format("'{}' is not available.", fun));
-  const auto similar = matching_functions(std::string(fun) + "*");
+  const auto similar = modules.matching(std::string(fun) + "*");
   if (similar.empty()) return failed(sentence);
   std::string text;
   JsonWriter writer(text);
@@ -73,22 +73,17 @@ Reply run(const LoadedFunction& function, const Context& context, std::span<cons
 
 }  // namespace
 
-bool has_function(std::string_view name) noexcept {
-  return find_function(name) != nullptr;
-}
-
-bool is_quick(std::string_view name) noexcept {
-  const LoadedFunction* function = find_function(name);
-  return function == nullptr || function->function().quick;
-}
-
-Outcome execute(const Minion& minion, std::string_view fun, std::span<const JsonValue> args,
-                std::span<const JsonMember> kwargs, const JobContext& job, const std::stop_token& stop) {
-  const LoadedFunction* function = find_function(fun);
-  if (function == nullptr) return not_available(fun);
-  Reply reply = run(*function, {minion, job, stop}, args, kwargs);
+Outcome execute(const Engine& engine, const Minion& minion, std::string_view fun,
+                std::span<const JsonValue> args, std::span<const JsonMember> kwargs, const JobContext& job,
+                const std::stop_token& stop) {
+  const LoadedFunction* function = engine.modules.find(fun);
+  if (function == nullptr) return not_available(engine.modules, fun);
+  Reply reply = run(*function, {engine, minion, job, stop}, args, kwargs);
   if (const auto* raised = std::get_if<Raised>(&reply)) {
-    return failed(Json::string(failure_text(*function, *raised)));
+    Outcome outcome = failed(Json::string(failure_text(*function, *raised)));
+    // The function said nothing: its job was stopped, which looks the same however far it had come.
+    if (raised->kind == Raised::Kind::interrupted) outcome.out.clear();
+    return outcome;
   }
   auto& returned = std::get<Returned>(reply);
   if (returned.retcode == 0 && reports_failure(returned.value)) returned.retcode = 1;

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "master/embedded/modules/python.h"
+#include "master/embedded/modules/replies.h"
 #include "master/embedded/modules/traverse.h"
+#include "master/embedded/python/python.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -111,6 +112,9 @@ Reply item(const Call& call) {
       write_grain(writer, name, *value, sanitize);
     } else {
       writer.key(name).string("");
+    }
+    if (text.size() > kMaxRepeated) {
+      return invocation_error("The default is too long for so many keys");
     }
   }
   writer.end_object();

@@ -2,7 +2,12 @@
 #include "master/embedded/modules/loader.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
+#include "master/embedded/modules/script_dirs.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/pattern.h"
 
 namespace rest_fcgi::embedded {
@@ -25,29 +30,17 @@ std::string documentation(const Function& function) {
   return out + "    ";
 }
 
-// A vector's elements must be able to move as far as its types know; this one is reserved in full and never
-// grows, since a LoadedFunction's values look into its own document.
-std::vector<LoadedFunction> load() {
-  std::vector<const Function*> found;
-  for (const auto functions : {test_functions(), sys_functions(), grains_functions()}) {
-    for (const Function& function : functions) found.push_back(&function);
-  }
-  std::sort(found.begin(), found.end(),
-            [](const Function* a, const Function* b) { return a->name < b->name; });
-  std::vector<LoadedFunction> loaded;
-  loaded.reserve(found.size());
-  for (const Function* function : found) loaded.emplace_back(*function);
-  return loaded;
-}
-
 }  // namespace
+
+LoadedFunction::LoadedFunction(std::unique_ptr<const ScriptFunction> script)
+    : script_(std::move(script)), function_(&script_->function()), doc_(script_->doc()) {}
 
 LoadedFunction::LoadedFunction(const Function& function)
     : function_(&function), doc_(documentation(function)) {
   std::string text;
   JsonWriter writer(text);
   writer.begin_array();
-  for (const Parameter& parameter : function.parameters) {
+  for (const Parameter& parameter : parameters_of(function)) {
     if (parameter.name.empty()) break;
     ++parameter_count_;
     if (!parameter.default_json.empty()) writer.raw(parameter.default_json);
@@ -63,22 +56,46 @@ std::string_view LoadedFunction::module() const noexcept {
   return name().substr(0, name().find('.'));
 }
 
-std::span<const LoadedFunction> loaded_functions() {
-  static const std::vector<LoadedFunction> functions = load();
-  return functions;
+Result<std::shared_ptr<const Modules>> Modules::make(const ModuleOptions& options) {
+  Result<std::vector<std::unique_ptr<const ScriptFunction>>> scripts = load_scripts(options);
+  if (!scripts) return std::move(scripts).error();
+  return std::shared_ptr<const Modules>(new Modules(options, *std::move(scripts)));
 }
 
-const LoadedFunction* find_function(std::string_view name) {
-  const std::span<const LoadedFunction> all = loaded_functions();
+Modules::Modules(const ModuleOptions& options, std::vector<std::unique_ptr<const ScriptFunction>> scripts)
+    : options_(options) {
+  std::set<std::string_view> taken;
+  for (const Function* function : builtin_functions()) {
+    functions_.emplace_back(*function);
+    taken.insert(function->name);
+  }
+  for (std::unique_ptr<const ScriptFunction>& script : scripts) {
+    if (taken.count(script->function().name) == 0) {
+      functions_.emplace_back(std::move(script));
+    } else {
+      log::warning(format("rest_fcgi: embedded: module_dirs: {} is left out: the built-in function {} wins",
+                          script->path(), script->function().name));
+    }
+  }
+  std::sort(functions_.begin(), functions_.end(),
+            [](const LoadedFunction& a, const LoadedFunction& b) { return a.name() < b.name(); });
+}
+
+const LoadedFunction* Modules::find(std::string_view name) const noexcept {
   const auto found = std::lower_bound(
-      all.begin(), all.end(), name,
+      functions_.begin(), functions_.end(), name,
       [](const LoadedFunction& function, std::string_view n) { return function.name() < n; });
-  return found != all.end() && found->name() == name ? &*found : nullptr;
+  return found != functions_.end() && found->name() == name ? &*found : nullptr;
 }
 
-std::vector<const LoadedFunction*> matching_functions(std::string_view pattern) {
+bool Modules::is_quick(std::string_view name) const noexcept {
+  const LoadedFunction* function = find(name);
+  return function == nullptr || function->function().quick;
+}
+
+std::vector<const LoadedFunction*> Modules::matching(std::string_view pattern) const {
   std::vector<const LoadedFunction*> matching;
-  for (const LoadedFunction& function : loaded_functions()) {
+  for (const LoadedFunction& function : functions_) {
     if (glob_match(pattern, function.name())) matching.push_back(&function);
   }
   return matching;

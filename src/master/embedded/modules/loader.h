@@ -9,25 +9,33 @@
 #include <vector>
 
 #include "master/embedded/modules/module.h"
+#include "master/embedded/modules/script_function.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/master/embedded/options.h"
 
 namespace rest_fcgi::embedded {
 
-/// A function as Salt's loader offers it. Made once, at the first use of the loader; immutable; shared by all
-/// threads.
+/// A function as Salt's loader offers it. Immutable; shared by all threads.
 class LoadedFunction {
  public:
   /// `function` must outlive this.
   explicit LoadedFunction(const Function& function);
+  explicit LoadedFunction(std::unique_ptr<const ScriptFunction> script);
 
   [[nodiscard]] const Function& function() const noexcept { return *function_; }
   [[nodiscard]] std::string_view name() const noexcept { return function_->name; }
+  /// Calls it with arguments that are bound.
+  [[nodiscard]] Reply run(const Call& call) const {
+    return script_ ? script_->run(call) : function_->run(call);
+  }
+
   /// The part before the dot.
   [[nodiscard]] std::string_view module() const noexcept;
   /// Its documentation in the layout of Salt's own.
   [[nodiscard]] const std::string& doc() const noexcept { return doc_; }
 
   [[nodiscard]] std::span<const Parameter> parameters() const noexcept {
-    return std::span(function_->parameters).first(parameter_count_);
+    return parameters_of(*function_).first(parameter_count_);
   }
   /// Parameters that have no default; they come first.
   [[nodiscard]] std::size_t required() const noexcept { return parameter_count_ - defaults_.size(); }
@@ -35,6 +43,11 @@ class LoadedFunction {
   [[nodiscard]] std::span<const JsonValue> defaults() const noexcept { return defaults_; }
 
  private:
+  static std::span<const Parameter> parameters_of(const Function& function) noexcept {
+    return function.long_parameters.empty() ? std::span(function.parameters) : function.long_parameters;
+  }
+
+  std::unique_ptr<const ScriptFunction> script_;  // null: a built-in function
   const Function* function_;
   std::string doc_;
   std::size_t parameter_count_ = 0;
@@ -42,13 +55,34 @@ class LoadedFunction {
   std::vector<JsonValue> defaults_;               // look into default_values_
 };
 
-/// All functions, sorted by name.
-[[nodiscard]] std::span<const LoadedFunction> loaded_functions();
+/// The execution functions of one configuration. Immutable; shared by the master and by the jobs that it
+/// started, which may outlive it.
+class Modules {
+ public:
+  /// The built-in functions, and the scripts of `module_dirs` whose names they have not taken.
+  /// Errors: configuration, see load_scripts.
+  [[nodiscard]] static Result<std::shared_ptr<const Modules>> make(const ModuleOptions& options);
 
-/// Null where there is no function of that name. Allocates nothing once the loader was used.
-[[nodiscard]] const LoadedFunction* find_function(std::string_view name);
+  /// Sorted by name.
+  [[nodiscard]] std::span<const LoadedFunction> all() const noexcept { return functions_; }
 
-/// The functions whose names the shell-style `pattern` matches.
-[[nodiscard]] std::vector<const LoadedFunction*> matching_functions(std::string_view pattern);
+  /// Null where there is no function of that name. Allocates nothing.
+  [[nodiscard]] const LoadedFunction* find(std::string_view name) const noexcept;
+
+  /// The functions whose names the shell-style `pattern` matches.
+  [[nodiscard]] std::vector<const LoadedFunction*> matching(std::string_view pattern) const;
+
+  /// Does the function end at once (no sleep, no fork, no long computation), so that a request's own thread
+  /// may run it? True for a name that does not exist: saying so is quick.
+  [[nodiscard]] bool is_quick(std::string_view name) const noexcept;
+
+  [[nodiscard]] const ModuleOptions& options() const noexcept { return options_; }
+
+ private:
+  Modules(const ModuleOptions& options, std::vector<std::unique_ptr<const ScriptFunction>> scripts);
+
+  const ModuleOptions options_;
+  std::vector<LoadedFunction> functions_;
+};
 
 }  // namespace rest_fcgi::embedded

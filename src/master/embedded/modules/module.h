@@ -11,31 +11,9 @@
 #include <vector>
 
 #include "master/embedded/execution.h"
+#include "master/embedded/python/raised.h"
 
 namespace rest_fcgi::embedded {
-
-/// The Python exception that Salt's function would have raised, as far as a minion's texts show it. Plain
-/// value.
-struct Raised {
-  enum class Kind {
-    type_error,         ///< arguments that do not fit: the minion adds the function's documentation
-    invocation,         ///< SaltInvocationError and SaltClientError
-    command,            ///< CommandExecutionError
-    command_not_found,  ///< CommandNotFoundError
-    exception,          ///< any other
-    interrupted,        ///< no exception of Python's: the engine shut down while the function ran
-  };
-  Kind kind = Kind::exception;
-  std::string type;  ///< the class as a traceback's last line names it: `ValueError`
-  std::string message;
-
-  static Raised type_error(std::string message);
-  static Raised value_error(std::string message);
-  static Raised interrupted();
-
-  /// The last line of Python's traceback: `ValueError: message`, or the class alone.
-  [[nodiscard]] std::string line() const;
-};
 
 struct Returned {
   Json value;
@@ -47,6 +25,7 @@ using Reply = std::variant<Returned, Raised>;
 
 /// Where a function runs. Borrows.
 struct Context {
+  const Engine& engine;
   const Minion& minion;
   const JobContext& job;
   const std::stop_token& stop;
@@ -70,18 +49,32 @@ struct Parameter {
 struct Function {
   std::string_view name;                     ///< with its module: `test.ping`
   std::string_view python_name = {};         ///< what Python's own messages call it: `true_` for `test.true`
-  std::array<Parameter, 4> parameters = {};  ///< up to the first without a name
+  std::array<Parameter, 6> parameters = {};  ///< up to the first without a name
+  std::span<const Parameter> long_parameters = {};  ///< in place of `parameters`, where they are more
   bool takes_varargs = false;
   bool takes_keywords = false;
   std::string_view summary = {};  ///< what it does: lines of its documentation
   std::string_view example = {};  ///< lines of its CLI example, without `salt '*' `
-  bool quick = true;              ///< see is_quick
+  bool quick = true;              ///< see Modules::is_quick
   std::string_view out = {};      ///< outputter; empty: none
   Reply (*run)(const Call&) = nullptr;
 };
 
-[[nodiscard]] std::span<const Function> test_functions();
-[[nodiscard]] std::span<const Function> sys_functions();
+// The tables of the built-in modules; builtins.cc lists them.
+[[nodiscard]] std::span<const Function> config_functions();
+[[nodiscard]] std::span<const Function> disk_functions();
+[[nodiscard]] std::span<const Function> file_functions();
+[[nodiscard]] std::span<const Function> cmd_functions();
 [[nodiscard]] std::span<const Function> grains_functions();
+[[nodiscard]] std::span<const Function> network_functions();
+[[nodiscard]] std::span<const Function> pillar_functions();
+[[nodiscard]] std::span<const Function> saltutil_functions();
+[[nodiscard]] std::span<const Function> service_functions();
+[[nodiscard]] std::span<const Function> status_functions();
+[[nodiscard]] std::span<const Function> sys_functions();
+[[nodiscard]] std::span<const Function> test_functions();
+
+/// The functions of all built-in modules, in no order.
+[[nodiscard]] std::vector<const Function*> builtin_functions();
 
 }  // namespace rest_fcgi::embedded

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <limits>
+#include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "master/embedded/modules/binding.h"
-#include "master/embedded/modules/yamlify.h"
+#include "master/embedded/python/yamlify.h"
 
 namespace rest_fcgi::embedded {
 namespace {
-
-constexpr std::string_view kMark = "__kwarg__";  // Salt's clients mark an object of keyword arguments with it
 
 /// One argument on its way. A derived one has its value only after all of them were parsed in one go.
 struct Item {
@@ -27,9 +24,7 @@ class Sorter {
   Sorter(const LoadedFunction& function, const JobContext& job) : function_(function), job_(job) {}
 
   void add(const JsonValue& arg);
-  void add_keyword(const JsonMember& member) {
-    if (member.key != kMark) items_.push_back({member.key, member.value, false});
-  }
+  void add_keyword(const JsonMember& member) { items_.push_back({member.key, member.value, false}); }
   std::variant<Arguments, Raised> sort();
 
  private:
@@ -44,20 +39,12 @@ class Sorter {
   std::string derived_text_;  // the elements of a JSON array, in the order of the derived items
 };
 
-bool is_keyword_object(const JsonValue& value) {
-  const std::optional<JsonValue> mark = value.find(kMark);
-  return mark && mark->is(JsonValue::Kind::boolean) && mark->boolean();
-}
-
 void Sorter::add(const JsonValue& arg) {
   if (arg.is(JsonValue::Kind::string)) {
     if (const auto keyword = split_keyword(arg.text())) {
       derive(keyword->first, yamlify_scalar(keyword->second));
       return;
     }
-  } else if (is_keyword_object(arg)) {
-    for (const JsonMember member : arg.members()) add_keyword(member);
-    return;
   }
   items_.push_back({std::nullopt, arg, false});
 }
@@ -88,10 +75,8 @@ void Sorter::derive_publication() {
 
 void Sorter::parse_derived(Arguments& arguments) {
   if (derived_text_.empty()) return;
-  // The request's own limits held for all of this already.
-  constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
   arguments.derived = std::make_unique<JsonDocument>();
-  if (!arguments.derived->parse("[" + derived_text_ + "]", {unlimited, unlimited, unlimited})) return;
+  if (!arguments.derived->parse("[" + derived_text_ + "]", JsonLimits::none())) return;
   auto item = items_.begin();
   for (const JsonValue value : arguments.derived->root().elements()) {
     item = std::find_if(item, items_.end(), [](const Item& candidate) { return candidate.derived; });
@@ -116,7 +101,7 @@ class Keywords {
 
  private:
   std::vector<JsonMember> members_;
-  std::unordered_map<std::string_view, std::size_t> places_;
+  std::map<std::string_view, std::size_t> places_;  // no hash table: callers choose the keys
 };
 
 std::variant<Arguments, Raised> Sorter::sort() {

@@ -33,24 +33,25 @@ bool contains(std::string_view text, std::string_view characters) {
 }
 
 /// Functions by name, or by the start of their names.
-Matching starting_with(std::string_view prefix) {
+Matching starting_with(const Modules& modules, std::string_view prefix) {
   Matching found;
-  for (const LoadedFunction& function : loaded_functions()) {
+  for (const LoadedFunction& function : modules.all()) {
     if (function.name().starts_with(prefix)) found.push_back(&function);
   }
   return found;
 }
 
 /// How `list_functions` and `argspec` read a name: a pattern, or a module.
-Matching by_pattern_or_module(std::string_view name) {
-  return contains(name, "*.") ? matching_functions(name) : starting_with(std::string(name) + ".");
+Matching by_pattern_or_module(const Modules& modules, std::string_view name) {
+  return contains(name, "*.") ? modules.matching(name) : starting_with(modules, std::string(name) + ".");
 }
 
 /// How `doc` reads a name: a pattern, a function, or a module with or without its dot; all where it is empty.
-Matching by_pattern_or_name(std::string_view name) {
-  if (contains(name, "*")) return matching_functions(name);
-  if (const LoadedFunction* function = find_function(name)) return {function};
-  return starting_with(name.empty() || name.ends_with('.') ? std::string(name) : std::string(name) + ".");
+Matching by_pattern_or_name(const Modules& modules, std::string_view name) {
+  if (contains(name, "*")) return modules.matching(name);
+  if (const LoadedFunction* function = modules.find(name)) return {function};
+  return starting_with(modules,
+                       name.empty() || name.ends_with('.') ? std::string(name) : std::string(name) + ".");
 }
 
 Reply sorted_names(const std::set<std::string_view>& names) {
@@ -63,26 +64,29 @@ Reply sorted_names(const std::set<std::string_view>& names) {
 }
 
 Reply list_functions(const Call& call) {
+  const Modules& modules = call.context.engine.modules;
   std::set<std::string_view> names;
   if (call.varargs.empty()) {
-    for (const LoadedFunction& function : loaded_functions()) names.insert(function.name());
+    for (const LoadedFunction& function : modules.all()) names.insert(function.name());
   }
   for (const JsonValue& name : call.varargs) {
     if (auto raised = complain_unless_text(name)) return *std::move(raised);
-    for (const LoadedFunction* function : by_pattern_or_module(name.text())) names.insert(function->name());
+    for (const LoadedFunction* function : by_pattern_or_module(modules, name.text()))
+      names.insert(function->name());
   }
   return sorted_names(names);
 }
 
 Reply list_modules(const Call& call) {
+  const Modules& modules = call.context.engine.modules;
   std::set<std::string_view> names;
   if (call.varargs.empty()) {
-    for (const LoadedFunction& function : loaded_functions()) names.insert(function.module());
+    for (const LoadedFunction& function : modules.all()) names.insert(function.module());
   }
   for (const JsonValue& name : call.varargs) {
     if (auto raised = complain_unless_text(name)) return *std::move(raised);
     const bool is_pattern = contains(name.text(), "*");
-    for (const LoadedFunction& function : loaded_functions()) {
+    for (const LoadedFunction& function : modules.all()) {
       const bool matches =
           is_pattern ? glob_match(name.text(), function.name()) : function.module() == name.text();
       if (matches) names.insert(function.module());
@@ -92,14 +96,15 @@ Reply list_modules(const Call& call) {
 }
 
 Reply doc(const Call& call) {
+  const Modules& modules = call.context.engine.modules;
   std::set<const LoadedFunction*>
       found;  // they stand in one array, so that their addresses sort as their names do
   if (call.varargs.empty()) {
-    for (const LoadedFunction& function : loaded_functions()) found.insert(&function);
+    for (const LoadedFunction& function : modules.all()) found.insert(&function);
   }
   for (const JsonValue& name : call.varargs) {
     if (auto raised = complain_unless_text(name)) return *std::move(raised);
-    const Matching matching = by_pattern_or_name(name.text());
+    const Matching matching = by_pattern_or_name(modules, name.text());
     found.insert(matching.begin(), matching.end());
   }
   std::string text;
@@ -149,7 +154,7 @@ Reply argspec(const Call& call) {
   std::string text;
   JsonWriter writer(text);
   writer.begin_object();
-  for (const LoadedFunction* function : by_pattern_or_module(module.text())) {
+  for (const LoadedFunction* function : by_pattern_or_module(call.context.engine.modules, module.text())) {
     writer.key(function->name());
     write_argspec(writer, *function);
   }

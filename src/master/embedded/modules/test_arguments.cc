@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "master/embedded/modules/python.h"
 #include "master/embedded/modules/test_module.h"
+#include "master/embedded/python/python.h"
 
 namespace rest_fcgi::embedded::test_module {
 namespace {

@@ -3,8 +3,8 @@
 #include <array>
 #include <optional>
 
-#include "master/embedded/modules/python.h"
 #include "master/embedded/modules/test_module.h"
+#include "master/embedded/python/python.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded::test_module {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include "master/embedded/modules/python.h"
 #include "master/embedded/modules/test_module.h"
+#include "master/embedded/python/python.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded::test_module {

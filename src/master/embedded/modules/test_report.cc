@@ -46,9 +46,9 @@ std::string_view provider_of(std::string_view module) {
 }
 
 /// The modules that have functions, sorted.
-std::vector<std::string_view> modules() {
+std::vector<std::string_view> modules_of(const Call& call) {
   std::vector<std::string_view> names;
-  for (const LoadedFunction& function : loaded_functions()) {
+  for (const LoadedFunction& function : call.context.engine.modules.all()) {
     if (names.empty() || names.back() != function.module()) names.push_back(function.module());
   }
   return names;
@@ -62,16 +62,17 @@ void write_names(JsonWriter& writer, std::string_view key, const std::vector<std
 
 }  // namespace
 
-Reply module_report(const Call&) {
+Reply module_report(const Call& call) {
   std::vector<std::string_view> functions;
-  for (const LoadedFunction& function : loaded_functions()) functions.push_back(function.name());
+  for (const LoadedFunction& function : call.context.engine.modules.all())
+    functions.push_back(function.name());
   std::string text;
   JsonWriter writer(text);
   writer.begin_object();
   for (const std::string_view key : {"functions", "function_attrs", "function_subs"}) {
     write_names(writer, key, functions);
   }
-  for (const std::string_view key : {"modules", "module_attrs"}) write_names(writer, key, modules());
+  for (const std::string_view key : {"modules", "module_attrs"}) write_names(writer, key, modules_of(call));
   for (const std::string_view key : {"missing_attrs", "missing_subs"}) write_names(writer, key, {});
   writer.end_object();
   return Returned{Json::trusted(std::move(text))};
@@ -82,18 +83,18 @@ Reply not_loaded(const Call&) {
 }
 
 Reply provider(const Call& call) {
-  const std::vector<std::string_view> known = modules();
+  const std::vector<std::string_view> known = modules_of(call);
   const JsonValue& module = call.arguments[0];
   const bool found = module.is(JsonValue::Kind::string) &&
                      std::find(known.begin(), known.end(), module.text()) != known.end();
   return Returned{Json::string(found ? provider_of(module.text()) : "")};
 }
 
-Reply providers(const Call&) {
+Reply providers(const Call& call) {
   std::string text;
   JsonWriter writer(text);
   writer.begin_object();
-  for (const std::string_view module : modules()) writer.key(provider_of(module)).string(module);
+  for (const std::string_view module : modules_of(call)) writer.key(provider_of(module)).string(module);
   writer.end_object();
   return Returned{Json::trusted(std::move(text))};
 }

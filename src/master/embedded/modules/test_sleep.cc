@@ -5,8 +5,9 @@
 #include <mutex>
 #include <random>
 
-#include "master/embedded/modules/python.h"
+#include "master/embedded/modules/replies.h"
 #include "master/embedded/modules/test_module.h"
+#include "master/embedded/python/python.h"
 
 namespace rest_fcgi::embedded::test_module {
 namespace {
@@ -23,7 +24,7 @@ Reply sleep_for(std::int64_t seconds, const std::stop_token& stop) {
   std::condition_variable_any never;
   std::unique_lock lock(mutex);
   never.wait_for(lock, stop, std::chrono::seconds(std::min(seconds, kClockMaximum)), [] { return false; });
-  if (stop.stop_requested()) return Raised::interrupted();
+  if (stop.stop_requested()) return terminated();
   return Returned{Json::boolean(true)};
 }
 

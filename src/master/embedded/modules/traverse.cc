@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "master/embedded/modules/python.h"
+#include "master/embedded/python/python.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {

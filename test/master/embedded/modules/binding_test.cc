@@ -32,13 +32,6 @@ TEST_CASE("of a keyword argument that comes twice the last counts, in the place 
         R"({"args": [], "kwargs": {"a": 3, "b": 4}})");
 }
 
-TEST_CASE("an object marked with __kwarg__ holds keyword arguments") {
-  test::Execution minion;
-  CHECK(minion.ret("test.arg_clean", R"([{"a": 1, "__kwarg__": true}, {"a": 1, "__kwarg__": 1}])",
-                   R"({"__kwarg__": true})") ==
-        R"({"args": [{"a": 1, "__kwarg__": 1}], "kwargs": {"a": 1}})");
-}
-
 TEST_CASE("functions with **kwargs are told about their job") {
   test::Execution minion;
   CHECK(

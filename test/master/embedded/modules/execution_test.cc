@@ -87,23 +87,26 @@ TEST_CASE("functions with an outputter name it") {
 }
 
 TEST_CASE("what sleeps is not quick, all else is") {
+  const test::Execution minion;
   for (const std::string_view name : {"test.sleep", "test.rand_sleep"}) {
     CAPTURE(name);
-    CHECK(has_function(name));
-    CHECK_FALSE(is_quick(name));
+    CHECK(minion.modules().find(name) != nullptr);
+    CHECK_FALSE(minion.modules().is_quick(name));
   }
   for (const std::string_view name :
        {"test.ping", "test.fib", "sys.doc", "sys.list_functions", "grains.items"}) {
     CAPTURE(name);
-    CHECK(has_function(name));
-    CHECK(is_quick(name));
+    CHECK(minion.modules().find(name) != nullptr);
+    CHECK(minion.modules().is_quick(name));
   }
-  CHECK_FALSE(has_function("nosuch.fun"));
-  CHECK_FALSE(has_function("test"));
-  CHECK(is_quick("nosuch.fun"));
+  CHECK(minion.modules().find("nosuch.fun") == nullptr);
+  CHECK(minion.modules().find("test") == nullptr);
+  CHECK(minion.modules().is_quick("nosuch.fun"));
 }
 
 TEST_CASE("many threads may run functions on one minion at once") {
+  test::Execution execution;
+  const Engine engine = execution.engine();
   Minion minion;
   REQUIRE(minion.grains.parse(R"({"os": "Debian"})").ok());
   JsonDocument arg;
@@ -117,8 +120,8 @@ TEST_CASE("many threads may run functions on one minion at once") {
         const JobContext job{"1", "grains.get", "u", "glob", "", "\"*\"", "[\"os\"]"};
         for (int i = 0; i < 100; ++i) {
           const bool found =
-              execute(minion, "grains.get", {&key, 1}, {}, job, {}).ret.text() == R"("Debian")";
-          const bool told = execute(minion, "test.arg_clean", {&key, 1}, {}, job, {}).success;
+              execute(engine, minion, "grains.get", {&key, 1}, {}, job, {}).ret.text() == R"("Debian")";
+          const bool told = execute(engine, minion, "test.arg_clean", {&key, 1}, {}, job, {}).success;
           count += found && told ? 1 : 0;
         }
       });

@@ -147,5 +147,15 @@ TEST_CASE("grains.ls lists the names of grains, sorted") {
   CHECK(minion.ret("grains.ls") == R"(["a", "b"])");
 }
 
+TEST_CASE("grains.item does not repeat a long default for ever") {
+  test::Execution minion(kGrains);
+  std::string keys;
+  for (int i = 0; i < 50; ++i) keys += (i == 0 ? "\"k" : ", \"k") + std::to_string(i) + "\"";
+  const std::string kwargs = "{\"default\": \"" + std::string(100000, 'x') + "\"}";
+  CHECK(minion.ret("grains.item", "[\"a\", \"b\"]", kwargs).size() > 200000);
+  CHECK(minion.sentence("grains.item", "[" + keys + "]", kwargs) ==
+        "ERROR executing 'grains.item': The default is too long for so many keys");
+}
+
 }  // namespace
 }  // namespace rest_fcgi::embedded

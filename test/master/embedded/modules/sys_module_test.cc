@@ -8,9 +8,11 @@ namespace {
 
 TEST_CASE("sys.list_modules lists all modules, or those that are named or match") {
   test::Execution minion;
-  CHECK(minion.ret("sys.list_modules") == R"(["grains", "sys", "test"])");
+  const std::string all = minion.ret("sys.list_modules");
+  CHECK(all.find(R"("grains", )") != std::string::npos);
+  CHECK(all.ends_with(R"("sys", "test"])"));
   CHECK(minion.ret("sys.list_modules", R"(["test", "sys", "nosuch", "test."])") == R"(["sys", "test"])");
-  CHECK(minion.ret("sys.list_modules", R"(["s*", "*.ping"])") == R"(["sys", "test"])");
+  CHECK(minion.ret("sys.list_modules", R"(["sys.*", "*.fib"])") == R"(["sys", "test"])");
   CHECK(minion.ret("sys.list_modules", R"(["te?t"])") == "[]");
 }
 
@@ -22,7 +24,7 @@ TEST_CASE("sys.list_functions lists all functions, or those of modules, or those
         R"(["sys.list_functions", "test.ping"])");
   CHECK(minion.ret("sys.list_functions", R"(["test.p*"])", R"({"garbage": 1})") ==
         R"(["test.ping", "test.provider", "test.providers"])");
-  CHECK(minion.ret("sys.list_functions").starts_with(R"(["grains.equals", )"));
+  CHECK(minion.ret("sys.list_functions").find(R"("grains.equals", )") != std::string::npos);
   CHECK(minion.ret("sys.list_functions").ends_with(R"(, "test.versions_report"])"));
 }
 

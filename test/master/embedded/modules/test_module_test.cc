@@ -139,7 +139,7 @@ TEST_CASE("a sleep ends when the engine shuts down, and says so") {
     source.request_stop();
   });
   const Outcome outcome = minion.run("test.sleep", "[9223372036]", "{}", source.get_token());
-  CHECK(outcome.ret.text() == R"("Job interrupted: the engine shut down before it ended.")");
+  CHECK(outcome.ret.text() == R"("Job terminated: it was asked to stop before it ended.")");
   CHECK(outcome.retcode == 1);
   CHECK_FALSE(outcome.success);
 }
@@ -207,8 +207,9 @@ TEST_CASE("test.assertion raises unless its argument is true for Python") {
 
 // With them, whoever may run `test.*` could run everything.
 TEST_CASE("no function calls another one by name") {
+  const test::Execution minion;
   for (const std::string_view name : {"test.cross_test", "test.try", "test.try_"})
-    CHECK_FALSE(has_function(name));
+    CHECK(minion.modules().find(name) == nullptr);
 }
 
 TEST_CASE("test.attr_call returns all grains") {
@@ -219,17 +220,18 @@ TEST_CASE("test.attr_call returns all grains") {
 TEST_CASE("the reports about modules agree with each other") {
   test::Execution minion;
   CHECK(minion.ret("test.not_loaded") == "[]");
-  CHECK(minion.ret("test.providers") == R"({"grains": "grains", "sysmod": "sys", "test": "test"})");
+  const std::string providers = minion.ret("test.providers");
+  CHECK(providers.find(R"("grains": "grains", )") != std::string::npos);
+  CHECK(providers.find(R"(, "sysmod": "sys", "test": "test"})") != std::string::npos);
   CHECK(minion.ret("test.provider", R"(["sys"])") == R"("sysmod")");
   CHECK(minion.ret("test.provider", R"(["nosuch"])") == R"("")");
   CHECK(minion.ret("test.provider", "[5]") == R"("")");
   const std::string functions = minion.ret("sys.list_functions");
-  CHECK(
-      minion.ret("test.module_report") ==
-      R"({"functions": )" + functions + R"(, "function_attrs": )" + functions + R"(, "function_subs": )" +
-          functions +
-          R"(, "modules": ["grains", "sys", "test"], "module_attrs": ["grains", "sys", "test"], "missing_attrs": [], )"
-          R"("missing_subs": []})");
+  const std::string modules = minion.ret("sys.list_modules");
+  CHECK(minion.ret("test.module_report") == R"({"functions": )" + functions + R"(, "function_attrs": )" +
+                                                functions + R"(, "function_subs": )" + functions +
+                                                R"(, "modules": )" + modules + R"(, "module_attrs": )" +
+                                                modules + R"(, "missing_attrs": [], "missing_subs": []})");
 }
 
 TEST_CASE("versions are the project's own") {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace rest_fcgi {
+
+/// `text` for a message or a log: where it has more than `most` bytes, as many whole characters of UTF-8 as
+/// fit, and three dots.
+[[nodiscard]] std::string excerpt(std::string_view text, std::size_t most);
+
+/// A caller's text for a message: in quotes, and not longer than a sentence bears.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+}  // namespace rest_fcgi

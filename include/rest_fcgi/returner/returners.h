@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/returner/options.h"
+#include "rest_fcgi/returner/returner.h"
+
+namespace rest_fcgi::returner {
+
+/// The job caches of one process, by name. They are opened once, at start. Immutable; what it holds
+/// synchronizes itself.
+class Returners {
+ public:
+  /// Opens what the options name. Errors: configuration, for a name that is none, and for a cache that
+  /// somebody chose and that cannot be opened.
+  [[nodiscard]] static Result<std::unique_ptr<Returners>> make(const Options& options, const Clock& clock);
+
+  /// One that is given; for tests.
+  [[nodiscard]] static std::unique_ptr<Returners> of(std::string name, std::unique_ptr<Returner> cache);
+
+  /// Salt's `master_job_cache`: what the `jobs` runners read.
+  [[nodiscard]] Returner& master_job_cache() const noexcept { return *master_job_cache_; }
+
+  /// Those that get all returns as well: Salt's `ext_job_cache`.
+  [[nodiscard]] const std::vector<Returner*>& ext_job_caches() const noexcept { return ext_job_caches_; }
+
+  /// Null where there is none of that name. `sqlite` is another name of `sqlite3`.
+  [[nodiscard]] Returner* find(std::string_view name) const;
+
+  [[nodiscard]] std::vector<std::string> names() const;
+
+ private:
+  Returners() = default;
+  [[nodiscard]] Result<void> open(const Options& options, const Clock& clock);
+
+  std::map<std::string, std::unique_ptr<Returner>, std::less<>> by_name_;
+  Returner* master_job_cache_ = nullptr;   // one of by_name_
+  std::vector<Returner*> ext_job_caches_;  // some of by_name_
+};
+
+}  // namespace rest_fcgi::returner

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#include "auth/login_guard.h"
+
+#include <algorithm>
+#include <string>
+#include <thread>
+
+#include "auth/guard_key.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kFirstDelay{100};
+constexpr milliseconds kLongestDelay{2000};
+constexpr seconds kPatience{30};  // for others' tries to end; each of them has a limit of its own
+
+Error throttled(seconds retry_after) {
+  Error error{ErrorKind::throttled, format("Too many failed logins; the next one is looked at in {} seconds.",
+                                           retry_after.count())};
+  error.retry_after = retry_after;
+  return error;
+}
+
+std::uint64_t unix_seconds(WallTime time) {
+  const auto count = std::chrono::floor<seconds>(time).time_since_epoch().count();
+  return static_cast<std::uint64_t>(std::max<decltype(count)>(count, 0));
+}
+
+void tell(const LoginGuard::Who& who, bool whole_address, seconds time) {
+  const std::string whom = who.username.empty() ? "tokens"
+                           : whole_address      ? "everybody"
+                                                : format("user \"{}\"", who.username.substr(0, 64));
+  log::warning(format("login guard: {} at \"{}\": refused for {} seconds after too many failures", whom,
+                      who.remote.substr(0, 64), time.count()));
+}
+
+}  // namespace
+
+LoginGuard::Attempt::Attempt(Attempt&& other) noexcept
+    : guard_(std::exchange(other.guard_, nullptr)),
+      who_(other.who_),
+      keys_(other.keys_),
+      since_(other.since_) {}
+
+void LoginGuard::Attempt::leave() noexcept {
+  LoginGuard* const guard = std::exchange(guard_, nullptr);
+  if (guard == nullptr) return;
+  {
+    const std::lock_guard lock(guard->mutex_);
+    for (const GuardTable::Key key : {keys_.who, keys_.address}) {
+      const auto found = guard->under_way_.find(key);
+      if (--found->second == 0) guard->under_way_.erase(found);
+    }
+  }
+  guard->left_.notify_all();
+}
+
+Result<void> LoginGuard::Attempt::failed() {
+  LoginGuard* const guard = guard_;
+  if (guard == nullptr) return {};
+  const Failures failures = guard->count_failure(who_, keys_);
+  leave();
+  const auto passed = std::chrono::duration_cast<milliseconds>(guard->clock_.steady() - since_);
+  return guard->wait(guard->delay_after(who_, failures) - passed);
+}
+
+Result<std::unique_ptr<LoginGuard>> LoginGuard::make(const LoginGuardOptions& options, const Clock& clock) {
+  const bool alone = options.file.empty() || options.tries == 0;
+  auto memory = alone ? GuardMemory::alone() : GuardMemory::shared(options.file);
+  if (!memory && options.file_is_default) {
+    log::warning(format("failed logins are counted by each process alone: {}", memory.error().message));
+    memory = GuardMemory::alone();
+  }
+  if (!memory) return std::move(memory).error();
+  return std::make_unique<LoginGuard>(options, *std::move(memory), clock,
+                                      [](milliseconds time) { std::this_thread::sleep_for(time); });
+}
+
+LoginGuard::LoginGuard(const LoginGuardOptions& options, GuardMemory memory, const Clock& clock, Sleep sleep)
+    : options_(options),
+      memory_(std::move(memory)),
+      hash_key_(memory_.hash_key()),
+      clock_(clock),
+      sleep_(std::move(sleep)),
+      table_(memory_.words().slots) {}
+
+bool LoginGuard::is_quiet(WallTime now) const {
+  return memory_.words().active_until.load(std::memory_order_relaxed) <= unix_seconds(now);
+}
+
+LoginGuard::Keys LoginGuard::keys_of(const Who& who) const {
+  const std::string network = network_of(who.remote);
+  std::string text(1, who.username.empty() ? 't' : 'u');
+  // No name that is looked at holds a NUL, so that nothing can be said in two ways.
+  ((text += who.username) += '\0') += network;
+  const GuardTable::Key key = sip_hash(hash_key_, text);
+  return {key, who.username.empty() ? key : sip_hash(hash_key_, "a" + network)};
+}
+
+GuardTable::Limit LoginGuard::limit_of(const Who& who) const {
+  return {who.username.empty() ? options_.address_tries : options_.tries, options_.window, options_.refuse};
+}
+
+GuardTable::Limit LoginGuard::address_limit() const {
+  return {options_.address_tries, options_.window, options_.refuse};
+}
+
+LoginGuard::Failures LoginGuard::failures_of(const Who& who, const Keys& keys) const {
+  const WallTime now = clock_.wall();
+  return {table_.find(keys.who, limit_of(who), now), table_.find(keys.address, address_limit(), now)};
+}
+
+Result<LoginGuard::Standing> LoginGuard::check(const Who& who) const {
+  if (is_off() || is_quiet(clock_.wall())) return Standing{};
+  const Failures failures = failures_of(who, keys_of(who));
+  const seconds time = std::max(failures.who.refused_for, failures.address.refused_for);
+  if (time > seconds(0)) return throttled(time);
+  return Standing{failures.who.failures > 0};
+}
+
+bool LoginGuard::has_room(GuardTable::Key key, unsigned failures, unsigned tries) const {
+  const auto found = under_way_.find(key);
+  // One may go on in any case: it is what finds out.
+  return found == under_way_.end() || found->second + failures < tries;
+}
+
+Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who) {
+  const SteadyTime since = clock_.steady();
+  if (is_off()) return Attempt(nullptr, who, {}, since);
+  const Keys keys = keys_of(who);
+  Result<Standing> open = Standing{};
+  const auto decided = [&] {
+    open = check(who);
+    if (!open) return true;
+    const Failures failures = failures_of(who, keys);
+    return has_room(keys.who, failures.who.failures, limit_of(who).tries) &&
+           has_room(keys.address, failures.address.failures, options_.address_tries);
+  };
+  std::unique_lock lock(mutex_);
+  if (!left_.wait_for(lock, kPatience, decided)) return throttled(seconds(1));
+  if (!open) return std::move(open).error();
+  ++under_way_[keys.who];
+  ++under_way_[keys.address];
+  return Attempt(this, who, keys, since);
+}
+
+void LoginGuard::forgive(const Who& who) {
+  if (is_off() || is_quiet(clock_.wall())) return;
+  table_.forget(keys_of(who).who);
+}
+
+LoginGuard::Failures LoginGuard::count_failure(const Who& who, const Keys& keys) {
+  const WallTime now = clock_.wall();
+  const Failures before = failures_of(who, keys);
+  keep_active(now);
+  Failures after;
+  after.who = table_.add(keys.who, limit_of(who), now);
+  if (after.who.refused_for > before.who.refused_for) tell(who, false, after.who.refused_for);
+  if (keys.address == keys.who) return after;
+  after.address = table_.add(keys.address, address_limit(), now);
+  if (after.address.refused_for > before.address.refused_for) tell(who, true, after.address.refused_for);
+  return after;
+}
+
+void LoginGuard::keep_active(WallTime now) {
+  const std::uint64_t until = unix_seconds(now + std::max(options_.window, options_.refuse)) + 1;
+  GuardWords::Word& word = memory_.words().active_until;
+  std::uint64_t known = word.load();
+  while (known < until && !word.compare_exchange_weak(known, until)) {
+  }
+}
+
+milliseconds LoginGuard::delay_after(const Who& who, const Failures& failures) const {
+  // Who goes from user to user is slowed as far as who stays with one, measured by their limits.
+  const unsigned steps = std::max(failures.who.failures * options_.tries / limit_of(who).tries,
+                                  failures.address.failures * options_.tries / options_.address_tries);
+  milliseconds delay = kFirstDelay;
+  for (unsigned step = 1; step < steps && delay < kLongestDelay; ++step) delay *= 2;
+  return std::min(delay, kLongestDelay);
+}
+
+Result<void> LoginGuard::wait(milliseconds time) {
+  if (delayed_.fetch_add(1) >= options_.max_delayed) {
+    delayed_.fetch_sub(1);
+    return throttled(seconds(1));
+  }
+  if (time > milliseconds(0)) sleep_(time);
+  delayed_.fetch_sub(1);
+  return {};
+}
+
+}  // namespace rest_fcgi::auth

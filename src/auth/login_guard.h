@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "auth/guard_memory.h"
+#include "auth/guard_table.h"
+#include "rest_fcgi/auth/options.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
+
+namespace rest_fcgi::auth {
+
+/// Makes guessing slow. It counts failures of each pair of user and address, so that nobody can lock a user
+/// out from elsewhere, and those of each address over all users. A failure is answered the later the more
+/// there were; at the limit, tries are refused without a look at the credentials. It knows no users: those
+/// that exist and those that do not are treated alike. Thread-safe.
+class LoginGuard {
+ public:
+  using Sleep = std::function<void(std::chrono::milliseconds)>;
+
+  /// Who tries, and from where. Borrows.
+  struct Who {
+    std::string_view username;  ///< empty: a token, whose failures count for its address's tokens alone
+    std::string_view remote;    ///< empty, too, is an address of its own
+  };
+
+  struct Keys {
+    GuardTable::Key who;
+    GuardTable::Key address;  ///< of tokens: the same
+  };
+
+  /// A try that is under way. As many as could fail before the limit is reached go on at the same time;
+  /// others wait for their turn, so that many tries at once get no further than one after the other. Moves;
+  /// used by one thread.
+  class Attempt {
+   public:
+    Attempt(Attempt&& other) noexcept;
+    Attempt& operator=(Attempt&&) = delete;
+    ~Attempt() { leave(); }
+
+    /// Counts a failure, then waits: the answer takes the same time, whatever was wrong.
+    /// Errors: throttled, where too many threads wait already; then it does not wait.
+    [[nodiscard]] Result<void> failed();
+
+   private:
+    friend class LoginGuard;
+    Attempt(LoginGuard* guard, const Who& who, const Keys& keys, SteadyTime since)
+        : guard_(guard), who_(who), keys_(keys), since_(since) {}
+    void leave() noexcept;
+
+    LoginGuard* guard_;  // null where there is nothing to leave
+    Who who_;
+    Keys keys_;
+    SteadyTime since_;
+  };
+
+  /// `clock` has to outlive it. Errors: configuration or internal, for memory that cannot be had.
+  static Result<std::unique_ptr<LoginGuard>> make(const LoginGuardOptions& options, const Clock& clock);
+  LoginGuard(const LoginGuardOptions& options, GuardMemory memory, const Clock& clock, Sleep sleep);
+
+  /// What is known of somebody who may try.
+  struct Standing {
+    bool has_failed = false;  ///< and was not forgiven since
+  };
+
+  /// May they try? Costs next to nothing as long as nobody fails. Errors: throttled.
+  [[nodiscard]] Result<Standing> check(const Who& who) const;
+
+  /// Waits for their turn. Errors: throttled, where their limit was reached meanwhile.
+  [[nodiscard]] Result<Attempt> begin(const Who& who);
+
+  /// Their credentials were good: forgets the failures of this user at this address.
+  void forgive(const Who& who);
+
+ private:
+  struct Failures {
+    GuardTable::Count who;
+    GuardTable::Count address;
+  };
+
+  [[nodiscard]] bool is_off() const noexcept { return options_.tries == 0; }
+  [[nodiscard]] bool is_quiet(WallTime now) const;
+  [[nodiscard]] Keys keys_of(const Who& who) const;
+  [[nodiscard]] GuardTable::Limit limit_of(const Who& who) const;
+  [[nodiscard]] GuardTable::Limit address_limit() const;
+  [[nodiscard]] Failures failures_of(const Who& who, const Keys& keys) const;
+  [[nodiscard]] bool has_room(GuardTable::Key key, unsigned failures, unsigned tries) const;
+  void keep_active(WallTime now);
+  [[nodiscard]] Failures count_failure(const Who& who, const Keys& keys);
+  [[nodiscard]] std::chrono::milliseconds delay_after(const Who& who, const Failures& failures) const;
+  [[nodiscard]] Result<void> wait(std::chrono::milliseconds time);
+
+  // constant after construction
+  LoginGuardOptions options_;
+  GuardMemory memory_;
+  SipKey hash_key_;
+  const Clock& clock_;
+  Sleep sleep_;
+  // synchronizes itself
+  GuardTable table_;
+  std::atomic<std::size_t> delayed_ = 0;
+  // tries under way in this process
+  std::mutex mutex_;
+  std::condition_variable left_;
+  std::unordered_map<GuardTable::Key, unsigned> under_way_;  // guarded by mutex_
+};
+
+}  // namespace rest_fcgi::auth

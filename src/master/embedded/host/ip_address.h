@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rest_fcgi::embedded {
+
+/// An IPv4 or IPv6 address, read and written as Python's `ipaddress` does. Value type; sorts by version, then
+/// by number.
+class IpAddress {
+ public:
+  /// Absent where `text` is no address.
+  [[nodiscard]] static std::optional<IpAddress> parse(std::string_view text);
+  /// Of 4 or 16 bytes in network order; absent for any other number of them.
+  [[nodiscard]] static std::optional<IpAddress> of_bytes(std::string_view bytes);
+  /// The netmask of that many bits.
+  [[nodiscard]] static IpAddress mask(int version, unsigned prefix);
+
+  [[nodiscard]] int version() const noexcept { return version_; }
+  [[nodiscard]] unsigned bits() const noexcept { return version_ == 4 ? 32 : 128; }
+  [[nodiscard]] std::string text() const;
+  /// The name under which DNS knows what the address is called: `4.3.2.1.in-addr.arpa`.
+  [[nodiscard]] std::string reverse_pointer() const;
+  [[nodiscard]] bool is_loopback() const;
+  /// Not to be reached from everywhere, by IANA's registries of special addresses.
+  [[nodiscard]] bool is_private() const;
+
+  [[nodiscard]] IpAddress operator&(const IpAddress& mask) const;
+  [[nodiscard]] IpAddress operator|(const IpAddress& other) const;
+  [[nodiscard]] IpAddress operator~() const;
+  /// How many bits are set before the first that is not; absent where a set one follows.
+  [[nodiscard]] std::optional<unsigned> prefix_of_mask() const;
+
+  auto operator<=>(const IpAddress&) const = default;
+
+ private:
+  [[nodiscard]] std::uint8_t byte(std::size_t at) const { return bytes_[at]; }
+
+  int version_ = 4;
+  std::array<std::uint8_t, 16> bytes_{};  // IPv4: the first four
+};
+
+/// A network, as Python's `ipaddress.ip_network`. Value type; sorts by address, then by size.
+struct IpNetwork {
+  IpAddress address;  ///< its first
+  unsigned prefix = 0;
+
+  /// Reads `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, or a single address. Absent where `text` is none of these, or
+  /// where `strict` and the address is not the network's first.
+  [[nodiscard]] static std::optional<IpNetwork> parse(std::string_view text, bool strict);
+  /// The network of an address.
+  [[nodiscard]] static IpNetwork of(const IpAddress& address, unsigned prefix);
+
+  [[nodiscard]] bool contains(const IpAddress& other) const;
+  [[nodiscard]] IpAddress netmask() const { return IpAddress::mask(address.version(), prefix); }
+  [[nodiscard]] IpAddress broadcast() const { return address | ~netmask(); }
+  [[nodiscard]] std::string text() const;
+
+  auto operator<=>(const IpNetwork&) const = default;
+};
+
+}  // namespace rest_fcgi::embedded

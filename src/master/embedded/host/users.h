@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+namespace rest_fcgi::embedded {
+
+/// The name of a user or group of this host; absent where it has none.
+[[nodiscard]] std::optional<std::string> user_name(uid_t uid);
+[[nodiscard]] std::optional<std::string> group_name(gid_t gid);
+
+/// Whose name that is; absent where there is no such user or group.
+[[nodiscard]] std::optional<uid_t> user_id(const std::string& name);
+[[nodiscard]] std::optional<gid_t> group_id(const std::string& name);
+
+/// A user's home folder; absent where there is no such user.
+[[nodiscard]] std::optional<std::string> home_of(const std::string& user);
+
+/// A user of this host, as a login knows them.
+struct Account {
+  std::string name;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::string home;
+  std::string shell;
+};
+
+/// Absent where there is no such user.
+[[nodiscard]] std::optional<Account> account_of(const std::string& user);
+
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/jobs/jid.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::embedded {
+
+namespace {
+
+constexpr std::size_t kJidLength = 20;
+constexpr std::int64_t kMicrosecondsPerHour = 3'600'000'000;
+
+struct Civil {
+  std::chrono::year_month_day date;
+  std::chrono::hh_mm_ss<std::chrono::microseconds> time;
+};
+
+Civil civil(WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  return {std::chrono::year_month_day(day), std::chrono::hh_mm_ss(time - day)};
+}
+
+/// Writes `value` with `width` digits and moves `out` behind them.
+void put_digits(char*& out, unsigned value, int width) {
+  for (int i = width - 1; i >= 0; --i, value /= 10) out[i] = static_cast<char>('0' + value % 10);
+  out += width;
+}
+
+template <class Number>
+unsigned as_unsigned(Number number) {
+  return static_cast<unsigned>(number);
+}
+
+/// Maps the shared number of that name; null, with `errno` set, where it cannot be had or is somebody else's.
+void* map_shared(const std::string& name, std::size_t size) {
+  const int fd = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+  if (fd < 0) return nullptr;
+  struct stat status = {};
+  void* memory = MAP_FAILED;
+  if (::fstat(fd, &status) == 0) {
+    errno = EPERM;
+    // Several processes may get here at once: making it longer to the same size twice does no harm, it reads
+    // as 0.
+    if (status.st_uid == ::geteuid() && ::ftruncate(fd, static_cast<off_t>(size)) == 0) {
+      memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+  }
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+}  // namespace
+
+std::string jid_at(WallTime time) {
+  const Civil at = civil(time);
+  std::string jid(kJidLength, '0');
+  char* out = jid.data();
+  put_digits(out, as_unsigned(static_cast<int>(at.date.year())), 4);
+  put_digits(out, as_unsigned(at.date.month()), 2);
+  put_digits(out, as_unsigned(at.date.day()), 2);
+  put_digits(out, as_unsigned(at.time.hours().count()), 2);
+  put_digits(out, as_unsigned(at.time.minutes().count()), 2);
+  put_digits(out, as_unsigned(at.time.seconds().count()), 2);
+  put_digits(out, as_unsigned(at.time.subseconds().count()), 6);
+  return jid;
+}
+
+std::optional<WallTime> jid_time(std::string_view jid) noexcept {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (jid.size() != kJidLength || !std::all_of(jid.begin(), jid.end(), is_digit)) return std::nullopt;
+  const auto number = [jid](std::size_t begin, std::size_t size) {
+    unsigned value = 0;
+    for (const char c : jid.substr(begin, size)) value = value * 10 + as_unsigned(c - '0');
+    return value;
+  };
+  const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(number(0, 4))),
+                                         std::chrono::month(number(4, 2)), std::chrono::day(number(6, 2)));
+  const unsigned hour = number(8, 2);
+  const unsigned minute = number(10, 2);
+  const unsigned second = number(12, 2);
+  if (!date.ok() || hour > 23 || minute > 59 || second > 59) return std::nullopt;
+  return WallTime(std::chrono::sys_days(date)) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
+         std::chrono::seconds(second) + std::chrono::microseconds(number(14, 6));
+}
+
+std::string jid_start_time(std::string_view jid) {
+  const std::optional<WallTime> time = jid_time(jid);
+  if (!time) return {};
+  return format("{}, {} {} {}:{}:{}.{}", jid.substr(0, 4),
+                kMonths[as_unsigned(civil(*time).date.month()) - 1], jid.substr(6, 2), jid.substr(8, 2),
+                jid.substr(10, 2), jid.substr(12, 2), jid.substr(14, 6));
+}
+
+std::string iso_stamp(WallTime time) {
+  const std::string jid = jid_at(time);
+  const std::string_view digits = jid;
+  return format("{}-{}-{}T{}:{}:{}.{}", digits.substr(0, 4), digits.substr(4, 2), digits.substr(6, 2),
+                digits.substr(8, 2), digits.substr(10, 2), digits.substr(12, 2), digits.substr(14, 6));
+}
+
+JidSource::JidSource(const Clock& clock, const std::string& name) : clock_(clock) {
+  // Zero bytes are a valid lock-free atomic number on every system that has shared memory of this kind.
+  shared_ = static_cast<Last*>(map_shared(name, sizeof(Last)));
+  if (shared_ != nullptr) return;
+  log::warning(format("jids are unique in this process only: cannot use the shared memory {}: {}", name,
+                      std::strerror(errno)));
+}
+
+JidSource::~JidSource() {
+  if (shared_ != nullptr) ::munmap(shared_, sizeof(Last));
+}
+
+std::string JidSource::next() {
+  Last& last = shared_ != nullptr ? *shared_ : own_;
+  const std::int64_t now = clock_.wall().time_since_epoch().count();
+  std::int64_t before = last.load(std::memory_order_relaxed);
+  std::int64_t mine = 0;
+  do {
+    const bool clock_was_set_back = before > now + kMicrosecondsPerHour;
+    mine = clock_was_set_back ? now : std::max(now, before + 1);
+  } while (!last.compare_exchange_weak(before, mine, std::memory_order_relaxed));
+  return jid_at(WallTime(std::chrono::microseconds(mine)));
+}
+
+std::string JidSource::default_name() {
+  return format("/rest_fcgi-jid-{}", ::geteuid());
+}
+
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/jobs/workers.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::embedded {
+
+namespace {
+
+constexpr std::chrono::seconds kIdle{10};
+constexpr std::chrono::seconds kGrace{1};
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+#else
+constexpr bool kSanitized = false;
+#endif
+
+/// Hundreds of threads have to be cheap; sanitizers need more room in each frame.
+constexpr std::size_t kStackSize = (kSanitized ? 8192 : 512) * std::size_t{1024};
+
+Error unavailable(std::string message) {
+  return {ErrorKind::unavailable, std::move(message)};
+}
+
+/// Tasks catch what they can answer for; what is left must not end the process.
+void run_task(const std::function<void(const std::stop_token&)>& task, const std::stop_token& stop) {
+  try {
+    task(stop);
+  } catch (const std::exception& exception) {
+    log::error(format("a task of the embedded engine failed: {}", exception.what()));
+  }
+}
+
+}  // namespace
+
+struct Workers::State {
+  std::mutex mutex;
+  std::condition_variable work;   // there is a task, or the end has come
+  std::condition_variable ended;  // a task or thread ended
+  Limits limits;                  // constant after construction
+  std::deque<Task> queue;         // guarded by mutex, as all that follows
+  std::size_t reserved = 0;       // tasks that will come into the queue
+  std::size_t threads = 0;
+  std::size_t busy = 0;  // threads with a task
+  bool closed = false;
+  std::stop_source stop;
+
+  [[nodiscard]] std::size_t waiting() const { return queue.size() + reserved; }
+};
+
+Workers::Workers(Limits limits) : state_(std::make_shared<State>()) {
+  state_->limits = {std::max<std::size_t>(limits.threads, 1), limits.queued};
+}
+
+Workers::~Workers() {
+  stop();
+  std::unique_lock lock(state_->mutex);
+  state_->closed = true;
+  state_->work.notify_all();
+  state_->ended.wait_for(lock, kGrace, [this] { return state_->threads == 0; });
+}
+
+Result<Workers::Reservation> Workers::reserve(std::size_t count) {
+  const std::lock_guard lock(state_->mutex);
+  State& state = *state_;
+  if (state.closed) return unavailable("The embedded engine is shutting down.");
+  const std::size_t room = state.limits.threads + state.limits.queued;
+  const std::size_t taken = state.busy + state.waiting();
+  if (taken > room || count > room - taken) {
+    return unavailable(
+        format("The embedded engine has too much to do: {} function calls run or wait, and {} more do "
+               "not fit into the {} that it takes.",
+               taken, count, room));
+  }
+  state.reserved += count;
+  while (state.threads < state.limits.threads && state.threads - state.busy < state.waiting()) {
+    if (start_thread(state_)) continue;
+    if (state.threads != 0) break;
+    state.reserved -= count;
+    return unavailable("The embedded engine cannot start a thread.");
+  }
+  return Reservation(*this, count);
+}
+
+bool Workers::close(SteadyTime deadline) {
+  std::unique_lock lock(state_->mutex);
+  state_->closed = true;
+  state_->work.notify_all();
+  return state_->ended.wait_until(lock, deadline,
+                                  [this] { return state_->busy == 0 && state_->waiting() == 0; });
+}
+
+void Workers::stop() {
+  std::deque<Task> dropped;  // destroyed after the lock is gone
+  {
+    const std::lock_guard lock(state_->mutex);
+    dropped.swap(state_->queue);
+  }
+  state_->stop.request_stop();
+}
+
+bool Workers::start_thread(const std::shared_ptr<State>& state) {
+  auto argument = std::make_unique<std::shared_ptr<State>>(state);
+  pthread_attr_t attributes;
+  if (::pthread_attr_init(&attributes) != 0) return false;
+  ::pthread_attr_setstacksize(&attributes, kStackSize);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread{};
+  const int error = ::pthread_create(
+      &thread, &attributes,
+      [](void* raw) -> void* {
+        const std::unique_ptr<std::shared_ptr<State>> own(static_cast<std::shared_ptr<State>*>(raw));
+        run(*own);
+        return nullptr;
+      },
+      argument.get());
+  ::pthread_attr_destroy(&attributes);
+  if (error != 0) return false;
+  (void)argument.release();  // the thread owns it now
+  ++state->threads;
+  return true;
+}
+
+void Workers::run(const std::shared_ptr<State>& state) {
+  std::unique_lock lock(state->mutex);
+  const auto has_work = [&state] { return !state->queue.empty() || (state->closed && state->reserved == 0); };
+  for (;;) {
+    const bool woken = state->work.wait_for(lock, kIdle, has_work);
+    if (state->queue.empty()) {
+      // A task that is reserved counts on the threads that are there.
+      if (woken || state->reserved == 0) break;
+      continue;
+    }
+    Task task = std::move(state->queue.front());
+    state->queue.pop_front();
+    ++state->busy;
+    lock.unlock();
+    run_task(task, state->stop.get_token());
+    task = nullptr;  // what it owns goes before others hear that it ended
+    lock.lock();
+    --state->busy;
+    state->ended.notify_all();
+  }
+  --state->threads;
+  state->ended.notify_all();
+}
+
+Workers::Reservation::Reservation(Reservation&& other) noexcept
+    : workers_(other.workers_), left_(std::exchange(other.left_, 0)) {}
+
+Workers::Reservation::~Reservation() {
+  if (left_ == 0) return;
+  const std::lock_guard lock(workers_->state_->mutex);
+  workers_->state_->reserved -= left_;
+  workers_->state_->ended.notify_all();
+  workers_->state_->work.notify_all();  // threads that wait for the end wait for this, too
+}
+
+void Workers::Reservation::submit(Task task) {
+  State& state = *workers_->state_;
+  {
+    const std::lock_guard lock(state.mutex);
+    state.queue.push_back(std::move(task));
+    --state.reserved;
+  }
+  --left_;
+  state.work.notify_one();
+}
+
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/modules/cmd_program.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "master/embedded/host/host_text.h"
+#include "master/embedded/modules/cmd_environment.h"
+#include "master/embedded/modules/replies.h"
+#include "master/embedded/modules/which.h"
+#include "master/embedded/python/python.h"
+#include "master/embedded/python/shlex.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+constexpr double kLongest = 10.0 * 365 * 86400;  // seconds; what is longer than that never ends
+
+bool is_folder(const std::string& path) {
+  struct stat status = {};
+  return path.find('\0') == std::string::npos && ::stat(path.c_str(), &status) == 0 &&
+         S_ISDIR(status.st_mode);
+}
+
+std::string python_repr(const std::string& text) {
+  JsonDocument document;
+  static_cast<void>(document.parse(Json::string(text).text()).ok());  // written just now, so it parses
+  return document.root().python_repr();
+}
+
+/// Salt's split_input: the elements of a list, or what stands between commas.
+std::vector<std::string> split_input(const JsonValue& value) {
+  std::vector<std::string> parts;
+  if (value.is(JsonValue::Kind::array)) {
+    for (const JsonValue part : value.elements()) parts.push_back(part.python_str());
+    return parts;
+  }
+  const std::string text = value.python_str();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.emplace_back(stripped(std::string_view(text).substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// Reads step by step, in Salt's order; the first step that has something to complain of is the last.
+class CmdReader {
+ public:
+  explicit CmdReader(const CmdOptions& options) : options_(options) {}
+  std::variant<CmdProgram, Raised> read();
+
+ private:
+  using Problem = std::optional<Raised>;
+  Problem read_flags();
+  Problem read_identity();
+  Problem read_folder();
+  Problem read_shell();
+  Problem read_environment();
+  Problem read_umask();
+  Problem read_timeout();
+  Problem read_command();
+  Problem read_successes();
+  void describe();
+  [[nodiscard]] bool flag(std::string_view name) const { return python_bool(options_[name]); }
+  [[nodiscard]] bool given(std::string_view name) const { return !options_[name].is(JsonValue::Kind::null); }
+
+  const CmdOptions& options_;
+  CmdProgram read_;
+  Program& program_ = read_.program;
+  std::optional<Account> account_;
+  std::string shell_;
+  bool uses_shell_ = false;
+};
+
+std::variant<CmdProgram, Raised> CmdReader::read() {
+  if (Problem problem = options_.complaint()) return *std::move(problem);
+  for (const auto step : {&CmdReader::read_flags, &CmdReader::read_identity, &CmdReader::read_folder,
+                          &CmdReader::read_shell, &CmdReader::read_environment, &CmdReader::read_umask,
+                          &CmdReader::read_timeout, &CmdReader::read_command, &CmdReader::read_successes}) {
+    if (Problem problem = (this->*step)()) return *std::move(problem);
+  }
+  describe();
+  return std::move(read_);
+}
+
+CmdReader::Problem CmdReader::read_flags() {
+  read_.strip_end = !given("rstrip") || flag("rstrip");
+  read_.ignore_retcode = flag("ignore_retcode");
+  program_.merge_errors = flag("redirect_stderr");
+  uses_shell_ = flag("python_shell");
+  if (!given("stdin")) return std::nullopt;
+  std::string input = options_["stdin"].python_str();
+  if (!flag("stdin_raw_newlines")) {
+    for (std::size_t at = input.find("\\n"); at != std::string::npos; at = input.find("\\n", at + 1)) {
+      input.replace(at, 2, "\n");
+    }
+  }
+  program_.input = std::move(input);
+  return std::nullopt;
+}
+
+CmdReader::Problem CmdReader::read_identity() {
+  if (flag("runas")) {
+    const std::string user = options_["runas"].python_str();
+    account_ = account_of(user);
+    if (!account_) return command_error(format("User '{}' is not available", user));
+    program_.identity = identity_of(*account_);
+  }
+  if (flag("group")) {
+    const std::string group = options_["group"].python_str();
+    const std::optional<gid_t> gid = group_id(group);
+    if (!gid) return command_error(format("Group '{}' is not available", group));
+    if (!program_.identity) program_.identity = Identity{::geteuid(), 0, {}};
+    program_.identity->gid = *gid;
+    program_.identity->groups.push_back(*gid);
+  }
+  const auto& identity = program_.identity;
+  if (::geteuid() == 0 || !identity) return std::nullopt;
+  if (identity->uid == ::geteuid() && identity->gid == ::getegid()) return std::nullopt;
+  return command_error(
+      "The arguments runas and group need a process that runs as root, which this one does not.");
+}
+
+CmdReader::Problem CmdReader::read_folder() {
+  if (flag("cwd")) {
+    program_.cwd = options_["cwd"].python_str();
+    if (program_.cwd.starts_with('/') && is_folder(program_.cwd)) return std::nullopt;
+    return command_error(format("Specified cwd '{}' either not absolute or does not exist", program_.cwd));
+  }
+  const char* const own = std::getenv("HOME");
+  const std::string home = account_ ? account_->home : own == nullptr ? "" : own;
+  program_.cwd = is_folder(home) && ::access(home.c_str(), R_OK) == 0 ? home : "/";
+  return std::nullopt;
+}
+
+CmdReader::Problem CmdReader::read_shell() {
+  shell_ = flag("shell") ? options_["shell"].python_str() : "/bin/sh";
+  if (is_executable(shell_)) return std::nullopt;
+  return command_error(format("The shell {} is not available", shell_));
+}
+
+CmdReader::Problem CmdReader::read_environment() {
+  auto environment = cmd_environment(options_, account_);
+  if (auto* raised = std::get_if<Raised>(&environment)) return std::move(*raised);
+  program_.environment = std::get<std::vector<std::string>>(std::move(environment));
+  return std::nullopt;
+}
+
+CmdReader::Problem CmdReader::read_umask() {
+  if (!given("umask")) return std::nullopt;
+  const std::string text = options_["umask"].python_str();
+  const std::string digits = text.substr(std::min(text.find_first_not_of('0'), text.size()));
+  if (digits.empty()) return command_error("Zero umask is not allowed.");
+  unsigned mask = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), mask, 8);
+  if (error != std::errc() || end != digits.data() + digits.size() || mask > 0777) {
+    return command_error(format("Invalid umask: '{}'", text));
+  }
+  program_.umask = mask;
+  return std::nullopt;
+}
+
+CmdReader::Problem CmdReader::read_timeout() {
+  if (!flag("timeout")) return std::nullopt;
+  const JsonValue timeout = options_["timeout"];
+  read_.timeout = timeout.python_str();
+  const std::optional<double> seconds =
+      timeout.is(JsonValue::Kind::boolean) ? std::optional(1.0) : timeout.number();
+  if (!seconds) {
+    return Raised{Raised::Kind::exception, "salt.exceptions.TimedProcTimeoutError",
+                  format("Error: timeout {} must be a number", read_.timeout)};
+  }
+  const double bounded = std::clamp(*seconds, 0.0, kLongest);
+  program_.time_limit = std::chrono::milliseconds(std::llround(bounded * 1000));
+  return std::nullopt;
+}
+
+CmdReader::Problem CmdReader::read_command() {
+  const JsonValue command = options_["cmd"];
+  std::vector<std::string> words;
+  read_.shown = command.python_str();
+  if (command.is(JsonValue::Kind::array)) {
+    for (const JsonValue word : command.elements()) words.push_back(word.python_str());
+  } else if (uses_shell_) {
+    words.push_back(read_.shown);
+  } else {
+    auto split = shlex_split(read_.shown);
+    if (auto* raised = std::get_if<Raised>(&split)) return std::move(*raised);
+    words = std::get<std::vector<std::string>>(std::move(split));
+    read_.shown = "[";
+    for (const std::string& word : words) {
+      read_.shown.append(read_.shown.size() == 1 ? "" : ", ").append(python_repr(word));
+    }
+    read_.shown += ']';
+  }
+  if (words.empty() || words[0].empty()) return command_error("There is no command to run: 'cmd' is empty.");
+  if (uses_shell_) words.insert(words.begin(), {shell_, "-c"});
+  program_.argv = std::move(words);
+  return std::nullopt;
+}
+
+CmdReader::Problem CmdReader::read_successes() {
+  if (given("success_stdout")) read_.success_stdout = split_input(options_["success_stdout"]);
+  if (given("success_stderr")) read_.success_stderr = split_input(options_["success_stderr"]);
+  if (!given("success_retcodes")) return std::nullopt;
+  read_.success_retcodes.clear();
+  for (const std::string& text : split_input(options_["success_retcodes"])) {
+    const std::optional<std::int64_t> code = python_int(text);
+    if (!code) return invocation_error("success_retcodes must be a list of integers");
+    read_.success_retcodes.push_back(*code);
+  }
+  return std::nullopt;
+}
+
+void CmdReader::describe() {
+  read_.context = format(
+      "{{'cwd': {}, 'shell': {}, 'stdout': -1, 'stderr': {}, 'with_communicate': True, 'timeout': {}, 'bg': "
+      "False, {}'close_fds': True}}",
+      python_repr(program_.cwd), uses_shell_ ? "True" : "False", program_.merge_errors ? -2 : -1,
+      read_.timeout.empty() ? "None" : read_.timeout,
+      uses_shell_ ? format("'executable': {}, ", python_repr(shell_)) : "");
+}
+
+}  // namespace
+
+std::variant<CmdProgram, Raised> read_cmd_program(const CmdOptions& options) {
+  return CmdReader(options).read();
+}
+
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <utility>
+
+#include "master/embedded/python/copied.h"
+#include "master/embedded/python/yamlify.h"
+#include "master/embedded/runners/master_function.h"
+
+namespace rest_fcgi::embedded {
+
+namespace {
+
+constexpr std::size_t kJidLength = 20;
+
+void write_value(JsonWriter& writer, JsonValue value) {
+  if (value.is(JsonValue::Kind::integer) && value.text().size() == kJidLength) {
+    writer.string(value.text());
+  } else {
+    value.write(writer);
+  }
+}
+
+/// The value that a text on a command line stands for.
+void write_text(JsonWriter& writer, std::string_view text) {
+  const Json value = yamlify_scalar(text);
+  const std::string& json = value.text();
+  const bool jid = json.size() == kJidLength && json.find_first_not_of("0123456789") == std::string::npos;
+  if (jid) {
+    writer.string(json);
+  } else {
+    writer.json(value);
+  }
+}
+
+/// `[[positional], {keyword}]`; of keys that come twice the last one counts, as in any document.
+std::string normalized(const lowstate::Function& function, bool as_command_line) {
+  std::string text;
+  JsonWriter writer(text);
+  std::vector<std::pair<std::string_view, std::string_view>> keywords;
+  writer.begin_array().begin_array();
+  for (const JsonValue& value : function.args) {
+    if (!as_command_line || !value.is(JsonValue::Kind::string)) {
+      write_value(writer, value);
+    } else if (const auto keyword = split_keyword(value.text())) {
+      keywords.push_back(*keyword);
+    } else {
+      write_text(writer, value.text());
+    }
+  }
+  writer.end_array().begin_object();
+  for (const auto& [key, value] : keywords) write_text(writer.key(key), value);
+  for (const auto& [key, value] : function.kwargs) write_value(writer.key(key), value);
+  writer.end_object().end_array();
+  return text;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const MasterArguments>> MasterArguments::take(const lowstate::Function& function,
+                                                                     bool as_command_line) {
+  auto taken = std::make_shared<MasterArguments>();
+  const Result<void> copied = parse_copied(taken->document, normalized(function, as_command_line));
+  if (!copied) return copied.error();
+  auto part = taken->document.root().elements().begin();
+  for (const JsonValue value : (*part).elements()) taken->args.push_back(value);
+  for (const JsonMember member : (*++part).members()) taken->kwargs.push_back(member);
+  return std::shared_ptr<const MasterArguments>(std::move(taken));
+}
+
+Json MasterArguments::json() const {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_array();
+  for (const JsonValue& value : args) value.write(writer);
+  if (!kwargs.empty()) {
+    writer.begin_object();
+    for (const auto& [key, value] : kwargs) value.write(writer.key(key));
+    writer.end_object();
+  }
+  writer.end_array();
+  return Json::trusted(std::move(text));
+}
+
+}  // namespace rest_fcgi::embedded

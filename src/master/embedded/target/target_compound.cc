@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/target/target_compound.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::embedded::target {
+
+namespace {
+
+constexpr std::size_t kMaxWords = 250;
+constexpr int kMaxDepth = 50;  // of brackets; each takes some of a small stack
+
+std::vector<std::string_view> split_at(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = text.find_first_not_of(separators); begin != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(separators, end);
+  }
+  return parts;
+}
+
+/// Bytes of the first character of UTF-8 text.
+std::size_t first_character(std::string_view text) {
+  std::size_t size = 1;
+  while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) ++size;
+  return size;
+}
+
+/// A word that says which matcher is meant: `G@os:Debian`, or `G|@os|Debian`.
+struct Operand {
+  char engine = 0;
+  std::string_view delimiter = ":";
+  std::string_view pattern;
+};
+
+/// Absent for a plain glob, which is any word that does not look like an operand.
+std::optional<Operand> read_operand(std::string_view word) {
+  constexpr std::string_view kEngines = "GPIJLNSER";
+  constexpr std::string_view kWithDelimiter = "GPIJ";
+  if (word.size() < 3 || kEngines.find(word[0]) == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = word.substr(1);
+  if (kWithDelimiter.find(word[0]) != std::string_view::npos) {
+    const std::size_t size = first_character(rest);
+    if (rest.size() > size + 1 && rest[size] == '@') {
+      return Operand{word[0], rest.substr(0, size), rest.substr(size + 1)};
+    }
+  }
+  if (rest[0] != '@') return std::nullopt;
+  return Operand{word[0], ":", rest.substr(1)};
+}
+
+Result<Step> compile_engine(const Operand& operand, const Nodegroups& nodegroups) {
+  using How = DataMatcher::How;
+  switch (operand.engine) {
+    case 'G':
+      return compile_grain(operand.pattern, operand.delimiter, How::glob);
+    case 'P':
+      return compile_grain(operand.pattern, operand.delimiter, How::pcre);
+    case 'I':
+      return compile_pillar(operand.pattern, operand.delimiter, How::glob);
+    case 'J':
+      return compile_pillar(operand.pattern, operand.delimiter, How::pcre);
+    case 'E':
+      return compile_pcre(operand.pattern);
+    case 'L':
+      return compile_list(split_ids(operand.pattern));
+    case 'N':
+      return compile_nodegroup(operand.pattern, nodegroups);
+    case 'S':
+      return compile_ipcidr(operand.pattern);
+    default:
+      return no_range();
+  }
+}
+
+/// A recursive-descent parser that puts the steps out in postfix order.
+class Compiler {
+ public:
+  Compiler(const std::vector<std::string_view>& words, const Nodegroups& nodegroups)
+      : words_(words), nodegroups_(nodegroups) {}
+
+  Result<std::vector<Step>> compile();
+
+ private:
+  [[nodiscard]] bool at(std::string_view word) const {
+    return next_ < words_.size() && words_[next_] == word;
+  }
+  [[nodiscard]] bool at_end() const { return next_ == words_.size(); }
+  Result<void> any_of(int depth);
+  Result<void> all_of(int depth);
+  Result<void> negation(int depth);
+  Result<void> bracket_or_operand(int depth);
+  Result<void> operand();
+  Result<Step> compile_operand(std::string_view word) const;
+  [[nodiscard]] Error complain(std::string_view what) const;
+
+  const std::vector<std::string_view>& words_;
+  const Nodegroups& nodegroups_;
+  std::size_t next_ = 0;
+  std::vector<Step> steps_;
+};
+
+Error Compiler::complain(std::string_view what) const {
+  if (at_end()) return {ErrorKind::invocation, format("The compound target ends where {}.", what)};
+  return {ErrorKind::invocation,
+          format("Word {} of the compound target is {} where {}.", next_ + 1, quoted(words_[next_]), what)};
+}
+
+Result<std::vector<Step>> Compiler::compile() {
+  if (words_.size() > kMaxWords) {
+    return Error{ErrorKind::invocation, format("The compound target has {} words; at most {} are accepted.",
+                                               words_.size(), kMaxWords)};
+  }
+  if (Result<void> parsed = any_of(0); !parsed) return std::move(parsed).error();
+  if (!at_end()) return complain("'and' or 'or' was expected; brackets and operators are words of their own");
+  return std::move(steps_);
+}
+
+Result<void> Compiler::any_of(int depth) {
+  if (Result<void> parsed = all_of(depth); !parsed) return parsed;
+  while (at("or")) {
+    ++next_;
+    if (Result<void> parsed = all_of(depth); !parsed) return parsed;
+    steps_.emplace_back(Or{});
+  }
+  return {};
+}
+
+Result<void> Compiler::all_of(int depth) {
+  if (Result<void> parsed = negation(depth); !parsed) return parsed;
+  while (at("and") || at("not")) {
+    if (at("and")) ++next_;
+    if (Result<void> parsed = negation(depth); !parsed) return parsed;
+    steps_.emplace_back(And{});
+  }
+  return {};
+}
+
+Result<void> Compiler::negation(int depth) {
+  const bool negated = at("not");
+  if (negated) ++next_;
+  if (Result<void> parsed = bracket_or_operand(depth); !parsed) return parsed;
+  if (negated) steps_.emplace_back(Not{});
+  return {};
+}
+
+Result<void> Compiler::bracket_or_operand(int depth) {
+  if (!at("(")) return operand();
+  if (depth == kMaxDepth) return complain(format("{} brackets are open, the most that are accepted", depth));
+  ++next_;
+  if (Result<void> parsed = any_of(depth + 1); !parsed) return parsed;
+  if (!at(")")) return complain("')', 'and' or 'or' was expected");
+  ++next_;
+  return {};
+}
+
+Result<void> Compiler::operand() {
+  if (at_end() || at("and") || at("or") || at("not") || at(")")) {
+    return complain("a target such as 'web*', 'G@os:Debian', 'E@web\\d+' or 'L@web1,web2' was expected");
+  }
+  Result<Step> step = compile_operand(words_[next_]);
+  if (!step) return std::move(step).error();
+  steps_.push_back(*std::move(step));
+  ++next_;
+  return {};
+}
+
+Result<Step> Compiler::compile_operand(std::string_view word) const {
+  const std::optional<Operand> operand = read_operand(word);
+  if (!operand) return Step(Glob{word});
+  Result<Step> step = compile_engine(*operand, nodegroups_);
+  if (step) return step;
+  return Error{step.error().kind, format("Word {} of the compound target, {}: {}.", next_ + 1, quoted(word),
+                                         step.error().message)};
+}
+
+}  // namespace
+
+std::vector<std::string_view> split_words(std::string_view expression) {
+  return split_at(expression, " \t\n\r\f\v");
+}
+
+std::vector<std::string_view> split_ids(std::string_view list) {
+  return split_at(list, ",");
+}
+
+Result<std::vector<Step>> compile_compound(const std::vector<std::string_view>& words,
+                                           const Nodegroups& nodegroups) {
+  return Compiler(words, nodegroups).compile();
+}
+
+Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegroups) {
+  if (const auto* ids = nodegroups.find(name)) return Step(List{*ids});
+  const std::string names = nodegroups.names();
+  return Error{ErrorKind::invocation,
+               names.empty() ? "there are no nodegroups here" : "the nodegroups here are " + names};
+}
+
+}  // namespace rest_fcgi::embedded::target

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/target/target_data.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::embedded::target {
+
+namespace {
+
+constexpr std::string_view kAnyKey = "*:";
+constexpr int kMaxCost = 20'000;
+constexpr int kPcreCost = 50;  // of one comparison; a glob costs 1
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+/// The part of `path` before the next delimiter, which is removed together with it.
+std::string_view next_level(std::string_view& path, std::string_view delimiter) {
+  const std::size_t end = std::min(path.find(delimiter), path.size());
+  const std::string_view level = path.substr(0, end);
+  path.remove_prefix(std::min(end + delimiter.size(), path.size()));
+  return level;
+}
+
+std::optional<JsonValue> element(JsonValue list, std::int64_t index) {
+  const auto size = static_cast<std::int64_t>(list.size());
+  if (index < 0) index += size;  // Python counts from the end
+  for (const JsonValue value : list.elements()) {
+    if (index-- == 0) return value;
+  }
+  return std::nullopt;
+}
+
+/// One level down: a member of an object; an element of a list by its number, or the member of that name of
+/// the first object in it that has one.
+std::optional<JsonValue> descend(JsonValue value, std::string_view level) {
+  if (!value.is(JsonValue::Kind::array)) return value.find(level);
+  std::int64_t index = 0;
+  const auto [end, error] = std::from_chars(level.data(), level.data() + level.size(), index);
+  if (error == std::errc() && end == level.data() + level.size()) return element(value, index);
+  for (const JsonValue embedded : value.elements()) {
+    if (const auto found = embedded.find(level)) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<JsonValue> traverse(JsonValue value, std::string_view path, std::string_view delimiter) {
+  for (bool more = true; more;) {
+    more = path.find(delimiter) != std::string_view::npos;
+    const std::optional<JsonValue> below = descend(value, next_level(path, delimiter));
+    if (!below) return std::nullopt;
+    value = *below;
+  }
+  return value;
+}
+
+std::vector<std::size_t> ends_of(std::string_view text, std::string_view delimiter) {
+  std::vector<std::size_t> ends;
+  for (std::size_t at = text.find(delimiter); at != std::string_view::npos;
+       at = text.find(delimiter, at + delimiter.size())) {
+    ends.push_back(at + delimiter.size());
+  }
+  return ends;
+}
+
+}  // namespace
+
+/// One match with its budget. Every pattern that it compares with is an end of the whole expression.
+class DataMatcher::Match {
+ public:
+  explicit Match(const DataMatcher& matcher) : matcher_(matcher) {}
+
+  bool expression(JsonValue data, std::string_view expression, std::string_view delimiter);
+
+ private:
+  bool below(JsonValue value, std::string_view pattern);
+  bool object(JsonValue object, std::string_view pattern);
+  bool any_value(JsonValue object, std::string_view pattern);
+  bool text(std::string_view text, std::string_view pattern);
+  bool scalar(JsonValue value, std::string_view pattern) { return text(value.python_str(), pattern); }
+
+  const DataMatcher& matcher_;
+  int cost_left_ = kMaxCost;
+};
+
+bool DataMatcher::Match::expression(JsonValue data, std::string_view expression, std::string_view delimiter) {
+  // The longest path comes first: what is nested more deeply takes precedence.
+  for (std::size_t at = expression.rfind(delimiter); at != std::string_view::npos && cost_left_ > 0;
+       at = at == 0 ? std::string_view::npos : expression.rfind(delimiter, at - 1)) {
+    const std::string_view path = expression.substr(0, at);
+    if (path == "*") {
+      if (object(data, expression)) return true;
+      continue;
+    }
+    const std::optional<JsonValue> found = traverse(data, path, delimiter);
+    if (found && below(*found, expression.substr(at + delimiter.size()))) return true;
+  }
+  return false;
+}
+
+bool DataMatcher::Match::below(JsonValue value, std::string_view pattern) {
+  if (value.is(JsonValue::Kind::object)) return value.size() != 0 && object(value, pattern);
+  if (!value.is(JsonValue::Kind::array)) return scalar(value, pattern);
+  for (const JsonValue member : value.elements()) {
+    if (member.is(JsonValue::Kind::object) && object(member, pattern)) return true;
+    if (scalar(member, pattern)) return true;
+  }
+  return false;
+}
+
+bool DataMatcher::Match::object(JsonValue object, std::string_view pattern) {
+  if (cost_left_-- <= 0) return false;
+  const bool any_key = pattern.substr(0, kAnyKey.size()) == kAnyKey;
+  if (any_key) pattern.remove_prefix(kAnyKey.size());
+  if (pattern == "*" || object.find(pattern)) return true;
+  for (const auto& [key, value] : object.members()) {
+    if (text(key, pattern)) return true;
+  }
+  if (expression(object, pattern, ":")) return true;
+  return any_key && any_value(object, pattern);
+}
+
+bool DataMatcher::Match::any_value(JsonValue object, std::string_view pattern) {
+  for (const auto& [key, value] : object.members()) {
+    if (value.is(JsonValue::Kind::object)) {
+      if (this->object(value, pattern)) return true;
+    } else if (value.is(JsonValue::Kind::array)) {
+      for (const JsonValue member : value.elements()) {
+        if (scalar(member, pattern)) return true;
+      }
+    } else if (scalar(value, pattern)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool DataMatcher::Match::text(std::string_view text, std::string_view pattern) {
+  const bool pcre = matcher_.how_ == How::pcre;
+  cost_left_ -= pcre ? kPcreCost : 1;
+  if (cost_left_ < 0) return false;
+  if (pcre) {
+    const Regex* regex =
+        matcher_.pattern_at(static_cast<std::size_t>(pattern.data() - matcher_.expression_.data()));
+    return regex != nullptr && regex->match_start(lower(text));
+  }
+  if (matcher_.how_ == How::exact) return lower(pattern) == lower(text);
+  return glob_match(lower(pattern), lower(text));
+}
+
+Result<DataMatcher> DataMatcher::compile(std::string_view expression, std::string_view delimiter, How how) {
+  const std::size_t levels = ends_of(expression, delimiter).size();
+  const std::size_t most = how == How::pcre ? kMaxPcreLevels : kMaxLevels;
+  if (levels > most) {
+    return Error{ErrorKind::invocation,
+                 format("{} levels below each other; at most {} are accepted", levels, most)};
+  }
+  DataMatcher matcher(expression, delimiter, how);
+  if (how != How::pcre) return matcher;
+  if (Result<void> compiled = matcher.compile_patterns(); !compiled) return std::move(compiled).error();
+  return matcher;
+}
+
+Result<void> DataMatcher::compile_patterns() {
+  const std::string text = lower(expression_);
+  const std::vector<std::size_t> ends = ends_of(expression_, delimiter_);
+  std::vector<std::size_t> offsets = ends_of(expression_, kAnyKey.substr(1));
+  if (offsets.size() > kMaxLevels) offsets.resize(kMaxLevels);
+  offsets.insert(offsets.end(), ends.begin(), ends.end());
+  offsets.push_back(0);  // the whole is compared, too, where a path is `*`
+  std::sort(offsets.begin(), offsets.end());
+  offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+  std::optional<Error> first;
+  bool any = ends.empty();
+  for (const std::size_t offset : offsets) {
+    Result<Regex> regex = Regex::compile(std::string_view(text).substr(offset));
+    const bool value = std::binary_search(ends.begin(), ends.end(), offset);
+    any = any || (value && regex.ok());
+    if (regex) {
+      patterns_.emplace_back(offset, *std::move(regex));
+    } else if (value && !first) {
+      first = regex.error();
+    }
+  }
+  if (any) return {};
+  return *std::move(first);
+}
+
+const Regex* DataMatcher::pattern_at(std::size_t offset) const {
+  const auto found = std::lower_bound(patterns_.begin(), patterns_.end(), offset,
+                                      [](const auto& pattern, std::size_t at) { return pattern.first < at; });
+  return found != patterns_.end() && found->first == offset ? &found->second : nullptr;
+}
+
+bool DataMatcher::matches(JsonValue data) const {
+  return Match(*this).expression(data, expression_, delimiter_);
+}
+
+}  // namespace rest_fcgi::embedded::target

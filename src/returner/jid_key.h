@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rest_fcgi::returner {
+
+/// A jid, which is a number of 20 digits, as the database's 64-bit key: less 20 * 10^18, so that keys sort as
+/// jids do, and this century's read as the jid without its first two digits.
+using JidKey = std::int64_t;
+
+/// Absent where the text is not 20 digits, or its year is not between 1100 and 2899.
+[[nodiscard]] std::optional<JidKey> key_of(std::string_view jid) noexcept;
+
+[[nodiscard]] std::string jid_of(JidKey key);
+
+/// The keys of the jids from `first` on, and of those up to `last`, as texts compare. Both may be jids, their
+/// beginnings, or empty, which bounds nothing.
+[[nodiscard]] JidKey least_key(std::string_view first) noexcept;
+[[nodiscard]] JidKey greatest_key(std::string_view last) noexcept;
+
+}  // namespace rest_fcgi::returner

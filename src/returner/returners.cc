@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/returner/returners.h"
+
+#include <set>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+#include "returner/sqlite_returner.h"
+
+namespace rest_fcgi::returner {
+namespace {
+
+constexpr std::string_view kMemory = "memory";
+constexpr std::string_view kSqlite = "sqlite3";
+
+Result<std::unique_ptr<Returner>> open_cache(const std::string& name, const Options& options,
+                                             const Clock& clock) {
+  if (name == kMemory) return make_memory_returner(options, clock);
+  if (name != kSqlite) {
+    return Error{ErrorKind::configuration,
+                 format("master_job_cache: found {}, expected memory or sqlite3", name)};
+  }
+  auto opened = SqliteReturner::open(options, clock);
+  if (opened) return opened;
+  return Error{ErrorKind::configuration, format("sqlite3.database: {} cannot be used: {}",
+                                                options.sqlite3.database, opened.error().message)};
+}
+
+}  // namespace
+
+std::unique_ptr<Returners> Returners::of(std::string name, std::unique_ptr<Returner> cache) {
+  std::unique_ptr<Returners> returners(new Returners());
+  returners->master_job_cache_ = cache.get();
+  returners->by_name_.emplace(std::move(name), std::move(cache));
+  return returners;
+}
+
+Result<std::unique_ptr<Returners>> Returners::make(const Options& options, const Clock& clock) {
+  std::unique_ptr<Returners> returners(new Returners());
+  if (Result<void> opened = returners->open(options, clock); !opened) return std::move(opened).error();
+  return returners;
+}
+
+Result<void> Returners::open(const Options& options, const Clock& clock) {
+  std::set<std::string> wanted(options.ext_job_cache.begin(), options.ext_job_cache.end());
+  wanted.insert(options.master_job_cache);
+  // Somebody who chose a database may name it in a call.
+  if (!options.sqlite3.database.empty() && !options.sqlite3.is_default) wanted.emplace(kSqlite);
+  std::string master = options.master_job_cache;
+  for (const std::string& name : wanted) {
+    Result<std::unique_ptr<Returner>> cache = open_cache(name, options, clock);
+    if (cache) {
+      by_name_.emplace(name, *std::move(cache));
+    } else if (name == kSqlite && options.sqlite3.is_default) {
+      log::warning(format("jobs are kept in this process's memory only: {}", cache.error().message));
+      by_name_.emplace(kMemory, make_memory_returner(options, clock));
+      master = kMemory;
+    } else {
+      return std::move(cache).error();
+    }
+  }
+  master_job_cache_ = find(master);
+  for (const std::string& name : options.ext_job_cache) ext_job_caches_.push_back(find(name));
+  return {};
+}
+
+Returner* Returners::find(std::string_view name) const {
+  const auto found = by_name_.find(name == "sqlite" ? kSqlite : name);
+  return found == by_name_.end() ? nullptr : found->second.get();
+}
+
+std::vector<std::string> Returners::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, cache] : by_name_) names.push_back(name);
+  return names;
+}
+
+}  // namespace rest_fcgi::returner

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "returner/sqlite_store.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "returner/sqlite_schema.h"
+
+namespace rest_fcgi::returner {
+namespace {
+
+constexpr const char* kInsertLoad =
+    "INSERT INTO job (jid, saved, fun, arg, tgt, tgt_type, user, metadata, minions, returns)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (jid) DO NOTHING";
+constexpr const char* kReplaceLoad =
+    "UPDATE job SET saved = ?2, fun = ?3, arg = ?4, tgt = ?5, tgt_type = ?6, user = ?7, metadata = ?8,"
+    " minions = ?9 WHERE jid = ?1";
+constexpr const char* kSaveLate =
+    "INSERT OR REPLACE INTO late (jid, minion, ret) SELECT ?1, ?2, ?3"
+    " WHERE EXISTS (SELECT 1 FROM job WHERE jid = ?1)";
+constexpr const char* kLateIsNewest =
+    "INSERT INTO newest (fun, minion, jid) SELECT fun, ?2, ?1 FROM job WHERE jid = ?1"
+    " ON CONFLICT (fun, minion) DO UPDATE SET jid = excluded.jid WHERE excluded.jid > newest.jid";
+constexpr const char* kSaveNewest =
+    "INSERT INTO newest (fun, minion, jid) VALUES (?, ?, ?)"
+    " ON CONFLICT (fun, minion) DO UPDATE SET jid = excluded.jid WHERE excluded.jid > newest.jid";
+constexpr const char* kGetMinions = "SELECT minions FROM job WHERE jid = ?";
+constexpr const char* kSetMinions = "UPDATE job SET minions = ? WHERE jid = ?";
+constexpr const char* kClaim =
+    "INSERT INTO claim (jid, at) SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM job WHERE jid = ?1)"
+    " ON CONFLICT (jid) DO NOTHING";
+// No job is saved before the time that its jid stands for, so that those to be dropped lie at the beginning.
+constexpr const char* kOutdated =
+    "SELECT jid FROM job WHERE jid < (CAST(strftime('%Y%m%d%H%M%S', ?1 / 1000000, 'unixepoch') AS INTEGER)"
+    " - 20000000000000 + 1) * 1000000 AND saved < ?1 ORDER BY jid LIMIT ?2";
+constexpr const char* kDropJob = "DELETE FROM job WHERE jid = ?";
+constexpr const char* kDropLate = "DELETE FROM late WHERE jid = ?";
+constexpr const char* kDropClaims = "DELETE FROM claim WHERE at < ?";
+
+std::int64_t number_of(WallTime time) {
+  return time.time_since_epoch().count();
+}
+
+void bind(SqliteQuery& query, JidKey key, const LoadView& load) {
+  query.bind(key).bind(load.saved).bind(load.fun).bind(load.arg).bind(load.tgt);
+  query.bind(load.tgt_type).bind(load.user);
+  load.metadata ? query.bind(*load.metadata) : query.bind_null();
+  query.bind_blob(load.minions);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const SqliteOptions& options) {
+  auto connection = open_database(options);
+  if (!connection) return std::move(connection).error();
+  return std::unique_ptr<SqliteStore>(new SqliteStore(*std::move(connection)));
+}
+
+void SqliteStore::rollback() {
+  // Some failures have rolled back already.
+  if (connection_->in_transaction()) static_cast<void>(connection_->run("ROLLBACK"));
+}
+
+Result<bool> SqliteStore::insert_load(JidKey key, const LoadView& load, std::string_view returns) {
+  const auto statement = connection_->prepared(kInsertLoad);
+  if (!statement) return statement.error();
+  SqliteQuery query(*statement);
+  bind(query, key, load);
+  query.bind_blob(returns);
+  if (Result<void> run = query.run(); !run) return std::move(run).error();
+  return connection_->changes() > 0;
+}
+
+Result<void> SqliteStore::replace_load(JidKey key, const LoadView& load) {
+  const auto statement = connection_->prepared(kReplaceLoad);
+  if (!statement) return statement.error();
+  SqliteQuery query(*statement);
+  bind(query, key, load);
+  return query.run();
+}
+
+Result<void> SqliteStore::save_late_return(JidKey key, const ReturnView& ret) {
+  const auto late = connection_->prepared(kSaveLate);
+  if (!late) return late.error();
+  if (Result<void> run = SqliteQuery(*late).bind(key).bind(ret.minion).bind_blob(ret.packed).run(); !run) {
+    return run;
+  }
+  const auto newest = connection_->prepared(kLateIsNewest);
+  if (!newest) return newest.error();
+  return SqliteQuery(*newest).bind(key).bind(ret.minion).run();
+}
+
+Result<void> SqliteStore::save_newest(std::string_view fun, std::string_view minion, JidKey key) {
+  const auto statement = connection_->prepared(kSaveNewest);
+  if (!statement) return statement.error();
+  return SqliteQuery(*statement).bind(fun).bind(minion).bind(key).run();
+}
+
+Result<void> SqliteStore::add_minions(JidKey key, std::string_view packed) {
+  const auto get = connection_->prepared(kGetMinions);
+  if (!get) return get.error();
+  std::vector<std::string> minions;
+  {
+    SqliteQuery query(*get);
+    const Result<bool> row = query.bind(key).step();
+    if (!row) return row.error();
+    if (!*row) return {};
+    minions = minions_in(query.text(0));
+  }
+  for (std::string& minion : minions_in(packed)) {
+    const auto at = std::lower_bound(minions.begin(), minions.end(), minion);
+    if (at == minions.end() || *at != minion) minions.insert(at, std::move(minion));
+  }
+  const auto set = connection_->prepared(kSetMinions);
+  if (!set) return set.error();
+  const std::string all = packed_minions(minions);
+  return SqliteQuery(*set).bind_blob(all).bind(key).run();
+}
+
+Result<bool> SqliteStore::claim(JidKey key, WallTime now) {
+  const auto statement = connection_->prepared(kClaim);
+  if (!statement) return statement.error();
+  if (Result<void> run = SqliteQuery(*statement).bind(key).bind(number_of(now)).run(); !run) {
+    return std::move(run).error();
+  }
+  return connection_->changes() > 0;
+}
+
+Result<std::size_t> SqliteStore::drop_saved_before(WallTime time, std::size_t most) {
+  const auto outdated = connection_->prepared(kOutdated);
+  if (!outdated) return outdated.error();
+  std::vector<JidKey> keys;
+  {
+    SqliteQuery query(*outdated);
+    query.bind(number_of(time)).bind(static_cast<std::int64_t>(most));
+    Result<bool> row = query.step();
+    for (; row && *row; row = query.step()) keys.push_back(query.number(0));
+    if (!row) return std::move(row).error();
+  }
+  for (const char* sql : {kDropJob, kDropLate}) {
+    const auto drop = connection_->prepared(sql);
+    if (!drop) return drop.error();
+    for (const JidKey key : keys) {
+      if (Result<void> run = SqliteQuery(*drop).bind(key).run(); !run) return std::move(run).error();
+    }
+  }
+  return keys.size();
+}
+
+Result<void> SqliteStore::drop_claims_before(WallTime time) {
+  const auto statement = connection_->prepared(kDropClaims);
+  if (!statement) return statement.error();
+  return SqliteQuery(*statement).bind(number_of(time)).run();
+}
+
+}  // namespace rest_fcgi::returner

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include "returner/sqlite_writer.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+#include "returner/group.h"
+
+namespace rest_fcgi::returner {
+namespace {
+
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+// What a power cut may take is what came in this time and the next, and while the disk works: under 50 ms.
+constexpr milliseconds kGroupTime{25};
+constexpr milliseconds kSyncTime{10};
+constexpr milliseconds kRetryTime{200};
+constexpr milliseconds kPatience{1000};  // for room in the spool
+
+Error unavailable(std::string message) {
+  return {ErrorKind::unavailable, std::move(message)};
+}
+
+/// A thread that no signal comes to: those of the process are for others.
+template <class Body>
+std::thread thread_without_signals(Body body) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(body));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SqliteWriter>> SqliteWriter::start(const Options& options, const Clock& clock,
+                                                          SqliteReaders& readers) {
+  auto store = SqliteStore::open(options.sqlite3);
+  if (!store) return std::move(store).error();
+  auto spool = Spool::create(options.sqlite3.database, options.sqlite3.spool_bytes);
+  if (!spool) return std::move(spool).error();
+  std::unique_ptr<SqliteWriter> writer(
+      new SqliteWriter(options, clock, readers, *std::move(store), *std::move(spool)));
+  writer->write_left_behind();
+  writer->thread_ = thread_without_signals([loop = writer.get()] { loop->loop(); });
+  return writer;
+}
+
+SqliteWriter::SqliteWriter(const Options& options, const Clock& clock, SqliteReaders& readers,
+                           std::unique_ptr<SqliteStore> store, std::unique_ptr<Spool> spool)
+    : options_(options),
+      clock_(clock),
+      readers_(readers),
+      trouble_(options.sqlite3.database),
+      spool_(std::move(spool)),
+      store_(std::move(store)) {}
+
+SqliteWriter::~SqliteWriter() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  work_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  if (spool_->empty()) {
+    spool_->file().remove();
+  } else {
+    log::warning(
+        format("sqlite3.database: {} holds jobs that could not be written; it waits for the next start",
+               spool_->file().path()));
+  }
+}
+
+void SqliteWriter::append(std::string_view record) {
+  std::unique_lock lock(mutex_);
+  if (!spool_->takes(record.size())) {
+    lock.unlock();
+    Group group;
+    static_cast<void>(group.add(record));
+    const Result<void> written =
+        run(Durability::grouped, [&](SqliteStore& store) { return group.write(store); });
+    if (!written) trouble_.lose(view_of(record));
+    return;
+  }
+  if (!spool_->append(record)) return wait_for_room(lock, record);
+  const bool wake = resting_ || spool_->more_than_half_full();
+  resting_ = false;
+  lock.unlock();
+  if (wake) work_.notify_one();
+}
+
+void SqliteWriter::wait_for_room(std::unique_lock<std::mutex>& lock, std::string_view record) {
+  const auto deadline = SteadyClock::now() + kPatience;
+  do {
+    work_.notify_one();
+    if (trouble_.now() || room_.wait_until(lock, deadline) == std::cv_status::timeout) {
+      return trouble_.lose(view_of(record));
+    }
+  } while (!spool_->append(record));
+}
+
+Result<void> SqliteWriter::run(Durability durability, const Task& task) {
+  Waiting waiting{task, durability};
+  std::unique_lock lock(mutex_);
+  tasks_.push_back(&waiting);
+  work_.notify_one();
+  done_.wait(lock, [&] { return waiting.done; });
+  if (waiting.result) return {};
+  return trouble_.error(waiting.result.error());
+}
+
+Result<void> SqliteWriter::flush() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (spool_->empty()) return {};
+  }
+  return run(Durability::grouped, [](SqliteStore&) { return Result<void>(); });
+}
+
+void SqliteWriter::loop() {
+  std::unique_lock lock(mutex_);
+  for (bool last = false; !last;) {
+    wait_for_work(lock);
+    last = stopping_;
+    std::vector<Waiting*> tasks;
+    tasks.swap(tasks_);
+    const std::uint64_t end = spool_->tail();
+    const bool anything = !spool_->empty() || !tasks.empty();
+    lock.unlock();
+    const Result<void> written = anything ? write(*spool_, end, tasks) : Result<void>();
+    if (anything) written ? trouble_.end() : trouble_.begin(written.error());
+    group_due_ = SteadyClock::now() + (written ? kGroupTime : kRetryTime);
+    lock.lock();
+    if (written) spool_->drop(end);
+    finish(tasks, written);
+    lock.unlock();
+    if (last) sync_due_ = {};
+    sync_when_due();
+    keep_house_when_due();
+    lock.lock();
+  }
+}
+
+void SqliteWriter::wait_for_work(std::unique_lock<std::mutex>& lock) {
+  while (!stopping_ && tasks_.empty()) {
+    const bool waits = !spool_->empty();
+    if (spool_->more_than_half_full() && !trouble_.now()) return;
+    Time due = house_due_;
+    if (unsynced_) due = std::min(due, sync_due_);
+    if (waits) due = std::min(due, group_due_);
+    if (SteadyClock::now() >= due) return;
+    resting_ = !waits;
+    work_.wait_until(lock, due);
+    resting_ = false;
+    // The first record of a group begins its time.
+    if (!waits && !spool_->empty()) group_due_ = SteadyClock::now() + kGroupTime;
+  }
+}
+
+void SqliteWriter::finish(const std::vector<Waiting*>& tasks, const Result<void>& written) {
+  for (Waiting* waiting : tasks) {
+    waiting->result = written;
+    waiting->done = true;
+  }
+  if (!tasks.empty()) done_.notify_all();
+  room_.notify_all();
+}
+
+Result<void> SqliteWriter::write(const Spool& spool, std::uint64_t end, const std::vector<Waiting*>& tasks) {
+  for (int tries = 0; tries < 2; ++tries) {
+    if (store_ == nullptr) {
+      if (Result<void> opened = reopen(); !opened) return opened;
+    }
+    Result<void> written = write_once(spool, end, tasks);
+    if (!written) {
+      // Opened anew the next time: that helps against more than one kind of trouble.
+      store_->rollback();
+      store_.reset();
+      return written;
+    }
+    if (!store_->has_moved()) return {};
+    log::error(
+        format("sqlite3.database: {} was removed or replaced while in use: the jobs in it are gone, "
+               "and go on in a new one",
+               options_.sqlite3.database));
+    store_.reset();
+  }
+  return unavailable("it is removed again and again");
+}
+
+Result<void> SqliteWriter::write_once(const Spool& spool, std::uint64_t end,
+                                      const std::vector<Waiting*>& tasks) {
+  Group group;
+  const std::uint64_t torn = spool.visit(end, [&](std::string_view record) {
+    if (!group.add(record)) trouble_.lose({});
+  });
+  if (torn > 0) {
+    log::error(format("sqlite3.database: {} bytes of jobs in {} cannot be read, as after a power cut", torn,
+                      spool.file().path()));
+  }
+  if (Result<void> begun = store_->begin(); !begun) return begun;
+  if (Result<void> done = group.write(*store_); !done) return done;
+  bool durable = false;
+  for (const Waiting* waiting : tasks) {
+    durable = durable || waiting->durability == Durability::durable;
+    if (Result<void> done = waiting->task(*store_); !done) return done;
+  }
+  if (Result<void> committed = store_->commit(); !committed) return committed;
+  if (!unsynced_) sync_due_ = SteadyClock::now() + kSyncTime;
+  unsynced_ = true;
+  return durable ? sync() : Result<void>();
+}
+
+Result<void> SqliteWriter::reopen() {
+  readers_.close_all();
+  auto store = SqliteStore::open(options_.sqlite3);
+  if (!store) return std::move(store).error();
+  store_ = *std::move(store);
+  return {};
+}
+
+Result<void> SqliteWriter::sync() {
+  Result<void> synced = store_->sync();
+  unsynced_ = !synced.ok();
+  return synced;
+}
+
+}  // namespace rest_fcgi::returner

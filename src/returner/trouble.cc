@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "returner/trouble.h"
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::returner {
+
+void Trouble::begin(const Error& cause) {
+  const std::lock_guard lock(mutex_);
+  if (now_) return;
+  now_ = true;
+  log::error(format("sqlite3.database: {} cannot be written: {}. Jobs wait in its spool.", database_,
+                    cause.message));
+}
+
+void Trouble::end() {
+  const std::lock_guard lock(mutex_);
+  if (!now_ && !losing_) return;
+  log::warning(format("sqlite3.database: {} is written again; {}", database_,
+                      losing_ ? losses() : std::string("nothing was lost")));
+  now_ = false;
+  losing_ = false;
+  loads_ = 0;
+  returns_ = 0;
+}
+
+bool Trouble::now() const {
+  const std::lock_guard lock(mutex_);
+  return now_;
+}
+
+void Trouble::lose(const std::optional<RecordView>& record) {
+  const std::lock_guard lock(mutex_);
+  if (record && record->kind == RecordView::Kind::load) {
+    ++loads_;
+  } else {
+    ++returns_;
+  }
+  if (losing_) return;
+  losing_ = true;
+  log::error(format("sqlite3.database: {} takes no more, and its spool is full: jobs are lost from now on",
+                    database_));
+}
+
+Error Trouble::error(const Error& cause) const {
+  const std::lock_guard lock(mutex_);
+  std::string message = format("The job cache sqlite3 cannot be used now: {}.", cause.message);
+  if (losing_) message += format(" Missing: {}.", losses());
+  return {ErrorKind::unavailable, std::move(message)};
+}
+
+std::string Trouble::losses() const {
+  return format("{} jobs and {} returns were lost", loads_, returns_);
+}
+
+}  // namespace rest_fcgi::returner

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include "auth/login_guard.h"
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../support/captured_log.h"
+#include "../support/manual_clock.h"
+#include "../support/temp_dir.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const LoginGuard::Who kFred{"fred", "192.0.2.7"};
+const LoginGuard::Who kFredElsewhere{"fred", "192.0.2.8"};
+const LoginGuard::Who kAnn{"ann", "192.0.2.7"};
+const LoginGuard::Who kToken{"", "192.0.2.7"};
+
+/// A guard of this process that writes down how long it would sleep.
+class Fixture {
+ public:
+  explicit Fixture(LoginGuardOptions options = {}) {
+    auto memory = GuardMemory::alone();
+    REQUIRE(memory);
+    guard.emplace(options, *std::move(memory), clock, [this](milliseconds time) {
+      slept.push_back(time);
+      clock.advance(time);
+    });
+  }
+
+  /// One login that fails; false where it was not looked at.
+  bool fail(const LoginGuard::Who& who) {
+    if (!guard->check(who)) return false;
+    auto attempt = guard->begin(who);
+    return attempt && attempt->failed();
+  }
+  void fail(const LoginGuard::Who& who, int times) {
+    for (int i = 0; i < times; ++i) REQUIRE(fail(who));
+  }
+
+  [[nodiscard]] bool refuses(const LoginGuard::Who& who) const { return !guard->check(who); }
+
+  test::ManualClock clock;
+  std::vector<milliseconds> slept;
+  std::optional<LoginGuard> guard;
+};
+
+}  // namespace
+
+TEST_CASE("after too many failures a user is refused at that address, and told when to come again") {
+  const test::CapturedLog log;
+  Fixture fixture;
+  fixture.fail(kFred, 10);
+  const auto open = fixture.guard->check(kFred);
+  REQUIRE_FALSE(open);
+  CHECK(open.error().kind == ErrorKind::throttled);
+  CHECK(open.error().retry_after > seconds(290));
+  CHECK(open.error().message.starts_with("Too many failed logins; the next one is looked at in "));
+  CHECK(log.has("login guard: user \"fred\" at \"192.0.2.7\": refused for 300 seconds"));
+  fixture.clock.advance(seconds(300));
+  CHECK_FALSE(fixture.refuses(kFred));
+}
+
+TEST_CASE("nobody can lock a user out from elsewhere, nor another user at the same address") {
+  Fixture fixture;
+  fixture.fail(kFred, 10);
+  CHECK(fixture.refuses(kFred));
+  CHECK_FALSE(fixture.refuses(kFredElsewhere));
+  CHECK_FALSE(fixture.refuses(kAnn));
+  CHECK_FALSE(fixture.refuses(kToken));
+  CHECK_FALSE(fixture.refuses({"fred", ""}));
+}
+
+TEST_CASE("who goes from user to user is refused at that address altogether") {
+  const test::CapturedLog log;
+  Fixture fixture({.address_tries = 20});
+  for (int i = 0; i < 20; ++i) fixture.fail({"user" + std::to_string(i), "192.0.2.7"}, 1);
+  CHECK(fixture.refuses(kFred));
+  CHECK_FALSE(fixture.refuses(kFredElsewhere));
+  CHECK(log.has("login guard: everybody at \"192.0.2.7\": refused for 300 seconds"));
+}
+
+TEST_CASE("failures of tokens are counted by address, and refuse tokens alone") {
+  const test::CapturedLog log;
+  Fixture fixture({.address_tries = 20});
+  fixture.fail(kToken, 20);
+  CHECK(fixture.refuses(kToken));
+  CHECK_FALSE(fixture.refuses({"", "192.0.2.8"}));
+  CHECK_FALSE(fixture.refuses(kFred));
+  CHECK(log.has("login guard: tokens at \"192.0.2.7\": refused"));
+}
+
+TEST_CASE("a good login forgets the failures of its user at its address, and no others") {
+  Fixture fixture({.address_tries = 19});
+  fixture.fail(kFred, 9);
+  fixture.fail(kAnn, 9);
+  fixture.guard->forgive(kFred);
+  fixture.fail(kFred, 1);
+  CHECK_FALSE(fixture.refuses({"fred", "192.0.2.9"}));
+  CHECK(fixture.refuses(kAnn));
+}
+
+TEST_CASE("a failure is answered the later the more there were, up to two seconds") {
+  Fixture fixture;
+  fixture.fail(kFred, 7);
+  const std::vector<milliseconds> expected{milliseconds(100), milliseconds(200),  milliseconds(400),
+                                           milliseconds(800), milliseconds(1600), milliseconds(2000),
+                                           milliseconds(2000)};
+  CHECK(fixture.slept == expected);
+}
+
+TEST_CASE("the time that the check itself took is part of the wait") {
+  Fixture fixture;
+  auto quick = fixture.guard->begin(kFred);
+  REQUIRE(quick);
+  fixture.clock.advance(milliseconds(70));
+  CHECK(quick->failed());
+  auto slow = fixture.guard->begin(kFred);
+  REQUIRE(slow);
+  fixture.clock.advance(milliseconds(900));
+  CHECK(slow->failed());
+  CHECK(fixture.slept == std::vector<milliseconds>{milliseconds(30)});
+}
+
+TEST_CASE("who goes from user to user is slowed, too") {
+  Fixture fixture({.address_tries = 20});
+  for (int i = 0; i < 8; ++i) fixture.fail({"user" + std::to_string(i), "192.0.2.7"}, 1);
+  CHECK(fixture.slept.front() == milliseconds(100));
+  CHECK(fixture.slept.back() == milliseconds(800));
+}
+
+TEST_CASE("where too many wait already, a failure is refused at once, and counted") {
+  Fixture fixture({.tries = 2, .max_delayed = 0});
+  auto attempt = fixture.guard->begin(kFred);
+  REQUIRE(attempt);
+  const auto counted = attempt->failed();
+  REQUIRE_FALSE(counted);
+  CHECK(counted.error().kind == ErrorKind::throttled);
+  CHECK(counted.error().retry_after == seconds(1));
+  CHECK(fixture.slept.empty());
+  CHECK_FALSE(fixture.fail(kFred));
+  CHECK(fixture.refuses(kFred));
+}
+
+TEST_CASE("a try that ends without a failure counts for nothing") {
+  Fixture fixture({.tries = 1});
+  for (int i = 0; i < 5; ++i) CHECK(fixture.guard->begin(kFred));
+  CHECK_FALSE(fixture.refuses(kFred));
+}
+
+TEST_CASE("many tries at once get no further than one after the other") {
+  Fixture fixture({.tries = 3, .max_delayed = 1000});
+  std::atomic<int> looked_at = 0;
+  std::vector<std::thread> threads;
+  std::mutex mutex;  // the fixture's clock and list are for one thread
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&] {
+      auto attempt = fixture.guard->begin(kFred);
+      if (!attempt) return;
+      ++looked_at;
+      std::this_thread::sleep_for(milliseconds(5));
+      const std::lock_guard lock(mutex);
+      static_cast<void>(attempt->failed().ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(looked_at == 3);
+}
+
+TEST_CASE("many good logins at once all have their turn") {
+  Fixture fixture({.tries = 2});
+  std::atomic<int> done = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&] {
+      const auto attempt = fixture.guard->begin(kFred);
+      std::this_thread::sleep_for(milliseconds(1));
+      if (attempt) ++done;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(done == 16);
+}
+
+TEST_CASE("a guard that is off refuses nobody and lets nobody wait") {
+  Fixture fixture({.tries = 0});
+  fixture.fail(kFred, 50);
+  fixture.guard->forgive(kFred);
+  CHECK_FALSE(fixture.refuses(kFred));
+  CHECK(fixture.slept.empty());
+}
+
+TEST_CASE("guards with the same file share what they counted") {
+  const test::TempDir dir;
+  const test::ManualClock clock;
+  const LoginGuardOptions options{.tries = 2, .file = dir / "guard"};
+  const auto one = LoginGuard::make(options, clock);
+  const auto other = LoginGuard::make(options, clock);
+  REQUIRE(one);
+  REQUIRE(other);
+  for (LoginGuard* guard : {one->get(), other->get()}) {
+    auto attempt = guard->begin(kFred);
+    REQUIRE(attempt);
+    CHECK(attempt->failed());
+  }
+  CHECK_FALSE((*one)->check(kFred));
+  CHECK_FALSE((*other)->check(kFred));
+  (*other)->forgive(kFred);
+  CHECK((*one)->check(kFred));
+}
+
+TEST_CASE("a file that cannot be had is a mistake, or where nobody chose it a line in the log") {
+  const test::CapturedLog log;
+  const test::ManualClock clock;
+  LoginGuardOptions options{.file = "/nosuch/guard"};
+  const auto chosen = LoginGuard::make(options, clock);
+  REQUIRE_FALSE(chosen);
+  CHECK(chosen.error().kind == ErrorKind::configuration);
+  options.file_is_default = true;
+  CHECK(LoginGuard::make(options, clock));
+  CHECK(log.has("failed logins are counted by each process alone: login_guard: file: /nosuch/guard cannot"));
+  options.file_is_default = false;
+  options.tries = 0;
+  CHECK(LoginGuard::make(options, clock));
+}
+
+}  // namespace rest_fcgi::auth

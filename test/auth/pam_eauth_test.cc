@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../support/captured_log.h"
+#include "auth/files.h"
+#include "auth/pam_pool.h"
+#include "pam_fixture.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+using Came = PamFixture::Came;
+using std::chrono::milliseconds;
+
+/// Has it neither gone nor died?
+bool is_running(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  return !stat.empty() && stat.find(") Z ") == stat.npos;
+}
+
+/// A process that listens where a socket unit would, and starts a helper for each connection.
+class SocketUnit {
+ public:
+  SocketUnit(const std::string& path, const std::string& helper) {
+    const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    REQUIRE(path.size() < sizeof address.sun_path);
+    std::memcpy(address.sun_path, path.data(), path.size());
+    REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::listen(listener.get(), 8) == 0);
+    std::string name = helper;
+    std::array<char*, 2> arguments{name.data(), nullptr};
+    process_ = ::fork();
+    if (process_ != 0) return;
+    std::signal(SIGCHLD, SIG_IGN);
+    for (;;) {
+      const int connection = ::accept(listener.get(), nullptr, nullptr);
+      if (::fork() != 0) {
+        ::close(connection);
+        continue;
+      }
+      ::dup2(connection, STDIN_FILENO);
+      ::dup2(connection, STDOUT_FILENO);
+      ::execv(name.c_str(), arguments.data());
+      ::_exit(127);
+    }
+  }
+  ~SocketUnit() {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+
+ private:
+  pid_t process_;
+};
+
+}  // namespace
+
+TEST_CASE("PAM says whose password is good") {
+  PamFixture pam;
+  CHECK(pam.login("fred", "sesame") == Came::yes);
+  CHECK(pam.login("fred", "Sesame") == Came::no);
+  CHECK(pam.login("fred", "") == Came::no);
+  CHECK(pam.login("ann", "sesame") == Came::yes);
+}
+
+TEST_CASE("an account that may not be used now is refused in spite of its good password") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  CHECK(pam.login("expired", "sesame") == Came::no);
+  CHECK(log.has("external_auth: pam: service private: account: "));
+}
+
+TEST_CASE("a good login brings the groups that the system has a user in") {
+  PamFixture pam;
+  REQUIRE(pam.login("root", "sesame") == Came::yes);
+  REQUIRE(pam.groups != nullptr);
+  CHECK(std::find(pam.groups->begin(), pam.groups->end(), "root") != pam.groups->end());
+  REQUIRE(pam.login("no-such-user", "sesame") == Came::yes);
+  CHECK(pam.groups->empty());
+}
+
+TEST_CASE("modules hear the service and where the login comes from, and no password from the environment") {
+  PamFixture pam;
+  pam.script("account", "env > " + pam.dir / "seen");
+  CHECK(pam.login("fred", "sesame", "192.0.2.7") == Came::yes);
+  const std::string seen = pam.dir.read("seen");
+  CAPTURE(seen);
+  CHECK(seen.find("PAM_SERVICE=private\n") != seen.npos);
+  CHECK(seen.find("PAM_RHOST=192.0.2.7\n") != seen.npos);
+  CHECK(seen.find("PAM_USER=fred\n") != seen.npos);
+  CHECK(seen.find("sesame") == seen.npos);
+  CHECK(pam.login("fred", "sesame", "") == Came::yes);
+  CHECK(pam.login("fred", "sesame", "a\nb") == Came::yes);
+  CHECK(pam.dir.read("seen").find("PAM_RHOST=") == seen.npos);
+}
+
+TEST_CASE("a name that means something to modules reaches none of them") {
+  PamFixture pam;
+  pam.script("auth", "echo called >> " + pam.dir / "called");
+  for (const char* name : {"-x", "a/b", "a\nb", ".."}) CHECK(pam.login(name, "sesame") == Came::no);
+  CHECK(pam.dir.read("called").empty());
+}
+
+TEST_CASE("modules that print do not disturb the conversation") {
+  PamFixture pam;
+  pam.dir.write("stack/private", "auth required pam_exec.so stdout " + pam.script("loud", "echo loud") +
+                                     "\nauth required pam_permit.so\naccount required pam_permit.so\n");
+  CHECK(pam.login("fred", "sesame") == Came::yes);
+  CHECK(pam.login("fred", "sesame") == Came::yes);
+}
+
+TEST_CASE("a failure of PAM itself is no refusal, and the log says what it was") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  pam.dir.write("stack/private", "auth required pam_nosuch.so\naccount required pam_nosuch.so\n");
+  CHECK(pam.login("fred", "sesame") == Came::internal);
+  CHECK(log.has("external_auth: pam: service private: authentication: "));
+  CHECK_FALSE(log.has("sesame"));
+}
+
+TEST_CASE("a helper that cannot be started is said at the start, and every login fails") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  pam.options.helper = pam.dir / "nosuch";
+  CHECK(pam.login("fred", "sesame") == Came::unavailable);
+  CHECK(log.has("external_auth: pam: nobody can log in through it: the helper " + pam.options.helper +
+                " cannot be started: No such file or directory"));
+  PamFixture plain;
+  plain.options.helper = plain.dir.write("plain", "");
+  CHECK(plain.login("fred", "sesame") == Came::unavailable);
+  CHECK(log.has("/plain cannot be started: Permission denied"));
+}
+
+TEST_CASE("a service without a file is said at the start") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  pam.options.service = "nosuch";
+  pam.start();
+  CHECK(log.has("external_auth: pam: nobody can log in through it: the PAM service nosuch has no file in " +
+                pam.dir / "stack"));
+}
+
+TEST_CASE("pam_unix in a stack is said at the start where the helper may not read passwords") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  pam.dir.write("stack/private", "@include common\n");
+  pam.dir.write("stack/common", "# pam_unix.so\nauth substack more\n");
+  pam.dir.write("stack/more", "auth required pam_unix.so\n");
+  pam.start();
+  CHECK(log.has("uses pam_unix, and the helper runs as user id") ==
+        (::geteuid() != 0 && ::access("/etc/shadow", R_OK) != 0));
+}
+
+TEST_CASE("nothing is said at the start where nothing speaks against logins") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  pam.start();
+  CHECK(log.text().empty());
+}
+
+TEST_CASE("a service that is no file name is a mistake of the configuration") {
+  PamFixture pam;
+  pam.options.service = "../login";
+  const auto made = make_pam_eauth(pam.options);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::configuration);
+  CHECK(made.error().message ==
+        "auth.pam.service: found \"../login\", expected the name of a file in /etc/pam.d");
+}
+
+TEST_CASE("a helper that ended is started again") {
+  PamFixture pam;
+  pam.script("helper", "echo $$ > " + pam.dir / "pid" + "; exec " + PamFixture::program() + " --confdir " +
+                           pam.dir / "stack");
+  CHECK(pam.login("fred", "sesame") == Came::yes);
+  const std::string first = pam.dir.read("pid");
+  CHECK(pam.login("fred", "sesame") == Came::yes);
+  CHECK(pam.dir.read("pid") == first);
+  REQUIRE(::kill(std::stoi(first), SIGKILL) == 0);
+  CHECK(pam.login("fred", "sesame") == Came::yes);
+  CHECK(pam.dir.read("pid") != first);
+}
+
+TEST_CASE("a stack that ends the helper is our failure, never a yes") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  pam.script("auth", "kill -9 $PPID");
+  CHECK(pam.login("fred", "sesame") == Came::internal);
+  CHECK(log.has("external_auth: pam: the helper has ended"));
+}
+
+TEST_CASE("a stack that never answers is given up, ended, and keeps nobody else") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  pam.script("auth", "read -r word; test \"$word\" = sesame && exit 0; echo $PPID > " + pam.dir / "pid" +
+                         "; exec sleep 20");
+  pam.options.timeout = milliseconds(1500);
+  pam.start();
+  Came slow = Came::yes;
+  std::thread hanging([&] {
+    const auto verdict = pam.eauth->verify({"fred", SecretView("slow"), ""});
+    slow = verdict ? Came::yes : Came::unavailable;
+  });
+  CHECK(pam.eauth->verify({"ann", SecretView("sesame"), ""})->good);
+  hanging.join();
+  CHECK(slow == Came::unavailable);
+  CHECK(log.has("external_auth: pam: the helper did not answer in time"));
+  const int helper = std::stoi(pam.dir.read("pid"));
+  for (int i = 0; i < 500 && is_running(helper); ++i) std::this_thread::sleep_for(milliseconds(10));
+  CHECK_FALSE(is_running(helper));
+  CHECK(pam.login("ann", "sesame") == Came::yes);
+}
+
+TEST_CASE("an answer that is none is our failure") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  pam.script("helper", "printf '\\377\\377\\377\\377'; cat > /dev/null");
+  CHECK(pam.login("fred", "sesame") == Came::internal);
+  CHECK(log.has("the helper's answer is longer than any can be"));
+  pam.script("helper", "printf '\\0\\0\\0\\1x'; cat > /dev/null");
+  CHECK(pam.login("fred", "sesame") == Came::internal);
+  CHECK(log.has("the helper's answer is none of this version"));
+}
+
+TEST_CASE("logins beyond the helpers wait, and beyond those that may wait they are refused") {
+  PamFixture pam;
+  pam.script("auth", "exec sleep 20");
+  pam.options.max_helpers = 1;
+  pam.options.max_waiting = 1;
+  pam.options.timeout = milliseconds(1000);
+  PamPool pool(pam.options);
+  const pam::Request request{pam::Ask::verify, "private", "fred", SecretView("sesame")};
+  std::vector<std::thread> threads;
+  std::mutex mutex;
+  std::vector<std::string> causes;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      const auto answer = pool.ask(request);
+      const std::lock_guard lock(mutex);
+      causes.push_back(answer ? "answered" : answer.error().message);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(causes.at(0) == "1 logins wait for a helper already");
+  CHECK(std::count(causes.begin(), causes.end(), "answered") == 0);
+}
+
+TEST_CASE("many logins at once each get their own answer") {
+  PamFixture pam;
+  pam.start();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 12; ++i) {
+    threads.emplace_back([&, good = i % 2 == 0] {
+      const auto verdict = pam.eauth->verify({"fred", SecretView(good ? "sesame" : "other"), ""});
+      if (!verdict || verdict->good != good) ++wrong;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("the helper may be behind a socket, where an init system starts it for each connection") {
+  PamFixture pam;
+  const std::string path = pam.dir / "pam.sock";
+  const SocketUnit unit(path, pam.options.helper);
+  pam.options.helper = "unix:" + path;
+  CHECK(pam.login("fred", "sesame") == Came::yes);
+  CHECK(pam.login("fred", "other") == Came::no);
+  CHECK(pam.login("expired", "sesame") == Came::no);
+}
+
+TEST_CASE("the helper answers nobody but root and the peer that it was told") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  pam.script("helper",
+             "exec " + PamFixture::program() + " --confdir " + pam.dir / "stack" + " --peer nobody");
+  CHECK(pam.login("fred", "sesame") == (::geteuid() == 0 ? Came::yes : Came::internal));
+}
+
+TEST_CASE("a socket that is not there, or that is somebody else's, gets no password") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  pam.options.helper = "unix:" + pam.dir / "nosuch";
+  CHECK(pam.login("fred", "sesame") == Came::unavailable);
+  CHECK(log.has("the socket " + pam.dir / "nosuch" + " cannot be connected: No such file or directory"));
+  PamFixture longer;
+  longer.options.helper = "unix:/" + std::string(200, 'x');
+  CHECK(longer.login("fred", "sesame") == Came::unavailable);
+  CHECK(log.has("x is too long"));
+}
+
+}  // namespace rest_fcgi::auth

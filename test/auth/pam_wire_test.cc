@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/auth/pam_wire.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace rest_fcgi::auth::pam {
+namespace {
+
+std::string_view body_of(const WipedBytes& frame) {
+  const std::string_view bytes(frame.data(), frame.size());
+  REQUIRE(body_size(bytes.substr(0, kHeader)) == bytes.size() - kHeader);
+  return bytes.substr(kHeader);
+}
+
+}  // namespace
+
+TEST_CASE("a request arrives as it was sent") {
+  const WipedBytes frame = to_frame({Ask::verify, "login", "fred", SecretView("sesame"), "192.0.2.7"});
+  const auto request = read_request(body_of(frame));
+  REQUIRE(request);
+  CHECK(request->ask == Ask::verify);
+  CHECK(request->service == "login");
+  CHECK(request->username == "fred");
+  CHECK(request->password.reveal() == "sesame");
+  CHECK(request->remote == "192.0.2.7");
+}
+
+TEST_CASE("an answer arrives as it was sent") {
+  const WipedBytes frame = to_frame(Answer{Outcome::good, "why", {"fred", "ops"}});
+  const auto answer = read_answer(body_of(frame));
+  REQUIRE(answer);
+  CHECK(answer->outcome == Outcome::good);
+  CHECK(answer->text == "why");
+  CHECK(answer->groups == std::vector<std::string>{"fred", "ops"});
+}
+
+TEST_CASE("no part of a request or answer is one") {
+  const WipedBytes request = to_frame({Ask::check, "login", "fred", SecretView("sesame"), "192.0.2.7"});
+  for (std::size_t size = 0; size < body_of(request).size(); ++size) {
+    CHECK_FALSE(read_request(body_of(request).substr(0, size)));
+  }
+  CHECK_FALSE(read_request(std::string(body_of(request)) + "x"));
+  const WipedBytes answer = to_frame(Answer{Outcome::good, "why", {"fred"}});
+  for (const std::size_t size : {0U, 1U, 3U, 6U, 8U})
+    CHECK_FALSE(read_answer(body_of(answer).substr(0, size)));
+}
+
+TEST_CASE("another version, and words that do not exist, are refused") {
+  std::string body(body_of(to_frame({Ask::verify, "login"})));
+  for (const auto& [place, value] : {std::pair{0, '\2'}, std::pair{1, '\0'}, std::pair{1, '\3'}}) {
+    std::string wrong = body;
+    wrong[static_cast<std::size_t>(place)] = value;
+    CHECK_FALSE(read_request(wrong));
+  }
+  CHECK_FALSE(read_answer(std::string("\1\0\0\0", 4)));
+  CHECK_FALSE(read_answer(std::string("\1\5\0\0", 4)));
+  CHECK_FALSE(read_answer(std::string("\2\1\0\0", 4)));
+}
+
+TEST_CASE("what is too long makes no frame, and a header that promises it is refused") {
+  const std::string text(kMaxField + 1, 'x');
+  CHECK(to_frame({Ask::verify, "login", "fred", SecretView(text)}).empty());
+  CHECK(to_frame(Answer{Outcome::good, "", std::vector<std::string>(100, text)}).empty());
+  CHECK(body_size(std::string_view("\0\1\0\0", 4)) == 65536);
+  CHECK_FALSE(body_size(std::string_view("\0\1\0\1", 4)));
+  CHECK_FALSE(body_size("\1\1"));
+}
+
+TEST_CASE("names that could mean something else to a module are no user names") {
+  for (const char* name : {"fred", "fred.smith", "DOM\\fred", "fred@example.org",
+                           "fr\xc3\xa9"
+                           "d",
+                           "_x", "a b"}) {
+    CAPTURE(name);
+    CHECK(is_username(name));
+  }
+  for (const std::string& name :
+       std::vector<std::string>{"", "-x", "+x", "~x", " x", ".", "..", "a/b", "a:b", "a,b", "a\nb", "a\x7f",
+                                std::string("a\0b", 3), std::string(257, 'x')}) {
+    CAPTURE(name);
+    CHECK_FALSE(is_username(name));
+  }
+}
+
+TEST_CASE("a service is a plain file name") {
+  for (const char* name : {"login", "common-auth", "a.b_c"}) CHECK(is_service(name));
+  for (const std::string& name :
+       std::vector<std::string>{"", ".x", "-x", "a/b", "a b", "../login", std::string(65, 'x')}) {
+    CHECK_FALSE(is_service(name));
+  }
+}
+
+}  // namespace rest_fcgi::auth::pam

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "config_dir.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+using std::chrono::seconds;
+
+/// The message for a guard with these keys.
+std::string mistake(const std::string& guard) {
+  return error_of("rest_fcgi: {login_guard: {" + guard + "}}\n");
+}
+
+TEST_CASE("the guard has defaults, and a file for each user of the system") {
+  const Settings settings = settings_of("");
+  const auth::LoginGuardOptions& guard = settings.auth.login_guard;
+  CHECK(guard.tries == 10);
+  CHECK(guard.address_tries == 100);
+  CHECK(guard.window == seconds(300));
+  CHECK(guard.refuse == seconds(300));
+  CHECK(guard.file == "/dev/shm/rest_fcgi-" + std::to_string(::geteuid()) + ".guard");
+  CHECK(guard.file_is_default);
+}
+
+TEST_CASE("the guard is as the section says") {
+  const Settings settings = settings_of(
+      "rest_fcgi:\n  login_guard: {tries: 3, address_tries: 7, window: 60, refuse: 90, file: "
+      "/run/x/guard}\n");
+  const auth::LoginGuardOptions& guard = settings.auth.login_guard;
+  CHECK(guard.tries == 3);
+  CHECK(guard.address_tries == 7);
+  CHECK(guard.window == seconds(60));
+  CHECK(guard.refuse == seconds(90));
+  CHECK(guard.file == "/run/x/guard");
+  CHECK_FALSE(guard.file_is_default);
+}
+
+TEST_CASE("a guard that cannot be is a mistake with its place") {
+  CHECK(mistake("tries: 1001") ==
+        "master:1: rest_fcgi: login_guard: tries: found 1001, expected an integer from 0 to 1000");
+  CHECK(mistake("address_tries: 0") ==
+        "master:1: rest_fcgi: login_guard: address_tries: found 0, expected an integer from 1 to 4000");
+  CHECK(mistake("window: 0").ends_with("expected whole seconds from 1 to 86400"));
+  CHECK(mistake("refuse: 86401").ends_with("expected whole seconds from 1 to 86400"));
+  CHECK(mistake("file: guard").ends_with("expected a path that begins with a slash"));
+  CHECK(mistake("trie: 1").ends_with("did you mean tries?"));
+}
+
+TEST_CASE("of the threads at most a quarter wait over failed logins") {
+  CHECK(settings_of("").auth.login_guard.max_delayed == 64);
+  const Settings few = settings_of("rest_fcgi: {max_threads: 8}\n");
+  CHECK(few.auth.login_guard.max_delayed == 2);
+  CHECK(few.auth.pam.max_waiting == 2);
+  CHECK(settings_of("rest_fcgi: {max_threads: 1}\n").auth.login_guard.max_delayed == 1);
+}
+
+TEST_CASE("the helper for PAM is a path or a socket, and the service is Salt's key") {
+  const Settings standard = settings_of("");
+  CHECK(standard.auth.pam.helper.empty());
+  CHECK(standard.auth.pam.service == "login");
+  const Settings path = settings_of("rest_fcgi: {pam_helper: /opt/rest_fcgi_pam}\nauth.pam.service: salt\n");
+  CHECK(path.auth.pam.helper == "/opt/rest_fcgi_pam");
+  CHECK(path.auth.pam.service == "salt");
+  CHECK(settings_of("rest_fcgi: {pam_helper: 'unix:/run/x/pam.sock'}\n").auth.pam.helper ==
+        "unix:/run/x/pam.sock");
+  for (const char* wrong : {"rest_fcgi_pam", "'unix:pam.sock'", "[]", "7"}) {
+    CAPTURE(wrong);
+    CHECK(error_of("rest_fcgi: {pam_helper: " + std::string(wrong) + "}\n").find("pam_helper: found ") !=
+          std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace rest_fcgi::config

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "config_dir.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST_CASE("nodegroups are texts or lists of words") {
+  const Settings settings =
+      settings_of("nodegroups:\n  web: 'web*  and G@os:Debian'\n  hosts: [a, b, 7]\n  one: db1\n");
+  const auto& groups = settings.embedded.nodegroups;
+  REQUIRE(groups.size() == 3);
+  CHECK(groups[0].name == "web");
+  CHECK(groups[0].words == Words{"web*", "and", "G@os:Debian"});
+  CHECK(groups[1].words == Words{"a", "b", "7"});
+  CHECK(groups[2].words == Words{"db1"});
+  CHECK(settings_of("nodegroups:\n").embedded.nodegroups.empty());
+}
+
+TEST_CASE("a nodegroup of another form is a mistake") {
+  const std::string expected =
+      ", expected a compound target such as 'web* and G@os:Debian', or a list of its words";
+  CHECK(error_of("nodegroups: [a]\n") == "master:1: nodegroups: found a list, expected a map");
+  CHECK(error_of("nodegroups:\n  a: {b: c}\n") == "master:2: nodegroups: a: found a map" + expected);
+  CHECK(error_of("nodegroups:\n  a:\n    - [b]\n") == "master:3: nodegroups: a: found a list" + expected);
+}
+
+TEST_CASE("the proc directory lies in cachedir, below root_dir, unless another one is chosen") {
+  CHECK(settings_of("{}").embedded.proc_dir == "/var/cache/salt/master/proc");
+  CHECK(settings_of("{}").embedded.proc_dir_is_default);
+  CHECK(settings_of("cachedir: /c\nroot_dir: /r\n").embedded.proc_dir == "/r/c/proc");
+  const Settings chosen = settings_of("rest_fcgi: {embedded: {proc_dir: /run/x}}\n");
+  CHECK(chosen.embedded.proc_dir == "/run/x");
+  CHECK_FALSE(chosen.embedded.proc_dir_is_default);
+  CHECK(settings_of("rest_fcgi: {embedded: {proc_dir: ''}}\n").embedded.proc_dir.empty());
+}
+
+TEST_CASE("a proc directory that is no absolute path is a mistake") {
+  CHECK(error_of("rest_fcgi: {embedded: {proc_dir: run/x}}\n") ==
+        "master:1: rest_fcgi: embedded: proc_dir: found \"run/x\", expected a path that begins with a slash, "
+        "or "
+        "'' for none");
+}
+
+TEST_CASE("config.values shows options, and neither users nor grains nor pillar data nor secrets") {
+  const Settings settings = settings_of(
+      "timeout: 7\nsharedsecret: hush\nnodegroups: {web: 'web*'}\nnetapi_enable_clients: [local]\n"
+      "external_auth: {sharedsecret: {fred: [test.*]}}\n"
+      "rest_fcgi: {embedded: {minions: {web1: {grains: {a: hidden-grain}, pillar: {b: hidden-pillar}}}}}\n");
+  const std::string values = settings.embedded.config_values.text();
+  JsonDocument document;
+  REQUIRE(document.parse(values));
+  CHECK(document.root().find("timeout")->number() == 7);
+  CHECK(document.root().find("nodegroups")->json().text() == R"({"web": ["web*"]})");
+  CHECK(document.root().find("netapi_enable_clients")->json().text() == R"(["local"])");
+  CHECK(document.root().find("rest_fcgi")->find("embedded")->find("minions")->json().text() == R"(["web1"])");
+  for (const char* hidden : {"hush", "fred", "hidden"}) {
+    CAPTURE(hidden);
+    CHECK(values.find(hidden) == std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace rest_fcgi::config

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "config_dir.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+using Folders = std::vector<std::string>;
+
+embedded::ModuleOptions with(const std::string& entry) {
+  return settings_of("rest_fcgi: {embedded: {" + entry + "}}\n").embedded.modules;
+}
+
+std::string mistake(const std::string& entry) {
+  const std::string message = error_of("rest_fcgi: {embedded: {" + entry + "}}\n");
+  const std::string prefix = "master:1: rest_fcgi: embedded: ";
+  return message.starts_with(prefix) ? message.substr(prefix.size()) : "without its place: " + message;
+}
+
+TEST_CASE("script modules have folders, a time limit and a user") {
+  const embedded::ModuleOptions options =
+      with("module_dirs: [/srv/one, /srv/two], script_timeout: 2.5, script_user: nobody");
+  CHECK(options.module_dirs == Folders{"/srv/one", "/srv/two"});
+  CHECK(options.script_timeout == std::chrono::milliseconds(2500));
+  CHECK(options.script_user == "nobody");
+}
+
+TEST_CASE("without a word about them there are no script modules") {
+  CHECK(with("").module_dirs.empty());
+  CHECK(with("module_dirs: []").module_dirs.empty());
+  CHECK(with("").script_timeout == std::chrono::seconds(60));
+  CHECK(with("").script_user.empty());
+}
+
+TEST_CASE("folders of script modules are absolute paths in a list") {
+  CHECK(mistake("module_dirs: /srv") == "module_dirs: found \"/srv\", expected a list");
+  CHECK(mistake("module_dirs: [srv]") ==
+        "module_dirs: found \"srv\", expected paths that begin with a slash");
+  CHECK(mistake("module_dirs: [/srv, 5]") == "module_dirs: found 5, expected paths that begin with a slash");
+  CHECK(mistake("script_timeout: 0") == "script_timeout: found 0, expected seconds from 0.1 to 86400");
+  CHECK(mistake("script_user: 5") == "script_user: found 5, expected text");
+}
+
+}  // namespace
+}  // namespace rest_fcgi::config

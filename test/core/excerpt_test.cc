@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/excerpt.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace rest_fcgi;
+
+TEST_CASE("an excerpt is the whole text where that is short enough, else its beginning and three dots") {
+  CHECK(excerpt("", 3) == "");
+  CHECK(excerpt("abc", 3) == "abc");
+  CHECK(excerpt("abcd", 3) == "abc...");
+}
+
+TEST_CASE("an excerpt ends behind a whole character") {
+  CHECK(excerpt("a\u00e4b", 2) == "a...");
+  CHECK(excerpt("a\u20acb", 3) == "a...");
+  CHECK(excerpt("a\u20acb", 4) == "a\u20ac...");
+  CHECK(excerpt("\x80\x80\x80\x80", 2) == "...");
+}
+
+TEST_CASE("a text is quoted whole up to 64 bytes") {
+  CHECK(quoted("a") == "'a'");
+  CHECK(quoted(std::string(64, 'x')) == "'" + std::string(64, 'x') + "'");
+  CHECK(quoted(std::string(65, 'x')) == "'" + std::string(64, 'x') + "...'");
+}

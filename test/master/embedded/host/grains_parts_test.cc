@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/host/grains_parts.h"
+
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/temp_dir.h"
+#include "master/embedded/host/grains.h"
+#include "rest_fcgi/core/json_document.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+std::string written(const std::function<void(JsonWriter&)>& write) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object();
+  write(writer);
+  writer.end_object();
+  return text;
+}
+
+std::string cpu(std::string_view text) {
+  return written([text](JsonWriter& writer) { write_cpu_grains(writer, text); });
+}
+
+std::string virtual_of(const VirtualSigns& signs) {
+  return written([&signs](JsonWriter& writer) { write_virtual_grains(writer, signs); });
+}
+
+TEST_CASE("processors are counted, and the last one's model and flags count") {
+  CHECK(cpu("processor\t: 0\nvendor_id : AMD\nmodel name : A\nflags\t\t: fpu vme\n\nprocessor : 1\nmodel "
+            "name : B\n") == R"({"num_cpus": 2, "cpu_model": "B", "cpu_flags": ["fpu", "vme"]})");
+  CHECK(cpu("vendor_id : IBM\n# processors : 4\n") ==
+        R"({"num_cpus": 4, "cpu_model": "IBM", "cpu_flags": []})");
+  CHECK(cpu("processor : 0\nFeatures : fp asimd\n") ==
+        R"({"num_cpus": 1, "cpu_model": "Unknown", "cpu_flags": ["fp", "asimd"]})");
+  CHECK(cpu("") == R"({"num_cpus": 0, "cpu_model": "Unknown", "cpu_flags": []})");
+}
+
+TEST_CASE("memory is told in MiB, and is 0 where the kernel does not tell") {
+  const auto memory = [](std::string_view text) {
+    return written([text](JsonWriter& writer) { write_memory_grains(writer, text); });
+  };
+  CHECK(memory("MemTotal:       24684096 kB\nSwapTotal: 1048575 kB\nMemFree:\nOther\n") ==
+        R"({"mem_total": 24105, "swap_total": 1023})");
+  CHECK(memory("") == R"({"mem_total": 0, "swap_total": 0})");
+}
+
+TEST_CASE("firmware grains are what may be read of the folder") {
+  const test::TempDir dir;
+  (void)dir.write("bios_version", "1.2 \n");
+  (void)dir.write("product_uuid", "ABCD-1\n");
+  CHECK(written([&dir](JsonWriter& writer) { write_firmware_grains(writer, dir.path().string()); }) ==
+        R"({"biosversion": "1.2", "uuid": "abcd-1"})");
+}
+
+TEST_CASE("containers and virtual machines have Salt's names") {
+  CHECK(virtual_of({}) == R"({"virtual": "physical"})");
+  CHECK(virtual_of({"docker", "", true}) == R"({"virtual": "container", "virtual_subtype": "Docker"})");
+  CHECK(virtual_of({"lxc", "QEMU", true}) == R"({"virtual": "container", "virtual_subtype": "LXC"})");
+  CHECK(virtual_of({"systemd-nspawn", "", false}) == R"({"virtual": "systemd-nspawn"})");
+  CHECK(virtual_of({"", "QEMU\nStandard PC\n", true}) == R"({"virtual": "kvm"})");
+  CHECK(virtual_of({"", "VMware, Inc.\n", true}) == R"({"virtual": "VMware"})");
+  CHECK(virtual_of({"", "Amazon EC2\n", true}) == R"({"virtual": "Nitro", "virtual_subtype": "Amazon EC2"})");
+  CHECK(virtual_of({"", "somebody's own", true}) == R"({"virtual": "kvm"})");
+  CHECK(virtual_of({"", "ThinkPad", false}) == R"({"virtual": "physical"})");
+}
+
+TEST_CASE("a fully qualified name is cut at its first dot") {
+  const auto names = [](const HostNames& host) {
+    return written([&host](JsonWriter& writer) { write_name_grains(writer, host); });
+  };
+  CHECK(names({"web.example.org", {*IpAddress::parse("10.0.0.5"), *IpAddress::parse("fd00::5")}}) ==
+        R"({"fqdn": "web.example.org", "host": "web", "domain": "example.org", "fqdn_ip4": ["10.0.0.5"], )"
+        R"("fqdn_ip6": ["fd00::5"]})");
+  CHECK(names({"web", {}}) ==
+        R"({"fqdn": "web", "host": "web", "domain": "", "fqdn_ip4": [], "fqdn_ip6": []})");
+}
+
+TEST_CASE("addresses are told by interface, secondary ones last") {
+  const auto address = [](std::string_view text, bool secondary) {
+    return InterfaceAddress{*IpAddress::parse(text), 24, std::nullopt, "", "global", secondary};
+  };
+  const std::vector<Interface> all = {
+      {"e",
+       "",
+       "02:00",
+       true,
+       {address("10.0.0.1", false), address("10.0.0.2", true), address("fd00::1", false)}},
+      {"t", "", "", false, {}}};
+  CHECK(
+      written([&all](JsonWriter& writer) { write_address_grains(writer, all); }) ==
+      R"({"hwaddr_interfaces": {"e": "02:00"}, "ip_interfaces": {"e": ["10.0.0.1", "fd00::1", "10.0.0.2"], "t": []}, )"
+      R"("ip4_interfaces": {"e": ["10.0.0.1", "10.0.0.2"], "t": []}, )"
+      R"("ip6_interfaces": {"e": ["fd00::1"], "t": []}, "ipv4": ["10.0.0.1", "10.0.0.2"], "ipv6": ["fd00::1"]})");
+}
+
+TEST_CASE("a gateway is an address, or just there, or not") {
+  const auto gateways = [](const std::vector<Route>& routes) {
+    return written([&routes](JsonWriter& writer) { write_gateway_grains(writer, routes); });
+  };
+  CHECK(gateways({}) == R"({"ip_gw": false, "ip4_gw": false, "ip6_gw": false})");
+  CHECK(gateways({{"inet6", "::/0", "::", "", "!n", "lo"},
+                  {"inet", "0.0.0.0", "10.0.0.1", "0.0.0.0", "UG", "e"}}) ==
+        R"({"ip_gw": true, "ip4_gw": "10.0.0.1", "ip6_gw": false})");
+  CHECK(gateways({{"inet6", "::/0", "::", "", "U", "tun0"},
+                  {"inet", "10.0.0.0", "0.0.0.0", "255.0.0.0", "U", "e"}}) ==
+        R"({"ip_gw": true, "ip4_gw": false, "ip6_gw": true})");
+}
+
+TEST_CASE("name servers are told by IP version") {
+  CHECK(written([](JsonWriter& writer) {
+          write_dns_grain(
+              writer,
+              "# comment\nnameserver 10.0.0.53 ; near\nnameserver fd00::53\nnameserver nonsense\n"
+              "search a.example b.example\noptions rotate\ndomain example\nsortlist 10.0.0.0\nnameserver\n");
+        }) == R"({"dns": {"nameservers": ["10.0.0.53", "fd00::53"], "ip4_nameservers": ["10.0.0.53"], )"
+              R"("ip6_nameservers": ["fd00::53"], "sortlist": ["10.0.0.0"], "domain": "example", )"
+              R"("search": ["a.example", "b.example"], "options": ["rotate"]}})");
+}
+
+TEST_CASE("the host's grains tell of this process and this host") {
+  JsonDocument grains;
+  REQUIRE(grains.parse(host_grains().text()));
+  const auto grain = [&grains](std::string_view name) {
+    return grains.root().find(name).value_or(JsonValue());
+  };
+  CHECK(grain("pid").integer() == ::getpid());
+  CHECK(grain("uid").integer() == ::geteuid());
+  for (const char* name :
+       {"username", "groupname", "path", "shell", "init", "osarch", "kernelversion", "fqdn", "virtual"}) {
+    CAPTURE(name);
+    CHECK_FALSE(grain(name).text().empty());
+  }
+  CHECK(grain("systempath").size() > 0);
+  CHECK(grain("ip_interfaces").find("lo").has_value());
+  CHECK(grain("osrelease_info").is(JsonValue::Kind::array));
+}
+
+}  // namespace
+}  // namespace rest_fcgi::embedded

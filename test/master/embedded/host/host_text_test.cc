@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/host/host_text.h"
+
+#include <sys/stat.h>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/temp_dir.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+TEST_CASE("a file is read up to a limit") {
+  const test::TempDir dir;
+  const std::string file = dir.write("f", std::string(100'000, 'x'));
+  CHECK(read_text(file)->size() == 100'000);
+  CHECK(read_text(file, 70'000)->size() == 70'000);
+  CHECK(read_text(file, 0) == "");
+}
+
+TEST_CASE("files of /proc are read though they have no size") {
+  CHECK(read_text("/proc/version").value_or("").starts_with("Linux"));
+}
+
+TEST_CASE("what cannot be read is absent") {
+  const test::TempDir dir;
+  CHECK_FALSE(read_text(dir / "nosuch"));
+  CHECK_FALSE(read_text(dir.path().string()));
+}
+
+TEST_CASE("a pipe without a writer is read at once") {
+  const test::TempDir dir;
+  REQUIRE(::mkfifo((dir / "pipe").c_str(), 0600) == 0);
+  CHECK(read_text(dir / "pipe") == "");
+}
+
+TEST_CASE("lines come without empty ones, words without blanks") {
+  CHECK(lines_of("a\n\nb c\n").size() == 2);
+  CHECK(lines_of("").empty());
+  CHECK(lines_of("last") == Words{"last"});
+  CHECK(words_of(" a\tb\r\n c ") == Words{"a", "b", "c"});
+  CHECK(words_of(" \t").empty());
+  CHECK(stripped(" \ta b\n") == "a b");
+  CHECK(stripped(" \n").empty());
+}
+
+TEST_CASE("an entry is what stands around the first colon") {
+  const auto entry = entry_of("model name\t: CPU: fast ");
+  REQUIRE(entry);
+  CHECK(entry->key == "model name");
+  CHECK(entry->value == "CPU: fast");
+  CHECK_FALSE(entry_of("no colon"));
+}
+
+}  // namespace
+}  // namespace rest_fcgi::embedded

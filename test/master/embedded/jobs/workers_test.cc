@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/jobs/workers.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/captured_log.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::embedded;
+
+namespace {
+
+SteadyTime soon() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(20);
+}
+SteadyTime now() {
+  return std::chrono::steady_clock::now();
+}
+
+void submit(Workers& workers, Workers::Task task) {
+  auto room = workers.reserve(1);
+  REQUIRE(room);
+  room->submit(std::move(task));
+}
+
+/// Runs until it is asked to stop.
+void until_stop(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait(lock, stop, [] { return false; });
+}
+
+}  // namespace
+
+TEST_CASE("tasks run at once, up to as many as there are threads") {
+  Workers workers({4, 0});
+  std::latch all_there(4);
+  for (int i = 0; i < 4; ++i) submit(workers, [&](const std::stop_token&) { all_there.arrive_and_wait(); });
+  CHECK(workers.close(soon()));
+}
+
+TEST_CASE("tasks beyond the threads wait, and run in their order") {
+  Workers workers({1, 100});
+  std::vector<int> order;  // one thread only
+  for (int i = 0; i < 50; ++i) submit(workers, [&order, i](const std::stop_token&) { order.push_back(i); });
+  CHECK(workers.close(soon()));
+  CHECK(order.size() == 50);
+  CHECK(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_CASE("a reservation that does not fit is refused as a whole") {
+  Workers workers({2, 3});
+  const auto refused = workers.reserve(6);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(workers.reserve(5));
+}
+
+TEST_CASE("a reservation holds its room until it is used or goes") {
+  Workers workers({1, 1});
+  {
+    const auto room = workers.reserve(2);
+    REQUIRE(room);
+    CHECK_FALSE(workers.reserve(1));
+  }
+  CHECK(workers.reserve(2));
+}
+
+TEST_CASE("running tasks count, too") {
+  Workers workers({1, 1});
+  std::latch started(1);
+  submit(workers, [&](const std::stop_token& stop) {
+    started.count_down();
+    until_stop(stop);
+  });
+  started.wait();
+  CHECK_FALSE(workers.reserve(2));
+  CHECK(workers.reserve(1));
+}
+
+TEST_CASE("a task that throws ends alone") {
+  Workers workers({1, 1});
+  std::atomic<bool> ran{false};
+  const test::CapturedLog log;
+  submit(workers, [](const std::stop_token&) { throw std::runtime_error("no luck"); });
+  submit(workers, [&](const std::stop_token&) { ran = true; });
+  CHECK(workers.close(soon()));
+  CHECK(ran);
+  CHECK(log.has("a task of the embedded engine failed: no luck"));
+}
+
+TEST_CASE("no threads at all count as one") {
+  Workers workers({0, 0});
+  CHECK_FALSE(workers.reserve(2));
+  std::atomic<bool> ran{false};
+  submit(workers, [&](const std::stop_token&) { ran = true; });
+  CHECK(workers.close(soon()));
+  CHECK(ran);
+}
+
+TEST_CASE("threads are used again") {
+  Workers workers({64, 0});
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  for (int i = 0; i < 20; ++i) {
+    std::latch done(1);
+    submit(workers, [&](const std::stop_token&) {
+      const std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+      done.count_down();
+    });
+    done.wait();
+  }
+  const std::lock_guard lock(mutex);
+  CHECK(threads.size() < 20);
+}
+
+TEST_CASE("closed workers take no more") {
+  Workers workers({1, 1});
+  CHECK(workers.close(soon()));
+  const auto refused = workers.reserve(1);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "The embedded engine is shutting down.");
+}
+
+TEST_CASE("closing waits for a reservation that is still to be used, and its tasks run") {
+  Workers workers({1, 1});
+  auto room = workers.reserve(1);
+  REQUIRE(room);
+  CHECK_FALSE(workers.close(now()));
+  std::atomic<bool> ran{false};
+  room->submit([&](const std::stop_token&) { ran = true; });
+  CHECK(workers.close(soon()));
+  CHECK(ran);
+}
+
+TEST_CASE("closing ends at its deadline, whatever still runs, and stopping ends that") {
+  Workers workers({1, 10});
+  std::atomic<bool> waiting_ran{false};
+  submit(workers, until_stop);
+  submit(workers, [&](const std::stop_token&) { waiting_ran = true; });
+  CHECK_FALSE(workers.close(now()));
+  workers.stop();
+  CHECK(workers.close(soon()));
+  CHECK_FALSE(waiting_ran);
+}
+
+TEST_CASE("a task that does not stop keeps what it owns, after the workers have gone") {
+  struct Latches {
+    std::latch started{1};
+    std::latch release{1};
+    std::latch ended{1};
+  };
+  const auto latches = std::make_shared<Latches>();
+  {
+    Workers workers({1, 0});
+    submit(workers, [latches](const std::stop_token&) {
+      latches->started.count_down();
+      latches->release.wait();
+      latches->ended.count_down();
+    });
+    latches->started.wait();
+  }
+  latches->release.count_down();
+  latches->ended.wait();
+  CHECK(latches->ended.try_wait());
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/environment.h"
+#include "../../../support/execution.h"
+#include "../../../support/temp_dir.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+class Cmd : public test::Execution {
+ public:
+  Cmd() { ::signal(SIGPIPE, SIG_IGN); }
+};
+
+void check(const Outcome& outcome, std::string_view ret, int retcode) {
+  CHECK(outcome.ret.text() == ret);
+  CHECK(outcome.retcode == retcode);
+  CHECK(outcome.success == (retcode == 0));
+}
+
+/// The members of an object but for its pid.
+std::string without_pid(const Outcome& outcome) {
+  JsonDocument document;
+  REQUIRE(document.parse(outcome.ret.text()));
+  std::string text;
+  for (const JsonMember member : document.root().members()) {
+    if (member.key == "pid") {
+      CHECK(member.value.integer().value_or(0) > 1);
+    } else {
+      text += format("{}={} ", member.key, member.value.json().text());
+    }
+  }
+  return text;
+}
+
+TEST_CASE("cmd.run returns both outputs without the blanks at their end") {
+  Cmd cmd;
+  check(cmd.run("cmd.run", R"(["echo ' a  b'"])"), R"(" a  b")", 0);
+  check(cmd.run("cmd.run", R"(["printf 'a\n\n \t'"])"), R"("a")", 0);
+  check(cmd.run("cmd.run", R"(["printf 'a\n'"])", R"({"rstrip": false})"), R"("a\n")", 0);
+  check(cmd.run("cmd.run", R"(["echo a; echo b >&2; exit 3"])", R"({"python_shell": true})"), R"("a\nb")", 3);
+}
+
+TEST_CASE("no shell is involved unless python_shell asks for it") {
+  Cmd cmd;
+  check(cmd.run("cmd.run", R"(["echo $HOME; echo * | cat"])"), R"("$HOME; echo * | cat")", 0);
+  check(cmd.run("cmd.run", R"(["echo x | tr x y"])", R"({"python_shell": true})"), R"("y")", 0);
+  check(cmd.run("cmd.run", R"(["echo x | tr x y"])", R"({"python_shell": null})"), R"("x | tr x y")", 0);
+  check(cmd.run("cmd.shell", R"(["echo x | tr x y"])"), R"("y")", 0);
+  check(cmd.run("cmd.shell", R"(["echo x >&2"])"), R"("x")", 0);
+  check(cmd.run("cmd.shell", R"(["echo a b"])", R"({"python_shell": false})"), R"("a b")", 0);
+}
+
+TEST_CASE("a list is the words of the command") {
+  Cmd cmd;
+  check(cmd.run("cmd.run", R"([["printf", "%s|", "a b", 1, true]])"), R"("a b|1|True|")", 0);
+  check(cmd.run("cmd.run", R"([["echo $0 $1", "x", "y"]])", R"({"python_shell": true})"), R"("x y")", 0);
+  check(cmd.run("cmd.run", "[[]]"), R"("ERROR: There is no command to run: 'cmd' is empty.")", 1);
+  check(cmd.run("cmd.run", R"([""])"), R"("ERROR: There is no command to run: 'cmd' is empty.")", 1);
+  check(cmd.run("cmd.run", R"(["echo 'a"])"),
+        R"("The minion function caused an exception: ValueError: No closing quotation")", 1);
+}
+
+TEST_CASE("each function has its part of the result, and the return code is the minion's") {
+  Cmd cmd;
+  const std::string_view args = R"(["echo out; echo err >&2; exit 7"])";
+  const std::string_view shell = R"({"python_shell": true})";
+  check(cmd.run("cmd.run_stdout", args, shell), R"("out")", 7);
+  check(cmd.run("cmd.run_stderr", args, shell), R"("err")", 7);
+  check(cmd.run("cmd.retcode", args, shell), "7", 7);
+  const Outcome all = cmd.run("cmd.run_all", args, shell);
+  CHECK(all.ret.text().starts_with(R"({"pid": )"));
+  CHECK(without_pid(all) == R"(retcode=7 stdout="out" stderr="err" )");
+  CHECK(all.retcode == 7);
+  CHECK(without_pid(cmd.run("cmd.run_all", args, R"({"python_shell": true, "redirect_stderr": true})")) ==
+        R"(retcode=7 stdout="out\nerr" stderr="" )");
+  check(cmd.run("cmd.run_stdout", args, R"({"python_shell": true, "hide_output": true})"), R"("")", 7);
+}
+
+TEST_CASE("what counts as success can be said") {
+  Cmd cmd;
+  const auto exits = [&cmd](std::string_view option) {
+    return cmd.run("cmd.retcode", R"(["echo all fine; echo oh >&2; exit 7"])",
+                   format(R"({{"python_shell": true, {}}})", option));
+  };
+  check(exits(R"("ignore_retcode": true)"), "7", 0);
+  check(exits(R"("success_retcodes": [6, 7])"), "0", 0);
+  check(exits(R"("success_retcodes": "6, 7")"), "0", 0);
+  check(exits(R"("success_retcodes": 6)"), "7", 7);
+  check(exits(R"("success_stdout": ["all", "x"])"), "0", 0);
+  check(exits(R"("success_stdout": "x,y")"), "7", 7);
+  CHECK(cmd.run("cmd.run_all", R"(["echo oh >&2; exit 7"])",
+                R"({"python_shell": true, "success_stderr": "oh"})")
+            .retcode == 0);
+  CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"success_retcodes": "a"})") ==
+        "ERROR executing 'cmd.run': success_retcodes must be a list of integers");
+  check(cmd.run("cmd.run", R"(["echo no; false"])", R"({"python_shell": true, "raise_err": true})"),
+        R"("ERROR: no")", 1);
+  check(cmd.run("cmd.run", R"(["echo yes"])", R"({"raise_err": true})"), R"("yes")", 0);
+}
+
+TEST_CASE("a command that is killed has the signal's number negated") {
+  Cmd cmd;
+  check(cmd.run("cmd.retcode", R"(["kill -9 $$"])", R"({"python_shell": true})"), "-9", -9);
+}
+
+TEST_CASE("a command whose time is over says so in Salt's words") {
+  Cmd cmd;
+  check(cmd.run("cmd.run", R"(["sleep 1000"])", R"({"timeout": 0.1})"),
+        R"("['sleep', '1000'] : Timed out after 0.1 seconds")", 1);
+  check(cmd.run("cmd.run", R"(["echo a; sleep 1000"])", R"({"timeout": 0.1, "python_shell": true})"),
+        R"("echo a; sleep 1000 : Timed out after 0.1 seconds")", 1);
+  const Outcome all =
+      cmd.run("cmd.run_all", R"(["sleep 1000"])", R"({"timeout": 0.1, "ignore_retcode": true})");
+  CHECK(without_pid(all) ==
+        R"(stdout="['sleep', '1000'] : Timed out after 0.1 seconds" stderr="" retcode=1 )");
+  CHECK(all.retcode == 0);
+  check(cmd.run("cmd.run", R"(["echo a"])", R"({"timeout": 0})"), R"("a")", 0);
+  check(cmd.run("cmd.run", R"(["echo a"])", R"({"timeout": 1e300})"), R"("a")", 0);
+  CHECK(cmd.sentence("cmd.run", R"(["sleep 1000"])", R"({"timeout": -1})").ends_with("after -1 seconds"));
+  CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"timeout": "soon"})") ==
+        "The minion function caused an exception: salt.exceptions.TimedProcTimeoutError: Error: timeout soon "
+        "must be a number");
+}
+
+TEST_CASE("a stop request ends a command, and the return says so") {
+  Cmd cmd;
+  std::stop_source stop;
+  stop.request_stop();
+  const Outcome outcome = cmd.run("cmd.run", R"(["sleep 1000"])", "{}", stop.get_token());
+  CHECK(outcome.ret.text() == Json::string(kTerminated).text());
+  CHECK_FALSE(outcome.success);
+}
+
+TEST_CASE("a program that is not there is an error in Salt's words") {
+  Cmd cmd;
+  check(cmd.run("cmd.run", R"(["nosuch a"])", R"({"cwd": "/"})"),
+        R"("ERROR: Unable to run command '['nosuch', 'a']' with the context '{'cwd': '/', 'shell': False, )"
+        R"('stdout': -1, 'stderr': -2, 'with_communicate': True, 'timeout': None, 'bg': False, )"
+        R"('close_fds': True}', reason: [Errno 2] No such file or directory: 'nosuch'")",
+        1);
+  check(cmd.run("cmd.run_all", R"([["/etc/passwd"]])", R"({"cwd": "/", "timeout": 5})"),
+        R"("ERROR: Unable to run command '['/etc/passwd']' with the context '{'cwd': '/', 'shell': False, )"
+        R"('stdout': -1, 'stderr': -1, 'with_communicate': True, 'timeout': 5, 'bg': False, )"
+        R"('close_fds': True}', reason: [Errno 13] Permission denied: '/etc/passwd'")",
+        1);
+  check(cmd.run("cmd.retcode", R"(["nosuch"])", R"({"python_shell": true})"), "127", 127);
+  check(cmd.run("cmd.run", R"([["echo", "a\u0000b"]])"),
+        R"("The minion function caused an exception: ValueError: embedded null byte")", 1);
+}
+
+TEST_CASE("the folder is the one asked for, else the home") {
+  Cmd cmd;
+  const test::TempDir dir;
+  check(cmd.run("cmd.run", R"(["pwd", "/usr"])"), R"("/usr")", 0);
+  CHECK(cmd.sentence("cmd.run", R"(["pwd"])", R"({"cwd": "/nosuch"})") ==
+        "ERROR: Specified cwd '/nosuch' either not absolute or does not exist");
+  CHECK(cmd.sentence("cmd.run", R"(["pwd"])", R"({"cwd": "usr"})") ==
+        "ERROR: Specified cwd 'usr' either not absolute or does not exist");
+  {
+    const test::ScopedVariable home("HOME", dir.path());
+    check(cmd.run("cmd.run", R"(["pwd"])"), Json::string(dir.path().string()).text(), 0);
+  }
+  const test::ScopedVariable home("HOME", "/nosuch");
+  check(cmd.run("cmd.run", R"(["pwd"])"), R"("/")", 0);
+}
+
+TEST_CASE("standard input is what is given, with \\n for line feeds") {
+  Cmd cmd;
+  check(cmd.run("cmd.run", R"(["cat"])"), R"("")", 0);
+  check(cmd.run("cmd.run", R"(["cat"])", R"({"stdin": "a\\nb"})"), R"("a\nb")", 0);
+  check(cmd.run("cmd.run", R"(["cat"])", R"({"stdin": "a\\nb", "stdin_raw_newlines": true})"), R"("a\\nb")",
+        0);
+  check(cmd.run("cmd.run", R"(["cat"])", R"({"stdin": 5})"), R"("5")", 0);
+}
+
+TEST_CASE("the environment is this process's, with what is given and the C locale") {
+  Cmd cmd;
+  ::setenv("REST_FCGI_TEST", "1", 1);
+  ::setenv("LC_TIME", "de_DE", 1);
+  ::setenv("NOTIFY_SOCKET", "/run/x", 1);
+  const auto shows = [&cmd](std::string_view options) {
+    return cmd.ret("cmd.run", R"(["echo $REST_FCGI_TEST,$A,$LC_TIME,$LANGUAGE,$NOTIFY_SOCKET"])",
+                   format(R"({{"python_shell": true, {}}})", options));
+  };
+  CHECK(shows(R"("env": null)") == R"("1,,C,C,")");
+  CHECK(shows(R"("env": {"A": "x", "LC_TIME": "fr_FR"})") == R"("1,x,fr_FR,C,")");
+  CHECK(shows(R"("env": [{"A": 1}, {"REST_FCGI_TEST": null}])") == R"(",1,C,C,")");
+  CHECK(shows(R"("env": {"NOTIFY_SOCKET": "y"}, "reset_system_locale": false)") == R"("1,,de_DE,,y")");
+  CHECK(shows(R"("clean_env": true, "env": {"A": "x"})") == R"(",x,C,C,")");
+  CHECK(cmd.ret("cmd.run", R"(["env"])",
+                R"({"clean_env": true, "reset_system_locale": false, "env": {"A": 1}})") == R"("A=1")");
+  CHECK(cmd.sentence("cmd.run", R"(["env"])", R"({"env": "A=1"})") ==
+        "ERROR executing 'cmd.run': env has to be a dictionary, or a list of such; found 'A=1'.");
+  CHECK(cmd.sentence("cmd.run", R"(["env"])", R"({"env": ["A=1"]})") ==
+        "ERROR executing 'cmd.run': env has to be a dictionary, or a list of such; found 'A=1' in the list.");
+  CHECK(cmd.sentence("cmd.run", R"(["env"])", R"({"env": {"A=B": 1}})") ==
+        "ERROR executing 'cmd.run': 'A=B' cannot be the name of an environment variable.");
+  for (const char* name : {"REST_FCGI_TEST", "LC_TIME", "NOTIFY_SOCKET"}) ::unsetenv(name);
+}
+
+TEST_CASE("prepend_path is looked at first") {
+  Cmd cmd;
+  const test::TempDir dir;
+  std::filesystem::permissions(dir.write("tool", "#!/bin/sh\necho here\n"),
+                               std::filesystem::perms::owner_all);
+  const std::string path = Json::string(dir.path().string()).text();
+  check(cmd.run("cmd.run", R"(["tool"])", format(R"({{"prepend_path": {}}})", path)), R"("here")", 0);
+  CHECK(cmd.run("cmd.run", R"(["echo $PATH"])",
+                format(R"({{"prepend_path": {}, "clean_env": true, "python_shell": true}})", path))
+            .ret.text() == path);
+}
+
+TEST_CASE("the umask is octal, and is not zero") {
+  Cmd cmd;
+  check(cmd.run("cmd.run", R"(["umask"])", R"({"python_shell": true})"), R"("0022")", 0);
+  check(cmd.run("cmd.run", R"(["umask"])", R"({"python_shell": true, "umask": "077"})"), R"("0077")", 0);
+  check(cmd.run("cmd.run", R"(["umask"])", R"({"python_shell": true, "umask": 27})"), R"("0027")", 0);
+  CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"umask": "000"})") == "ERROR: Zero umask is not allowed.");
+  for (const std::string_view bad : {"8", "x", "7x", "1777"}) {
+    CHECK(cmd.sentence("cmd.run", R"(["true"])", format(R"({{"umask": "{}"}})", bad)) ==
+          format("ERROR: Invalid umask: '{}'", bad));
+  }
+}
+
+TEST_CASE("another shell may be named") {
+  Cmd cmd;
+  check(cmd.run("cmd.run", R"(["echo ${0##*/}"])", R"({"python_shell": true, "shell": "/bin/bash"})"),
+        R"("bash")", 0);
+  check(cmd.run("cmd.run", R"(["echo a"])", R"({"python_shell": true, "shell": null})"), R"("a")", 0);
+  CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"shell": "/nosuch"})") ==
+        "ERROR: The shell /nosuch is not available");
+}
+
+TEST_CASE("arguments that cannot be honoured are refused with the reason") {
+  Cmd cmd;
+  const auto refusal = [&cmd](std::string_view options) {
+    const std::string sentence = cmd.sentence("cmd.run", R"(["true"])", options);
+    REQUIRE(sentence.starts_with("ERROR executing 'cmd.run': The "));
+    return sentence.substr(std::string_view("ERROR executing 'cmd.run': The ").size());
+  };
+  CHECK(refusal(R"({"template": "jinja"})") ==
+        "argument 'template' is not supported: commands are run as they are, nothing is rendered.");
+  CHECK(refusal(R"({"use_vt": true})") == "argument 'use_vt' is not supported: there is no terminal.");
+  CHECK(
+      refusal(R"({"bg": true})") ==
+      "argument 'bg' is not supported: use the client local_async, whose job can be found again and ended.");
+  CHECK(refusal(R"({"log_callback": "x"})").starts_with("argument 'log_callback' is not supported"));
+  CHECK(refusal(R"({"password": "x"})") == "argument 'password' is not supported: it is for Windows.");
+  CHECK(refusal(R"({"encoded_cmd": true})").starts_with("argument 'encoded_cmd' is not supported"));
+  CHECK(refusal(R"({"pillarenv": "x"})") == "argument 'pillarenv' is not known here.");
+  CHECK(refusal(R"({"output_encoding": "latin-1"})") ==
+        "output_encoding 'latin-1' is not supported: output is read as UTF-8.");
+  check(
+      cmd.run(
+          "cmd.run", R"(["echo a"])",
+          R"({"use_vt": false, "bg": false, "template": null, "output_encoding": "UTF-8", "saltenv": "base",)"
+          R"( "output_loglevel": "quiet"})"),
+      R"("a")", 0);
+}
+
+TEST_CASE("bytes that are no UTF-8 become replacement characters") {
+  Cmd cmd;
+  check(cmd.run("cmd.run", R"([["printf", "a\\377b\\303\\244"]])"), "\"a\uFFFDb\u00E4\"", 0);
+  check(cmd.run("cmd.run", R"([["printf", "\\342\\202"]])"), "\"\uFFFD\uFFFD\"", 0);
+}
+
+TEST_CASE("output beyond the bound is cut, and says so") {
+  Cmd cmd;
+  const std::string text =
+      cmd.ret("cmd.run", R"(["head -c 9000000 /dev/zero | tr '\\0' x"])", R"({"python_shell": true})");
+  CHECK(text.size() < 8'389'000);
+  CHECK(text.ends_with(R"(xx\n[Cut here: there is more than 8388608 bytes.]")"));
+}
+
+TEST_CASE("commands run as another user, in that user's home, with that user's environment") {
+  Cmd cmd;
+  CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"runas": "nosuch-user"})") ==
+        "ERROR: User 'nosuch-user' is not available");
+  CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"group": "nosuch-group"})") ==
+        "ERROR: Group 'nosuch-group' is not available");
+  if (::geteuid() != 0) {
+    CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"runas": "root"})") ==
+          "ERROR: The arguments runas and group need a process that runs as root, which this one does not.");
+    MESSAGE("skipped: only root may run commands as others");
+    return;
+  }
+  check(cmd.run("cmd.run", R"-(["echo $(id -un) $(id -Gn) $USER $LOGNAME $HOME $(pwd)"])-",
+                R"({"python_shell": true, "runas": "nobody"})"),
+        R"("nobody nogroup nobody nobody /nonexistent /")", 0);
+  check(cmd.run("cmd.run", R"(["id -gn"])", R"({"runas": "nobody", "group": "daemon"})"), R"("daemon")", 0);
+  check(
+      cmd.run("cmd.run", R"-(["echo $(id -un) $(id -gn)"])-", R"({"python_shell": true, "group": "daemon"})"),
+      R"("root daemon")", 0);
+}
+
+TEST_CASE("cmd.exec_code runs code in a language, from a file that goes afterwards") {
+  Cmd cmd;
+  const std::string code = R"-("import sys; print(sys.argv[1:], open(sys.argv[0]).name); sys.exit(4)")-";
+  const Outcome outcome = cmd.run("cmd.exec_code", format(R"(["/usr/bin/python3", {}])", code),
+                                  R"({"args": ["a b", 1], "cwd": "/"})");
+  CHECK(outcome.retcode == 4);
+  const std::string text = outcome.ret.text();
+  REQUIRE(text.starts_with(R"("['a b', '1'] /tmp/rest_fcgi_code.)"));
+  const std::string path = text.substr(text.find('/'), text.rfind('"') - text.find('/'));
+  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK(without_pid(cmd.run("cmd.exec_code_all", R"(["sh", "echo $1; echo e >&2; pwd"])",
+                            R"({"args": "x", "cwd": "/usr"})")) ==
+        R"(retcode=0 stdout="x\n/usr" stderr="e" )");
+  CHECK(cmd.sentence("cmd.exec_code", R"(["nosuch", "x"])").find("No such file or directory: 'nosuch'") !=
+        std::string::npos);
+  CHECK(cmd.sentence("cmd.exec_code", R"(["sh", "x"])", R"({"use_vt": true})") ==
+        "ERROR executing 'cmd.exec_code': The argument 'use_vt' is not supported: there is no terminal.");
+  if (::geteuid() != 0) return;
+  CHECK(cmd.ret("cmd.exec_code", R"(["sh", "id -un"])", R"({"runas": "nobody"})") == R"("nobody")");
+}
+
+TEST_CASE("programs are found in the PATH") {
+  Cmd cmd;
+  CHECK(cmd.ret("cmd.which", R"(["sh"])").ends_with(R"(/sh")"));
+  CHECK(cmd.ret("cmd.which", R"(["/bin/sh"])") == R"("/bin/sh")");
+  for (const std::string_view none : {R"(["nosuch"])", R"(["/etc/passwd"])", R"([""])", R"(["/"])"}) {
+    CHECK(cmd.ret("cmd.which", none) == "null");
+  }
+  CHECK(cmd.ret("cmd.which_bin", R"([["nosuch", "/bin/sh"]])") == R"("/bin/sh")");
+  CHECK(cmd.ret("cmd.which_bin", R"(["/bin/sh"])") == R"("/bin/sh")");
+  CHECK(cmd.ret("cmd.which_bin", R"([["nosuch"]])") == "null");
+  CHECK(cmd.ret("cmd.has_exec", R"(["sh"])") == "true");
+  CHECK(cmd.ret("cmd.has_exec", R"(["nosuch"])") == "false");
+  const char* const path = std::getenv("PATH");
+  const std::string before = path == nullptr ? "" : path;
+  ::unsetenv("PATH");
+  CHECK(cmd.ret("cmd.has_exec", R"(["sh"])") == "true");
+  ::setenv("PATH", before.c_str(), 1);
+}
+
+TEST_CASE("the functions of cmd take Salt's parameters in Salt's order") {
+  Cmd cmd;
+  const std::string spec = cmd.ret("sys.argspec", R"(["cmd.run_all"])");
+  CHECK(spec.find(R"("args": ["cmd", "cwd", "stdin", "runas", "group", "shell", "python_shell", "env", )"
+                  R"("clean_env", "template", "rstrip", "umask", "output_encoding", "output_loglevel", )"
+                  R"("log_callback", "hide_output", "timeout", "reset_system_locale", "ignore_retcode", )"
+                  R"("saltenv", "use_vt", "redirect_stderr", "password", "encoded_cmd", "prepend_path", )"
+                  R"("success_retcodes", "success_stdout", "success_stderr"])") != std::string::npos);
+  CHECK(cmd.sentence("cmd.run") ==
+        "Passed invalid arguments to cmd.run: run() missing 1 required positional argument: 'cmd'");
+  for (const std::string_view slow : {"cmd.run", "cmd.shell", "cmd.retcode", "cmd.exec_code"}) {
+    CHECK_FALSE(cmd.modules().is_quick(slow));
+  }
+  CHECK(cmd.modules().is_quick("cmd.which"));
+}
+
+}  // namespace
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "../../../support/execution.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+test::Execution minion() {
+  test::Execution made(R"({"os": "Debian", "both": "grain", "map": {"g": 1, "x": 1}, "id": "grain"})");
+  made.set_pillar(R"({"both": "pillar", "map": {"p": 2, "x": 2}, "list": [1], "own": "p", )"
+                  R"("master": {"list": [2], "map": {"m": 3}, "far": "m", "status.x": 1}})");
+  return made;
+}
+
+TEST_CASE("config.get looks into options, grains, pillar and the pillar's master, in this order") {
+  test::Execution m = minion();
+  CHECK(m.ret("config.get", R"(["id"])") == R"("ms-0")");
+  CHECK(m.ret("config.get", R"(["both"])") == R"("grain")");
+  CHECK(m.ret("config.get", R"(["both"])", R"({"omit_grains": true})") == R"("pillar")");
+  CHECK(m.ret("config.get", R"(["own"])", R"({"omit_pillar": true})") == R"("")");
+  CHECK(m.ret("config.get", R"(["far"])") == R"("m")");
+  CHECK(m.ret("config.get", R"(["far", "none"])", R"({"omit_master": true})") == R"("none")");
+  CHECK(m.ret("config.get", R"(["id"])", R"({"omit_opts": true})") == R"("grain")");
+  CHECK(m.ret("config.get", R"(["map|x"])", R"({"delimiter": "|"})") == "1");
+  CHECK(m.sentence("config.get", "[null]") ==
+        "Passed invalid arguments to config.get: 'NoneType' object is not iterable");
+}
+
+TEST_CASE("config.get lays all that it looks into together when asked to") {
+  test::Execution m = minion();
+  CHECK(m.ret("config.get", R"(["map"])", R"({"merge": "recurse"})") ==
+        R"({"m": 3, "p": 2, "x": 1, "g": 1})");
+  CHECK(m.ret("config.get", R"(["map"])", R"({"merge": "overwrite"})") == R"({"g": 1, "x": 1})");
+}
+
+TEST_CASE("nothing of the server's own configuration can be got") {
+  test::Execution m;
+  for (const char* key : {"sharedsecret", "external_auth", "rest_fcgi", "token_dir", "master"}) {
+    CAPTURE(key);
+    CHECK(m.ret("config.get", "[\"" + std::string(key) + "\"]") == R"("")");
+  }
+  CHECK(
+      m.ret("config.items") ==
+      R"({"id": "ms-0", "backup_mode": "", "hash_type": "sha256", "pillarenv": null, "saltenv": null, "test": false})");
+}
+
+TEST_CASE("config.option takes whole names, or patterns") {
+  test::Execution m = minion();
+  CHECK(m.ret("config.option", R"(["both"])") == R"("grain")");
+  CHECK(m.ret("config.option", R"(["map:x"])") == R"("")");
+  CHECK(m.ret("config.option", R"(["nosuch", 5])") == "5");
+  CHECK(m.ret("config.option", R"(["both"])", R"({"omit_all": true})") == R"("")");
+  CHECK(m.ret("config.option", R"(["both"])", R"({"omit_grains": true})") == R"("pillar")");
+  CHECK(m.ret("config.option", R"(["[of]*"])", R"({"wildcard": true})") ==
+        R"({"os": "Debian", "own": "p", "far": "m"})");
+  CHECK(m.ret("config.option", R"(["zz*"])", R"({"wildcard": true})") == "{}");
+  CHECK(m.ret("config.option", R"(["zz*", 5])", R"({"wildcard": true})") == "5");
+}
+
+TEST_CASE("config.merge joins what options, the pillar's master and the pillar have") {
+  test::Execution m = minion();
+  CHECK(m.ret("config.merge", R"(["list"])") == "[2, 1]");
+  CHECK(m.ret("config.merge", R"(["map"])") == R"({"p": 2, "x": 2, "m": 3})");
+  CHECK(m.ret("config.merge", R"(["own"])") == R"("p")");
+  CHECK(m.ret("config.merge", R"(["own", 5])", R"({"omit_pillar": true})") == "5");
+  CHECK(m.ret("config.merge", R"(["far"])", R"({"omit_master": true})") == R"("")");
+}
+
+TEST_CASE("config.dot_vals returns what begins with a module's name") {
+  CHECK(minion().ret("config.dot_vals", R"(["status"])") == R"({"status.x": 1})");
+}
+
+TEST_CASE("permissions are written in four digits") {
+  test::Execution m;
+  CHECK(m.ret("config.manage_mode", "[644]") == R"("0644")");
+  CHECK(m.ret("config.manage_mode", R"(["'0o1755'"])") == R"("1755")");
+  CHECK(m.ret("config.manage_mode", "[0]") == R"("0000")");
+  CHECK(m.ret("config.manage_mode", "[null]") == "null");
+  CHECK(m.ret("config.backup_mode", R"(["minion"])") == R"("minion")");
+  CHECK(m.ret("config.backup_mode") == R"("")");
+}
+
+TEST_CASE("URIs are those that Salt can fetch") {
+  test::Execution m;
+  CHECK(m.ret("config.valid_fileproto", R"(["salt://x"])") == "true");
+  CHECK(m.ret("config.valid_fileproto", R"(["gopher://x"])") == "false");
+  CHECK(m.ret("config.valid_fileproto", R"(["salt"])") == "false");
+}
+
+}  // namespace
+}  // namespace rest_fcgi::embedded

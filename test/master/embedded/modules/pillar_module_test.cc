@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "../../../support/execution.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+const std::string kInvalid = "Passed invalid arguments to ";
+const std::string kException = "The minion function caused an exception: ";
+
+test::Execution minion() {
+  test::Execution made;
+  made.set_pillar(R"({"pkg": {"apache": "httpd", "deep": {"n": [10, 20]}}, "list": ["a", "b"], "num": 5})");
+  return made;
+}
+
+TEST_CASE("pillar.get walks through the pillar, and gives the default for what is not there") {
+  test::Execution m = minion();
+  CHECK(m.ret("pillar.get", R"(["pkg:deep:n:1"])") == "20");
+  CHECK(m.ret("pillar.fetch", R"(["pkg|apache"])", R"({"delimiter": "|"})") == R"("httpd")");
+  CHECK(m.ret("pillar.get", R"(["nosuch"])") == R"("")");
+  CHECK(m.ret("pillar.get", R"(["nosuch", null])") == "null");
+  CHECK(m.sentence("pillar.get", R"(["num"])", R"({"delimiter": ""})") ==
+        kException + "ValueError: empty separator");
+}
+
+TEST_CASE("pillar.get lays maps and lists over the default when asked to") {
+  test::Execution m = minion();
+  CHECK(m.ret("pillar.get", R"(["pkg:deep", {"n": [1, 10], "own": 1}])", R"({"merge": true})") ==
+        R"({"n": [10, 20], "own": 1})");
+  CHECK(m.ret("pillar.get", R"(["pkg:deep", {"n": [1, 10]}])",
+              R"({"merge": true, "merge_nested_lists": true})") == R"({"n": [1, 10, 20]})");
+  CHECK(m.ret("pillar.get", R"(["list", ["b", "c"]])", R"({"merge": true})") == R"(["b", "c", "a"])");
+  CHECK(m.ret("pillar.get", R"(["num", {"a": 1}])", R"({"merge": true})") == "5");
+  CHECK(m.ret("pillar.get", R"(["nosuch", {"a": 1}])", R"({"merge": true})") == R"({"a": 1})");
+  CHECK(m.ret("pillar.get", R"(["num", 7])", R"({"merge": true})") == "5");
+}
+
+TEST_CASE("pillar.items returns all, with what is laid over it, or the named values") {
+  test::Execution m;
+  m.set_pillar(R"({"a": {"x": 1}, "b": 2})");
+  CHECK(m.ret("pillar.items") == R"({"a": {"x": 1}, "b": 2})");
+  CHECK(m.ret("pillar.data", "[]", R"({"pillar": {"a": {"y": 3}}})") == R"({"a": {"x": 1, "y": 3}, "b": 2})");
+  CHECK(m.ret("pillar.items", R"(["a:x", "nosuch"])") == R"({"a:x": 1, "nosuch": ""})");
+  CHECK(m.ret("pillar.item", R"(["b", "b", 1])", R"({"default": 7})") == R"({"b": 2, "1": 7})");
+  CHECK(m.sentence("pillar.item", "[null]") == kInvalid + "pillar.item: 'NoneType' object is not iterable");
+  CHECK(m.sentence("pillar.items", "[null]") == kInvalid + "pillar.items: 'NoneType' object is not iterable");
+}
+
+TEST_CASE("pillar.ls and pillar.keys return keys") {
+  test::Execution m = minion();
+  CHECK(m.ret("pillar.ls") == R"(["pkg", "list", "num"])");
+  CHECK(m.sentence("pillar.ls", "[null]") == kInvalid + "pillar.ls: 'NoneType' object is not iterable");
+  CHECK(m.ret("pillar.keys", R"(["pkg"])") == R"(["apache", "deep"])");
+  CHECK(m.sentence("pillar.keys", R"(["nosuch"])") ==
+        kException + "KeyError: 'Pillar key not found: nosuch'");
+  CHECK(m.sentence("pillar.keys", R"(["num"])") ==
+        kException + "ValueError: Pillar value in key num is not a dict");
+  CHECK(m.sentence("pillar.keys", "[null]") == kInvalid + "pillar.keys: 'NoneType' object is not iterable");
+}
+
+TEST_CASE("pillar.obfuscate shows types in place of values") {
+  CHECK(
+      minion().ret("pillar.obfuscate") ==
+      R"({"pkg": {"apache": "<str>", "deep": {"n": ["<int>", "<int>"]}}, "list": ["<str>", "<str>"], "num": "<int>"})");
+}
+
+TEST_CASE("pillar.raw returns all, or what stands under a key") {
+  test::Execution m = minion();
+  CHECK(m.ret("pillar.raw", R"(["list"])") == R"(["a", "b"])");
+  CHECK(m.ret("pillar.raw", R"(["nosuch"])") == "{}");
+  CHECK(m.ret("pillar.raw", "[7]") == "{}");
+  CHECK(m.ret("pillar.raw") == m.ret("pillar.items"));
+  CHECK(m.sentence("pillar.raw", "[[1]]") == kInvalid + "pillar.raw: unhashable type: 'list'");
+}
+
+}  // namespace
+}  // namespace rest_fcgi::embedded

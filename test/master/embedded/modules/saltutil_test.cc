@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include <unistd.h>
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/embedded_engine.h"
+#include "../../../support/temp_dir.h"
+
+using namespace rest_fcgi;
+using test::EmbeddedEngine;
+
+namespace {
+
+constexpr const char* kTerminatedText = "\"Job terminated: it was asked to stop before it ended.\"";
+
+std::string start_sleep(EmbeddedEngine& engine, const char* tgt) {
+  const auto job = engine.master->publish_async(engine.permit(
+      format(R"("client": "local_async", "tgt": "{}", "fun": "test.sleep", "arg": [600])", tgt)));
+  REQUIRE(job);
+  return job->jid;
+}
+
+/// What ms-0 returns.
+std::string ask(EmbeddedEngine& engine, std::string_view fun, std::string_view arg = "") {
+  return engine.call(format(R"("client": "local", "tgt": "ms-0", "fun": "{}", "arg": [{}])", fun, arg));
+}
+
+std::string on_first(std::string_view value) {
+  return format(R"({{"ms-0": {}}})", value);
+}
+
+std::string lookup(EmbeddedEngine& engine, const std::string& jid) {
+  return engine.runner(format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid)).ret.text();
+}
+
+std::string entry(const std::string& jid, const char* tgt) {
+  return format(
+      R"({{"pid": {}, "fun": "test.sleep", "arg": [600], "tgt": "{}", "jid": "{}", "ret": "", "tgt_type": "glob", )"
+      R"("user": "fred"}})",
+      ::getpid(), tgt, jid);
+}
+
+}  // namespace
+
+TEST_CASE("saltutil.running, find_job and is_running show what runs on the minion") {
+  EmbeddedEngine engine;
+  CHECK(ask(engine, "saltutil.running") == on_first("[]"));
+  const std::string here = start_sleep(engine, "ms-[01]");
+  const std::string elsewhere = start_sleep(engine, "ms-2");
+  const std::string shown = entry(here, "ms-[01]");
+  CHECK(ask(engine, "saltutil.running") == on_first("[" + shown + "]"));
+  CHECK(ask(engine, "saltutil.find_job", "\"" + here + "\"") == on_first(shown));
+  CHECK(ask(engine, "saltutil.find_job", "\"" + elsewhere + "\"") == on_first("{}"));
+  CHECK(ask(engine, "saltutil.is_running", "\"test.*\"") == on_first("[" + shown + "]"));
+  CHECK(ask(engine, "saltutil.is_running", "\"cmd.*\"") == on_first("[]"));
+}
+
+TEST_CASE("a job that asks what runs is not in the list itself") {
+  EmbeddedEngine engine;
+  const auto job = engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "saltutil.running")"));
+  REQUIRE(job);
+  REQUIRE(EmbeddedEngine::eventually([&] { return lookup(engine, job->jid) != "{}"; }));
+  CHECK(lookup(engine, job->jid) == on_first("[]"));
+}
+
+TEST_CASE("saltutil.kill_job ends a job on the minion that is asked, and on no other") {
+  EmbeddedEngine engine;
+  const std::string jid = start_sleep(engine, "ms-[01]");
+  CHECK(ask(engine, "saltutil.kill_job", "\"" + jid + "\"") ==
+        on_first(format("\"Signal 9 sent to job {} at pid {}\"", jid, ::getpid())));
+  REQUIRE(EmbeddedEngine::eventually([&] { return lookup(engine, jid) != "{}"; }));
+  CHECK(lookup(engine, jid) == on_first(kTerminatedText));
+  const std::string stored = engine.runner(format(R"("fun": "jobs.list_job", "jid": "{}")", jid)).ret.text();
+  CHECK(stored.find(R"("retcode": 1, "success": false)") != std::string::npos);
+  CHECK(engine.runner(R"("fun": "jobs.active")").ret.text().find(R"("Running": [{"ms-1": )") !=
+        std::string::npos);
+}
+
+TEST_CASE("a call that still waits for a worker is ended before it begins") {
+  embedded::Options options;
+  options.max_workers = 1;
+  EmbeddedEngine engine(options);
+  const std::string first = start_sleep(engine, "ms-0");
+  const std::string second = start_sleep(engine, "ms-0");
+  ask(engine, "saltutil.term_job", "\"" + second + "\"");
+  CHECK(lookup(engine, second) == "{}");
+  ask(engine, "saltutil.term_job", "\"" + first + "\"");
+  REQUIRE(EmbeddedEngine::eventually([&] { return lookup(engine, second) != "{}"; }));
+  CHECK(lookup(engine, second) == on_first(kTerminatedText));
+}
+
+TEST_CASE("saltutil.term_all_jobs and kill_all_jobs end all jobs on the minion") {
+  EmbeddedEngine engine;
+  for (const auto& [fun, number] : {std::pair("saltutil.term_all_jobs", 15), {"saltutil.kill_all_jobs", 9}}) {
+    const std::string a = start_sleep(engine, "ms-0");
+    const std::string b = start_sleep(engine, "ms-0");
+    CHECK(ask(engine, fun) ==
+          on_first(
+              format(R"(["Signal {0} sent to job {1} at pid {3}", "Signal {0} sent to job {2} at pid {3}"])",
+                     number, a, b, ::getpid())));
+    REQUIRE(EmbeddedEngine::eventually([&] { return ask(engine, "saltutil.running") == on_first("[]"); }));
+  }
+}
+
+TEST_CASE("signals of a job that does not run give an empty text, and those that end nothing are refused") {
+  EmbeddedEngine engine;
+  CHECK(ask(engine, "saltutil.signal_job", "\"20261120230610043746\", 15") == on_first("\"\""));
+  CHECK(ask(engine, "saltutil.signal_job", "\"20261120230610043746\", \"2\"") == on_first("\"\""));
+  CHECK(ask(engine, "saltutil.signal_job", "\"20261120230610043746\", 19")
+            .find("signal 19 cannot be sent to a job") != std::string::npos);
+  CHECK(ask(engine, "saltutil.signal_job", "\"20261120230610043746\", []").find("int() argument") !=
+        std::string::npos);
+}
+
+TEST_CASE("a job on a worker is shown in the proc directory until it ends") {
+  const test::TempDir dir;
+  embedded::Options options;
+  options.proc_dir = dir / "proc";
+  EmbeddedEngine engine(options);
+  const std::string jid = start_sleep(engine, "ms-0");
+  const std::string file = format("proc/{}.{}", jid, ::getpid());
+  CHECK(dir.read(file).find("\"fun\": \"test.sleep\"") != std::string::npos);
+  CHECK(dir.read(file).find("secret") == std::string::npos);
+  ask(engine, "saltutil.kill_job", "\"" + jid + "\"");
+  CHECK(EmbeddedEngine::eventually([&] { return dir.read(file).empty(); }));
+  CHECK(engine.runtime->shutdown(EmbeddedEngine::soon()) == 0);
+}
+
+TEST_CASE("a proc directory that was chosen and cannot be used is a mistake, and the default one is none") {
+  embedded::Options options;
+  options.proc_dir = "/proc/nosuch/a";
+  const auto make = [&options] {
+    return embedded::make_runtime(options, *returner::Returners::make({}, system_clock()), system_clock());
+  };
+  const auto refused = make();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::configuration);
+  options.proc_dir_is_default = true;
+  CHECK(make());
+}
+
+TEST_CASE("a returner that is not here is refused, after authorization, before anything runs") {
+  EmbeddedEngine engine;
+  const Error refused =
+      engine.refusal(R"("client": "local", "tgt": "*", "fun": "test.ping", "ret": "memory,smtp")");
+  CHECK(refused.kind == ErrorKind::invocation);
+  CHECK(refused.message == "'ret' names the returner 'smtp'; those here are memory.");
+  CHECK(engine.refusal(R"("client": "local", "tgt": "*", "fun": "test.ping", "ret": "smtp")", "eve").kind ==
+        ErrorKind::authorization);
+  CHECK(engine.call(R"("client": "local", "tgt": "ms-0", "fun": "test.ping", "ret": "memory")") ==
+        on_first("true"));
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/temp_dir.h"
+#include "master/embedded/process/subprocess.h"
+
+/// Programs for tests, and what becomes of them.
+namespace rest_fcgi::embedded {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using How = Ended::How;
+
+inline Program program(std::vector<std::string> argv) {
+  ::signal(SIGPIPE, SIG_IGN);
+  Program made;
+  made.argv = std::move(argv);
+  made.environment = {"PATH=/usr/bin:/bin"};
+  return made;
+}
+
+inline Program shell(const std::string& text) {
+  return program({"/bin/sh", "-c", text});
+}
+
+inline Ended run(const Program& program, const std::stop_token& stop = {}) {
+  Result<Ended> ended = run_program(program, stop);
+  if (!ended) FAIL(ended.error().message);
+  return *std::move(ended);
+}
+
+inline Error failure(const Program& program) {
+  const Result<Ended> ended = run_program(program, {});
+  REQUIRE_FALSE(ended);
+  return ended.error();
+}
+
+inline bool has_children() {
+  return ::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD;
+}
+
+/// Is that process there, and no zombie?
+inline bool is_alive(const std::string& pid) {
+  if (::kill(std::stoi(pid), 0) != 0) return false;
+  std::ifstream stat("/proc/" + pid + "/stat");
+  std::string id;
+  std::string name;
+  std::string state;
+  stat >> id >> name >> state;
+  return state != "Z";
+}
+
+inline bool ends_soon(const std::string& pid) {
+  const auto deadline = steady_clock::now() + std::chrono::seconds(20);
+  while (is_alive(pid) && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(2));
+  return !is_alive(pid);
+}
+
+inline std::string first_line(const std::string& text) {
+  REQUIRE(text.find('\n') != std::string::npos);
+  return text.substr(0, text.find('\n'));
+}
+
+/// Runs a shell until it has written a line, and then has it ended.
+inline Ended run_until_line(const std::string& text, milliseconds grace) {
+  const test::TempDir dir;
+  Program shown = shell("exec > said; " + text);
+  shown.cwd = dir.path();
+  shown.grace = grace;
+  std::stop_source stop;
+  const std::jthread stopper([&] {
+    const auto deadline = steady_clock::now() + std::chrono::seconds(20);
+    while (dir.read("said").find('\n') == std::string::npos && steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+    stop.request_stop();
+  });
+  Ended ended = run(shown, stop.get_token());
+  ended.output = dir.read("said");
+  return ended;
+}
+
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/process/subprocess.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <linux/capability.h>
+
+#include "../../../support/temp_dir.h"
+#include "programs.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+TEST_CASE("a program's outputs and exit status come back") {
+  const Ended ended = run(shell("echo out; echo err >&2; exit 3"));
+  CHECK(ended.how == How::exited);
+  CHECK(ended.code == 3);
+  CHECK(ended.pid > 1);
+  CHECK(ended.output == "out\n");
+  CHECK(ended.errors == "err\n");
+  CHECK_FALSE(ended.output_cut);
+  CHECK_FALSE(ended.errors_cut);
+  CHECK_FALSE(has_children());
+}
+
+TEST_CASE("standard error may go where standard output goes, in order") {
+  Program both = shell("echo 1; echo 2 >&2; echo 3");
+  both.merge_errors = true;
+  const Ended ended = run(both);
+  CHECK(ended.output == "1\n2\n3\n");
+  CHECK(ended.errors.empty());
+}
+
+TEST_CASE("a signal that ends a program is its code, negated") {
+  const Ended ended = run(shell("kill -9 $$"));
+  CHECK(ended.how == How::killed);
+  CHECK(ended.code == -9);
+}
+
+TEST_CASE("arguments reach the program as they are") {
+  CHECK(run(program({"printf", "%s|", "a b", "", "$HOME", "*", "'"})).output == "a b||$HOME|*|'|");
+}
+
+TEST_CASE("a program sees the environment that it is given and nothing else") {
+  Program env = program({"/usr/bin/env"});
+  CHECK(run(env).output == "PATH=/usr/bin:/bin\n");
+  env.environment = {"A=1", "B=x y"};
+  CHECK(run(env).output == "A=1\nB=x y\n");
+}
+
+TEST_CASE("a name without a slash is looked for in the environment's PATH, else in the system's") {
+  const test::TempDir dir;
+  dir.write("tool", "#!/bin/sh\necho found\n");
+  std::filesystem::permissions(dir / "tool", std::filesystem::perms::owner_all);
+  Program tool = program({"tool"});
+  CHECK(failure(tool).message == "[Errno 2] No such file or directory: 'tool'");
+  tool.environment = {"PATH=/nosuch:/etc/passwd:" + dir.path().string()};
+  CHECK(run(tool).output == "found\n");
+  tool.environment = {"PATH="};
+  tool.cwd = dir.path();
+  CHECK(run(tool).output == "found\n");
+  Program system = program({"true"});
+  system.environment = {};
+  CHECK(run(system).code == 0);
+}
+
+TEST_CASE("a program that cannot be run is an error in Python's words") {
+  const test::TempDir dir;
+  CHECK(failure(program({"/nosuch/program"})).kind == ErrorKind::not_found);
+  CHECK(failure(program({"/nosuch/program"})).message ==
+        "[Errno 2] No such file or directory: '/nosuch/program'");
+  const std::string text = dir.write("text", "no program");
+  CHECK(failure(program({text})).kind == ErrorKind::internal);
+  CHECK(failure(program({text})).message == format("[Errno 13] Permission denied: '{}'", text));
+  std::filesystem::permissions(text, std::filesystem::perms::owner_all);
+  CHECK(failure(program({text})).message == format("[Errno 8] Exec format error: '{}'", text));
+  CHECK(failure(program({"/bin/true", std::string(40 << 20, 'x')})).message ==
+        "[Errno 7] Argument list too long: '/bin/true'");
+  CHECK_FALSE(has_children());
+}
+
+TEST_CASE("a folder that cannot be entered is an error that names it") {
+  const test::TempDir dir;
+  Program pwd = program({"pwd"});
+  CHECK(run(pwd).output == "/\n");
+  pwd.cwd = dir.path();
+  CHECK(run(pwd).output == dir.path().string() + "\n");
+  pwd.cwd = dir / "nosuch";
+  CHECK(failure(pwd).message == format("[Errno 2] No such file or directory: '{}'", dir / "nosuch"));
+  pwd.cwd = dir.write("file", "");
+  CHECK(failure(pwd).message == format("[Errno 20] Not a directory: '{}'", dir / "file"));
+}
+
+TEST_CASE("texts with NUL bytes are refused") {
+  const std::string nul("a\0b", 3);
+  Program bad = program({"echo", nul});
+  CHECK(failure(bad).kind == ErrorKind::invocation);
+  CHECK(failure(bad).message == "embedded null byte");
+  bad = program({"echo"});
+  bad.environment.push_back("A=" + nul);
+  CHECK(failure(bad).kind == ErrorKind::invocation);
+  bad = program({"echo"});
+  bad.cwd = "/" + nul;
+  CHECK(failure(bad).kind == ErrorKind::invocation);
+}
+
+TEST_CASE("much input and much output at once do not wait for each other") {
+  Program cat = program({"cat"});
+  for (std::size_t i = 0; cat.input.size() < 4'000'000; ++i) cat.input += std::to_string(i) + "\n";
+  const Ended ended = run(cat);
+  CHECK(ended.output == cat.input);
+  CHECK(ended.code == 0);
+}
+
+TEST_CASE("without input, standard input is empty; with it, it ends") {
+  Program cat = program({"cat"});
+  CHECK(run(cat).output.empty());
+  cat.input = "text";
+  CHECK(run(cat).output == "text");
+}
+
+TEST_CASE("a program need not read its input") {
+  Program deaf = shell("exec 0<&-; echo done");
+  deaf.input = std::string(1'000'000, 'x');
+  CHECK(run(deaf).output == "done\n");
+}
+
+TEST_CASE("output beyond the limit is read, lost and told") {
+  Program much = shell("head -c 100000 /dev/zero | tr '\\0' x; echo short >&2");
+  much.output_limit = 1000;
+  Ended ended = run(much);
+  CHECK(ended.output == std::string(1000, 'x'));
+  CHECK(ended.output_cut);
+  CHECK(ended.errors == "short\n");
+  CHECK_FALSE(ended.errors_cut);
+  CHECK(ended.code == 0);
+  much.output_limit = 100'000;
+  ended = run(much);
+  CHECK(ended.output.size() == 100'000);
+  CHECK_FALSE(ended.output_cut);
+}
+
+TEST_CASE("a program leads a session of its own, with default signals and the umask that it is given") {
+  sigset_t blocked;
+  sigset_t before;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGTERM);
+  ::sigaddset(&blocked, SIGCHLD);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  const Ended ended = run(program({"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"}));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  std::istringstream signals(ended.output);
+  std::string name;
+  std::uint64_t in_mask = 1;
+  std::uint64_t ignored = 1;
+  signals >> name >> std::hex >> in_mask >> name >> ignored;
+  CHECK(in_mask == 0);
+  CHECK((ignored & 0x7fffffffU) == 0);  // what lies beyond is glibc's own
+  const Ended ids = run(shell("cut -d' ' -f1,5,6,7 /proc/$$/stat; umask"));
+  CHECK(ids.output == format("{0} {0} {0} 0\n0022\n", ids.pid));
+  Program masked = shell("umask");
+  masked.umask = 0137;
+  CHECK(run(masked).output == "0137\n");
+}
+
+TEST_CASE("a program gets no descriptor but the three standard ones") {
+  const int leaked = ::open("/dev/null", O_RDONLY);  // not close-on-exec on purpose
+  REQUIRE(leaked > 2);
+  Program ls = program({"ls", "/proc/self/fd"});
+  ls.input = "x";
+  CHECK(run(ls).output == "0\n1\n2\n3\n");  // 3 is the folder itself
+  ::close(leaked);
+}
+
+TEST_CASE("a program runs as another user, with that user's groups alone") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root may run programs as others");
+    return;
+  }
+  const auto nobody = account_of("nobody");
+  REQUIRE(nobody.has_value());
+  Program id = shell("id -u; id -g; id -G; grep CapEff /proc/self/status");
+  id.identity = identity_of(*nobody);
+  CHECK(run(id).output ==
+        format("{}\n{}\n{}\nCapEff:\t0000000000000000\n", nobody->uid, nobody->gid, nobody->gid));
+  const test::TempDir dir;
+  id.cwd = dir.path();  // mode 0700
+  CHECK(failure(id).message == format("[Errno 13] Permission denied: '{}'", dir.path().string()));
+}
+
+/// Takes from this thread what root has over others.
+void drop_capabilities() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2] = {};
+  REQUIRE(::syscall(SYS_capset, &header, none) == 0);
+}
+
+TEST_CASE("without privilege no program runs as another user, but any as the user that runs already") {
+  const std::string own = std::to_string(::geteuid());
+  std::string refusal;
+  Ended same;
+  std::thread([&] {
+    drop_capabilities();
+    Program id = program({"id", "-u"});
+    id.identity = Identity{65533, 65533, {65533}};
+    const Result<Ended> ended = run_program(id, {});
+    if (!ended) refusal = ended.error().message;
+    id.identity = Identity{::geteuid(), ::getegid(), {}};
+    Result<Ended> kept = run_program(id, {});
+    if (kept) same = *std::move(kept);
+  }).join();
+  CHECK(refusal ==
+        "The program 'id' cannot run as the user of id 65533: [Errno 1] Operation not permitted; only a "
+        "process "
+        "of root's may change its user.");
+  CHECK(same.output == own + "\n");
+}
+
+TEST_CASE("a user's identity has all groups that the user is in") {
+  const auto root = account_of("root");
+  REQUIRE(root.has_value());
+  const Identity identity = identity_of(*root);
+  CHECK(identity.uid == 0);
+  CHECK(identity.groups.size() >= 1);
+  CHECK_FALSE(account_of("nosuch-user").has_value());
+}
+
+TEST_CASE("many threads run programs at once") {
+  std::vector<int> right(6, 0);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      threads.emplace_back([&right, i] {
+        for (int n = 0; n < 5; ++n) {
+          Program cat = program({"cat"});
+          cat.input = std::string(100'000, static_cast<char>('a' + i));
+          const Result<Ended> ended = run_program(cat, {});
+          right[i] += ended && ended->output == cat.input ? 1 : 0;
+        }
+      });
+    }
+  }
+  CHECK(right == std::vector<int>(6, 5));
+  CHECK_FALSE(has_children());
+}
+
+TEST_CASE("without descriptors no program is started, and the error says so") {
+  const int next = ::dup(0);
+  ::close(next);
+  rlimit before = {};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  Program cat = program({"cat"});
+  cat.input = "x";
+  int failed = 0;
+  for (rlim_t more = 0; more < 12; ++more) {
+    const rlimit few = {static_cast<rlim_t>(next) + more, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    const Result<Ended> ended = run_program(cat, {});
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    if (ended) {
+      CHECK(ended->output == "x");
+    } else {
+      ++failed;
+      CHECK(ended.error().message.find("Too many open files") != std::string::npos);
+    }
+  }
+  CHECK(failed > 3);
+  CHECK(run(cat).output == "x");
+  CHECK_FALSE(has_children());
+}
+
+}  // namespace
+}  // namespace rest_fcgi::embedded

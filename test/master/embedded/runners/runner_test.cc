@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: MIT
+#include <unistd.h>
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/embedded_engine.h"
+#include "master/embedded/jobs/jid.h"
+
+using namespace rest_fcgi;
+using test::EmbeddedEngine;
+
+namespace {
+
+std::string ret(EmbeddedEngine& engine, std::string_view members) {
+  return engine.runner(members).ret.text();
+}
+
+/// A string's text.
+std::string text_of(const Json& json) {
+  JsonDocument document;
+  REQUIRE(document.parse(json.text()));
+  return std::string(document.root().text());
+}
+
+std::string text(EmbeddedEngine& engine, std::string_view members) {
+  return text_of(engine.runner(members).ret);
+}
+
+bool holds(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+std::string published(EmbeddedEngine& engine, std::string_view members) {
+  return engine.publish(format(R"("client": "local", {})", members)).first.jid;
+}
+
+std::string ping(EmbeddedEngine& engine, std::string_view more = "") {
+  return published(engine, format(R"("tgt": "*", "fun": "test.ping"{})", more));
+}
+
+}  // namespace
+
+TEST_CASE("arguments that do not fit are named in Python's words, and Salt calls that a success") {
+  EmbeddedEngine engine;
+  const struct {
+    const char* members;
+    const char* complaint;
+  } rows[] = {
+      {R"("fun": "manage.up", "foo": 1)", "up() got an unexpected keyword argument 'foo'"},
+      {R"("fun": "manage.up", "arg": ["*"], "tgt": "*")", "up() got multiple values for argument 'tgt'"},
+      {R"("fun": "manage.up", "arg": [1, 2, 3, 4, 5])",
+       "up() takes from 0 to 4 positional arguments but 5 were given"},
+      {R"("fun": "jobs.lookup_jid")", "lookup_jid() missing 1 required positional argument: 'jid'"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.members);
+    const master::RunnerReturn returned = engine.runner(row.members);
+    const std::string sentence = text_of(returned.ret);
+    CAPTURE(sentence);
+    CHECK(sentence.starts_with(format("\nPassed invalid arguments: {}\n\nUsage:\n", row.complaint)));
+    CHECK(holds(returned.data.text(), "\"success\": true"));
+  }
+}
+
+TEST_CASE("a runner's texts are read as on a command line, its other arguments as they are") {
+  EmbeddedEngine engine;
+  CHECK(
+      ret(engine,
+          R"("fun": "test.arg", "arg": ["1", "a", "x=2", "__c=6", 3, ["4"], true], "kwarg": {"b": "5"}, "d": {"e": null})") ==
+      R"({"args": [1, "a", 3, ["4"], true], "kwargs": {"x": 2, "b": "5", "d": {"e": null}}})");
+  CHECK(ret(engine, R"("fun": "test.arg", "arg": ["x=1", "x=2"], "x": 3)") ==
+        R"({"args": [], "kwargs": {"x": 3}})");
+}
+
+TEST_CASE("20 digits are a jid and stay text, however they come") {
+  EmbeddedEngine engine;
+  const std::string all = R"("20261120230610043746")";
+  CHECK(
+      ret(engine,
+          R"("fun": "test.arg", "arg": [20261120230610043746, "20261120230610043746", "jid=20261120230610043746"], "x": 20261120230610043746)") ==
+      format(R"({{"args": [{0}, {0}], "kwargs": {{"jid": {0}, "x": {0}}}}})", all));
+}
+
+TEST_CASE("a runner's event tells what ran, for whom, and what it gave") {
+  EmbeddedEngine engine;
+  const master::RunnerReturn returned = engine.runner(R"("fun": "test.arg", "arg": ["a"], "b": 1)");
+  JsonDocument data;
+  REQUIRE(data.parse(returned.data.text()));
+  const std::string stamp(data.root().find("_stamp")->text());
+  const std::string& jid = engine.last_started.jid;
+  CHECK(
+      returned.data.text() ==
+      format(
+          R"({{"fun": "runner.test.arg", "jid": "{}", "user": "fred", "fun_args": ["a", {{"b": 1}}], "_stamp": "{}", )"
+          R"("return": {{"args": ["a"], "kwargs": {{"b": 1}}}}, "success": true}})",
+          jid, stamp));
+  CHECK(engine.last_started.tag == "salt/run/" + jid);
+  CHECK(jid.size() == 20);
+  CHECK(stamp.size() == 26);
+  CHECK(stamp.substr(0, 4) == jid.substr(0, 4));
+}
+
+TEST_CASE("test.sleep sleeps on a worker, and takes numbers only") {
+  EmbeddedEngine engine;
+  CHECK(ret(engine, R"("fun": "test.sleep", "arg": [0.01])") == "true");
+  CHECK(
+      holds(text(engine, R"("fun": "test.sleep", "s_time": "long")"), "s_time must be a number of seconds"));
+  CHECK(holds(text(engine, R"("fun": "test.sleep", "s_time": -1)"), "found -1"));
+}
+
+TEST_CASE("jobs.list_job shows a job and its returns as Salt does") {
+  EmbeddedEngine engine;
+  const std::string jid =
+      published(engine, R"("tgt": "ms-0", "fun": "test.echo", "arg": ["hi"], "metadata": {"a": 1})");
+  const std::string expected = format(
+      R"({{"jid": "{}", "Function": "test.echo", "Arguments": ["hi"], "Target": "ms-0", "Target-type": "glob", )"
+      R"("User": "fred", "Metadata": {{"a": 1}}, "Minions": ["ms-0"], "StartTime": "{}", )"
+      R"("Result": {{"ms-0": {{"return": "hi", "retcode": 0, "success": true}}}}}})",
+      jid, embedded::jid_start_time(jid));
+  CHECK(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", jid)) == expected);
+  CHECK(ret(engine, format(R"("fun": "jobs.list_job", "arg": [{}])", jid)) == expected);
+}
+
+TEST_CASE("jobs.list_job and jobs.lookup_jid of a job that is not kept say so as Salt does") {
+  EmbeddedEngine engine;
+  CHECK(ret(engine, R"("fun": "jobs.list_job", "jid": "20261120230610043746")") ==
+        R"({"jid": "20261120230610043746", "Error": "Cannot contact returner or no job with this jid", )"
+        R"("StartTime": "2026, Nov 20 23:06:10.043746", "Result": {}})");
+  CHECK(
+      ret(engine, R"("fun": "jobs.list_job", "jid": "nojid")") ==
+      R"({"jid": "nojid", "Error": "Cannot contact returner or no job with this jid", "StartTime": "", "Result": {}})");
+  CHECK(ret(engine, R"("fun": "jobs.lookup_jid", "jid": "20261120230610043746")") == "{}");
+}
+
+TEST_CASE("arguments of a job are kept as Salt publishes them") {
+  EmbeddedEngine engine;
+  const std::string single =
+      published(engine, R"("tgt": "ms-0", "fun": "test.arg", "arg": [1], "kwarg": {"a": 2})");
+  CHECK(holds(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", single)),
+              R"("Arguments": [1, {"a": 2, "__kwarg__": true}])"));
+  const std::string compound =
+      published(engine, R"("tgt": "ms-0", "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]])");
+  CHECK(holds(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", compound)),
+              R"("Function": ["test.ping", "test.echo"], "Arguments": [[], ["x"]])"));
+}
+
+TEST_CASE("jobs.lookup_jid shows what returned, and on request what did not") {
+  EmbeddedEngine engine;
+  const std::string jid = ping(engine);
+  const std::string all = R"({"ms-0": true, "ms-1": true, "ms-2": true})";
+  CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid)) == all);
+  CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "arg": [{}])", jid)) == all);
+  CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "arg": ["{}"])", jid)) == all);
+  CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}", "returned": false)", jid)) == "{}");
+  const auto running = engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"));
+  REQUIRE(running);
+  CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}", "missing": true)", running->jid)) ==
+        R"({"ms-0": "Minion did not return"})");
+}
+
+TEST_CASE("jobs.lookup_jid names the outputter that the first return asks for") {
+  EmbeddedEngine engine;
+  const std::string jid = published(engine, R"("tgt": "ms-0", "fun": "nosuch.fun")");
+  CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid)) ==
+        R"({"outputter": "nested", "data": {"ms-0": "'nosuch.fun' is not available."}})");
+  CHECK(holds(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", jid)),
+              R"("success": false, "out": "nested")"));
+}
+
+TEST_CASE("jobs.list_jobs lists all jobs, oldest first") {
+  EmbeddedEngine engine;
+  const std::string first = ping(engine);
+  const std::string second = published(engine, R"("tgt": "ms-0", "fun": "test.echo", "arg": ["x"])");
+  const std::string list = ret(engine, R"("fun": "jobs.list_jobs")");
+  JsonDocument document;
+  REQUIRE(document.parse(list));
+  CHECK(document.root().size() == 2);
+  CHECK(list.starts_with(format(
+      R"({{"{}": {{"Function": "test.ping", "Arguments": [], "Target": "*", "Target-type": "glob", "User": "fred", "StartTime": ")",
+      first)));
+  CHECK(document.root().find(second)->find("Function")->text() == "test.echo");
+  CHECK(ret(engine, R"("fun": "jobs.list_jobs", "outputter": "x")") ==
+        format(R"({{"outputter": "x", "data": {}}})", list));
+}
+
+TEST_CASE("jobs.list_jobs filters by function, target, metadata and time") {
+  EmbeddedEngine engine;
+  const std::string jid = ping(engine, R"(, "metadata": {"a": {"b": 1}, "c": 2})");
+  const auto listed = [&](const char* members) {
+    return holds(ret(engine, format(R"("fun": "jobs.list_jobs", {})", members)), jid);
+  };
+  CHECK(listed(R"("search_function": "test.*")"));
+  CHECK(listed(R"("search_function": "nosuch, test.ping")"));
+  CHECK(listed(R"("search_function": ["nosuch", "test.p*"])"));
+  CHECK_FALSE(listed(R"("search_function": "sys.*")"));
+  CHECK(listed(R"("search_target": "[*]")"));
+  CHECK_FALSE(listed(R"("search_target": "ms-0")"));
+  CHECK(listed(R"("search_metadata": {"c": 3, "a": {"b": 1}})"));
+  CHECK_FALSE(listed(R"("search_metadata": {"c": 3})"));
+  CHECK_FALSE(listed(R"("search_metadata": {"d": 2})"));
+  CHECK(listed(R"("start_time": "2020-01-01", "end_time": "9999, Dec 31 23:59")"));
+  CHECK_FALSE(listed(R"("start_time": "9999-01-01")"));
+  CHECK_FALSE(listed(R"("end_time": "2020-01-01")"));
+  CHECK_FALSE(listed(R"("search_function": "test.*", "search_target": "ms-0")"));
+  CHECK(listed(R"("search_function": null, "search_target": "", "search_metadata": {})"));
+}
+
+TEST_CASE("jobs.list_jobs takes a bounded number of patterns of bounded length") {
+  EmbeddedEngine engine;
+  const std::string long_one(4097, 'a');
+  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "search_target": ")" + long_one + "\""),
+              "search_target may hold 100 patterns of 4096 bytes at most"));
+  std::string many = "\"a\"";
+  for (int i = 0; i < 100; ++i) many += ", \"a\"";
+  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "search_function": [)" + many + "]"),
+              "search_function may hold 100 patterns of 4096 bytes at most"));
+}
+
+TEST_CASE("jobs.list_jobs matches one of a compound job's functions and one of a list's targets") {
+  EmbeddedEngine engine;
+  const std::string jid = published(
+      engine,
+      R"("tgt": ["ms-0", "ms-1"], "tgt_type": "list", "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]])");
+  CHECK(holds(ret(engine, R"("fun": "jobs.list_jobs", "search_function": "*.echo", "search_target": "ms-1")"),
+              jid));
+  // A name without wildcards means jobs of that function alone.
+  CHECK_FALSE(holds(ret(engine, R"("fun": "jobs.list_jobs", "search_function": "test.echo")"), jid));
+  CHECK_FALSE(holds(ret(engine, R"("fun": "jobs.list_jobs", "search_metadata": {"a": 1})"), jid));
+}
+
+TEST_CASE("jobs.list_jobs leaves jobs out whose jid is no time, where it looks at the time") {
+  EmbeddedEngine engine;
+  const std::string jid = "20200000000000000000";
+  ping(engine, format(R"(, "jid": "{}")", jid));
+  CHECK(holds(ret(engine, R"("fun": "jobs.list_jobs")"), jid));
+  CHECK_FALSE(holds(ret(engine, R"("fun": "jobs.list_jobs", "start_time": "2019-01-01")"), jid));
+}
+
+TEST_CASE("a time that is none and another job cache are refused in a sentence") {
+  EmbeddedEngine engine;
+  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "start_time": "yesterday")"),
+              "Exception occurred in runner jobs.list_jobs: start_time is 'yesterday', but must be a jid, "
+              "'YYYY-MM-DD'"));
+  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "end_time": 5)"), "end_time is 5"));
+  for (const char* members : {R"("fun": "jobs.list_jobs", "ext_source": "etcd")",
+                              R"("fun": "jobs.list_job", "jid": "1", "ext_source": "etcd")",
+                              R"("fun": "jobs.lookup_jid", "jid": "1", "ext_source": "etcd")"}) {
+    CHECK(holds(text(engine, members), "ext_source is 'etcd', but the job caches here are memory"));
+  }
+}
+
+TEST_CASE("jobs.active shows what runs where, and what returned") {
+  EmbeddedEngine engine;
+  const auto job = engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "ms-[01]", "fun": "test.sleep", "arg": [600])"));
+  REQUIRE(job);
+  JsonDocument active;
+  REQUIRE(active.parse(ret(engine, R"("fun": "jobs.active")")));
+  const auto found = active.root().find(job->jid);
+  REQUIRE(found.has_value());
+  CHECK(found->find("Function")->text() == "test.sleep");
+  CHECK(found->find("Running")->json().text() == format(R"([{{"ms-0": {0}}}, {{"ms-1": {0}}}])", ::getpid()));
+  CHECK(found->find("Returned")->json().text() == "[]");
+}
+
+TEST_CASE("a runner that runs on a worker is no job of a minion, and is found in the job cache afterwards") {
+  EmbeddedEngine engine;
+  const auto started =
+      engine.master->runner_async(engine.permit(R"("client": "runner_async", "fun": "manage.up")"));
+  REQUIRE(started);
+  CHECK(started->tag == "salt/run/" + started->jid);
+  const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", started->jid);
+  REQUIRE(EmbeddedEngine::eventually([&] { return ret(engine, lookup) != "{}"; }));
+  const std::string found = ret(engine, lookup);
+  CHECK(holds(found, "_master\": {\"fun\": \"runner.manage.up\", \"jid\": \"" + started->jid));
+  CHECK(holds(found, R"("return": ["ms-0", "ms-1", "ms-2"], "success": true)"));
+
+  const auto sleeping = engine.master->runner_async(
+      engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
+  REQUIRE(sleeping);
+  CHECK(ret(engine, R"("fun": "jobs.active")") == "{}");
+  CHECK(holds(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", sleeping->jid)),
+              R"("Function": "runner.test.sleep", "Arguments": [600])"));
+}
+
+TEST_CASE("beyond the workers and their queue no runner is started") {
+  embedded::Options options;
+  options.max_workers = 1;
+  options.max_queued = 0;
+  EmbeddedEngine engine(options);
+  const char* members = R"("client": "runner_async", "fun": "test.sleep", "arg": [600])";
+  REQUIRE(engine.master->runner_async(engine.permit(members)));
+  const auto refused = engine.master->runner_async(engine.permit(members));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+}
+
+TEST_CASE("jobs.list_jobs takes a page: the newest, those before a jid, and those that follow one") {
+  EmbeddedEngine engine;
+  std::string jids[5];
+  for (std::string& jid : jids) jid = ping(engine);
+  const auto page = [&](const std::string& members) {
+    JsonDocument document;
+    REQUIRE(document.parse(ret(engine, format(R"("fun": "jobs.list_jobs", {})", members))));
+    std::string found;
+    for (const JsonMember job : document.root().members()) {
+      for (int i = 0; i < 5; ++i) {
+        if (job.key == jids[i]) found += std::to_string(i);
+      }
+    }
+    return found;
+  };
+  CHECK(page(R"("limit": 2)") == "34");
+  CHECK(page(R"("limit": 9)") == "01234");
+  CHECK(page(format(R"("limit": 2, "before": "{}")", jids[3])) == "12");
+  CHECK(page(format(R"("limit": 2, "after": "{}")", jids[0])) == "12");
+  CHECK(page(format(R"("after": "{}", "before": "{}")", jids[0], jids[4])) == "123");
+  CHECK(page(format(R"("limit": 1, "after": "{}", "before": {})", jids[0], jids[4])) == "1");
+  CHECK(page(format(R"("limit": 1, "start_time": "{}", "end_time": "{}")", jids[1], jids[2])) == "2");
+  CHECK(page(R"("limit": "1", "search_function": "test.ping")") == "4");
+  for (const char* members : {R"("limit": 0)", R"("limit": "x")", R"("limit": [])"}) {
+    CHECK(holds(text(engine, format(R"("fun": "jobs.list_jobs", {})", members)),
+                "limit must be a number of jobs from 1 to 1000000, found"));
+  }
+  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "after": "x")"), "after is 'x', but must be a jid"));
+  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "before": 7)"), "before is 7, but must be a jid"));
+}
+
+TEST_CASE("jobs.list_jobs_filter lists the newest jobs, without those that look for others") {
+  EmbeddedEngine engine;
+  const std::string first = ping(engine);
+  const std::string second = published(engine, R"("tgt": "ms-0", "fun": "saltutil.find_job", "arg": ["1"])");
+  const std::string third = ping(engine);
+  const std::string found = ret(engine, R"("fun": "jobs.list_jobs_filter", "arg": [2])");
+  CHECK(holds(found, R"("JID": ")" + first));
+  CHECK_FALSE(holds(found, second));
+  CHECK(holds(found, third));
+  const std::string all =
+      ret(engine, R"("fun": "jobs.list_jobs_filter", "count": 2, "filter_find_job": false)");
+  CHECK_FALSE(holds(all, first));
+  CHECK(holds(all, second));
+  CHECK(
+      holds(text(engine, R"("fun": "jobs.list_jobs_filter", "count": 0)"), "count must be a number of jobs"));
+}
+
+TEST_CASE("jobs.last_run shows the newest job that fits, as jobs.print_job shows it") {
+  EmbeddedEngine engine;
+  CHECK(ret(engine, R"("fun": "jobs.last_run")") == "false");
+  const std::string jid = published(engine, R"("tgt": "ms-0", "fun": "test.echo", "arg": ["x"])");
+  ping(engine, R"(, "metadata": {"a": 1})");
+  const std::string printed = ret(engine, format(R"("fun": "jobs.print_job", "jid": "{}")", jid));
+  CHECK(
+      printed ==
+      format(
+          R"({{"{}": {{"Function": "test.echo", "Arguments": ["x"], "Target": "ms-0", "Target-type": "glob", )"
+          R"("User": "fred", "Minions": ["ms-0"], "StartTime": "{}", )"
+          R"("Result": {{"ms-0": {{"return": "x", "retcode": 0, "success": true}}}}}}}})",
+          jid, embedded::jid_start_time(jid)));
+  CHECK(ret(engine, R"("fun": "jobs.last_run", "function": "test.echo")") == printed);
+  CHECK(ret(engine, R"("fun": "jobs.last_run", "target": "ms-0")") == printed);
+  CHECK(holds(ret(engine, R"("fun": "jobs.last_run", "metadata": {"a": 1})"), "test.ping"));
+  CHECK(holds(ret(engine, R"("fun": "jobs.last_run")"), "test.ping"));
+  CHECK(ret(engine, R"("fun": "jobs.last_run", "function": "nosuch")") == "false");
+  CHECK(ret(engine, R"("fun": "jobs.last_run", "metadata": "x")") == "false");
+  CHECK(holds(ret(engine, R"("fun": "jobs.print_job", "jid": "nojid")"),
+              R"({"nojid": {"Error": "Cannot contact returner or no job with this jid")"));
+}
+
+TEST_CASE("jobs.exit_success tells of each minion whether it returned something true") {
+  EmbeddedEngine engine;
+  const auto success = [&](const char* members) {
+    const std::string jid = published(engine, members);
+    return ret(engine, format(R"("fun": "jobs.exit_success", "jid": "{}")", jid));
+  };
+  CHECK(success(R"("tgt": "ms-0", "fun": "test.ping")") == R"({"ms-0": true})");
+  CHECK(success(R"("tgt": "ms-0", "fun": "test.echo", "arg": [0])") == R"({"ms-0": false})");
+  CHECK(success(R"("tgt": "ms-0", "fun": "test.echo", "arg": [""])") == R"({"ms-0": false})");
+  const auto running = engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "ms-1", "fun": "test.sleep", "arg": [600])"));
+  REQUIRE(running);
+  CHECK(ret(engine, format(R"("fun": "jobs.exit_success", "jid": "{}")", running->jid)) ==
+        R"({"ms-1": false})");
+  CHECK(ret(engine, R"("fun": "jobs.exit_success", "jid": "nojid")") == "{}");
+}
+
+TEST_CASE("jobs.master lists the runners that run") {
+  EmbeddedEngine engine;
+  CHECK(ret(engine, R"("fun": "jobs.master")") == "[]");
+  const auto started = engine.master->runner_async(
+      engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
+  REQUIRE(started);
+  CHECK(holds(ret(engine, R"("fun": "jobs.master")"), R"("fun": "runner.test.sleep", "arg": [600])"));
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "caches.h"
+
+// What every job cache does, whatever it keeps jobs in.
+
+namespace rest_fcgi::returner {
+namespace {
+
+struct InMemory {
+  std::unique_ptr<Returner> make(const Clock& clock) { return make_memory_returner({}, clock); }
+};
+
+struct InSqlite {
+  test::TempDir dir;
+  std::unique_ptr<Returner> make(const Clock& clock) { return open_sqlite(sqlite_options(dir), clock); }
+};
+
+/// With its own clock, which stands still.
+template <class Kind>
+struct Cache {
+  test::ManualClock clock;
+  Kind kind;
+  std::unique_ptr<Returner> cache = kind.make(clock);
+
+  Returner* operator->() const { return cache.get(); }
+  Returner& operator*() const { return *cache; }
+};
+
+#define CACHES Cache<InMemory>, Cache<InSqlite>
+
+TEST_CASE_TEMPLATE("a job that was saved is found again as it was, with what returned", Caches, CACHES) {
+  const Caches cache;
+  Load load = load_of(jid_number(1));
+  load.metadata = Json::trusted(R"({"a": 1})");
+  load.minions = {"ms-0", "ms-1"};
+  REQUIRE(cache->save_load(load, Durability::grouped));
+  REQUIRE(cache->returner(jid_number(1), {"ms-0", Json::boolean(true), 3, false, "highstate"}));
+
+  const Load found = **cache->get_load(jid_number(1));
+  CHECK(found.jid == jid_number(1));
+  CHECK(found.fun.text() == "\"test.ping\"");
+  CHECK(found.arg.text() == "[]");
+  CHECK(found.tgt.text() == "\"*\"");
+  CHECK(found.tgt_type == "glob");
+  CHECK(found.user == "fred");
+  REQUIRE(found.metadata);
+  CHECK(found.metadata->text() == R"({"a": 1})");
+  CHECK(found.minions == std::vector<std::string>{"ms-0", "ms-1"});
+  const std::vector<JobReturn> returns = *cache->get_jid(jid_number(1));
+  REQUIRE(returns.size() == 1);
+  CHECK(returns[0].minion == "ms-0");
+  CHECK(returns[0].ret.text() == "true");
+  CHECK(returns[0].retcode == 3);
+  CHECK_FALSE(returns[0].success);
+  CHECK(returns[0].out == "highstate");
+}
+
+TEST_CASE_TEMPLATE("a durable load is found as a grouped one is", Caches, CACHES) {
+  const Caches cache;
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
+  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "x")));
+  const Load found = **cache->get_load(jid_number(1));
+  CHECK_FALSE(found.metadata.has_value());
+  CHECK(cache->get_jid(jid_number(1))->size() == 1);
+}
+
+TEST_CASE_TEMPLATE("a job that was never saved is absent", Caches, CACHES) {
+  const Caches cache;
+  CHECK_FALSE(cache->get_load(jid_number(1))->has_value());
+  CHECK_FALSE(cache->get_load("no jid at all")->has_value());
+  CHECK(cache->get_jid(jid_number(1))->empty());
+  CHECK(cache->get_jid("")->empty());
+  CHECK(cache->get_fun("test.ping")->empty());
+  CHECK(cache->get_minions()->empty());
+  CHECK(jids_of(*cache).empty());
+}
+
+TEST_CASE_TEMPLATE("a return for a job that is not kept is dropped", Caches, CACHES) {
+  const Caches cache;
+  CHECK(cache->returner(jid_number(1), return_of("ms-0", "x")));
+  CHECK(cache->save_minions(jid_number(1), {"ms-0"}));
+  CHECK_FALSE(cache->get_load(jid_number(1))->has_value());
+  CHECK(cache->get_jid(jid_number(1))->empty());
+  CHECK(cache->get_minions()->empty());
+}
+
+TEST_CASE_TEMPLATE("a second return of a minion replaces the first, soon or late", Caches, CACHES) {
+  const Caches cache;
+  const auto text = [&] {
+    const std::vector<JobReturn> returns = *cache->get_jid(jid_number(1));
+    REQUIRE(returns.size() == 1);
+    return returns[0].ret.text();
+  };
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "first")));
+  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "second")));
+  CHECK(text() == "\"second\"");
+  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "third")));
+  CHECK(text() == "\"third\"");
+  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "fourth")));
+  CHECK(text() == "\"fourth\"");
+}
+
+TEST_CASE_TEMPLATE("a load that is saved again replaces the first one, and the returns stay", Caches,
+                   CACHES) {
+  const Caches cache;
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "old")));
+  REQUIRE(cache->returner(jid_number(1), return_of("ms-1", "old")));
+  CHECK(cache->get_jid(jid_number(1))->size() == 2);
+  Load again = load_of(jid_number(1));
+  again.user = "ann";
+  REQUIRE(cache->save_load(again, Durability::grouped));
+  REQUIRE(cache->returner(jid_number(1), return_of("ms-1", "new")));
+  CHECK((*cache->get_load(jid_number(1)))->user == "ann");
+  const std::vector<JobReturn> returns = *cache->get_jid(jid_number(1));
+  REQUIRE(returns.size() == 2);
+  CHECK(returns[0].ret.text() == "\"old\"");
+  CHECK(returns[1].ret.text() == "\"new\"");
+  CHECK(jids_of(*cache).size() == 1);
+}
+
+TEST_CASE_TEMPLATE("returns come in the order of the minions' ids", Caches, CACHES) {
+  const Caches cache;
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  REQUIRE(cache->returner(jid_number(1), return_of("c", "")));
+  REQUIRE(cache->returner(jid_number(1), return_of("a", "")));
+  CHECK(cache->get_jid(jid_number(1))->size() == 2);
+  REQUIRE(cache->returner(jid_number(1), return_of("b", "")));
+  const std::vector<JobReturn> returns = *cache->get_jid(jid_number(1));
+  REQUIRE(returns.size() == 3);
+  CHECK(returns[0].minion + returns[1].minion + returns[2].minion == "abc");
+}
+
+TEST_CASE_TEMPLATE("minions that are expected to return can be added, each once", Caches, CACHES) {
+  const Caches cache;
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
+  REQUIRE(cache->save_minions(jid_number(1), {"ms-2", "ms-0", "ms-1"}));
+  CHECK((*cache->get_load(jid_number(1)))->minions == std::vector<std::string>{"ms-0", "ms-1", "ms-2"});
+}
+
+TEST_CASE_TEMPLATE(
+    "jobs are walked in the order of their jids, either way, between bounds, and of a function", Caches,
+    CACHES) {
+  const Caches cache;
+  for (const int number : {3, 1, 4, 2}) {
+    const std::string_view fun = number % 2 == 0 ? "test.arg" : "test.ping";
+    REQUIRE(cache->save_load(load_of(jid_number(number), fun), Durability::grouped));
+  }
+  const auto j = jid_number;
+  CHECK(jids_of(*cache) == Jids{j(1), j(2), j(3), j(4)});
+  CHECK(jids_of(*cache, {.newest_first = true}) == Jids{j(4), j(3), j(2), j(1)});
+  CHECK(jids_of(*cache, {.first = j(2), .last = j(3)}) == Jids{j(2), j(3)});
+  CHECK(jids_of(*cache, {.first = j(5)}).empty());
+  CHECK(jids_of(*cache, {.fun = "test.arg"}) == Jids{j(2), j(4)});
+  CHECK(jids_of(*cache, {.last = j(3), .fun = "test.arg", .newest_first = true}) == Jids{j(2)});
+  CHECK(jids_of(*cache, {.fun = "nosuch.fun"}).empty());
+}
+
+TEST_CASE_TEMPLATE("bounds may be beginnings of jids", Caches, CACHES) {
+  const Caches cache;
+  for (const int number : {1, 2}) {
+    REQUIRE(cache->save_load(load_of(jid_number(number)), Durability::grouped));
+  }
+  CHECK(jids_of(*cache, {.first = "2023"}).size() == 2);
+  CHECK(jids_of(*cache, {.first = "2024"}).empty());
+  CHECK(jids_of(*cache, {.last = "2023"}).empty());
+  CHECK(jids_of(*cache, {.last = "2024"}).size() == 2);
+  CHECK(jids_of(*cache, {.first = "0999", .last = "9"}).size() == 2);
+  CHECK(jids_of(*cache, {.first = "9"}).empty());
+}
+
+TEST_CASE_TEMPLATE("a walk ends when the visitor says so", Caches, CACHES) {
+  const Caches cache;
+  for (int i = 0; i < 5; ++i) REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::grouped));
+  int visited = 0;
+  REQUIRE(cache->get_jids({}, [&](const Load&) { return ++visited < 2; }));
+  CHECK(visited == 2);
+  CHECK(jids_of(*cache).size() == 5);
+}
+
+TEST_CASE_TEMPLATE("get_fun finds for each minion the newest return of a function", Caches, CACHES) {
+  const Caches cache;
+  for (const int number : {2, 1}) {
+    REQUIRE(cache->save_load(load_of(jid_number(number)), Durability::grouped));
+    REQUIRE(cache->returner(jid_number(number), return_of("ms-0", std::to_string(number))));
+  }
+  REQUIRE(cache->save_load(load_of(jid_number(3), "test.arg"), Durability::grouped));
+  REQUIRE(cache->returner(jid_number(3), return_of("ms-0", "3")));
+  REQUIRE(cache->get_minions());  // what follows comes late
+  REQUIRE(cache->returner(jid_number(1), return_of("ms-1", "1 late")));
+  const std::vector<FunctionReturn> found = *cache->get_fun("test.ping");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].jid == jid_number(2));
+  CHECK(found[0].ret.minion == "ms-0");
+  CHECK(found[0].ret.ret.text() == "\"2\"");
+  CHECK(found[1].jid == jid_number(1));
+  CHECK(found[1].ret.ret.text() == "\"1 late\"");
+  CHECK(*cache->get_minions() == std::vector<std::string>{"ms-0", "ms-1"});
+}
+
+TEST_CASE_TEMPLATE("a jid can be claimed once, and not where a job has it", Caches, CACHES) {
+  const Caches cache;
+  CHECK(*cache->prep_jid(jid_number(1)));
+  CHECK_FALSE(*cache->prep_jid(jid_number(1)));
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  CHECK_FALSE(*cache->prep_jid(jid_number(1)));
+  REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::grouped));
+  CHECK_FALSE(*cache->prep_jid(jid_number(2)));
+  CHECK(*cache->prep_jid(jid_number(3)));
+}
+
+TEST_CASE_TEMPLATE("jobs that were saved too long ago go, with all that belongs to them", Caches, CACHES) {
+  Caches cache;
+  for (const int number : {1, 2}) {
+    REQUIRE(cache->save_load(load_of(jid_number(number)), Durability::grouped));
+    REQUIRE(cache->returner(jid_number(number), return_of("ms-0", "x")));
+  }
+  CHECK(*cache->get_minions() == std::vector<std::string>{"ms-0"});
+  REQUIRE(cache->returner(jid_number(2), return_of("ms-1", "late")));
+  cache.clock.advance(std::chrono::hours(23));
+  REQUIRE(cache->save_load(load_of("20231115211320000000"), Durability::grouped));
+  CHECK(*cache->clean_old_jobs() == 0);
+  cache.clock.advance(std::chrono::hours(2));
+  CHECK(*cache->clean_old_jobs() == 2);
+  CHECK(jids_of(*cache) == Jids{"20231115211320000000"});
+  CHECK(cache->get_jid(jid_number(2))->empty());
+  CHECK(cache->get_fun("test.ping")->empty());
+  CHECK(cache->get_minions()->empty());
+}
+
+TEST_CASE_TEMPLATE("many threads save, return and look up at once", Caches, CACHES) {
+  const Caches cache;
+  std::atomic<int> next{0};
+  std::atomic<int> missing{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const std::string jid = jid_number(next++);
+        const auto durability = i % 50 == 0 ? Durability::durable : Durability::grouped;
+        if (!cache->save_load(load_of(jid), durability)) ++missing;
+        if (!cache->returner(jid, return_of("ms-0", jid))) ++missing;
+        if (i % 20 == 0 && cache->get_jid(jid)->size() != 1) ++missing;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(missing == 0);
+  CHECK(jids_of(*cache).size() == 800);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::returner

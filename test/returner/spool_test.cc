@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "returner/spool.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../support/temp_dir.h"
+
+namespace rest_fcgi::returner {
+namespace {
+
+using Records = std::vector<std::string>;
+
+std::unique_ptr<Spool> spool_in(const test::TempDir& dir, std::size_t size) {
+  auto spool = Spool::create(dir / "jobs.db", size);
+  REQUIRE_MESSAGE(spool.ok(), spool.error().message);
+  return *std::move(spool);
+}
+
+Records records_of(const Spool& spool) {
+  Records records;
+  CHECK(spool.visit(spool.tail(), [&](std::string_view record) { records.emplace_back(record); }) == 0);
+  return records;
+}
+
+std::size_t files_in(const test::TempDir& dir) {
+  const std::filesystem::directory_iterator files(dir.path());
+  return static_cast<std::size_t>(std::distance(begin(files), end(files)));
+}
+
+/// A file of that content under a spool's name.
+std::unique_ptr<Spool> adopted(const test::TempDir& dir, const std::string& content) {
+  dir.write("jobs.db-spool-abcdef", content);
+  auto files = SpoolFile::left_behind(dir / "jobs.db");
+  REQUIRE(files.size() == 1);
+  return Spool::adopt(std::move(files[0]));
+}
+
+TEST_CASE("a spool gives its records back in order, until they are dropped") {
+  const test::TempDir dir;
+  const auto spool = spool_in(dir, 4096);
+  CHECK(spool->empty());
+  CHECK(spool->append("one"));
+  CHECK(spool->append(""));
+  CHECK(spool->append(std::string(100, 'x')));
+  CHECK(records_of(*spool) == Records{"one", "", std::string(100, 'x')});
+  const std::uint64_t position = spool->tail();
+  CHECK(spool->append("two"));
+  spool->drop(position);
+  CHECK(records_of(*spool) == Records{"two"});
+  CHECK_FALSE(spool->empty());
+  spool->drop(spool->tail());
+  CHECK(spool->empty());
+}
+
+TEST_CASE("a spool goes round and round, with records of any size") {
+  const test::TempDir dir;
+  const auto spool = spool_in(dir, 4096);
+  Records waiting;
+  for (std::size_t i = 0; i < 2000; ++i) {
+    const std::string record(i * 37 % 900, static_cast<char>('a' + i % 26));
+    REQUIRE(spool->takes(record.size()));
+    if (!spool->append(record)) {
+      REQUIRE(records_of(*spool) == waiting);
+      spool->drop(spool->tail());
+      waiting.clear();
+      REQUIRE(spool->append(record));
+    }
+    waiting.push_back(record);
+  }
+  CHECK(records_of(*spool) == waiting);
+}
+
+TEST_CASE("a full spool takes nothing, and nothing in it changes") {
+  const test::TempDir dir;
+  const auto spool = spool_in(dir, 4096);
+  Records records;
+  while (spool->append(std::string(200, static_cast<char>('a' + records.size())))) {
+    records.emplace_back(200, static_cast<char>('a' + records.size()));
+  }
+  CHECK(records.size() > 15);
+  CHECK(spool->more_than_half_full());
+  CHECK_FALSE(spool->append(std::string(200, 'z')));
+  CHECK(records_of(*spool) == records);
+  CHECK_FALSE(spool->takes(2000));
+}
+
+TEST_CASE("a spool is its owner's alone, and the disk has set its space aside") {
+  const test::TempDir dir;
+  const auto spool = spool_in(dir, 65536);
+  struct stat status {};
+  REQUIRE(::stat(spool->file().path().c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777) == 0600);
+  CHECK(status.st_blocks * 512 >= 65536);
+}
+
+TEST_CASE("only the spools of processes that ended are left behind, and what they hold is whole") {
+  const test::TempDir dir;
+  auto dead = spool_in(dir, 4096);
+  const auto living = spool_in(dir, 4096);
+  REQUIRE(dead->append("a record"));
+  CHECK(SpoolFile::left_behind(dir / "jobs.db").empty());
+  CHECK(SpoolFile::left_behind(dir / "other.db").empty());
+  dead.reset();
+  {
+    auto files = SpoolFile::left_behind(dir / "jobs.db");
+    REQUIRE(files.size() == 1);
+    CHECK(SpoolFile::left_behind(dir / "jobs.db").empty());  // somebody has it
+    const auto adopted = Spool::adopt(std::move(files[0]));
+    REQUIRE(adopted != nullptr);
+    CHECK(records_of(*adopted) == Records{"a record"});
+    adopted->file().remove();
+    CHECK(adopted->file().is_gone());
+  }
+  CHECK(files_in(dir) == 1);
+}
+
+TEST_CASE("what is no spool is not adopted") {
+  const test::TempDir dir;
+  CHECK(adopted(dir, "short") == nullptr);
+  CHECK(adopted(dir, std::string(10000, 'x')) == nullptr);
+  std::string impossible("rest_fcgi sp 1\n", 16);
+  impossible += std::string(8, '\x10') + std::string(8, '\0');  // the head after the tail
+  impossible.resize(10000);
+  CHECK(adopted(dir, impossible) == nullptr);
+}
+
+TEST_CASE("an empty file of a process that ended at its very beginning is taken away") {
+  const test::TempDir dir;
+  dir.write("jobs.db-spool-abcdef", "");
+  CHECK(SpoolFile::left_behind(dir / "jobs.db").empty());
+  CHECK(files_in(dir) == 0);
+}
+
+TEST_CASE("a file that others may write to, or that is no file, is left alone") {
+  const test::TempDir dir;
+  const std::string path = dir.write("jobs.db-spool-abcdef", std::string(10000, 'x'));
+  REQUIRE(::chmod(path.c_str(), 0622) == 0);
+  std::filesystem::create_directory(dir / "jobs.db-spool-folder");
+  std::filesystem::create_symlink(path, dir / "jobs.db-spool-link");
+  CHECK(SpoolFile::left_behind(dir / "jobs.db").empty());
+  CHECK(files_in(dir) == 3);
+}
+
+TEST_CASE("bytes that a power cut left unwritten are counted, and what is before them is found") {
+  const test::TempDir dir;
+  const auto spool = spool_in(dir, 4096);
+  REQUIRE(spool->append("one"));
+  const std::uint64_t whole = spool->tail();
+  REQUIRE(spool->append("two"));
+  for (const std::size_t at : {std::size_t{0}, std::size_t{4}, std::size_t{8}, std::size_t{16}}) {
+    char* const byte = spool->file().data() + 4096 + whole + at;  // of the size, sum, position or content
+    *byte = static_cast<char>(*byte ^ 1);
+    Records records;
+    const auto torn =
+        spool->visit(spool->tail(), [&](std::string_view record) { records.emplace_back(record); });
+    CHECK(torn == spool->tail() - whole);
+    CHECK(records == Records{"one"});
+    *byte = static_cast<char>(*byte ^ 1);
+  }
+  CHECK(records_of(*spool) == Records{"one", "two"});
+}
+
+TEST_CASE("a spool that cannot be made says why") {
+  const test::TempDir dir;
+  const auto missing = Spool::create(dir / "nosuch/jobs.db", 4096);
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.error().kind == ErrorKind::unavailable);
+  CHECK(missing.error().message.find("cannot be made: No such file or directory") != std::string::npos);
+  const auto huge = Spool::create(dir / "jobs.db", std::size_t{1} << 60);
+  REQUIRE_FALSE(huge.ok());
+  CHECK(files_in(dir) == 0);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::returner

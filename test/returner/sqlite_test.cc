@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "../support/captured_log.h"
+#include "caches.h"
+#include "returner/sqlite_connection.h"
+#include "returner/sqlite_schema.h"
+
+namespace rest_fcgi::returner {
+namespace {
+
+struct Database {
+  test::TempDir dir;
+  test::ManualClock clock;
+  Options options = sqlite_options(dir);
+
+  [[nodiscard]] std::unique_ptr<Returner> open() const { return open_sqlite(options, clock); }
+  [[nodiscard]] std::string folder() const { return dir / "jobs"; }
+  [[nodiscard]] std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder()))
+      names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  /// Why it cannot be opened.
+  [[nodiscard]] std::string refusal() const {
+    auto opened = SqliteReturner::open(options, clock);
+    REQUIRE_FALSE(opened.ok());
+    CHECK(opened.error().kind == ErrorKind::unavailable);
+    return opened.error().message;
+  }
+};
+
+mode_t mode_of(const std::string& path) {
+  struct stat status {};
+  REQUIRE(::stat(path.c_str(), &status) == 0);
+  return status.st_mode & 07777;
+}
+
+/// Runs in a process of its own, which ends as by kill -9 while what `body` returns still lives.
+template <class Body>
+void in_killed_process(Body body) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const auto kept = body();
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+}
+
+void run_sql(const std::string& path, const char* sql) {
+  auto connection = SqliteConnection::open(path, std::chrono::milliseconds(1000));
+  REQUIRE(connection.ok());
+  const Result<void> done = (*connection)->run(sql);
+  REQUIRE_MESSAGE(done.ok(), done.error().message);
+}
+
+TEST_CASE("the database is its owner's alone, and no spool stays after an orderly end") {
+  const Database database;
+  {
+    const auto cache = database.open();
+    REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+    CHECK(mode_of(database.folder()) == 0700);
+    for (const std::string& file : database.files()) CHECK(mode_of(database.folder() + "/" + file) == 0600);
+    CHECK(database.files().size() == 4);  // with the log, its index and the spool
+  }
+  CHECK(database.files() == std::vector<std::string>{"jobs.db"});
+  CHECK(jids_of(*database.open()) == Jids{jid_number(1)});
+}
+
+TEST_CASE("nothing that was saved is missing after a kill, whether it was in the database or not") {
+  const Database database;
+  in_killed_process([&] {
+    auto cache = database.open();
+    for (int i = 0; i < 100; ++i) {
+      (void)cache->save_load(load_of(jid_number(i)), i == 50 ? Durability::durable : Durability::grouped);
+      (void)cache->returner(jid_number(i), return_of("ms-0", std::to_string(i)));
+    }
+    return cache;
+  });
+  CHECK(database.files().size() == 4);
+  const auto cache = database.open();
+  CHECK(jids_of(*cache).size() == 100);
+  for (int i = 0; i < 100; ++i) {
+    const std::vector<JobReturn> returns = *cache->get_jid(jid_number(i));
+    REQUIRE(returns.size() == 1);
+    CHECK(returns[0].ret.text() == "\"" + std::to_string(i) + "\"");
+  }
+}
+
+TEST_CASE("a spool that a power cut damaged gives what can be read, and the log says that it is not all") {
+  const Database database;
+  in_killed_process([&] {
+    auto cache = database.open();
+    auto lock = *SqliteConnection::open(database.options.sqlite3.database, std::chrono::milliseconds(1000));
+    (void)lock->run("BEGIN IMMEDIATE");  // so that all waits in the spool
+    for (const int number : {1, 2, 3}) {
+      (void)cache->save_load(load_of(jid_number(number)), Durability::grouped);
+    }
+    for (const std::string& file : database.files()) {
+      if (file.find("-spool-") == std::string::npos) continue;
+      const std::string text = database.dir.read("jobs/" + file);
+      const std::size_t last = text.rfind("test.ping");
+      std::FILE* const spool = std::fopen((database.folder() + "/" + file).c_str(), "r+");
+      std::fseek(spool, static_cast<long>(last), SEEK_SET);
+      std::fputs("X", spool);
+      std::fflush(spool);
+    }
+    return std::pair(std::move(cache), std::move(lock));
+  });
+  const test::CapturedLog log;
+  const auto cache = database.open();
+  CHECK(jids_of(*cache) == Jids{jid_number(1), jid_number(2)});
+  CHECK(log.has("cannot be read, as after a power cut"));
+  CHECK(database.files().size() == 4);  // none is left behind
+}
+
+TEST_CASE("a file in the place of a spool that is none stays, and the log says so once") {
+  const Database database;
+  (void)database.open();
+  const std::string name = "jobs/jobs.db-spool-abcdef";
+  database.dir.write(name, std::string(10000, 'x'));
+  const test::CapturedLog log;
+  (void)database.open();
+  CHECK(log.has("jobs.db-spool-abcdef is no spool that this program can read; it stays there"));
+  CHECK(database.dir.read(name) == std::string(10000, 'x'));
+}
+
+TEST_CASE("what one process committed another one finds, and no jid can be claimed in both") {
+  const Database database;
+  const auto one = database.open();
+  const auto other = database.open();
+  REQUIRE(one->save_load(load_of(jid_number(1)), Durability::durable));
+  CHECK((*other->get_load(jid_number(1))).has_value());
+  CHECK(*one->prep_jid(jid_number(2)));
+  CHECK_FALSE(*other->prep_jid(jid_number(2)));
+  CHECK_FALSE(*other->prep_jid(jid_number(1)));
+}
+
+TEST_CASE("many processes at once make one database") {
+  Database database;
+  database.options.sqlite3.timeout = std::chrono::seconds(20);
+  std::vector<std::unique_ptr<Returner>> caches(8);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    threads.emplace_back([&, i] {
+      auto opened = SqliteReturner::open(database.options, database.clock);
+      CHECK_MESSAGE(opened.ok(), opened.error().message);
+      if (!opened) return;
+      caches[i] = *std::move(opened);
+      (void)caches[i]->save_load(load_of(jid_number(static_cast<int>(i))), Durability::durable);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& cache : caches) {
+    REQUIRE(cache != nullptr);
+    CHECK(jids_of(*cache).size() == caches.size());
+  }
+}
+
+TEST_CASE("a jid that has no key is refused, with what one is") {
+  const Database database;
+  const auto cache = database.open();
+  for (const Durability durability : {Durability::grouped, Durability::durable}) {
+    const Result<void> saved = cache->save_load(load_of("17"), durability);
+    REQUIRE_FALSE(saved.ok());
+    CHECK(saved.error().kind == ErrorKind::invocation);
+    CHECK(saved.error().message ==
+          "The job cache sqlite3 keeps no job '17': a jid is 20 digits, and begins with a year from 1100 to "
+          "2899.");
+  }
+  CHECK_FALSE(cache->prep_jid("17").ok());
+  CHECK(cache->returner("17", return_of("a", "b")));
+}
+
+TEST_CASE("a return that is larger than the spool is kept as well") {
+  const Database database;
+  const auto cache = database.open();
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", std::string(1 << 20, 'x'))));
+  CHECK(cache->get_jid(jid_number(1))->at(0).ret.text().size() == (1 << 20) + 2);
+}
+
+TEST_CASE("where there is no room for a while, writers wait, and nothing is lost") {
+  Database database;
+  database.options.sqlite3.spool_bytes = 64 * 1024;
+  const test::CapturedLog log;
+  const auto cache = database.open();
+  for (int i = 0; i < 5000; ++i) REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::grouped));
+  CHECK(jids_of(*cache).size() == 5000);
+  CHECK(log.text().empty());
+}
+
+TEST_CASE("another application's database is refused and left as it is") {
+  const Database database;
+  std::filesystem::create_directory(database.folder());
+  ::chmod(database.folder().c_str(), 0700);
+  database.dir.write("jobs/jobs.db", "");
+  run_sql(database.options.sqlite3.database, "CREATE TABLE theirs (a); PRAGMA application_id = 7");
+  const std::string before = database.dir.read("jobs/jobs.db");
+  CHECK(database.refusal() == "it is another application's database (application_id 7)");
+  CHECK(database.dir.read("jobs/jobs.db") == before);
+}
+
+TEST_CASE("a database of a newer version is refused") {
+  const Database database;
+  (void)database.open();
+  run_sql(database.options.sqlite3.database, "PRAGMA user_version = 99");
+  CHECK(database.refusal() == "its schema has version 99; this program knows those up to 1");
+}
+
+TEST_CASE("a file that is no database is refused and left as it is") {
+  const Database database;
+  (void)database.open();
+  database.dir.write("jobs/jobs.db", std::string(8192, 'x'));
+  CHECK(database.refusal() == "file is not a database");
+  CHECK(database.dir.read("jobs/jobs.db") == std::string(8192, 'x'));
+}
+
+TEST_CASE("a folder that cannot be had, or that others may write into, is refused") {
+  Database database;
+  database.dir.write("file", "");
+  database.options.sqlite3.database = database.dir / "file/jobs.db";
+  CHECK(database.refusal() == "it cannot be made: Not a directory");
+  database.options.sqlite3.database = database.dir / "a/b/c/jobs.db";
+  CHECK(database.refusal() ==
+        "its folder " + (database.dir / "a/b/c") + " cannot be made: No such file or directory");
+  std::filesystem::create_directory(database.dir / "open");
+  ::chmod((database.dir / "open").c_str(), 0770);
+  database.options.sqlite3.database = database.dir / "open/jobs.db";
+  CHECK(database.refusal() == "its folder " + (database.dir / "open") +
+                                  " has mode 0770, so that others could put files into it; 0700 is right");
+  database.options.sqlite3.database = database.dir / "open";
+  ::chmod((database.dir / "open").c_str(), 0700);
+  CHECK(database.refusal() == "unable to open database file (Is a directory)");
+}
+
+TEST_CASE("an older schema is brought up to date, and a migration that fails changes nothing") {
+  const Database database;
+  (void)database.open();
+  auto connection =
+      SqliteConnection::open(database.options.sqlite3.database, std::chrono::milliseconds(1000));
+  REQUIRE(connection.ok());
+  std::vector<const char*> steps(migrations().begin(), migrations().end());
+  steps.push_back("CREATE TABLE second (a); INSERT INTO nosuch VALUES (1)");
+  const Result<void> failed = migrate(**connection, steps);
+  REQUIRE_FALSE(failed.ok());
+  CHECK(failed.error().message == "no such table: nosuch");
+  CHECK(*(*connection)->value("PRAGMA user_version") == "1");
+  steps.back() = "CREATE TABLE second (a); INSERT INTO second VALUES (1)";
+  REQUIRE(migrate(**connection, steps));
+  CHECK(*(*connection)->value("PRAGMA user_version") == "2");
+  CHECK(*(*connection)->value("SELECT count(*) FROM second") == "1");
+  REQUIRE(migrate(**connection, steps));
+  CHECK(*(*connection)->value("SELECT count(*) FROM second") == "1");
+}
+
+TEST_CASE("jobs that go leave their space to others, and are dropped in slices") {
+  Database database;
+  database.options.keep_jobs_seconds = std::chrono::seconds(60);
+  const auto cache = database.open();
+  const auto fill = [&](int from) {
+    for (int i = from; i < from + 1000; ++i) {
+      REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::grouped));
+      REQUIRE(cache->returner(jid_number(i), return_of("ms-0", std::string(300, 'x'))));
+    }
+    CHECK(jids_of(*cache).size() == 1000);
+  };
+  const auto pages = [&] {
+    auto connection =
+        SqliteConnection::open(database.options.sqlite3.database, std::chrono::milliseconds(1000));
+    return std::stoi(*(*connection)->value("PRAGMA page_count"));
+  };
+  fill(0);
+  const int before = pages();
+  for (int round = 1; round < 5; ++round) {
+    database.clock.advance(std::chrono::minutes(2));
+    CHECK(*cache->clean_old_jobs() == 1000);
+    fill(round * 1000);
+  }
+  CHECK(pages() <= before + before / 10);
+}
+
+TEST_CASE("with keep_jobs_seconds 0 jobs are kept for ever") {
+  Database database;
+  database.options.keep_jobs_seconds = std::chrono::seconds(0);
+  const auto cache = database.open();
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  database.clock.advance(std::chrono::hours(100000));
+  CHECK(*cache->clean_old_jobs() == 0);
+  CHECK(jids_of(*cache).size() == 1);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::returner

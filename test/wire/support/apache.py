@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Apache with the configurations of apache/, as they stand; only the files of apache/site/ are the test's own."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+from .api import Api
+from .daemon import BINARY, ROOT, master_config, merge
+from .nginx import certificate
+from .process import Process, free_port, wait_until
+
+APACHE = shutil.which("apache2", path=os.environ["PATH"] + ":/usr/sbin")
+FOLDER = "/usr/lib/apache2/modules"
+MODULES = "mpm_event authz_core alias headers env reqtimeout proxy proxy_fcgi fcgid socache_shmcb ssl".split()
+
+# Apache's processes do not serve as root. Where the tests are root, it is this user from its very start.
+USER = "www-data"
+AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"] if os.geteuid() == 0 else []
+
+LISTENING = "00010000"  # the flags of a listening socket in /proc/net/unix
+
+MAIN = """
+ServerRoot {dir}
+DefaultRuntimeDir {dir}
+PidFile {dir}/apache2.pid
+ErrorLog {dir}/error.log
+LogLevel info
+ServerName localhost
+Mutex file:{dir} default
+{modules}
+LogFormat "%h %>s %r" plain
+CustomLog {dir}/access.log plain
+FcgidIPCDir {dir}/fcgid
+FcgidProcessTableFile {dir}/fcgid_table
+{sanitizers}
+Include rest_fcgi/{sample}
+{more}
+"""
+
+TLS = """
+SSLEngine on
+SSLProtocol -all +TLSv1.2 +TLSv1.3
+SSLCertificateFile    {dir}/cert.pem
+SSLCertificateKeyFile {dir}/key.pem
+"""
+
+
+def sanitizers():
+    """What they are told has to reach processes that Apache starts, too."""
+    names = [name for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS") if name in os.environ]
+    return "\n".join(f"FcgidInitialEnv {name} {os.environ[name]}" for name in names)
+
+
+def main(directory, sample, more):
+    modules = "\n".join(f"LoadModule {name}_module {FOLDER}/mod_{name}.so" for name in MODULES)
+    return MAIN.format(dir=directory, modules=modules, sanitizers=sanitizers(), sample=sample, more=more)
+
+
+def let_in(directory):
+    """Gives Apache's user a directory of root's, and lets it pass through the test's own directory above."""
+    if AS_USER:
+        directory.parent.chmod(0o711)
+        for path in [directory, *directory.rglob("*")]:
+            shutil.chown(path, USER, USER)
+
+
+class Apache(Api):
+    """A private Apache. Speaks HTTP to it as every `Api` does."""
+
+    def __init__(self, directory, sample, site, tls=False, more=""):
+        """`site` has the text of the file in site/ that is the sample's own; `more` stands after the sample."""
+        self.directory = directory
+        for name in ("fcgid", "tmp"):
+            (directory / name).mkdir(parents=True)
+        port = free_port()
+        samples = directory / "rest_fcgi"
+        shutil.copytree(ROOT / "apache", samples)
+        (samples / "site/listen.conf").write_text(
+            f"Define REST_FCGI_LISTEN 127.0.0.1:{port}\nListen ${{REST_FCGI_LISTEN}}\n"
+        )
+        for name, text in site.items():
+            (samples / "site" / name).write_text(text)
+        if tls:
+            certificate(directory)
+            (samples / "site/server.conf").write_text("ServerName localhost" + TLS.format(dir=directory))
+        (directory / "apache2.conf").write_text(main(directory, sample, more))
+        let_in(directory)
+        super().__init__("127.0.0.1", port, ca=directory / "cert.pem" if tls else None)
+        argv = ["env", f"TMPDIR={directory}/tmp", *AS_USER, APACHE, "-f", directory / "apache2.conf"]
+        argv += ["-D", "FOREGROUND"]
+        self._process = Process(argv, directory / "apache2.out", ("127.0.0.1", port))
+
+    def stop(self):
+        self._process.stop()
+
+    def graceful(self):
+        """What `apache2ctl graceful` does."""
+        self._process.kill(signal.SIGUSR1)
+
+    def error_log(self):
+        return (self.directory / "error.log").read_text(errors="replace")
+
+    def last_temporary_file(self):
+        """When the directory for temporary files was last written to, also for a file that is gone."""
+        return (self.directory / "tmp").stat().st_mtime_ns
+
+
+class Proxying(Apache):
+    """Apache in front of a daemon, with mod_proxy_fcgi."""
+
+    def __init__(self, directory, daemon, **options):
+        self.daemon = daemon
+        daemon.directory.chmod(0o711)
+        if isinstance(daemon.address, str):
+            site = {"unix_address.conf": f"Define REST_FCGI_SOCKET {daemon.address}\n"}
+            super().__init__(directory, "proxy_unix.conf", site, **options)
+        else:
+            site = {"tcp_address.conf": "Define REST_FCGI_ADDRESS {}:{}\n".format(*daemon.address)}
+            super().__init__(directory, "proxy_tcp.conf", site, **options)
+
+    def log(self):
+        """The responder's."""
+        return self.daemon.log()
+
+
+class Fcgid(Apache):
+    """Apache that starts responders by itself, with mod_fcgid."""
+
+    def __init__(self, directory, changes=None, server="", **options):
+        """`changes` are those of the responders' configuration; `server` is the text of site/server.conf."""
+        directory.mkdir()
+        self.program = directory / "program"
+        shutil.copy(BINARY, self.program)  # Apache's user need not reach the original
+        self.log_path = directory / "rest_fcgi.log"
+        self.config_path = directory / "master"
+        own = {"rest_fcgi": {"listen": None, "log_file": str(self.log_path)}}
+        self.config_path.write_text(json.dumps(master_config(directory, merge(own, changes or {})), indent=1))
+        program = f"Define REST_FCGI_PROGRAM {self.program}\nDefine REST_FCGI_CONFIG {self.config_path}\n"
+        super().__init__(directory, "fcgid.conf", {"program.conf": program, "server.conf": server}, **options)
+
+    def pids(self):
+        """The responders that run."""
+        return {int(path.parent.name) for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if self._is_ours(path)}
+
+    def requests(self):
+        """How many requests they have, from the kernel's table of all sockets: a connection each."""
+        with open("/proc/net/unix") as table:
+            rows = [line.split() for line in table if f" {self.directory}/fcgid/" in line]
+        return sum(row[3] != LISTENING for row in rows)
+
+    def _is_ours(self, cmdline):
+        try:
+            return cmdline.read_bytes().split(b"\0")[0] == bytes(self.program)
+        except OSError:  # it has ended
+            return False
+
+    def log(self):
+        """That of all responders."""
+        return self.log_path.read_text(errors="replace")
+
+    def command(self, *args, stdin=""):
+        """Runs the program with their configuration, as their user."""
+        argv = [*AS_USER, self.program, "--config", self.config_path, *args]
+        return subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    def stop(self):
+        super().stop()
+        wait_until(lambda: not self.pids(), "the responders have ended, too")

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Calls execution functions of a real Salt and prints what a minion would have returned, as JSON.
+
+Runs in an environment that has Salt. Standard input: {"id", "pillar", "root_dir", "calls": [[fun, args, kwargs], ...]}.
+"""
+
+import json
+import os
+import pathlib
+import sys
+import traceback
+
+import salt.config
+import salt.exceptions
+import salt.loader
+
+
+def load(request):
+    """All execution functions of a minion that knows no master."""
+    root = pathlib.Path(request["root_dir"])
+    settings = {"id": request["id"], "root_dir": str(root), "file_client": "local", "enable_fqdns_grains": False}
+    (root / "minion").write_text(json.dumps(settings))  # JSON is YAML
+    opts = salt.config.minion_config(str(root / "minion"))
+    opts["grains"] = salt.loader.grains(opts)
+    opts["pillar"] = request["pillar"]
+    (root / "pillar").mkdir()
+    (root / "pillar/top.sls").write_text(json.dumps({"base": {"*": ["all"]}}))
+    (root / "pillar/all.sls").write_text(json.dumps(request["pillar"]))
+    opts["pillar_roots"] = {"base": [str(root / "pillar")]}
+    return salt.loader.minion_mods(opts, utils=salt.loader.utils(opts))
+
+
+def text_of(fun, error):
+    """A minion's words for what was raised; the end of the traceback where it shows one."""
+    if isinstance(error, salt.exceptions.CommandNotFoundError):
+        return f"Command required for '{fun}' not found: {error}"
+    if isinstance(error, salt.exceptions.CommandExecutionError):
+        return f"ERROR: {error}"
+    if isinstance(error, salt.exceptions.SaltInvocationError):
+        return f"ERROR executing '{fun}': {error}"
+    if isinstance(error, TypeError):
+        return f"Passed invalid arguments to {fun}: {error}"
+    return "The minion function caused an exception: " + traceback.format_exception_only(error)[-1].strip()
+
+
+def call(functions, fun, args, kwargs):
+    if fun not in functions:
+        return {"missing": True}
+    try:
+        return {"ret": functions[fun](*args, **kwargs)}
+    except Exception as error:
+        return {"ret": text_of(fun, error), "raised": True}
+
+
+def main():
+    request = json.load(sys.stdin)
+    answers, sys.stdout = sys.stdout, sys.stderr  # some functions print
+    functions = load(request)
+    outcomes = [call(functions, *one) for one in request["calls"]]
+    json.dump(outcomes, answers, default=str)
+    answers.flush()
+    os._exit(0)  # Salt's own threads are of no further use
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: MIT
+"""Jobs that last: what was answered is found again, however the process ended, and in other processes."""
+
+import itertools
+import json
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+
+import pytest
+from support import fastcgi
+from support.daemon import SANITIZED, run
+from support.process import wait_until
+
+LOGIN = {"eauth": "auto", "username": "saltdev", "password": "any"}
+
+
+def call(address, *chunks):
+    """The `return` of a request over a connection of its own; None where no whole answer came."""
+    body = json.dumps([{**LOGIN, **chunk} for chunk in chunks]).encode()
+    try:
+        answer = fastcgi.talk(address, fastcgi.request(body))
+    except OSError:
+        return None
+    if not answer.ended or answer.status != 200:
+        return None
+    return json.loads(answer.body)["return"]
+
+
+def runner(address, fun, **kwargs):
+    return call(address, {"client": "runner", "fun": fun, "kwarg": kwargs})[0]
+
+
+def database_of(daemon):
+    return daemon.directory / "cache/rest_fcgi/jobs.db"
+
+
+class Clients:
+    """Threads that start jobs all the time, and remember which of them were answered."""
+
+    def __init__(self, count):
+        self.jobs = set()  # jids of asynchronous jobs
+        self.words = set()  # what synchronous ones were told, and returned
+        self._address = None
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._work, args=(number,)) for number in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def aim_at(self, address):
+        self._address = address
+
+    def stop(self):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self, number):
+        for turn in itertools.count():
+            if self._stop.is_set():
+                return
+            if self._address is None:
+                time.sleep(0.001)
+                continue
+            if turn % 2:
+                ret = call(self._address, {"client": "local_async", "tgt": "*", "fun": "test.ping"})
+                self.jobs.update([ret[0]["jid"]] if ret else [])
+            else:
+                word = f"word-{number}-{turn}"
+                ret = call(self._address, {"client": "local", "tgt": "ms-0", "fun": "test.arg", "arg": [word]})
+                self.words.update([word] if ret and ret[0].get("ms-0") else [])
+
+
+def kill_again_and_again(start_again, rounds, clients):
+    """Each time after a moment of its own. Nobody connects while nobody listens."""
+    chance = random.Random(4)
+    for _ in range(rounds):
+        daemon = start_again()
+        clients.aim_at(daemon.address)
+        time.sleep(chance.uniform(0, 0.1))
+        daemon.kill(signal.SIGKILL)
+        clients.aim_at(None)
+        daemon.wait()
+
+
+KILLS = 10 if SANITIZED else 200  # processes with a sanitizer take long to start
+
+
+def test_no_answered_job_is_missing_after_many_kills_under_load(start, capsys):
+    first = start()
+    database = database_of(first)
+    first.stop()
+    changes = {"sqlite3.database": str(database), "log_level": "warning"}
+    clients = Clients(4)
+    try:
+        kill_again_and_again(lambda: start(changes), KILLS, clients)
+    finally:
+        clients.stop()
+    last = start(changes)
+    listed = runner(last.address, "jobs.list_jobs")
+    words = {argument for job in listed.values() for argument in job["Arguments"]}
+    with_load = clients.jobs & listed.keys()
+    assert clients.jobs and clients.words
+    returned = [jid for jid, job in listed.items() if clients.words & set(job["Arguments"])]
+    results = [runner(last.address, "jobs.lookup_jid", jid=jid) for jid in returned]
+    with capsys.disabled():
+        print(
+            f"\n  {KILLS} kills: {len(clients.jobs)} asynchronous jobs acknowledged, {len(with_load)} found; "
+            f"{len(clients.words)} synchronous jobs answered, {len(words & clients.words)} found"
+        )
+    assert with_load == clients.jobs
+    assert words >= clients.words
+    assert all(result["ms-0"]["args"] for result in results)
+    assert last.stop() == 0
+    assert sorted(path.name for path in database.parent.iterdir()) == ["jobs.db"]
+    with sqlite3.connect(database) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def start_async(address):
+    return call(address, {"client": "local_async", "tgt": "*", "fun": "test.ping"})[0]["jid"]
+
+
+ALL_PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
+
+
+def test_jobs_are_found_after_a_restart(start):
+    first = start()
+    jid = start_async(first.address)
+    wait_until(lambda: runner(first.address, "jobs.lookup_jid", jid=jid) == ALL_PONG, "all returned")
+    assert first.stop() == 0
+    second = start({"sqlite3.database": str(database_of(first))})
+    assert runner(second.address, "jobs.lookup_jid", jid=jid) == ALL_PONG
+
+
+def test_jobs_started_through_one_process_are_found_through_another(start):
+    first = start()
+    second = start({"sqlite3.database": str(database_of(first))})
+    jid = start_async(first.address)
+    assert jid in runner(second.address, "jobs.list_jobs")
+    wait_until(lambda: runner(second.address, "jobs.lookup_jid", jid=jid) == ALL_PONG, "all returned")
+    asked = {"client": "local", "tgt": "*", "fun": "test.ping", "jid": "20200101000000000000"}
+    assert call(first.address, asked) == [ALL_PONG]
+    assert call(second.address, asked) is None
+
+
+def test_another_process_writes_what_a_killed_one_left(start):
+    first = start()
+    second = start({"sqlite3.database": str(database_of(first))})
+    call(first.address, {"client": "local", "tgt": "ms-0", "fun": "test.arg", "arg": ["left"]})
+    first.kill(signal.SIGKILL)
+    first.wait()
+
+    def left():
+        return any(job["Arguments"] == ["left"] for job in runner(second.address, "jobs.list_jobs").values())
+
+    wait_until(left, "the job is found")
+
+
+def test_jobs_in_memory_end_with_their_process(start):
+    first = start({"master_job_cache": "memory"})
+    jid = start_async(first.address)
+    assert jid in runner(first.address, "jobs.list_jobs")
+    assert not database_of(first).exists()
+
+
+def test_check_config_makes_no_database(directory, start):
+    daemon = start({"master_job_cache": "memory"})
+    daemon.configure()
+    checked = run("--check-config", "--config", str(daemon.config_path))
+    assert checked.returncode == 0 and f"in {database_of(daemon)}, for 86400 seconds" in checked.stdout
+    assert not database_of(daemon).exists()
+
+
+@pytest.mark.parametrize("content", [b"x" * 8192, None], ids=["corrupt", "a folder"])
+def test_a_chosen_database_that_cannot_be_used_is_a_mistake(directory, start, content):
+    folder = directory / "jobs"
+    folder.mkdir(mode=0o700)
+    database = folder / "jobs.db"
+    database.write_bytes(content) if content else database.mkdir()
+    daemon = start()
+    daemon.configure({"sqlite3.database": str(database)})
+    second = run("--config", str(daemon.config_path))
+    assert second.returncode == 78
+    assert second.stderr.startswith(f"rest_fcgi: sqlite3.database: {database} cannot be used: ")
+    assert content is None or database.read_bytes() == content
+
+
+def test_a_default_database_that_cannot_be_had_leaves_jobs_in_memory(directory, start):
+    (directory / "file").write_text("")
+    daemon = start({"cachedir": str(directory / "file")})
+    assert "jobs are kept in this process's memory only: sqlite3.database: " in daemon.log()
+    jid = start_async(daemon.address)
+    assert jid in runner(daemon.address, "jobs.list_jobs")
+
+
+def refused_async(address):
+    body = json.dumps([{**LOGIN, **ASYNC_PING}]).encode()
+    answer = fastcgi.talk(address, fastcgi.request(body))
+    assert answer.status == 503, answer.body
+    return answer.body
+
+
+def refused_list(address):
+    """As Salt answers where a runner fails."""
+    text = runner(address, "jobs.list_jobs")
+    assert isinstance(text, str) and text.startswith("Exception occurred in runner jobs.list_jobs: ")
+    return text
+
+
+def listed_again(address):
+    def jobs():
+        found = runner(address, "jobs.list_jobs")
+        return found if isinstance(found, dict) else None
+
+    return wait_until(jobs, "jobs are listed again")
+
+
+ASYNC_PING = {"client": "local_async", "tgt": "*", "fun": "test.ping"}
+PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
+
+
+def test_while_another_process_locks_the_database_requests_answer_and_the_log_says_it_once(start):
+    daemon = start({"sqlite3.timeout": 0.1})
+    kept = start_async(daemon.address)
+    with sqlite3.connect(database_of(daemon), isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert [call(daemon.address, PING) for _ in range(20)] == [[ALL_PONG]] * 20
+        assert "database is locked" in refused_list(daemon.address)
+        assert "database is locked" in refused_async(daemon.address)
+        other.execute("ROLLBACK")
+    jobs = listed_again(daemon.address)
+    assert kept in jobs
+    assert sum(job["Function"] == "test.ping" for job in jobs.values()) == 21
+    assert daemon.log().count("cannot be written: database is locked") == 1
+    assert daemon.log().count("is written again; nothing was lost") == 1
+
+
+@pytest.fixture
+def small_disk(directory):
+    """A file system with 1 MiB."""
+    path = directory / "disk"
+    path.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", path], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"mounting a small file system needs root: {mounted.stderr.decode().strip()}")
+    yield path
+    subprocess.run(["umount", path], check=True)
+
+
+def test_on_a_full_disk_requests_answer_and_what_is_lost_is_counted(small_disk, start):
+    database = small_disk / "jobs.db"
+    daemon = start({"sqlite3.database": str(database), "rest_fcgi": {"jobs_spool_bytes": "64K"}})
+    kept = start_async(daemon.address)
+    with open(small_disk / "filler", "wb", buffering=0) as filler:
+        with pytest.raises(OSError):
+            while True:
+                filler.write(b"x" * 4096)
+    large = {"client": "local", "tgt": "*", "fun": "test.arg", "arg": ["x" * 2000]}
+    for _ in range(100):
+        assert call(daemon.address, large)[0]["ms-0"]
+    assert "full" in refused_async(daemon.address)
+    assert re.search(r"Missing: \d+ jobs and \d+ returns were lost", refused_list(daemon.address))
+    assert daemon.log().count("cannot be written: ") == 1
+    assert daemon.log().count("jobs are lost from now on") == 1
+    (small_disk / "filler").unlink()
+    jobs = listed_again(daemon.address)
+    lost = int(re.search(r"is written again; (\d+) jobs and \d+ returns were lost", daemon.log())[1])
+    arguments = [job["Arguments"] for job in jobs.values()]
+    assert kept in jobs and lost > 0
+    assert arguments.count(large["arg"]) == 100 - lost
+    assert daemon.stop() == 0
+
+
+def test_a_database_that_is_removed_while_in_use_goes_on_in_a_new_one(start):
+    daemon = start()
+    start_async(daemon.address)
+    for path in database_of(daemon).parent.iterdir():
+        path.unlink()
+    jid = start_async(daemon.address)
+    assert jid in runner(daemon.address, "jobs.list_jobs")
+    assert daemon.log().count("was removed or replaced while in use") == 1

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""Guessing passwords: slowed, then refused, for whom it is and from where it comes, across processes and restarts."""
+
+import json
+import time
+
+import pytest
+
+from support import fastcgi
+from support.api import local
+from support.daemon import Daemon
+
+GUARD = {"tries": 3, "address_tries": 8, "window": 60, "refuse": 60}
+ALICE = {"eauth": "sharedsecret", "username": "alice", "password": "shared"}
+CHUNK = {"client": "local", "tgt": "ms-0", "fun": "test.ping"}
+
+
+def settings(**guard):
+    return {
+        "sharedsecret": "shared",
+        "external_auth": {"sharedsecret": {"alice": [".*"], "bob": [".*"]}},
+        "rest_fcgi": {"login_guard": {**GUARD, **guard}},
+    }
+
+
+def ask(daemon, remote="192.0.2.7", **credentials):
+    """The status of a call from that address, and what Retry-After says."""
+    body = json.dumps([{**CHUNK, **(credentials if "token" in credentials else {**ALICE, **credentials})}]).encode()
+    answer = fastcgi.talk(daemon.address, fastcgi.request(body, REMOTE_ADDR=remote))
+    head, _, text = answer.stdout.partition(b"\r\n\r\n")
+    headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+    assert list(json.loads(text)) == ["return"]
+    return int(headers.get("Status", "200").split()[0]), headers.get("Retry-After")
+
+
+def statuses(daemon, count, **credentials):
+    return [ask(daemon, **credentials)[0] for _ in range(count)]
+
+
+@pytest.mark.parametrize("user", ["alice", "nobody"])
+def test_who_guesses_is_slowed_and_then_refused_whether_the_user_exists_or_not(start, user):
+    daemon = start(settings())
+    begin = time.monotonic()
+    assert statuses(daemon, 3, username=user, password="wrong") == [401, 401, 401]
+    assert time.monotonic() - begin > 0.6  # 0.1, 0.2 and 0.4 seconds
+    status, retry_after = ask(daemon, username=user, password="wrong")
+    assert status == 429 and 0 < int(retry_after) <= 60
+    assert ask(daemon, username=user)[0] == 429
+    daemon.await_log(f'login guard: user "{user}" at "192.0.2.7": refused for 60 seconds')
+
+
+def test_a_stranger_locks_nobody_out_from_elsewhere(start):
+    daemon = start(settings())
+    statuses(daemon, 4, password="wrong")
+    assert ask(daemon)[0] == 429
+    assert ask(daemon, remote="192.0.2.8")[0] == 200
+    assert ask(daemon, username="bob")[0] == 200
+
+
+def test_who_goes_from_user_to_user_is_refused_altogether(start):
+    daemon = start(settings())
+    assert [ask(daemon, username=f"user{n}", password="wrong")[0] for n in range(8)] == [401] * 8
+    assert ask(daemon)[0] == 429
+    assert ask(daemon, remote="192.0.2.8")[0] == 200
+
+
+def test_a_good_login_forgives(start):
+    daemon = start(settings())
+    for _ in range(3):
+        assert statuses(daemon, 2, password="wrong") == [401, 401]
+        assert ask(daemon)[0] == 200
+
+
+def test_bad_tokens_are_counted_by_address(start):
+    daemon = start(settings())
+    assert statuses(daemon, 8, token="0" * 64) == [401] * 8
+    assert ask(daemon, token="0" * 64)[0] == 429
+    assert ask(daemon)[0] == 200
+
+
+def test_the_refusal_ends(start):
+    daemon = start(settings(refuse=2))
+    statuses(daemon, 3, password="wrong")
+    assert ask(daemon)[0] == 429
+    time.sleep(2.5)
+    assert ask(daemon)[0] == 200
+
+
+def test_counts_are_shared_between_processes_and_outlive_one_that_is_killed(start, directory):
+    first, second = (start(settings(file=str(directory / "guard"))) for _ in range(2))
+    assert statuses(first, 2, password="wrong") == [401, 401]
+    assert ask(second, password="wrong")[0] == 401
+    assert ask(first)[0] == ask(second)[0] == 429
+    first.kill(9)
+    first.wait()
+    third = start(settings(file=str(directory / "guard")))
+    assert ask(third)[0] == 429
+    assert (directory / "guard").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_reload_does_not_forget(start):
+    daemon = start(settings())
+    statuses(daemon, 3, password="wrong")
+    daemon.kill(1)
+    time.sleep(0.5)
+    assert ask(daemon)[0] == 429
+
+
+def test_bad_credentials_in_many_chunks_count_once(start):
+    daemon = start(settings())
+    body = json.dumps([{**CHUNK, **ALICE, "password": "wrong"}] * 50).encode()
+    fastcgi.talk(daemon.address, fastcgi.request(body, REMOTE_ADDR="192.0.2.7"))
+    assert ask(daemon)[0] == 200
+
+
+def test_the_audit_names_who_was_refused(start):
+    daemon = start(settings())
+    statuses(daemon, 4, password="wrong")
+    daemon.await_log("user=alice eauth=sharedsecret remote_addr=192.0.2.7 client=local fun=test.ping tgt=ms-0 jid=- outcome=throttled")
+
+
+def test_a_forwarded_address_is_not_believed(start):
+    daemon = start(settings())
+    body = json.dumps([{**CHUNK, **ALICE, "password": "wrong"}]).encode()
+    for n in range(3):
+        fastcgi.talk(daemon.address, fastcgi.request(body, REMOTE_ADDR="192.0.2.7", HTTP_X_FORWARDED_FOR=f"198.51.100.{n}"))
+    assert ask(daemon)[0] == 429
+
+
+def test_the_guard_can_be_off(start, front):
+    api = front(start(settings(tries=0)))
+    for _ in range(12):
+        assert api.post({**local("test.ping"), **ALICE, "password": "wrong"}).status == 401
+
+
+def test_a_guard_file_that_others_may_use_is_a_mistake(directory):
+    (directory / "guard").touch(0o644)
+    with pytest.raises(AssertionError, match="has mode 0644, so that others could use it"):
+        Daemon(directory, settings(file=str(directory / "guard")))

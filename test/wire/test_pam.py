@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""System users: a real PAM service, pam_unix, and users that exist for the time of these tests."""
+
+import contextlib
+import os
+import pathlib
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from support import daemon as daemons
+from support.process import wait_until
+
+HELPER = daemons.BINARY.parent / "rest_fcgi_pam"
+PASSWORD = "correct horse " + secrets.token_hex(4)
+SERVICE = f"rest_fcgi-test-{os.getpid()}"
+STACK = "auth required pam_unix.so\naccount required pam_unix.so\n"
+
+TOOLS = ["useradd", "userdel", "groupadd", "groupdel", "chpasswd", "chage", "usermod"]
+missing = [tool for tool in TOOLS if not shutil.which(tool, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can make users and PAM services for a test"),
+    pytest.mark.skipif(bool(missing), reason=f"missing: {', '.join(missing)}"),
+]
+
+
+def do(*argv, **options):
+    subprocess.run(argv, check=True, capture_output=True, text=True, env={"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}, **options)
+
+
+@pytest.fixture(scope="module")
+def users():
+    """A service of their own, a group, and users: good, expired, locked. Maps what they are to names."""
+    tail = secrets.token_hex(3)
+    names = {kind: f"rf{kind}{tail}" for kind in ("good", "expired", "locked")}
+    group = f"rfgroup{tail}"
+    service = pathlib.Path("/etc/pam.d") / SERVICE
+    with contextlib.ExitStack() as cleanup:
+        service.write_text(STACK)
+        cleanup.callback(service.unlink)
+        do("groupadd", group)
+        cleanup.callback(do, "groupdel", group)
+        for name in names.values():
+            do("useradd", "--no-create-home", "--shell", "/usr/sbin/nologin", "--groups", group, name)
+            cleanup.callback(do, "userdel", name)
+        do("chpasswd", input="".join(f"{name}:{PASSWORD}\n" for name in names.values()))
+        do("chage", "-E", "0", names["expired"])
+        do("usermod", "--lock", names["locked"])
+        yield {**names, "group": group}
+
+
+def settings(users, **section):
+    pam = {users["good"]: ["test.ping"], users["expired"]: [".*"], users["locked"]: [".*"], "root": []}
+    pam[f"{users['group']}%"] = ["test.echo"]
+    return {
+        "auth.pam.service": SERVICE,
+        "external_auth": {"auto": None, "pam": pam},
+        "rest_fcgi": {"pam_helper": str(HELPER), **section},
+    }
+
+
+@pytest.fixture
+def served(start, users):
+    return start(settings(users))
+
+
+@pytest.fixture
+def api(served, front):
+    return front(served)
+
+
+def call(name, password=PASSWORD, **changes):
+    low = {"eauth": "pam", "username": name, "password": password, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
+    return {**low, **changes}
+
+
+def test_a_system_user_logs_in_with_their_password_alone(api, users):
+    assert api.run(call(users["good"])) == [{"ms-0": True}]
+    for wrong in ("wrong", "", PASSWORD.upper()):
+        assert api.post(call(users["good"], wrong)).status == 401
+
+
+def test_whatever_is_wrong_reads_the_same(api, users):
+    texts = {api.post(call(name)).text for name in (users["expired"], users["locked"], "rf-no-such-user", "-x", "a/b")}
+    assert texts == {'{"return": "Authorization error occurred."}'}
+
+
+def test_an_expired_or_locked_account_is_refused_in_spite_of_its_good_password(served, api, users):
+    assert api.post(call(users["expired"])).status == 401
+    served.await_log(f"service {SERVICE}: account: ")
+    assert api.post(call(users["locked"])).status == 401
+
+
+def test_a_rule_for_a_group_is_for_its_members(api, users):
+    assert api.run(call(users["good"], fun="test.echo", arg=["hi"])) == [{"ms-0": "hi"}]
+    assert api.post(call(users["good"], fun="test.arg")).status == 401
+
+
+def test_a_token_keeps_the_groups(served, api, users):
+    made = daemons.run("--config", served.config_path, "--mk-token", f"pam:{users['good']}", stdin=PASSWORD + "\n")
+    assert made.returncode == 0, made.stderr
+    low = {"token": made.stdout.strip(), "client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": ["hi"]}
+    assert api.run(low) == [{"ms-0": "hi"}]
+
+
+def test_the_caller_does_not_choose_the_service(api, users):
+    low = call(users["good"], "wrong", service="su", **{"auth.pam.service": "su"})
+    assert api.post(low).status == 401
+
+
+def test_the_groups_of_the_system_are_explained(served, users):
+    explained = daemons.run("--config", served.config_path, "--explain", users["good"], "test.echo", "*")
+    assert explained.returncode == 0
+    assert f"groups of {users['good']}: " in explained.stdout and f"{users['group']}%: test.echo: allows it" in explained.stdout
+    assert daemons.run("--config", served.config_path, "--explain", users["good"], "test.arg", "*").returncode == 1
+
+
+@contextlib.contextmanager
+def helper_behind_a_socket(directory):
+    """What a socket unit with Accept=yes does: a helper for each connection."""
+    path = str(directory / "pam.sock")
+    code = "import os,socket,subprocess\n" + (
+        "s=socket.socket(fileno=0)\n"
+        "while True:\n"
+        f"    c,_=s.accept(); subprocess.Popen([{str(HELPER)!r}],stdin=c,stdout=c); c.close()\n"
+    )
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        child = subprocess.Popen([sys.executable, "-c", code], stdin=listener)
+    try:
+        yield path
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_the_helper_may_be_started_by_an_init_system(start, front, users, directory):
+    with helper_behind_a_socket(directory) as path:
+        daemon = start(settings(users, pam_helper=f"unix:{path}"))
+        api = front(daemon)
+        assert api.run(call(users["good"])) == [{"ms-0": True}]
+        assert api.post(call(users["good"], "wrong")).status == 401
+        assert api.post(call(users["expired"])).status == 401
+        assert "nobody can log in" not in daemon.log()
+        daemon.stop()
+
+
+def test_what_keeps_pam_from_working_is_one_line_and_no_yes(start, front, users, directory):
+    missing = directory / "nosuch"
+    daemon = start(settings(users, pam_helper=str(missing)))
+    line = f"external_auth: pam: nobody can log in through it: the helper {missing} cannot be started: No such file"
+    daemon.await_log(line)
+    assert front(daemon).post(call(users["good"])).status == 503
+    checked = daemons.run("--config", daemon.config_path, "--check-config")
+    assert checked.returncode == 0 and checked.stderr.count(line) == 1
+
+
+def test_a_helper_without_root_says_that_pam_unix_cannot_work(start, users, directory):
+    directory.chmod(0o755)
+    wrapper = directory / "helper"
+    copied = directory / "rest_fcgi_pam"
+    shutil.copy(HELPER, copied)
+    setpriv = shutil.which("setpriv") or pytest.skip("setpriv is missing")
+    wrapper.write_text(f"#!/bin/sh\nexec {setpriv} --reuid 65534 --regid 65534 --clear-groups {copied}\n")
+    wrapper.chmod(0o755)
+    daemon = start(settings(users, pam_helper=str(wrapper)))
+    daemon.await_log(f"/etc/pam.d/{SERVICE} uses pam_unix, and the helper runs as user id 65534")
+
+
+def children_of(pid):
+    """The processes that it started, and that live."""
+    children = []
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, parent = path.joinpath("stat").read_text().rsplit(")", 1)[1].split()[:2]
+            if int(parent) == pid and state != "Z":
+                children.append(int(path.name))
+    return children
+
+
+@daemons.NEEDS_PTRACE
+def test_no_password_stands_in_a_helpers_arguments_or_environment_and_it_ends_with_the_responder(served, api, users):
+    api.run(call(users["good"]))
+    helpers = children_of(served.pid)
+    assert helpers
+    for pid in helpers:
+        shown = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() + pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+        assert PASSWORD.encode() not in shown
+        assert str(HELPER).encode() in shown
+    assert served.stop() == 0
+    wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in helpers), "helpers have ended")

@@ -1,0 +1,473 @@
+# SPDX-License-Identifier: MIT
+"""Execution functions against a real minion's, on the same host: the same values, or the same shapes.
+
+What differs on purpose stands in the table of deploy/modules.md, and nowhere else.
+"""
+
+import fnmatch
+import os
+import pathlib
+import shutil
+import tempfile
+import time
+
+import pytest
+
+from support import modules_page, salt_minion
+from support.api import local
+from support.daemon import Daemon
+from support.nginx import Nginx
+
+MINION = "ms-0"
+PILLAR = {
+    "pkg": {"apache": "httpd", "deep": {"n": [10, 20], "who": ["a"]}},
+    "list": ["a", {"b": 1}, "c"],
+    "num": 5,
+    "master": {"status.own": ["x"], "only_here": {"a": 1}},
+    "schedule": {"job": {"seconds": 5}},
+}
+
+VALUE = "value"  # the same
+SHAPE = "shape"  # the same types and keys, since values change from moment to moment
+COMMON = "common"  # the same types of what both have, since keys change too
+
+
+class Case:
+    def __init__(self, fun, *args, how=VALUE, **kwargs):
+        self.fun, self.args, self.kwargs, self.how = fun, list(args), kwargs, how
+
+    def __repr__(self):
+        shown = [repr(arg) for arg in self.args] + [f"{key}={value!r}" for key, value in self.kwargs.items()]
+        return f"{self.fun}({', '.join(shown)})"
+
+
+def cases_of_test():
+    for fun in ("ping", "true", "false", "not_loaded"):
+        yield Case(f"test.{fun}")
+    yield Case("test.echo", "grün ☃")
+    yield Case("test.outputter", {"a": 1})
+    # A job's functions are told about it, too, in keyword arguments.
+    for fun in ("arg", "arg_repr", "arg_type"):
+        yield Case(f"test.{fun}", 1, "two", None, 3.5, [1], txt="hello", how=COMMON)
+    yield Case("test.kwarg", txt="hello", how=COMMON)
+    yield Case("test.arg_clean", 1, "two", txt="hello")
+    yield Case("test.retcode", 0)
+    yield Case("test.sleep", 0)
+    yield Case("test.rand_sleep", 0)
+    yield Case("test.fib", 30, how=SHAPE)
+    yield Case("test.collatz", 3, how=SHAPE)
+    yield Case("test.assertion", True)
+    yield Case("test.assertion", False)
+    yield Case("test.exception", "boom")
+    yield Case("test.raise_exception", "KeyError", "boom")
+    yield Case("test.raise_exception", "salt.exceptions.CommandExecutionError", "boom")
+    yield Case("test.random_hash", hash_type="sha512", how=SHAPE)
+    yield Case("test.rand_str", hash_type="md5", how=SHAPE)
+    yield Case("test.provider", "sys")
+    yield Case("test.module_report", how=SHAPE)
+    yield Case("test.providers", how=COMMON)
+    yield Case("test.attr_call", how=COMMON)
+    for fun in ("list_functions", "list_modules"):
+        yield Case(f"sys.{fun}", how=SHAPE)
+    yield Case("sys.doc", "test.ping", how=SHAPE)
+    yield Case("sys.argspec", "test.sleep")
+
+
+def cases_of_grains():
+    for fun in ("get", "fetch"):
+        yield Case(f"grains.{fun}", "os")
+        yield Case(f"grains.{fun}", "ip4_interfaces:lo:0")
+        yield Case(f"grains.{fun}", "nosuch", "default")
+    yield Case("grains.item", "os", "nosuch", "ip4_interfaces:lo")
+    yield Case("grains.items", how=COMMON)
+    yield Case("grains.ls", how=SHAPE)
+    yield Case("grains.has_value", "os")
+    yield Case("grains.equals", "os_family", "Debian")
+
+
+def cases_of_pillar():
+    for fun in ("get", "fetch"):
+        yield Case(f"pillar.{fun}", "pkg:apache")
+        yield Case(f"pillar.{fun}", "pkg|deep|n", delimiter="|")
+        yield Case(f"pillar.{fun}", "nosuch")
+        yield Case(f"pillar.{fun}", "nosuch", {"a": 1})
+        yield Case(f"pillar.{fun}", "pkg", {"apache": "x", "own": {"a": 1}}, merge=True)
+        yield Case(f"pillar.{fun}", "pkg", {"deep": {"who": ["b", "a"]}}, merge=True, merge_nested_lists=True)
+        yield Case(f"pillar.{fun}", "list", ["c", "d"], merge=True)
+        yield Case(f"pillar.{fun}", "num", {"a": 1}, merge=True)
+    for fun in ("items", "data"):
+        yield Case(f"pillar.{fun}")
+        yield Case(f"pillar.{fun}", "num", "nosuch")
+    yield Case("pillar.item", "pkg:deep:n:1", "nosuch", "num")
+    yield Case("pillar.item", "nosuch", default=7)
+    yield Case("pillar.keys", "pkg")
+    yield Case("pillar.keys", "nosuch")
+    yield Case("pillar.keys", "num")
+    yield Case("pillar.ls")
+    yield Case("pillar.obfuscate")
+    yield Case("pillar.raw")
+    yield Case("pillar.raw", "num")
+    yield Case("pillar.raw", "nosuch")
+
+
+def cases_of_config():
+    yield Case("config.get", "pkg:apache")
+    yield Case("config.get", "id")
+    yield Case("config.get", "os")
+    yield Case("config.get", "only_here:a")
+    yield Case("config.get", "nosuch", 5)
+    yield Case("config.get", "pkg:deep", merge="recurse")
+    yield Case("config.get", "pkg", omit_pillar=True)
+    yield Case("config.get", "os", omit_grains=True)
+    yield Case("config.get", "only_here", omit_master=True)
+    yield Case("config.option", "num")
+    yield Case("config.option", "nosuch")
+    yield Case("config.option", "num", omit_all=True)
+    yield Case("config.option", "osre*", wildcard=True)
+    yield Case("config.option", "nosuch*", wildcard=True)
+    yield Case("config.merge", "pkg")
+    yield Case("config.merge", "nosuch", "default")
+    yield Case("config.merge", "only_here")
+    yield Case("config.dot_vals", "status")
+    yield Case("config.items", how=COMMON)
+    yield Case("config.backup_mode", "minion")
+    yield Case("config.backup_mode")
+    for mode in (644, "00644", "0o755", "'1777'", None):
+        yield Case("config.manage_mode", mode)
+    for uri in ("salt://x", "https://x", "/etc", "gopher://x", "file:///x"):
+        yield Case("config.valid_fileproto", uri)
+
+
+def cases_of_status():
+    for fun in ("cpuinfo", "cpustats", "diskstats", "loadavg", "meminfo", "netdev", "netstats", "uptime", "vmstats"):
+        yield Case(f"status.{fun}", how=SHAPE)
+    if os.geteuid() == 0:  # a real minion gives up at the first mount that it may not look at
+        yield Case("status.diskusage", how=SHAPE)
+        yield Case("status.all_status", how=COMMON)
+    yield Case("status.diskusage", "/", how=SHAPE)
+    yield Case("status.diskusage", "/nosuch")
+    yield Case("status.nproc")
+    yield Case("status.version")
+    yield Case("status.procs", how=COMMON)
+    yield Case("status.pid", "no process has such a command li[n]e")
+    yield Case("status.pid", "[n]ginx", how=SHAPE)
+    yield Case("status.time", "%Y-%m-%d")
+
+
+def cases_of_disk():
+    for fun in ("usage", "inodeusage", "percent"):
+        yield Case(f"disk.{fun}", how=SHAPE)
+    yield Case("disk.usage", "z")
+    yield Case("disk.inodeusage", "z")
+    yield Case("disk.percent", "/", how=SHAPE)
+    yield Case("disk.percent", "/nosuch")
+
+
+def cases_of_network():
+    for fun in ("interfaces", "routes", "default_route", "arp", "get_hostname", "subnets", "subnets6", "ip_networks"):
+        yield Case(f"network.{fun}")
+    yield Case("network.active_tcp", how=COMMON)
+    yield Case("network.ip_networks6", include_loopback=True, verbose=True)
+    yield Case("network.ip_networks", "lo,eth*", True, True)
+    for family in ("inet", "inet6", "ipx"):
+        yield Case("network.routes", family)
+        yield Case("network.default_route", family)
+    for fun in ("ip_addrs", "ipaddrs", "ip_addrs6", "ipaddrs6"):
+        yield Case(f"network.{fun}")
+        yield Case(f"network.{fun}", "lo", True)
+        yield Case(f"network.{fun}", include_loopback=True, cidr="127.0.0.0/8")
+        yield Case(f"network.{fun}", cidr="nonsense")
+    yield Case("network.ip_addrs", type="private")
+    yield Case("network.ip_addrs", type="public")
+    for fun in ("interface", "interface_ip", "hw_addr", "hwaddr"):
+        yield Case(f"network.{fun}", "lo")
+        yield Case(f"network.{fun}", "nosuch")
+    yield Case("network.ifacestartswith", "127")
+    yield Case("network.subnets", "lo")
+    yield Case("network.in_subnet", "127.0.0.0/8")
+    yield Case("network.in_subnet", "0.0.0.0/0")
+    yield Case("network.in_subnet", "10.0.0.1/8")
+    yield Case("network.ip_in_subnet", "172.17.0.4", "172.16.0.0/12")
+    yield Case("network.ip_in_subnet", ["1.2.3.4", "172.17.0.4"], "172.16.0.0/255.240.0.0")
+    yield Case("network.ip_in_subnet", "nonsense", "172.16.0.0/12")
+    for cidr in ("172.17.0.5/20", "10.1.2.3", "fd00::5/64", "2001:db8::/129", "nonsense"):
+        yield Case("network.convert_cidr", cidr)
+        yield Case("network.calc_net", cidr)
+    yield Case("network.calc_net", "172.17.0.5", "255.255.255.240")
+    yield Case("network.iphexval", "10.0.0.255")
+    for address in ("127.0.0.1", "10.1.2.3", "8.8.8.8", "::1", "fe80::1", "2600::1", "::ffff:1.2.3.4", "nonsense"):
+        for fun in ("is_loopback", "is_private", "reverse_ip"):
+            yield Case(f"network.{fun}", address)
+
+
+def cases_of_cmd():
+    for fun in ("run", "run_stdout", "run_stderr", "retcode", "shell"):
+        yield Case(f"cmd.{fun}", "printf 'a b\\n'")
+        yield Case(f"cmd.{fun}", "echo out; echo err >&2; exit 3", python_shell=True)
+    yield Case("cmd.run", "env", clean_env=True, env=[{"ONE": "1"}, {"TWO": 2}], how=SHAPE)
+    yield Case("cmd.run", "cat", stdin="given")
+    yield Case("cmd.run", "pwd", cwd="/")
+    yield Case("cmd.run_all", "echo out", how=SHAPE)
+    yield Case("cmd.run_all", "exit 7", python_shell=True, how=SHAPE)
+    yield Case("cmd.exec_code", "sh", "echo $((6 * 7))")
+    yield Case("cmd.exec_code_all", "sh", "echo $((6 * 7)); exit 3", how=SHAPE)
+    for name in ("sh", "no_such_program"):
+        yield Case("cmd.has_exec", name)
+        yield Case("cmd.which", name)
+        yield Case("cmd.which_bin", ["no_such_program", name])
+
+
+def cases_of_file(folder):
+    """What is there: `text`, `link` to it, `dangling`, `fifo`, the folder `sub`, and nothing else."""
+    (folder / "text").write_text("# one\ntwo\n  three with grün\n")
+    (folder / "link").symlink_to("text")
+    (folder / "dangling").symlink_to("nowhere")
+    (folder / "sub").mkdir()
+    os.mkfifo(folder / "fifo")
+    os.link(folder / "text", folder / "other")
+    os.chmod(folder / "text", 0o4640)
+    # Later than any other of its times, so that reading it leaves it as it is.
+    os.utime(folder / "text", (time.time() + 3600, time.time() - 60))
+    paths = [str(folder / name) for name in ("text", "link", "dangling", "sub", "fifo", "nosuch")] + ["/dev/null"]
+    for path in paths:
+        for fun in ("file_exists", "directory_exists", "is_link", "is_fifo", "is_chrdev", "is_blkdev"):
+            yield Case(f"file.{fun}", path)
+        for fun in ("get_uid", "get_gid", "get_user", "get_group", "get_mode", "lstat", "is_hardlink", "path_exists_glob"):
+            yield Case(f"file.{fun}", path)
+        yield Case("file.get_mode", path, follow_symlinks=False)
+        yield Case("file.access", path, "r")
+    for path in [path for path in paths if not path.endswith("dangling")]:
+        yield Case("file.stats", path)
+        yield Case("file.get_sum", path, "md5")
+    text, link, nosuch = str(folder / "text"), str(folder / "link"), str(folder / "nosuch")
+    yield Case("file.stats", text, "sha256")
+    yield Case("file.stats", link, follow_symlinks=False)
+    for path in (text, nosuch, str(folder)):
+        yield Case("file.read", path)
+        yield Case("file.readdir", path, how=SHAPE)
+        yield Case("file.readlink", path)
+        yield Case("file.statvfs", path, how=SHAPE)
+        for form in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s", "crc"):
+            yield Case("file.get_hash", path, form)
+    yield Case("file.readlink", link)
+    yield Case("file.readlink", link, True)
+    for fun in ("lstat", "readdir", "readlink", "statvfs"):
+        yield Case(f"file.{fun}", "not/absolute")
+    yield Case("file.access", text, "q")
+    yield Case("file.access", text, 2)
+    for found in ("three with", "  two ", "nothing of the kind"):
+        yield Case("file.contains", text, found)
+    yield Case("file.contains", nosuch, "x")
+    for pattern in ("^tw[o]$", "^one", "three.*gr"):
+        yield Case("file.contains_regex", text, pattern)
+    yield Case("file.contains_regex", text, "^one", lchar="# ")
+    yield Case("file.contains_regex", nosuch, "x")
+    for value in ("md5:00", "0" * 64, "0" * 5, 5):
+        yield Case("file.check_hash", text, value)
+    for pattern in ("te*t", "[k-m]ink", "*/nosuch", "nosuch*", "*"):
+        yield Case("file.path_exists_glob", str(folder / pattern))
+
+
+def cases_of_names():
+    for path in ("/a/b.txt", "a", "/", "//a//b/", "a/../../b/./c", "", "/..", "//x/..", "///x"):
+        for fun in ("basename", "dirname", "normpath"):
+            yield Case(f"file.{fun}", path)
+    yield Case("file.join", "/", "usr", "local/", "bin")
+    yield Case("file.join", "a", "/b", "", "c")
+    yield Case("file.join")
+    yield Case("file.pardir")
+    for name in ("root", 0, "no_such_name", None):
+        for fun in ("user_to_uid", "group_to_gid"):
+            yield Case(f"file.{fun}", name)
+    for number in (0, 54321):
+        yield Case("file.uid_to_user", number)
+        yield Case("file.gid_to_group", number)
+    yield Case("file.gid_to_group", "root")
+
+
+def cases(folder):
+    for some in (cases_of_test, cases_of_grains, cases_of_pillar, cases_of_config, cases_of_status, cases_of_disk):
+        yield from some()
+    yield from cases_of_network()
+    yield from cases_of_cmd()
+    yield from cases_of_names()
+    yield from cases_of_file(folder)
+
+
+WRITES = [
+    ("file.write", ["new", "one", 2, None], {}),
+    ("file.write", ["new"], {"args": ["a", "b"]}),
+    ("file.append", ["new", "c"], {"args": "d"}),
+    ("file.append", ["new", "c", "d"], {}),
+    ("file.append", ["nosuch", "c"], {}),
+    ("file.touch", ["stamp", 5, 6], {}),
+    ("file.touch", ["stamp", "x"], {}),
+    ("file.mkdir", ["made/below"], {}),
+    ("file.mkdir", ["made"], {}),
+    ("file.remove", ["made"], {}),
+    ("file.remove", ["nosuch"], {}),
+]
+
+
+class Ours:
+    """The functions as they are called over the web."""
+
+    def __init__(self, nginx):
+        self.nginx = nginx
+
+    def __call__(self, calls):
+        returns = []
+        for begin in range(0, len(calls), 50):
+            chunks = [local(fun, tgt=MINION, arg=args, kwarg=kwargs) for fun, args, kwargs in calls[begin : begin + 50]]
+            returns += [answer[MINION] for answer in self.nginx.run(*chunks)]
+        return returns
+
+
+@pytest.fixture(scope="module")
+def python():
+    """A Python that has Salt."""
+    try:
+        return salt_minion.installed()
+    except salt_minion.Unavailable as reason:
+        pytest.skip(f"no Salt to compare with: {reason}")
+
+
+@pytest.fixture(scope="module")
+def root():
+    path = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def ours(root):
+    if os.environ.get("REST_FCGI_URL"):
+        pytest.skip("starts a daemon of its own, and REST_FCGI_URL names one that runs")
+    embedded = {"minions": {"ms-1": None, "ms-2": None, MINION: {"pillar": PILLAR}}, "file_root": str(root)}
+    daemon = Daemon(root, {"rest_fcgi": {"embedded": embedded}})
+    nginx = Nginx(root / "nginx", [daemon.address])
+    yield Ours(nginx)
+    nginx.stop()
+    assert daemon.stop() == 0, daemon.log()
+
+
+@pytest.fixture(scope="module")
+def compared(python, ours, root):
+    """(case, ours, theirs) for every case."""
+    folder = root / "files"
+    folder.mkdir()
+    all_cases = list(cases(folder))
+    calls = [(case.fun, case.args, case.kwargs) for case in all_cases]
+    mine = ours(calls)
+    theirs = salt_minion.run(python, MINION, PILLAR, calls)
+    return list(zip(all_cases, mine, theirs, strict=True))
+
+
+def kind(value):
+    """Numbers are of one kind: what is 0 or 0.5 depends on the moment."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return type(value).__name__
+    return "number"
+
+
+def difference(how, ours, theirs, where=""):
+    """What differs, as text; None where nothing does."""
+    if how == VALUE and ours != theirs:
+        return f"{where}: {ours!r}, and a real minion has {theirs!r}"
+    if how == VALUE:
+        return None
+    if kind(ours) != kind(theirs):
+        return f"{where}: {ours!r}, and a real minion has the {kind(theirs)} {theirs!r}"
+    if isinstance(ours, dict):
+        if how == SHAPE and ours.keys() != theirs.keys():
+            return f"{where}: the keys {sorted(ours.keys() ^ theirs.keys())} are not in both"
+        pairs = [(key, ours[key], theirs[key]) for key in ours.keys() & theirs.keys()]
+    elif isinstance(ours, list):
+        pairs = [(0, ours[0], theirs[0])] if ours and theirs else []
+    else:
+        pairs = []
+    found = (difference(how, mine, real, f"{where}[{key!r}]") for key, mine, real in pairs)
+    return next(filter(None, found), None)
+
+
+def first_line_if_text(value):
+    return value.split("\n")[0] if isinstance(value, str) else value
+
+
+def test_each_function_returns_what_a_real_minion_returns(compared):
+    found = []
+    for case, mine, theirs in compared:
+        if modules_page.differs(case.fun):
+            continue
+        if theirs.get("missing"):
+            found.append(f"{case}: a real minion has no such function, which the page does not say")
+        elif theirs.get("raised"):
+            what = difference(VALUE, first_line_if_text(mine), first_line_if_text(theirs["ret"]))
+            found += [f"{case}{what}"] if what else []
+        else:
+            what = difference(case.how, mine, theirs["ret"])
+            found += [f"{case}{what}"] if what else []
+    assert not found, "\n".join(found)
+
+
+def test_each_grain_is_what_a_real_minion_has(compared):
+    ((mine, theirs),) = [(mine, theirs["ret"]) for case, mine, theirs in compared if case.fun == "grains.items"]
+    found = [
+        f"{name}: {value!r}, and a real minion has {theirs.get(name)!r}"
+        for name, value in mine.items()
+        if theirs.get(name) != value and not modules_page.differs(f"grain: {name}")
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_each_function_takes_the_arguments_that_a_real_minions_takes(python, ours):
+    (mine,) = ours([("sys.argspec", ["*"], {})])
+    modules = sorted({fun.split(".")[0] for fun in mine})
+    real = {}
+    for answer in salt_minion.run(python, MINION, PILLAR, [("sys.argspec", [f"{module}.*"], {}) for module in modules]):
+        real.update(answer["ret"])
+    found = [
+        f"{fun}: {spec}, and a real minion has {real.get(fun)}"
+        for fun, spec in mine.items()
+        if spec != real.get(fun) and not modules_page.differs(f"argspec: {fun}") and not modules_page.differs(fun)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_functions_that_change_files_do_what_a_real_minion_does(python, ours, root):
+    for side in ("mine", "real"):
+        (root / side).mkdir()
+
+    def calls(side):
+        return [(fun, [str(root / side / args[0]), *args[1:]], kwargs) for fun, args, kwargs in WRITES]
+
+    mine = ours(calls("mine"))
+    theirs = salt_minion.run(python, MINION, PILLAR, calls("real"))
+    for (fun, args, _), here, there in zip(WRITES, mine, theirs, strict=True):
+        expected = first_line_if_text(there["ret"])
+        expected = expected.replace(str(root / "real"), str(root / "mine")) if isinstance(expected, str) else expected
+        assert first_line_if_text(here) == expected, (fun, args)
+    content = {side: {path.name: path.read_text() for path in (root / side).iterdir()} for side in ("mine", "real")}
+    assert content["mine"] == content["real"] and "new" in content["mine"]
+    assert (root / "mine/stamp").stat().st_mtime == (root / "real/stamp").stat().st_mtime == 6
+
+
+def test_every_function_is_compared_or_stands_in_the_table_of_differences(ours, tmp_path):
+    (functions,) = ours([("sys.list_functions", [], {})])
+    seen = {case.fun for case in cases(tmp_path)} | {fun for fun, _, _ in WRITES} | {"status.all_status"}
+    assert [fun for fun in functions if fun not in seen and not modules_page.differs(fun)] == []
+
+
+def test_the_page_lists_every_module_with_its_functions(ours):
+    (functions,) = ours([("sys.list_functions", [], {})])
+    there_are = {}
+    for name in functions:
+        module, _, fun = name.partition(".")
+        there_are.setdefault(module, []).append(fun)
+    assert modules_page.functions() == {module: sorted(names) for module, names in there_are.items()}
+
+
+def test_every_difference_on_the_page_is_one_of_something_that_there_is(ours):
+    functions, grains = ours([("sys.list_functions", [], {}), ("grains.ls", [], {})])
+    known = [*functions, *(f"argspec: {fun}" for fun in functions), *(f"grain: {name}" for name in grains)]
+    assert [name for name in modules_page.differences() if not fnmatch.filter(known, name)] == []
