@@ -74,7 +74,7 @@ def test_a_responder_that_is_away_is_a_502_in_json(daemon, nginx):
     daemon.stop()
     reply = nginx.post(local("test.ping"))
     assert (reply.status, reply.json) == (502, {"return": "502: Bad Gateway"})
-    assert reply.headers["content-type"] == "application/json"
+    assert reply.headers["content-type"] == "application/json" and "retry-after" in reply.headers
 
 
 def test_a_request_whose_responder_dies_is_not_sent_to_another(start, front):
@@ -105,10 +105,38 @@ def test_a_job_ends_although_its_client_went_away(daemon, nginx):
     assert nginx.run(chunk("runner", "jobs.lookup_jid", jid=jid)) == [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 
-@pytest.mark.parametrize("path", ["/%2e%2e/etc/passwd", "/" + "x" * 20000], ids=lambda path: path[:9])
-def test_what_nginx_refuses_by_itself_is_json_too(nginx, path):
-    reply = nginx.request("GET", path)
-    assert reply.status in (400, 414) and reply.ret.startswith(str(reply.status))
+HOST = b"Host: localhost\r\n"
+REFUSED = {
+    "a request line": (b"POST\r\n\r\n", 400),
+    "a method": (b"TRACE / HTTP/1.1\r\n" + HOST + b"\r\n", 405),
+    "a version": (b"POST / HTTP/7.1\r\n" + HOST + b"\r\n", 505),
+    "a path": (b"POST /%2e%2e/etc/passwd HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "an overlong URI": (b"POST /" + b"x" * 40000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", 414),
+    "an overlong header": (b"POST / HTTP/1.1\r\n" + HOST + b"X: " + b"x" * 40000 + b"\r\n\r\n", 400),
+    "many headers": (b"POST / HTTP/1.1\r\n" + HOST + (b"X: " + b"x" * 1000 + b"\r\n") * 100 + b"\r\n", 400),
+    "no host": (b"POST / HTTP/1.1\r\n\r\n", 400),
+    "a transfer coding": (b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: x\r\n\r\n", 501),
+    "a large body": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 9999999\r\n\r\n", 413),
+}
+
+
+@pytest.mark.parametrize("request_bytes, status", REFUSED.values(), ids=REFUSED.keys())
+def test_what_nginx_refuses_by_itself_is_json_too(nginx, request_bytes, status):
+    reply = nginx.exchange(request_bytes)
+    assert (reply.status, reply.headers["content-type"]) == (status, "application/json")
+    assert reply.ret.startswith(f"{status}: ")
+
+
+def test_plain_http_where_tls_is_spoken_is_refused_in_json(daemon, front):
+    reply = front(daemon, sample="tls.conf").exchange(b"POST / HTTP/1.1\r\n" + HOST + b"\r\n")
+    assert reply.status == 400 and reply.ret.startswith("400: ")
+
+
+def test_a_responder_that_takes_too_long_is_a_504_in_json(start, front):
+    nginx = front(start({"rest_fcgi": {"shutdown_timeout": 1}}), patience=1)
+    reply = nginx.post(local("test.sleep", arg=[30]))
+    assert (reply.status, reply.json) == (504, {"return": "504: Gateway Time-out"})
+    assert "retry-after" not in reply.headers
 
 
 def test_the_proxy_header_and_headers_with_underscores_change_nothing(nginx):
