@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""Each configuration of apache/, as it stands, in front of the real responder or starting it."""
+
+import json
+
+import pytest
+
+from support import apache as apaches
+from support import daemon as daemons
+from support.api import JSON, local
+
+SAMPLES = ["fcgid.conf", "proxy_unix.conf", "proxy_tcp.conf"]
+PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
+
+
+@pytest.fixture
+def behind(directory, start):
+    """Starts Apache with a sample: behind("fcgid.conf", changes)."""
+    started = []
+
+    def starter(sample, changes=None, **options):
+        home = directory / f"apache{len(started)}"
+        if sample == "fcgid.conf":
+            started.append(apaches.Fcgid(home, changes, **options))
+        else:
+            group = {"rest_fcgi": {"socket_group": apaches.USER}} if apaches.AS_USER else {}
+            daemon = start(daemons.merge(group, changes or {}), tcp="tcp" in sample)
+            started.append(apaches.Proxying(home, daemon, **options))
+        return started[-1]
+
+    yield starter
+    for apache in started:
+        apache.stop()
+
+
+@pytest.fixture(params=SAMPLES)
+def sample(request):
+    return request.param
+
+
+@pytest.fixture
+def apache(behind, sample):
+    return behind(sample)
+
+
+def test_each_sample_is_tested():
+    shared = {"server.conf", "proxy.conf"}
+    assert {path.name for path in (daemons.ROOT / "apache").glob("*.conf")} == {*SAMPLES, *shared}
+
+
+def test_a_sample_carries_requests_replies_and_errors(apache):
+    for _ in range(10):
+        assert apache.run(local("test.ping")) == PING
+    assert apache.post(local("nosuch.function", tgt="nobody"), {"client": "nosuch"}).status == 400
+    assert apache.post(local("test.ping", eauth="nosuch")).json == {"return": "Authorization error occurred."}
+    assert apache.request(path="/run", body="[]", headers=JSON).json == {"return": "404: Not Found"}
+    put = apache.request("PUT")
+    assert (put.status, put.headers["allow"]) == (405, "GET, HEAD, POST")
+    assert apache.request(body="[]").json == {"return": "406: JSON required"}
+    large = apache.raw("[" * (1 << 20) + "[")
+    assert large.status == 413 and "max_request_body_size" in large.ret
+    for reply in (put, large):
+        assert reply.headers["content-type"] == "application/json"
+
+
+def test_a_503_of_the_responder_passes_unchanged(behind, sample):
+    apache = behind(sample, {"rest_fcgi": {"embedded": {"max_workers": 1, "max_queued": 0}}})
+    reply = apache.post(local("test.sleep", arg=[0.1]))
+    assert reply.status == 503 and reply.ret != "503: Service Unavailable"
+
+
+def test_get_and_head_have_the_same_headers(apache):
+    get, head = apache.request("GET"), apache.request("HEAD")
+    assert (get.status, head.status, head.text) == (200, 200, "")
+    assert get.headers["content-type"] == head.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("path", ["/a/", "/run/", "/rest_fcgi", "/a%2fb", "/fcgi://x/", "/."])
+def test_only_the_root_is_served(apache, path):
+    """Apache takes apart paths in ways of its own before it decides what the PATH_INFO is."""
+    assert apache.request(path=path, body="[]", headers=JSON).status == (200 if path == "/." else 404)
+
+
+def test_a_query_string_is_no_part_of_the_path(apache):
+    assert apache.request(path="/?a=b/c&d", body="[]", headers=JSON).status == 200
+    assert apache.request(path="/x?/", body="[]", headers=JSON).status == 404
+
+
+def test_a_connection_carries_many_requests(apache):
+    connection = apache.connection()
+    for _ in range(5):
+        connection.request("POST", "/", json.dumps([local("test.ping")]), JSON)
+        reply = connection.getresponse()
+        assert (reply.status, json.loads(reply.read())["return"], reply.will_close) == (200, PING, False)
+    connection.close()
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["sized", "chunked"])
+def test_a_large_body_arrives_whole_and_in_no_file(apache, chunked):
+    assert apache.run(local("test.ping")) == PING
+    before = apache.last_temporary_file()
+    text = "x" * 900000
+    body = json.dumps([local("test.echo", tgt="ms-0", arg=[text])]).encode()
+    pieces = (body[at : at + 50000] for at in range(0, len(body), 50000))
+    reply = apache.request(body=pieces if chunked else body, headers=JSON, chunked=chunked)
+    assert reply.ret == [{"ms-0": text}]
+    assert apache.last_temporary_file() == before
+
+
+def test_what_is_far_too_large_is_refused_in_json(apache):
+    reply = apache.raw("[" * (3 << 20))
+    assert reply.status == 413 and reply.ret.startswith("413: ")
+
+
+def test_an_endless_body_is_refused_in_json(apache, sample):
+    reply = apache.request(body=iter([b"["] * 3 + [b"[" * (1 << 20)] * 3), headers=JSON, chunked=True)
+    # mod_fcgid knows no better.
+    assert reply.status == (500 if sample == "fcgid.conf" else 413) and reply.ret.startswith(str(reply.status))
+
+
+REFUSED = {
+    "request line": (b"POST\r\n\r\n", 400),
+    "URI": (b"POST /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+    "overlong URI": (b"POST /" + b"x" * 20000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 414),
+    "header": (b"POST / HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n", 400),
+    "overlong header": (b"POST / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 20000 + b"\r\n\r\n", 400),
+    "method": (b"TRACE / HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+}
+
+
+def test_what_apache_refuses_by_itself_is_json_too(apache):
+    for name, (data, status) in REFUSED.items():
+        reply = apache.exchange(data)
+        assert (reply.status, reply.headers["content-type"]) == (status, "application/json"), name
+        assert reply.ret.startswith(f"{status}: "), name
+
+
+@pytest.mark.parametrize("sample", ["proxy_unix.conf", "proxy_tcp.conf"])
+def test_a_responder_that_is_away_is_a_503(behind, sample):
+    apache = behind(sample)
+    apache.daemon.stop()
+    reply = apache.post(local("test.ping"))
+    assert (reply.status, reply.json) == (503, {"return": "503: Service Unavailable"})
+    assert reply.headers["content-type"] == "application/json" and "retry-after" in reply.headers
+
+
+def test_a_program_that_does_not_start_is_an_error_in_json_and_apaches_log_says_why(behind):
+    apache = behind("fcgid.conf", {"rest_fcgi": {"nosuch_key": 1}})
+    reply = apache.post(local("test.ping"))
+    assert reply.status in (500, 503) and reply.ret.startswith(f"{reply.status}: ")
+    assert "nosuch_key" in apache.error_log()
+
+
+def test_the_audit_line_has_the_clients_address_and_not_what_it_claims(apache):
+    apache.post(local("test.ping"), **{"X-Forwarded-For": "203.0.113.1", "Proxy": "http://203.0.113.1/"})
+    assert "remote_addr=127.0.0.1" in apache.log() and "203.0.113.1" not in apache.log()
+
+
+def test_https_works_as_the_readme_says(behind, sample):
+    lines = [line.split() for line in (daemons.ROOT / "apache/site/server.conf").read_text().splitlines()]
+    shown = [words[1] for words in lines if words[:1] == ["#"] and words[1:2] and words[1].startswith("SSL")]
+    assert shown == [line.split()[0] for line in apaches.TLS.split("\n") if line]
+    assert behind(sample, tls=True).run(local("test.ping")) == PING

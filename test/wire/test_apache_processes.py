@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""What processes that mod_fcgid starts share: each has one request at a time, and idle ones are ended."""
+
+import contextlib
+import os
+import signal
+import threading
+
+import pytest
+
+from support import apache as apaches
+from support.api import chunk, local
+from support.process import wait_until
+
+EVERYBODY = {"ms-0": True, "ms-1": True, "ms-2": True}
+INTERRUPTED = "Job interrupted"
+
+
+@pytest.fixture
+def fcgid(directory):
+    """Starts Apache with mod_fcgid: fcgid({"rest_fcgi": ...})."""
+    started = []
+
+    def starter(changes=None, **options):
+        started.append(apaches.Fcgid(directory / f"apache{len(started)}", changes, **options))
+        return started[-1]
+
+    yield starter
+    for apache in started:
+        apache.stop()
+
+
+@contextlib.contextmanager
+def occupied(apache):
+    """Gives the only process there is a request that does not end, so that others go to other processes."""
+    (pid,) = apache.pids()
+    endless = threading.Thread(target=apache.post, args=[local("test.sleep", tgt="ms-0", arg=[600])])
+    endless.start()
+    try:
+        wait_until(lambda: apache.requests() == 1, "it has that request")
+        yield pid
+        assert apache.requests() == 1
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        endless.join()
+
+
+def start_job(apache, seconds):
+    (started,) = apache.run(chunk("local_async", "test.sleep", tgt="ms-*", arg=[seconds]))
+    return started["jid"]
+
+
+def lookup(apache, jid):
+    (found,) = apache.run(chunk("runner", "jobs.lookup_jid", jid=jid))
+    return found
+
+
+def test_a_token_is_good_in_every_process(fcgid):
+    apache = fcgid()
+    token = apache.command("--mk-token", "auto:saltdev", stdin="x\n").strip()
+    low = {"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
+    assert apache.run(low) == [{"ms-0": True}]
+    with occupied(apache) as first:
+        assert apache.run(low) == [{"ms-0": True}]
+        assert len(apache.pids() - {first}) == 1
+
+
+def test_a_job_of_one_process_is_looked_up_through_another(fcgid):
+    apache = fcgid()
+    jid = start_job(apache, 0)
+    with occupied(apache) as first:
+        wait_until(lambda: lookup(apache, jid) == EVERYBODY, "the second process finds what the first one did")
+        assert len(apache.pids() - {first}) == 1
+
+
+def test_a_job_outlives_the_wish_to_end_its_process(fcgid):
+    apache = fcgid()
+    jid = start_job(apache, 2)
+    (pid,) = apache.pids()
+    os.kill(pid, signal.SIGTERM)  # as mod_fcgid does
+    wait_until(lambda: pid not in apache.pids(), "the process ends")
+    assert lookup(apache, jid) == EVERYBODY
+    assert pid not in apache.pids()
+
+
+def test_a_job_that_runs_for_too_long_in_an_idle_process_is_recorded_as_interrupted(fcgid):
+    apache = fcgid(
+        {"rest_fcgi": {"shutdown_timeout": 1}},
+        server="ServerName localhost\nFcgidIdleTimeout 1\nFcgidMinProcessesPerClass 0\n",
+        more="FcgidIdleScanInterval 1\nFcgidErrorScanInterval 3\n",
+    )
+    jid = start_job(apache, 600)
+    (pid,) = apache.pids()
+    wait_until(lambda: pid not in apache.pids(), "mod_fcgid ends the idle process")
+    found = lookup(apache, jid)
+    assert set(found) == {"ms-0", "ms-1", "ms-2"}
+    assert all(value.startswith(INTERRUPTED) for value in found.values())
+
+
+def test_a_graceful_restart_ends_jobs_in_time_and_goes_on(fcgid):
+    apache = fcgid()
+    jid = start_job(apache, 1)
+    (pid,) = apache.pids()
+    apache.graceful()
+    wait_until(lambda: pid not in apache.pids(), "the old process ends")
+    assert lookup(apache, jid) == EVERYBODY
