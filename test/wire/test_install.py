@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`make install`, `make demo` and the script behind `make deps`, as a user runs them."""
+"""`make help`, `make demo` and the script behind `make deps`, as a user runs them."""
 
 import os
 import pathlib
@@ -11,33 +11,16 @@ import subprocess
 import pytest
 
 from support.daemon import BINARY, ROOT
+from support.make import make
 from support.process import free_port
 
 DEMO = ROOT / "deploy/demo/demo.sh"
 
 
-def make(*args):
-    """Runs make for what is built already; the make that runs the tests must not meddle."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    return subprocess.run(["make", "-C", ROOT, "-s", *args], capture_output=True, text=True, timeout=600, env=clean)
-
-
 def test_help_names_every_target_of_a_user():
     text = make("help").stdout
-    for target in ["demo", "demo-stop", "test", "sanitize", "lint", "format", "deps", "install", "clean", "help"]:
+    for target in ["demo", "demo-stop", "test", "sanitize", "lint", "format", "deps", "install", "uninstall", "clean", "help"]:
         assert f"make {target} " in text
-
-
-def test_install_puts_program_samples_and_documents_below_destdir_and_prefix(directory):
-    # -o: the program under test is as new as it gets, whatever compiler and flags it was built with.
-    result = make("install", f"DESTDIR={directory}", "PREFIX=/opt/x", f"BUILD={BINARY.parent}", "-o", BINARY)
-    assert result.returncode == 0, result.stderr
-    files = {str(path.relative_to(directory / "opt/x")) for path in directory.rglob("*") if path.is_file()}
-    doc = "share/doc/rest_fcgi/"
-    assert {"bin/rest_fcgi", doc + "README.md", doc + "configuration.md", doc + "master.example"} <= files
-    assert {doc + "nginx/tls.conf", doc + "nginx/site/listen.conf"} <= files
-    installed = directory / "opt/x/bin/rest_fcgi"
-    assert subprocess.run([installed, "--version"], capture_output=True).returncode == 0
 
 
 @pytest.fixture

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# install.sh install|uninstall: puts what is in $BUILD, and what belongs to it, where Debian expects it below
+# $DESTDIR$PREFIX and $DESTDIR$SYSCONFDIR, or takes it away from there. A configuration that is there already stays as
+# it is, and is not taken away; nor are users, logs, tokens and jobs.
+set -eu
+
+verb=${1:-}
+top=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
+cd "$top"
+usr=$DESTDIR$PREFIX
+etc=$DESTDIR$SYSCONFDIR
+
+# place MODE SOURCE TARGET: one file, as it is.
+place() {
+  case $verb in
+    install) install -D -m "$1" "$2" "$3" ;;
+    uninstall) rm -f "$3" ;;
+    *) echo "usage: install.sh install|uninstall" >&2 && exit 2 ;;
+  esac
+}
+
+# What a text means to sed's replacement.
+escaped() { printf %s "$1" | sed 's/[&|\]/\\&/g'; }
+
+# fill SOURCE TARGET: one text, with its @prefix@ and @sysconfdir@ filled in.
+fill() {
+  place 644 "$1" "$2"
+  [ "$verb" = uninstall ] ||
+    sed -e "s|@prefix@|$(escaped "$PREFIX")|g" -e "s|@sysconfdir@|$(escaped "$SYSCONFDIR")|g" "$1" >"$2"
+}
+
+# folder SOURCE TARGET: the files of a folder, without those of folders in it.
+folder() {
+  for file in "$1"/*; do
+    [ -d "$file" ] || place 644 "$file" "$2/${file##*/}"
+  done
+}
+
+place 755 "$BUILD/rest_fcgi" "$usr/bin/rest_fcgi"
+place 755 "$BUILD/rest_fcgi_pam" "$usr/lib/rest_fcgi/rest_fcgi_pam"
+fill "$top/deploy/rest_fcgi.8" "$usr/share/man/man8/rest_fcgi.8"
+
+systemd=$top/deploy/systemd
+for unit in "$systemd"/*.service "$systemd"/*.socket; do
+  fill "$unit" "$usr/lib/systemd/system/${unit##*/}"
+done
+fill "$systemd/sysusers.conf" "$usr/lib/sysusers.d/rest_fcgi.conf"
+fill "$systemd/tmpfiles.conf" "$usr/lib/tmpfiles.d/rest_fcgi.conf"
+fill "$top/deploy/logrotate" "$etc/logrotate.d/rest_fcgi"
+if [ "$verb" = install ] && [ ! -e "$etc/rest_fcgi/master" ]; then
+  # Nobody else may read it; systemd-tmpfiles gives it the group rest_fcgi.
+  install -d -m 750 "$etc/rest_fcgi"
+  place 640 "$top/deploy/master.example" "$etc/rest_fcgi/master"
+fi
+
+doc=$usr/share/doc/rest_fcgi
+for file in README.md LICENSE deploy/*.md deploy/master.example; do
+  place 644 "$top/$file" "$doc/${file##*/}"
+done
+for server in nginx apache; do
+  folder "$top/$server" "$doc/$server"
+  folder "$top/$server/site" "$doc/$server/site"
+done
+if [ "$verb" = uninstall ]; then
+  rmdir "$usr/lib/rest_fcgi" "$doc"/*/site "$doc"/* "$doc" 2>/dev/null || true
+fi

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""What `make install` puts on a host: the service, its user, its logs, its page of the manual. Nothing is started but
+by the tests themselves, and nothing outside of their own folders is written."""
+
+import grp
+import json
+import os
+import pwd
+import re
+import stat
+import subprocess
+
+import pytest
+
+from support import daemon as daemons
+from support import fastcgi
+from support.api import local
+from support.make import install
+from support.process import Process
+
+UNITS = ["rest_fcgi.service", "rest_fcgi.socket", "rest_fcgi-pam.socket", "rest_fcgi-pam@.service"]
+TOOLS = "/usr/sbin:/usr/bin:/sbin:/bin"
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to give files away")
+
+
+def run(*argv, **options):
+    """Runs a tool as on any host; what it said, and whether it was content."""
+    env = {"PATH": TOOLS, "LC_ALL": "C.UTF-8", **options.pop("env", {})}
+    result = subprocess.run(argv, capture_output=True, text=True, timeout=60, env=env, **options)
+    return result.returncode, result.stdout + result.stderr
+
+
+def content(tree):
+    return {str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def root(directory):
+    """A host's tree with everything installed as a package would."""
+    install(DESTDIR=directory / "root", PREFIX="/usr")
+    return directory / "root"
+
+
+@pytest.fixture
+def prefix(directory):
+    """A prefix with everything installed in it, so that all paths in it are there."""
+    install(PREFIX=directory / "usr")
+    return directory / "usr"
+
+
+def test_install_puts_everything_where_debian_expects_it(root):
+    doc = "usr/share/doc/rest_fcgi/"
+    expected = {"usr/bin/rest_fcgi", "usr/lib/rest_fcgi/rest_fcgi_pam", "usr/share/man/man8/rest_fcgi.8"}
+    expected |= {f"usr/lib/systemd/system/{unit}" for unit in UNITS}
+    expected |= {"usr/lib/sysusers.d/rest_fcgi.conf", "usr/lib/tmpfiles.d/rest_fcgi.conf"}
+    expected |= {"etc/rest_fcgi/master", "etc/logrotate.d/rest_fcgi"}
+    expected |= {doc + "README.md", doc + "configuration.md", doc + "master.example"}
+    expected |= {doc + "nginx/tls.conf", doc + "nginx/site/listen.conf", doc + "apache/fcgid.conf"}
+    expected |= {doc + "apache/site/program.conf"}
+    files = content(root)
+    assert expected <= set(files)
+    assert not [name for name, text in files.items() if re.search(rb"@(prefix|sysconfdir)@", text)]
+    start = b"ExecStart=/usr/bin/rest_fcgi --config /etc/rest_fcgi/master\n"
+    assert start in files[f"usr/lib/systemd/system/{UNITS[0]}"]
+    assert run(root / "usr/bin/rest_fcgi", "--version")[0] == 0
+    assert stat.S_IMODE((root / "etc/rest_fcgi/master").stat().st_mode) == 0o640
+
+
+def test_paths_follow_the_prefix(prefix):
+    files = content(prefix)
+    for name in UNITS[0], UNITS[3]:
+        (start,) = re.findall(rb"^ExecStart=(\S+)", files[f"lib/systemd/system/{name}"], re.MULTILINE)
+        assert start.startswith(bytes(prefix))
+    assert {"etc/rest_fcgi/master", "etc/logrotate.d/rest_fcgi"} <= set(files)
+    assert bytes(prefix / "etc/rest_fcgi") in files["lib/tmpfiles.d/rest_fcgi.conf"]
+
+
+def test_installing_again_leaves_the_configuration_and_uninstalling_does_too(root):
+    (root / "etc/rest_fcgi/master").write_text("timeout: 7\n")
+    install(DESTDIR=root, PREFIX="/usr")
+    assert (root / "etc/rest_fcgi/master").read_text() == "timeout: 7\n"
+    install("uninstall", DESTDIR=root, PREFIX="/usr")
+    assert set(content(root)) == {"etc/rest_fcgi/master"}
+    assert not (root / "usr/share/doc/rest_fcgi").exists()
+
+
+def verify(prefix, *units):
+    """What systemd has against units; it knows the host's own, which they refer to, as well."""
+    env = {"SYSTEMD_UNIT_PATH": f"{prefix}/lib/systemd/system:", "MANPATH": f"{prefix}/share/man"}
+    return run("systemd-analyze", "verify", "--recursive-errors=no", *units, env=env)
+
+
+def test_systemd_has_nothing_against_the_units(prefix):
+    assert verify(prefix, *UNITS) == (0, "")
+
+
+def test_a_missing_program_and_a_misspelled_setting_would_be_noticed(prefix):
+    (prefix / "lib/rest_fcgi/rest_fcgi_pam").unlink()
+    assert verify(prefix, UNITS[3])[0] != 0
+    unit = prefix / "lib/systemd/system" / UNITS[0]
+    unit.write_text(unit.read_text().replace("NoNewPrivileges", "NoNewPriviliges"))
+    assert "NoNewPriviliges" in verify(prefix, UNITS[0])[1]
+
+
+# Out of 10, where 10 is a service without any protection.
+@pytest.mark.parametrize("unit, exposure", [(UNITS[0], 1.7), (UNITS[3], 2.5)])
+def test_the_services_are_as_exposed_as_their_duty_asks_for(root, unit, exposure):
+    threshold = f"--threshold={exposure * 10:.0f}"
+    status, text = run("systemd-analyze", "security", "--offline=true", f"--root={root}", threshold, "--no-pager", unit)
+    assert status == 0, text
+
+
+def test_the_socket_is_where_the_web_servers_expect_it(root):
+    doc = root / "usr/share/doc/rest_fcgi"
+    unit = (root / "usr/lib/systemd/system" / UNITS[1]).read_text()
+    (path,) = re.findall(r"^ListenStream=(.*)$", unit, re.MULTILINE)
+    for server in ("nginx", "apache"):
+        assert path in (doc / server / "site/unix_address.conf").read_text()
+
+
+def test_the_users_and_directories_are_made(root):
+    assert run("systemd-sysusers", f"--root={root}", "rest_fcgi.conf")[0] == 0
+    (line,) = (root / "etc/passwd").read_text().splitlines()
+    assert line.startswith("rest_fcgi:x:") and line.endswith(":/usr/sbin/nologin")
+    assert (root / "etc/group").read_text().startswith("rest_fcgi:x:")
+
+
+@NEEDS_ROOT
+def test_the_configuration_is_its_groups_to_read(root):
+    run("systemd-sysusers", f"--root={root}", "rest_fcgi.conf")
+    assert run("systemd-tmpfiles", f"--root={root}", "--create", "rest_fcgi.conf") == (0, "")
+    group = int((root / "etc/group").read_text().split(":")[2])
+    for path, mode in [(root / "etc/rest_fcgi", 0o750), (root / "etc/rest_fcgi/master", 0o640)]:
+        status = path.stat()
+        assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (0, group, mode)
+    assert stat.S_IMODE((root / "run/rest_fcgi").stat().st_mode) == 0o755
+
+
+def test_the_installed_configuration_is_right(root):
+    assert run(root / "usr/bin/rest_fcgi", "--config", root / "etc/rest_fcgi/master", "--check-config")[0] == 0
+
+
+def test_the_manual_page_is_clean_and_names_every_option(prefix):
+    page = prefix / "share/man/man8/rest_fcgi.8"
+    status, text = run("sh", "-c", 'man --warnings -l "$1" 2>&1 >/dev/null', "-", page)
+    assert (status, text) == (0, "")
+    text = run("man", "-l", page, env={"MANWIDTH": "200"})[1]
+    options = re.findall(r"--[a-z-]+[a-z]", daemons.run("--help").stdout)
+    assert len(options) > 5
+    for option in options:
+        assert re.search(rf"{option}\b", text), option
+
+
+def test_the_responder_serves_the_socket_that_systemd_hands_over(directory):
+    """As with StandardInput=socket: the listening socket is file descriptor 0."""
+    config = daemons.master_config(directory, {"rest_fcgi": {"listen": "fd:0"}})
+    (directory / "master").write_text(json.dumps(config))
+    address = str(directory / "given.sock")
+    argv = ["systemd-socket-activate", "-l", address, "--inetd", daemons.BINARY, "--config", directory / "master"]
+    process = Process(argv, directory / "log", address)
+    body = json.dumps([local("test.ping")]).encode()
+    try:
+        for _ in range(3):
+            assert fastcgi.talk(address, fastcgi.request(body)).status == 200
+    finally:
+        assert process.stop() == 0, process.log()
+
+
+@pytest.fixture
+def rotation(directory, root):
+    """logrotate's configuration, for the logs in a folder of the test's own user: rotation(pid) rotates them."""
+    if not os.path.exists("/usr/sbin/logrotate"):
+        pytest.skip("logrotate is needed")
+    logs = directory / "logs"
+    logs.mkdir()
+    me = f"{pwd.getpwuid(os.geteuid()).pw_name} {grp.getgrgid(os.getegid()).gr_name}"
+    text = (root / "etc/logrotate.d/rest_fcgi").read_text()
+    text = text.replace("/var/log/rest_fcgi", str(logs)).replace("su rest_fcgi rest_fcgi", f"su {me}")
+    (directory / "rotate").write_text(text)
+    (directory / "rotate").chmod(0o644)
+
+    def rotate(pid):
+        systemctl = directory / "systemctl"
+        systemctl.write_text(f"#!/bin/sh\necho {pid}\n")
+        systemctl.chmod(0o755)
+        return run(
+            *["logrotate", "--force", "--state", directory / "state", directory / "rotate"],
+            env={"PATH": f"{directory}:{TOOLS}"},
+        )
+
+    rotate.logs = logs
+    return rotate
+
+
+def test_logs_are_opened_anew_after_a_rotation(rotation, start):
+    audit = rotation.logs / "audit.log"
+    daemon = start({"rest_fcgi": {"audit_log": str(audit)}})
+    ping = fastcgi.request(json.dumps([local("test.ping")]).encode())
+    fastcgi.talk(daemon.address, ping)
+    assert rotation(daemon.pid) == (0, "")
+    daemon.await_log("configuration reread")
+    fastcgi.talk(daemon.address, ping)
+    assert len((rotation.logs / "audit.log.1").read_text().splitlines()) == 1
+    assert len(audit.read_text().splitlines()) == 1
+
+
+def test_a_rotation_without_logs_or_without_a_service_does_nothing(rotation):
+    assert rotation(0) == (0, "")
+    (rotation.logs / "audit.log").write_text("a line\n")
+    assert rotation(0) == (0, "")
+    assert (rotation.logs / "audit.log.1").exists()
