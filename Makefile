@@ -78,10 +78,12 @@ $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(LIBS) -o $@
 
-# libpam is linked into this small program alone.
+# libpam is linked into this small program alone. The address sanitizer stands before crypt(3), which it looks for at the
+# start; modules of PAM load it later.
+LOADED_EARLY := -Wl,--no-as-needed -lcrypt
 $(HELPER): $(HELPER_OBJECTS)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(LINK) $(LDFLAGS) $^ -lpam -o $@
+	$(Q)$(CXX) $(LINK) $(LDFLAGS) $^ -lpam $(if $(SAN),$(LOADED_EARLY)) -o $@
 
 # Where the responder looks for the helper, unless it is told.
 $(BUILD)/prefix: FORCE

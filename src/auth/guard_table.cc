@@ -90,16 +90,20 @@ GuardTable::Count GuardTable::find(Key key, const Limit& limit, WallTime now) co
 GuardTable::Count GuardTable::add(Key key, const Limit& limit, WallTime now) {
   const auto ways = ways_of(key);
   for (;;) {
-    auto place = std::find_if(ways.begin(), ways.end(), [&](const GuardWords::Word& word) {
+    // The place for a new entry is looked at first: another thread that makes the same one meanwhile is found
+    // by the search, or has changed this word.
+    auto place = std::min_element(ways.begin(), ways.end(), [&](const auto& a, const auto& b) {
+      return worth(Entry::of(a.load()), limit, now) < worth(Entry::of(b.load()), limit, now);
+    });
+    std::uint64_t before = place->load();
+    const auto known = std::find_if(ways.begin(), ways.end(), [&](const GuardWords::Word& word) {
       const Entry entry = Entry::of(word.load());
       return entry.failures > 0 && entry.tag == tag_of(key);
     });
-    if (place == ways.end()) {
-      place = std::min_element(ways.begin(), ways.end(), [&](const auto& a, const auto& b) {
-        return worth(Entry::of(a.load()), limit, now) < worth(Entry::of(b.load()), limit, now);
-      });
+    if (known != ways.end()) {
+      place = known;
+      before = place->load();
     }
-    std::uint64_t before = place->load();
     const Entry after = with_one_more(Entry::of(before), key, limit, now);
     if (place->compare_exchange_strong(before, after.word())) return count_of(after, limit, now);
   }

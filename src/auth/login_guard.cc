@@ -45,19 +45,12 @@ LoginGuard::Attempt::Attempt(Attempt&& other) noexcept
     : guard_(std::exchange(other.guard_, nullptr)),
       who_(other.who_),
       keys_(other.keys_),
-      since_(other.since_) {}
+      since_(other.since_),
+      entered_(other.entered_) {}
 
 void LoginGuard::Attempt::leave() noexcept {
   LoginGuard* const guard = std::exchange(guard_, nullptr);
-  if (guard == nullptr) return;
-  {
-    const std::lock_guard lock(guard->mutex_);
-    for (const GuardTable::Key key : {keys_.who, keys_.address}) {
-      const auto found = guard->under_way_.find(key);
-      if (--found->second == 0) guard->under_way_.erase(found);
-    }
-  }
-  guard->left_.notify_all();
+  if (guard != nullptr && entered_) guard->leave(keys_);
 }
 
 Result<void> LoginGuard::Attempt::failed() {
@@ -115,11 +108,14 @@ LoginGuard::Failures LoginGuard::failures_of(const Who& who, const Keys& keys) c
   return {table_.find(keys.who, limit_of(who), now), table_.find(keys.address, address_limit(), now)};
 }
 
+seconds LoginGuard::Failures::refused_for() const {
+  return std::max(who.refused_for, address.refused_for);
+}
+
 Result<LoginGuard::Standing> LoginGuard::check(const Who& who) const {
   if (is_off() || is_quiet(clock_.wall())) return Standing{};
   const Failures failures = failures_of(who, keys_of(who));
-  const seconds time = std::max(failures.who.refused_for, failures.address.refused_for);
-  if (time > seconds(0)) return throttled(time);
+  if (failures.refused_for() > seconds(0)) return throttled(failures.refused_for());
   return Standing{failures.who.failures > 0};
 }
 
@@ -131,22 +127,49 @@ bool LoginGuard::has_room(GuardTable::Key key, unsigned failures, unsigned tries
 
 Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who) {
   const SteadyTime since = clock_.steady();
-  if (is_off()) return Attempt(nullptr, who, {}, since);
+  if (is_off()) return Attempt(nullptr, who, {}, since, false);
   const Keys keys = keys_of(who);
-  Result<Standing> open = Standing{};
+  // A token is too long to be guessed, even with as many tries beyond the limit as there are threads. So good
+  // ones need not meet at one lock; after the first failure, which is counted in any case, they do.
+  if (who.username.empty() && is_quiet(clock_.wall())) return Attempt(this, who, keys, since, false);
+  if (auto entered = enter(who, keys); !entered) return std::move(entered).error();
+  return Attempt(this, who, keys, since, true);
+}
+
+Result<void> LoginGuard::enter(const Who& who, const Keys& keys) {
+  seconds refused_for{0};
   const auto decided = [&] {
-    open = check(who);
-    if (!open) return true;
     const Failures failures = failures_of(who, keys);
-    return has_room(keys.who, failures.who.failures, limit_of(who).tries) &&
-           has_room(keys.address, failures.address.failures, options_.address_tries);
+    refused_for = failures.refused_for();
+    return refused_for > seconds(0) ||
+           (has_room(keys.who, failures.who.failures, limit_of(who).tries) &&
+            has_room(keys.address, failures.address.failures, options_.address_tries));
   };
   std::unique_lock lock(mutex_);
-  if (!left_.wait_for(lock, kPatience, decided)) return throttled(seconds(1));
-  if (!open) return std::move(open).error();
+  if (!decided()) {
+    if (!may_wait()) return throttled(seconds(1));
+    const bool in_time = left_.wait_for(lock, kPatience, decided);
+    --waiting_;
+    if (!in_time) return throttled(seconds(1));
+  }
+  if (refused_for > seconds(0)) return throttled(refused_for);
   ++under_way_[keys.who];
-  ++under_way_[keys.address];
-  return Attempt(this, who, keys, since);
+  if (keys.address != keys.who) ++under_way_[keys.address];
+  return {};
+}
+
+void LoginGuard::leave(const Keys& keys) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    leave(keys.who);
+    if (keys.address != keys.who) leave(keys.address);
+  }
+  left_.notify_all();
+}
+
+void LoginGuard::leave(GuardTable::Key key) noexcept {
+  const auto found = under_way_.find(key);
+  if (--found->second == 0) under_way_.erase(found);
 }
 
 void LoginGuard::forgive(const Who& who) {
@@ -184,13 +207,16 @@ milliseconds LoginGuard::delay_after(const Who& who, const Failures& failures) c
   return std::min(delay, kLongestDelay);
 }
 
+bool LoginGuard::may_wait() {
+  if (waiting_.fetch_add(1) < options_.max_delayed) return true;
+  --waiting_;
+  return false;
+}
+
 Result<void> LoginGuard::wait(milliseconds time) {
-  if (delayed_.fetch_add(1) >= options_.max_delayed) {
-    delayed_.fetch_sub(1);
-    return throttled(seconds(1));
-  }
+  if (!may_wait()) return throttled(seconds(1));
   if (time > milliseconds(0)) sleep_(time);
-  delayed_.fetch_sub(1);
+  --waiting_;
   return {};
 }
 

@@ -54,14 +54,15 @@ class LoginGuard {
 
    private:
     friend class LoginGuard;
-    Attempt(LoginGuard* guard, const Who& who, const Keys& keys, SteadyTime since)
-        : guard_(guard), who_(who), keys_(keys), since_(since) {}
+    Attempt(LoginGuard* guard, const Who& who, const Keys& keys, SteadyTime since, bool entered)
+        : guard_(guard), who_(who), keys_(keys), since_(since), entered_(entered) {}
     void leave() noexcept;
 
     LoginGuard* guard_;  // null where there is nothing to leave
     Who who_;
     Keys keys_;
     SteadyTime since_;
+    bool entered_;  // is among those that others wait for
   };
 
   /// `clock` has to outlive it. Errors: configuration or internal, for memory that cannot be had.
@@ -76,7 +77,8 @@ class LoginGuard {
   /// May they try? Costs next to nothing as long as nobody fails. Errors: throttled.
   [[nodiscard]] Result<Standing> check(const Who& who) const;
 
-  /// Waits for their turn. Errors: throttled, where their limit was reached meanwhile.
+  /// Waits for their turn. Errors: throttled, where their limit was reached meanwhile, or where too many
+  /// threads wait already.
   [[nodiscard]] Result<Attempt> begin(const Who& who);
 
   /// Their credentials were good: forgets the failures of this user at this address.
@@ -86,6 +88,8 @@ class LoginGuard {
   struct Failures {
     GuardTable::Count who;
     GuardTable::Count address;
+
+    [[nodiscard]] std::chrono::seconds refused_for() const;
   };
 
   [[nodiscard]] bool is_off() const noexcept { return options_.tries == 0; }
@@ -95,9 +99,13 @@ class LoginGuard {
   [[nodiscard]] GuardTable::Limit address_limit() const;
   [[nodiscard]] Failures failures_of(const Who& who, const Keys& keys) const;
   [[nodiscard]] bool has_room(GuardTable::Key key, unsigned failures, unsigned tries) const;
+  [[nodiscard]] Result<void> enter(const Who& who, const Keys& keys);
+  void leave(const Keys& keys) noexcept;
+  void leave(GuardTable::Key key) noexcept;  // with mutex_ held
   void keep_active(WallTime now);
   [[nodiscard]] Failures count_failure(const Who& who, const Keys& keys);
   [[nodiscard]] std::chrono::milliseconds delay_after(const Who& who, const Failures& failures) const;
+  [[nodiscard]] bool may_wait();  // if so, `waiting_` counts this thread
   [[nodiscard]] Result<void> wait(std::chrono::milliseconds time);
 
   // constant after construction
@@ -108,7 +116,7 @@ class LoginGuard {
   Sleep sleep_;
   // synchronizes itself
   GuardTable table_;
-  std::atomic<std::size_t> delayed_ = 0;
+  std::atomic<std::size_t> waiting_ = 0;  // threads, for their turn or before they answer a failure
   // tries under way in this process
   std::mutex mutex_;
   std::condition_variable left_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -37,13 +38,13 @@ Error failed(ErrorKind kind, std::string_view cause) {
   return {kind, "The eauth back end failed; the log has the cause."};
 }
 
-bool is_printable(std::string_view text) {
+bool fits_on_a_line(std::string_view text) {
   return text.size() <= pam::kMaxField && text.find_first_of(std::string_view("\0\n\r", 3)) == text.npos;
 }
 
 Result<Verdict> PamEauth::verify(const Login& login) const {
   if (!pam::is_username(login.username)) return Verdict{};
-  const std::string_view remote = is_printable(login.remote) ? login.remote : std::string_view();
+  const std::string_view remote = fits_on_a_line(login.remote) ? login.remote : std::string_view();
   Result<pam::Answer> answer =
       pool_.ask({pam::Ask::verify, service_, login.username, login.password, remote});
   if (!answer) {

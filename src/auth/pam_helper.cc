@@ -25,12 +25,13 @@ bool is_passing(int error) {
   return error == EINTR || error == EAGAIN;
 }
 
-Error ended() {
-  return {ErrorKind::not_found, "the helper has ended"};
+Error ended(ErrorKind kind) {
+  return {kind, "the helper has ended"};
 }
 
+/// A socket whose other end goes with bytes unread is reset; where all was read it just comes to its end.
 Error failed() {
-  if (errno == EPIPE || errno == ECONNRESET) return ended();
+  if (errno == EPIPE || errno == ECONNRESET) return ended(ErrorKind::not_found);
   return {ErrorKind::internal, format("the helper cannot be reached: {}", last_error())};
 }
 
@@ -61,7 +62,7 @@ Result<WipedBytes> PamHelper::receive(std::size_t size, SteadyTime deadline) con
   for (std::size_t got = 0; got < size;) {
     if (auto ready = wait_for(POLLIN, deadline); !ready) return std::move(ready).error();
     const ssize_t more = ::recv(socket_.get(), bytes.data() + got, size - got, MSG_DONTWAIT);
-    if (more == 0) return ended();
+    if (more == 0) return ended(ErrorKind::internal);
     if (more < 0 && !is_passing(errno)) return failed();
     if (more > 0) got += static_cast<std::size_t>(more);
   }

@@ -26,7 +26,7 @@ class PamHelper {
   ~PamHelper();
 
   /// Sends a frame and waits for the answer, by the clock of this host. After an error it is good for nothing
-  /// more. Errors: not_found, where it had ended; timeout; internal.
+  /// more. Errors: not_found, where it ended before it had all of the frame; timeout; internal.
   [[nodiscard]] Result<pam::Answer> ask(const WipedBytes& frame, SteadyTime deadline);
 
  private:

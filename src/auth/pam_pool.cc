@@ -51,7 +51,8 @@ Result<pam::Answer> PamPool::ask_one(MaybeHelper& helper, const WipedBytes& fram
                                      SteadyTime deadline) const {
   if (helper) {
     Result<pam::Answer> answer = helper->ask(frame, deadline);
-    // It may have ended long ago; that says nothing about this request.
+    // It may have ended long ago; that says nothing about this request. One that ended over it may have tried
+    // the password, which modules that count failures must see no second time.
     if (answer || answer.error().kind != ErrorKind::not_found) return answer;
     helper.reset();
   }

@@ -126,6 +126,8 @@ PamHelper::PamHelper(PamHelper&& other) noexcept
 
 PamHelper::~PamHelper() {
   if (process_ == 0) return;
+  // One that left its group, or runs as somebody else, cannot be killed: it sees the end of its input.
+  socket_.reset();
   ::kill(-process_, SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }

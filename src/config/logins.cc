@@ -37,7 +37,8 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   guard.refuse_unknown_keys();
 }
 
-/// Who fails to log in waits; most threads have to stay free for others.
+/// Who fails to log in waits, and so does who comes while too many tries for the same user are under way;
+/// most threads have to stay free for others.
 void bound_waiting(Settings& settings) {
   const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 4);
   auth::Options& auth = settings.auth;

@@ -39,6 +39,10 @@ void read_rest_fcgi(Reader& section, Settings& settings);
 /// of threads was read.
 void read_logins(Reader& section, Settings& settings);
 
+/// `rest_fcgi: embedded: file_root`: callers write there, so it must not overlap what this program trusts.
+/// REQUIRES: all else was read.
+void check_file_root(Reader embedded, const Settings& settings);
+
 /// `rest_fcgi: embedded: minions:`, a list or a map; `path` is the key in messages.
 [[nodiscard]] std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std::string& path,
                                                                 Mistakes& mistakes);

@@ -10,6 +10,8 @@ namespace rest_fcgi::returner {
 
 namespace {
 
+constexpr std::size_t kMostClaims = 1024;  // of one shard
+
 std::size_t bytes_of(const Load& load) {
   std::size_t bytes = load.jid.size() + load.fun.text().size() + load.arg.text().size() +
                       load.tgt.text().size() + load.tgt_type.size() + load.user.size();
@@ -35,7 +37,11 @@ const MemoryReturner::Shard& MemoryReturner::shard_of(std::string_view jid) cons
 Result<bool> MemoryReturner::prep_jid(std::string_view passed_jid) {
   Shard& shard = shard_of(passed_jid);
   const std::lock_guard lock(shard.mutex);
-  return !shard.by_jid.contains(passed_jid) && shard.claimed.emplace(passed_jid).second;
+  if (shard.by_jid.contains(passed_jid) || shard.claimed.contains(passed_jid)) return false;
+  // The oldest, by the time in it, whose load will hardly come any more.
+  if (shard.claimed.size() == kMostClaims) shard.claimed.erase(shard.claimed.begin());
+  shard.claimed.emplace(passed_jid);
+  return true;
 }
 
 Result<void> MemoryReturner::save_load(Load load, Durability) {

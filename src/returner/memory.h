@@ -34,6 +34,8 @@ class MemoryReturner : public Returner {
   [[nodiscard]] Result<std::vector<FunctionReturn>> get_fun(std::string_view fun) const override;
   [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override;
   [[nodiscard]] Result<std::vector<std::string>> get_minions() const override;
+  [[nodiscard]] bool works_on(const struct stat&) const override { return false; }
+  Result<void> flush() override { return {}; }
   Result<std::size_t> clean_old_jobs() override;
 
  private:
@@ -52,8 +54,8 @@ class MemoryReturner : public Returner {
     mutable std::mutex mutex;
     std::deque<std::unique_ptr<Entry>> entries;           // oldest first; guarded by mutex
     std::unordered_map<std::string_view, Entry*> by_jid;  // keys lie in the entries; guarded by mutex
-    std::set<std::string, std::less<>> claimed;           // jids without a load so far; guarded by mutex
-    std::atomic<std::uint64_t> oldest{kNoEntry};          // number of the first entry; written under mutex
+    std::set<std::string, std::less<>> claimed;   // jids without a load so far, bounded; guarded by mutex
+    std::atomic<std::uint64_t> oldest{kNoEntry};  // number of the first entry; written under mutex
   };
 
   [[nodiscard]] std::vector<Load> loads(const JobQuery& query) const;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/returner/returners.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
@@ -25,6 +30,14 @@ Result<std::unique_ptr<Returner>> open_cache(const std::string& name, const Opti
   if (opened) return opened;
   return Error{ErrorKind::configuration, format("sqlite3.database: {} cannot be used: {}",
                                                 options.sqlite3.database, opened.error().message)};
+}
+
+/// Certainly no file has that path. In a folder that may not be looked into, one could.
+bool is_missing(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) return false;
+  if (errno != EACCES) return errno == ENOENT || errno == ENOTDIR;
+  return ::stat(path.substr(0, path.rfind('/')).c_str(), &status) != 0;
 }
 
 }  // namespace
@@ -52,7 +65,7 @@ Result<void> Returners::open(const Options& options, const Clock& clock) {
     Result<std::unique_ptr<Returner>> cache = open_cache(name, options, clock);
     if (cache) {
       by_name_.emplace(name, *std::move(cache));
-    } else if (name == kSqlite && options.sqlite3.is_default) {
+    } else if (name == kSqlite && options.sqlite3.is_default && is_missing(options.sqlite3.database)) {
       log::warning(format("jobs are kept in this process's memory only: {}", cache.error().message));
       by_name_.emplace(kMemory, make_memory_returner(options, clock));
       master = kMemory;
@@ -68,6 +81,20 @@ Result<void> Returners::open(const Options& options, const Clock& clock) {
 Returner* Returners::find(std::string_view name) const {
   const auto found = by_name_.find(name == "sqlite" ? kSqlite : name);
   return found == by_name_.end() ? nullptr : found->second.get();
+}
+
+bool Returners::work_on(const struct stat& file) const {
+  return std::any_of(by_name_.begin(), by_name_.end(),
+                     [&file](const auto& one) { return one.second->works_on(file); });
+}
+
+Result<void> Returners::flush() const {
+  Result<void> all;
+  for (const auto& [name, cache] : by_name_) {
+    Result<void> flushed = cache->flush();
+    if (all && !flushed) all = std::move(flushed);
+  }
+  return all;
 }
 
 std::vector<std::string> Returners::names() const {

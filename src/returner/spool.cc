@@ -51,7 +51,10 @@ std::unique_ptr<Spool> Spool::adopt(std::unique_ptr<SpoolFile> file) {
   if (file->size() < kHeaderSize + kAlign) return nullptr;
   std::unique_ptr<Spool> spool(new Spool(std::move(file)));
   const Header& header = *spool->header_;
-  const bool is_spool = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0;
+  // Nothing was written where its process ended at its very beginning: that is an empty spool.
+  constexpr Header kUntouched{};
+  const bool is_spool = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 ||
+                        std::memcmp(&header, &kUntouched, sizeof header) == 0;
   const bool is_sound = header.head <= header.tail && header.tail - header.head <= spool->capacity_ &&
                         header.head % kAlign == 0 && header.tail % kAlign == 0;
   return is_spool && is_sound ? std::move(spool) : nullptr;

@@ -16,6 +16,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kSyncRetryTime{200};
 constexpr std::chrono::seconds kHouseTime{10};
+constexpr std::chrono::seconds kLookTime{1};
 constexpr std::size_t kSlice = 200;  // few enough that nobody who waits for the writer notices
 constexpr std::chrono::hours kClaimTime{1};
 
@@ -36,8 +37,8 @@ void SqliteWriter::keep_house_when_due() {
     log::error(format("sqlite3.database: {} was removed: if this process is killed, its last jobs are lost",
                       spool_->file().path()));
   }
-  write_left_behind();
-  if (options_.keep_jobs_seconds.count() == 0 || store_ == nullptr) return;
+  const bool all_adopted = write_left_behind();
+  if (store_ == nullptr) return;
   std::size_t dropped = 0;
   const Task clean = [&](SqliteStore& store) -> Result<void> {
     const Result<std::size_t> slice = clean_slice(store);
@@ -47,35 +48,58 @@ void SqliteWriter::keep_house_when_due() {
   };
   Waiting waiting{clean, Durability::grouped};
   const Result<void> cleaned = write(*spool_, spool_->head(), {&waiting});
-  cleaned ? trouble_.end() : trouble_.begin(cleaned.error());
+  if (!cleaned) trouble_.begin(cleaned.error());
+  if (cleaned && all_adopted && !sync_failed_) trouble_.end();
   if (dropped == kSlice) house_due_ = now;
 }
 
-void SqliteWriter::write_left_behind() {
+bool SqliteWriter::is_anything_left_behind() {
+  {
+    const std::lock_guard lock(mutex_);
+    const Time now = SteadyClock::now();
+    if (now < look_due_) return false;
+    look_due_ = now + kLookTime;
+  }
+  for (auto& file : SpoolFile::left_behind(options_.sqlite3.database)) {
+    const auto spool = Spool::adopt(std::move(file));
+    if (spool != nullptr && !spool->empty()) return true;
+  }
+  return false;
+}
+
+bool SqliteWriter::write_left_behind() {
+  bool all = true;
   for (auto& file : SpoolFile::left_behind(options_.sqlite3.database)) {
     const std::string path = file->path();
     if (const auto spool = Spool::adopt(std::move(file))) {
-      write_left_behind(*spool);
+      all = write_left_behind(*spool) && all;
     } else if (told_of_.insert(path).second) {
       log::warning(
           format("sqlite3.database: {} is no spool that this program can read; it stays there", path));
     }
   }
+  return all;
 }
 
-void SqliteWriter::write_left_behind(Spool& spool) {
+bool SqliteWriter::write_left_behind(Spool& spool) {
   if (!spool.empty()) {
     Result<void> written = write(spool, spool.tail(), {});
     if (written) written = sync();
-    if (!written) return trouble_.begin(written.error());
+    if (!written) {
+      trouble_.begin(written.error());
+      return false;
+    }
   }
   spool.drop(spool.tail());
   spool.file().remove();
+  return true;
 }
 
 Result<std::size_t> SqliteWriter::clean_slice(SqliteStore& store) {
   const WallTime now = clock_.wall();
-  Result<std::size_t> dropped = store.drop_saved_before(now - options_.keep_jobs_seconds, kSlice);
+  const bool for_ever = options_.keep_jobs_seconds.count() == 0;
+  Result<std::size_t> dropped =
+      for_ever ? std::size_t{0} : store.drop_saved_before(now - options_.keep_jobs_seconds, kSlice);
   if (!dropped) return dropped;
   untidy_ = untidy_ || *dropped > 0;
   if (*dropped == kSlice) return dropped;
@@ -88,7 +112,6 @@ Result<std::size_t> SqliteWriter::clean_slice(SqliteStore& store) {
 
 Result<std::size_t> SqliteWriter::clean() {
   std::size_t all = 0;
-  if (options_.keep_jobs_seconds.count() == 0) return all;
   for (std::size_t slice = kSlice; slice == kSlice; all += slice) {
     const Result<void> done = run(Durability::grouped, [&](SqliteStore& store) -> Result<void> {
       const Result<std::size_t> dropped = clean_slice(store);

@@ -21,15 +21,32 @@ class SqliteReaders {
  public:
   explicit SqliteReaders(const SqliteOptions& options) : options_(options) {}
 
-  /// Lends a connection; waits while too many are lent. Errors: those of `read`, and unavailable.
+  /// Lends a connection; waits while too many are lent. Errors: those of `read`, and unavailable. Passes on
+  /// what `read` throws.
   [[nodiscard]] Result<void> with(const std::function<Result<void>(SqliteConnection&)>& read);
 
   /// Waits until none is lent, and closes all: the file is another one now.
   void close_all();
 
  private:
-  [[nodiscard]] Result<std::unique_ptr<SqliteConnection>> borrow();
-  void give_back(std::unique_ptr<SqliteConnection> connection);
+  /// A place among those that may read at once, and an idle connection where there is one. Both are given
+  /// back when this goes, however that comes about.
+  class Loan {
+   public:
+    explicit Loan(SqliteReaders& readers);
+    ~Loan();
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+
+    std::unique_ptr<SqliteConnection> connection;
+
+   private:
+    SqliteReaders& readers_;
+  };
+
+  [[nodiscard]] Result<std::unique_ptr<SqliteConnection>> open() const;
+  /// Takes the connection, unless there are enough.
+  void keep(std::unique_ptr<SqliteConnection>& connection);
 
   const SqliteOptions options_;
   std::mutex mutex_;

@@ -66,6 +66,10 @@ Result<void> SqliteReturner::returner(std::string_view jid, JobReturn ret) {
   return {};
 }
 
+Result<void> SqliteReturner::flush() {
+  return writer_->run(Durability::durable, [](SqliteStore&) { return Result<void>(); });
+}
+
 Result<void> SqliteReturner::read(const std::function<Result<void>(SqliteConnection&)>& reading) const {
   if (Result<void> flushed = writer_->flush(); !flushed) return flushed;
   Result<void> done = readers_->with(reading);
@@ -106,6 +110,15 @@ Result<std::vector<std::string>> SqliteReturner::get_minions() const {
   const Result<void> done =
       read([&](SqliteConnection& connection) { return find_minions(connection, minions); });
   return done ? Result(std::move(minions)) : done.error();
+}
+
+bool SqliteReturner::works_on(const struct stat& file) const {
+  for (const char* ending : {"", "-wal", "-shm"}) {
+    struct stat ours {};
+    const bool there = ::stat((database_ + ending).c_str(), &ours) == 0;
+    if (there && ours.st_dev == file.st_dev && ours.st_ino == file.st_ino) return true;
+  }
+  return false;
 }
 
 }  // namespace rest_fcgi::returner

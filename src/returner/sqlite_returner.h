@@ -33,16 +33,21 @@ class SqliteReturner : public Returner {
   [[nodiscard]] Result<std::vector<FunctionReturn>> get_fun(std::string_view fun) const override;
   [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override;
   [[nodiscard]] Result<std::vector<std::string>> get_minions() const override;
+  [[nodiscard]] bool works_on(const struct stat& file) const override;
+  Result<void> flush() override;
   Result<std::size_t> clean_old_jobs() override { return writer_->clean(); }
 
  private:
   SqliteReturner(const Options& options, const Clock& clock)
-      : clock_(clock), readers_(std::make_unique<SqliteReaders>(options.sqlite3)) {}
+      : clock_(clock),
+        database_(options.sqlite3.database),
+        readers_(std::make_unique<SqliteReaders>(options.sqlite3)) {}
 
   /// Reads what is saved by now.
   [[nodiscard]] Result<void> read(const std::function<Result<void>(SqliteConnection&)>& reading) const;
 
   const Clock& clock_;
+  const std::string database_;
   std::unique_ptr<SqliteReaders> readers_;
   std::unique_ptr<SqliteWriter> writer_;  // uses readers_
 };

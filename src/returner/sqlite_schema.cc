@@ -22,8 +22,8 @@ constexpr std::string_view kApplicationId = "1919312742";  // "rfcf" in ASCII, b
 
 // job.jid is a JidKey. job.returns holds the returns that came in the same group as their load, packed one
 // after the other, and late those that came later; of one minion, that in late counts. newest says for each
-// function and minion where its newest return is. claim holds jids that callers chose, until their loads
-// come.
+// function and minion where its newest return is. claim holds jids that callers chose, for an hour:
+// long enough for their loads to come.
 constexpr std::array<const char*, 1> kMigrations = {
     "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT NOT NULL, arg TEXT NOT NULL,"
     " tgt TEXT NOT NULL, tgt_type TEXT NOT NULL, user TEXT NOT NULL, metadata TEXT, minions BLOB NOT NULL,"
@@ -107,6 +107,10 @@ Result<void> make_database_file(const std::string& path) {
   if (!make_with_parent(directory)) return failed(format("its folder {} cannot be made", directory));
   struct stat status {};
   if (::stat(directory.c_str(), &status) != 0) return failed(format("its folder {}", directory));
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+    return refused(format("its folder {} belongs to user {}, who could put files into it; user {} is right",
+                          directory, status.st_uid, ::geteuid()));
+  }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return refused(
         format("its folder {} has mode {:04o}, so that others could put files into it; 0700 is right",

@@ -15,7 +15,7 @@ namespace rest_fcgi::returner {
 [[nodiscard]] std::span<const char* const> migrations();
 
 /// Makes the database's folder and file where they are missing, for their owner alone. Errors: unavailable,
-/// also where others may write into the folder: what is found in it is trusted.
+/// also where others may write into the folder, or own it: what is found in it is trusted.
 [[nodiscard]] Result<void> make_database_file(const std::string& path);
 
 /// Brings an open database to the newest schema, also while others do the same. Errors: unavailable; for a

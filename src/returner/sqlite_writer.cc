@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
@@ -118,9 +119,11 @@ Result<void> SqliteWriter::run(Durability durability, const Task& task) {
 }
 
 Result<void> SqliteWriter::flush() {
+  const bool look = is_anything_left_behind();
   {
     const std::lock_guard lock(mutex_);
-    if (spool_->empty()) return {};
+    look_around_ = look_around_ || look;
+    if (spool_->empty() && !look_around_) return {};
   }
   return run(Durability::grouped, [](SqliteStore&) { return Result<void>(); });
 }
@@ -134,9 +137,12 @@ void SqliteWriter::loop() {
     tasks.swap(tasks_);
     const std::uint64_t end = spool_->tail();
     const bool anything = !spool_->empty() || !tasks.empty();
+    const bool look_around = std::exchange(look_around_, false);
     lock.unlock();
+    const bool all_adopted = !look_around || write_left_behind();
     const Result<void> written = anything ? write(*spool_, end, tasks) : Result<void>();
-    if (anything) written ? trouble_.end() : trouble_.begin(written.error());
+    if (!written) trouble_.begin(written.error());
+    if (anything && written && all_adopted && !sync_failed_) trouble_.end();
     group_due_ = SteadyClock::now() + (written ? kGroupTime : kRetryTime);
     lock.lock();
     if (written) spool_->drop(end);
@@ -175,6 +181,16 @@ void SqliteWriter::finish(const std::vector<Waiting*>& tasks, const Result<void>
 }
 
 Result<void> SqliteWriter::write(const Spool& spool, std::uint64_t end, const std::vector<Waiting*>& tasks) {
+  try {
+    return write_or_throw(spool, end, tasks);
+  } catch (const std::exception& exception) {  // memory is short
+    store_.reset();                            // which rolls back
+    return unavailable(exception.what());
+  }
+}
+
+Result<void> SqliteWriter::write_or_throw(const Spool& spool, std::uint64_t end,
+                                          const std::vector<Waiting*>& tasks) {
   for (int tries = 0; tries < 2; ++tries) {
     if (store_ == nullptr) {
       if (Result<void> opened = reopen(); !opened) return opened;
@@ -199,13 +215,10 @@ Result<void> SqliteWriter::write(const Spool& spool, std::uint64_t end, const st
 Result<void> SqliteWriter::write_once(const Spool& spool, std::uint64_t end,
                                       const std::vector<Waiting*>& tasks) {
   Group group;
+  std::uint64_t unreadable = 0;
   const std::uint64_t torn = spool.visit(end, [&](std::string_view record) {
-    if (!group.add(record)) trouble_.lose({});
+    if (!group.add(record)) ++unreadable;
   });
-  if (torn > 0) {
-    log::error(format("sqlite3.database: {} bytes of jobs in {} cannot be read, as after a power cut", torn,
-                      spool.file().path()));
-  }
   if (Result<void> begun = store_->begin(); !begun) return begun;
   if (Result<void> done = group.write(*store_); !done) return done;
   bool durable = false;
@@ -216,7 +229,17 @@ Result<void> SqliteWriter::write_once(const Spool& spool, std::uint64_t end,
   if (Result<void> committed = store_->commit(); !committed) return committed;
   if (!unsynced_) sync_due_ = SteadyClock::now() + kSyncTime;
   unsynced_ = true;
-  return durable ? sync() : Result<void>();
+  Result<void> synced = durable ? sync() : Result<void>();
+  // Else all of it is tried again.
+  if (synced) tell_of_unreadable(spool, unreadable, torn);
+  return synced;
+}
+
+void SqliteWriter::tell_of_unreadable(const Spool& spool, std::uint64_t records, std::uint64_t torn) {
+  for (; records > 0; --records) trouble_.lose({});
+  if (torn == 0) return;
+  log::error(format("sqlite3.database: {} bytes of jobs in {} cannot be read, as after a power cut", torn,
+                    spool.file().path()));
 }
 
 Result<void> SqliteWriter::reopen() {
@@ -230,6 +253,7 @@ Result<void> SqliteWriter::reopen() {
 Result<void> SqliteWriter::sync() {
   Result<void> synced = store_->sync();
   unsynced_ = !synced.ok();
+  sync_failed_ = !synced.ok();
   return synced;
 }
 

@@ -49,10 +49,12 @@ class SqliteWriter {
   void append(std::string_view record);
 
   /// Is committed, and for `durable` on the disk, when it comes back. Errors: unavailable, then nothing of it
-  /// is kept.
+  /// is kept, unless it was the disk that did not take what was committed: a row may stay that no caller
+  /// was told of.
   [[nodiscard]] Result<void> run(Durability durability, const Task& task);
 
-  /// Readers of the database find all that was appended before. Errors: unavailable, with how much is
+  /// Readers of the database find all that was appended before, and what a process left that died a second
+  /// ago or earlier. Errors: unavailable, with how much is
   /// missing.
   [[nodiscard]] Result<void> flush();
 
@@ -74,6 +76,9 @@ class SqliteWriter {
   SqliteWriter(const Options& options, const Clock& clock, SqliteReaders& readers,
                std::unique_ptr<SqliteStore> store, std::unique_ptr<Spool> spool);
 
+  /// Did a process die with records in its spool? Looks at most once a second. On any thread.
+  [[nodiscard]] bool is_anything_left_behind();
+
   void loop();
   void wait_for_work(std::unique_lock<std::mutex>& lock);
   void wait_for_room(std::unique_lock<std::mutex>& lock, std::string_view record);
@@ -82,14 +87,18 @@ class SqliteWriter {
   /// Writes what is in the spool up to `end`, and runs the tasks. On the writer's thread, as all that
   /// follows.
   [[nodiscard]] Result<void> write(const Spool& spool, std::uint64_t end, const std::vector<Waiting*>& tasks);
+  [[nodiscard]] Result<void> write_or_throw(const Spool& spool, std::uint64_t end,
+                                            const std::vector<Waiting*>& tasks);
   [[nodiscard]] Result<void> write_once(const Spool& spool, std::uint64_t end,
                                         const std::vector<Waiting*>& tasks);
+  void tell_of_unreadable(const Spool& spool, std::uint64_t records, std::uint64_t torn);
   [[nodiscard]] Result<void> reopen();
   [[nodiscard]] Result<void> sync();
   void sync_when_due();
   void keep_house_when_due();
-  void write_left_behind();
-  void write_left_behind(Spool& spool);
+  /// False where something of it cannot be written now.
+  bool write_left_behind();
+  bool write_left_behind(Spool& spool);
   [[nodiscard]] Result<std::size_t> clean_slice(SqliteStore& store);
 
   const Options options_;
@@ -105,10 +114,13 @@ class SqliteWriter {
   std::vector<Waiting*> tasks_;         // guarded by mutex_
   bool resting_ = false;                // the writer waits for a first record; guarded by mutex_
   bool stopping_ = false;               // guarded by mutex_
+  bool look_around_ = false;            // for what dead processes left; guarded by mutex_
+  Time look_due_;                       // guarded by mutex_
 
   // The writer's own:
   std::unique_ptr<SqliteStore> store_;  // null where it has to be opened anew
   bool unsynced_ = false;
+  bool sync_failed_ = false;
   bool untidy_ = true;  // jobs were dropped, and what they left was not
   Time group_due_;
   Time sync_due_;

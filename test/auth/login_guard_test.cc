@@ -150,6 +150,70 @@ TEST_CASE("where too many wait already, a failure is refused at once, and counte
   CHECK(fixture.refuses(kFred));
 }
 
+TEST_CASE("who would have to wait for their turn where too many wait already is refused at once") {
+  Fixture fixture({.tries = 1, .max_delayed = 0});
+  {
+    const auto first = fixture.guard->begin(kFred);
+    REQUIRE(first);
+    const auto second = fixture.guard->begin(kFred);
+    REQUIRE_FALSE(second);
+    CHECK(second.error().kind == ErrorKind::throttled);
+    CHECK(second.error().retry_after == seconds(1));
+    CHECK(fixture.guard->begin(kFredElsewhere));
+  }
+  CHECK(fixture.guard->begin(kFred));
+}
+
+TEST_CASE("who waits before a failure is answered and who waits for their turn are counted together") {
+  const test::CapturedLog log;
+  const test::ManualClock clock;
+  auto memory = GuardMemory::alone();
+  REQUIRE(memory);
+  LoginGuard* known = nullptr;
+  int refused = 0;
+  LoginGuard guard({.tries = 1, .max_delayed = 1}, *std::move(memory), clock, [&](milliseconds) {
+    const auto next = known->begin(kAnn);
+    if (!next && next.error().kind == ErrorKind::throttled) ++refused;
+  });
+  known = &guard;
+  const auto ann = guard.begin(kAnn);
+  REQUIRE(ann);
+  auto fred = guard.begin(kFred);
+  REQUIRE(fred);
+  CHECK(fred->failed());
+  CHECK(refused == 1);
+}
+
+TEST_CASE("once a token has failed, as many are looked at at once as may still fail") {
+  Fixture fixture({.address_tries = 3, .max_delayed = 0});
+  CHECK_FALSE(fixture.fail(kToken));
+  const auto first = fixture.guard->begin(kToken);
+  const auto second = fixture.guard->begin(kToken);
+  CHECK(first);
+  CHECK(second);
+  CHECK_FALSE(fixture.guard->begin(kToken));
+  CHECK(fixture.guard->begin({"", "192.0.2.8"}));
+}
+
+TEST_CASE("as long as nobody fails tokens wait for no turn, and those that fail then are all counted") {
+  const test::CapturedLog log;
+  Fixture fixture({.address_tries = 3});
+  std::vector<LoginGuard::Attempt> attempts;
+  for (int i = 0; i < 5; ++i) {
+    auto attempt = fixture.guard->begin(kToken);
+    REQUIRE(attempt);
+    attempts.push_back(*std::move(attempt));
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK_FALSE(fixture.refuses(kToken));
+    CHECK(attempts[i].failed());
+  }
+  CHECK(fixture.refuses(kToken));
+  const auto late = fixture.guard->begin(kToken);
+  REQUIRE_FALSE(late);
+  CHECK(late.error().retry_after > seconds(1));
+}
+
 TEST_CASE("a try that ends without a failure counts for nothing") {
   Fixture fixture({.tries = 1});
   for (int i = 0; i < 5; ++i) CHECK(fixture.guard->begin(kFred));

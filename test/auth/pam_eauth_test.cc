@@ -11,6 +11,8 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -208,6 +210,50 @@ TEST_CASE("a stack that ends the helper is our failure, never a yes") {
   pam.script("auth", "kill -9 $PPID");
   CHECK(pam.login("fred", "sesame") == Came::internal);
   CHECK(log.has("external_auth: pam: the helper has ended"));
+}
+
+TEST_CASE("a helper that ends over a password is no reason to try that password again") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  CHECK(pam.login("fred", "sesame") == Came::yes);
+  pam.script("auth", "echo called >> " + pam.dir / "called" + "; kill -9 $PPID");
+  CHECK(pam.login("fred", "sesame") == Came::internal);
+  CHECK(pam.dir.read("called") == "called\n");
+  CHECK(log.has("external_auth: pam: the helper has ended"));
+}
+
+TEST_CASE("a helper that ends before it has read all of a request is replaced by one that has not") {
+  PamFixture pam;
+  const pam::Request request{pam::Ask::verify, "private", "fred", SecretView("sesame")};
+  // Refuses the first request, and of the second one takes a byte.
+  pam.script("helper",
+             "if mkdir " + pam.dir / "again" + " 2> /dev/null; then dd bs=1 count=" +
+                 std::to_string(to_frame(request).size()) + " > /dev/null 2>&1" +
+                 "; printf '\\0\\0\\0\\4\\1\\2\\0\\0'; dd bs=1 count=1 > /dev/null 2>&1; exit; fi; exec " +
+                 PamFixture::program() + " --confdir " + pam.dir / "stack");
+  PamPool pool(pam.options);
+  const auto first = pool.ask(request);
+  REQUIRE(first);
+  CHECK(first->outcome == pam::Outcome::refused);
+  const auto second = pool.ask(request);
+  REQUIRE(second);
+  CHECK(second->outcome == pam::Outcome::good);
+}
+
+TEST_CASE("a helper that cannot be killed ends with its input, and nobody waits for it") {
+  PamFixture pam;
+  // In a process group that is not its own: the signal that ends a helper goes to its group.
+  pam.script("helper", "echo $$ > " + pam.dir / "pid" +
+                           "; exec perl -e 'setpgrp(0, getpgrp(getppid)) or die; exec @ARGV' " +
+                           PamFixture::program() + " --confdir " + pam.dir / "stack");
+  auto pool = std::make_unique<PamPool>(pam.options);
+  REQUIRE(pool->ask({pam::Ask::verify, "private", "fred", SecretView("sesame")}));
+  const int helper = std::stoi(pam.dir.read("pid"));
+  REQUIRE(::getpgid(helper) == ::getpgrp());
+  auto gone = std::async(std::launch::async, [&] { pool.reset(); });
+  const bool in_time = gone.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  CHECK(in_time);
+  if (!in_time) ::kill(helper, SIGKILL);
 }
 
 TEST_CASE("a stack that never answers is given up, ended, and keeps nobody else") {

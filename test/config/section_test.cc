@@ -142,6 +142,16 @@ TEST_CASE("our log_level wins over Salt's, and the command line's over both") {
 TEST_CASE("the root of the functions that change files is an absolute path, and there is none by default") {
   CHECK(with("embedded: {file_root: /srv/files}").embedded.modules.file_root == "/srv/files");
   CHECK(with("embedded: {}").embedded.modules.file_root.empty());
+  for (const char* overlap : {"embedded: {file_root: /srv, module_dirs: [/srv/modules]}",
+                              "embedded: {file_root: /srv/modules/x, module_dirs: [/srv/modules]}",
+                              "embedded: {file_root: /srv/../, module_dirs: [/srv/modules]}",
+                              "embedded: {file_root: /var/cache/salt}",
+                              "{embedded: {file_root: /var/log}, log_file: /var/log/rest_fcgi.log}"}) {
+    CHECK_MESSAGE(mistake(overlap).find("expected a folder apart from ") != std::string::npos, overlap);
+  }
+  CHECK(
+      with("embedded: {file_root: /srv/modules2, module_dirs: [/srv/modules]}").embedded.modules.file_root ==
+      "/srv/modules2");
   CHECK(mistake("embedded: {file_root: files}") ==
         "embedded: file_root: found \"files\", expected a path that begins with a slash");
 }

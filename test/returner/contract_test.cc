@@ -214,6 +214,26 @@ TEST_CASE_TEMPLATE("a jid can be claimed once, and not where a job has it", Cach
   CHECK(*cache->prep_jid(jid_number(3)));
 }
 
+TEST_CASE_TEMPLATE("what was told before a flush stays as it was", Caches, CACHES) {
+  const Caches cache;
+  CHECK(cache->flush());
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  CHECK(cache->flush());
+  CHECK(jids_of(*cache) == Jids{jid_number(1)});
+}
+
+TEST_CASE_TEMPLATE("a visitor that throws takes nothing from those that read later", Caches, CACHES) {
+  const Caches cache;
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  for (int i = 0; i < 20; ++i) {  // more than may read at once
+    const auto walk = [&] {
+      return cache->get_jids({}, [](const Load&) -> bool { throw std::bad_alloc(); });
+    };
+    CHECK_THROWS_AS((void)walk(), std::bad_alloc);
+  }
+  CHECK(jids_of(*cache) == Jids{jid_number(1)});
+}
+
 TEST_CASE_TEMPLATE("jobs that were saved too long ago go, with all that belongs to them", Caches, CACHES) {
   Caches cache;
   for (const int number : {1, 2}) {

@@ -76,3 +76,10 @@ TEST_CASE("many threads save, return and look up at once, and the limits hold") 
   for (auto& thread : threads) thread.join();
   CHECK(jids_of(*cache).size() == 64);
 }
+
+TEST_CASE("claims whose loads never come do not pile up: the oldest ones go") {
+  const auto cache = make_memory_returner({}, system_clock());
+  for (int i = 0; i < 40'000; ++i) REQUIRE(*cache->prep_jid(jid_number(i)));
+  CHECK(*cache->prep_jid(jid_number(0)));
+  CHECK_FALSE(*cache->prep_jid(jid_number(39'999)));
+}

@@ -5,6 +5,7 @@
 
 #include "../support/captured_log.h"
 #include "caches.h"
+#include "returner/sqlite_connection.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -66,6 +67,33 @@ TEST_CASE("where nobody chose the database and it cannot be had, jobs are in mem
   CHECK(returners->find("memory") == &returners->master_job_cache());
   CHECK(
       log.has("jobs are kept in this process's memory only: sqlite3.database: " + options.sqlite3.database));
+}
+
+TEST_CASE("a database that is there and cannot be used is a mistake, also where nobody chose it") {
+  const test::TempDir dir;
+  Options options = sqlite_options(dir);
+  options.sqlite3.is_default = true;
+  REQUIRE((*made(options))->names() == Names{"sqlite3"});
+  dir.write("jobs/jobs.db", std::string(8192, 'x'));
+  const auto returners = made(options);
+  REQUIRE_FALSE(returners.ok());
+  CHECK(returners.error().kind == ErrorKind::configuration);
+  CHECK(returners.error().message ==
+        "sqlite3.database: " + options.sqlite3.database + " cannot be used: file is not a database");
+}
+
+TEST_CASE("a flush goes to all caches, and tells of the one that failed") {
+  const test::TempDir dir;
+  const test::CapturedLog log;
+  Options options = sqlite_options(dir);
+  options.ext_job_cache = {"memory"};
+  const auto returners = *made(options);
+  CHECK(returners->flush());
+  const auto holder = *SqliteConnection::open(options.sqlite3.database, std::chrono::milliseconds(1000));
+  REQUIRE(holder->run("BEGIN IMMEDIATE"));
+  const Result<void> flushed = returners->flush();
+  REQUIRE_FALSE(flushed.ok());
+  CHECK(flushed.error().kind == ErrorKind::unavailable);
 }
 
 TEST_CASE("a job cache that there is not is a mistake in the configuration") {

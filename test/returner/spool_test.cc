@@ -137,6 +137,13 @@ TEST_CASE("an empty file of a process that ended at its very beginning is taken 
   CHECK(files_in(dir) == 0);
 }
 
+TEST_CASE("a file of a process that ended before it wrote anything into it is an empty spool") {
+  const test::TempDir dir;
+  const auto spool = adopted(dir, std::string(10000, '\0'));
+  REQUIRE(spool != nullptr);
+  CHECK(spool->empty());
+}
+
 TEST_CASE("a file that others may write to, or that is no file, is left alone") {
   const test::TempDir dir;
   const std::string path = dir.write("jobs.db-spool-abcdef", std::string(10000, 'x'));

@@ -119,10 +119,66 @@ TEST_CASE("a spool that a power cut damaged gives what can be read, and the log 
     return std::pair(std::move(cache), std::move(lock));
   });
   const test::CapturedLog log;
+  {
+    auto lock = *SqliteConnection::open(database.options.sqlite3.database, std::chrono::milliseconds(1000));
+    REQUIRE(lock->run("BEGIN IMMEDIATE"));
+    (void)database.open();
+    CHECK_FALSE(log.has("cannot be read"));  // so far it is tried again
+  }
   const auto cache = database.open();
   CHECK(jids_of(*cache) == Jids{jid_number(1), jid_number(2)});
   CHECK(log.has("cannot be read, as after a power cut"));
   CHECK(database.files().size() == 4);  // none is left behind
+}
+
+TEST_CASE("what a killed process left is found by a process that runs already") {
+  const Database database;
+  const auto cache = database.open();
+  in_killed_process([&] {
+    auto dying = database.open();
+    auto lock = *SqliteConnection::open(database.options.sqlite3.database, std::chrono::milliseconds(1000));
+    (void)lock->run("BEGIN IMMEDIATE");  // so that all waits in the spool
+    (void)dying->save_load(load_of(jid_number(1)), Durability::grouped);
+    return std::pair(std::move(dying), std::move(lock));
+  });
+  CHECK(jids_of(*cache) == Jids{jid_number(1)});
+  CHECK(database.files().size() == 4);
+}
+
+TEST_CASE("a spool that nothing was written into is taken away without a word") {
+  const Database database;
+  (void)database.open();
+  database.dir.write("jobs/jobs.db-spool-abcdef", std::string(10000, '\0'));
+  const test::CapturedLog log;
+  (void)database.open();
+  CHECK(database.files() == std::vector<std::string>{"jobs.db"});
+  CHECK(log.text().empty());
+}
+
+TEST_CASE("a task that throws fails alone, and the writer goes on") {
+  const Database database;
+  const test::CapturedLog log;
+  SqliteReaders readers(database.options.sqlite3);
+  const auto writer = *SqliteWriter::start(database.options, database.clock, readers);
+  const Result<void> done =
+      writer->run(Durability::grouped, [](SqliteStore&) -> Result<void> { throw std::bad_alloc(); });
+  REQUIRE_FALSE(done.ok());
+  CHECK(done.error().kind == ErrorKind::unavailable);
+  CHECK(done.error().message == "The job cache sqlite3 cannot be used now: std::bad_alloc.");
+  CHECK(writer->run(Durability::durable, [](SqliteStore&) { return Result<void>(); }));
+}
+
+TEST_CASE("a folder that belongs to another user is refused") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root can give a folder away");
+    return;
+  }
+  const Database database;
+  std::filesystem::create_directory(database.folder());
+  ::chmod(database.folder().c_str(), 0700);
+  REQUIRE(::chown(database.folder().c_str(), 65534, 65534) == 0);
+  CHECK(database.refusal() == "its folder " + database.folder() +
+                                  " belongs to user 65534, who could put files into it; user 0 is right");
 }
 
 TEST_CASE("a file in the place of a spool that is none stays, and the log says so once") {
@@ -299,6 +355,19 @@ TEST_CASE("with keep_jobs_seconds 0 jobs are kept for ever") {
   database.clock.advance(std::chrono::hours(100000));
   CHECK(*cache->clean_old_jobs() == 0);
   CHECK(jids_of(*cache).size() == 1);
+}
+
+TEST_CASE("claims go after an hour, also where jobs are kept for ever") {
+  Database database;
+  database.options.keep_jobs_seconds = std::chrono::seconds(0);
+  const auto cache = database.open();
+  REQUIRE(*cache->prep_jid(jid_number(1)));
+  database.clock.advance(std::chrono::minutes(59));
+  CHECK(*cache->clean_old_jobs() == 0);
+  CHECK_FALSE(*cache->prep_jid(jid_number(1)));
+  database.clock.advance(std::chrono::minutes(2));
+  CHECK(*cache->clean_old_jobs() == 0);
+  CHECK(*cache->prep_jid(jid_number(1)));
 }
 
 }  // namespace

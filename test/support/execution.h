@@ -27,6 +27,13 @@ class Execution {
   }
 
   /// REQUIRES: `pillar` is an object.
+  /// Keeps jobs as these options say.
+  void keep_jobs(const returner::Options& options) {
+    auto returners = returner::Returners::make(options, system_clock());
+    REQUIRE(returners);
+    jobs_ = std::make_unique<embedded::Jobs>(*std::move(returners), system_clock(), nullptr, 1 << 20);
+  }
+
   void set_pillar(std::string_view pillar) { REQUIRE(minion_.pillar.parse(pillar).ok()); }
 
   /// REQUIRES: `args` is an array, `kwargs` an object.

@@ -56,7 +56,8 @@ struct LoginGuardOptions {
   /// Nobody chose `file`: where it cannot be had, this process counts alone and the log says so. Else it is a
   /// mistake.
   bool file_is_default = false;
-  std::size_t max_delayed = 64;  ///< threads that may wait before they answer a failure; beyond it: refused
+  /// Threads that may wait for their turn, or before they answer a failure; beyond it: refused.
+  std::size_t max_delayed = 64;
 };
 
 /// The eauth back end `pam`.

@@ -25,10 +25,11 @@ struct JsonLimits {
   std::size_t max_number_length = 4300;  ///< characters of one number, Python's own limit for integers
   std::size_t max_values = 100000;       ///< values and keys in the whole text; each takes some 50 bytes
 
-  /// For text that was read from outside before, within limits.
+  /// For text that was read from outside before, within limits. Its depth has one all the same, above all
+  /// that can be set: reading takes some of the stack for each level.
   [[nodiscard]] static JsonLimits none() {
     constexpr std::size_t unlimited = static_cast<std::size_t>(-1);
-    return {unlimited, unlimited, unlimited, unlimited};
+    return {600, unlimited, unlimited, unlimited};
   }
 };
 

@@ -11,8 +11,8 @@ namespace rest_fcgi::returner {
 /// Salt's `sqlite3.*` keys.
 struct SqliteOptions {
   std::string database;  ///< absolute path
-  /// Nobody chose this job cache: where it cannot be had, jobs are kept in memory and the log says so. Else
-  /// it is a mistake.
+  /// Nobody chose this job cache: where there is no database and none can be made, jobs are kept in memory
+  /// and the log says so. Else a database that cannot be used is a mistake.
   bool is_default = false;
   std::chrono::milliseconds timeout{5000};    ///< for other processes that hold the database's lock
   std::size_t spool_bytes = 8 * 1024 * 1024;  ///< of what waits for the database

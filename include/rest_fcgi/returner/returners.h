@@ -19,7 +19,7 @@ namespace rest_fcgi::returner {
 class Returners {
  public:
   /// Opens what the options name. Errors: configuration, for a name that is none, and for a cache that
-  /// somebody chose and that cannot be opened.
+  /// somebody chose, or whose database is there, and that cannot be opened.
   [[nodiscard]] static Result<std::unique_ptr<Returners>> make(const Options& options, const Clock& clock);
 
   /// One that is given; for tests.
@@ -35,6 +35,12 @@ class Returners {
   [[nodiscard]] Returner* find(std::string_view name) const;
 
   [[nodiscard]] std::vector<std::string> names() const;
+
+  /// Flushes all of them, also where one fails. Errors: unavailable, of the first that failed.
+  [[nodiscard]] Result<void> flush() const;
+
+  /// Does one of them work on that file? Then nothing else may open it.
+  [[nodiscard]] bool work_on(const struct stat& file) const;
 
  private:
   Returners() = default;

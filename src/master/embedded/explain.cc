@@ -63,11 +63,9 @@ class Explainer {
     const bool found = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
       return finding.kind == Finding::Kind::allows;
     });
-    const bool always = asked_.is_local && question_.fun == "saltutil.find_job";
-    if (always) line("  everybody who can log in may run saltutil.find_job");
-    if (findings.empty() && !always) line("  no line that applies to them names it");
+    if (findings.empty()) line("  no line that applies to them names it");
     if (!is_on) line("  but this back end is off: nobody can log in through it");
-    const bool allowed = is_on && (found || always);
+    const bool allowed = is_on && found;
     line(allowed ? "  allowed" : "  refused");
     explanation_.allowed = explanation_.allowed || allowed;
   }

@@ -18,10 +18,14 @@ EmbeddedRuntime::EmbeddedRuntime(const Options& options, std::unique_ptr<returne
       workers_(worker_limits(options)) {}
 
 std::size_t EmbeddedRuntime::shutdown(SteadyTime deadline) {
-  if (workers_.close(deadline)) return 0;
-  // Before they are asked to stop: what they say then is not what was asked for, and comes too late to count.
-  const std::size_t interrupted = jobs_->interrupt_all();
-  workers_.stop();
+  std::size_t interrupted = 0;
+  if (!workers_.close(deadline)) {
+    // Before they are asked to stop: what they say then is not what was asked for, and comes too late to
+    // count.
+    interrupted = jobs_->interrupt_all();
+    workers_.stop();
+  }
+  if (const Result<void> flushed = jobs_->returners().flush(); !flushed) log::error(flushed.error().message);
   return interrupted;
 }
 

@@ -39,8 +39,7 @@ void Jobs::settle(const ProcEntry& orphan) {
   const Result<void> recorded = record_orphan(orphan);
   if (recorded) return proc_->drop(orphan);
   // It is tried again by whoever looks next.
-  log::warning(format("job {} was interrupted with its process {}, which cannot be recorded: {}",
-                      orphan.load.jid, orphan.process.pid, recorded.error().message));
+  log_failure(recorded, format("the end of process {}", orphan.process.pid), orphan.load.jid);
 }
 
 Result<void> Jobs::record_orphan(const ProcEntry& orphan) {
@@ -49,7 +48,7 @@ Result<void> Jobs::record_orphan(const ProcEntry& orphan) {
   if (!kept) return std::move(kept).error();
   const returner::Load load = kept->has_value() ? **std::move(kept) : orphan.load;
   const Also also = also_for(orphan.ret);
-  if (!load.minions.empty()) {
+  if (!kept->has_value() && !load.minions.empty()) {
     if (Result<void> saved = save(load, returner::Durability::durable, also); !saved) return saved;
   }
   const Result<std::vector<returner::JobReturn>> returns = cache().get_jid(jid);

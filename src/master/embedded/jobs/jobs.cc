@@ -41,11 +41,12 @@ Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const Clock& clock, s
 
 Result<std::string> Jobs::claim_jid(std::string_view chosen) {
   if (chosen.empty()) return new_jid();
-  // Made jids are later than the clock, so that none of them is ever the caller's.
-  const std::string now = jid_at(clock_.wall());
-  if (chosen > now) {
+  // One that was made here or by another process moments ago may not be in the job cache yet.
+  const std::string latest = jid_at(clock_.wall() - std::chrono::seconds(2));
+  if (chosen > latest) {
     return Error{ErrorKind::invocation,
-                 format("The jid {} lies in the future; the clock here says {}.", chosen, now)};
+                 format("The jid {} is not of the past: {} is the latest that a caller may choose now.",
+                        chosen, latest)};
   }
   const Result<bool> free = cache().prep_jid(chosen);
   if (!free) return free.error();
@@ -77,12 +78,7 @@ Jobs::Also Jobs::also_for(std::string_view ret) const {
 }
 
 void Jobs::log_failure(const Result<void>& kept, std::string_view what, std::string_view jid) {
-  if (kept) {
-    if (failing_.load(std::memory_order_relaxed) && failing_.exchange(false)) {
-      log::warning("the job cache works again");
-    }
-    return;
-  }
+  if (kept) return;
   const std::string line =
       format("{} of job {} is not in the job cache: {}", what, jid, kept.error().message);
   // Under load there would be thousands of these lines.
@@ -96,6 +92,10 @@ void Jobs::log_failure(const Result<void>& kept, std::string_view what, std::str
 Result<void> Jobs::save(const returner::Load& load, returner::Durability durability, const Also& also) {
   const Result<void> saved = cache().save_load(load, durability);
   log_failure(saved, "the load", load.jid);
+  // Only what had to be on the disk and is, says that the disk takes it.
+  if (saved && durability == returner::Durability::durable && failing_.exchange(false)) {
+    log::warning("the job cache works again");
+  }
   if (!saved && durability == returner::Durability::durable) {
     return Error{ErrorKind::unavailable,
                  format("The job cannot be kept, and was not started: {}", saved.error().message)};

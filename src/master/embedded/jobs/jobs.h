@@ -55,7 +55,7 @@ class Jobs {
   [[nodiscard]] std::string new_jid() { return jids_.next(); }
 
   /// A jid for a job: the caller's own one, or, where that is empty, a new one.
-  /// Errors: invocation where a chosen jid is taken or lies in the future; those of the job cache.
+  /// Errors: invocation where a chosen jid is taken or not of the past; those of the job cache.
   [[nodiscard]] Result<std::string> claim_jid(std::string_view chosen);
 
   /// Are all returners there that `ret` names, with commas between them? Errors: invocation, naming those

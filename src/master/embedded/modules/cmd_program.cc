@@ -92,6 +92,23 @@ std::variant<CmdProgram, Raised> CmdReader::read() {
   return std::move(read_);
 }
 
+namespace {
+
+/// With a line feed for each `\\n` of two characters.
+std::string with_line_feeds(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = text.find("\\n"); at != std::string_view::npos; at = text.find("\\n")) {
+    out += text.substr(0, at);
+    out += '\n';
+    text.remove_prefix(at + 2);
+  }
+  out += text;
+  return out;
+}
+
+}  // namespace
+
 CmdReader::Problem CmdReader::read_flags() {
   read_.strip_end = !given("rstrip") || flag("rstrip");
   read_.ignore_retcode = flag("ignore_retcode");
@@ -99,12 +116,7 @@ CmdReader::Problem CmdReader::read_flags() {
   uses_shell_ = flag("python_shell");
   if (!given("stdin")) return std::nullopt;
   std::string input = options_["stdin"].python_str();
-  if (!flag("stdin_raw_newlines")) {
-    for (std::size_t at = input.find("\\n"); at != std::string::npos; at = input.find("\\n", at + 1)) {
-      input.replace(at, 2, "\n");
-    }
-  }
-  program_.input = std::move(input);
+  program_.input = flag("stdin_raw_newlines") ? std::move(input) : with_line_feeds(input);
   return std::nullopt;
 }
 
@@ -196,7 +208,7 @@ CmdReader::Problem CmdReader::read_command() {
     auto split = shlex_split(read_.shown);
     if (auto* raised = std::get_if<Raised>(&split)) return std::move(*raised);
     words = std::get<std::vector<std::string>>(std::move(split));
-    read_.shown = "[";
+    read_.shown = std::string("[");
     for (const std::string& word : words) {
       read_.shown.append(read_.shown.size() == 1 ? "" : ", ").append(python_repr(word));
     }

@@ -19,40 +19,54 @@
 #include "master/embedded/python/python.h"
 #include "rest_fcgi/auth/hasher.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
 constexpr std::size_t kLargestRead = 16 << 20;
 
+/// Opens a file for reading, but none of the job cache's. Absent where errno has the cause.
+UniqueFd open_for_reading(const std::string& path, const Jobs& jobs) {
+  // Such a descriptor is no use of the file: it may be closed without harm.
+  const UniqueFd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  struct stat status {};
+  if (!place || ::fstat(place.get(), &status) != 0) return UniqueFd();
+  if (jobs.returners().work_on(status)) {
+    errno = EPERM;
+    return UniqueFd();
+  }
+  const std::string same = format("/proc/self/fd/{}", place.get());
+  return UniqueFd(::open(same.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+}
+
 /// Calls `take` with the content of a regular file, piece by piece, until it returns false. What is no
 /// regular file could give bytes without end, or change by being read.
-std::optional<Raised> read_pieces(const std::string& path,
+std::optional<Raised> read_pieces(const std::string& path, const Jobs& jobs,
                                   const std::function<bool(std::string_view)>& take) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (file < 0) return os_error(errno, path);
+  const UniqueFd file = open_for_reading(path, jobs);
+  if (!file) return os_error(errno, path);
   struct stat status {};
   std::optional<Raised> raised;
-  if (::fstat(file, &status) != 0 || S_ISDIR(status.st_mode)) {
+  if (::fstat(file.get(), &status) != 0 || S_ISDIR(status.st_mode)) {
     raised = os_error(EISDIR, path);
   } else if (!S_ISREG(status.st_mode)) {
     raised = command_error(format("{} is no regular file, and no other is read", path));
   }
   std::string buffer(65536, '\0');
   while (!raised) {
-    const ssize_t got = ::read(file, buffer.data(), buffer.size());
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) raised = os_error(errno, path);
     if (got <= 0 || !take(std::string_view(buffer).substr(0, static_cast<std::size_t>(got)))) break;
   }
-  ::close(file);
   return raised;
 }
 
 /// The content of a file of bounded size.
-std::variant<std::string, Raised> content_of(const std::string& path) {
+std::variant<std::string, Raised> content_of(const std::string& path, const Jobs& jobs) {
   std::string content;
-  auto raised = read_pieces(path, [&content](std::string_view piece) {
+  auto raised = read_pieces(path, jobs, [&content](std::string_view piece) {
     content.append(piece);
     return content.size() <= kLargestRead;
   });
@@ -115,10 +129,12 @@ bool is_there(const std::string& path) {
 
 }  // namespace
 
-Reply hash_of_file(const std::string& path, std::string_view name, const std::stop_token& stop) {
+Reply hash_of_file(const std::string& path, std::string_view name, const Context& context) {
+  const std::stop_token& stop = context.stop;
+  const Jobs& jobs = context.engine.jobs;
   auto hasher = auth::Hasher::make(name);
   if (!hasher) return Raised::value_error(format("Invalid hash type: {}", name));
-  auto raised = read_pieces(path, [&](std::string_view piece) {
+  auto raised = read_pieces(path, jobs, [&](std::string_view piece) {
     hasher->update(piece);
     return !stop.stop_requested();
   });
@@ -132,7 +148,7 @@ namespace file_module {
 Reply read(const Call& call) {
   auto path = path_of(call.arguments[0]);
   if (auto* raised = std::get_if<Raised>(&path)) return std::move(*raised);
-  auto content = content_of(std::get<std::string>(path));
+  auto content = content_of(std::get<std::string>(path), call.context.engine.jobs);
   if (auto* raised = std::get_if<Raised>(&content)) return std::move(*raised);
   return Returned{Json::string(std::get<std::string>(content))};
 }
@@ -140,7 +156,7 @@ Reply read(const Call& call) {
 Reply get_hash(const Call& call) {
   auto path = path_of(call.arguments[0]);
   if (auto* raised = std::get_if<Raised>(&path)) return std::move(*raised);
-  return hash_of_file(std::get<std::string>(path), call.arguments[1].python_str(), call.context.stop);
+  return hash_of_file(std::get<std::string>(path), call.arguments[1].python_str(), call.context);
 }
 
 Reply get_sum(const Call& call) {
@@ -150,7 +166,7 @@ Reply get_sum(const Call& call) {
   if (::stat(std::get<std::string>(path).c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return Returned{Json::string("File not found")};
   }
-  return hash_of_file(std::get<std::string>(path), call.arguments[1].python_str(), call.context.stop);
+  return hash_of_file(std::get<std::string>(path), call.arguments[1].python_str(), call.context);
 }
 
 Reply check_hash(const Call& call) {
@@ -160,8 +176,7 @@ Reply check_hash(const Call& call) {
   std::string_view expected = call.arguments[1].text();
   auto named = hash_named_by(expected);
   if (auto* raised = std::get_if<Raised>(&named)) return std::move(*raised);
-  Reply found =
-      hash_of_file(std::get<std::string>(path), std::get<HashLength>(named).name, call.context.stop);
+  Reply found = hash_of_file(std::get<std::string>(path), std::get<HashLength>(named).name, call.context);
   const auto* returned = std::get_if<Returned>(&found);
   if (returned == nullptr) return found;
   return Returned{Json::boolean(returned->value == Json::string(expected))};
@@ -171,7 +186,7 @@ Reply contains(const Call& call) {
   auto path = path_of(call.arguments[0]);
   if (auto* raised = std::get_if<Raised>(&path)) return std::move(*raised);
   if (!is_there(std::get<std::string>(path))) return Returned{Json::boolean(false)};
-  auto content = content_of(std::get<std::string>(path));
+  auto content = content_of(std::get<std::string>(path), call.context.engine.jobs);
   if (auto* raised = std::get_if<Raised>(&content)) return std::move(*raised);
   const std::string text = call.arguments[1].python_str();
   const bool found = std::get<std::string>(content).find(without_blanks(text)) != std::string::npos;
@@ -184,7 +199,7 @@ Reply contains_regex(const Call& call) {
   if (!is_there(std::get<std::string>(path))) return Returned{Json::boolean(false)};
   const Result<Regex> pattern = search_pattern(call.arguments[1].python_str());
   if (!pattern) return Raised{Raised::Kind::exception, "error", pattern.error().message};
-  auto content = content_of(std::get<std::string>(path));
+  auto content = content_of(std::get<std::string>(path), call.context.engine.jobs);
   if (auto* raised = std::get_if<Raised>(&content)) return std::move(*raised);
   const bool found =
       any_line_matches(std::get<std::string>(content), *pattern, call.arguments[2].text(), call.context.stop);

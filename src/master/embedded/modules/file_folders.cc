@@ -46,32 +46,47 @@ class Glob {
  public:
   explicit Glob(std::size_t budget) : budget_(budget) {}
 
-  /// REQUIRES: `found` is empty or ends in a slash.
-  bool exists(const std::string& found, std::string_view pattern) {
-    const std::size_t end = std::min(pattern.find('/'), pattern.size());
-    const std::string_view part = pattern.substr(0, end);
-    const std::string_view rest = pattern.substr(std::min(end + 1, pattern.size()));
-    const bool last = end == pattern.size();
-    if (part.find_first_of("*?[") == std::string_view::npos)
-      return step(found + std::string(part), rest, last);
-    const auto names = names_in(found.empty() ? "." : found, budget_);
+  bool exists(std::string_view pattern) { return exists("", pattern, 0); }
+
+  /// Was there more to look at than that?
+  [[nodiscard]] bool spent() const noexcept { return budget_ == 0; }
+
+ private:
+  /// `found` is empty or ends in a slash. Only parts with wildcards go one level deeper: the stack is small.
+  bool exists(std::string found, std::string_view pattern, int level) {
+    for (;;) {
+      const std::size_t end = std::min(pattern.find('/'), pattern.size());
+      const std::string_view part = pattern.substr(0, end);
+      const bool last = end == pattern.size();
+      pattern.remove_prefix(std::min(end + 1, pattern.size()));
+      if (part.find_first_of("*?[") != std::string_view::npos) {
+        return any_exists(found, part, pattern, last, level);
+      }
+      found += part;
+      if (last) return is_there(found);
+      found += '/';
+    }
+  }
+
+  bool any_exists(const std::string& found, std::string_view part, std::string_view rest, bool last,
+                  int level) {
+    if (level == kDeepest) budget_ = 0;
+    const auto names = budget_ == 0 ? std::nullopt : names_in(found.empty() ? "." : found, budget_);
     if (!names) return false;
     budget_ -= names->size();
     return std::any_of(names->begin(), names->end(), [&](const std::string& name) {
       const bool hidden = name.starts_with('.') && !part.starts_with('.');
-      return !hidden && glob_match(part, name) && step(found + name, rest, last);
+      if (hidden || !glob_match(part, name)) return false;
+      return last ? is_there(found + name) : exists(found + name + "/", rest, level + 1);
     });
   }
 
-  [[nodiscard]] bool spent() const noexcept { return budget_ == 0; }
-
- private:
-  bool step(const std::string& path, std::string_view rest, bool last) {
+  static bool is_there(const std::string& path) {
     struct stat status {};
-    if (last) return path.empty() || ::lstat(path.c_str(), &status) == 0;
-    return exists(path + "/", rest);
+    return path.empty() || ::lstat(path.c_str(), &status) == 0;
   }
 
+  static constexpr int kDeepest = 50;
   std::size_t budget_;
 };
 
@@ -152,7 +167,7 @@ Reply path_exists_glob(const Call& call) {
   return with_path(call, [](const std::string& path) -> Reply {
     if (path.empty()) return Returned{Json::boolean(false)};
     Glob glob(kMostEntries);
-    const bool found = glob.exists("", path);
+    const bool found = glob.exists(path);
     if (!found && glob.spent()) {
       return command_error(
           format("{}: looked at {} names and found no match among them", path, kMostEntries));

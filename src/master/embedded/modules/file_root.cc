@@ -12,13 +12,15 @@
 #include "master/embedded/modules/file_support.h"
 #include "master/embedded/modules/loader.h"
 #include "master/embedded/modules/replies.h"
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-constexpr mode_t kFolderMode = 0777;  // less the umask
+constexpr std::size_t kDeepest = 100;  // as `remove` takes them
+constexpr mode_t kFolderMode = 0777;   // less the umask
 
 /// The names between slashes.
 std::vector<std::string> names_in(std::string_view path) {
@@ -55,6 +57,10 @@ std::variant<Place, Raised> place_below_root(const Call& call, const JsonValue& 
   if (names.empty()) {
     return command_error(
         format("found the path {}, expected one below rest_fcgi: embedded: file_root, {}", path, root));
+  }
+  if (names.size() > kDeepest) {
+    return command_error(
+        format("{}: at most {} folders below each other are taken here", excerpt(path, 80), kDeepest));
   }
   if (std::find(names.begin(), names.end(), "..") != names.end()) {
     return command_error(format("{}: no path with .. is taken here", path));

@@ -104,7 +104,7 @@ Reply stats(const Call& call) {
         writer.begin_object();
         write_stats(writer, status);
         if (python_bool(call.arguments[1])) {
-          Reply sum = hash_of_file(path, call.arguments[1].python_str(), call.context.stop);
+          Reply sum = hash_of_file(path, call.arguments[1].python_str(), call.context);
           if (auto* raised = std::get_if<Raised>(&sum)) return std::move(*raised);
           writer.key("sum").json(std::get<Returned>(sum).value);
         }

@@ -3,11 +3,15 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <optional>
 #include <vector>
 
 #include "master/embedded/host/users.h"
+#include "master/embedded/modules/replies.h"
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -38,6 +42,8 @@ void strip(std::string& text, char c) {
 }  // namespace
 
 std::string normalized_mode(std::string mode) {
+  constexpr std::size_t longest = 16;
+  if (mode.size() > longest) return mode;  // it is none, whatever it holds
   for (std::size_t at = mode.find("0o"); at != std::string::npos; at = mode.find("0o")) mode.erase(at + 1, 1);
   strip(mode, '"');
   strip(mode, '\'');
@@ -50,7 +56,9 @@ std::variant<std::string, Raised> path_of(const JsonValue& value) {
     return Raised::type_error(format("expected str, bytes or os.PathLike object, not {}", value.type_name()));
   }
   if (value.text().find('\0') != std::string_view::npos) return Raised::value_error("embedded null byte");
-  return expanded(value.text());
+  std::string path = expanded(value.text());
+  if (path.size() >= PATH_MAX) return os_error(ENAMETOOLONG, excerpt(path, 80));
+  return path;
 }
 
 std::string normalized_path(std::string_view path) {

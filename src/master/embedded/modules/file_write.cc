@@ -25,8 +25,19 @@ namespace {
 
 constexpr mode_t kFileMode = 0666;  // less the umask
 
-/// Opens a regular file for writing; O_NONBLOCK, since a pipe would wait for its reader. Errors: errno.
-UniqueFd open_regular(const Place& place, int flags) {
+bool is_job_caches(const Place& place, const Jobs& jobs) {
+  struct stat status {};
+  return ::fstatat(place.folder.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         jobs.returners().work_on(status);
+}
+
+/// Opens a regular file for writing, but none of the job cache's; O_NONBLOCK, since a pipe would wait for its
+/// reader. Errors: errno.
+UniqueFd open_regular(const Place& place, int flags, const Call& call) {
+  if (is_job_caches(place, call.context.engine.jobs)) {
+    errno = EPERM;
+    return UniqueFd();
+  }
   UniqueFd file(::openat(place.folder.get(), place.name.c_str(),
                          flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, kFileMode));
   struct stat status {};
@@ -130,7 +141,7 @@ Reply write(const Call& call) {
   if (auto* raised = std::get_if<Raised>(&found)) return std::move(*raised);
   const auto& place = std::get<Place>(found);
   const std::vector<JsonValue> lines = lines_of_call(call);
-  const UniqueFd file = open_regular(place, O_WRONLY | O_CREAT);
+  const UniqueFd file = open_regular(place, O_WRONLY | O_CREAT, call);
   if (!file.is_open() || ::ftruncate(file.get(), 0) != 0 || !write_all(file.get(), text_of(lines))) {
     return os_error(errno, place.path);
   }
@@ -142,7 +153,7 @@ Reply append(const Call& call) {
   if (auto* raised = std::get_if<Raised>(&found)) return std::move(*raised);
   const auto& place = std::get<Place>(found);
   const std::vector<JsonValue> lines = lines_of_call(call);
-  const UniqueFd file = open_regular(place, O_RDWR | O_APPEND);
+  const UniqueFd file = open_regular(place, O_RDWR | O_APPEND, call);
   if (!file.is_open()) return os_error(errno, place.path);
   const std::string text = (lacks_line_end(file.get()) ? "\n" : "") + text_of(lines);
   if (!write_all(file.get(), text)) return os_error(errno, place.path);
@@ -156,10 +167,24 @@ Reply touch(const Call& call) {
   const auto accessed = time_of(call.arguments[1]);
   const auto modified = time_of(call.arguments[2]);
   if (!accessed || !modified) return invocation_error("atime and mtime must be integers");
-  const UniqueFd file = open_regular(place, O_WRONLY | O_CREAT);
+  const UniqueFd file = open_regular(place, O_WRONLY | O_CREAT, call);
   const std::array<timespec, 2> times = {*accessed, *modified};
   if (!file.is_open() || ::futimens(file.get(), times.data()) != 0) return os_error(errno, place.path);
   return Returned{Json::boolean(true)};
+}
+
+/// Of the folder that was just made: through a descriptor, since its name may lead elsewhere by now.
+static bool change_mode(const Place& place, mode_t mode) {
+  constexpr mode_t without_identity = 01777;
+  const UniqueFd made(
+      ::openat(place.folder.get(), place.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!made || ::fstat(made.get(), &status) != 0) return false;
+  if (status.st_uid != ::geteuid()) {
+    errno = EPERM;
+    return false;
+  }
+  return ::fchmod(made.get(), mode & without_identity) == 0;
 }
 
 Reply mkdir(const Call& call) {
@@ -182,7 +207,7 @@ Reply mkdir(const Call& call) {
     const bool there =
         ::fstatat(folder, place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
     if (error != EEXIST || !there) return os_error(error, place.path);
-  } else if (with_mode && ::fchmodat(folder, place.name.c_str(), *mode, 0) != 0) {
+  } else if (with_mode && !change_mode(place, *mode)) {
     return os_error(errno, place.path);
   }
   return Returned{Json::boolean(true)};

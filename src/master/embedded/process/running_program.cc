@@ -71,6 +71,8 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop) {
       look_at_time(stop.stop_requested());
     }
   }
+  // It may have ended of the signal before this thread looked.
+  if (ended_.how == Ended::How::exited && stop.stop_requested()) ended_.how = Ended::How::stopped;
   take_output();
   // While the process is a zombie its group's number is nobody else's.
   if (ended_.how != Ended::How::exited) kill_group();

@@ -97,6 +97,7 @@ TEST_CASE("an entry is read as it was written") {
   CHECK(to_json(*read) == to_json(written));
   CHECK(read->load.minions == written.load.minions);
   CHECK(read->process == written.process);
+  CHECK_FALSE(proc_entry_from(std::string(200000, '[')).has_value());
   for (const char* text : {"", "{}", "[]", "{\"pid\": 1}", "{\"pid\": \"1\", \"jid\": \"2\"}"}) {
     CAPTURE(text);
     CHECK_FALSE(proc_entry_from(text).has_value());

@@ -269,5 +269,34 @@ TEST_CASE("a home folder may be named by a tilde") {
   CHECK(m.ret("file.directory_exists", R"(["~"])") == "true");
 }
 
+TEST_CASE("the job cache's own files are not opened, under no name") {
+  Files f;
+  returner::Options options;
+  options.sqlite3.database = f.dir / "cache/jobs.db";
+  options.master_job_cache = "sqlite3";
+  f.minion.keep_jobs(options);
+  std::filesystem::create_symlink("cache/jobs.db", f.dir / "other");
+  const std::string refused = "Operation not permitted";
+  for (const char* name : {"cache/jobs.db", "cache/jobs.db-wal", "cache/jobs.db-shm", "other"}) {
+    CHECK_MESSAGE(f.with("contains", name, "\"x\"").find(refused) != std::string::npos, name);
+    CHECK_MESSAGE(f.with("get_hash", name, "\"sha256\"").find(refused) != std::string::npos, name);
+  }
+  CHECK(f.ret("contains", "text").find(refused) == std::string::npos);
+}
+
+TEST_CASE("a path with many parts, or a long one, is nothing special") {
+  Files f;
+  const std::string slashes(4000, '/');
+  CHECK(f.minion.ret("file.path_exists_glob", quoted(slashes)) == "true");
+  std::string dots;
+  for (int i = 0; i < 2000; ++i) dots += "./";
+  CHECK(f.minion.ret("file.path_exists_glob", quoted(std::string(dots))) == "true");
+  std::string stars;
+  for (int i = 0; i < 1000; ++i) stars += "*/";
+  CHECK_FALSE(f.minion.run("file.path_exists_glob", quoted((f.dir / "") + stars)).ret.text() == "true");
+  CHECK(f.minion.sentence("file.file_exists", quoted(std::string(5000, 'x'))).find("File name too long") !=
+        std::string::npos);
+}
+
 }  // namespace
 }  // namespace rest_fcgi::embedded

@@ -168,5 +168,23 @@ TEST_CASE("a root that is not there is an error, and a path that is no text, too
   CHECK(m.sentence("file.mkdir", R"(["/no/such/root/x/y"])").starts_with(kException));
 }
 
+TEST_CASE("folders are made no deeper than they can be removed") {
+  Root r;
+  std::string deep = "root";
+  for (int i = 0; i < 101; ++i) deep += "/d";
+  CHECK(r.says("mkdir", deep).find("at most 100 folders below each other") != std::string::npos);
+  CHECK(r.ret("remove", "root/d") == "false");
+}
+
+TEST_CASE("a folder gets the mode that is asked for, but nobody's identity with it") {
+  Root r;
+  REQUIRE(r.ret("mkdir", "root/m", ", null, null, \"7750\"") == "true");
+  struct stat status {};
+  REQUIRE(::stat((r.dir / "root/m").c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777) == 01750);
+  CHECK(r.says("mkdir", "root/n", ", null, null, \"" + std::string(100000, 'o') + "\"")
+            .find("expected octal digits") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace rest_fcgi::embedded
