@@ -340,12 +340,13 @@ def root():
 
 
 @pytest.fixture(scope="module")
-def ours(root):
+def ours(root, tmp_path_factory):
     if os.environ.get("REST_FCGI_URL"):
         pytest.skip("starts a daemon of its own, and REST_FCGI_URL names one that runs")
     embedded = {"minions": {"ms-1": None, "ms-2": None, MINION: {"pillar": PILLAR}}, "file_root": str(root)}
-    daemon = Daemon(root, {"rest_fcgi": {"embedded": embedded}})
-    nginx = Nginx(root / "nginx", [daemon.address])
+    apart = tmp_path_factory.mktemp("daemon")  # file_root may hold nothing that the responder trusts
+    daemon = Daemon(apart, {"rest_fcgi": {"embedded": embedded}})
+    nginx = Nginx(apart / "nginx", [daemon.address])
     yield Ours(nginx)
     nginx.stop()
     assert daemon.stop() == 0, daemon.log()
