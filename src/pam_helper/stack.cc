@@ -22,8 +22,8 @@ constexpr const char* kShadow = "/etc/shadow";
 std::optional<std::string> file_of(const std::string& service, const std::string& confdir) {
   const std::vector<std::string> places =
       confdir.empty() ? std::vector<std::string>{"/etc/pam.d", "/usr/lib/pam.d"} : std::vector{confdir};
-  for (const std::string& place : places) {
-    std::string path = place + "/" + service;
+  for (std::string path : places) {
+    path.append("/").append(service);
     if (::access(path.c_str(), F_OK) == 0) return path;
   }
   return std::nullopt;

@@ -46,9 +46,10 @@ Result<void> Jobs::record_orphan(const ProcEntry& orphan) {
   const std::string& jid = orphan.load.jid;
   Result<std::optional<returner::Load>> kept = cache().get_load(jid);
   if (!kept) return std::move(kept).error();
-  const returner::Load load = kept->has_value() ? **std::move(kept) : orphan.load;
+  const bool known = kept->has_value();
+  const returner::Load load = known ? **std::move(kept) : orphan.load;
   const Also also = also_for(orphan.ret);
-  if (!kept->has_value() && !load.minions.empty()) {
+  if (!known && !load.minions.empty()) {
     if (Result<void> saved = save(load, returner::Durability::durable, also); !saved) return saved;
   }
   const Result<std::vector<returner::JobReturn>> returns = cache().get_jid(jid);
