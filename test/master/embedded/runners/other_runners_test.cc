@@ -94,9 +94,10 @@ TEST_CASE("cache.grains and cache.pillar show the data of minions") {
 
 TEST_CASE("the doc runners show the documentation of all functions by name") {
   EmbeddedEngine engine;
-  for (const auto& [fun, name] : {std::pair("doc.runner", "manage.up"),
-                                  {"doc.wheel", "key.list_all"},
-                                  {"doc.execution", "test.ping"}}) {
+  for (const auto& [runner, name] : {std::pair("doc.runner", "manage.up"),
+                                     {"doc.wheel", "key.list_all"},
+                                     {"doc.execution", "test.ping"}}) {
+    const std::string fun = runner;  // CAPTURE takes no structured binding
     CAPTURE(fun);
     JsonDocument document;
     REQUIRE(document.parse(ret(engine, format(R"("fun": "{}")", fun))));
