@@ -17,9 +17,8 @@ std::size_t window_size(const lowstate::BatchSize& batch, std::size_t minions) {
   return static_cast<std::size_t>(std::max(1.0, std::trunc(std::min(wanted, all))));
 }
 
-Batch::Batch(master::Master& master, const master::Permit& permit, const Options& options,
-             SteadyTime deadline)
-    : permit_(permit), call_(permit.chunk().local()), gatherer_(master, permit, options, deadline) {}
+Batch::Batch(master::Master& master, const master::Permit& permit, const Options& options)
+    : permit_(permit), call_(permit.chunk().local()), gatherer_(master, permit, options) {}
 
 Result<Reply> Batch::run() {
   Result<void> done = ping();

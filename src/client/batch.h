@@ -22,7 +22,7 @@ namespace rest_fcgi::client {
 /// soon as another has returned. Lives for one call. Not synchronized.
 class Batch {
  public:
-  Batch(master::Master& master, const master::Permit& permit, const Options& options, SteadyTime deadline);
+  Batch(master::Master& master, const master::Permit& permit, const Options& options);
 
   /// One item for each return, in order. Minions that are not there have none; one that was there and did not
   /// return has `{}`. Errors: timeout and the master's, with the ids of all jobs so far; a failure within the

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kLeastPause{100};
 Patience patience_for(const lowstate::LocalCall& call, const Options& options) {
   const auto gather =
       call.gather_job_timeout ? std::max(*call.gather_job_timeout, kLeastPause) : options.gather_job_timeout;
-  return {call.timeout.value_or(options.timeout), gather};
+  return {call.timeout.value_or(options.timeout), gather, options.syndic_wait};
 }
 
 /// A minion that runs the job describes it; one that does not says `{}`, or, where find_job itself failed, a
@@ -32,28 +32,29 @@ bool says_that_it_runs(const Return& answer) {
 
 }  // namespace
 
-Gatherer::Gatherer(master::Master& master, const master::Permit& permit, const Options& options,
-                   SteadyTime deadline)
+Gatherer::Gatherer(master::Master& master, const master::Permit& permit, const Options& options)
     : master_(master),
       permit_(permit),
       patience_(patience_for(permit.chunk().local(), options)),
       request_timeout_(options.request_timeout),
-      deadline_(deadline),
       inbox_(std::make_shared<master::Mailbox<Letter>>()) {}
 
-std::shared_ptr<master::Mailbox<Return>> Gatherer::new_round() {
-  return std::make_shared<master::Mailbox<Return>>([inbox = inbox_, round = rounds_.size()](Return ret) {
-    inbox->put({round, std::move(ret)});
-  });
+std::shared_ptr<master::Returns> Gatherer::new_round() {
+  return std::make_shared<master::Returns>(
+      [inbox = inbox_, round = rounds_.size()](master::Delivery delivery) {
+        inbox->put({round, std::move(delivery)});
+      });
 }
 
 Result<const master::Job*> Gatherer::publish(const Publication& publication) {
-  Result<master::Job> job = master_.publish(permit_, publication, new_round());
+  auto returns = new_round();
+  Result<master::Job> job = master_.publish(permit_, publication, returns);
   if (!job) return std::move(job).error();
-  PendingJob pending(job->minions, patience_, system_clock().steady());
+  const SteadyTime now = system_clock().steady();
+  PendingJob pending(job->minions, patience_, now);
   Active& active = jobs_.emplace_back(Active{*std::move(job), std::move(pending)});
-  rounds_.push_back({&active, false});
-  if (!active.pending.done()) active_.push_back(&active);
+  rounds_.push_back({&active, false, std::move(returns)});
+  if (!active.job.jid.empty() && !active.pending.done(now)) active_.push_back(&active);
   return &active.job;
 }
 
@@ -67,13 +68,14 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
     if (active_.empty() && until == SteadyTime::max()) return std::optional<Arrival>();
     // What has come is looked at before the time is, so that a slow host does not give up what it has in its
     // hands.
-    auto letter = inbox_->take(std::min({until, deadline_, due(system_clock().steady())}));
+    auto letter = inbox_->take(std::min({until, permit_.deadline(), due(system_clock().steady())}));
     const bool has_letter = letter.has_value();
     if (has_letter) {
-      if (auto arrival = open(*std::move(letter))) return arrival;
+      auto opened = open(*std::move(letter));
+      if (!opened || opened->has_value()) return opened;
     }
     const SteadyTime now = system_clock().steady();
-    if (now >= deadline_) return too_late();
+    if (now >= permit_.deadline()) return too_late();
     if (has_letter) continue;
     if (Result<void> stepped = take_steps(now); !stepped) return std::move(stepped).error();
     if (now >= until) return std::optional<Arrival>();
@@ -99,13 +101,14 @@ Result<void> Gatherer::take_steps(SteadyTime now) {
 
 Result<void> Gatherer::ask(Active& active, SteadyTime now) {
   const Publication question{Publication::What::find_job, active.pending.waiting(), active.job.jid};
-  Result<master::Job> asked = master_.publish(permit_, question, new_round());
+  auto answers = new_round();
+  Result<master::Job> asked = master_.publish(permit_, question, answers);
   if (!asked) {
     Error error = std::move(asked).error();
     error.jid = active.job.jid;
     return error;
   }
-  rounds_.push_back({&active, true});
+  rounds_.push_back({&active, true, std::move(answers)});
   active.pending.asked(now);
   return {};
 }
@@ -115,24 +118,36 @@ void Gatherer::give_up(Active& active, const std::vector<std::string>& minions) 
     if (!active.pending.returned(minion)) continue;
     given_up_.push_back({minion, std::nullopt, active.job.jid});
   }
-  if (active.pending.done()) std::erase(active_, &active);
+  if (active.pending.done(system_clock().steady())) std::erase(active_, &active);
 }
 
-std::optional<Arrival> Gatherer::open(Letter letter) {
+Result<std::optional<Arrival>> Gatherer::open(Letter letter) {
   const Round& round = rounds_[letter.round];
   Active& active = *round.about;
-  if (round.is_question) {
-    note_answer(active, letter.ret);
+  if (auto* lost = std::get_if<Error>(&letter.delivery)) {
+    lost->jid = active.job.jid;
+    return std::move(*lost);
+  }
+  const SteadyTime now = system_clock().steady();
+  if (const auto* more = std::get_if<master::MoreMinions>(&letter.delivery)) {
+    if (!round.is_question) active.pending.expect(more->minions, now);
+    return std::optional<Arrival>();
+  }
+  auto& ret = std::get<Return>(letter.delivery);
+  if (!round.is_question) return take_in(active, std::move(ret));
+  note_answer(active, ret);
+  return std::optional<Arrival>();
+}
+
+std::optional<Arrival> Gatherer::take_in(Active& active, Return ret) {
+  if (!active.pending.returned(ret.minion)) {
+    log::debug(
+        format("Job {}: ignored a return of {}, which was not waited for", active.job.jid, ret.minion));
     return std::nullopt;
   }
-  if (!active.pending.returned(letter.ret.minion)) {
-    log::debug(format("Job {}: ignored a return of {}, which was not waited for", active.job.jid,
-                      letter.ret.minion));
-    return std::nullopt;
-  }
-  if (active.pending.done()) std::erase(active_, &active);
-  std::string minion = letter.ret.minion;
-  return Arrival{std::move(minion), std::move(letter.ret), active.job.jid};
+  if (active.pending.done(system_clock().steady())) std::erase(active_, &active);
+  std::string minion = ret.minion;
+  return Arrival{std::move(minion), std::move(ret), active.job.jid};
 }
 
 void Gatherer::note_answer(Active& active, const Return& answer) {

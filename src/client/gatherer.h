@@ -25,12 +25,12 @@ struct Arrival {
 /// Publishes jobs under one permit and waits for their returns, one job or several at once. It tells whom it
 /// waits for from strangers and duplicates, asks minions that take long whether they still run the job, and
 /// gives up as Salt does
-/// (`PendingJob`), at the latest at a deadline. Borrows all that it is given.
+/// (`PendingJob`), at the latest at the permit's deadline. Borrows all that it is given.
 ///
 /// For one thread; only what reaches it through a mailbox comes from others.
 class Gatherer {
  public:
-  Gatherer(master::Master& master, const master::Permit& permit, const Options& options, SteadyTime deadline);
+  Gatherer(master::Master& master, const master::Permit& permit, const Options& options);
   Gatherer(const Gatherer&) = delete;  // jobs are pointed at
   Gatherer& operator=(const Gatherer&) = delete;
 
@@ -51,18 +51,21 @@ class Gatherer {
   /// What one publication's returns are about.
   struct Round {
     Active* about;
-    bool is_question;  ///< find_job; else the job itself
+    bool is_question;                          ///< find_job; else the job itself
+    std::shared_ptr<master::Returns> returns;  ///< they come as long as this is held
   };
   struct Letter {
     std::size_t round;
-    master::Return ret;
+    master::Delivery delivery;
   };
 
-  std::shared_ptr<master::Mailbox<master::Return>> new_round();
+  std::shared_ptr<master::Returns> new_round();
+
   Result<void> take_steps(SteadyTime now);
   Result<void> ask(Active& active, SteadyTime now);
   void give_up(Active& active, const std::vector<std::string>& minions);
-  std::optional<Arrival> open(Letter letter);
+  Result<std::optional<Arrival>> open(Letter letter);
+  std::optional<Arrival> take_in(Active& active, master::Return ret);
   void note_answer(Active& active, const master::Return& ret);
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
   [[nodiscard]] Error too_late() const;
@@ -71,7 +74,6 @@ class Gatherer {
   const master::Permit& permit_;
   Patience patience_;
   std::chrono::milliseconds request_timeout_;
-  SteadyTime deadline_;
   std::shared_ptr<master::Mailbox<Letter>> inbox_;  // shared with late senders
   std::vector<Round> rounds_;
   std::deque<Active> jobs_;       ///< all that were published; they stay where they are

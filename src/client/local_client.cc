@@ -32,13 +32,12 @@ std::mt19937& dice() {
 
 }  // namespace
 
-Result<Reply> LocalClient::cmd(const master::Permit& permit, SteadyTime deadline) {
-  return cmd_on(permit, {}, deadline);
+Result<Reply> LocalClient::cmd(const master::Permit& permit) {
+  return cmd_on(permit, {});
 }
 
-Result<Reply> LocalClient::cmd_on(const master::Permit& permit, const Publication& publication,
-                                  SteadyTime deadline) {
-  Gatherer gatherer(master_, permit, options_, deadline);
+Result<Reply> LocalClient::cmd_on(const master::Permit& permit, const Publication& publication) {
+  Gatherer gatherer(master_, permit, options_);
   const Result<const master::Job*> published = gatherer.publish(publication);
   if (!published) return published.error();
   const master::Job& job = **published;
@@ -78,20 +77,19 @@ Result<Reply> LocalClient::run_job(const master::Permit& permit) {
   return reply(Json::trusted(std::move(text)), std::move(job->jid));
 }
 
-Result<Reply> LocalClient::cmd_subset(const master::Permit& permit, SteadyTime deadline) {
-  auto able = who_has_function(permit, deadline);
+Result<Reply> LocalClient::cmd_subset(const master::Permit& permit) {
+  auto able = who_has_function(permit);
   if (!able) return std::move(able).error();
   if (able->empty()) return nobody();
   std::shuffle(able->begin(), able->end(), dice());
   able->resize(std::min(able->size(), permit.chunk().local().subset));
   Publication publication;
   publication.only = *std::move(able);
-  return cmd_on(permit, publication, deadline);
+  return cmd_on(permit, publication);
 }
 
-Result<std::vector<std::string>> LocalClient::who_has_function(const master::Permit& permit,
-                                                               SteadyTime deadline) {
-  Gatherer gatherer(master_, permit, options_, deadline);
+Result<std::vector<std::string>> LocalClient::who_has_function(const master::Permit& permit) {
+  Gatherer gatherer(master_, permit, options_);
   const auto published = gatherer.publish({Publication::What::has_function, std::nullopt, {}});
   if (!published) return published.error();
   std::vector<std::string> able;

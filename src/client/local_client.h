@@ -20,18 +20,17 @@ class LocalClient {
 
   /// `local`: waits for the returns. One map by minion; those that did not return come last, with Salt's
   /// sentence. Errors: timeout, with the jid; the master's.
-  Result<Reply> cmd(const master::Permit& permit, SteadyTime deadline);
+  Result<Reply> cmd(const master::Permit& permit);
 
   /// `local_async`: the job's id and its minions.
   Result<Reply> run_job(const master::Permit& permit);
 
   /// `local_subset`: as `local`, on a few minions by chance of those that have the function.
-  Result<Reply> cmd_subset(const master::Permit& permit, SteadyTime deadline);
+  Result<Reply> cmd_subset(const master::Permit& permit);
 
  private:
-  Result<Reply> cmd_on(const master::Permit& permit, const master::Publication& publication,
-                       SteadyTime deadline);
-  Result<std::vector<std::string>> who_has_function(const master::Permit& permit, SteadyTime deadline);
+  Result<Reply> cmd_on(const master::Permit& permit, const master::Publication& publication);
+  Result<std::vector<std::string>> who_has_function(const master::Permit& permit);
 
   const Options& options_;
   master::Master& master_;

@@ -27,7 +27,7 @@ Error not_available(Client client) {
 NetapiClient::NetapiClient(Options options, std::shared_ptr<master::Master> master)
     : options_(std::move(options)), master_(std::move(master)) {}
 
-Result<master::Permit> NetapiClient::admit(const lowstate::Chunk& chunk) const {
+Result<master::Permit> NetapiClient::admit(const lowstate::Chunk& chunk, SteadyTime deadline) const {
   if (std::find(options_.enabled.begin(), options_.enabled.end(), chunk.client) == options_.enabled.end()) {
     return Error{
         ErrorKind::invocation,
@@ -38,15 +38,15 @@ Result<master::Permit> NetapiClient::admit(const lowstate::Chunk& chunk) const {
     return Error{ErrorKind::authentication, "No authentication credentials given"};
   }
   if (chunk.client == Client::ssh) return not_available(chunk.client);
-  return master_->admit(chunk);
+  return master_->admit(chunk, deadline);
 }
 
 SteadyTime NetapiClient::deadline() const {
   return system_clock().steady() + options_.request_timeout;
 }
 
-Result<Reply> NetapiClient::run(const master::Permit& permit, SteadyTime deadline) const {
-  if (system_clock().steady() >= deadline) {
+Result<Reply> NetapiClient::run(const master::Permit& permit) const {
+  if (system_clock().steady() >= permit.deadline()) {
     return Error{
         ErrorKind::timeout,
         format("Lowstate chunk {} was not started: the request had taken {} seconds (request_timeout)",
@@ -54,15 +54,15 @@ Result<Reply> NetapiClient::run(const master::Permit& permit, SteadyTime deadlin
   }
   switch (permit.chunk().client) {
     case Client::local:
-      return LocalClient(options_, *master_).cmd(permit, deadline);
+      return LocalClient(options_, *master_).cmd(permit);
     case Client::local_async:
       return LocalClient(options_, *master_).run_job(permit);
     case Client::local_batch:
-      return Batch(*master_, permit, options_, deadline).run();
+      return Batch(*master_, permit, options_).run();
     case Client::local_subset:
-      return LocalClient(options_, *master_).cmd_subset(permit, deadline);
+      return LocalClient(options_, *master_).cmd_subset(permit);
     case Client::runner:
-      return RunnerClient(options_, *master_).cmd_sync(permit, deadline);
+      return RunnerClient(options_, *master_).cmd_sync(permit);
     case Client::runner_async:
       return RunnerClient(options_, *master_).cmd_async(permit);
     case Client::wheel:

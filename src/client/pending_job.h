@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,6 +16,9 @@ namespace rest_fcgi::client {
 struct Patience {
   std::chrono::milliseconds timeout;             ///< until minions are asked whether the job still runs
   std::chrono::milliseconds gather_job_timeout;  ///< how long they have to answer
+  /// How long, from the start, syndics may name minions of theirs, and how much later answers come through
+  /// them; 0: there are none.
+  std::chrono::milliseconds syndic_wait{0};
 };
 
 /// Salt's rules for how long to wait for one job's minions. After `timeout` those that have not returned are
@@ -27,6 +31,9 @@ struct Patience {
 class PendingJob {
  public:
   PendingJob(std::vector<std::string> minions, Patience patience, SteadyTime now);
+
+  /// A syndic named minions of its own. Those that are known are left alone, also where they have returned.
+  void expect(const std::vector<std::string>& minions, SteadyTime now);
 
   /// A minion returned. False where it is none of ours, or not waited for any more.
   bool returned(std::string_view minion);
@@ -43,7 +50,8 @@ class PendingJob {
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
   void asked(SteadyTime now);
 
-  [[nodiscard]] bool done() const noexcept { return limits_.empty(); }
+  /// Nobody is waited for any more, nor is anybody expected to be named.
+  [[nodiscard]] bool done(SteadyTime now) const noexcept { return limits_.empty() && now >= settled_; }
 
   /// Who has not returned, in the order of the job.
   [[nodiscard]] std::vector<std::string> waiting() const;
@@ -51,10 +59,11 @@ class PendingJob {
  private:
   [[nodiscard]] SteadyTime latest_limit() const;
 
-  std::vector<std::string> minions_;
+  std::deque<std::string> minions_;  // a deque, since limits_ looks into it
   Patience patience_;
   std::unordered_map<std::string_view, SteadyTime>
       limits_;           ///< of those that have not returned; into minions_
+  SteadyTime settled_;   ///< from when on no further minions are named
   SteadyTime deadline_;  ///< of the timeout, later of the round of questions
   bool ask_ = true;      ///< is there reason to ask when it has passed?
 };

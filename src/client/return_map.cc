@@ -14,6 +14,14 @@ constexpr std::string_view kNoResponse =
 
 }  // namespace
 
+void write_retcode(JsonWriter& writer, const master::Return& ret) {
+  if (ret.retcodes) {
+    writer.json(*ret.retcodes);
+  } else {
+    writer.integer(ret.retcode);
+  }
+}
+
 ReturnMap::ReturnMap(std::string_view jid, bool full_return)
     : writer_(text_), jid_(jid), full_return_(full_return) {
   writer_.begin_object();
@@ -27,7 +35,9 @@ void ReturnMap::add(const master::Return& ret) {
   }
   writer_.begin_object().key("ret").json(ret.ret);
   if (!ret.out.empty()) writer_.key("out").string(ret.out);
-  writer_.key("retcode").integer(ret.retcode).key("jid").string(jid_).end_object();
+  writer_.key("retcode");
+  write_retcode(writer_, ret);
+  writer_.key("jid").string(jid_).end_object();
 }
 
 void ReturnMap::add_silent(std::string_view minion) {

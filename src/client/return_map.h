@@ -9,6 +9,9 @@
 
 namespace rest_fcgi::client {
 
+/// A return's `retcode`: of a compound call a map by function, where the master knows it.
+void write_retcode(JsonWriter& writer, const master::Return& ret);
+
 /// Writes the map by minion that `local` gives. Borrows the job's id. Not synchronized.
 class ReturnMap {
  public:

@@ -27,18 +27,24 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
 
 }  // namespace
 
-Result<Reply> RunnerClient::cmd_sync(const master::Permit& permit, SteadyTime deadline) {
+Result<Reply> RunnerClient::cmd_sync(const master::Permit& permit) {
   const lowstate::MasterCall& call = permit.chunk().master();
   const SteadyTime until = system_clock().steady() + call.timeout.value_or(options_.rest_timeout);
-  const auto returns = std::make_shared<master::Mailbox<RunnerReturn>>();
+  const auto returns = std::make_shared<master::RunnerReturns>();
   Result<master::Started> started = master_.runner(permit, returns);
   if (!started) return std::move(started).error();
-  std::optional<RunnerReturn> ret = returns->take(std::min(until, deadline));
-  if (!ret) {
+  std::optional<Result<RunnerReturn>> taken = returns->take(std::min(until, permit.deadline()));
+  if (!taken) {
     return Error{ErrorKind::timeout, format("RunnerClient job '{}' timed out", started->jid), started->jid};
   }
+  if (!*taken) {
+    Error lost = std::move(*taken).error();
+    lost.jid = started->jid;
+    return lost;
+  }
+  RunnerReturn& ret = **taken;
   Reply reply;
-  reply.items.push_back(call.full_return ? whole_event(*ret, started->tag) : std::move(ret->ret));
+  reply.items.push_back(call.full_return ? whole_event(ret, started->tag) : std::move(ret.ret));
   reply.jid = std::move(started->jid);
   return reply;
 }

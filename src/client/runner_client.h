@@ -16,7 +16,7 @@ class RunnerClient {
 
   /// `runner`: what the function returned, or its whole event. Errors: timeout, with the jid; the runner goes
   /// on.
-  Result<Reply> cmd_sync(const master::Permit& permit, SteadyTime deadline);
+  Result<Reply> cmd_sync(const master::Permit& permit);
 
   /// `runner_async`: the job's tag and id.
   Result<Reply> cmd_async(const master::Permit& permit);

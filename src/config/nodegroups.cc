@@ -37,8 +37,8 @@ std::vector<std::string> read_words(const Node& node, const std::string& path, M
 
 }  // namespace
 
-std::vector<embedded::NodegroupOptions> read_nodegroups(const Node* nodegroups, Mistakes& mistakes) {
-  std::vector<embedded::NodegroupOptions> groups;
+std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Mistakes& mistakes) {
+  std::vector<master::NodegroupOptions> groups;
   if (nodegroups == nullptr) return groups;
   for (const Entry& entry : nodegroups->entries) {
     groups.push_back({entry.key, read_words(entry.value, format("nodegroups: {}", entry.key), mistakes)});

@@ -23,7 +23,7 @@ void read_salt_keys(Reader& top, Settings& settings);
                                                                  Mistakes& mistakes);
 
 /// Salt's `nodegroups`: a map, or null where there is none. What its words mean is for the engine to say.
-[[nodiscard]] std::vector<embedded::NodegroupOptions> read_nodegroups(const Node* nodegroups,
+[[nodiscard]] std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups,
                                                                       Mistakes& mistakes);
 
 /// Which job caches there are, and how long jobs are kept. What is an old way to say it goes to `warnings`.

@@ -43,7 +43,7 @@ Json config_values(const Settings& settings) {
   writer.key("netapi_enable_clients");
   write_names(writer, clients);
   writer.key("nodegroups").begin_object();
-  for (const embedded::NodegroupOptions& group : settings.embedded.nodegroups) {
+  for (const master::NodegroupOptions& group : settings.embedded.nodegroups) {
     write_names(writer.key(group.name), group.words);
   }
   writer.end_object().key("rest_fcgi").begin_object().key("embedded");

@@ -80,8 +80,9 @@ class RestWsgi {
   [[nodiscard]] Response greet() const;
   [[nodiscard]] Response post(const Environ& environ) const;
   [[nodiscard]] Result<std::vector<Chunk>> read(const Environ& environ, JsonDocument& document) const;
-  [[nodiscard]] Result<std::vector<Permit>> admit(const std::vector<Chunk>& chunks, AuditTrail& trail) const;
-  [[nodiscard]] Result<void> run(const std::vector<Permit>& permits, SteadyTime deadline, AuditTrail& trail,
+  [[nodiscard]] Result<std::vector<Permit>> admit(const std::vector<Chunk>& chunks, SteadyTime deadline,
+                                                  AuditTrail& trail) const;
+  [[nodiscard]] Result<void> run(const std::vector<Permit>& permits, AuditTrail& trail,
                                  std::vector<Completed>& completed) const;
 
   Options options_;
@@ -120,10 +121,10 @@ Response RestWsgi::post(const Environ& environ) const {
     trail.write_unreadable(row_for(chunks.error().kind).outcome);
     return error_reply(chunks.error(), {}, remote);
   }
-  const auto permits = admit(*chunks, trail);
+  const auto permits = admit(*chunks, deadline, trail);
   if (!permits) return error_reply(permits.error(), {}, remote);
   std::vector<Completed> completed;
-  const Result<void> ran = run(*permits, deadline, trail, completed);
+  const Result<void> ran = run(*permits, trail, completed);
   return ran ? items_reply(completed) : error_reply(ran.error(), completed, remote);
 }
 
@@ -137,11 +138,12 @@ Result<std::vector<Chunk>> RestWsgi::read(const Environ& environ, JsonDocument& 
   return chunks;
 }
 
-Result<std::vector<Permit>> RestWsgi::admit(const std::vector<Chunk>& chunks, AuditTrail& trail) const {
+Result<std::vector<Permit>> RestWsgi::admit(const std::vector<Chunk>& chunks, SteadyTime deadline,
+                                            AuditTrail& trail) const {
   std::vector<Permit> permits;
   permits.reserve(chunks.size());
   for (const Chunk& chunk : chunks) {
-    Result<Permit> permit = guarded([&] { return client_->admit(chunk); });
+    Result<Permit> permit = guarded([&] { return client_->admit(chunk, deadline); });
     if (permit) {
       permits.push_back(*std::move(permit));
       continue;
@@ -156,7 +158,7 @@ Result<std::vector<Permit>> RestWsgi::admit(const std::vector<Chunk>& chunks, Au
   return permits;
 }
 
-Result<void> RestWsgi::run(const std::vector<Permit>& permits, SteadyTime deadline, AuditTrail& trail,
+Result<void> RestWsgi::run(const std::vector<Permit>& permits, AuditTrail& trail,
                            std::vector<Completed>& completed) const {
   completed.reserve(permits.size());
   std::optional<Error> failure;
@@ -166,7 +168,7 @@ Result<void> RestWsgi::run(const std::vector<Permit>& permits, SteadyTime deadli
       continue;
     }
     trail.restart();
-    Result<client::Reply> reply = guarded([&] { return client_->run(permit, deadline); });
+    Result<client::Reply> reply = guarded([&] { return client_->run(permit); });
     failure = reply ? reply->failure : reply.error();
     if (failure) {
       trail.write(permit, failure->jid, row_for(failure->kind).outcome);

@@ -15,19 +15,20 @@ namespace rest_fcgi::test {
 class Admitted {
  public:
   /// `keys`: what the chunk holds besides credentials, as the inside of a JSON object.
-  Admitted(FakeMaster& master, std::string_view keys) : permit_(admit(master, keys)) {}
+  Admitted(FakeMaster& master, std::string_view keys, SteadyTime deadline = SteadyTime::max())
+      : permit_(admit(master, keys, deadline)) {}
 
   [[nodiscard]] const master::Permit& permit() const { return permit_; }
 
  private:
-  master::Permit admit(FakeMaster& master, std::string_view keys) {
+  master::Permit admit(FakeMaster& master, std::string_view keys, SteadyTime deadline) {
     const std::string body =
         R"({"eauth": "auto", "username": "saltdev", "password": "x", )" + std::string(keys) + "}";
     if (!document_.parse(body)) throw std::invalid_argument(body);
     auto chunks = lowstate::read(document_.root(), {});
     if (!chunks) throw std::invalid_argument(chunks.error().message);
     chunks_ = *std::move(chunks);
-    return *master.admit(chunks_.at(0));
+    return *master.admit(chunks_.at(0), deadline);
   }
 
   JsonDocument document_;
@@ -55,8 +56,8 @@ class Clients {
   [[nodiscard]] const client::NetapiClient& client() const { return client_; }
 
   [[nodiscard]] Result<client::Reply> run(std::string_view keys) const {
-    const Admitted admitted(*master_, keys);
-    return client_.run(admitted.permit(), client_.deadline());
+    const Admitted admitted(*master_, keys, client_.deadline());
+    return client_.run(admitted.permit());
   }
 
   /// The items of a chunk's reply, as JSON, one a line; or the error's message.

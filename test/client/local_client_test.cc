@@ -340,3 +340,57 @@ TEST_CASE("what the master refuses to start is the client's error") {
           "Salt Master is not available.");
   }
 }
+
+TEST_CASE("minions that a syndic names while the job runs are part of the map") {
+  client::Options options = quick_options();
+  options.syndic_wait = milliseconds(200);
+  const Clients clients(options);
+  FakeMaster& master = clients.master();
+  master.minions = {"a"};
+  master.on_minion = [&](const std::string& minion, const Publication&, const std::string&, auto returns) {
+    returns->put(returned(minion, "1"));
+    returns->put(master::MoreMinions{{"below"}});
+    master.later(milliseconds(5), [=] { returns->put(returned("below", "2")); });
+  };
+  CHECK(clients.text(kPing) == R"({"a": 1, "below": 2})");
+}
+
+TEST_CASE("returns that may have been missed end the wait, with the job's id and what had come") {
+  const Clients clients;
+  FakeMaster& master = clients.master();
+  master.minions = {"a", "b"};
+  master.on_minion = [](const std::string& minion, const Publication&, const std::string&, auto returns) {
+    if (minion == "a") return returns->put(returned(minion, "1"));
+    returns->put(Error{ErrorKind::unavailable, "Salt Master is not available."});
+  };
+  const auto reply = clients.run(kPing);
+  REQUIRE(reply);
+  CHECK(reply->items.at(0).text() == R"({"a": 1})");
+  REQUIRE(reply->failure.has_value());
+  CHECK(reply->failure->kind == ErrorKind::unavailable);
+  CHECK(reply->failure->jid == fake_jid(1));
+}
+
+TEST_CASE("returns that may have been missed before any came are the chunk's error") {
+  const Clients clients;
+  clients.master().on_minion = [](const std::string&, const Publication&, const std::string&, auto returns) {
+    returns->put(Error{ErrorKind::unavailable, "Salt Master is not available."});
+  };
+  const auto reply = clients.run(kPing);
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::unavailable);
+  CHECK(reply.error().jid == fake_jid(1));
+}
+
+TEST_CASE("full_return of a compound call has the retcode of each function, where the master tells it") {
+  const Clients clients;
+  clients.master().minions = {"a"};
+  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
+                                  auto returns) {
+    master::Return ret = returned(minion, "{}", 2);
+    ret.retcodes = Json::trusted(R"({"test.ping": 0, "cmd.run": 2})");
+    returns->put(ret);
+  };
+  CHECK(clients.text(std::string(kPing) + R"(, "full_return": true)") ==
+        R"({"a": {"ret": {}, "retcode": {"test.ping": 0, "cmd.run": 2}, "jid": ")" + fake_jid(1) + "\"}}");
+}

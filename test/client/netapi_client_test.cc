@@ -18,7 +18,7 @@ std::string admitted(const Clients& clients, const std::string& chunk) {
   REQUIRE(document.parse(chunk));
   const auto chunks = lowstate::read(document.root(), {});
   REQUIRE(chunks);
-  const auto permit = clients.client().admit(chunks->at(0));
+  const auto permit = clients.client().admit(chunks->at(0), clients.client().deadline());
   return permit ? permit->user() : permit.error().message;
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("a runner may return late") {
   const Clients clients;
   clients.master().on_runner = [&](auto returns) {
     clients.master().later(milliseconds(10), [=] {
-      returns->put({Json::boolean(true), Json::empty_object()});
+      returns->put(master::RunnerReturn{Json::boolean(true), Json::empty_object()});
     });
   };
   CHECK(clients.text(std::string(kRunner) + R"(, "timeout": 60)") == "true");
@@ -142,8 +142,8 @@ TEST_CASE("what the master refuses to start is a runner's or wheel's error") {
 
 TEST_CASE("nothing starts when the request's time is over") {
   const Clients clients;
-  const Admitted chunk(clients.master(), kRunner);
-  const auto reply = clients.client().run(chunk.permit(), system_clock().steady());
+  const Admitted chunk(clients.master(), kRunner, system_clock().steady());
+  const auto reply = clients.client().run(chunk.permit());
   REQUIRE(!reply);
   CHECK(reply.error().kind == ErrorKind::timeout);
   CHECK(reply.error().message ==
@@ -154,4 +154,15 @@ TEST_CASE("nothing starts when the request's time is over") {
 TEST_CASE("the client ssh runs nothing, even with a permit") {
   CHECK(Clients().text(R"("client": "ssh", "tgt": "*", "fun": "test.ping")") ==
         "Client 'ssh' is not available.");
+}
+
+TEST_CASE("a runner's return that may have been missed is an error with the job's id") {
+  const Clients clients;
+  clients.master().on_runner = [](auto returns) {
+    returns->put(Error{ErrorKind::unavailable, "Salt Master is not available."});
+  };
+  const auto reply = clients.run(kRunner);
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::unavailable);
+  CHECK(reply.error().jid == fake_jid(1));
 }

@@ -25,10 +25,10 @@ using Ids = std::vector<std::string>;
 TEST_CASE("a job is done when each of its minions has returned") {
   PendingJob pending = job({"a", "b"});
   CHECK(pending.returned("b"));
-  CHECK(!pending.done());
+  CHECK(!pending.done(at(0)));
   CHECK(pending.waiting() == Ids{"a"});
   CHECK(pending.returned("a"));
-  CHECK(pending.done());
+  CHECK(pending.done(at(0)));
 }
 
 TEST_CASE("a second return and a stranger's are none") {
@@ -41,11 +41,11 @@ TEST_CASE("a second return and a stranger's are none") {
 TEST_CASE("an id that stands twice in a job is one minion") {
   PendingJob pending = job({"a", "a"});
   CHECK(pending.returned("a"));
-  CHECK(pending.done());
+  CHECK(pending.done(at(0)));
 }
 
 TEST_CASE("a job without minions is done") {
-  CHECK(job({}).done());
+  CHECK(job({}).done(at(0)));
 }
 
 TEST_CASE("nothing is due before the timeout; then the silent minions are asked") {
@@ -91,4 +91,35 @@ TEST_CASE("what a minion that returned says about running changes nothing") {
   CHECK(pending.returned("a"));
   pending.runs("a", at(3));
   CHECK(pending.step(at(12)) == Step::give_up);
+}
+
+TEST_CASE("with syndics a job is not done before they had their time to name minions") {
+  PendingJob pending({}, {std::chrono::seconds(2), std::chrono::seconds(10), std::chrono::seconds(5)}, at(0));
+  CHECK_FALSE(pending.done(at(4.9)));
+  CHECK(pending.step(at(4.9)) == Step::wait);
+  CHECK(pending.due(at(1)) == at(5));
+  CHECK(pending.done(at(5)));
+  CHECK(pending.step(at(5)) == Step::give_up);
+  CHECK(pending.waiting().empty());
+}
+
+TEST_CASE(
+    "a minion that a syndic names is waited for from then on; one that is known is not waited for again") {
+  PendingJob pending({"a"}, {std::chrono::seconds(2), std::chrono::seconds(10), std::chrono::seconds(5)},
+                     at(0));
+  CHECK(pending.returned("a"));
+  pending.expect({"a", "b", "b"}, at(4));
+  CHECK(pending.waiting() == Ids{"b"});
+  CHECK_FALSE(pending.done(at(5)));
+  CHECK(pending.returned("b"));
+  CHECK_FALSE(pending.returned("b"));
+  CHECK(pending.done(at(5)));
+}
+
+TEST_CASE("answers that come through syndics have that much longer") {
+  PendingJob pending({"a"}, {std::chrono::seconds(2), std::chrono::seconds(10), std::chrono::seconds(5)},
+                     at(0));
+  pending.asked(at(2));
+  CHECK(pending.step(at(16.9)) == Step::wait);
+  CHECK(pending.step(at(17)) == Step::give_up);
 }

@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     "lowstate": ["auth/credentials.h"],
     "master": ["lowstate", "auth/credentials.h"],
     "master/embedded": ["master", "lowstate", "auth", "returner"],
-    "master/salt": ["master", "lowstate", "auth/credentials.h"],
+    "master/salt": ["master", "lowstate", "auth/credentials.h", "auth/remote_logins.h", "auth/permissions.h"],
     "client": ["master", "lowstate", "auth/credentials.h"],
     "netapi": ["client", "lowstate", "http"],
     "gateway": ["http"],
@@ -39,6 +39,10 @@ FOLDERS = {
     "master/embedded/jobs": ["python", "host", "target", "minion.h"],
     "master/embedded/modules": ["python", "host", "process", "jobs", "minion.h", "execution.h"],
     "master/embedded/runners": ["python", "host", "target", "jobs", "modules", "minion.h"],
+    "master/salt/packed": [],
+    "master/salt/requests": ["not_available.h"],
+    "master/salt/events": ["packed", "lines.h", "not_available.h"],
+    "master/salt/calls": ["packed"],
 }
 
 # What core may hold; a further header needs three rooms that use it, and a reason.

@@ -73,13 +73,13 @@ class EmbeddedEngine {
   /// Why the chunk is not admitted.
   Error refusal(std::string_view members, std::string_view user = "fred",
                 std::string_view password = "secret") {
-    const Result<master::Permit> permit = master->admit(chunk(members, user, password));
+    const Result<master::Permit> permit = master->admit(chunk(members, user, password), soon());
     REQUIRE_FALSE(permit);
     return permit.error();
   }
 
   master::Permit permit(std::string_view members, std::string_view user = "fred") {
-    Result<master::Permit> permit = master->admit(chunk(members, user));
+    Result<master::Permit> permit = master->admit(chunk(members, user), soon());
     if (!permit) FAIL(permit.error().message);
     return *std::move(permit);
   }
@@ -87,14 +87,15 @@ class EmbeddedEngine {
   /// Publishes, and waits for one return of each minion.
   std::pair<master::Job, Returns> publish(std::string_view members,
                                           const master::Publication& publication = {}) {
-    auto mailbox = std::make_shared<master::Mailbox<master::Return>>();
+    auto mailbox = std::make_shared<master::Returns>();
     const Result<master::Job> job = master->publish(permit(members), publication, mailbox);
     if (!job) FAIL(job.error().message);
     Returns returns;
     while (returns.size() < job->minions.size()) {
       auto one = mailbox->take(soon());
       REQUIRE(one.has_value());
-      returns.emplace(one->minion, *std::move(one));
+      auto& ret = std::get<master::Return>(*one);
+      returns.emplace(ret.minion, std::move(ret));
     }
     return {*job, std::move(returns)};
   }
@@ -111,13 +112,14 @@ class EmbeddedEngine {
 
   /// Runs a runner and waits for its return.
   master::RunnerReturn runner(std::string_view members, std::string_view user = "fred") {
-    auto mailbox = std::make_shared<master::Mailbox<master::RunnerReturn>>();
+    auto mailbox = std::make_shared<master::RunnerReturns>();
     const auto started = master->runner(permit(format(R"("client": "runner", {})", members), user), mailbox);
     REQUIRE(started);
     last_started = *started;
     auto ret = mailbox->take(soon());
     REQUIRE(ret.has_value());
-    return *std::move(ret);
+    REQUIRE(*ret);
+    return **std::move(ret);
   }
 
   /// Asks again and again until `done`; false where that takes too long.

@@ -57,15 +57,17 @@ FakeMaster::~FakeMaster() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Result<master::Permit> FakeMaster::admit(const lowstate::Chunk& chunk) {
+Result<master::Permit> FakeMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
   if (on_admit) {
     if (auto error = on_admit(chunk)) return *std::move(error);
   }
   if (chunk.credentials.password.reveal() == "wrong") {
     return Error{ErrorKind::authentication, "Authorization error occurred.", {}};
   }
-  if (chunk.credentials.kind == auth::Credentials::Kind::token) return permit(chunk, "tokenuser", "pam");
-  return permit(chunk, std::string(chunk.credentials.username), std::string(chunk.credentials.eauth));
+  if (chunk.credentials.kind == auth::Credentials::Kind::token)
+    return permit(chunk, "tokenuser", "pam", deadline);
+  return permit(chunk, std::string(chunk.credentials.username), std::string(chunk.credentials.eauth),
+                deadline);
 }
 
 Result<std::string> FakeMaster::start(const std::string& what) {
@@ -112,13 +114,14 @@ Result<master::Started> FakeMaster::start_function(const std::string& what, cons
 }
 
 Result<master::Started> FakeMaster::runner(const master::Permit&,
-                                           std::shared_ptr<master::Mailbox<master::RunnerReturn>> returns) {
+                                           std::shared_ptr<master::RunnerReturns> returns) {
   auto started = start_function("runner", "salt/run/");
   if (!started) return started;
   if (on_runner) {
     on_runner(returns);
   } else {
-    returns->put({Json::trusted(R"(["ms-0"])"), Json::trusted(R"({"return": ["ms-0"]})")});
+    returns->put(
+        master::RunnerReturn{Json::trusted(R"(["ms-0"])"), Json::trusted(R"({"return": ["ms-0"]})")});
   }
   return started;
 }

@@ -20,7 +20,7 @@ namespace rest_fcgi::test {
 /// down what it was asked to start. Set the public members before the first call; the rest is thread-safe.
 class FakeMaster final : public master::Master {
  public:
-  using Returns = std::shared_ptr<master::Mailbox<master::Return>>;
+  using Returns = std::shared_ptr<master::Returns>;
   using What = master::Publication::What;
 
   std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< whom every target matches
@@ -29,7 +29,7 @@ class FakeMaster final : public master::Master {
   /// What one minion does about one publication, of the job `jid`.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
       on_minion;
-  std::function<void(std::shared_ptr<master::Mailbox<master::RunnerReturn>>)> on_runner;
+  std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
   /// Asked with a word from `started()` before something is started: an error keeps it from starting.
   std::function<std::optional<Error>(const std::string& what)> on_start;
@@ -42,12 +42,12 @@ class FakeMaster final : public master::Master {
   void later(std::chrono::milliseconds delay, std::function<void()> action);
 
   ~FakeMaster() override;
-  Result<master::Permit> admit(const lowstate::Chunk& chunk) override;
+  Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) override;
   Result<master::Job> publish(const master::Permit& permit, const master::Publication& publication,
                               Returns returns) override;
   Result<master::Job> publish_async(const master::Permit& permit) override;
   Result<master::Started> runner(const master::Permit& permit,
-                                 std::shared_ptr<master::Mailbox<master::RunnerReturn>> returns) override;
+                                 std::shared_ptr<master::RunnerReturns> returns) override;
   Result<master::Started> runner_async(const master::Permit& permit) override;
   Result<master::WheelReply> wheel(const master::Permit& permit) override;
   Result<master::Started> wheel_async(const master::Permit& permit) override;

@@ -28,17 +28,17 @@ class NetapiClient {
   NetapiClient(Options options, std::shared_ptr<master::Master> master);
 
   /// Every check that comes before running: the client is enabled, credentials are there and good, the call
-  /// is permitted. Errors, in that order, with Salt's sentences: invocation, authentication, authorization;
-  /// then what `Master::admit` says.
-  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk) const;
+  /// is permitted. What is done under the permit ends by `deadline`. Errors, in that order, with Salt's
+  /// sentences: invocation, authentication, authorization; then what `Master::admit` says.
+  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) const;
 
   /// When a request that begins now has to end: after `request_timeout`.
   [[nodiscard]] SteadyTime deadline() const;
 
-  /// Runs a chunk that was admitted, and waits for what it gives, up to `deadline`. Errors: timeout (with the
-  /// jid where a job was started), unavailable, internal, and what `Master` says; where something had
+  /// Runs a chunk that was admitted, and waits for what it gives, up to its deadline. Errors: timeout (with
+  /// the jid where a job was started), unavailable, internal, and what `Master` says; where something had
   /// returned by then, it is a Reply with that and the failure.
-  [[nodiscard]] Result<Reply> run(const master::Permit& permit, SteadyTime deadline) const;
+  [[nodiscard]] Result<Reply> run(const master::Permit& permit) const;
 
   [[nodiscard]] const std::vector<lowstate::Client>& enabled() const noexcept { return options_.enabled; }
 

@@ -15,6 +15,9 @@ struct Options {
   std::chrono::milliseconds timeout{5000};
   /// Salt's `gather_job_timeout`: how long they have to answer that.
   std::chrono::milliseconds gather_job_timeout{10000};
+  /// Salt's `syndic_wait`, where there are syndics (`order_masters`): how long each job waits for them to
+  /// name their minions; 0: there are none.
+  std::chrono::milliseconds syndic_wait{0};
   /// Salt's `rest_timeout`: how long a runner may take that has no `timeout` of its own.
   std::chrono::milliseconds rest_timeout{300000};
   /// The end of every wait, counted from the start of the request, whatever else a chunk asks for.

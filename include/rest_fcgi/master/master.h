@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "rest_fcgi/auth/credentials.h"
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
@@ -24,14 +26,18 @@ class Permit {
   [[nodiscard]] const std::string& user() const noexcept { return user_; }
   [[nodiscard]] const std::string& eauth() const noexcept { return eauth_; }
 
+  /// When all that is done under it has to have ended.
+  [[nodiscard]] SteadyTime deadline() const noexcept { return deadline_; }
+
  private:
   friend class Master;
-  Permit(const lowstate::Chunk& chunk, std::string user, std::string eauth)
-      : chunk_(&chunk), user_(std::move(user)), eauth_(std::move(eauth)) {}
+  Permit(const lowstate::Chunk& chunk, std::string user, std::string eauth, SteadyTime deadline)
+      : chunk_(&chunk), user_(std::move(user)), eauth_(std::move(eauth)), deadline_(deadline) {}
 
   const lowstate::Chunk* chunk_;
   std::string user_;
   std::string eauth_;
+  SteadyTime deadline_;
 };
 
 /// What one minion returned: Salt's event `salt/job/<jid>/ret/<minion>`.
@@ -40,14 +46,29 @@ struct Return {
   Json ret;
   int retcode = 0;
   bool success = true;
-  std::string out;  ///< the outputter that the minion asks for; empty: none
+  std::string out;                 ///< the outputter that the minion asks for; empty: none
+  std::optional<Json> retcodes{};  ///< of a compound call, by function; `retcode` is the worst of them then
+  std::optional<Json>
+      event{};  ///< the whole event's data; only where the call is `raw`, and its master has one
 };
+
+/// A syndic passed the job on to minions of its own: they are expected to return as well.
+struct MoreMinions {
+  std::vector<std::string> minions;
+};
+
+/// What is heard of a publication. An Error: returns may have been missed, and none will come any more.
+using Delivery = std::variant<Return, MoreMinions, Error>;
+using Returns = Mailbox<Delivery>;
 
 /// What a runner returned: Salt's event `salt/run/<jid>/ret`.
 struct RunnerReturn {
   Json ret;
   Json data;  ///< the whole event, for `full_return`
 };
+
+/// An Error: the return may have been missed.
+using RunnerReturns = Mailbox<Result<RunnerReturn>>;
 
 /// What is published under a permit.
 struct Publication {
@@ -90,24 +111,25 @@ class Master {
  public:
   virtual ~Master() = default;
 
-  /// May this chunk run? With the embedded engine: are its credentials good, and do they permit this function
-  /// with these arguments on these minions. A real master decides that itself when the call reaches it.
-  /// Errors: authentication; throttled; authorization, naming who it was; invocation for what can be seen
-  /// never to run. Runs nothing.
-  [[nodiscard]] virtual Result<Permit> admit(const lowstate::Chunk& chunk) = 0;
+  /// May this chunk run, in a request that has to end by `deadline`? With the embedded engine: are its
+  /// credentials good, and do they permit this function with these arguments on these minions. A real master
+  /// decides that itself when the call reaches it. Errors: authentication; throttled; authorization, naming
+  /// who it was; invocation for what can be seen never to run. Runs nothing.
+  [[nodiscard]] virtual Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) = 0;
 
-  /// Starts functions on minions. Returns go to `returns`, from any thread, also before this call comes back;
-  /// a duplicate is possible. A publication that matches nobody is a Job without minions, not an error.
+  /// Starts functions on minions. Returns go to `returns`, from any thread, also before this call comes back,
+  /// for as long as the caller holds it; a duplicate is possible. A publication that matches nobody is a Job
+  /// without a jid, not an error.
   /// REQUIRES: the permit's chunk is a local one.
   [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
-                                            std::shared_ptr<Mailbox<Return>> returns) = 0;
+                                            std::shared_ptr<Returns> returns) = 0;
 
   /// Starts functions on minions and lets them return to the job cache alone.
   [[nodiscard]] virtual Result<Job> publish_async(const Permit& permit) = 0;
 
-  /// Starts a runner; its return goes to `returns`, from any thread.
+  /// Starts a runner; its return goes to `returns`, from any thread, as long as the caller holds it.
   [[nodiscard]] virtual Result<Started> runner(const Permit& permit,
-                                               std::shared_ptr<Mailbox<RunnerReturn>> returns) = 0;
+                                               std::shared_ptr<RunnerReturns> returns) = 0;
   [[nodiscard]] virtual Result<Started> runner_async(const Permit& permit) = 0;
 
   /// Runs a wheel function to its end. A function that fails is a reply with `success` false, not an error.
@@ -118,8 +140,9 @@ class Master {
   [[nodiscard]] virtual Result<Secret> make_token(const auth::Credentials& credentials) = 0;
 
  protected:
-  [[nodiscard]] static Permit permit(const lowstate::Chunk& chunk, std::string user, std::string eauth) {
-    return {chunk, std::move(user), std::move(eauth)};
+  [[nodiscard]] static Permit permit(const lowstate::Chunk& chunk, std::string user, std::string eauth,
+                                     SteadyTime deadline) {
+    return {chunk, std::move(user), std::move(eauth), deadline};
   }
 };
 

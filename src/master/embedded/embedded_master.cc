@@ -48,14 +48,14 @@ EmbeddedMaster::EmbeddedMaster(const std::shared_ptr<const MasterFacts>& facts,
       publisher_(minions_, facts->modules, runtime),
       caller_(facts, runtime) {}
 
-Result<master::Permit> EmbeddedMaster::admit(const lowstate::Chunk& chunk) {
+Result<master::Permit> EmbeddedMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
   // Who calls comes first: nobody else learns anything about targets and functions.
   Result<auth::Identity> identity = authenticator_->authenticate(chunk.credentials);
   if (!identity) return std::move(identity).error();
   Result<void> authorized = chunk.is_local()
                                 ? authorize_local(*identity, chunk.local())
                                 : authorize_master(*identity, form_of(chunk.client), chunk.master());
-  if (authorized) return permit(chunk, identity->name(), identity->eauth());
+  if (authorized) return permit(chunk, identity->name(), identity->eauth(), deadline);
   Error refused = std::move(authorized).error();
   refused.user = identity->name();
   refused.eauth = identity->eauth();
@@ -89,7 +89,7 @@ Result<void> EmbeddedMaster::authorize_local(const auth::Identity& identity,
 Result<void> EmbeddedMaster::authorize_master(const auth::Identity& identity, auth::Form form,
                                               const lowstate::MasterCall& call) const {
   // Rules see what the function will get.
-  const auto arguments = MasterArguments::take(call.function, form == auth::Form::runner);
+  const auto arguments = lowstate::MasterArguments::take(call.function, form == auth::Form::runner);
   if (!arguments) return arguments.error();
   const auth::FunctionCall seen{call.function.name, (*arguments)->args, (*arguments)->kwargs};
   if (!permissions_->allow_master(identity, form, seen)) return not_authorized();
@@ -113,7 +113,7 @@ Result<Publisher::Order> EmbeddedMaster::order_for(
 
 Result<master::Job> EmbeddedMaster::publish(const master::Permit& permit,
                                             const master::Publication& publication,
-                                            std::shared_ptr<master::Mailbox<master::Return>> returns) {
+                                            std::shared_ptr<master::Returns> returns) {
   Result<Publisher::Order> order = order_for(permit, publication.only);
   if (!order) return std::move(order).error();
   switch (publication.what) {
@@ -135,8 +135,8 @@ Result<master::Job> EmbeddedMaster::publish_async(const master::Permit& permit) 
   return publisher_.run_async(*order);
 }
 
-Result<master::Started> EmbeddedMaster::runner(
-    const master::Permit& permit, std::shared_ptr<master::Mailbox<master::RunnerReturn>> returns) {
+Result<master::Started> EmbeddedMaster::runner(const master::Permit& permit,
+                                               std::shared_ptr<master::RunnerReturns> returns) {
   return caller_.runner(permit.chunk().master().function, permit.user(), returns);
 }
 

@@ -25,13 +25,13 @@ class EmbeddedMaster : public master::Master {
                  std::unique_ptr<auth::Permissions> permissions, RuleTargets targets,
                  const std::shared_ptr<EmbeddedRuntime>& runtime);
 
-  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk) override;
-  [[nodiscard]] Result<master::Job> publish(
-      const master::Permit& permit, const master::Publication& publication,
-      std::shared_ptr<master::Mailbox<master::Return>> returns) override;
+  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) override;
+  [[nodiscard]] Result<master::Job> publish(const master::Permit& permit,
+                                            const master::Publication& publication,
+                                            std::shared_ptr<master::Returns> returns) override;
   [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) override;
-  [[nodiscard]] Result<master::Started> runner(
-      const master::Permit& permit, std::shared_ptr<master::Mailbox<master::RunnerReturn>> returns) override;
+  [[nodiscard]] Result<master::Started> runner(const master::Permit& permit,
+                                               std::shared_ptr<master::RunnerReturns> returns) override;
   [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) override;
   [[nodiscard]] Result<master::WheelReply> wheel(const master::Permit& permit) override;
   [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override;

@@ -17,7 +17,7 @@ void deliver(Jobs& jobs, const MasterJob& job, MasterJob::Outcome outcome,
   Json event = job.event(outcome);
   jobs.record(job.jid(), {jobs.master_id(), event, outcome.success ? 0 : 1, outcome.success, ""},
               jobs.also_for({}));
-  if (returns) returns->put({std::move(outcome.ret), std::move(event)});
+  if (returns) returns->put(master::RunnerReturn{std::move(outcome.ret), std::move(event)});
 }
 
 /// A job that lost its return would be waited for in vain.
@@ -43,7 +43,7 @@ Result<master::Started> MasterCaller::runner(const lowstate::Function& call, std
   job.set_jid(jobs.new_jid());
   MasterJob::Outcome outcome = job.run(*facts_, jobs, {});
   Json event = job.event(outcome);
-  returns->put({std::move(outcome.ret), std::move(event)});
+  returns->put(master::RunnerReturn{std::move(outcome.ret), std::move(event)});
   return master::Started{job.jid(), job.tag()};
 }
 
@@ -71,7 +71,7 @@ Result<master::WheelReply> MasterCaller::wheel(const lowstate::Function& call, s
 
 Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> job, const Mailbox& returns) {
   const std::shared_ptr<Jobs>& jobs = runtime_->jobs();
-  Result<Workers::Reservation> room = runtime_->workers().reserve(1);
+  Result<master::Workers::Reservation> room = runtime_->workers().reserve(1);
   if (!room) return std::move(room).error();
   returner::Load load = job->load(jobs->master_id());
   load.jid = jobs->new_jid();

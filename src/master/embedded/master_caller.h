@@ -13,7 +13,7 @@ namespace rest_fcgi::embedded {
 /// Runs runners and wheels that were permitted. Thread-safe.
 class MasterCaller {
  public:
-  using Mailbox = std::shared_ptr<master::Mailbox<master::RunnerReturn>>;
+  using Mailbox = std::shared_ptr<master::RunnerReturns>;
 
   MasterCaller(std::shared_ptr<const MasterFacts> facts, std::shared_ptr<EmbeddedRuntime> runtime)
       : facts_(std::move(facts)), runtime_(std::move(runtime)) {}

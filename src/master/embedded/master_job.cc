@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "master/embedded/jobs/jid.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::embedded {
 
@@ -25,8 +25,8 @@ MasterJob::MasterJob(Form form, std::string_view name, std::string_view user, Wa
 
 Result<std::shared_ptr<MasterJob>> MasterJob::make(Form form, const lowstate::Function& call,
                                                    std::string_view user, WallTime now) {
-  Result<std::shared_ptr<const MasterArguments>> arguments =
-      MasterArguments::take(call, form == Form::runner);
+  Result<std::shared_ptr<const lowstate::MasterArguments>> arguments =
+      lowstate::MasterArguments::take(call, form == Form::runner);
   if (!arguments) return std::move(arguments).error();
   auto job = std::make_shared<MasterJob>(MasterJob(form, call.name, user, now));
   job->arguments_ = *std::move(arguments);
@@ -77,7 +77,7 @@ Json MasterJob::event(const Outcome& outcome) const {
   if (form_ == Form::wheel) writer.key("tag").string(tag());
   writer.key("user").string(user_);
   if (form_ == Form::runner) writer.key("fun_args").json(arguments_->json());
-  writer.key("_stamp").string(iso_stamp(started_)).key("return").json(outcome.ret);
+  writer.key("_stamp").string(master::iso_stamp(started_)).key("return").json(outcome.ret);
   writer.key("success").boolean(outcome.success).end_object();
   return Json::trusted(std::move(text));
 }

@@ -59,7 +59,7 @@ class MasterJob {
   const std::string user_;
   const WallTime started_;
   const MasterFunction* const function_;  // null: no such function
-  std::shared_ptr<const MasterArguments> arguments_;
+  std::shared_ptr<const lowstate::MasterArguments> arguments_;
   std::string jid_;
 };
 

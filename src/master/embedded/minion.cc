@@ -63,8 +63,8 @@ Result<Minion> make_minion(const MinionOptions& options, JsonValue host) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Minions>> Minions::make(const std::vector<MinionOptions>& declared,
-                                                     const std::vector<NodegroupOptions>& nodegroups) {
+Result<std::shared_ptr<const Minions>> Minions::make(
+    const std::vector<MinionOptions>& declared, const std::vector<master::NodegroupOptions>& nodegroups) {
   JsonDocument host;
   (void)host.parse(host_grains().text());  // written just now, so it parses
   std::vector<MinionOptions> options = declared;

@@ -32,7 +32,7 @@ class Nodegroups {
   Nodegroups() = default;
 
   /// Errors: configuration, for a nodegroup that is no compound target, or that lies in itself.
-  [[nodiscard]] static Result<Nodegroups> make(const std::vector<NodegroupOptions>& options,
+  [[nodiscard]] static Result<Nodegroups> make(const std::vector<master::NodegroupOptions>& options,
                                                const std::vector<Minion>& minions);
 
   /// The sorted ids of its minions; null where there is no such nodegroup. Valid as long as this.
@@ -55,7 +55,8 @@ class Minions {
   /// Errors: configuration, for an id that none can have or that two have, for grains or pillar that are no
   /// object, and for a nodegroup that is no target.
   [[nodiscard]] static Result<std::shared_ptr<const Minions>> make(
-      const std::vector<MinionOptions>& declared, const std::vector<NodegroupOptions>& nodegroups = {});
+      const std::vector<MinionOptions>& declared,
+      const std::vector<master::NodegroupOptions>& nodegroups = {});
 
   [[nodiscard]] const std::vector<Minion>& all() const noexcept { return minions_; }
 

@@ -72,7 +72,7 @@ struct Work {
   }
 };
 
-void submit(Workers::Reservation& room, const std::shared_ptr<const Work>& work, bool in_one_task) {
+void submit(master::Workers::Reservation& room, const std::shared_ptr<const Work>& work, bool in_one_task) {
   const std::size_t calls = work->positions.size();
   if (in_one_task) {
     room.submit([work, calls](const std::stop_token& stop) {
@@ -134,7 +134,8 @@ Result<master::Job> Publisher::run_here(const Order& order, master::Job job, con
 Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job job, const Mailbox& returns) {
   // Functions that end at once are not worth a thread for each minion.
   const bool in_one_task = all_quick(*modules_, order.call.functions);
-  Result<Workers::Reservation> room = runtime_->workers().reserve(in_one_task ? 1 : job.minions.size());
+  Result<master::Workers::Reservation> room =
+      runtime_->workers().reserve(in_one_task ? 1 : job.minions.size());
   if (!room) return std::move(room).error();
   Result<std::shared_ptr<LocalJob>> local = LocalJob::owning(order.call, order.user);
   if (!local) return std::move(local).error();
@@ -169,7 +170,8 @@ master::Job Publisher::answer(const Order& order, const Mailbox& returns, const 
   master::Job job = job_for(order);
   if (job.minions.empty()) return job;
   job.jid = runtime_->jobs()->new_jid();
-  for (const std::string& minion : job.minions) returns->put({minion, return_of(minion), 0, true, ""});
+  for (const std::string& minion : job.minions)
+    returns->put(master::Return{minion, return_of(minion), 0, true, ""});
   return job;
 }
 

@@ -18,7 +18,7 @@ namespace rest_fcgi::embedded {
 /// Runs local calls that were permitted, on the minions that they mean. Thread-safe.
 class Publisher {
  public:
-  using Mailbox = std::shared_ptr<master::Mailbox<master::Return>>;
+  using Mailbox = std::shared_ptr<master::Returns>;
 
   Publisher(std::shared_ptr<const Minions> minions, std::shared_ptr<const Modules> modules,
             std::shared_ptr<EmbeddedRuntime> runtime)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/rule_call.h"
 
-#include "master/embedded/python/yamlify.h"
+#include "rest_fcgi/lowstate/yamlify.h"
 
 namespace rest_fcgi::embedded {
 
@@ -10,10 +10,10 @@ RuleCall::RuleCall(const lowstate::Function& function) : name_(function.name) {
   JsonWriter writer(values);
   writer.begin_array();
   for (const JsonValue& arg : function.args) {
-    const auto keyword = arg.is(JsonValue::Kind::string) ? split_keyword(arg.text()) : std::nullopt;
+    const auto keyword = arg.is(JsonValue::Kind::string) ? lowstate::split_keyword(arg.text()) : std::nullopt;
     if (keyword) {
       kwargs_.push_back({keyword->first, JsonValue()});
-      writer.json(yamlify_scalar(keyword->second));
+      writer.json(lowstate::yamlify_scalar(keyword->second));
     } else {
       args_.push_back(arg);
     }

@@ -8,7 +8,7 @@
 
 namespace rest_fcgi::embedded {
 
-Workers::Limits worker_limits(const Options& options) {
+master::Workers::Limits worker_limits(const Options& options) {
   return {options.max_workers, options.max_queued};
 }
 

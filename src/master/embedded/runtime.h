@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "master/embedded/jobs/jobs.h"
-#include "master/embedded/jobs/workers.h"
 #include "rest_fcgi/master/embedded/embedded.h"
+#include "rest_fcgi/master/workers.h"
 
 namespace rest_fcgi::embedded {
 
@@ -19,13 +19,13 @@ class EmbeddedRuntime : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override;
 
   [[nodiscard]] const std::shared_ptr<Jobs>& jobs() const noexcept { return jobs_; }
-  [[nodiscard]] Workers& workers() noexcept { return workers_; }
+  [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
 
  private:
   const std::shared_ptr<Jobs> jobs_;
-  Workers workers_;
+  master::Workers workers_;
 };
 
-[[nodiscard]] Workers::Limits worker_limits(const Options& options);
+[[nodiscard]] master::Workers::Limits worker_limits(const Options& options);
 
 }  // namespace rest_fcgi::embedded

@@ -30,7 +30,7 @@ bool holds(std::string_view text, std::string_view part) {
 TEST_CASE("a permit names its user and its chunk") {
   EmbeddedEngine engine;
   const lowstate::Chunk& chunk = engine.chunk(kPingAll);
-  const auto permit = engine.master->admit(chunk);
+  const auto permit = engine.master->admit(chunk, EmbeddedEngine::soon());
   REQUIRE(permit);
   CHECK(permit->user() == "fred");
   CHECK(&permit->chunk() == &chunk);
@@ -56,7 +56,8 @@ TEST_CASE("a function that no rule allows is an authorization error, of every cl
     CAPTURE(members);
     check(engine.refusal(members, "eve"), ErrorKind::authorization, "Authorization error occurred.");
   }
-  CHECK(engine.master->admit(engine.chunk(R"("client": "runner", "fun": "manage.up")", "bob")));
+  CHECK(engine.master->admit(engine.chunk(R"("client": "runner", "fun": "manage.up")", "bob"),
+                             EmbeddedEngine::soon()));
   check(engine.refusal(R"("client": "runner_async", "fun": "manage.status")", "bob"),
         ErrorKind::authorization, "Authorization error occurred.");
 }
@@ -66,8 +67,8 @@ TEST_CASE("a rule for some minions allows a target that reaches these alone") {
   const auto ping = [](const char* tgt) {
     return format(R"("client": "local", "tgt": "{}", "fun": "test.ping")", tgt);
   };
-  CHECK(engine.master->admit(engine.chunk(ping("ms-0"), "ann")));
-  CHECK(engine.master->admit(engine.chunk(ping("ms-[01]"), "ann")));
+  CHECK(engine.master->admit(engine.chunk(ping("ms-0"), "ann"), EmbeddedEngine::soon()));
+  CHECK(engine.master->admit(engine.chunk(ping("ms-[01]"), "ann"), EmbeddedEngine::soon()));
   check(engine.refusal(ping("*"), "ann"), ErrorKind::authorization, "Authorization error occurred.");
   check(engine.refusal(ping("ms-2"), "ann"), ErrorKind::authorization, "Authorization error occurred.");
 }
@@ -82,8 +83,10 @@ TEST_CASE("a rule for some minions does not allow a target that reaches nobody, 
 
 TEST_CASE("a list of functions is allowed only where each of them is") {
   EmbeddedEngine engine;
-  CHECK(engine.master->admit(engine.chunk(
-      R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "test.arg"], "arg": [[], []])", "ann")));
+  CHECK(engine.master->admit(
+      engine.chunk(R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "test.arg"], "arg": [[], []])",
+                   "ann"),
+      EmbeddedEngine::soon()));
   check(engine.refusal(
             R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]])",
             "ann"),
@@ -95,7 +98,7 @@ TEST_CASE("rules see the values that a runner will get for the texts of a call")
   const auto arg = [](const char* text) {
     return R"("client": "runner", "fun": "test.arg", "arg": [")" + std::string(text) + "\"]";
   };
-  CHECK(engine.master->admit(engine.chunk(arg("98"), "dan")));
+  CHECK(engine.master->admit(engine.chunk(arg("98"), "dan"), EmbeddedEngine::soon()));
   for (const char* text : {"99", "0x63", "+99", "99 "}) {
     CHECK_MESSAGE(engine.refusal(arg(text), "dan").kind == ErrorKind::authorization, text);
   }
@@ -143,7 +146,8 @@ TEST_CASE("a runner that does not exist is refused before it is started, a wheel
   EmbeddedEngine engine;
   check(engine.refusal(R"("client": "runner", "fun": "nosuch.fun")"), ErrorKind::invocation,
         "'nosuch.fun' is not available.");
-  CHECK(engine.master->admit(engine.chunk(R"("client": "wheel", "fun": "nosuch.fun")")));
+  CHECK(engine.master->admit(engine.chunk(R"("client": "wheel", "fun": "nosuch.fun")"),
+                             EmbeddedEngine::soon()));
 }
 
 TEST_CASE("a call returns from every minion that the target means") {
@@ -266,7 +270,7 @@ TEST_CASE("a has_function publication tells whether minions have all functions o
 
 TEST_CASE("a find_job publication describes the job where it runs, and nothing where it does not") {
   EmbeddedEngine engine;
-  auto returns = std::make_shared<master::Mailbox<master::Return>>();
+  auto returns = std::make_shared<master::Returns>();
   const auto job = engine.master->publish(
       engine.permit(R"("client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"), {}, returns);
   REQUIRE(job);
@@ -291,8 +295,7 @@ TEST_CASE("a caller's own jid is taken, once") {
   const char* members =
       R"("client": "local", "tgt": "ms-0", "fun": "test.ping", "jid": "20260101000000000042")";
   CHECK(engine.publish(members).first.jid == "20260101000000000042");
-  const auto again =
-      engine.master->publish(engine.permit(members), {}, std::make_shared<master::Mailbox<master::Return>>());
+  const auto again = engine.master->publish(engine.permit(members), {}, std::make_shared<master::Returns>());
   REQUIRE_FALSE(again);
   check(again.error(), ErrorKind::invocation,
         "The jid 20260101000000000042 is taken: a job with it was published before.");

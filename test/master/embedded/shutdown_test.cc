@@ -65,8 +65,8 @@ TEST_CASE("what has not ended at the deadline of a shutdown is recorded as inter
 TEST_CASE("who waits for a call that a shutdown interrupts hears of it") {
   const test::CapturedLog log;
   EmbeddedEngine engine;
-  auto returns = std::make_shared<master::Mailbox<master::Return>>();
-  auto runner_returns = std::make_shared<master::Mailbox<master::RunnerReturn>>();
+  auto returns = std::make_shared<master::Returns>();
+  auto runner_returns = std::make_shared<master::RunnerReturns>();
   REQUIRE(engine.master->publish(
       engine.permit(R"("client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"), {}, returns));
   REQUIRE(engine.master->runner(engine.permit(R"("client": "runner", "fun": "test.sleep", "arg": [600])"),
@@ -74,13 +74,15 @@ TEST_CASE("who waits for a call that a shutdown interrupts hears of it") {
   CHECK(engine.runtime->shutdown(now()) == 2);
   const auto ret = returns->take(EmbeddedEngine::soon());
   REQUIRE(ret.has_value());
-  CHECK(ret->ret.text() == kInterruptedText);
-  CHECK(ret->retcode == 1);
-  CHECK_FALSE(ret->success);
+  const auto& minions_ret = std::get<master::Return>(*ret);
+  CHECK(minions_ret.ret.text() == kInterruptedText);
+  CHECK(minions_ret.retcode == 1);
+  CHECK_FALSE(minions_ret.success);
   const auto runner_ret = runner_returns->take(EmbeddedEngine::soon());
   REQUIRE(runner_ret.has_value());
-  CHECK(runner_ret->ret.text() == kInterruptedText);
-  CHECK(runner_ret->data.text().find("\"success\": false") != std::string::npos);
+  REQUIRE(*runner_ret);
+  CHECK((**runner_ret).ret.text() == kInterruptedText);
+  CHECK((**runner_ret).data.text().find("\"success\": false") != std::string::npos);
 }
 
 TEST_CASE("a call that was interrupted does not return any more") {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rest_fcgi/core/json.h"
+#include "rest_fcgi/master/options.h"
 
 namespace rest_fcgi::embedded {
 
@@ -27,17 +28,11 @@ struct ModuleOptions {
   std::string file_root;  ///< the folder below which `file` may change files; empty: nowhere
 };
 
-/// One of Salt's `nodegroups`.
-struct NodegroupOptions {
-  std::string name;
-  std::vector<std::string> words;  ///< of a compound target; or ids, where no word looks like more than that
-};
-
 struct Options {
   /// What the wheel `config.values` shows: an object with the effective options that are no secret.
   Json config_values = Json::empty_object();
   std::vector<MinionOptions> minions;  ///< empty: one, named after the host
-  std::vector<NodegroupOptions> nodegroups;
+  std::vector<master::NodegroupOptions> nodegroups;
   ModuleOptions modules;
   std::size_t max_workers = 256;   ///< threads for functions that take their time, and for asynchronous jobs
   std::size_t max_queued = 10000;  ///< function calls waiting for such a thread; beyond it: unavailable

@@ -78,7 +78,7 @@ Json Jobs::orphaned_return(const returner::Load& load) const {
   JsonWriter writer(text);
   writer.begin_object().key("fun").json(load.fun).key("jid").string(load.jid);
   writer.key("user").string(load.user).key("fun_args").json(load.arg);
-  writer.key("_stamp").string(iso_stamp(clock_.wall())).key("return").string(kOrphaned);
+  writer.key("_stamp").string(master::iso_stamp(clock_.wall())).key("return").string(kOrphaned);
   writer.key("success").boolean(false).end_object();
   return Json::trusted(std::move(text));
 }

@@ -42,7 +42,7 @@ Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const Clock& clock, s
 Result<std::string> Jobs::claim_jid(std::string_view chosen) {
   if (chosen.empty()) return new_jid();
   // One that was made here or by another process moments ago may not be in the job cache yet.
-  const std::string latest = jid_at(clock_.wall() - std::chrono::seconds(2));
+  const std::string latest = master::jid_at(clock_.wall() - std::chrono::seconds(2));
   if (chosen > latest) {
     return Error{ErrorKind::invocation,
                  format("The jid {} is not of the past: {} is the latest that a caller may choose now.",

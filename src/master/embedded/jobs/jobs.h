@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "master/embedded/jobs/jid.h"
 #include "master/embedded/jobs/proc_dir.h"
 #include "master/embedded/jobs/running_jobs.h"
 #include "master/embedded/jobs/watcher.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/returner/returners.h"
 
@@ -113,7 +113,7 @@ class Jobs {
   const std::string master_id_;
   const std::unique_ptr<ProcDir> proc_;  // null: none
   RunningJobs running_;
-  JidSource jids_;
+  master::JidSource jids_;
   std::atomic<bool> failing_{false};  // is the log told that the job cache does not work?
   Watcher watcher_;                   // goes first, as its thread uses the rest
 };

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "master/embedded/jobs/jid.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::embedded {
 
@@ -38,8 +38,8 @@ class TimeReader {
 
   /// A month's name, as two digits.
   std::string month() {
-    for (std::size_t i = 0; i < kMonths.size(); ++i) {
-      if (take_if(kMonths[i])) return format("{:02}", i + 1);
+    for (std::size_t i = 0; i < master::kMonths.size(); ++i) {
+      if (take_if(master::kMonths[i])) return format("{:02}", i + 1);
     }
     ok_ = false;
     return {};
@@ -68,7 +68,7 @@ std::string time_of_day(TimeReader& reader) {
 }  // namespace
 
 std::optional<WallTime> parse_time(std::string_view text) {
-  if (const auto time = jid_time(text)) return time;
+  if (const auto time = master::jid_time(text)) return time;
   TimeReader reader(text);
   std::string jid = reader.digits(4, 4);
   if (reader.take_if(", ")) {
@@ -84,7 +84,7 @@ std::optional<WallTime> parse_time(std::string_view text) {
   const bool timed = reader.take_if("T") || reader.take_if(" ");
   jid += timed ? time_of_day(reader) : "000000000000";
   if (!reader.ok() || !reader.at_end()) return std::nullopt;
-  return jid_time(jid);
+  return master::jid_time(jid);
 }
 
 }  // namespace rest_fcgi::embedded

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "master/embedded/modules/binding.h"
-#include "master/embedded/python/yamlify.h"
+#include "rest_fcgi/lowstate/yamlify.h"
 
 namespace rest_fcgi::embedded {
 namespace {
@@ -41,8 +41,8 @@ class Sorter {
 
 void Sorter::add(const JsonValue& arg) {
   if (arg.is(JsonValue::Kind::string)) {
-    if (const auto keyword = split_keyword(arg.text())) {
-      derive(keyword->first, yamlify_scalar(keyword->second));
+    if (const auto keyword = lowstate::split_keyword(arg.text())) {
+      derive(keyword->first, lowstate::yamlify_scalar(keyword->second));
       return;
     }
   }

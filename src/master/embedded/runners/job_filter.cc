@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "master/embedded/jobs/jid.h"
 #include "master/embedded/jobs/timestamp.h"
 #include "master/embedded/python/copied.h"
 #include "master/embedded/python/python.h"
 #include "master/embedded/target/target_compound.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
+#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::embedded {
 
@@ -118,9 +118,9 @@ Result<JobFilter> JobFilter::make(const Arguments& arguments) {
 
 returner::JobQuery JobFilter::query() const {
   returner::JobQuery query;
-  if (start_) query.first = jid_at(*start_);
+  if (start_) query.first = master::jid_at(*start_);
   query.first = std::max(query.first, after_);
-  if (end_) query.last = jid_at(*end_);
+  if (end_) query.last = master::jid_at(*end_);
   if (!before_.empty()) query.last = query.last.empty() ? before_ : std::min(query.last, before_);
   const bool one = functions_ && functions_->size() == 1;
   if (one && functions_->front().find_first_of("*?[") == std::string::npos) query.fun = functions_->front();
@@ -134,7 +134,7 @@ bool JobFilter::passes(const returner::Load& load) const {
   if (targets_ && !any_matches(*targets_, load.tgt, late)) return false;
   if (functions_ && !any_matches(*functions_, load.fun, late)) return false;
   if (!start_ && !end_) return true;
-  const std::optional<WallTime> time = jid_time(load.jid);
+  const std::optional<WallTime> time = master::jid_time(load.jid);
   if (!time) return false;
   return (!start_ || *time >= *start_) && (!end_ || *time <= *end_);
 }

@@ -41,7 +41,7 @@ const MasterFunction* find(const std::array<MasterFunctions, N>& tables, std::st
 
 }  // namespace
 
-Result<BoundArguments> MasterFunction::bind(const MasterArguments& arguments) const {
+Result<BoundArguments> MasterFunction::bind(const lowstate::MasterArguments& arguments) const {
   BoundArguments bound{{}, arguments.args, arguments.kwargs};
   if (any_arguments) return bound;
   const std::size_t takes = count_named(parameters);

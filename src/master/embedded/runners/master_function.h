@@ -14,28 +14,10 @@
 #include "master/embedded/modules/loader.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/lowstate/master_arguments.h"
 
 /// Functions that run on the master: runners and wheels.
 namespace rest_fcgi::embedded {
-
-/// Arguments of such a function, with a document of their own, so that they outlive the request. Immutable.
-struct MasterArguments {
-  JsonDocument document;
-  std::vector<JsonValue> args;     ///< look into `document`
-  std::vector<JsonMember> kwargs;  ///< each key once; look into `document`
-
-  /// Takes what a chunk brought. `as_command_line`: texts among the positional arguments are read as Salt's
-  /// runner client reads them, `1` as a number and `name=value` as a keyword argument; those of `kwarg` win
-  /// over these. Integers of 20 digits are jids, and become text. Errors: internal, where they cannot be
-  /// copied.
-  [[nodiscard]] static Result<std::shared_ptr<const MasterArguments>> take(const lowstate::Function& function,
-                                                                           bool as_command_line);
-
-  /// As Salt's `fun_args`: the positional arguments, then the keyword arguments as one object, where there
-  /// are any.
-  [[nodiscard]] Json json() const;
-};
 
 /// Arguments in the order of a function's parameters. Borrows.
 struct BoundArguments {
@@ -78,7 +60,7 @@ struct MasterFunction {
   Result<Json> (*run)(const MasterContext& context, const BoundArguments& arguments) = nullptr;
 
   /// Errors: invocation, in the words in which Python complains about arguments that do not fit.
-  [[nodiscard]] Result<BoundArguments> bind(const MasterArguments& arguments) const;
+  [[nodiscard]] Result<BoundArguments> bind(const lowstate::MasterArguments& arguments) const;
 };
 
 using MasterFunctions = std::span<const MasterFunction>;

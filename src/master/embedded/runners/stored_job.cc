@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "master/embedded/jobs/jid.h"
 #include "master/embedded/python/python.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::embedded {
 
@@ -40,7 +40,7 @@ void write_minions(JsonWriter& writer, const returner::Load& load) {
 }
 
 void write_start_time(JsonWriter& writer, std::string_view jid) {
-  writer.key("StartTime").string(jid_start_time(jid));
+  writer.key("StartTime").string(master::jid_start_time(jid));
 }
 
 void write_no_such_job(JsonWriter& writer) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
 #include "master/embedded/minion.h"
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/master/nodegroup.h"
 
 namespace rest_fcgi::embedded {
 
@@ -14,27 +14,14 @@ namespace {
 
 constexpr std::string_view kNodegroup = "N@";
 
-bool is_operator(std::string_view word) {
-  constexpr std::array<std::string_view, 5> kOperators = {"and", "or", "not", "(", ")"};
-  return std::find(kOperators.begin(), kOperators.end(), word) != kOperators.end();
-}
-
-/// Salt takes words for ids (or, where they hold signs of one, for a regular expression) as long as none of
-/// them is an operator, a glob with a star, or begins with a letter and `@`.
-bool looks_compound(std::string_view word) {
-  const bool lettered = word.size() >= 2 && word[0] >= 'A' && word[0] <= 'Z' && word[1] == '@';
-  return is_operator(word) || lettered || word.find('*') != std::string_view::npos;
-}
-
+/// A regular expression is one word; of several, each is an id.
 lowstate::Target target_of(const std::vector<std::string>& words) {
   lowstate::Target target;
   target.type = lowstate::TargetType::compound;
   target.list.assign(words.begin(), words.end());
-  if (std::any_of(words.begin(), words.end(), looks_compound)) return target;
-  const auto has_sign = [](std::string_view word) {
-    return word.find_first_of("([{\\?}])") != std::string_view::npos;
-  };
-  if (words.size() == 1 && has_sign(words.front())) {
+  const master::NodegroupForm form = master::form_of(words);
+  if (form == master::NodegroupForm::compound) return target;
+  if (form == master::NodegroupForm::pcre && words.size() == 1) {
     target.type = lowstate::TargetType::pcre;
     target.expression = words.front();
   } else {
@@ -52,18 +39,18 @@ Error mistake(std::string_view name, std::string_view what) {
 /// Makes groups in the order in which they need each other.
 class Nodegroups::Builder {
  public:
-  Builder(const std::vector<NodegroupOptions>& options, const std::vector<Minion>& minions)
+  Builder(const std::vector<master::NodegroupOptions>& options, const std::vector<Minion>& minions)
       : options_(options), minions_(minions) {}
 
   Result<Nodegroups> build() {
-    for (const NodegroupOptions& group : options_) {
+    for (const master::NodegroupOptions& group : options_) {
       if (Result<void> added = add(group); !added) return std::move(added).error();
     }
     return std::move(groups_);
   }
 
  private:
-  Result<void> add(const NodegroupOptions& group) {
+  Result<void> add(const master::NodegroupOptions& group) {
     if (groups_.find(group.name) != nullptr) return {};
     if (group.words.empty()) return mistake(group.name, "is empty; it must be a compound target");
     if (!open_.insert(group.name).second) return mistake(group.name, "lies in itself");
@@ -78,25 +65,26 @@ class Nodegroups::Builder {
     return {};
   }
 
-  Result<void> add_inner(const NodegroupOptions& group) {
+  Result<void> add_inner(const master::NodegroupOptions& group) {
     for (const std::string_view word : group.words) {
       if (word.size() <= kNodegroup.size() || !word.starts_with(kNodegroup)) continue;
       const std::string_view name = word.substr(kNodegroup.size());
-      const auto inner = std::find_if(options_.begin(), options_.end(),
-                                      [name](const NodegroupOptions& other) { return other.name == name; });
+      const auto inner =
+          std::find_if(options_.begin(), options_.end(),
+                       [name](const master::NodegroupOptions& other) { return other.name == name; });
       if (inner == options_.end()) return mistake(group.name, format("there is no nodegroup {}", name));
       if (Result<void> added = add(*inner); !added) return added;
     }
     return {};
   }
 
-  const std::vector<NodegroupOptions>& options_;
+  const std::vector<master::NodegroupOptions>& options_;
   const std::vector<Minion>& minions_;
   std::set<std::string_view> open_;  // those that wait for others
   Nodegroups groups_;
 };
 
-Result<Nodegroups> Nodegroups::make(const std::vector<NodegroupOptions>& options,
+Result<Nodegroups> Nodegroups::make(const std::vector<master::NodegroupOptions>& options,
                                     const std::vector<Minion>& minions) {
   return Builder(options, minions).build();
 }

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "master/embedded/jobs/jid.h"
+#include "rest_fcgi/master/jid.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
@@ -24,7 +24,7 @@ TEST_CASE("times are read in all their forms") {
     CAPTURE(row.text);
     const auto time = parse_time(row.text);
     REQUIRE(time.has_value());
-    CHECK(jid_at(*time) == row.jid);
+    CHECK(master::jid_at(*time) == row.jid);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/embedded_engine.h"
-#include "master/embedded/jobs/jid.h"
+#include "rest_fcgi/master/jid.h"
 
 using namespace rest_fcgi;
 using test::EmbeddedEngine;
@@ -118,7 +118,7 @@ TEST_CASE("jobs.list_job shows a job and its returns as Salt does") {
       R"({{"jid": "{}", "Function": "test.echo", "Arguments": ["hi"], "Target": "ms-0", "Target-type": "glob", )"
       R"("User": "fred", "Metadata": {{"a": 1}}, "Minions": ["ms-0"], "StartTime": "{}", )"
       R"("Result": {{"ms-0": {{"return": "hi", "retcode": 0, "success": true}}}}}})",
-      jid, embedded::jid_start_time(jid));
+      jid, master::jid_start_time(jid));
   CHECK(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", jid)) == expected);
   CHECK(ret(engine, format(R"("fun": "jobs.list_job", "arg": [{}])", jid)) == expected);
 }
@@ -358,7 +358,7 @@ TEST_CASE("jobs.last_run shows the newest job that fits, as jobs.print_job shows
           R"({{"{}": {{"Function": "test.echo", "Arguments": ["x"], "Target": "ms-0", "Target-type": "glob", )"
           R"("User": "fred", "Minions": ["ms-0"], "StartTime": "{}", )"
           R"("Result": {{"ms-0": {{"return": "x", "retcode": 0, "success": true}}}}}}}})",
-          jid, embedded::jid_start_time(jid)));
+          jid, master::jid_start_time(jid)));
   CHECK(ret(engine, R"("fun": "jobs.last_run", "function": "test.echo")") == printed);
   CHECK(ret(engine, R"("fun": "jobs.last_run", "target": "ms-0")") == printed);
   CHECK(holds(ret(engine, R"("fun": "jobs.last_run", "metadata": {"a": 1})"), "test.ping"));

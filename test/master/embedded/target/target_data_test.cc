@@ -27,7 +27,7 @@ std::vector<MinionOptions> three_minions() {
 }
 
 Result<Selection> selected(TargetType type, std::string_view expression,
-                           const std::vector<NodegroupOptions>& nodegroups = {},
+                           const std::vector<master::NodegroupOptions>& nodegroups = {},
                            std::string_view delimiter = ":") {
   const auto minions = Minions::make(three_minions(), nodegroups);
   REQUIRE(minions);
@@ -40,7 +40,8 @@ Result<Selection> selected(TargetType type, std::string_view expression,
 
 /// The ids with blanks between them. Minions are sorted: db1, web1, web2.
 std::string matched(TargetType type, std::string_view expression,
-                    const std::vector<NodegroupOptions>& nodegroups = {}, std::string_view delimiter = ":") {
+                    const std::vector<master::NodegroupOptions>& nodegroups = {},
+                    std::string_view delimiter = ":") {
   const Result<Selection> selection = selected(type, expression, nodegroups, delimiter);
   if (!selection) FAIL(selection.error().message);
   const char* const ids[] = {"db1", "web1", "web2"};
@@ -51,14 +52,14 @@ std::string matched(TargetType type, std::string_view expression,
 }
 
 std::string refusal(TargetType type, std::string_view expression,
-                    const std::vector<NodegroupOptions>& nodegroups = {}) {
+                    const std::vector<master::NodegroupOptions>& nodegroups = {}) {
   const Result<Selection> selection = selected(type, expression, nodegroups);
   REQUIRE_FALSE(selection);
   CHECK(selection.error().kind == ErrorKind::invocation);
   return selection.error().message;
 }
 
-std::string mistake(const std::vector<NodegroupOptions>& nodegroups) {
+std::string mistake(const std::vector<master::NodegroupOptions>& nodegroups) {
   const auto minions = Minions::make(three_minions(), nodegroups);
   REQUIRE_FALSE(minions);
   CHECK(minions.error().kind == ErrorKind::configuration);
@@ -146,7 +147,7 @@ TEST_CASE("an ipcidr target that is no address says what is one") {
 }
 
 TEST_CASE("a compound target has every letter that Salt has") {
-  const std::vector<NodegroupOptions> groups = {{"web", {"web*"}}};
+  const std::vector<master::NodegroupOptions> groups = {{"web", {"web*"}}};
   const auto of = [&groups](std::string_view words) { return matched(TargetType::compound, words, groups); };
   CHECK(of("P@os:(deb|fed)") == "db1 web1 web2");
   CHECK(of("I@role:web") == "web1");
@@ -166,12 +167,12 @@ TEST_CASE("range is not supported, and says so") {
 }
 
 TEST_CASE("a nodegroup is a compound target, also with other nodegroups in it") {
-  const std::vector<NodegroupOptions> groups = {{"all", {"N@web", "or", "N@debian"}},
-                                                {"web", {"web*"}},
-                                                {"debian", {"G@os:Debian", "and", "not", "N@web"}},
-                                                {"list", {"web1", "db1", "nosuch"}},
-                                                {"pattern", {"web[12]"}},
-                                                {"none", {"nosuch*"}}};
+  const std::vector<master::NodegroupOptions> groups = {{"all", {"N@web", "or", "N@debian"}},
+                                                        {"web", {"web*"}},
+                                                        {"debian", {"G@os:Debian", "and", "not", "N@web"}},
+                                                        {"list", {"web1", "db1", "nosuch"}},
+                                                        {"pattern", {"web[12]"}},
+                                                        {"none", {"nosuch*"}}};
   const auto of = [&groups](std::string_view name) { return matched(TargetType::nodegroup, name, groups); };
   CHECK(of("all") == "db1 web1 web2");
   CHECK(of("web") == "web1 web2");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/jobs/workers.h"
+#include "rest_fcgi/master/workers.h"
 
 #include <pthread.h>
 
@@ -14,7 +14,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::master {
 
 namespace {
 
@@ -185,4 +185,4 @@ void Workers::Reservation::submit(Task task) {
   state.work.notify_one();
 }
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::master

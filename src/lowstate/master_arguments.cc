@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
+#include "rest_fcgi/lowstate/master_arguments.h"
+
 #include <string>
 #include <utility>
 
-#include "master/embedded/python/copied.h"
-#include "master/embedded/python/yamlify.h"
-#include "master/embedded/runners/master_function.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/lowstate/yamlify.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::lowstate {
 
 namespace {
 
@@ -33,7 +34,7 @@ void write_text(JsonWriter& writer, std::string_view text) {
 }
 
 /// `[[positional], {keyword}]`; of keys that come twice the last one counts, as in any document.
-std::string normalized(const lowstate::Function& function, bool as_command_line) {
+std::string normalized(const Function& function, bool as_command_line) {
   std::string text;
   JsonWriter writer(text);
   std::vector<std::pair<std::string_view, std::string_view>> keywords;
@@ -56,11 +57,14 @@ std::string normalized(const lowstate::Function& function, bool as_command_line)
 
 }  // namespace
 
-Result<std::shared_ptr<const MasterArguments>> MasterArguments::take(const lowstate::Function& function,
+Result<std::shared_ptr<const MasterArguments>> MasterArguments::take(const Function& function,
                                                                      bool as_command_line) {
   auto taken = std::make_shared<MasterArguments>();
-  const Result<void> copied = parse_copied(taken->document, normalized(function, as_command_line));
-  if (!copied) return copied.error();
+  const Result<void> copied =
+      taken->document.parse(normalized(function, as_command_line), JsonLimits::none());
+  if (!copied) {
+    return Error{ErrorKind::internal, format("The arguments cannot be copied: {}", copied.error().message)};
+  }
   auto part = taken->document.root().elements().begin();
   for (const JsonValue value : (*part).elements()) taken->args.push_back(value);
   for (const JsonMember member : (*++part).members()) taken->kwargs.push_back(member);
@@ -81,4 +85,4 @@ Json MasterArguments::json() const {
   return Json::trusted(std::move(text));
 }
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::lowstate

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/python/yaml_flow.h"
+#include "lowstate/yaml_flow.h"
 
 #include <set>
 #include <string>
 
-#include "master/embedded/python/yaml_quoted.h"
-#include "master/embedded/python/yaml_scalar.h"
+#include "lowstate/yaml_quoted.h"
+#include "lowstate/yaml_scalar.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::lowstate {
 namespace {
 
 /// One pass over a text. Each `parse_` member leaves the cursor behind what it read, and gives nothing where
@@ -165,4 +165,4 @@ std::optional<Json> parse_yaml_flow(std::string_view text) {
   return FlowParser(text).parse_all();
 }
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::lowstate

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/python/yaml_quoted.h"
+#include "lowstate/yaml_quoted.h"
 
 #include <array>
 #include <charconv>
 #include <cstdint>
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::lowstate {
 namespace {
 
 /// REQUIRES: a Unicode scalar value.
@@ -82,4 +82,4 @@ std::optional<std::string> parse_quoted(std::string_view text, std::size_t& at) 
   return std::nullopt;
 }
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::lowstate

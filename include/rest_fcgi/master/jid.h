@@ -11,7 +11,7 @@
 
 #include "rest_fcgi/core/clock.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::master {
 
 inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                              "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -59,4 +59,4 @@ class JidSource {
   Last* shared_ = nullptr;  // mapped; null where there is none
 };
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::master

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/python/yamlify.h"
+#include "rest_fcgi/lowstate/yamlify.h"
 
 #include <string>
 
 #include <doctest/doctest.h>
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::lowstate {
 namespace {
 
 struct Row {
@@ -158,4 +158,4 @@ TEST_CASE("other texts are no keyword arguments") {
 }
 
 }  // namespace
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::lowstate

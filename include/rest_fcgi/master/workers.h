@@ -9,7 +9,7 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::master {
 
 /// Threads for what takes its time. There are none until there is work, then as many as there is work for, up
 /// to a limit; an idle one ends after a while. Beyond the limit work waits in a queue, which is bounded as
@@ -71,4 +71,4 @@ class Workers {
   const std::shared_ptr<State> state_;  // shared with the threads, which may end later than this object
 };
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::master

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/jobs/jid.h"
+#include "rest_fcgi/master/jid.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::master {
 
 namespace {
 
@@ -139,4 +139,4 @@ std::string JidSource::default_name() {
   return format("/rest_fcgi-jid-{}", ::geteuid());
 }
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::master

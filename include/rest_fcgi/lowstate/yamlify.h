@@ -7,7 +7,7 @@
 
 #include "rest_fcgi/core/json.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::lowstate {
 
 /// What Salt makes of the value of a keyword argument that came as text, `name=value`
 /// (salt.utils.args.yamlify_arg): null, booleans, integers and floats by YAML 1.1's words, quoted strings
@@ -20,4 +20,4 @@ namespace rest_fcgi::embedded {
 [[nodiscard]] std::optional<std::pair<std::string_view, std::string_view>> split_keyword(
     std::string_view text);
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::lowstate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/python/yaml_scalar.h"
+#include "lowstate/yaml_scalar.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::lowstate {
 namespace {
 
 constexpr std::string_view kDecimal = "0123456789";
@@ -151,4 +151,4 @@ Json resolve_plain_scalar(std::string_view text) {
   return Json::string(text);
 }
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::lowstate

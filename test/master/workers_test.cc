@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/jobs/workers.h"
+#include "rest_fcgi/master/workers.h"
 
 #include <atomic>
 #include <chrono>
@@ -13,10 +13,10 @@
 
 #include <doctest/doctest.h>
 
-#include "../../../support/captured_log.h"
+#include "../support/captured_log.h"
 
 using namespace rest_fcgi;
-using namespace rest_fcgi::embedded;
+using namespace rest_fcgi::master;
 
 namespace {
 

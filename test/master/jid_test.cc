@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/jobs/jid.h"
+#include "rest_fcgi/master/jid.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -15,11 +15,11 @@
 
 #include <doctest/doctest.h>
 
-#include "../../../support/captured_log.h"
+#include "../support/captured_log.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
-using namespace rest_fcgi::embedded;
+using namespace rest_fcgi::master;
 
 namespace {
 

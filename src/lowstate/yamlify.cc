@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/python/yamlify.h"
+#include "rest_fcgi/lowstate/yamlify.h"
 
-#include "master/embedded/python/yaml_flow.h"
-#include "master/embedded/python/yaml_scalar.h"
+#include "lowstate/yaml_flow.h"
+#include "lowstate/yaml_scalar.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::lowstate {
 namespace {
 
 std::string_view strip(std::string_view text, std::string_view blanks) {
@@ -70,4 +70,4 @@ std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::
   return std::pair(text.substr(0, end), value);
 }
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::lowstate

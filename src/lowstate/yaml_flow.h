@@ -6,7 +6,7 @@
 
 #include "rest_fcgi/core/json.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::lowstate {
 
 /// Reads YAML that stands in quotes or brackets, which is how people write keyword arguments: `"two"`, `[a,
 /// 1]`,
@@ -14,4 +14,4 @@ namespace rest_fcgi::embedded {
 /// key comes twice or is no scalar, and where it is nested deeper than 100.
 [[nodiscard]] std::optional<Json> parse_yaml_flow(std::string_view text);
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::lowstate

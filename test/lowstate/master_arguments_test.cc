@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/lowstate/master_arguments.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace rest_fcgi::lowstate {
+namespace {
+
+/// Arguments that were taken from `[[positional], {keyword}]`, after that was forgotten.
+std::string taken(std::string_view json, bool as_command_line) {
+  std::shared_ptr<const MasterArguments> arguments;
+  {
+    JsonDocument document;
+    REQUIRE(document.parse(json));
+    Function function;
+    auto part = document.root().elements().begin();
+    for (const JsonValue value : (*part).elements()) function.args.push_back(value);
+    for (const JsonMember member : (*++part).members()) function.kwargs.push_back(member);
+    auto result = MasterArguments::take(function, as_command_line);
+    REQUIRE(result);
+    arguments = *std::move(result);
+  }
+  return arguments->json().text();
+}
+
+}  // namespace
+
+TEST_CASE("arguments outlive the request, the keyword ones last where there are any") {
+  CHECK(taken(R"([["a", 1.0, {"b": null}], {}])", false) == R"(["a", 1.0, {"b": null}])");
+  CHECK(taken(R"([[], {"a": "b=1", "c": [2]}])", false) == R"([{"a": "b=1", "c": [2]}])");
+}
+
+TEST_CASE("texts of a command line are values or keyword arguments, and others stay what they are") {
+  CHECK(taken(R"([["1", "a=2", "[x]", 3], {}])", true) == R"([1, ["x"], 3, {"a": 2}])");
+  CHECK(taken(R"([["1", "a=2", "[x]", 3], {}])", false) == R"(["1", "a=2", "[x]", 3])");
+}
+
+TEST_CASE("a keyword argument that comes as such wins over one of a command line, and its text stays text") {
+  CHECK(taken(R"([["a=1", "b=2"], {"a": "3"}])", true) == R"([{"b": 2, "a": "3"}])");
+}
+
+TEST_CASE("an integer of 20 digits is a job id, and becomes text") {
+  CHECK(taken(R"([[20261120233651543848], {"jid": 20261120233651543848}])", false) ==
+        R"(["20261120233651543848", {"jid": "20261120233651543848"}])");
+  CHECK(taken(R"([["20261120233651543848", "jid=20261120233651543848"], {}])", true) ==
+        R"(["20261120233651543848", {"jid": "20261120233651543848"}])");
+}
+
+}  // namespace rest_fcgi::lowstate
