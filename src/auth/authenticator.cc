@@ -6,6 +6,7 @@
 
 #include "auth/eauth.h"
 #include "auth/login_guard.h"
+#include "auth/refusal.h"
 #include "auth/token_store.h"
 #include "auth/verified_cache.h"
 #include "rest_fcgi/core/format.h"
@@ -14,48 +15,8 @@
 namespace rest_fcgi::auth {
 namespace {
 
-constexpr std::size_t kMaxUsername = 256;
-constexpr std::size_t kMaxPassword = 1024;
-constexpr std::size_t kMaxLogged = 64;
-
-/// What every caller gets to see, whatever was wrong.
-Error refused() {
-  return {ErrorKind::authentication, "Authorization error occurred."};
-}
-
-std::string_view for_log(std::string_view input) {
-  return input.substr(0, kMaxLogged);
-}
-
-LoginGuard::Who who_of(const Credentials& credentials) {
-  return {credentials.username, credentials.remote};
-}
-
 std::vector<std::string> names_of(const Groups& groups) {
   return groups ? *groups : std::vector<std::string>();
-}
-
-Error refused_eauth(std::string_view stage, std::string_view cause, const Credentials& credentials) {
-  if (log::enabled(log::Level::info)) {
-    log::info(format("authentication refused at {}: {}; eauth \"{}\", user \"{}\"", stage, cause,
-                     for_log(credentials.eauth), for_log(credentials.username)));
-  }
-  return refused();
-}
-
-Error refused_token(std::string_view cause) {
-  log::info(format("authentication refused at token: {}", cause));
-  return refused();
-}
-
-/// What no back end should have to see, nor any hash; empty where there is nothing of that kind.
-std::string_view beyond_limits(std::string_view username, std::string_view password) {
-  if (username.empty()) return "the user name is empty";
-  if (username.size() > kMaxUsername) return "the user name is longer than 256 bytes";
-  if (password.size() > kMaxPassword) return "the password is longer than 1024 bytes";
-  if (username.find('\0') != std::string_view::npos) return "the user name holds a NUL";
-  if (password.find('\0') != std::string_view::npos) return "the password holds a NUL";
-  return {};
 }
 
 const Eauth* eauth_named(const std::vector<std::unique_ptr<Eauth>>& eauths, std::string_view name) {
@@ -106,14 +67,14 @@ Result<Identity> Authenticator::authenticate(const Credentials& credentials) {
     case Credentials::Kind::none:
       break;
   }
-  return refused_eauth("form", "there are no credentials", credentials);
+  return refused("form", "there are no credentials", credentials);
 }
 
 Result<Identity> Authenticator::by_eauth(const Credentials& credentials) {
-  const std::string_view beyond = beyond_limits(credentials.username, credentials.password.reveal());
-  if (!beyond.empty()) return refused_eauth("limits", beyond, credentials);
+  const std::string_view beyond = beyond_limits(credentials);
+  if (!beyond.empty()) return refused("limits", beyond, credentials);
   const Eauth* eauth = eauth_named(eauths_, credentials.eauth);
-  if (eauth == nullptr) return refused_eauth("eauth", "no such back end is on", credentials);
+  if (eauth == nullptr) return refused("eauth", "no such back end is on", credentials);
   // Before the cache is asked: it would tell who guesses that a guess was right.
   const auto standing = guard_->check(who_of(credentials));
   if (!standing) return standing.error();
@@ -143,15 +104,15 @@ Result<Identity> Authenticator::verify(const Credentials& credentials, const Eau
   }
   if (!verdict->good) {
     if (auto counted = attempt->failed(); !counted) return std::move(counted).error();
-    return refused_eauth("verification", "unknown user or wrong password", credentials);
+    return refused("verification", "unknown user or wrong password", credentials);
   }
   verified_->remember(key, verdict->groups);
   return known(verdict->groups);
 }
 
 Result<Identity> Authenticator::by_token(const Credentials& credentials) {
-  if (tokens_ == nullptr) return refused_token("tokens are off");
-  const LoginGuard::Who who{{}, credentials.remote};
+  if (tokens_ == nullptr) return refused("token", "tokens are off", credentials);
+  const LoginGuard::Who who = who_of(credentials);
   if (auto open = guard_->check(who); !open) return std::move(open).error();
   auto attempt = guard_->begin(who);
   if (!attempt) return std::move(attempt).error();
@@ -161,11 +122,12 @@ Result<Identity> Authenticator::by_token(const Credentials& credentials) {
     const bool guessed = record.error().kind == ErrorKind::authentication;
     auto counted = guessed ? attempt->failed() : Result<void>();
     if (!counted) return std::move(counted).error();
-    return refused_token(record.error().message);
+    return refused("token", record.error().message, credentials);
   }
   if (eauth_named(eauths_, record->eauth) == nullptr) {
-    return refused_token(
-        format("its eauth \"{}\" is not on (user \"{}\")", record->eauth, for_log(record->name)));
+    return refused("token",
+                   format("its eauth \"{}\" is not on (user \"{}\")", record->eauth, for_log(record->name)),
+                   credentials);
   }
   return Identity(std::move(record->name), std::move(record->eauth), std::move(record->groups));
 }

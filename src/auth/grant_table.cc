@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "auth/grant_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rest_fcgi::auth {
+
+// The calendar may jump, so the grant's own end is looked at whenever it is asked for.
+bool GrantTable::is_good(const Entry& entry, const Now& now) {
+  return now.steady < entry.end && now.wall < entry.grant->expire;
+}
+
+std::shared_ptr<const Grant> GrantTable::find(const Key& key) const {
+  const auto found = entries_.find(key);
+  return found != entries_.end() && is_good(found->second, now()) ? found->second.grant : nullptr;
+}
+
+void GrantTable::remember(const Key& key, std::shared_ptr<const Grant> grant) {
+  const Now at = now();
+  std::erase_if(entries_, [&](const auto& entry) { return !is_good(entry.second, at); });
+  const Entry entry{std::move(grant), at.steady + ttl_};
+  if (!is_good(entry, at)) return;
+  if (entries_.size() >= kMaxGrants && !entries_.contains(key)) {
+    entries_.erase(std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+      return a.second.end < b.second.end;
+    }));
+  }
+  entries_.insert_or_assign(key, entry);
+}
+
+void GrantTable::forget(const Key& key, const Grant& grant) {
+  const auto found = entries_.find(key);
+  if (found != entries_.end() && found->second.grant.get() == &grant) entries_.erase(found);
+}
+
+}  // namespace rest_fcgi::auth

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/auth/remote_logins.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "auth/digest.h"
+#include "auth/grant_table.h"
+#include "auth/login_guard.h"
+#include "auth/refusal.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+constexpr std::size_t kMaxEauth = 64;
+constexpr std::size_t kMinToken = 32;   // Salt's `hash_type: md5`
+constexpr std::size_t kMaxToken = 128;  // `hash_type: sha512`
+
+using Outcome = Result<std::shared_ptr<const Grant>>;
+
+/// A check that is under way, and what came of it. Shared by all who wait for it; guarded by their mutex.
+struct Flight {
+  std::condition_variable landed;
+  bool has_landed = false;
+  Outcome outcome = Error{ErrorKind::internal, "The login was given up."};
+};
+
+bool has_form_of_token(std::string_view text) {
+  return text.size() >= kMinToken && text.size() <= kMaxToken &&
+         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
+
+/// What nobody should be asked about; empty where there is nothing of that kind.
+std::string_view not_to_be_asked(const Credentials& credentials) {
+  if (credentials.kind == Credentials::Kind::token) {
+    return has_form_of_token(credentials.token.reveal()) ? ""
+                                                         : "the token is not 32 to 128 hexadecimal digits";
+  }
+  if (credentials.eauth.empty()) return "the name of the back end is empty";
+  if (credentials.eauth.size() > kMaxEauth) return "the name of the back end is longer than 64 bytes";
+  if (credentials.eauth.find('\0') != std::string_view::npos) return "the name of the back end holds a NUL";
+  return beyond_limits(credentials);
+}
+
+class Logins final : public RemoteLogins {
+ public:
+  Logins(std::unique_ptr<LoginGuard> guard, KeyedDigest digest, std::chrono::seconds ttl, const Clock& clock)
+      : guard_(std::move(guard)), digest_(std::move(digest)), clock_(clock), grants_(ttl, clock) {}
+
+  Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
+  void forget(const Credentials& credentials, const Grant& grant) override;
+
+ private:
+  class Lead;
+  [[nodiscard]] GrantTable::Key key_of(const Credentials& credentials) const;
+  Outcome find_or_ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
+  Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const;
+  Outcome ask(const Credentials& credentials, const Check& check);
+
+  // constant after construction; the guard synchronizes itself
+  const std::unique_ptr<LoginGuard> guard_;
+  const KeyedDigest digest_;
+  const Clock& clock_;
+  std::mutex mutex_;
+  GrantTable grants_;                                                                 // guarded by mutex_
+  std::unordered_map<GrantTable::Key, std::shared_ptr<Flight>, DigestHash> flights_;  // guarded by mutex_
+};
+
+/// The part of the thread that asks: whatever ends it, those that wait hear of it.
+class Logins::Lead {
+ public:
+  Lead(Logins& logins, const GrantTable::Key& key, Flight& flight)
+      : logins_(logins), key_(key), flight_(flight) {}
+  Lead(const Lead&) = delete;
+  Lead& operator=(const Lead&) = delete;
+
+  /// With the mutex held, so that nobody finds neither the flight nor its grant.
+  void land(const Outcome& outcome) {
+    const std::lock_guard lock(logins_.mutex_);
+    flight_.outcome = outcome;
+    if (outcome) logins_.grants_.remember(key_, *outcome);
+    end();
+  }
+
+  ~Lead() {
+    if (has_ended_) return;
+    const std::lock_guard lock(logins_.mutex_);
+    end();
+  }
+
+ private:
+  void end() {
+    has_ended_ = true;
+    flight_.has_landed = true;
+    flight_.landed.notify_all();
+    logins_.flights_.erase(key_);
+  }
+
+  Logins& logins_;
+  const GrantTable::Key key_;
+  Flight& flight_;
+  bool has_ended_ = false;
+};
+
+Outcome Logins::login(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+  if (credentials.kind == Credentials::Kind::none) {
+    return refused("form", "there are no credentials", credentials);
+  }
+  const std::string_view beyond = not_to_be_asked(credentials);
+  if (!beyond.empty()) return refused("limits", beyond, credentials);
+  // Before the table is looked at: it would tell who guesses that a guess was right.
+  const auto standing = guard_->check(who_of(credentials));
+  if (!standing) return standing.error();
+  auto grant = find_or_ask(credentials, check, deadline);
+  // A good token says nothing about other tokens that were tried from there.
+  const bool forgiving = credentials.kind == Credentials::Kind::eauth;
+  if (grant && forgiving && standing->has_failed) guard_->forgive(who_of(credentials));
+  return grant;
+}
+
+GrantTable::Key Logins::key_of(const Credentials& credentials) const {
+  // No user's name is empty, so that no token is mistaken for somebody's password.
+  if (credentials.kind == Credentials::Kind::token) return digest_.of({}, {}, credentials.token.reveal());
+  return digest_.of(credentials.eauth, credentials.username, credentials.password.reveal());
+}
+
+Outcome Logins::find_or_ask(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+  const GrantTable::Key key = key_of(credentials);
+  std::shared_ptr<Flight> flight;
+  {
+    std::unique_lock lock(mutex_);
+    if (auto grant = grants_.find(key)) return grant;
+    if (const auto found = flights_.find(key); found != flights_.end()) {
+      flight = found->second;
+      return wait(*flight, lock, deadline);
+    }
+    flight = std::make_shared<Flight>();
+    flights_.emplace(key, flight);
+  }
+  Lead lead(*this, key, *flight);
+  const Outcome outcome = ask(credentials, check);
+  lead.land(outcome);
+  return outcome;
+}
+
+Outcome Logins::wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const {
+  const auto left = deadline - clock_.steady();
+  if (!flight.landed.wait_for(lock, left, [&] { return flight.has_landed; })) {
+    return Error{ErrorKind::timeout, "These credentials are being checked, and no answer came in time."};
+  }
+  return flight.outcome;
+}
+
+Outcome Logins::ask(const Credentials& credentials, const Check& check) {
+  auto attempt = guard_->begin(who_of(credentials));
+  if (!attempt) return std::move(attempt).error();
+  auto grant = check(credentials);
+  if (grant) return std::make_shared<const Grant>(*std::move(grant));
+  const bool is_token = credentials.kind == Credentials::Kind::token;
+  const ErrorKind kind = grant.error().kind;
+  // Who decides may break for wrong passwords alone; who is told so has to be as slow as others.
+  const bool guessed = kind == ErrorKind::authentication || (kind == ErrorKind::internal && !is_token);
+  if (auto counted = guessed ? attempt->failed() : Result<void>(); !counted)
+    return std::move(counted).error();
+  if (kind != ErrorKind::authentication) return std::move(grant).error();
+  return refused(is_token ? "token" : "verification", grant.error().message, credentials);
+}
+
+void Logins::forget(const Credentials& credentials, const Grant& grant) {
+  const GrantTable::Key key = key_of(credentials);
+  const std::lock_guard lock(mutex_);
+  grants_.forget(key, grant);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RemoteLogins>> RemoteLogins::make(const LoginGuardOptions& guard,
+                                                         std::chrono::seconds ttl, const Clock& clock) {
+  auto digest = KeyedDigest::make();
+  if (!digest) return std::move(digest).error();
+  auto made = LoginGuard::make(guard, clock);
+  if (!made) return std::move(made).error();
+  return std::unique_ptr<RemoteLogins>(
+      std::make_unique<Logins>(*std::move(made), *std::move(digest), ttl, clock));
+}
+
+}  // namespace rest_fcgi::auth

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+#include "../support/manual_clock.h"
+#include "rest_fcgi/auth/remote_logins.h"
+
+namespace rest_fcgi::auth {
+
+inline Credentials with_password(std::string_view username, std::string_view password,
+                                 std::string_view eauth = "pam") {
+  return {Credentials::Kind::eauth, eauth, username, SecretView(password), {}};
+}
+
+inline Credentials with_token(std::string_view token) {
+  return {Credentials::Kind::token, {}, {}, {}, SecretView(token)};
+}
+
+/// Remote logins, and who decides: all tokens are good, and the password `sesame`. Thread-safe, but for what
+/// is to be set while nobody logs in.
+class RemoteLoginsFixture {
+ public:
+  explicit RemoteLoginsFixture(LoginGuardOptions guard = {.tries = 0},
+                               std::chrono::seconds ttl = std::chrono::seconds(30)) {
+    auto made = RemoteLogins::make(guard, ttl, clock);
+    REQUIRE(made);
+    remote = *std::move(made);
+  }
+
+  Result<std::shared_ptr<const Grant>> login(const Credentials& credentials) {
+    return login(credentials, clock.steady() + std::chrono::hours(1));
+  }
+
+  Result<std::shared_ptr<const Grant>> login(const Credentials& credentials, SteadyTime deadline) {
+    return remote->login(
+        credentials, [this](const Credentials& in_question) { return check(in_question); }, deadline);
+  }
+
+  test::ManualClock clock;
+  std::unique_ptr<RemoteLogins> remote;
+  std::atomic<int> asked = 0;
+  std::chrono::seconds lasts{std::chrono::hours(12)};  ///< each grant; not to be set while somebody logs in
+  /// Instead of the usual answer; no error: good. Not to be set while somebody logs in.
+  std::function<std::optional<Error>(const Credentials&)> answer;
+
+ private:
+  Result<Grant> check(const Credentials& credentials) {
+    const int number = ++asked;
+    std::optional<Error> error;
+    if (answer) {
+      error = answer(credentials);
+    } else if (credentials.kind == Credentials::Kind::eauth && credentials.password.reveal() != "sesame") {
+      error = Error{ErrorKind::authentication, "not good"};
+    }
+    if (error) return *std::move(error);
+    return Grant{std::string(credentials.username),
+                 std::string(credentials.eauth),
+                 {},
+                 Secret("token " + std::to_string(number)),
+                 clock.wall() + lasts};
+  }
+};
+
+}  // namespace rest_fcgi::auth

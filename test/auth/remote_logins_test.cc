@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/auth/remote_logins.h"
+
+#include <atomic>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../support/captured_log.h"
+#include "remote_logins_fixture.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+constexpr std::string_view kToken = "0123456789abcdef0123456789abcdef";
+constexpr std::string_view kOtherToken = "fedcba9876543210fedcba9876543210";
+
+/// Are they refused with what everybody gets to see, without a question, and does the log say why?
+void refuses(RemoteLoginsFixture& logins, const Credentials& credentials, std::string_view cause) {
+  CAPTURE(cause);
+  const test::CapturedLog log;
+  const auto grant = logins.login(credentials);
+  REQUIRE_FALSE(grant);
+  CHECK(grant.error().kind == ErrorKind::authentication);
+  CHECK(grant.error().message == "Authorization error occurred.");
+  CAPTURE(log.text());
+  CHECK(log.has(cause));
+  CHECK_FALSE(log.has("canary"));
+  CHECK(logins.asked == 0);
+}
+
+}  // namespace
+
+TEST_CASE("good credentials are asked about once, and stand for their grant until their time is over") {
+  RemoteLoginsFixture logins;
+  const auto first = logins.login(with_password("fred", "sesame"));
+  REQUIRE(first);
+  CHECK((*first)->name == "fred");
+  CHECK((*first)->token.reveal().text == "token 1");
+  logins.clock.advance(seconds(29));
+  const auto second = logins.login(with_password("fred", "sesame"));
+  REQUIRE(second);
+  CHECK(*second == *first);
+  CHECK(logins.asked == 1);
+  logins.clock.advance(seconds(1));
+  REQUIRE(logins.login(with_password("fred", "sesame")));
+  CHECK(logins.asked == 2);
+}
+
+TEST_CASE("a grant is not used beyond its own end") {
+  RemoteLoginsFixture logins;
+  logins.lasts = seconds(10);
+  REQUIRE(logins.login(with_password("fred", "sesame")));
+  logins.clock.advance(seconds(10));
+  REQUIRE(logins.login(with_password("fred", "sesame")));
+  CHECK(logins.asked == 2);
+}
+
+TEST_CASE("with a time of 0 no grant is remembered") {
+  RemoteLoginsFixture logins({.tries = 0}, seconds(0));
+  REQUIRE(logins.login(with_password("fred", "sesame")));
+  REQUIRE(logins.login(with_password("fred", "sesame")));
+  CHECK(logins.asked == 2);
+}
+
+TEST_CASE("a grant is for one back end, one user and one password") {
+  RemoteLoginsFixture logins;
+  logins.answer = [](const Credentials&) { return std::nullopt; };
+  REQUIRE(logins.login(with_password("fred", "sesame")));
+  REQUIRE(logins.login(with_password("fred", "sesame2")));
+  REQUIRE(logins.login(with_password("freds", "esame")));
+  REQUIRE(logins.login(with_password("fred", "sesame", "ldap")));
+  CHECK(logins.asked == 4);
+}
+
+TEST_CASE("a refusal is never remembered, looks like any other, and its cause is in the log alone") {
+  RemoteLoginsFixture logins;
+  const test::CapturedLog log;
+  for (int i = 1; i <= 2; ++i) {
+    const auto grant = logins.login(with_password("fred", "canary"));
+    REQUIRE_FALSE(grant);
+    CHECK(grant.error().kind == ErrorKind::authentication);
+    CHECK(grant.error().message == "Authorization error occurred.");
+    CHECK(logins.asked == i);
+  }
+  CHECK(log.has("authentication refused at verification: not good; eauth \"pam\", user \"fred\""));
+  CHECK_FALSE(log.has("canary"));
+}
+
+TEST_CASE("a failure that is no refusal is handed on as it is, and not remembered") {
+  RemoteLoginsFixture logins;
+  logins.answer = [](const Credentials&) { return Error{ErrorKind::unavailable, "nobody is there"}; };
+  const auto grant = logins.login(with_password("fred", "sesame"));
+  REQUIRE_FALSE(grant);
+  CHECK(grant.error().kind == ErrorKind::unavailable);
+  CHECK(grant.error().message == "nobody is there");
+  logins.answer = nullptr;
+  CHECK(logins.login(with_password("fred", "sesame")));
+}
+
+TEST_CASE("nobody is asked about what cannot be credentials") {
+  RemoteLoginsFixture logins;
+  const std::string name(257, 'n');
+  const std::string password(1025, 'p');
+  const std::string eauth(65, 'e');
+  refuses(logins, {}, "authentication refused at form: there are no credentials");
+  refuses(logins, with_password("", "canary"), "at limits: the user name is empty");
+  refuses(logins, with_password(name, "canary"), "at limits: the user name is longer than 256 bytes");
+  refuses(logins, with_password("fred", password), "at limits: the password is longer than 1024 bytes");
+  refuses(logins, with_password({"fr\0ed", 5}, "canary"), "at limits: the user name holds a NUL");
+  refuses(logins, with_password("fred", {"can\0ary", 7}), "at limits: the password holds a NUL");
+  refuses(logins, with_password("fred", "canary", ""), "at limits: the name of the back end is empty");
+  refuses(logins, with_password("fred", "canary", eauth), "the name of the back end is longer than 64 bytes");
+  refuses(logins, with_password("fred", "canary", {"p\0m", 3}), "the name of the back end holds a NUL");
+  const std::string digits(129, 'a');
+  for (const std::string_view token : {std::string_view(), kToken.substr(1), std::string_view(digits),
+                                       std::string_view("../../canary/0123456789abcdef0123456789")}) {
+    refuses(logins, with_token(token), "at limits: the token is not 32 to 128 hexadecimal digits");
+  }
+}
+
+TEST_CASE("a token is asked about once, and is nobody's password") {
+  RemoteLoginsFixture logins;
+  REQUIRE(logins.login(with_token(kToken)));
+  REQUIRE(logins.login(with_token(kToken)));
+  CHECK(logins.asked == 1);
+  REQUIRE(logins.login(with_token(std::string(128, 'F'))));
+  CHECK(logins.asked == 2);
+  logins.answer = [](const Credentials&) { return std::nullopt; };
+  REQUIRE(logins.login(with_password("fred", kToken)));
+  CHECK(logins.asked == 3);
+}
+
+TEST_CASE("who guesses is refused without a question, also a password that is remembered") {
+  RemoteLoginsFixture logins({.tries = 2});
+  const test::CapturedLog log;
+  Credentials owner = with_password("fred", "sesame");
+  owner.remote = "192.0.2.8";
+  REQUIRE(logins.login(owner));
+  for (int i = 0; i < 2; ++i) {
+    CHECK(logins.login(with_password("fred", "wrong")).error().kind == ErrorKind::authentication);
+  }
+  const auto third = logins.login(with_password("fred", "sesame"));
+  REQUIRE_FALSE(third);
+  CHECK(third.error().kind == ErrorKind::throttled);
+  CHECK(third.error().retry_after == seconds(300));
+  CHECK(logins.asked == 3);
+  CHECK(logins.login(owner));
+  logins.clock.advance(seconds(300));
+  CHECK(logins.login(with_password("fred", "sesame")));
+}
+
+TEST_CASE("a good login forgives the failures before it, also where it was remembered") {
+  RemoteLoginsFixture logins({.tries = 2});
+  const test::CapturedLog log;
+  CHECK(logins.login(with_password("fred", "sesame")));
+  for (int i = 0; i < 3; ++i) {
+    CHECK(logins.login(with_password("fred", "wrong")).error().kind == ErrorKind::authentication);
+    CHECK(logins.login(with_password("fred", "sesame")));
+  }
+}
+
+TEST_CASE("who decides and breaks slows whom it breaks for, but not who is unavailable") {
+  RemoteLoginsFixture logins({.tries = 1});
+  const test::CapturedLog log;
+  logins.answer = [](const Credentials&) { return Error{ErrorKind::unavailable, "nobody is there"}; };
+  for (int i = 0; i < 2; ++i) {
+    CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::unavailable);
+  }
+  logins.answer = [](const Credentials&) { return Error{ErrorKind::internal, "broken"}; };
+  CHECK(logins.login(with_token(kToken)).error().message == "broken");
+  CHECK(logins.login(with_token(kToken)).error().message == "broken");
+  CHECK(logins.login(with_password("fred", "sesame")).error().message == "broken");
+  CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::throttled);
+}
+
+TEST_CASE("bad tokens are counted together, apart from all users, and no good one forgives them") {
+  RemoteLoginsFixture logins({.tries = 1, .address_tries = 2});
+  const test::CapturedLog log;
+  logins.answer = [](const Credentials& credentials) -> std::optional<Error> {
+    if (credentials.kind == Credentials::Kind::token && credentials.token.reveal() == kOtherToken) {
+      return Error{ErrorKind::authentication, "unknown"};
+    }
+    return std::nullopt;
+  };
+  CHECK(logins.login(with_token(kOtherToken)).error().kind == ErrorKind::authentication);
+  CHECK(log.has("authentication refused at token: unknown"));
+  CHECK_FALSE(log.has(kOtherToken));
+  CHECK(logins.login(with_token(kToken)));
+  CHECK(logins.login(with_token(kOtherToken)).error().kind == ErrorKind::authentication);
+  CHECK(logins.login(with_token(kToken)).error().kind == ErrorKind::throttled);
+  CHECK(logins.login(with_password("fred", "sesame")));
+}
+
+TEST_CASE("where too many threads wait already, a refusal says so") {
+  RemoteLoginsFixture logins({.max_delayed = 0});
+  const auto grant = logins.login(with_password("fred", "wrong"));
+  REQUIRE_FALSE(grant);
+  CHECK(grant.error().kind == ErrorKind::throttled);
+}
+
+TEST_CASE("what is no longer taken is asked about again, and nothing newer is forgotten") {
+  RemoteLoginsFixture logins;
+  const Credentials fred = with_password("fred", "sesame");
+  const auto first = logins.login(fred);
+  REQUIRE(first);
+  logins.remote->forget(fred, **first);
+  const auto second = logins.login(fred);
+  REQUIRE(second);
+  CHECK(logins.asked == 2);
+  logins.remote->forget(fred, **first);
+  CHECK(*logins.login(fred) == *second);
+  logins.remote->forget(with_token(kToken), **second);
+  CHECK(*logins.login(fred) == *second);
+  CHECK(logins.asked == 2);
+}
+
+TEST_CASE("logins are not made where the guard cannot have the file that it was given") {
+  LoginGuardOptions guard;
+  guard.file = "/nosuch/guard";
+  const auto made = RemoteLogins::make(guard, seconds(30), system_clock());
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::configuration);
+}
+
+}  // namespace rest_fcgi::auth

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../support/captured_log.h"
+#include "remote_logins_fixture.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+using Outcome = Result<std::shared_ptr<const Grant>>;
+
+/// A clock that tells when it was looked at.
+class WatchedClock final : public Clock {
+ public:
+  [[nodiscard]] WallTime wall() const override { return clock_.wall(); }
+  [[nodiscard]] SteadyTime steady() const override {
+    ++looks_;
+    return clock_.steady();
+  }
+  [[nodiscard]] int looks() const { return looks_; }
+
+ private:
+  test::ManualClock clock_;
+  mutable std::atomic<int> looks_ = 0;
+};
+
+/// Threads that bring the same credentials while somebody is asked about them.
+class Crowd {
+ public:
+  static constexpr std::size_t kOthers = 3;
+  using Answer = std::function<Result<Grant>()>;
+
+  explicit Crowd(const LoginGuardOptions& guard = {.tries = 0}, seconds ttl = seconds(0)) {
+    auto made = RemoteLogins::make(guard, ttl, clock_);
+    REQUIRE(made);
+    remote_ = *std::move(made);
+  }
+  ~Crowd() { join(); }
+  Crowd(const Crowd&) = delete;
+  Crowd& operator=(const Crowd&) = delete;
+
+  /// This thread logs in.
+  Outcome login(const Answer& answer, SteadyTime deadline) {
+    const auto check = [&](const Credentials&) {
+      ++asked;
+      return answer();
+    };
+    return remote_->login(with_password("fred", "canary"), check, deadline);
+  }
+
+  /// This thread logs in, and gets its answer when all the others wait for the same.
+  Outcome lead(const Answer& answer) {
+    return login(
+        [&] {
+          for (std::size_t i = 0; i < kOthers; ++i) follow(late());
+          return answer();
+        },
+        late());
+  }
+
+  /// Another thread logs in. Comes back when that one waits: it looks at the clock while it holds the lock
+  /// that it gives up only to wait.
+  void follow(SteadyTime deadline) {
+    const int looks = clock_.looks();
+    threads_.emplace_back([this, deadline] {
+      Outcome outcome = login([this] { return good(); }, deadline);
+      const std::lock_guard lock(mutex_);
+      outcomes_.push_back(std::move(outcome));
+    });
+    while (clock_.looks() == looks) std::this_thread::yield();
+  }
+
+  /// What the other threads got.
+  const std::vector<Outcome>& others() {
+    join();
+    return outcomes_;
+  }
+
+  Result<Grant> good() const { return Grant{"fred", "pam", {}, Secret("token"), clock_.wall() + hours(1)}; }
+  [[nodiscard]] SteadyTime now() const { return start_; }
+  [[nodiscard]] SteadyTime late() const { return start_ + hours(1); }
+
+  std::atomic<int> asked = 0;
+
+ private:
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  WatchedClock clock_;
+  const SteadyTime start_ = clock_.steady();
+  std::unique_ptr<RemoteLogins> remote_;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::vector<Outcome> outcomes_;  // guarded by mutex_ until the threads are joined
+};
+
+Result<Grant> wrong() {
+  return Error{ErrorKind::authentication, "not good"};
+}
+
+}  // namespace
+
+TEST_CASE("of many threads with the same credentials one asks, also where nothing is remembered") {
+  Crowd crowd;
+  const Outcome first = crowd.lead([&] { return crowd.good(); });
+  REQUIRE(first);
+  CHECK(crowd.others().size() == Crowd::kOthers);
+  for (const Outcome& other : crowd.others()) {
+    REQUIRE(other);
+    CHECK(*other == *first);
+  }
+  CHECK(crowd.asked == 1);
+  CHECK(crowd.login([&] { return crowd.good(); }, crowd.late()));
+  CHECK(crowd.asked == 2);
+}
+
+TEST_CASE("what one thread was given is remembered for those that come after") {
+  Crowd crowd({.tries = 0}, seconds(30));
+  const Outcome first = crowd.lead([&] { return crowd.good(); });
+  REQUIRE(first);
+  const Outcome after = crowd.login([&] { return crowd.good(); }, crowd.late());
+  REQUIRE(after);
+  CHECK(*after == *first);
+  CHECK(crowd.asked == 1);
+}
+
+TEST_CASE("who waits for a login that is refused is refused with it, and it counts once") {
+  Crowd crowd({.tries = 2});
+  const test::CapturedLog log;
+  CHECK(crowd.lead(wrong).error().kind == ErrorKind::authentication);
+  for (const Outcome& other : crowd.others()) {
+    REQUIRE_FALSE(other);
+    CHECK(other.error().kind == ErrorKind::authentication);
+    CHECK(other.error().message == "Authorization error occurred.");
+  }
+  CHECK(crowd.asked == 1);
+  CHECK(crowd.login([&] { return crowd.good(); }, crowd.late()));
+}
+
+TEST_CASE("who waits for a login that fails gets the same error") {
+  for (const ErrorKind kind : {ErrorKind::unavailable, ErrorKind::timeout, ErrorKind::internal}) {
+    Crowd crowd;
+    CHECK(crowd.lead([&] { return Error{kind, "the cause"}; }).error().kind == kind);
+    for (const Outcome& other : crowd.others()) {
+      REQUIRE_FALSE(other);
+      CHECK(other.error().kind == kind);
+      CHECK(other.error().message == "the cause");
+    }
+    CHECK(crowd.asked == 1);
+  }
+}
+
+TEST_CASE("nobody waits forever for a thread that fell over") {
+  Crowd crowd;
+  const auto fall = [&]() -> Result<Grant> { throw std::runtime_error("out of everything"); };
+  CHECK_THROWS_AS(static_cast<void>(crowd.lead(fall)), std::runtime_error);
+  for (const Outcome& other : crowd.others()) {
+    REQUIRE_FALSE(other);
+    CHECK(other.error().kind == ErrorKind::internal);
+    CHECK(other.error().message == "The login was given up.");
+  }
+  CHECK(crowd.login([&] { return crowd.good(); }, crowd.late()));
+}
+
+TEST_CASE("who waits does so until its own deadline, and the login goes on without it") {
+  Crowd crowd;
+  const Outcome first = crowd.login(
+      [&] {
+        crowd.follow(crowd.now());
+        const auto& others = crowd.others();
+        REQUIRE_FALSE(others.front());
+        CHECK(others.front().error().kind == ErrorKind::timeout);
+        return crowd.good();
+      },
+      crowd.late());
+  CHECK(first);
+  CHECK(crowd.asked == 1);
+}
+
+TEST_CASE("those that wait take no place of those that the guard lets wait") {
+  Crowd crowd({.max_delayed = 0});
+  CHECK(crowd.lead([&] { return crowd.good(); }));
+  for (const Outcome& other : crowd.others()) CHECK(other);
+}
+
+TEST_CASE("other credentials do not wait") {
+  RemoteLoginsFixture logins;
+  logins.answer = [&](const Credentials& credentials) -> std::optional<Error> {
+    if (credentials.username == "fred") CHECK(logins.login(with_password("gene", "sesame")));
+    return std::nullopt;
+  };
+  CHECK(logins.login(with_password("fred", "sesame")));
+  CHECK(logins.asked == 2);
+}
+
+TEST_CASE("a grant that is forgotten while the same credentials are asked about is not the new one") {
+  RemoteLoginsFixture logins;
+  const Credentials fred = with_password("fred", "sesame");
+  const auto older = logins.login(fred);
+  REQUIRE(older);
+  logins.remote->forget(fred, **older);
+  logins.answer = [&](const Credentials&) -> std::optional<Error> {
+    logins.remote->forget(fred, **older);
+    return std::nullopt;
+  };
+  const auto newer = logins.login(fred);
+  REQUIRE(newer);
+  CHECK(*logins.login(fred) == *newer);
+  CHECK(logins.asked == 2);
+}
+
+TEST_CASE("many threads may log in at once") {
+  RemoteLoginsFixture logins;
+  std::atomic<int> wrong_answers = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) {
+        const std::string user = "user" + std::to_string((i + t) % 20);
+        const auto grant = logins.login(with_password(user, "sesame"));
+        if (!grant || (*grant)->name != user) ++wrong_answers;
+        if (grant && i % 7 == 0) logins.remote->forget(with_password(user, "sesame"), **grant);
+        if (logins.login(with_password(user, "Sesame"))) ++wrong_answers;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong_answers == 0);
+}
+
+}  // namespace rest_fcgi::auth
