@@ -44,7 +44,7 @@ HARDENING := -fstack-protector-strong $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fPIE
 SANITIZE := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized)
 FLAGS    := -std=c++20 -pthread -Iinclude -Isrc $(WARNINGS) $(HARDENING) $(SANITIZE)
 LINK     := -pthread -pie -Wl,-z,relro,-z,now $(SANITIZE)
-LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lcrypto -lcrypt -lpcre2-8 -lsqlite3
+LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lzmq
 
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.cc)))
 TEST_ROOMS ?= $(ROOMS)
@@ -99,7 +99,7 @@ unit: $(BUILD)/unit_tests $(HELPER)
 
 # Debian's names of what each part needs.
 DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libboost-program-options-dev libspdlog-dev libfmt-dev \
-              libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev
+              libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libzmq3-dev cppzmq-dev libmsgpack-cxx-dev
 DEPS_DEMO  := nginx curl openssl
 DEPS_TEST  := doctest-dev python3 python3-pytest python3-venv apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
               iproute2 net-tools procps # what a real minion reads the network and processes with
@@ -136,7 +136,8 @@ wire: $(BUILD)/rest_fcgi $(HELPER)
 
 # What runs under which sanitizer, and how it is told to complain, stands in test/sanitize.sh. The rooms where threads
 # meet:
-THREADED := core auth returner master master/embedded master/embedded/jobs master/embedded/process client gateway
+THREADED := core auth returner master master/embedded master/embedded/jobs master/embedded/process \
+            master/salt master/salt/events master/salt/requests client gateway
 sanitize:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O0 -g1' sanitized)

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/vector_file.h"
+#include "master/salt/packed/fields.h"
+#include "master/salt/packed/to_json.h"
+#include "rest_fcgi/core/json_document.h"
+
+using namespace std::string_view_literals;
+using rest_fcgi::JsonDocument;
+using rest_fcgi::JsonLimits;
+using rest_fcgi::Result;
+using rest_fcgi::salt::append_json;
+using rest_fcgi::salt::Fields;
+using rest_fcgi::salt::PackedValue;
+using rest_fcgi::salt::read_texts;
+using rest_fcgi::test::event_data;
+using rest_fcgi::test::kVectorFiles;
+using rest_fcgi::test::vector_file;
+
+namespace {
+
+/// Bodies and events that are recorded, and values in which all that is special about our transcoding is
+/// close together.
+std::vector<std::string> samples() {
+  std::vector<std::string> found;
+  for (const std::string_view name : kVectorFiles) {
+    if (name.find("stream") != std::string_view::npos) continue;
+    found.push_back(name.find("event") == std::string_view::npos ? vector_file(name) : event_data(name));
+  }
+  found.emplace_back(
+      "\x83\x92\x01\x81\xA1x\xC4\x01\xFF\xC7\x05\x4F\x92\xA1N\x91\x05\x05\xCA\x3F\x00\x00\x00\xC0\xA0"sv);
+  found.emplace_back(
+      "\x82\xC7\x18\x4E"
+      "20261120T12:00:00.000000\xC7\x08\x4F\x92\xA1N\xC7\x02\x4E"
+      "20\xD6\x05zzzz\x93\x80\x90\xA0"sv);
+  return found;
+}
+
+/// A look at any bytes at all gives an error, or JSON that can be read, in a few times their memory. Returns
+/// what is not so; empty where all is well. Checks in the middle would take longer than the looks.
+std::string_view trouble_with(std::string_view bytes) {
+  static JsonDocument document;
+  std::string out = "before";
+  const Result<void> result = append_json(bytes, out);
+  if (out.substr(0, 6) != "before") return "what stood there before was changed";
+  if (out.capacity() > 64 + 20 * bytes.size()) return "more memory than the input can account for";
+  if (!result && out != "before") return "half a value was left";
+  if (result && !document.parse(std::string_view(out).substr(6), JsonLimits::none())) return "no valid JSON";
+
+  const auto value = PackedValue::read(bytes);
+  if (result && !value) return "transcoded, but no value";
+  const bool is_map = value && value->kind == PackedValue::Kind::map;
+  if (Fields::read(bytes, {"load", "return", "jid", "body"}).ok() != is_map)
+    return "fields of what is no map";
+  const bool is_array = value && value->kind == PackedValue::Kind::array;
+  if (read_texts(bytes).ok() && !is_array) return "texts of what is no array";
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("what is cut short at any byte is an error and nothing worse") {
+  for (const std::string& sample : samples()) {
+    for (std::size_t size = 0; size < sample.size(); ++size) {
+      const std::string_view trouble = trouble_with(std::string_view(sample).substr(0, size));
+      if (!trouble.empty()) FAIL_CHECK(trouble, " in the first ", size, " bytes of ", sample);
+    }
+  }
+}
+
+TEST_CASE("what has any byte changed is an error, or valid JSON") {
+  for (std::string sample : samples()) {
+    CHECK(trouble_with(sample).empty());
+    CHECK(PackedValue::read(sample));
+    for (std::size_t place = 0; place < sample.size(); ++place) {
+      const char original = sample[place];
+      for (const unsigned mask : {0x01U, 0x10U, 0x20U, 0x80U, 0xFFU}) {
+        sample[place] = static_cast<char>(static_cast<unsigned char>(original) ^ mask);
+        const std::string_view trouble = trouble_with(sample);
+        if (!trouble.empty()) FAIL_CHECK(trouble, " with byte ", place, " changed by ", mask, " in ", sample);
+      }
+      sample[place] = original;
+    }
+  }
+}
+
+TEST_CASE("any byte in any place of a small value is an error, or valid JSON") {
+  for (std::string bytes : {"\x92\x81\xA1x\x05\xC0", "\xC4\x04\xD9\x02\x81\x90"}) {
+    for (char& place : bytes) {
+      const char original = place;
+      for (int byte = 0; byte < 256; ++byte) {
+        place = static_cast<char>(byte);
+        const std::string_view trouble = trouble_with(bytes);
+        if (!trouble.empty()) FAIL_CHECK(trouble, " in ", bytes);
+      }
+      place = original;
+    }
+  }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/packed/to_json.h"
+
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+#include "master/salt/packed/limits.h"
+#include "rest_fcgi/core/json_document.h"
+
+using namespace std::string_view_literals;
+using rest_fcgi::ErrorKind;
+using rest_fcgi::JsonDocument;
+using rest_fcgi::JsonLimits;
+using rest_fcgi::Result;
+using rest_fcgi::salt::append_json;
+using rest_fcgi::salt::kMaxDepth;
+using rest_fcgi::salt::to_json;
+
+namespace {
+
+std::string text_of(std::string_view bytes) {
+  auto json = to_json(bytes);
+  if (!json) return "error: " + json.error().message;
+  return json->text();
+}
+
+std::string levels(std::size_t depth, std::string_view innermost) {
+  return std::string(depth, '\x91') + std::string(innermost);
+}
+
+}  // namespace
+
+TEST_CASE("nil, bools and integers of each width become JSON, exactly") {
+  CHECK(text_of("\xC0") == "null");
+  CHECK(text_of("\xC2") == "false");
+  CHECK(text_of("\xC3") == "true");
+  CHECK(text_of("\x00"sv) == "0");
+  CHECK(text_of("\x7F") == "127");
+  CHECK(text_of("\xE0") == "-32");
+  CHECK(text_of("\xCC\xFF") == "255");
+  CHECK(text_of("\xCD\xFF\xFF") == "65535");
+  CHECK(text_of("\xCE\xFF\xFF\xFF\xFF") == "4294967295");
+  CHECK(text_of("\xCF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF") == "18446744073709551615");
+  CHECK(text_of("\xD0\x80") == "-128");
+  CHECK(text_of("\xD1\x80\x00"sv) == "-32768");
+  CHECK(text_of("\xD2\x80\x00\x00\x00"sv) == "-2147483648");
+  CHECK(text_of("\xD3\x80\x00\x00\x00\x00\x00\x00\x00"sv) == "-9223372036854775808");
+  CHECK(text_of("\xD3\x00\x00\x00\x00\x00\x00\x00\x05"sv) == "5");
+}
+
+TEST_CASE("floats wear Python's dress, and what is no number is null") {
+  CHECK(text_of("\xCB\x3F\xF0\x00\x00\x00\x00\x00\x00"sv) == "1.0");
+  CHECK(text_of("\xCB\x3F\xB9\x99\x99\x99\x99\x99\x9A") == "0.1");
+  CHECK(text_of("\xCB\x43\x41\xC3\x79\x37\xE0\x80\x00"sv) == "1e+16");
+  CHECK(text_of("\xCB\x3E\x7A\xD7\xF2\x9A\xBC\xAF\x48") == "1e-07");
+  CHECK(text_of("\xCB\x80\x00\x00\x00\x00\x00\x00\x00"sv) == "-0.0");
+  CHECK(text_of("\xCB\x00\x00\x00\x00\x00\x00\x00\x01"sv) == "5e-324");
+  CHECK(text_of("\xCA\x3D\xCC\xCC\xCD") == "0.10000000149011612");
+  CHECK(text_of("\xCB\x7F\xF8\x00\x00\x00\x00\x00\x00"sv) == "null");
+  CHECK(text_of("\xCB\x7F\xF0\x00\x00\x00\x00\x00\x00"sv) == "null");
+  CHECK(text_of("\xCA\xFF\x80\x00\x00"sv) == "null");
+}
+
+TEST_CASE("text of each width is a JSON string") {
+  CHECK(text_of("\xA0") == R"("")");
+  CHECK(text_of("\xA2hi") == R"("hi")");
+  CHECK(text_of("\xD9\x02hi") == R"("hi")");
+  CHECK(text_of("\xDA\x00\x02hi"sv) == R"("hi")");
+  CHECK(text_of("\xDB\x00\x00\x00\x02hi"sv) == R"("hi")");
+  CHECK(text_of("\xD9\x00"sv) == R"("")");
+  CHECK(text_of("\xA7h\xC3\xA9\xF0\x9F\x98\x80") == "\"h\xC3\xA9\xF0\x9F\x98\x80\"");
+  CHECK(text_of("\xA5\"\\/\n\x01") == R"("\"\\/\n\u0001")");
+}
+
+TEST_CASE("bin and text that is no UTF-8 are text with replacement characters") {
+  CHECK(text_of("\xC4\x02hi") == R"("hi")");
+  CHECK(text_of("\xC5\x00\x02hi"sv) == R"("hi")");
+  CHECK(text_of("\xC6\x00\x00\x00\x02hi"sv) == R"("hi")");
+  CHECK(text_of("\xC4\x00"sv) == R"("")");
+  CHECK(text_of("\xC4\x02\xFF\xFE") == "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");
+  CHECK(text_of("\xA3"
+                "a\xFF"
+                "b") ==
+        "\"a\xEF\xBF\xBD"
+        "b\"");
+}
+
+TEST_CASE("arrays and maps of each width keep their order") {
+  CHECK(text_of("\x90") == "[]");
+  CHECK(text_of("\x80") == "{}");
+  CHECK(text_of("\xDC\x00\x00"sv) == "[]");
+  CHECK(text_of("\xDE\x00\x00"sv) == "{}");
+  CHECK(text_of("\x93\x01\x91\x02\x90") == "[1, [2], []]");
+  CHECK(text_of("\xDC\x00\x02\x01\xC0"sv) == "[1, null]");
+  CHECK(text_of("\xDD\x00\x00\x00\x01\xA1x"sv) == R"(["x"])");
+  CHECK(text_of("\x82\xA1z\x01\xA1"
+                "a\x80") == R"({"z": 1, "a": {}})");
+  CHECK(text_of("\xDE\x00\x01\xA1z\x91\x80"sv) == R"({"z": [{}]})");
+  CHECK(text_of("\xDF\x00\x00\x00\x01\xA1z\xC3"sv) == R"({"z": true})");
+}
+
+TEST_CASE("a key that is no text becomes one, as Python's json makes it") {
+  CHECK(text_of("\x81\x01\x02") == R"({"1": 2})");
+  CHECK(text_of("\x81\xFF\x02") == R"({"-1": 2})");
+  CHECK(text_of("\x81\xCB\x3F\xF8\x00\x00\x00\x00\x00\x00\xC0"sv) == R"({"1.5": null})");
+  CHECK(text_of("\x83\xC0\x01\xC2\x02\xC3\x03") == R"({"null": 1, "false": 2, "true": 3})");
+  CHECK(text_of("\x81\xCB\x7F\xF8\x00\x00\x00\x00\x00\x00\x01"sv) == R"({"NaN": 1})");
+  CHECK(text_of("\x81\xCB\x7F\xF0\x00\x00\x00\x00\x00\x00\x01"sv) == R"({"Infinity": 1})");
+  CHECK(text_of("\x81\xCB\xFF\xF0\x00\x00\x00\x00\x00\x00\x01"sv) == R"({"-Infinity": 1})");
+  CHECK(text_of("\x81\xC4\x01\xFF\x01") == "{\"\xEF\xBF\xBD\": 1}");
+  CHECK(text_of("\x81\xC7\x02\x05zz\x01") == R"({"zz": 1})");
+}
+
+TEST_CASE("an array or map as key is its own JSON text as a string") {
+  CHECK(text_of("\x81\x92\x01\xA1x\x02") == R"({"[1, \"x\"]": 2})");
+  CHECK(text_of("\x81\x90\x91\x80") == R"({"[]": [{}]})");
+  CHECK(text_of("\x82\x81\x01\x91\x80\xC0\x81\xA1"
+                "a\x01\x81\xA1"
+                "b\x02") == R"({"{\"1\": [{}]}": null, "{\"a\": 1}": {"b": 2}})");
+}
+
+TEST_CASE("a member that stands twice stands twice") {
+  CHECK(text_of("\x82\x01\xA1x\xA1\x31\xA1y") == R"({"1": "x", "1": "y"})");
+}
+
+TEST_CASE("a date is the date in the form of ISO 8601") {
+  CHECK(text_of("\xC7\x18\x4E"
+                "20261120T12:00:00.000000"sv) == R"("2026-11-20T12:00:00.000000")");
+  CHECK(text_of("\x81\xC7\x18\x4E"
+                "20260102T03:04:05.000006\x01"sv) == R"({"2026-01-02T03:04:05.000006": 1})");
+  CHECK(text_of("\xC7\x18\x4E"
+                "20261120T12:00:00,000000"sv) == R"("20261120T12:00:00,000000")");
+  CHECK(text_of("\xC7\x18\x4E"
+                "2026112xT12:00:00.000000"sv) == R"("2026112xT12:00:00.000000")");
+  CHECK(text_of("\xD6\x4E"
+                "2026"sv) == R"("2026")");
+}
+
+TEST_CASE("a named constant is its value, whatever the value is") {
+  CHECK(text_of("\xC7\x04\x4F\x92\xA1N\x05") == "5");
+  CHECK(text_of("\xC7\x08\x4F\x92\xA1N\x92\x01\x81\x02\x03") == R"([1, {"2": 3}])");
+  CHECK(text_of("\x81\xC7\x04\x4F\x92\xA1N\x05\xC7\x05\x4F\x92\xA1N\xA1v") == R"({"5": "v"})");
+  CHECK(text_of("\x81\xC7\x05\x4F\x92\xA1N\x91\x01\xC0") == R"({"[1]": null})");
+  CHECK(text_of("\xC7\x0A\x4F\x92\xA1N\xC7\x04\x4F\x92\xA1M\x07") == "7");
+}
+
+TEST_CASE("what calls itself a named constant and is none is an error") {
+  const std::string none =
+      "error: Malformed msgpack: an extension of type 79 that is no array of name and value: byte ";
+  CHECK(text_of("\xC7\x00\x4F"sv) == none + "2");
+  CHECK(text_of("\xC7\x02\x4FNN") == none + "4");
+  CHECK(text_of("\xC7\x05\x4F\x92\xA1N\x05\x06") == none + "7");
+  CHECK(text_of("\xC7\x03\x4F\x92\xA1N") == "error: Malformed msgpack: cut short: byte 5");
+  CHECK(text_of("\xC7\x01\x4F\x92") == none + "3");
+}
+
+TEST_CASE("any other extension is its payload as text") {
+  CHECK(text_of("\xD4\x05z") == R"("z")");
+  CHECK(text_of("\xC7\x00\x05"sv) == R"("")");
+  CHECK(text_of("\xD7\xFF\x00\x00\x00\x00"
+                "abcd"sv) == R"("\u0000\u0000\u0000\u0000abcd")");
+  CHECK(text_of("\xC8\x00\x02\x05zz"sv) == R"("zz")");
+  CHECK(text_of("\xC9\x00\x00\x00\x02\x05zz"sv) == R"("zz")");
+}
+
+TEST_CASE("what is not exactly one value is an error that says where") {
+  CHECK(text_of("") == "error: Malformed msgpack: cut short: byte 0");
+  CHECK(text_of("\xC1") == "error: Malformed msgpack: a byte that begins no value: byte 0");
+  CHECK(text_of("\x92\x01\xC1") == "error: Malformed msgpack: a byte that begins no value: byte 2");
+  CHECK(text_of("\x92\x01") == "error: Malformed msgpack: cut short: byte 2");
+  CHECK(text_of("\x01\x02") == "error: Malformed msgpack: more than one value: byte 1");
+  CHECK(to_json("\xC1").error().kind == ErrorKind::internal);
+}
+
+TEST_CASE("lengths that are announced are not believed") {
+  for (const std::string_view header :
+       {"\xDD\xFF\xFF\xFF\xFF", "\xDF\xFF\xFF\xFF\xFF", "\xDB\xFF\xFF\xFF\xFF", "\xC6\xFF\xFF\xFF\xFF",
+        "\xC9\xFF\xFF\xFF\xFF"}) {
+    std::string out;
+    Result<void> result = append_json(header, out);
+    REQUIRE(!result);
+    CHECK(result.error().message.find("cut short") != std::string::npos);
+    CHECK(out.capacity() < 64);
+  }
+}
+
+TEST_CASE("nesting is limited, and what is within the limit can be read again") {
+  auto within = to_json(levels(kMaxDepth, "\x01"));
+  REQUIRE(within);
+  JsonDocument document;
+  CHECK(document.parse(within->text(), JsonLimits::none()));
+  CHECK(text_of(levels(kMaxDepth, "\x90")) ==
+        "error: Malformed msgpack: nested deeper than 600 levels: byte 600");
+  CHECK(text_of(std::string(100000, '\x91')).find("deeper than 600") != std::string::npos);
+  std::string maps;
+  for (int i = 0; i < 601; ++i) maps += "\x81\xA0";
+  CHECK(text_of(maps + "\xC0").find("deeper than 600") != std::string::npos);
+}
+
+TEST_CASE("named constants inside each other count as levels") {
+  std::string packed = "\x05";
+  for (int i = 0; i < 700; ++i) {
+    const std::string inner = "\x92\xA0" + packed;
+    packed = "\xC8" + std::string(1, static_cast<char>(inner.size() >> 8U)) +
+             std::string(1, static_cast<char>(inner.size() & 0xFFU)) + "\x4F" + inner;
+    if (i == 599) CHECK(text_of(packed) == "5");
+  }
+  CHECK(text_of(packed).find("deeper than 600") != std::string::npos);
+}
+
+TEST_CASE("the names of constants are held to the limit as well") {
+  const std::string inner = "\x92" + levels(700, "\x01") + "\x05";
+  const std::string packed = std::string("\xC8") + static_cast<char>(inner.size() >> 8U) +
+                             static_cast<char>(inner.size() & 0xFFU) + "\x4F" + inner;
+  CHECK(text_of(packed).find(" of type 79 that is no array of name and value: ") != std::string::npos);
+}
+
+TEST_CASE("keys that are containers inside of such a key are refused, since they would grow without end") {
+  CHECK(text_of("\x81\x81\x90\x01\x02") ==
+        "error: Malformed msgpack: an array or map as key inside of one that is a key: byte 2");
+}
+
+TEST_CASE("append_json leaves what stood there, also when it fails") {
+  std::string out = R"({"return": [)";
+  REQUIRE(
+      append_json("\x81\xA1"
+                  "a\x01",
+                  out));
+  CHECK(out == R"({"return": [{"a": 1})");
+  CHECK(!append_json("\x92\xA3", out));
+  CHECK(!append_json("\x01\x01", out));
+  CHECK(out == R"({"return": [{"a": 1})");
+}
