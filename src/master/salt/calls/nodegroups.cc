@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/calls/nodegroups.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/master/nodegroup.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+constexpr std::string_view kNodegroup = "N@";
+constexpr std::size_t kMaxBytes = 1 << 20;  // of an expanded target; groups inside groups can multiply
+
+/// The name in `N@name`; empty where the word is none.
+std::string_view group_in(std::string_view word) {
+  return word.starts_with(kNodegroup) ? word.substr(kNodegroup.size()) : std::string_view();
+}
+
+/// As Python splits a text.
+std::vector<std::string_view> words_of(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\n\r\v\f";
+  std::vector<std::string_view> words;
+  for (std::size_t at = text.find_first_not_of(kBlanks); at != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = text.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
+template <class Words>
+std::string joined(const Words& words) {
+  std::string text;
+  for (const std::string_view word : words) {
+    if (!text.empty()) text += ',';
+    text += word;
+  }
+  return text;
+}
+
+Error mistake(std::string message) {
+  return {ErrorKind::invocation, std::move(message)};
+}
+
+}  // namespace
+
+/// One target on its way to words without nodegroups.
+class Nodegroups::Expansion {
+ public:
+  explicit Expansion(const Nodegroups& nodegroups) : nodegroups_(nodegroups) {}
+
+  Result<void> add_word(std::string_view word) {
+    const std::string_view group = group_in(word);
+    return group.empty() ? append(word) : add_group(group);
+  }
+
+  Result<void> add_group(std::string_view name) {
+    const auto& groups = nodegroups_.groups_;
+    const auto group =
+        std::find_if(groups.begin(), groups.end(), [name](const auto& one) { return one.name == name; });
+    if (group == groups.end()) {
+      return mistake(format("Node group {} unavailable in {}", name, nodegroups_.conf_file_));
+    }
+    if (group->words.empty()) return mistake(format("Node group {} is empty.", name));
+    if (std::find(open_.begin(), open_.end(), name) != open_.end()) {
+      return mistake(format("Node group {} lies in itself.", name));
+    }
+    open_.push_back(group->name);
+    Result<void> added = add_words(group->words);
+    open_.pop_back();
+    return added;
+  }
+
+  [[nodiscard]] std::string take() && { return std::move(text_); }
+
+ private:
+  /// In parentheses, since what stands around a group is about all of it.
+  Result<void> add_words(const std::vector<std::string>& words) {
+    switch (master::form_of(words)) {
+      case master::NodegroupForm::list:
+        return append("L@" + joined(words));
+      case master::NodegroupForm::pcre:
+        return append("E@" + joined(words));
+      case master::NodegroupForm::compound:
+        break;
+    }
+    if (auto opened = append("("); !opened) return opened;
+    for (const std::string& word : words) {
+      if (auto added = add_word(word); !added) return added;
+    }
+    return append(")");
+  }
+
+  Result<void> append(std::string_view word) {
+    if (text_.size() + word.size() >= kMaxBytes) {
+      return mistake(format("The target with its node groups is longer than {} bytes.", kMaxBytes));
+    }
+    if (!text_.empty()) text_ += ' ';
+    text_ += word;
+    return {};
+  }
+
+  const Nodegroups& nodegroups_;
+  std::vector<std::string_view> open_;  // groups, each in the one before
+  std::string text_;
+};
+
+Nodegroups::Nodegroups(std::vector<master::NodegroupOptions> groups, std::string conf_file)
+    : groups_(std::move(groups)), conf_file_(std::move(conf_file)) {}
+
+Result<PublishLoad::Target> Nodegroups::expand(const lowstate::Target& target) const {
+  using lowstate::TargetType;
+  if (target.type == TargetType::list) {
+    const std::vector<std::string> ids(target.list.begin(), target.list.end());
+    return PublishLoad::Target{target.type, ids, target.delimiter};
+  }
+  if (target.type != TargetType::nodegroup && target.type != TargetType::compound) {
+    return PublishLoad::Target{target.type, std::string(target.expression), target.delimiter};
+  }
+  Expansion expansion(*this);
+  if (target.type == TargetType::nodegroup) {
+    if (auto added = expansion.add_group(target.expression); !added) return std::move(added).error();
+  } else {
+    const auto words = target.list.empty() ? words_of(target.expression) : target.list;
+    for (const std::string_view word : words) {
+      if (auto added = expansion.add_word(word); !added) return std::move(added).error();
+    }
+  }
+  return PublishLoad::Target{TargetType::compound, std::move(expansion).take(), target.delimiter};
+}
+
+}  // namespace rest_fcgi::salt

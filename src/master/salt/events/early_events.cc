@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/events/early_events.h"
+
+#include <iterator>
+#include <utility>
+
+namespace rest_fcgi::salt {
+
+/// What the heap needs besides is counted too: else very many small events would fit.
+std::size_t EarlyEvents::Kept::bytes() const noexcept {
+  constexpr std::size_t kHeap = 64;
+  return sizeof(Kept) + kHeap + jid.size() + tag.size() + data.size();
+}
+
+std::size_t EarlyEvents::keep(Kept event) {
+  bytes_ += event.bytes();
+  events_.push_back(std::move(event));
+  std::size_t dropped = 0;
+  for (; bytes_ > max_bytes_; ++dropped) drop_oldest();
+  return dropped;
+}
+
+std::list<EarlyEvents::Kept> EarlyEvents::take(std::string_view jid, std::uint64_t since) {
+  std::list<Kept> taken;
+  for (auto event = events_.begin(); event != events_.end();) {
+    const auto next = std::next(event);
+    if (event->jid == jid && event->number >= since) {
+      bytes_ -= event->bytes();
+      taken.splice(taken.end(), events_, event);
+    }
+    event = next;
+  }
+  return taken;
+}
+
+void EarlyEvents::drop_before(std::uint64_t number) {
+  while (!events_.empty() && events_.front().number < number) drop_oldest();
+}
+
+void EarlyEvents::clear() {
+  events_.clear();
+  bytes_ = 0;
+}
+
+void EarlyEvents::drop_oldest() {
+  bytes_ -= events_.front().bytes();
+  events_.pop_front();
+}
+
+}  // namespace rest_fcgi::salt

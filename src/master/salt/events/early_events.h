@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <string>
+#include <string_view>
+
+#include "master/salt/events/event.h"
+
+namespace rest_fcgi::salt {
+
+/// The events of jobs that nobody listens to yet, in the order in which they came, within a limit of bytes.
+/// Not synchronized.
+class EarlyEvents {
+ public:
+  struct Kept {
+    std::uint64_t number;  ///< larger than that of each event before
+    std::string jid;
+    std::string tag;
+    std::string data;
+
+    [[nodiscard]] std::size_t bytes() const noexcept;
+  };
+
+  explicit EarlyEvents(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  /// Says how many had to go for it, the oldest first; it is among them where it is too large itself.
+  std::size_t keep(Kept event);
+
+  /// Takes the events of a job from number `since` on.
+  [[nodiscard]] std::list<Kept> take(std::string_view jid, std::uint64_t since);
+
+  void drop_before(std::uint64_t number);
+  void clear();
+  [[nodiscard]] bool empty() const noexcept { return events_.empty(); }
+
+ private:
+  void drop_oldest();
+
+  const std::size_t max_bytes_;
+  std::list<Kept> events_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/events/event.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+/// Takes `prefix` off the front, where it is there.
+bool take(std::string_view& text, std::string_view prefix) noexcept {
+  if (text.substr(0, prefix.size()) != prefix) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+/// Takes what stands before the first slash, and the slash. Empty where there is none.
+std::string_view take_word(std::string_view& text) noexcept {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return {};
+  const std::string_view word = text.substr(0, slash);
+  text.remove_prefix(slash + 1);
+  return word;
+}
+
+std::optional<Topic> job_topic(std::string_view rest) noexcept {
+  const std::string_view jid = take_word(rest);
+  if (jid.empty() || !take(rest, "ret/") || rest.empty()) return std::nullopt;
+  return Topic{Topic::Kind::job_return, jid, rest};
+}
+
+std::optional<Topic> run_topic(std::string_view rest) noexcept {
+  const std::string_view jid = take_word(rest);
+  if (jid.empty() || rest != "ret") return std::nullopt;
+  return Topic{Topic::Kind::runner_return, jid, {}};
+}
+
+std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
+  const std::size_t slash = rest.rfind('/');  // a jid holds none, a syndic's id may
+  if (slash == std::string_view::npos || slash == 0 || slash + 1 == rest.size()) return std::nullopt;
+  return Topic{Topic::Kind::syndic, rest.substr(slash + 1), rest.substr(0, slash)};
+}
+
+}  // namespace
+
+std::optional<Topic> topic_of(std::string_view tag) noexcept {
+  if (take(tag, "salt/job/")) return job_topic(tag);
+  if (take(tag, "salt/run/")) return run_topic(tag);
+  if (take(tag, "syndic/")) return syndic_topic(tag);
+  return std::nullopt;
+}
+
+}  // namespace rest_fcgi::salt

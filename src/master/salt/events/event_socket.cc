@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/events/event_socket.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <system_error>
+
+#include "master/salt/events/refused_path.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+constexpr std::chrono::milliseconds kConnectTime{1000};
+
+std::string errno_text(int error) {
+  return std::generic_category().message(error);
+}
+
+/// An address of any family, and what to call it.
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+  std::string name;
+
+  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
+
+  template <class T>
+  void assign(const T& address) noexcept {
+    std::memcpy(&storage, &address, sizeof address);
+    size = sizeof address;
+  }
+};
+
+Result<Address> unix_address(const std::string& path) {
+  sockaddr_un address{AF_UNIX, {}};
+  constexpr std::size_t kMaxPath = sizeof address.sun_path - 1;
+  if (path.size() > kMaxPath) {
+    return Error{ErrorKind::configuration,
+                 format("sock_dir: {} has {} bytes; the path of a unix socket has {} at most", path,
+                        path.size(), kMaxPath)};
+  }
+  path.copy(address.sun_path, kMaxPath);
+  Address made;
+  made.assign(address);
+  made.name = path;
+  return made;
+}
+
+Result<Address> tcp_address(const BusOptions& where) {
+  Address made;
+  made.name = format("tcp_master_pub_port {} of {}", where.port, where.host);
+  const auto port = static_cast<in_port_t>(where.port);
+  sockaddr_in v4{};
+  sockaddr_in6 v6{};
+  if (where.port == 0 || where.port > std::numeric_limits<in_port_t>::max()) {
+    return Error{ErrorKind::configuration, format("{}: a port is a number from 1 to 65535", made.name)};
+  }
+  if (::inet_pton(AF_INET, where.host.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    made.assign(v4);
+  } else if (::inet_pton(AF_INET6, where.host.c_str(), &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    made.assign(v6);
+  } else {
+    return Error{ErrorKind::configuration,
+                 format("{}: accepted are IPv4 and IPv6 addresses, no names", made.name)};
+  }
+  return made;
+}
+
+Error failure(const Address& address, int error) {
+  if (error == EACCES && address.storage.ss_family == AF_UNIX) {
+    return {ErrorKind::authorization, refused_path(address.name)};
+  }
+  const bool nobody = error == ENOENT || error == ECONNREFUSED;
+  return {ErrorKind::unavailable,
+          format("{}: {}{}", address.name, errno_text(error),
+                 nobody ? "; is the Salt master running, with this sock_dir and ipc_mode?" : "")};
+}
+
+/// Until `fd` is ready, or `stop`, or the time is over.
+void wait_for(int fd, short event, int stop, std::chrono::milliseconds patience) noexcept {
+  pollfd watched[] = {{fd, event, 0}, {stop, POLLIN, 0}};
+  static_cast<void>(::poll(watched, 2, static_cast<int>(patience.count())));
+}
+
+/// 0 where a connection that could not be made at once is there now, else an errno.
+int finish_connecting(int fd, int stop) noexcept {
+  wait_for(fd, POLLOUT, stop, kConnectTime);
+  sockaddr_storage peer{};
+  socklen_t peer_size = sizeof peer;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0) return 0;
+  int error = 0;
+  socklen_t size = sizeof error;
+  static_cast<void>(::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size));
+  return error != 0 ? error : ETIMEDOUT;
+}
+
+}  // namespace
+
+Result<EventSocket> EventSocket::connect(const BusOptions& where, int stop) {
+  const auto address = where.path.empty() ? tcp_address(where) : unix_address(where.path);
+  if (!address) return address.error();
+  UniqueFd fd(::socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return failure(*address, errno);
+  int error = ::connect(fd.get(), address->get(), address->size) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) error = finish_connecting(fd.get(), stop);
+  if (error != 0) return failure(*address, error);
+  return EventSocket(std::move(fd), stop);
+}
+
+Result<std::string_view> EventSocket::read(std::chrono::milliseconds patience) {
+  ssize_t count = ::recv(fd_.get(), room_->data(), room_->size(), 0);
+  if (count < 0 && errno == EAGAIN) {
+    wait_for(fd_.get(), POLLIN, stop_, patience);
+    count = ::recv(fd_.get(), room_->data(), room_->size(), 0);
+  }
+  if (count > 0) return std::string_view(room_->data(), static_cast<std::size_t>(count));
+  if (count == 0) return Error{ErrorKind::unavailable, "the master closed it"};
+  if (errno == EAGAIN || errno == EINTR) return std::string_view();
+  return Error{ErrorKind::unavailable, errno_text(errno)};
+}
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/events/frame_reader.h"
+
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kKeptBytes = 1 << 20;  // of room, after a frame that needed more
+
+using Kind = ValueHeader::Kind;
+
+Error wrong(std::string what) {
+  return {ErrorKind::internal, std::move(what)};
+}
+
+/// Takes a `str` or `bin` off the front of a whole map. Absent where something else is there.
+std::optional<std::string_view> take_text(std::string_view& bytes) {
+  const auto header = header_of(bytes);
+  if (!header || header->kind != Kind::text) return std::nullopt;
+  const std::string_view text = bytes.substr(header->size, header->payload);
+  bytes.remove_prefix(header->size + header->payload);
+  return text;
+}
+
+/// Takes any value off the front of a whole map.
+void skip_value(std::string_view& bytes) {
+  ValueScanner scanner(bytes.size());
+  if (const auto whole = scanner.scan(bytes); whole && *whole) bytes.remove_prefix(scanner.size());
+}
+
+/// The event in a frame. REQUIRES: the frame is one whole value.
+Result<Event> event_in(std::string_view frame) {
+  const auto map = header_of(frame);
+  if (!map || map->kind != Kind::map)
+    return wrong("a value that is no map; accepted is {\"head\": {}, \"body\": ...}");
+  frame.remove_prefix(map->size);
+  std::optional<std::string_view> body;
+  for (std::uint64_t entries = map->values / 2; entries > 0; --entries) {
+    const auto key = take_text(frame);
+    if (!key) return wrong("a map with a key that is no text");
+    if (*key != "body") {
+      skip_value(frame);
+    } else if (body = take_text(frame); !body) {
+      return wrong("a map of which the `body` is neither `bin` nor `str`");
+    }
+  }
+  if (!body) return wrong("a map without a `body`");
+  const std::size_t end = body->find("\n\n");
+  if (end == std::string_view::npos) return wrong("a `body` without two line feeds between tag and data");
+  return Event{body->substr(0, end), body->substr(end + 2)};
+}
+
+}  // namespace
+
+FrameReader::FrameReader(std::size_t max_frame_bytes)
+    : max_frame_bytes_(max_frame_bytes), scanner_(max_frame_bytes) {}
+
+void FrameReader::feed(std::string_view bytes) {
+  if (!broken_) buffer_.append(bytes);
+}
+
+Result<std::optional<Event>> FrameReader::next() {
+  if (broken_) return *broken_;
+  auto event = take_frame();
+  if (!event) {
+    broken_ = wrong(format("frame {} of the event stream: {}", frames_ + 1, event.error().message));
+    std::string().swap(buffer_);
+    return *broken_;
+  }
+  if (*event) {
+    ++frames_;
+  } else {
+    let_go();
+  }
+  return event;
+}
+
+Result<std::optional<Event>> FrameReader::take_frame() {
+  if (start_ == buffer_.size()) return std::optional<Event>();
+  if (!framing_) framing_ = framing_of(static_cast<unsigned char>(buffer_.front()));
+  auto frame = *framing_ == Framing::bare ? bare_frame() : frame_with_length();
+  if (!frame) return std::move(frame).error();
+  if (!*frame) return std::optional<Event>();
+  auto event = event_in(**frame);
+  if (!event) return std::move(event).error();
+  return std::optional<Event>(*event);
+}
+
+Result<std::optional<std::string_view>> FrameReader::bare_frame() {
+  const std::string_view came = std::string_view(buffer_).substr(start_);
+  const auto whole = scanner_.scan(came);
+  if (!whole) return whole.error();
+  if (!*whole) return std::optional<std::string_view>();
+  const std::size_t size = scanner_.size();
+  scanner_ = ValueScanner(max_frame_bytes_);
+  start_ += size;
+  return std::optional(came.substr(0, size));
+}
+
+Result<std::optional<std::string_view>> FrameReader::frame_with_length() {
+  std::string_view came = std::string_view(buffer_).substr(start_);
+  if (came.size() < kLengthBytes) return std::optional<std::string_view>();
+  const std::uint64_t length = big_endian(came.substr(0, kLengthBytes));
+  if (length > max_frame_bytes_) {
+    return wrong(format("a length of {} bytes; accepted are {} at most", length, max_frame_bytes_));
+  }
+  came.remove_prefix(kLengthBytes);
+  if (came.size() < length) return std::optional<std::string_view>();
+  const std::string_view frame = came.substr(0, length);
+  ValueScanner scanner(max_frame_bytes_);
+  const auto whole = scanner.scan(frame);
+  if (!whole) return whole.error();
+  if (!*whole || scanner.size() != length)
+    return wrong(format("a length of {} bytes, where the value has not as many", length));
+  start_ += kLengthBytes + frame.size();
+  return std::optional(frame);
+}
+
+void FrameReader::let_go() {
+  if (start_ == 0) return;
+  if (buffer_.capacity() > kKeptBytes) {
+    std::string(buffer_, start_).swap(buffer_);  // an assignment may keep the room
+  } else {
+    buffer_.erase(0, start_);
+  }
+  start_ = 0;
+}
+
+}  // namespace rest_fcgi::salt

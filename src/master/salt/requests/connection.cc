@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/requests/connection.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <utility>
+
+#include "master/salt/requests/request_pool.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Each of them ends a connection, or the attempt to make it.
+constexpr int kEndings = ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+
+// A host that vanished is noticed after about a minute and a half.
+constexpr int kKeepaliveIdle = 60;      // s
+constexpr int kKeepaliveInterval = 10;  // s
+constexpr int kKeepaliveCount = 3;
+
+Error error_of(const zmq::error_t& error) {
+  if (error.num() == ETERM) return {ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
+  return {ErrorKind::internal, format("ZeroMQ: {}.", error.what())};
+}
+
+void set_options(zmq::socket_t& socket, const Connection::Options& options) {
+  // Without a connection nothing is queued, and there is no second connection that could take what the first
+  // one left.
+  socket.set(zmq::sockopt::immediate, true);
+  socket.set(zmq::sockopt::reconnect_ivl, -1);
+  socket.set(zmq::sockopt::linger, 0);
+  socket.set(zmq::sockopt::rcvhwm, 1);
+  socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(options.max_answer_size));
+  socket.set(zmq::sockopt::tcp_keepalive, 1);
+  socket.set(zmq::sockopt::tcp_keepalive_idle, kKeepaliveIdle);
+  socket.set(zmq::sockopt::tcp_keepalive_intvl, kKeepaliveInterval);
+  socket.set(zmq::sockopt::tcp_keepalive_cnt, kKeepaliveCount);
+  // Not for names: ZeroMQ tries one address only, and that of `localhost` would be ::1, where no master
+  // listens unless it was told to. Salt does the same.
+  socket.set(zmq::sockopt::ipv6, options.uri.find('[') != std::string::npos);
+}
+
+/// A socket at which the endings of `socket` arrive. It has to be connected before anything can happen.
+zmq::socket_t monitor_of(zmq::context_t& context, zmq::socket_t& socket) {
+  static std::atomic<std::uint64_t> number = 0;
+  const std::string name = format("inproc://ended-{}", ++number);
+  if (zmq_socket_monitor(socket.handle(), name.c_str(), kEndings) != 0) throw zmq::error_t();
+  zmq::socket_t monitor(context, zmq::socket_type::pair);
+  monitor.set(zmq::sockopt::linger, 0);
+  monitor.connect(name);
+  return monitor;
+}
+
+/// A message that holds the bytes themselves and wipes them when ZeroMQ is done with them.
+zmq::message_t message_of(WipedBytes bytes) {
+  auto held = std::make_unique<WipedBytes>(std::move(bytes));
+  const auto free = [](void*, void* hint) {
+    std::unique_ptr<WipedBytes>(static_cast<WipedBytes*>(hint)).reset();
+  };
+  zmq::message_t message(held->data(), held->size(), free, held.get());
+  static_cast<void>(held.release());
+  return message;
+}
+
+/// Until then, rounded up, in steps that `zmq_poll` can count.
+long remaining(SteadyTime until) {
+  const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+  return static_cast<long>(std::clamp(left, milliseconds(0), milliseconds(60'000)).count());
+}
+
+}  // namespace
+
+Error master_not_available() {
+  return {ErrorKind::unavailable, kMasterNotAvailable};
+}
+
+Result<std::unique_ptr<Connection>> Connection::make(zmq::context_t& context, const Options& options) {
+  try {
+    zmq::socket_t socket(context, zmq::socket_type::dealer);
+    set_options(socket, options);
+    std::unique_ptr<Connection> made(new Connection(std::move(socket)));
+    made->monitor_ = monitor_of(context, made->socket_);
+    if (zmq_connect(made->socket_.handle(), options.uri.c_str()) == 0) return made;
+    return Error{ErrorKind::configuration,
+                 format("ZeroMQ takes no address `{}`: {}.", options.uri, zmq_strerror(zmq_errno()))};
+  } catch (const zmq::error_t& error) {
+    return error_of(error);
+  }
+}
+
+Connection::~Connection() {
+  // ZeroMQ's thread would wait for a reader of what it says from now on, so it says no more.
+  zmq_socket_monitor(socket_.handle(), nullptr, 0);
+}
+
+Connection::Seen Connection::wait(short events, SteadyTime until) {
+  for (;;) {
+    const long time = remaining(until);
+    zmq::pollitem_t items[] = {{socket_.handle(), 0, events, 0}, {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
+    const int count = zmq_poll(items, 2, time);
+    if (count < 0 && zmq_errno() == EINTR) continue;
+    if (count < 0) return Seen::broken;  // the context ends
+    if (items[1].revents != 0) return Seen::broken;
+    if (items[0].revents != 0) return Seen::ready;
+    if (time == 0) return Seen::time_up;
+  }
+}
+
+bool Connection::wait_until_open(SteadyTime until) {
+  return wait(ZMQ_POLLOUT, until) == Seen::ready;
+}
+
+bool Connection::is_open() {
+  zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN | ZMQ_POLLOUT, 0},
+                             {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
+  return zmq_poll(items, 2, 0) == 1 && items[0].revents == ZMQ_POLLOUT;
+}
+
+Result<WipedBytes> Connection::request(WipedBytes message, SteadyTime deadline) {
+  try {
+    if (!send(std::move(message))) return master_not_available();
+    const Seen seen = wait(ZMQ_POLLIN, deadline);
+    if (seen == Seen::time_up) {
+      return Error{
+          ErrorKind::timeout,
+          "The Salt Master did not answer in time; whether it carried out the request is not known."};
+    }
+    return receive();
+  } catch (const zmq::error_t& error) {
+    return error_of(error);
+  }
+}
+
+bool Connection::send(WipedBytes message) {
+  // A connection that ends between the two frames takes the first one with it.
+  return socket_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait) &&
+         socket_.send(message_of(std::move(message)), zmq::send_flags::dontwait);
+}
+
+Result<WipedBytes> Connection::receive() {
+  // Also where it broke: an answer that came before that is one.
+  zmq::message_t first;
+  if (!socket_.recv(first, zmq::recv_flags::dontwait)) {
+    return Error{
+        ErrorKind::unavailable,
+        "Salt Master: the connection broke before the answer came; whether the master carried out the "
+        "request is not known."};
+  }
+  zmq::message_t body;
+  if (first.size() != 0 || !first.more() || !socket_.recv(body, zmq::recv_flags::dontwait) || body.more()) {
+    return Error{ErrorKind::internal,
+                 "The Salt Master's answer is not one empty frame and one with the answer; it was not read."};
+  }
+  const char* const bytes = body.data<char>();
+  WipedBytes answer(bytes, bytes + body.size());
+  wipe(body.data(), body.size());
+  return answer;
+}
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/requests/request_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <zmq.hpp>
+
+#include "master/salt/requests/connection.h"
+#include "master/salt/requests/endpoint.h"
+#include "master/salt/requests/idle_connections.h"
+#include "master/salt/requests/outage.h"
+#include "master/salt/requests/turns.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+/// A connection has three of ZeroMQ's sockets; those that were closed take their places for a moment longer.
+constexpr std::size_t kSocketsEach = 6;
+constexpr std::size_t kMaxSockets = 65535;  // more than ZeroMQ takes
+
+/// The pool over ZeroMQ. Its context has one thread for input and output, which blocks all signals by itself.
+class Pool final : public RequestPool {
+ public:
+  explicit Pool(const PoolOptions& options)
+      : connection_({options.uri, options.max_answer_size}),
+        connect_timeout_(options.connect_timeout),
+        turns_(options),
+        outage_(options.connect_timeout) {
+    context_.set(zmq::ctxopt::max_sockets,
+                 static_cast<int>(std::min(kMaxSockets, kSocketsEach * (options.connections + 1))));
+    // The first socket starts ZeroMQ's threads, and it ends the process where there are no files left for
+    // them.
+    const zmq::socket_t first(context_, zmq::socket_type::pair);
+  }
+
+  ~Pool() override {
+    context_.shutdown();
+    turns_.end();
+  }
+
+  Result<WipedBytes> request(Lane lane, WipedBytes message, SteadyTime deadline) override {
+    const auto turn = turns_.take(lane, deadline);
+    if (!turn) return turn.error();
+    auto connection = open_connection(deadline);
+    if (!connection) return std::move(connection).error();
+    auto answer = (*connection)->request(std::move(message), deadline);
+    if (answer) idle_.put(*std::move(connection), now());
+    return answer;
+  }
+
+ private:
+  static SteadyTime now() { return std::chrono::steady_clock::now(); }
+
+  /// A kept connection, or a new one. REQUIRES: the caller has a turn.
+  Result<std::unique_ptr<Connection>> open_connection(SteadyTime deadline) {
+    if (now() >= deadline) return time_is_up();
+    while (auto kept = idle_.take()) {
+      if (kept->is_open()) return kept;
+    }
+    if (!outage_.may_try(now())) return master_not_available();
+    auto made = Connection::make(context_, connection_);
+    if (!made) return made;
+    if ((*made)->wait_until_open(std::min(deadline, now() + connect_timeout_))) {
+      outage_.succeeded();
+      return made;
+    }
+    if (now() >= deadline) return time_is_up();
+    outage_.failed(now());
+    return master_not_available();
+  }
+
+  static Error time_is_up() {
+    return {ErrorKind::timeout, "The time was up before the Salt Master could be reached; nothing was sent."};
+  }
+
+  const Connection::Options connection_;
+  const std::chrono::milliseconds connect_timeout_;
+  zmq::context_t context_{1};
+  Turns turns_;
+  Outage outage_;
+  IdleConnections idle_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RequestPool>> RequestPool::make(const PoolOptions& options) {
+  if (auto checked = check_endpoint(options.uri); !checked) return std::move(checked).error();
+  try {
+    return std::unique_ptr<RequestPool>(std::make_unique<Pool>(options));
+  } catch (const zmq::error_t& error) {
+    return Error{ErrorKind::internal, format("ZeroMQ: {}.", error.what())};
+  }
+}
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/requests/turns.h"
+
+#include <algorithm>
+
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+constexpr Lane kLanes[] = {Lane::publish, Lane::question, Lane::call, Lane::login};
+
+std::size_t at_least_one(std::size_t number) {
+  return std::max<std::size_t>(1, number);
+}
+
+}  // namespace
+
+std::size_t lane_limit(Lane lane, const PoolOptions& options) {
+  const std::size_t all_but_one_worker =
+      options.worker_threads - std::min<std::size_t>(1, options.worker_threads);
+  switch (lane) {
+    case Lane::publish:
+      break;
+    case Lane::question:
+      return at_least_one(options.connections / 4);
+    case Lane::call:
+      return at_least_one(std::min(options.connections / 2, all_but_one_worker));
+    case Lane::login: {
+      const std::size_t half_of_the_workers = (options.worker_threads + 1) / 2;
+      return at_least_one(std::min({options.connections / 2, all_but_one_worker, half_of_the_workers}));
+    }
+  }
+  return at_least_one(options.connections);
+}
+
+Turns::Turns(const PoolOptions& options)
+    : connections_(at_least_one(options.connections)), max_waiting_(options.max_waiting) {
+  for (const Lane lane : kLanes) state(lane).limit = lane_limit(lane, options);
+}
+
+Result<Turns::Turn> Turns::take(Lane lane, SteadyTime deadline) {
+  std::unique_lock lock(mutex_);
+  if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
+  // Where somebody waits in this lane there is no room in it.
+  if (has_room(state(lane))) {
+    begin(state(lane));
+    return Turn(this, {lane});
+  }
+  if (waiting_ >= max_waiting_) {
+    return Error{ErrorKind::unavailable,
+                 format("Too many requests wait for the Salt Master: {}, which is the limit.", waiting_)};
+  }
+  return wait(lane, deadline, lock);
+}
+
+Result<Turns::Turn> Turns::wait(Lane lane, SteadyTime deadline, std::unique_lock<std::mutex>& lock) {
+  Waiter waiter{.number = next_number_++};
+  auto& waiters = state(lane).waiters;
+  const auto place = waiters.insert(waiters.end(), &waiter);
+  ++waiting_;
+  waiter.woken.wait_until(lock, deadline, [&] { return waiter.has_turn || ended_; });
+  --waiting_;
+  if (waiter.has_turn) return Turn(this, {lane});
+  waiters.erase(place);
+  left_.notify_all();
+  if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
+  return Error{ErrorKind::timeout,
+               "The time was up before a connection to the Salt Master was free; nothing was sent."};
+}
+
+std::size_t Turns::waiting() const {
+  const std::scoped_lock lock(mutex_);
+  return waiting_;
+}
+
+void Turns::begin(LaneState& lane) {
+  ++lane.under_way;
+  ++under_way_;
+}
+
+Turns::LaneState* Turns::next_lane() {
+  LaneState* next = nullptr;
+  for (LaneState& lane : lanes_) {
+    if (lane.waiters.empty() || !has_room(lane)) continue;
+    if (next == nullptr || lane.waiters.front()->number < next->waiters.front()->number) next = &lane;
+  }
+  return next;
+}
+
+void Turns::give_back(Lane lane) {
+  const std::scoped_lock lock(mutex_);
+  --state(lane).under_way;
+  --under_way_;
+  left_.notify_all();
+  if (ended_) return;
+  while (LaneState* next = next_lane()) {
+    Waiter& waiter = *next->waiters.front();
+    next->waiters.pop_front();
+    begin(*next);
+    waiter.has_turn = true;
+    waiter.woken.notify_one();
+  }
+}
+
+void Turns::end() {
+  std::unique_lock lock(mutex_);
+  ended_ = true;
+  for (LaneState& lane : lanes_) {
+    for (Waiter* waiter : lane.waiters) waiter->woken.notify_one();
+  }
+  left_.wait(lock, [&] { return under_way_ == 0 && waiting_ == 0; });
+}
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/vector_file.h"
+#include "master/salt/calls/reply.h"
+#include "rest_fcgi/core/json_document.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+bool is_whole(const master::Job& job) {
+  return !job.jid.empty() || job.minions.empty();
+}
+
+bool is_whole(const master::Started& started) {
+  return !started.jid.empty() && !started.tag.empty();
+}
+
+bool is_whole(const master::WheelReply& wheel) {
+  JsonDocument document;
+  return !wheel.jid.empty() && document.parse(wheel.reply.text(), JsonLimits::none());
+}
+
+bool is_whole(const auth::Grant& grant) {
+  return !grant.name.empty() && !grant.eauth.empty() && !grant.token.empty();
+}
+
+/// Reads some bytes, which has to give an answer that can be worked with, or an error with a sentence.
+template <class T>
+bool reads(Result<Answer<T>> (*read)(std::string_view), std::string_view bytes) {
+  const auto answer = read(bytes);
+  if (!answer) {
+    REQUIRE_FALSE(answer.error().message.empty());
+  } else if (!answer->refusal) {
+    REQUIRE(is_whole(answer->value));
+  }
+  return answer.ok();
+}
+
+/// Does any of the readers find an answer in them?
+bool anybody_reads(std::string_view bytes) {
+  const bool publish = reads(read_publish_reply, bytes);
+  const bool runner = reads(read_runner_reply, bytes);
+  const bool wheel = reads(read_wheel_reply, bytes);
+  const bool made = reads(read_mk_token_reply, bytes);
+  const bool known = reads(read_get_token_reply, bytes);
+  return publish || runner || wheel || made || known;
+}
+
+}  // namespace
+
+TEST_CASE("a reply that is cut short, or has something behind it, is a failure for everybody") {
+  for (const std::string_view name : test::kVectorFiles) {
+    if (name.find("reply") == std::string_view::npos) continue;
+    CAPTURE(name);
+    const std::string reply = test::vector_file(name);
+    for (std::size_t size = 0; size < reply.size(); ++size) {
+      CHECK_FALSE(anybody_reads(std::string_view(reply).substr(0, size)));
+    }
+    CHECK_FALSE(anybody_reads(reply + '\xC0'));
+  }
+}
+
+TEST_CASE("a reply with any byte changed is an answer to work with, or a failure") {
+  for (const std::string_view name : test::kVectorFiles) {
+    if (name.find("reply") == std::string_view::npos) continue;
+    CAPTURE(name);
+    const std::string reply = test::vector_file(name);
+    for (std::size_t at = 0; at < reply.size(); ++at) {
+      for (const char byte : {'\x80', '\xA0', '\xC0', '\xC6', '\xDD', '\xFF'}) {
+        std::string damaged = reply;
+        damaged[at] = byte;
+        anybody_reads(damaged);
+      }
+    }
+  }
+}
+
+}  // namespace rest_fcgi::salt

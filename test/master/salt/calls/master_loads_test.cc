@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/vector_file.h"
+#include "chunk_fixture.h"
+#include "master/salt/calls/load.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+using test::bytes_of;
+using test::json_of;
+using test::ReadChunk;
+
+constexpr const char* kLogin = R"("eauth": "sharedsecret", "username": "ssdev", "password": "s3cret")";
+
+std::string with(std::string text, std::string_view part, std::string_view instead) {
+  const std::size_t at = text.find(part);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, part.size(), instead);
+}
+
+/// The arguments of a runner's load, as JSON; `part` is what the chunk says of them.
+std::string runner_arguments(const std::string& part) {
+  const ReadChunk chunk(R"({"client": "runner", "fun": "f.g", "token": "t", )" + part + "}");
+  const auto load = runner_load(chunk->master(), {&chunk->credentials, "fred"});
+  REQUIRE(load);
+  const std::string json = json_of(*load);
+  const std::string before =
+      R"({"enc": "clear", "load": {"cmd": "runner", "fun": "f.g", "token": "t", "kwarg": )";
+  const std::string after = R"(}, "version": 3})";
+  REQUIRE(json.size() > before.size() + after.size());
+  REQUIRE(json.substr(0, before.size()) == before);
+  return json.substr(before.size(), json.size() - before.size() - after.size());
+}
+
+}  // namespace
+
+TEST_CASE("a runner comes out as a real client sent it") {
+  const ReadChunk chunk(
+      std::string(R"({"client": "runner", "fun": "test.arg", "arg": ["x"], "kwarg": {"a": 1}, )") + kLogin +
+      "}");
+  const auto load = runner_load(chunk->master(), {&chunk->credentials, "ssdev"});
+  REQUIRE(load);
+  CHECK(bytes_of(*load) == test::vector_file("12-runner-request.bin"));
+}
+
+TEST_CASE("a runner's texts are read as on a command line, and kwarg wins over them") {
+  CHECK(runner_arguments(R"("arg": ["1", "a=2", "b=[x, 1]", "true", "c==d"], "kwarg": {"a": "3"})") ==
+        R"({"kwarg": {"b": ["x", 1], "a": "3"}, "arg": [1, true, "c==d"]})");
+  CHECK(runner_arguments(R"("arg": ["20261120233651543848", 20261120233651543848])") ==
+        R"({"kwarg": {}, "arg": ["20261120233651543848", "20261120233651543848"]})");
+  CHECK(runner_arguments(R"("jid": 5)") == R"({"kwarg": {"jid": 5}, "arg": []})");
+}
+
+TEST_CASE(
+    "a wheel comes out as a real client sent it, but with its arguments apart from the load's own fields") {
+  const ReadChunk chunk(std::string(R"({"client": "wheel", "fun": "key.list", "match": "acc", )") + kLogin +
+                        "}");
+  const std::string real = test::vector_file("16-wheel-request.bin");
+  const std::string apart = with(with(real,
+                                      "\xA5match\xA3"
+                                      "acc",
+                                      "\xA3"
+                                      "arg\x90\xA5kwarg\x81\xA5match\xA3"
+                                      "acc"),
+                                 "load\x86", "load\x87");
+  CHECK(bytes_of(wheel_load(chunk->master(), {&chunk->credentials, "ssdev"})) == apart);
+}
+
+TEST_CASE("a wheel's texts stay texts, and none of its arguments is taken for a field of the load") {
+  const ReadChunk chunk(R"({"client": "wheel", "fun": "f.g", "token": "t", "arg": ["1", "a=2", 3],
+                            "kwarg": {"cmd": "publish", "full_return": true, "fun": "x", "token": "y", "jid": "z"}})");
+  CHECK(
+      json_of(wheel_load(chunk->master(), {&chunk->credentials, "fred"})) ==
+      R"({"enc": "clear", "load": {"cmd": "wheel", "fun": "f.g", "arg": ["1", "a=2", 3], )"
+      R"("kwarg": {"cmd": "publish", "full_return": true, "fun": "x", "token": "y", "jid": "z"}, "token": "t"}, )"
+      R"("version": 3})");
+}
+
+TEST_CASE("a wheel without arguments has both of them, empty") {
+  const ReadChunk chunk(R"({"client": "wheel", "fun": "f.g", "token": "t"})");
+  CHECK(json_of(wheel_load(chunk->master(), {&chunk->credentials, "fred"})) ==
+        R"({"enc": "clear", "load": {"cmd": "wheel", "fun": "f.g", "arg": [], "kwarg": {}, "token": "t"}, )"
+        R"("version": 3})");
+}
+
+TEST_CASE("a wheel that nobody waits for bears the id, tag and user that its client made up") {
+  const ReadChunk chunk(R"({"client": "wheel_async", "fun": "f.g", "token": "t"})");
+  const WheelJob job{"2026", "salt/wheel/2026", "fred"};
+  CHECK(
+      json_of(wheel_load(chunk->master(), {&chunk->credentials, "fred"}, job)) ==
+      R"({"enc": "clear", "load": {"cmd": "wheel", "fun": "f.g", "arg": [], "kwarg": {}, "__jid__": "2026", )"
+      R"("__tag__": "salt/wheel/2026", "__user__": "fred", "token": "t"}, "version": 3})");
+}
+
+TEST_CASE("a token is asked for with a login, and asked about with itself") {
+  const auth::Credentials login{auth::Credentials::Kind::eauth, "pam", "fred", SecretView("sesame"), {}};
+  CHECK(
+      json_of(mk_token_load(login)) ==
+      R"({"enc": "clear", "load": {"cmd": "mk_token", "eauth": "pam", "username": "fred", "password": "sesame"}, )"
+      R"("version": 3})");
+  const auth::Credentials token{auth::Credentials::Kind::token, {}, {}, {}, SecretView("abc")};
+  CHECK(json_of(get_token_load(token)) ==
+        R"({"enc": "clear", "load": {"cmd": "get_token", "token": "abc"}, "version": 3})");
+}
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/vector_file.h"
+#include "master/salt/calls/reply.h"
+#include "reply_fixture.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+using test::failure;
+using test::packed;
+using test::vector_file;
+
+std::string error(const std::string& name, const std::string& message) {
+  return packed(R"({"error": {"name": ")" + name + R"(", "message": ")" + message + R"("}})");
+}
+
+/// Why both a runner and a wheel with this reply were refused.
+Refusal refusal_in(const std::string& bytes) {
+  const auto runner = read_runner_reply(bytes);
+  const auto wheel = read_wheel_reply(bytes);
+  REQUIRE(runner);
+  REQUIRE(wheel);
+  REQUIRE(runner->refusal);
+  REQUIRE(wheel->refusal);
+  CHECK(*runner->refusal == *wheel->refusal);
+  CHECK(runner->message == wheel->message);
+  CHECK(runner->message.starts_with("Authentication failure of type "));
+  return *runner->refusal;
+}
+
+}  // namespace
+
+TEST_CASE("a runner that was started has a job id and a tag") {
+  const auto answer = read_runner_reply(vector_file("13-runner-reply.bin"));
+  REQUIRE(answer);
+  CHECK_FALSE(answer->refusal);
+  CHECK(answer->value.jid == "20261120233655223239");
+  CHECK(answer->value.tag == "salt/run/20261120233655223239");
+}
+
+TEST_CASE("what a wheel gave is the master's whole reply, as it came") {
+  const auto answer = read_wheel_reply(vector_file("17-wheel-reply.bin"));
+  REQUIRE(answer);
+  CHECK_FALSE(answer->refusal);
+  const std::string& jid = answer->value.jid;
+  CHECK(jid.size() == 20);
+  const std::string& reply = answer->value.reply.text();
+  CHECK(reply.starts_with(R"({"tag": "salt/wheel/)" + jid +
+                          R"(", "data": {"fun": "wheel.key.list", "jid": ")" + jid));
+  CHECK(reply.find(R"("return": {"minions": )") != std::string::npos);
+}
+
+TEST_CASE("a wheel that failed inside is a reply, no failure") {
+  const auto answer = read_wheel_reply(packed(
+      R"({"tag": "salt/wheel/2026", "data": {"jid": "2026", "return": "Exception occurred", "success": false}})"));
+  REQUIRE(answer);
+  CHECK_FALSE(answer->refusal);
+  CHECK(answer->value.reply.text().find(R"("success": false)") != std::string::npos);
+}
+
+TEST_CASE("a token that is not good, and one whose user lacks the right, are told apart") {
+  CHECK(refusal_in(error("TokenAuthenticationError",
+                         R"(Authentication failure of type \"token\" occurred.)")) == Refusal::credentials);
+  CHECK(refusal_in(error("TokenAuthenticationError",
+                         R"(Authentication failure of type \"token\" occurred for user limited.)")) ==
+        Refusal::rights);
+}
+
+TEST_CASE("of a login inline nothing tells whether it is not good or lacks the right") {
+  CHECK(refusal_in(vector_file("15-runner-reply-not-authorized.bin")) == Refusal::credentials);
+  CHECK(refusal_in(error("EauthAuthenticationError",
+                         R"(Authentication failure of type \"eauth\" occurred for user ssdev.)")) ==
+        Refusal::credentials);
+  CHECK(refusal_in(error("UserAuthenticationError", R"(Authentication failure of type \"user\" occurred)")) ==
+        Refusal::credentials);
+}
+
+TEST_CASE("a call that the master finds to be none is Salt's invocation error") {
+  const std::string bytes =
+      error("SaltInvocationError", "A command invocation error occurred: Check syntax.");
+  const auto runner = read_runner_reply(bytes);
+  REQUIRE_FALSE(runner);
+  CHECK(runner.error().kind == ErrorKind::invocation);
+  CHECK(runner.error().message == "A command invocation error occurred: Check syntax.");
+  CHECK(read_wheel_reply(bytes).error().kind == ErrorKind::invocation);
+}
+
+TEST_CASE("a reply to a runner that is none is a failure that quotes it or says what it lacks") {
+  test::check_bad_replies(read_runner_reply);
+  CHECK(failure(read_runner_reply, packed("{}")).find("it is an empty map") != std::string::npos);
+  for (const std::string_view reply : {R"({"tag": "t"})", R"({"jid": "2026"})",
+                                       R"({"jid": 2026, "tag": "t"})", R"({"jid": "", "tag": "t"})"}) {
+    CAPTURE(reply);
+    CHECK(failure(read_runner_reply, packed(reply)).find("it has no 'jid' or no 'tag'") != std::string::npos);
+  }
+}
+
+TEST_CASE("a reply to a wheel that is none is a failure that quotes it or says what it lacks") {
+  test::check_bad_replies(read_wheel_reply);
+  CHECK(failure(read_wheel_reply, packed("{}")).find("it is an empty map") != std::string::npos);
+  CHECK(failure(read_wheel_reply, packed(R"({"tag": "t"})")).find("it has no 'data'") != std::string::npos);
+  CHECK(failure(read_wheel_reply, packed(R"({"data": []})")).find("it has no 'data'") != std::string::npos);
+  CHECK(failure(read_wheel_reply, packed(R"({"data": {"jid": 1}})")).find("its 'data' has no 'jid'") !=
+        std::string::npos);
+}
+
+}  // namespace rest_fcgi::salt

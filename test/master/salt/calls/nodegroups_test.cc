@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/calls/nodegroups.h"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace rest_fcgi::salt {
+namespace {
+
+using lowstate::TargetType;
+
+Nodegroups groups() {
+  return {{
+              {"ids", {"web1", "web2"}},
+              {"one", {"web1"}},
+              {"pattern", {"web[0-9]+", "db"}},
+              {"compound", {"web*", "and", "not", "G@os:Debian"}},
+              {"nested", {"N@ids", "or", "(", "N@compound", "and", "db1", ")"}},
+              {"deep", {"N@nested"}},
+              {"empty", {}},
+              {"self", {"a*", "or", "N@self"}},
+              {"left", {"N@right"}},
+              {"right", {"N@left"}},
+              {"lost", {"a*", "or", "N@nowhere"}},
+          },
+          "/etc/salt/master"};
+}
+
+lowstate::Target target(TargetType type, std::string_view expression) {
+  return {.type = type, .expression = expression, .list = {}, .as_sent = {}};
+}
+
+/// The compound target that this one becomes.
+std::string expanded(const lowstate::Target& before) {
+  const auto after = groups().expand(before);
+  if (!after) return "refused: " + after.error().message;
+  CHECK(after->type == TargetType::compound);
+  return std::get<std::string>(after->tgt);
+}
+
+std::string of_group(std::string_view name) {
+  return expanded(target(TargetType::nodegroup, name));
+}
+
+std::string of_compound(std::string_view expression) {
+  return expanded(target(TargetType::compound, expression));
+}
+
+Error refusal(std::string_view group) {
+  const auto after = groups().expand(target(TargetType::nodegroup, group));
+  REQUIRE_FALSE(after);
+  return after.error();
+}
+
+}  // namespace
+
+TEST_CASE("a nodegroup becomes a compound target, whatever its words are") {
+  CHECK(of_group("ids") == "L@web1,web2");
+  CHECK(of_group("one") == "L@web1");
+  CHECK(of_group("pattern") == "E@web[0-9]+,db");
+  CHECK(of_group("compound") == "( web* and not G@os:Debian )");
+}
+
+TEST_CASE("a nodegroup inside a nodegroup stands there with all its words") {
+  CHECK(of_group("nested") == "( L@web1,web2 or ( ( web* and not G@os:Debian ) and db1 ) )");
+  CHECK(of_group("deep") == "( ( L@web1,web2 or ( ( web* and not G@os:Debian ) and db1 ) ) )");
+}
+
+TEST_CASE("a compound target has its nodegroups expanded, and its other words as they came") {
+  CHECK(of_compound("not  N@compound\tand E@db.*") == "not ( web* and not G@os:Debian ) and E@db.*");
+  CHECK(of_compound("N@ids") == "L@web1,web2");
+  CHECK(of_compound("a or N@ or xN@ids") == "a or N@ or xN@ids");
+  CHECK(of_compound("web* and G@os:Debian") == "web* and G@os:Debian");
+  CHECK(of_compound("") == "");
+}
+
+TEST_CASE("a compound target may come as a list of words") {
+  lowstate::Target words = target(TargetType::compound, "");
+  words.list = {"N@one", "or", "G@os:Debian"};
+  CHECK(expanded(words) == "L@web1 or G@os:Debian");
+}
+
+TEST_CASE("the same nodegroup may stand twice side by side") {
+  CHECK(of_compound("N@one or N@one") == "L@web1 or L@web1");
+}
+
+TEST_CASE("a nodegroup that there is not is refused in Salt's words, wherever it is named") {
+  CHECK(refusal("nowhere").kind == ErrorKind::invocation);
+  CHECK(refusal("nowhere").message == "Node group nowhere unavailable in /etc/salt/master");
+  CHECK(refusal("lost").message == "Node group nowhere unavailable in /etc/salt/master");
+  CHECK(of_compound("a or N@nowhere") == "refused: Node group nowhere unavailable in /etc/salt/master");
+}
+
+TEST_CASE("a nodegroup that is empty or lies in itself is refused") {
+  CHECK(refusal("empty").kind == ErrorKind::invocation);
+  CHECK(refusal("empty").message == "Node group empty is empty.");
+  CHECK(refusal("self").message == "Node group self lies in itself.");
+  CHECK(refusal("left").message == "Node group left lies in itself.");
+  CHECK(of_compound("N@right").find("Node group right lies in itself.") != std::string::npos);
+}
+
+TEST_CASE("nodegroups that multiply each other are refused before they are large") {
+  std::vector<master::NodegroupOptions> options = {{"g0", {"a*", "or", "b*"}}};
+  for (int i = 1; i < 40; ++i) {
+    const std::string inner = "N@g" + std::to_string(i - 1);
+    options.push_back({"g" + std::to_string(i), {inner, "or", inner}});
+  }
+  const auto after = Nodegroups(options, "").expand(target(TargetType::nodegroup, "g39"));
+  REQUIRE_FALSE(after);
+  CHECK(after.error().kind == ErrorKind::invocation);
+  CHECK(after.error().message == "The target with its node groups is longer than 1048576 bytes.");
+}
+
+TEST_CASE("every other target goes on as it came") {
+  for (const TargetType type : {TargetType::glob, TargetType::pcre, TargetType::grain,
+                                TargetType::pillar_exact, TargetType::range, TargetType::ipcidr}) {
+    lowstate::Target before = target(type, "N@ids a  b");
+    before.delimiter = "|";
+    const auto after = groups().expand(before);
+    REQUIRE(after);
+    CHECK(after->type == type);
+    CHECK(std::get<std::string>(after->tgt) == "N@ids a  b");
+    CHECK(after->delimiter == "|");
+  }
+}
+
+TEST_CASE("a list target goes on as its ids") {
+  lowstate::Target before = target(TargetType::list, "");
+  before.list = {"a", "N@ids"};
+  const auto after = groups().expand(before);
+  REQUIRE(after);
+  CHECK(after->type == TargetType::list);
+  CHECK(std::get<std::vector<std::string>>(after->tgt) == std::vector<std::string>{"a", "N@ids"});
+}
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include <functional>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/vector_file.h"
+#include "chunk_fixture.h"
+#include "master/salt/calls/load.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+using lowstate::TargetType;
+using test::json_of;
+using test::ReadChunk;
+
+constexpr std::string_view kLogin = R"("eauth": "pam", "username": "fred", "password": "sesame")";
+
+/// The load of a chunk's own call, as JSON; `part` is between its client and its credentials.
+std::string load_of(const std::string& part, const std::function<void(PublishLoad&)>& change = {}) {
+  const ReadChunk chunk(R"({"client": "local", "tgt": "*", )" + part + ", " + std::string(kLogin) + "}");
+  PublishLoad load{
+      .target = {TargetType::glob, "*"}, .call = &chunk->local(), .metadata = chunk->local().metadata};
+  if (change) change(load);
+  return json_of(publish_load(load, {&chunk->credentials, "fred"}));
+}
+
+/// What `load_of` gives for these fields.
+std::string expected(const std::string& call, const std::string& more_kwargs = "",
+                     const std::string& jid = "", const std::string& end = "") {
+  return R"({"enc": "clear", "load": {"cmd": "publish", "tgt": "*", )" + call +
+         R"(, "tgt_type": "glob", "ret": "", )" + jid + R"("user": "fred", "kwargs": {)" +
+         std::string(kLogin) + more_kwargs + "}" + end + R"(}, "version": 3})";
+}
+
+}  // namespace
+
+TEST_CASE("a publication comes out as a real client sent it") {
+  const ReadChunk chunk(R"({"client": "local", "tgt": "pm-0", "fun": "test.ping", "eauth": "sharedsecret",
+                            "username": "ssdev", "password": "s3cret"})");
+  const PublishLoad load{.target = {TargetType::glob, "pm-0"}, .call = &chunk->local()};
+  CHECK(test::bytes_of(publish_load(load, {&chunk->credentials, "UNKNOWN"})) ==
+        test::vector_file("03-publish-request.bin"));
+}
+
+TEST_CASE("keyword arguments follow the positional ones, in one map that says so") {
+  CHECK(
+      load_of(R"("fun": "f.g", "arg": [1, "a", null, [true, 1.5]], "kwarg": {"b": {"c": "x"}, "d": ""})") ==
+      expected(
+          R"("fun": "f.g", "arg": [1, "a", null, [true, 1.5], {"__kwarg__": true, "b": {"c": "x"}, "d": ""}])"));
+  CHECK(load_of(R"("fun": "f.g", "kwarg": {"b": 1})") ==
+        expected(R"("fun": "f.g", "arg": [{"__kwarg__": true, "b": 1}])"));
+}
+
+TEST_CASE("an integer of 20 digits is a job id, and goes as text") {
+  CHECK(load_of(R"("fun": "f.g", "arg": [20261120233651543848])") ==
+        expected(R"("fun": "f.g", "arg": ["20261120233651543848"])"));
+}
+
+TEST_CASE("several functions go as lists, each with its own arguments") {
+  CHECK(load_of(R"("fun": ["f.g", "h.i"], "arg": [["a"], [2, {"__kwarg__": true, "b": 3}]])") ==
+        expected(R"("fun": ["f.g", "h.i"], "arg": [["a"], [2, {"__kwarg__": true, "b": 3}]])"));
+  CHECK(load_of(R"("fun": ["f.g", "h.i"])") == expected(R"("fun": ["f.g", "h.i"], "arg": [[], []])"));
+  CHECK(load_of(R"("fun": ["f.g"])") == expected(R"("fun": ["f.g"], "arg": [[]])"));
+}
+
+TEST_CASE("a function of ours takes the place of the chunk's") {
+  const std::string fun = R"("fun": "f.g")";
+  CHECK(load_of(fun, [](PublishLoad& load) {
+          load.call = PublishLoad::Function{"test.ping", {}};
+        }) == expected(R"("fun": "test.ping", "arg": [])"));
+  CHECK(load_of(fun, [](PublishLoad& load) {
+          load.call = PublishLoad::Function{"saltutil.find_job", {"2026"}};
+        }) == expected(R"("fun": "saltutil.find_job", "arg": ["2026"])"));
+}
+
+TEST_CASE("a list target goes as a list of ids") {
+  const std::string load = load_of(R"("fun": "f.g")", [](PublishLoad& changed) {
+    changed.target = {TargetType::list, std::vector<std::string>{"a", "b,c"}};
+  });
+  CHECK(load.find(R"("tgt": ["a", "b,c"], "fun": "f.g", "arg": [], "tgt_type": "list")") !=
+        std::string::npos);
+}
+
+TEST_CASE("every other target goes as its expression, with its type") {
+  const std::string load = load_of(R"("fun": "f.g")", [](PublishLoad& changed) {
+    changed.target = {TargetType::pillar_exact, "a:b"};
+  });
+  CHECK(load.find(R"("tgt": "a:b", "fun": "f.g", "arg": [], "tgt_type": "pillar_exact")") !=
+        std::string::npos);
+}
+
+TEST_CASE("a delimiter is sent where it is not the usual one, and metadata where there are any") {
+  CHECK(load_of(R"("fun": "f.g")", [](PublishLoad& load) { load.target.delimiter = "|"; }) ==
+        expected(R"("fun": "f.g", "arg": [])", R"(, "delimiter": "|")"));
+  CHECK(load_of(R"("fun": "f.g", "metadata": {"a": [1]})") ==
+        expected(R"("fun": "f.g", "arg": [])", R"(, "metadata": {"a": [1]})"));
+}
+
+TEST_CASE("a job id and a time for syndics are sent where they are asked for") {
+  CHECK(load_of(R"("fun": "f.g")", [](PublishLoad& load) { load.jid = "20261120233651543848"; }) ==
+        expected(R"("fun": "f.g", "arg": [])", "", R"("jid": "20261120233651543848", )"));
+  CHECK(load_of(R"("fun": "f.g")", [](PublishLoad& load) { load.to = std::chrono::seconds(5); }) ==
+        expected(R"("fun": "f.g", "arg": [])", "", "", R"(, "to": 5)"));
+}
+
+TEST_CASE("returners go as they are given") {
+  const std::string load =
+      load_of(R"("fun": "f.g")", [](PublishLoad& changed) { changed.ret = "redis,smtp"; });
+  CHECK(load.find(R"("ret": "redis,smtp")") != std::string::npos);
+}
+
+TEST_CASE("a token goes alone") {
+  const ReadChunk chunk(R"({"client": "local", "tgt": "*", "fun": "f.g", "token": "abc", "eauth": "pam",
+                            "username": "fred", "password": "sesame"})");
+  const PublishLoad load{.target = {TargetType::glob, "*"}, .call = &chunk->local()};
+  const std::string json = json_of(publish_load(load, {&chunk->credentials, "fred"}));
+  CHECK(json.find(R"("kwargs": {"token": "abc"}})") != std::string::npos);
+  CHECK(json.find("sesame") == std::string::npos);
+}
+
+TEST_CASE("a login that brings nothing has an empty map, which the master refuses") {
+  const ReadChunk chunk(R"({"client": "local", "tgt": "*", "fun": "f.g"})");
+  const PublishLoad load{.target = {TargetType::glob, "*"}, .call = &chunk->local()};
+  CHECK(json_of(publish_load(load, {&chunk->credentials, ""})).find(R"("kwargs": {}})") != std::string::npos);
+}
+
+TEST_CASE("what a chunk says of the master's own fields reaches no load") {
+  const std::string load =
+      load_of(R"("fun": "f.g", "key": "x", "user": "root", "id": "m", "cmd": "wheel", "master_id": "m",
+                 "auth_list": ["x"], "nocache": true, "batch": 1, "ret_config": "x")");
+  CHECK(load == expected(R"("fun": "f.g", "arg": [])"));
+}
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/vector_file.h"
+#include "master/salt/calls/reply.h"
+#include "reply_fixture.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+using test::packed;
+using test::vector_file;
+using Ids = std::vector<std::string>;
+
+/// The job that a reply tells of.
+master::Job job_in(std::string_view bytes) {
+  auto answer = read_publish_reply(bytes);
+  if (!answer) FAIL(answer.error().message);
+  CHECK_FALSE(answer->refusal);
+  return std::move(answer->value);
+}
+
+Answer<master::Job> refusal_in(std::string_view bytes) {
+  auto answer = read_publish_reply(bytes);
+  REQUIRE(answer);
+  REQUIRE(answer->refusal);
+  return *std::move(answer);
+}
+
+std::string failure(std::string_view json) {
+  return test::failure(read_publish_reply, packed(json));
+}
+
+std::string with_load(const std::string& load) {
+  return R"({"enc": "clear", "load": )" + load + "}";
+}
+
+}  // namespace
+
+TEST_CASE("a publication that was taken has a job id, and those who are expected to return") {
+  const master::Job job = job_in(vector_file("04-publish-reply.bin"));
+  CHECK(job.jid == "20261120233651543848");
+  CHECK(job.minions == Ids{"pm-0"});
+  CHECK(job.missing.empty());
+}
+
+TEST_CASE("ids of a list target that nobody has are missing") {
+  const master::Job job = job_in(vector_file("09-publish-reply-missing.bin"));
+  CHECK_FALSE(job.jid.empty());
+  CHECK(job.minions == Ids{"pm-0"});
+  CHECK(job.missing == Ids{"ghost"});
+}
+
+TEST_CASE("a publication that matched nobody is a job without an id") {
+  const master::Job job = job_in(vector_file("08-publish-reply-no-match.bin"));
+  CHECK(job.jid.empty());
+  CHECK(job.minions.empty());
+  CHECK(job.missing.empty());
+}
+
+TEST_CASE("where syndics may know minions, a job may have none yet") {
+  const master::Job job = job_in(packed(with_load(R"({"jid": "2026", "minions": [], "missing": null})")));
+  CHECK(job.jid == "2026");
+  CHECK(job.minions.empty());
+}
+
+TEST_CASE("an id that stands twice is there once, in the order of the reply") {
+  const master::Job job = job_in(
+      packed(with_load(R"({"jid": "2026", "minions": ["b", "a", "b", "c", "a"], "missing": ["x", "x"]})")));
+  CHECK(job.minions == Ids{"b", "a", "c"});
+  CHECK(job.missing == Ids{"x"});
+}
+
+TEST_CASE("thousands of minions are read, and each is there once") {
+  std::string ids;
+  for (int i = 0; i < 20000; ++i)
+    ids += (i == 0 ? "\"minion" : ", \"minion") + std::to_string(i % 10000) + "\"";
+  const master::Job job = job_in(packed(with_load(R"({"jid": "2026", "minions": [)" + ids + "]}")));
+  REQUIRE(job.minions.size() == 10000);
+  CHECK(job.minions.back() == "minion9999");
+}
+
+TEST_CASE("a login that is not good, and a right that is missing, are told apart") {
+  const auto login = refusal_in(vector_file("10-publish-reply-auth-error.bin"));
+  CHECK(*login.refusal == Refusal::credentials);
+  CHECK(login.message == "Authentication error occurred.");
+  const auto right = refusal_in(vector_file("11-publish-reply-authz-error.bin"));
+  CHECK(*right.refusal == Refusal::rights);
+  CHECK(right.message == "Authorization error occurred.");
+}
+
+TEST_CASE("a job that the master could not give an id is a failure in its words") {
+  CHECK(failure(with_load(R"({"error": "Master failed to assign jid"})")) ==
+        R"(The Salt master answered "Master failed to assign jid".)");
+  CHECK(failure(with_load(R"({"jid": "2026", "minions": ["a"], "error": "later"})")) ==
+        R"(The Salt master answered "later".)");
+}
+
+TEST_CASE("a reply to a publication that is none is a failure that quotes it or says what it lacks") {
+  test::check_bad_replies(read_publish_reply);
+  CHECK(failure("{}") ==
+        "The Salt master's answer is not understood: it is an empty map, as for a command that no master "
+        "knows.");
+  CHECK(failure(R"({"enc": "clear"})").find("it has no 'load'") != std::string::npos);
+  CHECK(failure(with_load("[]")).find("it has no 'load'") != std::string::npos);
+  CHECK(failure(with_load("{}")).find("it has no 'jid'") != std::string::npos);
+  CHECK(failure(with_load(R"({"jid": null, "minions": []})")).find("it has no 'jid'") != std::string::npos);
+  CHECK(failure(with_load(R"({"jid": "2026"})")).find("it has no 'minions'") != std::string::npos);
+  CHECK(failure(with_load(R"({"jid": "2026", "minions": "a"})")).find("its 'minions' is no list of ids") !=
+        std::string::npos);
+  CHECK(failure(with_load(R"({"jid": "2026", "minions": ["a", 1]})")).find("its 'minions'") !=
+        std::string::npos);
+  CHECK(failure(with_load(R"({"jid": "2026", "minions": [], "missing": 1})"))
+            .find("its 'missing' is no list") != std::string::npos);
+}
+
+TEST_CASE("a long text of the master's is quoted in part") {
+  const std::string text(100000, 'x');
+  CHECK(test::failure(read_publish_reply, packed("\"" + text + "\"")).size() < 1100);
+}
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+#include "master/salt/packed/packer.h"
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/result.h"
+
+namespace rest_fcgi::test {
+
+/// The msgpack of a JSON text.
+inline std::string packed(std::string_view json) {
+  JsonDocument document;
+  REQUIRE(document.parse(json));
+  WipedBytes bytes;
+  salt::Packer(bytes).value(document.root());
+  return {bytes.begin(), bytes.end()};
+}
+
+/// The message of a reply that is an internal failure.
+template <class Read>
+std::string failure(Read read, std::string_view bytes) {
+  const auto answer = read(bytes);
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().kind == ErrorKind::internal);
+  return answer.error().message;
+}
+
+/// Replies to any load that are no answers, and what the caller gets to see of them.
+struct BadReply {
+  std::string_view json;
+  std::string_view message;
+};
+
+inline constexpr std::array<BadReply, 12> kBadReplies = {{
+    {R"("bad load")", R"(The Salt master answered "bad load".)"},
+    {R"("Some exception handling minion payload")",
+     R"(The Salt master answered "Some exception handling minion payload".)"},
+    {R"({"error": "Routing error"})", R"(The Salt master answered "Routing error".)"},
+    {R"({"error": "Master failed to assign jid"})",
+     R"(The Salt master answered "Master failed to assign jid".)"},
+    {R"({"msg": "bad load"})", R"(The Salt master answered "bad load".)"},
+    {R"({"error": {"name": "OSError", "args": [28, "full"], "message": "full"}})",
+     R"(The Salt master answered "OSError: full".)"},
+    {R"({"error": {}})", R"(The Salt master answered ": ".)"},
+    {R"({"error": 5})", "The Salt master's answer is not understood: its 'error' is an int."},
+    {"null", "The Salt master's answer is not understood: it is nil."},
+    {"false", "The Salt master's answer is not understood: it is a bool."},
+    {"[{}]", "The Salt master's answer is not understood: it is an array."},
+    {"7", "The Salt master's answer is not understood: it is an int."},
+}};
+
+template <class Read>
+void check_bad_replies(Read read) {
+  for (const BadReply& reply : kBadReplies) {
+    CAPTURE(reply.json);
+    CHECK(failure(read, packed(reply.json)) == reply.message);
+  }
+  CHECK(failure(read, "").find("The Salt master's answer is not understood: Malformed msgpack") == 0);
+  CHECK(failure(read, std::string(1, '\xC1')).find("Malformed msgpack") != std::string::npos);
+}
+
+}  // namespace rest_fcgi::test

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/vector_file.h"
+#include "master/salt/calls/reply.h"
+#include "reply_fixture.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+using test::failure;
+using test::packed;
+
+constexpr auto kBoth = {&read_mk_token_reply, &read_get_token_reply};
+
+/// A reply whose members but for one are good.
+std::string reply(const std::string& expire = "1795298299.5", const std::string& more = "") {
+  return packed(R"({"start": 1.5, "expire": )" + expire +
+                R"(, "name": "fred", "eauth": "pam", "token": "abc")" + more + "}");
+}
+
+auth::Grant grant_in(const std::string& bytes) {
+  auto answer = read_mk_token_reply(bytes);
+  if (!answer) FAIL(answer.error().message);
+  CHECK_FALSE(answer->refusal);
+  return std::move(answer->value);
+}
+
+std::chrono::microseconds end_of(const std::string& expire) {
+  return grant_in(reply(expire)).expire.time_since_epoch();
+}
+
+}  // namespace
+
+TEST_CASE("a token comes with whose it is and when it ends") {
+  for (const auto read : kBoth) {
+    const auto answer = read(test::vector_file("18-mk_token-reply.bin"));
+    REQUIRE(answer);
+    CHECK_FALSE(answer->refusal);
+    CHECK(answer->value.name == "ssdev");
+    CHECK(answer->value.eauth == "sharedsecret");
+    CHECK(answer->value.groups.empty());
+    CHECK(answer->value.token.reveal().text.size() == 64);
+    CHECK(answer->value.expire > WallTime(std::chrono::seconds(1700000000)));
+  }
+}
+
+TEST_CASE("a token may come with groups") {
+  CHECK(grant_in(reply("5", R"(, "groups": ["ops", "dev"])")).groups ==
+        std::vector<std::string>{"ops", "dev"});
+  CHECK(grant_in(reply("5", R"(, "groups": null)")).groups.empty());
+}
+
+TEST_CASE("a token's end is in seconds, whole or not, and within what can be meant") {
+  using std::chrono::microseconds;
+  using std::chrono::seconds;
+  CHECK(end_of("1795298299.5") == seconds(1795298299) + microseconds(500000));
+  CHECK(end_of("1795298299") == seconds(1795298299));
+  CHECK(end_of("0.0") == seconds(0));
+  CHECK(end_of("1e300") == seconds(100000000000));
+  CHECK(end_of("9223372036854775807") == seconds(100000000000));
+}
+
+TEST_CASE("credentials that are not good are a refusal") {
+  const auto made = read_mk_token_reply(packed(R"("")"));
+  REQUIRE(made);
+  REQUIRE(made->refusal);
+  CHECK(*made->refusal == Refusal::credentials);
+  CHECK(made->message.empty());
+  const auto known = read_get_token_reply(packed("{}"));
+  REQUIRE(known);
+  REQUIRE(known->refusal);
+  CHECK(*known->refusal == Refusal::credentials);
+}
+
+TEST_CASE("what refuses a login does not refuse a token, and the other way round") {
+  CHECK(failure(read_mk_token_reply, packed("{}")).find("it is an empty map") != std::string::npos);
+  CHECK(failure(read_get_token_reply, packed(R"("")")) == R"(The Salt master answered "".)");
+}
+
+TEST_CASE("a refusal that says so by name is one") {
+  for (const auto read : kBoth) {
+    const auto answer = read(packed(R"({"error": {"name": "AuthenticationError", "message": "no"}})"));
+    REQUIRE(answer);
+    REQUIRE(answer->refusal);
+    CHECK(*answer->refusal == Refusal::credentials);
+    CHECK(answer->message == "no");
+  }
+}
+
+TEST_CASE("a reply about a token that is none is a failure that says what it lacks, and shows no token") {
+  for (const auto read : kBoth) {
+    test::check_bad_replies(read);
+    for (const std::string_view json : {R"({"name": "fred", "eauth": "pam", "expire": 5})",
+                                        R"({"name": "fred", "token": "canary", "expire": 5})",
+                                        R"({"eauth": "pam", "token": "canary", "expire": 5})",
+                                        R"({"name": 1, "eauth": "pam", "token": "canary", "expire": 5})"}) {
+      CAPTURE(json);
+      const std::string message = failure(read, packed(json));
+      CHECK(message.find("it has no 'name', no 'eauth' or no 'token'") != std::string::npos);
+      CHECK(message.find("canary") == std::string::npos);
+    }
+    for (const char* expire : {"null", "\"5\"", "-1", "-0.5", "[]"}) {
+      CAPTURE(expire);
+      CHECK(failure(read, reply(expire)).find("its 'expire' is no time") != std::string::npos);
+    }
+    CHECK(failure(read, packed(R"({"name": "fred", "eauth": "pam", "token": "t"})")).find("its 'expire'") !=
+          std::string::npos);
+    CHECK(failure(read, reply("5", R"(, "groups": "ops")")).find("its 'groups' is no list") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a token's end that is not a number is no time") {
+  std::string bytes = reply("0.5");
+  const std::size_t at = bytes.find(
+                             "\xA6"
+                             "expire") +
+                         8;
+  const std::string nan = "\x7F\xF8";
+  bytes.replace(at, 2, nan);
+  CHECK(failure(read_mk_token_reply, bytes).find("its 'expire' is no time") != std::string::npos);
+}
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/events/event_bus.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/captured_log.h"
+#include "../../../support/fake_event_bus.h"
+#include "../../../support/temp_dir.h"
+#include "recorder.h"
+
+namespace {
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::salt;
+using rest_fcgi::salt::test::kBusLost;
+using rest_fcgi::salt::test::kPatience;
+using rest_fcgi::salt::test::Recorder;
+using rest_fcgi::test::CapturedLog;
+using rest_fcgi::test::event_frame;
+using rest_fcgi::test::FakeEventBus;
+using rest_fcgi::test::TempDir;
+
+using Heard = std::vector<std::string>;
+using SteadyClock = std::chrono::steady_clock;
+
+void wait_until(const std::function<bool()>& holds) {
+  const auto end = SteadyClock::now() + kPatience;
+  while (!holds() && SteadyClock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  REQUIRE(holds());
+}
+
+EventBus::Expectation expect_soon(EventBus& bus) {
+  wait_until([&] { return bus.trouble().empty(); });
+  auto expectation = bus.expect(SteadyClock::now() + kPatience);
+  REQUIRE(expectation);
+  return std::move(*expectation);
+}
+
+std::string ret(const std::string& jid, const std::string& minion) {
+  return "salt/job/" + jid + "/ret/" + minion;
+}
+
+/// A master's bus, and this engine's on it.
+struct Joined {
+  explicit Joined(Framing framing = Framing::bare, BusOptions options = {})
+      : master(dir / "bus.ipc", framing), bus(EventBus::start(with_path(std::move(options)))) {}
+
+  BusOptions with_path(BusOptions options) const {
+    options.path = dir / "bus.ipc";
+    options.rejoin_pause = std::chrono::milliseconds(2);
+    return options;
+  }
+
+  std::shared_ptr<Recorder> listen(const std::string& jid) {
+    auto listener = std::make_shared<Recorder>();
+    CHECK(expect_soon(*bus).listen(jid, listener));
+    return listener;
+  }
+
+  TempDir dir;
+  FakeEventBus master;
+  std::unique_ptr<EventBus> bus;
+};
+
+TEST_CASE("returns of both framings reach who listens") {
+  for (const Framing framing : {Framing::bare, Framing::with_length}) {
+    Joined joined(framing);
+    const auto listener = joined.listen("1");
+    joined.master.send(ret("2", "m"), "x");
+    joined.master.send(ret("1", "m"), "a");
+    joined.master.send("salt/job/1/new", "x");
+    joined.master.send("syndic/s/1", "b");
+    joined.master.send("salt/run/1/ret", std::string(3 << 20, 'c'));
+    CHECK(listener->heard(3) == Heard{"m=a", "s=b", "=" + std::string(3 << 20, 'c')});
+  }
+}
+
+TEST_CASE("returns that overtake the reply to their publication are heard first, in order") {
+  Joined joined;
+  auto expectation = expect_soon(*joined.bus);
+  const auto probe = joined.listen("probe");
+  for (const char* minion : {"a", "b", "c"}) joined.master.send(ret("1", minion), "early");
+  joined.master.send(ret("probe", "m"), "");
+  CHECK(probe->heard(1).size() == 1);  // so what was sent before has come
+  const auto listener = std::make_shared<Recorder>();
+  CHECK(expectation.listen("1", listener));
+  CHECK(listener->heard(0) == Heard{"a=early", "b=early", "c=early"});
+  joined.master.send(ret("1", "d"), "late");
+  CHECK(listener->heard(4) == Heard{"a=early", "b=early", "c=early", "d=late"});
+}
+
+TEST_CASE("an expectation can be moved, and stays one") {
+  Joined joined;
+  auto expectation = std::make_optional(expect_soon(*joined.bus));
+  auto moved = std::move(*expectation);
+  expectation.reset();
+  const auto probe = joined.listen("probe");
+  joined.master.send(ret("1", "m"), "a");
+  joined.master.send(ret("probe", "m"), "");
+  CHECK(probe->heard(1).size() == 1);
+  const auto listener = std::make_shared<Recorder>();
+  CHECK(moved.listen("1", listener));
+  CHECK(listener->heard(1) == Heard{"m=a"});
+}
+
+/// One job of several returns, each a number: what was heard is wrong where they are not all there, in order.
+bool one_job(Joined& joined, const std::string& jid) {
+  constexpr int kReturns = 20;
+  auto expectation = joined.bus->expect(SteadyClock::now() + kPatience);
+  if (!expectation) return false;
+  const auto listener = std::make_shared<Recorder>();
+  Heard sent;
+  for (int number = 0; number < kReturns; ++number) {
+    if (number == kReturns / 2 && !expectation->listen(jid, listener)) return false;
+    sent.push_back("m=" + jid + " " + std::to_string(number));
+    joined.master.send(ret(jid, "m"), sent.back().substr(2));
+  }
+  const bool right = listener->heard(sent.size()) == sent && !listener->crowded();
+  listener->want_no_more();
+  return right;
+}
+
+TEST_CASE(
+    "a hundred jobs of eight threads each hear their own returns, all of them, in order, one at a time") {
+  Joined joined;
+  wait_until([&] { return joined.bus->trouble().empty(); });
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int job = thread; job < 100; job += 8) right += one_job(joined, std::to_string(job)) ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(right == 100);
+}
+
+TEST_CASE("a listener that is not wanted any more is dropped, also where nothing comes of its job") {
+  Joined joined;
+  auto listener = joined.listen("1");
+  const std::weak_ptr<Recorder> seen = listener;
+  listener->want_no_more();
+  listener.reset();
+  wait_until([&] { return seen.expired(); });
+}
+
+TEST_CASE("a bus that ends is told to who listens and to the log, and is joined again when it is back") {
+  const CapturedLog log;
+  Joined joined;
+  auto expectation = expect_soon(*joined.bus);
+  const auto listener = joined.listen("1");
+  joined.master.stop();
+  CHECK(listener->heard(1) == Heard{kBusLost});
+  wait_until([&] { return joined.bus->trouble().find("No such file or directory") != std::string::npos; });
+  const auto refused = joined.bus->expect(SteadyClock::now());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().message == "Salt Master is not available.");
+
+  joined.master.start();
+  const auto again = joined.listen("1");
+  joined.master.send(ret("1", "m"), "a");
+  CHECK(again->heard(1) == Heard{"m=a"});
+  const auto late = std::make_shared<Recorder>();
+  CHECK(expectation.listen("2", late));
+  CHECK(late->heard(1) == Heard{kBusLost});
+
+  const std::string text = log.text();
+  CHECK(text.find("the Salt master's event bus is joined\n") != std::string::npos);
+  const std::size_t lost = text.find("the Salt master's event bus was lost: the master closed it;");
+  REQUIRE(lost != std::string::npos);
+  const std::size_t back = text.find("the Salt master's event bus is joined again");
+  REQUIRE(back > lost);
+  CHECK(text.find("event bus", lost + 40) > back - 20);  // one line about each
+}
+
+TEST_CASE("a connection that breaks off is joined again, and a stream of the other framing is read") {
+  Joined joined(Framing::with_length);
+  const auto listener = joined.listen("1");
+  joined.master.send(ret("1", "m"), "a");
+  CHECK(listener->heard(1) == Heard{"m=a"});
+  joined.master.close_all();
+  CHECK(listener->heard(2).back() == kBusLost);
+  const auto again = joined.listen("1");
+  joined.master.send_bytes(event_frame(ret("1", "m"), "b", Framing::bare));
+  CHECK(again->heard(1) == Heard{"m=b"});
+}
+
+TEST_CASE("a broken stream is named in the log, told to who listens, and joined again") {
+  const CapturedLog log;
+  Joined joined(Framing::bare, {.max_frame_bytes = 1000});
+  const auto listener = joined.listen("1");
+  joined.master.send(ret("1", "m"), "a");
+  joined.master.send(ret("1", "m"), std::string(1000, 'x'));
+  CHECK(listener->heard(2) == Heard{"m=a", kBusLost});
+  CHECK(log.has(
+      "the Salt master's event bus was lost: frame 2 of the event stream: more than the 1000 bytes that are "
+      "accepted;"));
+  const auto again = joined.listen("1");
+  joined.master.send(ret("1", "m"), "b");
+  CHECK(again->heard(1) == Heard{"m=b"});
+}
+
+TEST_CASE("what fails while an event is handed on costs the connection, and not the process") {
+  const CapturedLog log;
+  Joined joined;
+  const auto listener = joined.listen("1");
+  listener->on_hear = [](std::string_view) { throw std::bad_alloc(); };
+  joined.master.send(ret("1", "m"), "a");
+  CHECK(listener->heard(1) == Heard{kBusLost});
+  CHECK(log.has("the Salt master's event bus was lost: std::bad_alloc;"));
+  const auto again = joined.listen("1");
+  joined.master.send(ret("1", "m"), "b");
+  CHECK(again->heard(1) == Heard{"m=b"});
+}
+
+TEST_CASE("a master that is not there at the start is joined as soon as it is") {
+  const CapturedLog log;
+  const TempDir dir;
+  const auto bus = EventBus::start({.path = dir / "bus.ipc", .rejoin_pause = std::chrono::milliseconds(2)});
+  wait_until([&] { return bus->trouble().starts_with(dir / "bus.ipc" + ": No such file or directory"); });
+  const FakeEventBus master(dir / "bus.ipc");
+  expect_soon(*bus);
+  const std::string text = log.text();
+  const std::size_t told = text.find("the Salt master's event bus cannot be joined: " + dir / "bus.ipc");
+  REQUIRE(told != std::string::npos);
+  CHECK(text.find("cannot be joined", told + 60) == std::string::npos);
+}
+
+TEST_CASE("the time to wait for the bus is the caller's, and half a second at most") {
+  const TempDir dir;
+  const auto bus = EventBus::start({.path = dir / "bus.ipc"});
+  const auto begun = SteadyClock::now();
+  CHECK_FALSE(bus->expect(begun));
+  CHECK_FALSE(bus->expect(begun + kPatience));
+  const auto waited = SteadyClock::now() - begun;
+  CHECK(waited >= std::chrono::milliseconds(500));
+  CHECK(waited < kPatience);
+}
+
+TEST_CASE("who listens when the bus goes is told") {
+  Joined joined;
+  const auto listener = joined.listen("1");
+  joined.bus.reset();
+  CHECK(listener->heard(0) == Heard{kBusLost});
+}
+
+/// Whether a thread of this process waits for something.
+bool sleeps(pid_t thread) {
+  std::string line;
+  std::getline(std::ifstream("/proc/self/task/" + std::to_string(thread) + "/stat"), line);
+  return line.find(") S ") != std::string::npos;
+}
+
+TEST_CASE("who waits for the bus when it goes is let go") {
+  const TempDir dir;
+  auto bus = EventBus::start({.path = dir / "bus.ipc"});
+  std::atomic<int> refused = 0;
+  std::array<std::atomic<pid_t>, 4> waiting{};
+  std::vector<std::thread> threads;
+  for (std::atomic<pid_t>& id : waiting) {
+    threads.emplace_back([&, waits = bus.get()] {
+      id = ::gettid();
+      if (!waits->expect(SteadyClock::now() + kPatience)) ++refused;
+    });
+  }
+  for (const std::atomic<pid_t>& id : waiting)
+    wait_until([&] { return id != 0 && (sleeps(id) || refused > 0); });
+  bus.reset();
+  for (std::thread& thread : threads) thread.join();
+  CHECK(refused == 4);
+}
+
+/// All descriptors of this process.
+std::set<int> descriptors() {
+  std::set<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    found.insert(std::stoi(entry.path().filename()));
+  }
+  std::erase_if(found, [](int fd) { return ::fcntl(fd, F_GETFD) < 0; });  // the folder itself, closed by now
+  return found;
+}
+
+TEST_CASE("a program that is started inherits nothing of the bus, and nothing is left open when it goes") {
+  const TempDir dir;
+  const FakeEventBus master(dir / "bus.ipc");
+  const std::set<int> before = descriptors();
+  {
+    const auto bus = EventBus::start({.path = dir / "bus.ipc"});
+    expect_soon(*bus);
+    int added = 0;
+    for (const int fd : descriptors()) {
+      if (before.count(fd) > 0) continue;
+      ++added;
+      CHECK((::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+    }
+    CHECK(added == 2);
+  }
+  CHECK(descriptors() == before);
+}
+
+}  // namespace

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/events/event.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace rest_fcgi::salt;
+
+constexpr const char* kJid = "20261120233651543848";
+
+std::string told(std::string_view tag) {
+  const auto topic = topic_of(tag);
+  if (!topic) return "nothing";
+  const char* const kinds[] = {"job", "runner", "syndic"};
+  return std::string(kinds[static_cast<int>(topic->kind)]) + " " + std::string(topic->jid) + " " +
+         std::string(topic->who);
+}
+
+TEST_CASE("a tag tells the job and the minion that returned") {
+  CHECK(told("salt/job/20261120233651543848/ret/pm-0") == "job 20261120233651543848 pm-0");
+}
+
+TEST_CASE("a minion's id may hold dots and slashes, and be like another part of a tag") {
+  CHECK(told("salt/job/1/ret/web.example.com") == "job 1 web.example.com");
+  CHECK(told("salt/job/1/ret/a/b") == "job 1 a/b");
+  CHECK(told("salt/job/1/ret/ret/x") == "job 1 ret/x");
+}
+
+TEST_CASE("a tag tells the runner's job, and only its return is waited for") {
+  CHECK(told("salt/run/20261120233655223239/ret") == "runner 20261120233655223239 ");
+  CHECK(told("salt/run/1/new") == "nothing");
+  CHECK(told("salt/run/1/progress/ret") == "nothing");
+  CHECK(told("salt/run/1/ret/more") == "nothing");
+}
+
+TEST_CASE("a tag tells the syndic, of which the id may hold slashes, and the job") {
+  CHECK(told("syndic/syn-1/1234") == "syndic 1234 syn-1");
+  CHECK(told("syndic/a/b/1234") == "syndic 1234 a/b");
+}
+
+TEST_CASE("all other tags are for nobody") {
+  const std::string jid = kJid;
+  for (const std::string& tag :
+       {jid, "salt/job/" + jid + "/new", "salt/job/" + jid + "/publish", "salt/job/" + jid + "/prog/ms-0/0",
+        "salt/wheel/" + jid + "/ret", std::string("salt/auth"), std::string("minion_start"), std::string()}) {
+    CAPTURE(tag);
+    CHECK(told(tag) == "nothing");
+  }
+}
+
+TEST_CASE("a tag that lacks a part is for nobody") {
+  for (const char* tag :
+       {"salt/job/", "salt/job/1", "salt/job/1/", "salt/job/1/ret", "salt/job/1/ret/", "salt/job//ret/m",
+        "salt/run/", "salt/run//ret", "salt/run/1", "syndic/", "syndic/s", "syndic/s/", "syndic//1"}) {
+    CAPTURE(tag);
+    CHECK(told(tag) == "nothing");
+  }
+}
+
+}  // namespace

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/events/frame_reader.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/fake_event_bus.h"
+#include "../../../support/vector_file.h"
+
+namespace {
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::salt;
+using namespace std::string_literals;
+using namespace std::string_view_literals;
+using rest_fcgi::test::event_frame;
+using rest_fcgi::test::vector_file;
+
+constexpr std::size_t kMost = 1 << 20;
+constexpr Framing kFramings[] = {Framing::bare, Framing::with_length};
+
+struct Read {
+  std::vector<std::string> events;  // tag, a bar, data
+  std::string problem;
+
+  bool operator==(const Read&) const = default;
+};
+
+void read_on(FrameReader& reader, std::string_view bytes, Read& read) {
+  reader.feed(bytes);
+  while (read.problem.empty()) {
+    const auto event = reader.next();
+    if (!event) {
+      read.problem = event.error().message;
+    } else if (*event) {
+      read.events.push_back(std::string((*event)->tag) + "|" + std::string((*event)->data));
+    } else {
+      break;
+    }
+  }
+}
+
+/// What a reader makes of a stream that comes in pieces of that size.
+Read read_all(std::string_view stream, std::size_t piece = std::string_view::npos) {
+  FrameReader reader(kMost);
+  Read read;
+  for (; !stream.empty(); stream.remove_prefix(std::min(piece, stream.size()))) {
+    read_on(reader, stream.substr(0, piece), read);
+  }
+  return read;
+}
+
+std::string problem_of(std::string_view stream) {
+  return read_all(stream).problem;
+}
+
+std::vector<std::string> tags_of(const Read& read) {
+  std::vector<std::string> tags;
+  for (const std::string& event : read.events) tags.push_back(event.substr(0, event.find('|')));
+  return tags;
+}
+
+const std::vector<std::string> kTags3006 = {"20261121001912259217", "salt/job/20261121001912259217/new",
+                                            "salt/job/20261121001912259217/ret/ms-0"};
+const std::vector<std::string> kTags3008 = {"salt/job/20261121001915011370/new",
+                                            "salt/job/20261121001915011370/publish",
+                                            "salt/job/20261121001915011370/ret/ms-0"};
+
+TEST_CASE("a frame of a real master is its tag and its data") {
+  const std::pair<const char*, const char*> files[] = {
+      {"07-event-job-ret.bin", "salt/job/20261120233651543848/ret/pm-0"},
+      {"14-event-run-ret.bin", "salt/run/20261120233655223239/ret"},
+      {"23-event-ret-compound.bin", "salt/job/20261120233659633627/ret/pm-0"},
+  };
+  for (const auto& [file, tag] : files) {
+    const Read read = read_all(vector_file(file));
+    CHECK(read.events == std::vector{std::string(tag) + "|" + test::event_data(file)});
+    CHECK(read.problem.empty());
+  }
+  CHECK(read_all(vector_file("22-event-ret-odd-types.bin")).events.size() == 1);
+}
+
+TEST_CASE("streams of real masters of both framings are read, however they are cut") {
+  for (const auto& [file, tags] :
+       {std::pair("24-stream-3006.28.bin", kTags3006), std::pair("25-stream-3008.3.bin", kTags3008)}) {
+    const std::string stream = vector_file(file);
+    const Read whole = read_all(stream);
+    CHECK(tags_of(whole) == tags);
+    CHECK(whole.problem.empty());
+    CHECK(read_all(stream, 1) == whole);
+    for (std::size_t cut = 1; cut < stream.size(); ++cut) {
+      FrameReader reader(kMost);
+      Read read;
+      read_on(reader, std::string_view(stream).substr(0, cut), read);
+      read_on(reader, std::string_view(stream).substr(cut), read);
+      CHECK(read == whole);
+    }
+  }
+}
+
+TEST_CASE("a stream that ends early gives the events that were whole, and no error") {
+  for (const char* file : {"24-stream-3006.28.bin", "25-stream-3008.3.bin"}) {
+    const std::string stream = vector_file(file);
+    std::size_t events = 0;
+    for (std::size_t size = 0; size < stream.size(); ++size) {
+      const Read read = read_all(std::string_view(stream).substr(0, size));
+      CHECK(read.problem.empty());
+      CHECK(read.events.size() >= events);
+      events = read.events.size();
+    }
+    CHECK(events == 2);
+  }
+}
+
+TEST_CASE("a stream with a wrong byte gives events or an error, and asks for no more memory than came") {
+  for (const char* file : {"24-stream-3006.28.bin", "25-stream-3008.3.bin"}) {
+    const std::string stream = vector_file(file);
+    for (std::size_t place = 0; place < stream.size(); ++place) {
+      for (const unsigned mask : {0x01u, 0x08u, 0x40u, 0x80u, 0xffu, 0x5au}) {
+        std::string wrong = stream;
+        wrong[place] = static_cast<char>(static_cast<unsigned char>(wrong[place]) ^ mask);
+        const Read whole = read_all(wrong);
+        // A smaller length and what then looks like frames: each needs some bytes.
+        CHECK(whole.events.size() <= stream.size() / 16);
+        CHECK(read_all(wrong, 61) == whole);
+      }
+    }
+  }
+}
+
+TEST_CASE("a large frame is read in small pieces, and its memory is given back") {
+  const std::string data(20 << 20, 'x');
+  for (const Framing framing : kFramings) {
+    const std::string stream = event_frame("big", data, framing) + event_frame("small", "y", framing);
+    FrameReader reader(64 << 20);
+    const std::size_t before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
+    std::size_t events = 0;
+    std::size_t bytes = 0;
+    for (std::string_view rest = stream; !rest.empty();
+         rest.remove_prefix(std::min<std::size_t>(rest.size(), 65536))) {
+      reader.feed(rest.substr(0, 65536));
+      for (auto event = reader.next(); event && *event; event = reader.next()) {
+        ++events;
+        bytes += (*event)->data.size();
+      }
+    }
+    CHECK(events == 2);
+    CHECK(bytes == data.size() + 1);
+    CHECK(::mallinfo2().uordblks + ::mallinfo2().hblkhd < before + kMost);
+  }
+}
+
+TEST_CASE("a body that is a str is as good as one that is a bin") {
+  CHECK(read_all("\x82\xa4head\x80\xa4"
+                 "body\xa6t\n\n\x81\x01\x02"sv)
+            .events == std::vector{"t|\x81\x01\x02"s});
+}
+
+TEST_CASE("the first two line feeds part tag and data") {
+  CHECK(read_all(event_frame("t", "a\n\nb")).events == std::vector{"t|a\n\nb"s});
+  CHECK(read_all(event_frame("t\n", "b")).events == std::vector{"t|\nb"s});
+  CHECK(read_all(event_frame("", "")).events == std::vector{"|"s});
+}
+
+TEST_CASE("other entries of the map are ignored, wherever they stand") {
+  CHECK(read_all("\x83\xa4"
+                 "body\xa4t\n\nd\xa4head\x81\xa1x\x92\x01\x02\xa3"
+                 "new\xc0"sv)
+            .events == std::vector{"t|d"s});
+}
+
+TEST_CASE("what is no map with a body is named, with its place in the stream") {
+  const std::pair<std::string_view, const char*> wrong[] = {
+      {"\x91\x01"sv, "a value that is no map; accepted is {\"head\": {}, \"body\": ...}"},
+      {"\x80"sv, "a map without a `body`"},
+      {"\x81\xa4head\x80"sv, "a map without a `body`"},
+      {"\x81\x01\x02"sv, "a map with a key that is no text"},
+      {"\x81\xa4"
+       "body\x01"sv,
+       "a map of which the `body` is neither `bin` nor `str`"},
+      {"\x81\xa4"
+       "body\xa3t\nd"sv,
+       "a `body` without two line feeds between tag and data"},
+      {"\x82\xc1"sv, "the byte 0xc1 at offset 1, which starts no msgpack value"},
+  };
+  for (const auto& [bytes, problem] : wrong) {
+    CHECK(problem_of(bytes) == std::string("frame 1 of the event stream: ") + problem);
+    const std::string with_length =
+        std::string("\x00\x00\x00", 3) + static_cast<char>(bytes.size()) + std::string(bytes);
+    CHECK(problem_of(with_length) == std::string("frame 1 of the event stream: ") + problem);
+  }
+  CHECK(problem_of(event_frame("t", "d") + "\x01")
+            .starts_with("frame 2 of the event stream: a value that is no map"));
+}
+
+TEST_CASE("a frame that is announced as too large is refused before it comes") {
+  CHECK(problem_of("\x00\x10\x00\x01"sv) ==
+        "frame 1 of the event stream: a length of 1048577 bytes; accepted are 1048576 at most");
+  CHECK(problem_of("\x82\xa4head\x80\xa4"
+                   "body\xc6\x7f\xff\xff\xff"sv) ==
+        "frame 1 of the event stream: more than the 1048576 bytes that are accepted");
+  CHECK(problem_of("\x82\xa4head\xdd\xff\xff\xff\xff"sv) ==
+        "frame 1 of the event stream: more than the 1048576 bytes that are accepted");
+}
+
+TEST_CASE("a frame that is nested too deep is refused") {
+  CHECK(problem_of("\x82\xa4head" + std::string(40, '\x91')) ==
+        "frame 1 of the event stream: values nested deeper than 32");
+}
+
+TEST_CASE("a length that is not that of the map breaks the stream") {
+  const std::string map = event_frame("t", "d");
+  const auto with_length = [&](std::size_t length) {
+    return std::string("\0\0\0", 3) + static_cast<char>(length) + map + map;
+  };
+  CHECK(problem_of(with_length(map.size() - 1)) ==
+        "frame 1 of the event stream: a length of 20 bytes, where the value has not as many");
+  CHECK(problem_of(with_length(map.size() + 1)) ==
+        "frame 1 of the event stream: a length of 22 bytes, where the value has not as many");
+  CHECK(problem_of("\0\0\0\0"sv) ==
+        "frame 1 of the event stream: a length of 0 bytes, where the value has not as many");
+}
+
+TEST_CASE("a stream that was broken stays so") {
+  FrameReader reader(kMost);
+  Read read;
+  read_on(reader, "\x91\x01", read);
+  CHECK_FALSE(read.problem.empty());
+  Read later;
+  read_on(reader, event_frame("t", "d"), later);
+  CHECK(later == Read{{}, read.problem});
+}
+
+}  // namespace

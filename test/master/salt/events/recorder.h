@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "master/salt/events/listener.h"
+
+namespace rest_fcgi::salt::test {
+
+/// How long a test waits for what has to come.
+inline constexpr std::chrono::seconds kPatience{60};
+
+/// A listener that writes down what it hears. Thread-safe.
+class Recorder final : public Listener {
+ public:
+  /// Called with each event before it is written down. To be set before anybody can call.
+  std::function<void(std::string_view data)> on_hear = [](std::string_view) {};
+
+  [[nodiscard]] bool wanted() const override { return wanted_; }
+
+  void hear(const Topic& topic, std::string_view data) override {
+    const Visit visit(*this);
+    on_hear(data);
+    write(std::string(topic.who) + "=" + std::string(data));
+  }
+
+  void lost(const Error& error) override {
+    const Visit visit(*this);
+    write("lost: " + error.message);
+  }
+
+  void want_no_more() { wanted_ = false; }
+
+  /// All of it, once there is as much.
+  std::vector<std::string> heard(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    came_.wait_for(lock, kPatience, [&] { return heard_.size() >= count; });
+    return heard_;
+  }
+
+  /// Whether two threads called it at a time.
+  [[nodiscard]] bool crowded() const { return crowded_; }
+
+ private:
+  class Visit {
+   public:
+    explicit Visit(Recorder& at) : at_(at) {
+      if (at_.visitors_++ > 0) at_.crowded_ = true;
+    }
+    ~Visit() { --at_.visitors_; }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+   private:
+    Recorder& at_;
+  };
+
+  void write(std::string what) {
+    {
+      const std::lock_guard lock(mutex_);
+      heard_.push_back(std::move(what));
+    }
+    came_.notify_all();
+  }
+
+  std::atomic<bool> wanted_ = true;
+  std::atomic<int> visitors_ = 0;
+  std::atomic<bool> crowded_ = false;
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::vector<std::string> heard_;  // guarded by mutex_
+};
+
+inline const std::string kBusLost =
+    "lost: Salt Master is not available. Its event bus was lost while the job was under way: returns may be "
+    "missing.";
+
+}  // namespace rest_fcgi::salt::test

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/events/registry.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/captured_log.h"
+#include "recorder.h"
+
+namespace {
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::salt;
+using rest_fcgi::salt::test::kBusLost;
+using rest_fcgi::salt::test::kPatience;
+using rest_fcgi::salt::test::Recorder;
+
+using Heard = std::vector<std::string>;
+
+const Error kGone{ErrorKind::unavailable, "gone"};
+
+/// A registry, and a test that plays the bus.
+struct Played : Registry {
+  explicit Played(BusOptions options = {}) : Registry(options) { joined(); }
+
+  void returns(const std::string& jid, std::string_view data) { hear({"salt/job/" + jid + "/ret/m", data}); }
+
+  Ticket ticket() {
+    auto made = expect(SteadyTime());
+    REQUIRE(made);
+    return *made;
+  }
+
+  /// Makes an expectation and lets it go, as a caller does.
+  Result<void> listen_at_once(std::string_view jid, std::shared_ptr<Listener> listener) {
+    const Ticket made = ticket();
+    Result<void> listening = listen(made, jid, std::move(listener));
+    forget(made);
+    return listening;
+  }
+};
+
+std::string refusal(const Error& why) {
+  Played registry;
+  registry.not_joined(why);
+  const auto refused = registry.expect(SteadyTime());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  return refused.error().message;
+}
+
+TEST_CASE("a listener hears the events of its job, and nothing else") {
+  Played registry;
+  const auto mine = std::make_shared<Recorder>();
+  const auto other = std::make_shared<Recorder>();
+  CHECK(registry.listen_at_once("1", mine));
+  CHECK(registry.listen_at_once("2", other));
+  registry.returns("2", "a");
+  registry.returns("1", "b");
+  registry.hear({"syndic/s/1", "c"});
+  registry.hear({"salt/run/1/ret", "d"});
+  for (const char* tag : {"salt/job/1/new", "salt/auth", "1"}) registry.hear({tag, "e"});
+  registry.returns("3", "f");
+  CHECK(mine->heard(0) == Heard{"m=b", "s=c", "=d"});
+  CHECK(other->heard(0) == Heard{"m=a"});
+}
+
+TEST_CASE("what came of a job since the expectation was made is told first, in order, to who listens then") {
+  Played registry;
+  registry.returns("1", "too early");
+  const auto older = registry.ticket();
+  registry.returns("1", "early");
+  const auto ticket = registry.ticket();
+  for (const char* data : {"a", "b", "c"}) registry.returns("1", data);
+  const auto listener = std::make_shared<Recorder>();
+  CHECK(registry.listen(ticket, "1", listener));
+  registry.returns("1", "d");
+  CHECK(listener->heard(0) == Heard{"m=a", "m=b", "m=c", "m=d"});
+  registry.forget(ticket);
+  registry.forget(older);
+}
+
+TEST_CASE("what comes of a job while a listener is told of earlier events is told after these") {
+  Played registry;
+  const auto ticket = registry.ticket();
+  registry.returns("1", "a");
+  registry.returns("1", "b");
+  const auto listener = std::make_shared<Recorder>();
+  listener->on_hear = [&](std::string_view data) {
+    if (data == "a") std::thread([&] { registry.returns("1", "c"); }).join();
+    if (data == "c") std::thread([&] { registry.returns("1", "d"); }).join();
+  };
+  CHECK(registry.listen(ticket, "1", listener));
+  registry.returns("1", "e");
+  CHECK(listener->heard(0) == Heard{"m=a", "m=b", "m=c", "m=d", "m=e"});
+  CHECK_FALSE(listener->crowded());
+  registry.forget(ticket);
+}
+
+TEST_CASE("events of other jobs are heard while a listener works") {
+  Played registry;
+  const auto ticket = registry.ticket();
+  registry.returns("1", "a");
+  const auto other = std::make_shared<Recorder>();
+  CHECK(registry.listen_at_once("2", other));
+  const auto slow = std::make_shared<Recorder>();
+  slow->on_hear = [&](std::string_view) {
+    std::thread([&] { registry.returns("2", "b"); }).join();
+    CHECK(other->heard(1) == Heard{"m=b"});
+    CHECK(registry.expect(SteadyTime()));  // a listener may call
+  };
+  CHECK(registry.listen(ticket, "1", slow));
+  CHECK(slow->heard(0).size() == 1);
+}
+
+TEST_CASE("events are kept no longer than an expectation lives that may want them") {
+  const std::size_t each = EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
+  Played registry({.max_early_bytes = each});
+  const rest_fcgi::test::CapturedLog log;
+  registry.returns("1", "a");
+  registry.returns("1", "a");
+  for (int i = 0; i < 3; ++i) {
+    const auto ticket = registry.ticket();
+    registry.returns("1", "a");
+    registry.forget(ticket);
+  }
+  const auto first = registry.ticket();
+  registry.returns("1", "a");
+  const auto second = registry.ticket();
+  registry.forget(first);
+  registry.returns("1", "b");
+  registry.forget(second);
+  CHECK(log.text().empty());  // there was room for each
+}
+
+TEST_CASE("the oldest of the kept events are dropped where they are too many, and the log says so once") {
+  const std::size_t each = EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
+  Played registry({.max_early_bytes = 2 * each});
+  const rest_fcgi::test::CapturedLog log;
+  const auto ticket = registry.ticket();
+  for (const char* data : {"a", "b", "c", "d"}) registry.returns("1", data);
+  const std::string text = log.text();
+  const std::size_t told = text.find("bytes of events came for jobs whose publication is not answered yet");
+  CHECK(told != std::string::npos);
+  CHECK(text.find("bytes of events", told + 1) == std::string::npos);
+  const auto listener = std::make_shared<Recorder>();
+  CHECK(registry.listen(ticket, "1", listener));
+  CHECK(listener->heard(0) == Heard{"m=c", "m=d"});
+  registry.forget(ticket);
+}
+
+TEST_CASE("a listener that is not wanted any more is dropped with the next event of its job") {
+  Played registry;
+  auto listener = std::make_shared<Recorder>();
+  const std::weak_ptr<Recorder> seen = listener;
+  CHECK(registry.listen_at_once("1", listener));
+  listener->want_no_more();
+  registry.returns("1", "a");
+  CHECK(listener->heard(0).empty());
+  listener.reset();
+  CHECK(seen.expired());
+}
+
+TEST_CASE("a listener that wants no more after what it heard is dropped at once") {
+  Played registry;
+  auto listener = std::make_shared<Recorder>();
+  const std::weak_ptr<Recorder> seen = listener;
+  CHECK(registry.listen_at_once("1", listener));
+  listener->on_hear = [&](std::string_view) { seen.lock()->want_no_more(); };
+  registry.returns("1", "a");
+  listener.reset();
+  CHECK(seen.expired());
+}
+
+TEST_CASE("a sweep drops the listeners that are not wanted any more, and no others") {
+  Played registry;
+  auto done = std::make_shared<Recorder>();
+  const std::weak_ptr<Recorder> seen = done;
+  const auto waiting = std::make_shared<Recorder>();
+  CHECK(registry.listen_at_once("1", done));
+  CHECK(registry.listen_at_once("2", waiting));
+  done->want_no_more();
+  done.reset();
+  registry.sweep();
+  CHECK(seen.expired());
+  registry.returns("2", "a");
+  CHECK(waiting->heard(0) == Heard{"m=a"});
+}
+
+TEST_CASE("too many jobs are refused, until one of them is not waited for any more") {
+  Played registry({.max_jobs = 2});
+  const auto first = std::make_shared<Recorder>();
+  CHECK(registry.listen_at_once("1", first));
+  CHECK(registry.listen_at_once("2", std::make_shared<Recorder>()));
+  const auto third = std::make_shared<Recorder>();
+  const auto refused = registry.listen_at_once("3", third);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().message == "2 jobs of the Salt master are waited for: no more can be now.");
+  first->want_no_more();
+  CHECK(registry.listen_at_once("3", third));
+  registry.returns("3", "a");
+  CHECK(third->heard(0) == Heard{"m=a"});
+}
+
+TEST_CASE("a job has one listener, and a new one where that is not wanted any more") {
+  Played registry;
+  const auto first = std::make_shared<Recorder>();
+  const auto second = std::make_shared<Recorder>();
+  CHECK(registry.listen_at_once("1", first));
+  const auto refused = registry.listen_at_once("1", second);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().message == "Another call waits for the job 1 already.");
+  first->want_no_more();
+  CHECK(registry.listen_at_once("1", second));
+  registry.returns("1", "a");
+  CHECK(first->heard(0).empty());
+  CHECK(second->heard(0) == Heard{"m=a"});
+}
+
+TEST_CASE("a listener that is still told of earlier events keeps its job, wanted or not") {
+  Played registry;
+  const auto ticket = registry.ticket();
+  registry.returns("1", "a");
+  const auto first = std::make_shared<Recorder>();
+  first->on_hear = [&](std::string_view) {
+    first->want_no_more();
+    registry.sweep();
+    CHECK_FALSE(registry.listen_at_once("1", std::make_shared<Recorder>()));
+  };
+  CHECK(registry.listen(ticket, "1", first));
+  first->on_hear = {};
+  CHECK(registry.listen(ticket, "1", std::make_shared<Recorder>()));
+  registry.forget(ticket);
+}
+
+TEST_CASE("every listener is told once that the bus is lost, and hears no more") {
+  Played registry;
+  const auto first = std::make_shared<Recorder>();
+  const auto second = std::make_shared<Recorder>();
+  CHECK(registry.listen_at_once("1", first));
+  CHECK(registry.listen_at_once("2", second));
+  registry.not_joined(kGone);
+  registry.not_joined(kGone);
+  registry.joined();
+  registry.returns("1", "a");
+  CHECK(first->heard(0) == Heard{kBusLost});
+  CHECK(second->heard(0) == Heard{kBusLost});
+}
+
+TEST_CASE(
+    "an expectation from before a loss gives its listeners the loss, also once the bus is joined again") {
+  Played registry;
+  const auto ticket = registry.ticket();
+  registry.returns("1", "a");
+  registry.not_joined(kGone);
+  const auto first = std::make_shared<Recorder>();
+  CHECK(registry.listen(ticket, "1", first));
+  CHECK(first->heard(0) == Heard{kBusLost});
+  registry.joined();
+  registry.returns("1", "b");
+  const auto second = std::make_shared<Recorder>();
+  CHECK(registry.listen(ticket, "1", second));
+  CHECK(second->heard(0) == Heard{kBusLost});
+  registry.forget(ticket);
+  const auto third = std::make_shared<Recorder>();
+  CHECK(registry.listen_at_once("1", third));
+  registry.returns("1", "c");
+  CHECK(third->heard(0) == Heard{"m=c"});
+}
+
+TEST_CASE("a bus that is lost while a listener is told of earlier events is lost after these") {
+  for (const bool rejoined : {false, true}) {
+    Played registry;
+    const auto ticket = registry.ticket();
+    registry.returns("1", "a");
+    registry.returns("1", "b");
+    const auto listener = std::make_shared<Recorder>();
+    listener->on_hear = [&](std::string_view data) {
+      if (data != "a") return;
+      registry.not_joined(kGone);
+      if (rejoined) registry.joined();
+    };
+    CHECK(registry.listen(ticket, "1", listener));
+    CHECK(listener->heard(0) == Heard{"m=a", "m=b", kBusLost});
+    registry.forget(ticket);
+  }
+}
+
+TEST_CASE("who expects a job of a bus that is not joined is told why, in a sentence for callers") {
+  CHECK(refusal({ErrorKind::unavailable, "gone"}) == "Salt Master is not available.");
+  CHECK(refusal({ErrorKind::authorization, "mode 0600"}) ==
+        "The Salt master's event bus is closed to this responder: its user has no permission to connect to "
+        "master_event_pub.ipc.");
+  CHECK(refusal({ErrorKind::configuration, "too long"}) ==
+        "The Salt master's event bus has no address that this responder can connect to.");
+}
+
+TEST_CASE("the trouble is why the bus is not joined, and nothing while it is") {
+  Registry registry{BusOptions()};
+  CHECK(registry.trouble() == "it was not joined yet");
+  registry.not_joined({ErrorKind::authorization, "mode 0600"});
+  CHECK(registry.trouble() == "mode 0600");
+  registry.joined();
+  CHECK(registry.trouble().empty());
+}
+
+TEST_CASE("who waits for the bus goes on as soon as it is joined") {
+  Registry registry{BusOptions()};
+  std::thread joins([&] { registry.joined(); });
+  CHECK(registry.expect(std::chrono::steady_clock::now() + kPatience));
+  joins.join();
+}
+
+TEST_CASE("who waits for the bus is let go, and who listens is told, when the registry closes") {
+  Played registry;
+  const auto listener = std::make_shared<Recorder>();
+  CHECK(registry.listen_at_once("1", listener));
+  registry.close();
+  CHECK(listener->heard(0) == Heard{kBusLost});
+  CHECK_FALSE(registry.expect(std::chrono::steady_clock::now() + kPatience));
+  registry.joined();
+  CHECK_FALSE(registry.expect(std::chrono::steady_clock::now() + kPatience));
+}
+
+}  // namespace

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/requests/connection.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <latch>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/fake_ret_port.h"
+#include "master/salt/requests/request_pool.h"
+#include "requests.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+using std::chrono::milliseconds;
+using test::bytes;
+using test::late;
+using test::text;
+using Frames = rest_fcgi::test::FakeRetPort::Frames;
+using rest_fcgi::test::FakeRetPort;
+
+constexpr std::size_t kMaxAnswer = 1 << 20;
+
+/// One connection to a fake master.
+struct Client {
+  zmq::context_t context{1};
+  std::unique_ptr<Connection> connection;
+
+  explicit Client(const std::string& uri) {
+    auto made = Connection::make(context, {uri, kMaxAnswer});
+    REQUIRE(made);
+    connection = *std::move(made);
+  }
+
+  std::string ask(std::string_view message) {
+    const auto answer = connection->request(bytes(message), late());
+    REQUIRE(answer);
+    return text(*answer);
+  }
+};
+
+std::optional<std::string> echo(std::string body) {
+  return body;
+}
+
+/// A connection that sent one request and was answered with these frames.
+Result<WipedBytes> answered_with(const Frames& frames) {
+  FakeRetPort master([&](const Frames&) { return frames; });
+  Client client(master.uri());
+  REQUIRE(client.connection->wait_until_open(late()));
+  return client.connection->request(bytes("question"), late());
+}
+
+std::set<int> open_files() {
+  std::set<int> files;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    files.insert(std::stoi(entry.path().filename()));
+  }
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("a request is an empty frame and its body, and so is the answer") {
+  std::mutex mutex;
+  std::vector<Frames> seen;
+  FakeRetPort master([&](const Frames& frames) {
+    const std::scoped_lock lock(mutex);
+    seen.push_back(frames);
+    return Frames{"", "answer"};
+  });
+  Client client(master.uri());
+  REQUIRE(client.connection->wait_until_open(late()));
+  CHECK(client.ask("question") == "answer");
+  CHECK(client.ask("") == "answer");
+  const std::scoped_lock lock(mutex);
+  CHECK(seen == std::vector<Frames>{{"", "question"}, {"", ""}});
+}
+
+TEST_CASE("bodies of all sizes go and come whole") {
+  FakeRetPort master(echo);
+  Client client(master.uri());
+  REQUIRE(client.connection->wait_until_open(late()));
+  for (const std::size_t size : {1U, 29U, 33U, 34U, 255U, 256U, 8192U, 8193U, 1U << 20}) {
+    CAPTURE(size);
+    std::string body(size, 'x');
+    body.back() = '\0';
+    CHECK(client.ask(body) == body);
+  }
+}
+
+TEST_CASE("a port where nobody listens is noticed at once") {
+  FakeRetPort master(echo);
+  master.stop();
+  Client client(master.uri());
+  CHECK(!client.connection->wait_until_open(late()));
+  CHECK(!client.connection->is_open());
+}
+
+TEST_CASE("a peer that is no ZeroMQ is not written to") {
+  // It takes TCP connections, and says nothing.
+  zmq::context_t context;
+  zmq::socket_t listener(context, zmq::socket_type::stream);
+  listener.bind("tcp://127.0.0.1:*");
+  Client client(listener.get(zmq::sockopt::last_endpoint));
+  CHECK(!client.connection->wait_until_open(test::in(milliseconds(50))));
+  const auto answer = client.connection->request(bytes("question"), late());
+  REQUIRE(!answer);
+  CHECK(answer.error().kind == ErrorKind::unavailable);
+  CHECK(answer.error().message == kMasterNotAvailable);
+}
+
+TEST_CASE("a connection that breaks while a request waits is noticed at once") {
+  std::latch arrived(1);
+  FakeRetPort master([&](const std::string&) -> std::optional<std::string> {
+    arrived.count_down();
+    return std::nullopt;
+  });
+  Client client(master.uri());
+  REQUIRE(client.connection->wait_until_open(late()));
+  std::optional<Result<WipedBytes>> answer;
+  std::thread asking([&] { answer = client.connection->request(bytes("question"), late()); });
+  arrived.wait();
+  const SteadyTime before = std::chrono::steady_clock::now();
+  master.stop();
+  asking.join();
+  CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds(30));
+  REQUIRE(!*answer);
+  CHECK(answer->error().kind == ErrorKind::unavailable);
+  CHECK(answer->error().message ==
+        "Salt Master: the connection broke before the answer came; whether the master carried out the "
+        "request is not "
+        "known.");
+}
+
+TEST_CASE("an answer that came before the connection broke is one") {
+  FakeRetPort master(echo);
+  Client client(master.uri());
+  REQUIRE(client.connection->wait_until_open(late()));
+  for (int i = 0; i < 20; ++i) CHECK(client.ask("question") == "question");
+  master.stop();
+  CHECK(test::soon([&] { return !client.connection->is_open(); }));
+}
+
+TEST_CASE("a connection does not come back: what it would send reaches nobody") {
+  FakeRetPort master(echo);
+  Client client(master.uri());
+  REQUIRE(client.connection->wait_until_open(late()));
+  master.stop();
+  REQUIRE(test::soon([&] { return !client.connection->is_open(); }));
+  master.start();
+  const auto answer = client.connection->request(bytes("question"), late());
+  REQUIRE(!answer);
+  CHECK(answer.error().kind == ErrorKind::unavailable);
+  CHECK(!client.connection->wait_until_open(test::in(milliseconds(300))));
+  CHECK(master.messages() == 0);
+}
+
+TEST_CASE("a request that is not answered ends at its deadline") {
+  FakeRetPort master([](const std::string&) -> std::optional<std::string> { return std::nullopt; });
+  Client client(master.uri());
+  REQUIRE(client.connection->wait_until_open(late()));
+  const SteadyTime deadline = test::in(milliseconds(50));
+  const auto answer = client.connection->request(bytes("question"), deadline);
+  CHECK(std::chrono::steady_clock::now() >= deadline);
+  REQUIRE(!answer);
+  CHECK(answer.error().kind == ErrorKind::timeout);
+}
+
+TEST_CASE("an answer of other frames than an empty one and a body is none") {
+  for (const Frames& frames : std::vector<Frames>{
+           {"body"}, {""}, {"x", "body"}, {"", "body", "more"}, {"x", "", "body"}, {"", "", "body"}}) {
+    CAPTURE(frames.size());
+    const auto answer = answered_with(frames);
+    REQUIRE(!answer);
+    CHECK(answer.error().kind == ErrorKind::internal);
+  }
+}
+
+TEST_CASE("an answer may have the largest size, and one byte more breaks the connection") {
+  CHECK(answered_with({"", std::string(kMaxAnswer, 'x')}));
+  const auto answer = answered_with({"", std::string(kMaxAnswer + 1, 'x')});
+  REQUIRE(!answer);
+  CHECK(answer.error().kind == ErrorKind::unavailable);
+}
+
+TEST_CASE("a connection where something came that nobody asked for is not open") {
+  // A second answer would be taken for that of the next request.
+  zmq::context_t context;
+  zmq::socket_t master(context, zmq::socket_type::router);
+  master.bind("tcp://127.0.0.1:*");
+  Client client(master.get(zmq::sockopt::last_endpoint));
+  REQUIRE(client.connection->wait_until_open(late()));
+  std::thread asking([&] { CHECK(client.ask("question") == "first"); });
+  zmq::message_t name, empty, body;
+  for (zmq::message_t* frame : {&name, &empty, &body}) REQUIRE(master.recv(*frame));
+  for (const char* answer : {"first", "second"}) {
+    master.send(zmq::buffer(name.to_string()), zmq::send_flags::sndmore);
+    master.send(zmq::message_t(), zmq::send_flags::sndmore);
+    master.send(zmq::buffer(std::string(answer)), zmq::send_flags::none);
+  }
+  asking.join();
+  CHECK(test::soon([&] { return !client.connection->is_open(); }));
+}
+
+TEST_CASE("the end of the context ends a request that waits, and the attempt to connect") {
+  std::latch arrived(1);
+  FakeRetPort master([&](const std::string&) -> std::optional<std::string> {
+    arrived.count_down();
+    return std::nullopt;
+  });
+  Client client(master.uri());
+  REQUIRE(client.connection->wait_until_open(late()));
+  std::optional<Result<WipedBytes>> answer;
+  std::thread asking([&] { answer = client.connection->request(bytes("question"), late()); });
+  arrived.wait();
+  client.context.shutdown();
+  asking.join();
+  REQUIRE(!*answer);
+  CHECK(answer->error().kind == ErrorKind::unavailable);
+  CHECK(!client.connection->is_open());
+  CHECK(!client.connection->wait_until_open(late()));
+  CHECK(client.connection->request(bytes("question"), late()).error().kind == ErrorKind::unavailable);
+}
+
+TEST_CASE("an address that ZeroMQ does not take is named") {
+  zmq::context_t context;
+  const auto made = Connection::make(context, {"tcp://nowhere", kMaxAnswer});
+  REQUIRE(!made);
+  CHECK(made.error().kind == ErrorKind::configuration);
+  CHECK(made.error().message.find("`tcp://nowhere`") != std::string::npos);
+}
+
+TEST_CASE("a connection is refused where ZeroMQ has no more sockets") {
+  for (int sockets = 1; sockets <= 3; ++sockets) {
+    CAPTURE(sockets);
+    zmq::context_t context;
+    context.set(zmq::ctxopt::max_sockets, sockets);
+    const auto made = Connection::make(context, {"tcp://127.0.0.1:1", kMaxAnswer});
+    REQUIRE(made.ok() == (sockets == 3));
+    if (made) continue;
+    CHECK(made.error().kind == ErrorKind::internal);
+    CHECK(made.error().message.starts_with("ZeroMQ: "));
+  }
+}
+
+TEST_CASE("a connection over IPv6 is one like any other") {
+  zmq::context_t context;
+  zmq::socket_t master(context, zmq::socket_type::rep);
+  master.set(zmq::sockopt::ipv6, true);
+  try {
+    master.bind("tcp://[::1]:*");
+  } catch (const zmq::error_t& error) {
+    MESSAGE("skipped: no IPv6 on loopback: " << error.what());
+    return;
+  }
+  Client client(master.get(zmq::sockopt::last_endpoint));
+  REQUIRE(client.connection->wait_until_open(late()));
+}
+
+TEST_CASE("no program that is started has a connection's files, and they are closed with it") {
+  FakeRetPort master(echo);
+  // With it everything else is open that the next one needs.
+  Client first(master.uri());
+  REQUIRE(first.connection->wait_until_open(late()));
+  CHECK(first.ask("question") == "question");
+  const auto before = open_files();
+  {
+    auto connection = *Connection::make(first.context, {master.uri(), kMaxAnswer});
+    REQUIRE(connection->wait_until_open(late()));
+    REQUIRE(connection->request(bytes("question"), late()));
+    for (const int file : open_files()) {
+      CAPTURE(file);
+      const int flags = ::fcntl(file, F_GETFD);
+      CHECK((before.contains(file) || flags < 0 || (flags & FD_CLOEXEC) != 0));
+    }
+    CHECK(open_files().size() > before.size());
+  }
+  CHECK(test::soon([&] { return open_files().size() <= before.size(); }));
+}
+
+TEST_CASE("threads of ZeroMQ take no signals") {
+  FakeRetPort master(echo);
+  Client client(master.uri());
+  REQUIRE(client.connection->wait_until_open(late()));
+  int threads = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (!name.starts_with("ZMQ")) continue;
+    ++threads;
+    std::ifstream status(task.path() / "status");
+    std::string line;
+    while (std::getline(status, line) && !line.starts_with("SigBlk:")) continue;
+    REQUIRE(line.starts_with("SigBlk:"));
+    const auto blocked = std::stoull(line.substr(line.find('\t')), nullptr, 16);
+    for (int signal = 1; signal <= SIGSYS; ++signal) {
+      CAPTURE(signal);
+      if (signal != SIGKILL && signal != SIGSTOP) CHECK((blocked >> (signal - 1) & 1) == 1);
+    }
+  }
+  CHECK(threads >= 2);
+}
+
+}  // namespace rest_fcgi::salt

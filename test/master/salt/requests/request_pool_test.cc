@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/requests/request_pool.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <latch>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <zmq.hpp>
+
+#include "../../../support/fake_ret_port.h"
+#include "requests.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+using rest_fcgi::test::FakeRetPort;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::bytes;
+using test::late;
+using test::text;
+
+std::unique_ptr<RequestPool> pool_of(const PoolOptions& options) {
+  auto pool = RequestPool::make(options);
+  REQUIRE(pool);
+  return *std::move(pool);
+}
+
+Result<WipedBytes> ask(RequestPool& pool, std::string_view message, Lane lane = Lane::publish) {
+  return pool.request(lane, bytes(message), late());
+}
+
+/// A request by a thread of its own.
+std::future<Result<WipedBytes>> asked(RequestPool& pool, std::string message, Lane lane = Lane::publish) {
+  return std::async(std::launch::async,
+                    [&pool, message = std::move(message), lane] { return ask(pool, message, lane); });
+}
+
+std::optional<std::string> echo(std::string body) {
+  return "re: " + body;
+}
+
+/// A master that keeps requests that begin with `slow` until it is opened, and answers the others at once.
+class GatedMaster {
+ public:
+  explicit GatedMaster(std::size_t workers)
+      : port_([this](std::string body) { return handle(std::move(body)); }, workers) {}
+  ~GatedMaster() { open(); }
+  GatedMaster(const GatedMaster&) = delete;
+  GatedMaster& operator=(const GatedMaster&) = delete;
+
+  FakeRetPort* operator->() { return &port_; }
+
+  void open(bool answer = true) {
+    const std::scoped_lock lock(mutex_);
+    open_ = true;
+    answer_ = answer;
+    changed_.notify_all();
+  }
+
+  /// How many slow ones it keeps now, and the most that there were.
+  [[nodiscard]] int inside() const { return count(inside_); }
+  [[nodiscard]] int most() const { return count(most_); }
+
+ private:
+  std::optional<std::string> handle(std::string body) {
+    if (!body.starts_with("slow")) return echo(std::move(body));
+    std::unique_lock lock(mutex_);
+    most_ = std::max(most_, ++inside_);
+    changed_.wait(lock, [this] { return open_; });
+    --inside_;
+    return answer_ ? echo(std::move(body)) : std::nullopt;
+  }
+  [[nodiscard]] int count(const int& number) const {
+    const std::scoped_lock lock(mutex_);
+    return number;
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  bool answer_ = true;
+  int inside_ = 0;
+  int most_ = 0;
+  FakeRetPort port_;
+};
+
+}  // namespace
+
+TEST_CASE("one request after the other goes over one connection") {
+  FakeRetPort master(echo);
+  const auto pool = pool_of({.uri = master.uri()});
+  for (int i = 0; i < 100; ++i) {
+    const auto answer = ask(*pool, std::to_string(i));
+    REQUIRE(answer);
+    CHECK(text(*answer) == "re: " + std::to_string(i));
+  }
+  CHECK(master.connections() == 1);
+  CHECK(master.messages() == 100);
+}
+
+TEST_CASE("many threads get their own answers over few connections, each with one request at a time") {
+  constexpr int kThreads = 32;
+  constexpr int kEach = 32;
+  std::atomic<int> in_flight = 0;
+  std::atomic<int> most = 0;
+  FakeRetPort master(
+      [&](std::string body) {
+        const int now = ++in_flight;
+        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) continue;
+        std::this_thread::yield();
+        --in_flight;
+        return echo(std::move(body));
+      },
+      kThreads);
+  const auto pool = pool_of({.uri = master.uri(), .connections = 8});
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kEach; ++i) {
+        const std::string message = std::to_string(t) + "/" + std::to_string(i);
+        const auto answer = ask(*pool, message);
+        if (answer && text(*answer) == "re: " + message) ++right;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(right == kThreads * kEach);
+  CHECK(most <= 8);
+  CHECK(master.messages() == kThreads * kEach);
+  CHECK(master.connections() <= 8);
+}
+
+TEST_CASE("as many requests are under way as there are connections, and the others wait") {
+  GatedMaster master(16);
+  const auto pool = pool_of({.uri = master->uri(), .connections = 4});
+  std::vector<std::future<Result<WipedBytes>>> answers;
+  for (int i = 0; i < 16; ++i) answers.push_back(asked(*pool, "slow"));
+  CHECK(test::soon([&] { return master.inside() == 4; }));
+  const auto refused = pool->request(Lane::publish, bytes("slow"), test::in(milliseconds(50)));
+  REQUIRE(!refused);
+  CHECK(refused.error().kind == ErrorKind::timeout);
+  master.open();
+  for (auto& answer : answers) CHECK(answer.get());
+  CHECK(master.most() == 4);
+  CHECK(master->messages() == 16);
+}
+
+TEST_CASE("a master that is not there is unavailable, and never gets what was refused") {
+  FakeRetPort master(echo);
+  master.stop();
+  const auto pool = pool_of({.uri = master.uri()});
+  for (int i = 0; i < 10; ++i) {
+    const auto answer = ask(*pool, "refused");
+    REQUIRE(!answer);
+    CHECK(answer.error().kind == ErrorKind::unavailable);
+    CHECK(answer.error().message == kMasterNotAvailable);
+  }
+  master.start();
+  CHECK(test::soon([&] { return ask(*pool, "taken").ok(); }));
+  CHECK(ask(*pool, "and again"));
+  CHECK(master.messages() == 2);
+}
+
+TEST_CASE("a master that came back is found by requests over kept connections") {
+  FakeRetPort master(echo, 4);
+  const auto pool = pool_of({.uri = master.uri()});
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::future<Result<WipedBytes>>> answers;
+    for (int i = 0; i < 8; ++i) answers.push_back(asked(*pool, "together"));
+    for (auto& answer : answers) CHECK(answer.get());
+    master.stop();
+    master.start();
+    CHECK(test::soon([&] { return ask(*pool, "back").ok(); }));
+  }
+}
+
+TEST_CASE("when the master goes, what is under way ends at once and is not sent again") {
+  GatedMaster master(4);
+  const auto pool = pool_of({.uri = master->uri()});
+  std::vector<std::future<Result<WipedBytes>>> answers;
+  for (int i = 0; i < 4; ++i) answers.push_back(asked(*pool, "slow"));
+  CHECK(test::soon([&] { return master.inside() == 4; }));
+  master.open(false);
+  master->stop();
+  for (auto& answer : answers) {
+    REQUIRE(answer.wait_for(seconds(30)) == std::future_status::ready);
+    const auto result = answer.get();
+    REQUIRE(!result);
+    CHECK(result.error().kind == ErrorKind::unavailable);
+    CHECK(result.error().message.find("whether the master carried out the request is not known") !=
+          std::string::npos);
+  }
+  CHECK(master->messages() == 4);
+}
+
+TEST_CASE("many that wait for a master that does not speak are refused together") {
+  // It takes TCP connections, and says nothing: each attempt takes the whole `connect_timeout`.
+  zmq::context_t context;
+  zmq::socket_t listener(context, zmq::socket_type::stream);
+  listener.bind("tcp://127.0.0.1:*");
+  const auto pool = pool_of({.uri = listener.get(zmq::sockopt::last_endpoint),
+                             .connections = 2,
+                             .connect_timeout = milliseconds(500)});
+  std::vector<std::future<Result<WipedBytes>>> answers;
+  const SteadyTime begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 60; ++i) answers.push_back(asked(*pool, "question"));
+  for (auto& answer : answers) {
+    const auto result = answer.get();
+    REQUIRE(!result);
+    CHECK(result.error().message == kMasterNotAvailable);
+  }
+  // One after the other they would take half a minute, two at a time 15 s.
+  CHECK(std::chrono::steady_clock::now() - begin < seconds(8));
+}
+
+TEST_CASE("a worker that does not answer costs its own request only, and its late answer reaches nobody") {
+  GatedMaster master(2);
+  const auto pool = pool_of({.uri = master->uri()});
+  const auto slow = pool->request(Lane::publish, bytes("slow"), test::in(milliseconds(50)));
+  REQUIRE(!slow);
+  CHECK(slow.error().kind == ErrorKind::timeout);
+  CHECK(test::soon([&] { return master.inside() == 1; }));
+  for (int i = 0; i < 3; ++i) CHECK(text(*ask(*pool, "quick")) == "re: quick");
+  master.open();
+  CHECK(test::soon([&] { return master.inside() == 0; }));
+  for (int i = 0; i < 20; ++i) CHECK(text(*ask(*pool, "quick")) == "re: quick");
+  CHECK(master->connections() == 2);
+}
+
+TEST_CASE("logins that take long leave the others their connections") {
+  GatedMaster master(16);
+  const auto pool = pool_of({.uri = master->uri(), .connections = 8, .worker_threads = 5});
+  std::vector<std::future<Result<WipedBytes>>> logins;
+  for (int i = 0; i < 10; ++i) logins.push_back(asked(*pool, "slow login", Lane::login));
+  CHECK(test::soon([&] { return master.inside() == 3; }));
+  for (const Lane lane : {Lane::publish, Lane::question, Lane::call}) {
+    for (int i = 0; i < 10; ++i) CHECK(ask(*pool, "quick", lane));
+  }
+  master.open();
+  for (auto& login : logins) CHECK(login.get());
+  CHECK(master.most() == 3);
+}
+
+TEST_CASE("beyond those that may wait a request is refused, and nothing of it is sent") {
+  GatedMaster master(2);
+  const auto pool = pool_of({.uri = master->uri(), .connections = 1, .max_waiting = 0});
+  auto first = asked(*pool, "slow");
+  CHECK(test::soon([&] { return master.inside() == 1; }));
+  const auto second = ask(*pool, "quick");
+  REQUIRE(!second);
+  CHECK(second.error().kind == ErrorKind::unavailable);
+  CHECK(second.error().message.find("Too many requests") != std::string::npos);
+  master.open();
+  CHECK(first.get());
+  CHECK(master->messages() == 1);
+}
+
+TEST_CASE("a request whose time is up is not sent") {
+  FakeRetPort master(echo);
+  const auto pool = pool_of({.uri = master.uri()});
+  CHECK(ask(*pool, "first"));
+  const auto answer = pool->request(Lane::publish, bytes("second"), std::chrono::steady_clock::now());
+  REQUIRE(!answer);
+  CHECK(answer.error().kind == ErrorKind::timeout);
+  CHECK(answer.error().message.find("nothing was sent") != std::string::npos);
+  CHECK(ask(*pool, "third"));
+  CHECK(master.messages() == 2);
+}
+
+TEST_CASE("a request whose time is up while it connects is not sent, and says nothing about the master") {
+  zmq::context_t context;
+  zmq::socket_t listener(context, zmq::socket_type::stream);
+  listener.bind("tcp://127.0.0.1:*");
+  const auto pool =
+      pool_of({.uri = listener.get(zmq::sockopt::last_endpoint), .connect_timeout = milliseconds(300)});
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = pool->request(Lane::publish, bytes("question"), test::in(milliseconds(10)));
+    REQUIRE(!answer);
+    CHECK(answer.error().kind == ErrorKind::timeout);
+  }
+}
+
+TEST_CASE("after an answer that is none, or is too large, the next request has a new connection") {
+  FakeRetPort master([](const FakeRetPort::Frames& frames) -> FakeRetPort::Frames {
+    if (frames.at(1) == "garbled") return {"x", "y", "z"};
+    return {"", frames.at(1) == "large" ? std::string(2000, 'x') : "answer"};
+  });
+  const auto pool = pool_of({.uri = master.uri(), .max_answer_size = 1000});
+  CHECK(ask(*pool, "garbled").error().kind == ErrorKind::internal);
+  CHECK(text(*ask(*pool, "good")) == "answer");
+  CHECK(ask(*pool, "large").error().kind == ErrorKind::unavailable);
+  CHECK(text(*ask(*pool, "good")) == "answer");
+  CHECK(master.connections() == 3);
+  CHECK(master.messages() == 4);
+}
+
+TEST_CASE("a pool that goes ends what is under way and what waits") {
+  GatedMaster master(2);
+  auto pool = pool_of({.uri = master->uri(), .connections = 2, .max_waiting = 4});
+  std::vector<std::future<Result<WipedBytes>>> answers;
+  for (int i = 0; i < 2; ++i) answers.push_back(asked(*pool, "slow"));
+  CHECK(test::soon([&] { return master.inside() == 2; }));
+  // When one of them is refused the other four wait.
+  for (int i = 0; i < 5; ++i) answers.push_back(asked(*pool, "slow"));
+  const auto is_ready = [](const auto& answer) {
+    return answer.wait_for(seconds(0)) == std::future_status::ready;
+  };
+  CHECK(test::soon([&] { return std::any_of(answers.begin(), answers.end(), is_ready); }));
+  pool.reset();
+  for (auto& answer : answers) {
+    const auto result = answer.get();
+    REQUIRE(!result);
+    CHECK(result.error().kind == ErrorKind::unavailable);
+  }
+  CHECK(master->messages() == 2);
+}
+
+TEST_CASE("a pool that was never used, and one with kept connections, go without a word") {
+  FakeRetPort master(echo);
+  pool_of({.uri = master.uri()}).reset();
+  auto pool = pool_of({.uri = master.uri()});
+  CHECK(ask(*pool, "question"));
+  pool.reset();
+  CHECK(master.connections() == 1);
+}
+
+TEST_CASE("a process that may open no more files refuses a request, and lives") {
+  FakeRetPort master(echo);
+  const auto pool = pool_of({.uri = master.uri()});
+  rlimit limit = {};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlimit few = {3, limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const auto answer = ask(*pool, "question");
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  REQUIRE(!answer);
+  CHECK(answer.error().kind == ErrorKind::internal);
+  CHECK(ask(*pool, "question"));
+  CHECK(master.messages() == 1);
+}
+
+TEST_CASE("a pool for an address that is none is refused") {
+  const auto pool = RequestPool::make({.uri = "4506"});
+  REQUIRE(!pool);
+  CHECK(pool.error().kind == ErrorKind::configuration);
+}
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#include "fake_ret_port.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include <doctest/doctest.h>
+#include <zmq.hpp>
+
+namespace rest_fcgi::test {
+namespace {
+
+using Frames = FakeRetPort::Frames;
+
+constexpr const char* kAnswers = "inproc://answers";
+
+/// All frames of a message that has arrived.
+Frames receive(zmq::socket_t& socket) {
+  Frames frames;
+  zmq::message_t frame;
+  do {
+    static_cast<void>(socket.recv(frame));
+    frames.push_back(frame.to_string());
+  } while (frame.more());
+  return frames;
+}
+
+void send(zmq::socket_t& socket, const Frames& frames) {
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const auto flags = i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none;
+    socket.send(zmq::buffer(frames[i]), flags);
+  }
+}
+
+FakeRetPort::FramesHandler with_frames(FakeRetPort::Handler handler) {
+  return [handler = std::move(handler)](Frames frames) -> Frames {
+    if (frames.size() != 2 || !frames[0].empty()) return {};
+    auto answer = handler(std::move(frames[1]));
+    if (!answer) return {};
+    return {"", *std::move(answer)};
+  };
+}
+
+}  // namespace
+
+/// From one start to the next stop. The first frame of what passes between its threads is ZeroMQ's name of
+/// the connection.
+class FakeRetPort::Running {
+ public:
+  Running(const std::string& uri, const FramesHandler& handler, std::size_t workers)
+      : handler_(handler),
+        router_(context_, zmq::socket_type::router),
+        answers_(context_, zmq::socket_type::pull) {
+    router_.set(zmq::sockopt::linger, 0);
+    router_.bind(uri);
+    uri_ = router_.get(zmq::sockopt::last_endpoint);
+    answers_.bind(kAnswers);
+    threads_.emplace_back([this] { route(); });
+    for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+  }
+
+  ~Running() {
+    zmq::socket_t answers(context_, zmq::socket_type::push);
+    answers.connect(kAnswers);
+    send(answers, {""});
+    for (auto& thread : threads_) thread.join();
+  }
+
+  [[nodiscard]] const std::string& uri() const { return uri_; }
+
+  [[nodiscard]] std::size_t messages() const {
+    const std::scoped_lock lock(mutex_);
+    return messages_;
+  }
+
+  [[nodiscard]] std::size_t connections() const {
+    const std::scoped_lock lock(mutex_);
+    return connections_.size();
+  }
+
+ private:
+  void route() {
+    for (;;) {
+      zmq::pollitem_t items[] = {{router_.handle(), 0, ZMQ_POLLIN, 0}, {answers_.handle(), 0, ZMQ_POLLIN, 0}};
+      zmq::poll(items, 2, std::chrono::milliseconds(-1));
+      if (items[0].revents != 0) put(receive(router_));
+      if (items[1].revents == 0) continue;
+      const Frames answer = receive(answers_);
+      if (answer.size() == 1) break;
+      send(router_, answer);
+    }
+    // Now, not when the workers are done, too.
+    router_.close();
+    end();
+  }
+
+  void work() {
+    zmq::socket_t answers(context_, zmq::socket_type::push);
+    answers.set(zmq::sockopt::linger, 0);
+    answers.connect(kAnswers);
+    for (Frames message = take(); !message.empty(); message = take()) {
+      const std::string connection = message.front();
+      message.erase(message.begin());
+      Frames answer = handler_(std::move(message));
+      if (answer.empty()) continue;
+      answer.insert(answer.begin(), connection);
+      send(answers, answer);
+    }
+  }
+
+  /// For the next worker that is free.
+  void put(Frames message) {
+    const std::scoped_lock lock(mutex_);
+    ++messages_;
+    connections_.insert(message.front());
+    queue_.push_back(std::move(message));
+    arrived_.notify_one();
+  }
+
+  void end() {
+    const std::scoped_lock lock(mutex_);
+    ended_ = true;
+    arrived_.notify_all();
+  }
+
+  /// None: it ends.
+  Frames take() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return ended_ || !queue_.empty(); });
+    if (ended_) return {};
+    Frames message = std::move(queue_.front());
+    queue_.pop_front();
+    return message;
+  }
+
+  const FramesHandler& handler_;
+  zmq::context_t context_;
+  zmq::socket_t router_;
+  zmq::socket_t answers_;
+  std::string uri_;
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<Frames> queue_;
+  std::set<std::string> connections_;
+  std::size_t messages_ = 0;
+  bool ended_ = false;
+  std::vector<std::thread> threads_;
+};
+
+FakeRetPort::FakeRetPort(Handler handler, std::size_t workers)
+    : FakeRetPort(with_frames(std::move(handler)), workers) {}
+
+FakeRetPort::FakeRetPort(FramesHandler handler, std::size_t workers)
+    : handler_(std::move(handler)), workers_(workers) {
+  start();
+}
+
+FakeRetPort::~FakeRetPort() = default;
+
+void FakeRetPort::start() {
+  REQUIRE(running_ == nullptr);
+  running_ = std::make_unique<Running>(uri_, handler_, workers_);
+  uri_ = running_->uri();
+}
+
+void FakeRetPort::stop() {
+  messages_before_ = messages();
+  connections_before_ = connections();
+  running_.reset();
+}
+
+std::size_t FakeRetPort::messages() const {
+  return messages_before_ + (running_ ? running_->messages() : 0);
+}
+
+std::size_t FakeRetPort::connections() const {
+  return connections_before_ + (running_ ? running_->connections() : 0);
+}
+
+}  // namespace rest_fcgi::test
