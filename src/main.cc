@@ -10,9 +10,11 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "rest_fcgi/auth/authenticator.h"
 #include "rest_fcgi/auth/permissions.h"
+#include "rest_fcgi/auth/remote_logins.h"
 #include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/clock.h"
@@ -22,6 +24,7 @@
 #include "rest_fcgi/core/version.h"
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/master/embedded/embedded.h"
+#include "rest_fcgi/master/salt/salt.h"
 #include "rest_fcgi/netapi/rest_wsgi.h"
 #include "rest_fcgi/returner/returners.h"
 
@@ -57,25 +60,42 @@ int print_secret(const Secret& secret) {
   return EXIT_SUCCESS;
 }
 
-Result<std::shared_ptr<embedded::Runtime>> make_runtime(const config::Settings& settings) {
+/// What of an engine outlives a reload: of the embedded one or of the one for a real master.
+using Runtime = std::variant<std::shared_ptr<embedded::Runtime>, std::shared_ptr<salt::Runtime>>;
+
+template <class Made>
+Result<Runtime> as_runtime(Made made) {
+  if (!made) return std::move(made).error();
+  return Runtime(*std::move(made));
+}
+
+Result<Runtime> make_runtime(const config::Settings& settings) {
+  if (settings.engine == config::Engine::salt) {
+    return as_runtime(salt::make_runtime(settings.salt, system_clock()));
+  }
   auto returners = returner::Returners::make(settings.returner, system_clock());
   if (!returners) return std::move(returners).error();
-  return embedded::make_runtime(settings.embedded, *std::move(returners), system_clock());
+  return as_runtime(embedded::make_runtime(settings.embedded, *std::move(returners), system_clock()));
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
-                                                    std::shared_ptr<embedded::Runtime> runtime) {
-  auto authenticator = auth::Authenticator::make(settings.auth, system_clock());
-  if (!authenticator) return std::move(authenticator).error();
+                                                    const Runtime& runtime) {
   auto permissions = auth::Permissions::make(settings.auth.external_auth);
   if (!permissions) return std::move(permissions).error();
+  if (const auto* salt = std::get_if<std::shared_ptr<salt::Runtime>>(&runtime)) {
+    auto logins =
+        auth::RemoteLogins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock());
+    if (!logins) return std::move(logins).error();
+    return salt::make_master(settings.salt, *std::move(logins), *std::move(permissions), *salt);
+  }
+  auto authenticator = auth::Authenticator::make(settings.auth, system_clock());
+  if (!authenticator) return std::move(authenticator).error();
   return embedded::make_master(settings.embedded, *std::move(authenticator), *std::move(permissions),
-                               std::move(runtime));
+                               std::get<std::shared_ptr<embedded::Runtime>>(runtime));
 }
 
-Result<http::Application> make_application(const config::Settings& settings,
-                                           std::shared_ptr<embedded::Runtime> runtime) {
-  auto master = make_master(settings, std::move(runtime));
+Result<http::Application> make_application(const config::Settings& settings, const Runtime& runtime) {
+  auto master = make_master(settings, runtime);
   if (!master) return std::move(master).error();
   auto client = std::make_shared<const client::NetapiClient>(settings.client, *std::move(master));
   return netapi::make_rest_wsgi(settings.netapi, std::move(client), system_clock());
@@ -91,7 +111,7 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   settings.returner = {};  // jobs in memory
   auto runtime = make_runtime(settings);
   if (!runtime) return fail(runtime.error());
-  auto application = make_application(settings, *std::move(runtime));
+  auto application = make_application(settings, *runtime);
   return application ? print(summary) : fail(application.error());
 }
 
@@ -100,7 +120,7 @@ int make_token(config::Settings settings, const config::CommandLine& command_lin
   settings.returner = {};  // jobs in memory
   auto runtime = make_runtime(settings);
   if (!runtime) return fail(runtime.error());
-  auto master = make_master(settings, *std::move(runtime));
+  auto master = make_master(settings, *runtime);
   if (!master) return fail(master.error());
   auto password = config::read_password();
   if (!password) return fail(password.error());
@@ -114,6 +134,11 @@ int make_token(config::Settings settings, const config::CommandLine& command_lin
 
 /// Makes no files either.
 int explain(config::Settings settings, const config::CommandLine& command_line) {
+  if (settings.engine == config::Engine::salt) {
+    return fail(
+        {ErrorKind::configuration,
+         "--explain is about the rules of the embedded engine; with engine: salt the master decides"});
+  }
   settings.auth.token_dir.clear();
   settings.auth.login_guard.file.clear();
   const auto explanation = embedded::explain(settings.embedded, settings.auth,
@@ -131,7 +156,7 @@ Result<void> open_log(const config::Settings& settings) {
 
 /// The application that the configuration asks for now. Jobs that run go on: both share the runtime.
 Result<http::Application> reload(const config::CommandLine& command_line, const config::Settings& at_start,
-                                 const std::shared_ptr<embedded::Runtime>& runtime) {
+                                 const Runtime& runtime) {
   auto wanted = config::load(command_line);
   if (!wanted) return std::move(wanted).error();
   auto application = make_application(*wanted, runtime);
@@ -143,11 +168,15 @@ Result<http::Application> reload(const config::CommandLine& command_line, const 
   return application;
 }
 
+std::size_t shut_down(const Runtime& runtime, SteadyTime deadline) {
+  return std::visit([deadline](const auto& one) { return one->shutdown(deadline); }, runtime);
+}
+
 int serve(const config::Settings& settings, const config::CommandLine& command_line) {
   if (auto opened = open_log(settings); !opened) return fail(opened.error());
   auto made = make_runtime(settings);
   if (!made) return fail(made.error());
-  const std::shared_ptr<embedded::Runtime> runtime = *std::move(made);
+  const Runtime runtime = *std::move(made);
   auto application = make_application(settings, runtime);
   if (!application) return fail(application.error());
   auto gateway = gateway::Gateway::open(settings.gateway);
@@ -156,7 +185,7 @@ int serve(const config::Settings& settings, const config::CommandLine& command_l
       (*gateway)->serve(*std::move(application), [&] { return reload(command_line, settings, runtime); });
   if (!served) return fail(served.error());
   const bool in_flight = system_clock().steady() >= *served;
-  if (runtime->shutdown(*served) > 0 || in_flight) {
+  if (shut_down(runtime, *served) > 0 || in_flight) {
     // Threads still use what destructors would take from under them.
     std::fflush(nullptr);
     std::_Exit(EXIT_SUCCESS);

@@ -16,12 +16,15 @@ Result<Settings> load(const CommandLine& command_line) {
   settings.warnings = std::move(master->warnings);
   Mistakes mistakes;
   Reader top(&master->root, "", mistakes);
-  read_salt_keys(top, settings);
   Reader section = top.section("rest_fcgi");
+  read_engine(section, settings);
+  read_salt_keys(top, settings);
   read_rest_fcgi(section, settings);
   if (mistakes.any()) return mistakes.take_first();
   if (command_line.listen) settings.gateway.listen = *command_line.listen;
   if (command_line.log_level) settings.log.level = *command_line.log_level;
+  settings.salt.timeout = settings.client.timeout;
+  settings.salt.conf_file = command_line.config;
   settings.embedded.config_values = config_values(settings);
   return settings;
 }

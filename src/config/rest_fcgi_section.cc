@@ -19,18 +19,6 @@ constexpr seconds kDay{86400};
 constexpr Range kThreads{1, 16384};
 constexpr std::int64_t kGiB = 1024 * 1024 * 1024;
 
-void read_engine(Reader& section, Settings& settings) {
-  const Node* engine = section.value("engine");
-  if (engine == nullptr) return;
-  if (engine->is(Kind::string) && engine->text == "salt") {
-    section.unexpected(*engine, "engine", "embedded: this version has no engine for a real Salt master");
-  } else if (engine->is(Kind::string) && engine->text == "embedded") {
-    settings.engine = engine->text;
-  } else {
-    section.unexpected(*engine, "engine", "embedded");
-  }
-}
-
 /// The octal digits of a mode: YAML 1.1 and Salt disagree about what number `0660` is, and both are not what
 /// is meant.
 std::optional<mode_t> mode_in(const Node& node) {
@@ -143,8 +131,12 @@ void read_embedded(Reader embedded, embedded::Options& options) {
 
 }  // namespace
 
+void read_engine(Reader& section, Settings& settings) {
+  const auto engine = section.choice("engine", {"embedded", "salt"});
+  if (engine && *engine == "salt") settings.engine = Engine::salt;
+}
+
 void read_rest_fcgi(Reader& section, Settings& settings) {
-  read_engine(section, settings);
   read_socket(section, settings.gateway);
   read_threads(section, settings.gateway);
   read_timeouts(section, settings);
@@ -157,6 +149,7 @@ void read_rest_fcgi(Reader& section, Settings& settings) {
   section.bytes("jobs_spool_bytes", settings.returner.sqlite3.spool_bytes, {64 * 1024, kGiB});
   section.bytes("jobs_bytes_kept", settings.returner.max_bytes, {1024, 64 * kGiB});
   read_embedded(section.section("embedded"), settings.embedded);
+  read_salt_section(section, settings.salt);
   check_file_root(section.section("embedded"), settings);
   section.refuse_unknown_keys();
 }

@@ -23,6 +23,7 @@ std::vector<std::string> restart_keys(const Settings& running, const Settings& w
   compare("idle_thread_timeout", now.idle_thread_timeout, then.idle_thread_timeout);
   compare("keep_conn_timeout", now.keep_conn_timeout, then.keep_conn_timeout);
   compare("shutdown_timeout", now.shutdown_timeout, then.shutdown_timeout);
+  if (running.engine != wanted.engine) keys.emplace_back("engine");
   const returner::Options& cache = running.returner;
   const returner::Options& next_cache = wanted.returner;
   compare("master_job_cache", cache.master_job_cache, next_cache.master_job_cache);
@@ -33,6 +34,13 @@ std::vector<std::string> restart_keys(const Settings& running, const Settings& w
   compare("jobs_spool_bytes", cache.sqlite3.spool_bytes, next_cache.sqlite3.spool_bytes);
   compare("jobs_kept", running.returner.max_jobs, wanted.returner.max_jobs);
   compare("jobs_bytes_kept", running.returner.max_bytes, wanted.returner.max_bytes);
+  compare("interface", running.salt.interface, wanted.salt.interface);
+  compare("ret_port", running.salt.ret_port, wanted.salt.ret_port);
+  compare("sock_dir", running.salt.sock_dir, wanted.salt.sock_dir);
+  compare("ipc_mode", running.salt.ipc_mode_tcp, wanted.salt.ipc_mode_tcp);
+  compare("tcp_master_pub_port", running.salt.tcp_master_pub_port, wanted.salt.tcp_master_pub_port);
+  compare("worker_threads", running.salt.worker_threads, wanted.salt.worker_threads);
+  compare("master_connections", running.salt.master_connections, wanted.salt.master_connections);
   compare("embedded: max_workers", running.embedded.max_workers, wanted.embedded.max_workers);
   compare("embedded: max_queued", running.embedded.max_queued, wanted.embedded.max_queued);
   compare("embedded: max_queued_bytes", running.embedded.max_queued_bytes, wanted.embedded.max_queued_bytes);

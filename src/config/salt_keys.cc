@@ -48,16 +48,18 @@ std::string below(const std::string& root_dir, const std::string& path) {
   return without_end_slash(root + "/" + path);
 }
 
-/// Where Salt's files lie, by its keys `root_dir` and `cachedir`.
+/// Where Salt's files lie, by its keys `root_dir`, `cachedir` and `sock_dir`.
 struct Directories {
   std::string root = "/";
   std::string cache = "/var/cache/salt/master";
+  std::string sockets = "/var/run/salt/master";
 };
 
 Directories read_directories(Reader& top) {
   Directories directories;
   top.text("root_dir", directories.root);
   top.text("cachedir", directories.cache);
+  top.text("sock_dir", directories.sockets);
   return directories;
 }
 
@@ -93,11 +95,16 @@ void read_salt_keys(Reader& top, Settings& settings) {
   top.text("auth.pam.service", settings.auth.pam.service);
   const Directories directories = read_directories(top);
   read_tokens(top, directories, settings.auth);
-  read_job_caches(top, below(directories.root, directories.cache + "/rest_fcgi/jobs.db"), settings);
   settings.embedded.nodegroups = read_nodegroups(top.map("nodegroups"), top.mistakes());
+  settings.salt.nodegroups = settings.embedded.nodegroups;
+  if (settings.engine == Engine::salt) {
+    read_real_master(top, below(directories.root, directories.sockets), settings);
+  } else {
+    read_job_caches(top, below(directories.root, directories.cache + "/rest_fcgi/jobs.db"), settings);
+    warn_of_blacklist(top, settings.warnings);
+  }
   settings.embedded.proc_dir = below(directories.root, directories.cache + "/proc");
   top.log_level("log_level", settings.log.level);
-  warn_of_blacklist(top, settings.warnings);
 }
 
 }  // namespace rest_fcgi::config

@@ -10,9 +10,13 @@
 #include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/master/embedded/options.h"
+#include "rest_fcgi/master/salt/options.h"
 
 /// Parts of the master file into options. What is wrong goes to the reader's mistakes.
 namespace rest_fcgi::config {
+
+/// `rest_fcgi: engine`. To be read first: it says what other keys mean.
+void read_engine(Reader& section, Settings& settings);
 
 /// Salt's own keys, those that mean something here. What of Salt's rules is not enforced here goes to
 /// `warnings`.
@@ -24,10 +28,16 @@ void read_salt_keys(Reader& top, Settings& settings);
 
 /// Salt's `nodegroups`: a map, or null where there is none. What its words mean is for the engine to say.
 [[nodiscard]] std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups,
-                                                                      Mistakes& mistakes);
+                                                                    Mistakes& mistakes);
 
 /// Which job caches there are, and how long jobs are kept. What is an old way to say it goes to `warnings`.
 void read_job_caches(Reader& top, const std::string& default_database, Settings& settings);
+
+/// How to reach the real master that this file belongs to, for the engine `salt`.
+void read_real_master(Reader& top, const std::string& sock_dir, Settings& settings);
+
+/// Of our section what is for the engine `salt`.
+void read_salt_section(Reader& section, salt::Options& options);
 
 /// What the wheel `config.values` shows: an object with the effective options that are no secret.
 [[nodiscard]] Json config_values(const Settings& settings);

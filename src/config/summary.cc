@@ -33,10 +33,12 @@ std::string eauth_state(const auth::EauthOptions& eauth, const auth::Options& op
   return format("{} {}", users, users == 1 ? "user or group" : "users or groups");
 }
 
-std::string eauth_line(const auth::Options& options) {
+std::string eauth_line(const Settings& settings) {
   std::vector<std::string> names;
-  for (const auth::EauthOptions& eauth : options.external_auth) {
-    names.push_back(format("{} ({})", eauth.name, eauth_state(eauth, options)));
+  for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
+    names.push_back(settings.engine == Engine::salt
+                        ? eauth.name
+                        : format("{} ({})", eauth.name, eauth_state(eauth, settings.auth)));
   }
   if (names.empty()) return "none: nobody can log in; name back ends, users and functions in external_auth";
   return joined(names, ", ");
@@ -58,6 +60,12 @@ std::string jobs_line(const returner::Options& options) {
 std::string minions_line(const embedded::Options& options) {
   if (options.minions.empty()) return "1, named after this host";
   return std::to_string(options.minions.size());
+}
+
+std::string master_line(const salt::Options& options) {
+  const std::string events = options.ipc_mode_tcp ? format("port {}", options.tcp_master_pub_port)
+                                                  : format("{}/master_event_pub.ipc", options.sock_dir);
+  return format("{} port {}, events from {}", options.interface, options.ret_port, events);
 }
 
 std::string level_name(log::Level level) {
@@ -95,13 +103,17 @@ std::string summary(const Settings& settings, const CommandLine& command_line) {
     text += format("{:<9} {}\n", format("{}:", name), value);
   };
   line("config", command_line.config);
-  line("engine", settings.engine);
+  line("engine", settings.engine == Engine::salt ? "salt" : "embedded");
   line("listen", listen.empty() ? "the socket on file descriptor 0" : listen);
   line("clients", clients_line(settings.client));
-  line("eauth", eauth_line(settings.auth));
-  line("tokens", tokens_line(settings.auth));
-  line("jobs", jobs_line(settings.returner));
-  line("minions", minions_line(settings.embedded));
+  line("eauth", eauth_line(settings));
+  if (settings.engine == Engine::salt) {
+    line("master", master_line(settings.salt));
+  } else {
+    line("tokens", tokens_line(settings.auth));
+    line("jobs", jobs_line(settings.returner));
+    line("minions", minions_line(settings.embedded));
+  }
   line("log", log_line(settings.log));
   line("audit", audit_line(settings));
   for (const std::string& warning : settings.warnings) line("warning", warning);

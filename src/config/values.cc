@@ -48,7 +48,7 @@ Json config_values(const Settings& settings) {
   }
   writer.end_object().key("rest_fcgi").begin_object().key("embedded");
   write_embedded(writer, settings.embedded);
-  writer.key("engine").string(settings.engine).end_object();
+  writer.key("engine").string("embedded").end_object();
   writer.key("rest_timeout").number(seconds_of(settings.client.rest_timeout));
   writer.key("timeout").number(seconds_of(settings.client.timeout)).end_object();
   return Json::trusted(std::move(text));

@@ -12,6 +12,7 @@
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/gateway/options.h"
 #include "rest_fcgi/master/embedded/options.h"
+#include "rest_fcgi/master/salt/options.h"
 #include "rest_fcgi/netapi/options.h"
 #include "rest_fcgi/returner/options.h"
 
@@ -36,6 +37,9 @@ struct CommandLine {
 /// The text for `--help`.
 [[nodiscard]] std::string help_text();
 
+/// What carries calls out: minions in this process, or a real Salt master.
+enum class Engine { embedded, salt };
+
 /// The options of every room.
 struct Settings {
   log::Options log;
@@ -44,8 +48,9 @@ struct Settings {
   client::Options client;
   auth::Options auth;
   embedded::Options embedded;
+  salt::Options salt;
   returner::Options returner;
-  std::string engine = "embedded";
+  Engine engine = Engine::embedded;
   std::vector<std::string> warnings;  ///< what looks like an oversight, one line each
 };
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "rest_fcgi/master/options.h"
+
+namespace rest_fcgi::salt {
+
+/// What the master's own configuration says about how to reach it and what its clients do. Names are Salt's.
+struct Options {
+  std::string conf_file;                ///< for Salt's own messages
+  std::string interface = "127.0.0.1";  ///< where the master listens, as an address to connect to
+  unsigned ret_port = 4506;
+  std::string sock_dir = "/var/run/salt/master";
+  bool ipc_mode_tcp = false;  ///< `ipc_mode: tcp`: the event bus is on TCP
+  unsigned tcp_master_pub_port = 4512;
+  std::size_t worker_threads = 5;
+  std::chrono::milliseconds timeout{5000};  ///< of a job that has none of its own, as syndics are told
+  bool order_masters = false;               ///< there are syndics below this master
+  std::string ext_job_cache;                ///< a returner that every job's minions get as well
+  std::vector<master::NodegroupOptions> nodegroups;
+  std::size_t master_connections = 16;  ///< kept connections to `ret_port`, at most
+  bool inline_login = false;            ///< send credentials with each call, as Salt does; no token for them
+};
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "rest_fcgi/auth/permissions.h"
+#include "rest_fcgi/auth/remote_logins.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/master/master.h"
+#include "rest_fcgi/master/salt/options.h"
+
+/// The engine `salt`: a real master of the lines 3006, 3007 or 3008 and all its minions, over ZeroMQ.
+namespace rest_fcgi::salt {
+
+/// What outlives a reload of the configuration: the subscription to the event bus, the kept connections.
+/// Thread-safe.
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+
+  /// Takes no more asynchronous work and waits until `deadline` for what is under way. Returns how many calls
+  /// had not ended then. Call once, before the last reference goes.
+  virtual std::size_t shutdown(SteadyTime deadline) = 0;
+};
+
+/// Joins the event bus in the background; a master that is not there is waited for, and no failure. Errors:
+/// configuration, for an address that is none; internal.
+[[nodiscard]] Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock);
+
+/// A master over `runtime`, which all masters of one process share. `permissions` are the rules of the
+/// master's own `external_auth`, for what is checked here because the master would check it less strictly.
+[[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(
+    const Options& options, std::unique_ptr<auth::RemoteLogins> logins,
+    std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<Runtime> runtime);
+
+}  // namespace rest_fcgi::salt

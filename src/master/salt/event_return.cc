@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/event_return.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "master/salt/packed/fields.h"
+#include "master/salt/packed/to_json.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+using Kind = PackedValue::Kind;
+
+/// Of a compound call Salt has one for each function; the job's is the worst.
+int retcode_of(const PackedValue& field) {
+  std::int64_t worst = field.kind == Kind::integer ? field.integer : 0;
+  if (field.kind == Kind::map) {
+    const Result<void> shown = each_member(field.packed, [&](const PackedValue&, const PackedValue& code) {
+      if (code.kind == Kind::integer) worst = std::max(worst, code.integer);
+    });
+    if (!shown) worst = 1;
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(worst, INT32_MIN, INT32_MAX));
+}
+
+bool success_of(const PackedValue& field) {
+  if (field.kind != Kind::map) return field.kind != Kind::boolean || field.boolean;
+  bool all = true;
+  const Result<void> shown = each_member(field.packed, [&](const PackedValue&, const PackedValue& success) {
+    all = all && success_of(success);
+  });
+  return shown.ok() && all;
+}
+
+Json cannot_be_shown(std::string_view what, const Error& error) {
+  return Json::string(format("The {} cannot be shown as JSON: {}", what, error.message));
+}
+
+}  // namespace
+
+std::optional<master::Return> read_return(const Topic& topic, std::string_view data, bool whole) {
+  const auto fields = Fields::read(data, {"cmd", "id", "jid", "return", "retcode", "success", "out"});
+  if (!fields) {
+    log::warning(format("The event of job {} is no return: {}", topic.jid, fields.error().message));
+    return std::nullopt;
+  }
+  const PackedValue* value = fields->find("return");
+  if (fields->text("cmd") != "_return" || fields->text("id") != topic.who ||
+      fields->text("jid") != topic.jid || value == nullptr) {
+    return std::nullopt;
+  }
+  master::Return ret;
+  ret.minion = topic.who;
+  ret.out = fields->text("out");
+  if (const PackedValue* code = fields->find("retcode")) {
+    ret.retcode = retcode_of(*code);
+    if (code->kind == Kind::map) {
+      if (auto codes = code->json()) ret.retcodes = *std::move(codes);
+    }
+  }
+  if (const PackedValue* success = fields->find("success")) ret.success = success_of(*success);
+  auto json = value->json();
+  if (json) {
+    ret.ret = *std::move(json);
+  } else {
+    ret.ret = cannot_be_shown("return", json.error());
+    ret.retcode = std::max(ret.retcode, 1);
+    ret.success = false;
+  }
+  if (whole && json) {
+    if (auto event = to_json(data)) ret.event = *std::move(event);
+  }
+  return ret;
+}
+
+std::optional<master::RunnerReturn> read_runner_return(const Topic& topic, std::string_view data,
+                                                       bool whole) {
+  const auto fields = Fields::read(data, {"cmd", "jid", "return"});
+  if (!fields || fields->find("cmd") != nullptr || fields->text("jid") != topic.jid) return std::nullopt;
+  master::RunnerReturn ret;
+  const PackedValue* value = fields->find("return");
+  auto json = value != nullptr ? value->json() : Result<Json>(Json());
+  ret.ret = json ? *std::move(json) : cannot_be_shown("return", json.error());
+  if (!whole) return ret;
+  auto event = to_json(data);
+  ret.data = event ? *std::move(event) : cannot_be_shown("event", event.error());
+  return ret;
+}
+
+std::vector<std::string> read_syndic(std::string_view data) {
+  std::vector<std::string> minions;
+  const auto fields = Fields::read(data, {"cmd", "minions"});
+  if (!fields || fields->find("cmd") != nullptr) return minions;
+  const PackedValue* field = fields->find("minions");
+  if (field == nullptr) return minions;
+  if (const auto ids = read_texts(field->packed)) minions.assign(ids->begin(), ids->end());
+  return minions;
+}
+
+}  // namespace rest_fcgi::salt

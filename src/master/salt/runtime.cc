@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/runtime.h"
+
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+/// Wheels that nobody waits for: few at a time, since each holds one of the master's workers.
+constexpr master::Workers::Limits kBackground{2, 1000};
+
+std::string uri_of(const Options& options) {
+  const bool ipv6 = options.interface.find(':') != std::string::npos;
+  return format("tcp://{}:{}", ipv6 ? format("[{}]", options.interface) : options.interface,
+                options.ret_port);
+}
+
+BusOptions bus_options(const Options& options) {
+  BusOptions bus;
+  if (!options.ipc_mode_tcp) bus.path = options.sock_dir + "/master_event_pub.ipc";
+  bus.port = options.tcp_master_pub_port;
+  return bus;
+}
+
+}  // namespace
+
+SaltRuntime::SaltRuntime(std::unique_ptr<RequestPool> requests, std::unique_ptr<EventBus> bus,
+                         const Clock& clock)
+    : requests_(std::move(requests)), bus_(std::move(bus)), jids_(clock), workers_(kBackground) {}
+
+std::size_t SaltRuntime::shutdown(SteadyTime deadline) {
+  return workers_.close(deadline) ? 0 : 1;
+}
+
+Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock) {
+  PoolOptions pool;
+  pool.uri = uri_of(options);
+  pool.connections = options.master_connections;
+  pool.worker_threads = options.worker_threads;
+  auto requests = RequestPool::make(std::move(pool));
+  if (!requests) return std::move(requests).error();
+  return std::shared_ptr<Runtime>(
+      std::make_shared<SaltRuntime>(*std::move(requests), EventBus::start(bus_options(options)), clock));
+}
+
+}  // namespace rest_fcgi::salt

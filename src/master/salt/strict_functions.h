@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "rest_fcgi/auth/permissions.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+
+namespace rest_fcgi::salt {
+
+/// May somebody run this list of functions? A master lets a list pass where any one function of it is
+/// permitted
+/// (`auth_check`, on all living lines), and `saltutil.find_job` is permitted to everybody. So each function
+/// has to be permitted here, by the master's own `external_auth`, alone; a rule for some minions only counts
+/// where it is plain that the target lies within: the same text, or ids that its glob matches. A single
+/// function is left to the master. Errors: authorization.
+[[nodiscard]] Result<void> check_each_function(const auth::Permissions& permissions,
+                                               const auth::Subject& subject, const lowstate::LocalCall& call);
+
+}  // namespace rest_fcgi::salt

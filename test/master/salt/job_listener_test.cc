@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/job_listener.h"
+
+#include <chrono>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "calls/reply_fixture.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::salt;
+using test::packed;
+
+namespace {
+
+constexpr std::string_view kJid = "20261121000000000001";
+
+Topic returned_by(std::string_view minion) {
+  return {Topic::Kind::job_return, kJid, minion};
+}
+
+std::string event(const std::string& minion, const std::string& value) {
+  return packed(R"({"cmd": "_return", "jid": "20261121000000000001", "id": ")" + minion + R"(", "return": )" +
+                value + "}");
+}
+
+std::optional<master::Delivery> next(master::Returns& returns) {
+  return returns.take(std::chrono::steady_clock::now());
+}
+
+std::string value_of(const std::optional<master::Delivery>& delivery) {
+  if (!delivery) return "nothing";
+  const auto* ret = std::get_if<master::Return>(&*delivery);
+  return ret == nullptr ? "no return" : ret->ret.text();
+}
+
+}  // namespace
+
+TEST_CASE("returns of the minions that a job expects are handed on, as often as they come") {
+  const auto returns = std::make_shared<master::Returns>();
+  JobListener listener(returns, {"a", "b"}, {});
+  listener.hear(returned_by("a"), event("a", "1"));
+  listener.hear(returned_by("a"), event("a", "2"));
+  CHECK(value_of(next(*returns)) == "1");
+  CHECK(value_of(next(*returns)) == "2");
+}
+
+TEST_CASE("a stranger's return, a forged one and one of another kind go nowhere") {
+  const auto returns = std::make_shared<master::Returns>();
+  JobListener listener(returns, {"a"}, {});
+  listener.hear(returned_by("stranger"), event("stranger", "1"));
+  listener.hear(returned_by("a"), event("b", "1"));
+  listener.hear({Topic::Kind::runner_return, kJid, ""}, event("a", "1"));
+  listener.hear({Topic::Kind::syndic, kJid, "s"}, packed(R"({"minions": ["x"]})"));
+  CHECK(value_of(next(*returns)) == "nothing");
+}
+
+TEST_CASE("a listener is wanted as long as somebody holds the mailbox") {
+  auto returns = std::make_shared<master::Returns>();
+  JobListener listener(returns, {"a"}, {});
+  CHECK(listener.wanted());
+  returns.reset();
+  CHECK_FALSE(listener.wanted());
+  listener.hear(returned_by("a"), event("a", "1"));
+  listener.lost({ErrorKind::unavailable, "gone"});
+
+  auto runner = std::make_shared<master::RunnerReturns>();
+  RunnerListener other(runner, false);
+  CHECK(other.wanted());
+  runner.reset();
+  CHECK_FALSE(other.wanted());
+  other.hear({Topic::Kind::runner_return, kJid, ""}, packed("{}"));
+  other.lost({ErrorKind::unavailable, "gone"});
+}
+
+TEST_CASE("a list of the function's names becomes whether the minion has it") {
+  const auto returns = std::make_shared<master::Returns>();
+  JobListener::Options options;
+  options.has_function = true;
+  JobListener listener(returns, {"a"}, options);
+  for (const auto& [names, has] :
+       {std::pair(R"(["test.ping"])", "true"), {"[]", "false"}, {"\"no\"", "false"}}) {
+    listener.hear(returned_by("a"), event("a", names));
+    CHECK(value_of(next(*returns)) == has);
+  }
+}
+
+TEST_CASE("with syndics their minions are expected, and one that was not named yet is believed") {
+  const auto returns = std::make_shared<master::Returns>();
+  JobListener::Options options;
+  options.syndics = true;
+  JobListener listener(returns, {}, options);
+  listener.hear({Topic::Kind::syndic, kJid, "s"}, packed(R"({"minions": ["x", "y"]})"));
+  const auto more = next(*returns);
+  REQUIRE(more.has_value());
+  REQUIRE(std::holds_alternative<master::MoreMinions>(*more));
+  CHECK(std::get<master::MoreMinions>(*more).minions == std::vector<std::string>{"x", "y"});
+  listener.hear({Topic::Kind::syndic, kJid, "s"}, packed(R"({"minions": []})"));
+  CHECK(value_of(next(*returns)) == "nothing");
+  listener.hear(returned_by("z"), event("z", "1"));
+  CHECK(value_of(next(*returns)) == "1");
+}
+
+TEST_CASE("a lost bus reaches who waits, for a job and for a runner") {
+  const auto returns = std::make_shared<master::Returns>();
+  JobListener(returns, {"a"}, {}).lost({ErrorKind::unavailable, "gone"});
+  const auto lost = next(*returns);
+  REQUIRE(lost.has_value());
+  REQUIRE(std::holds_alternative<Error>(*lost));
+  CHECK(std::get<Error>(*lost).message == "gone");
+
+  const auto runner = std::make_shared<master::RunnerReturns>();
+  RunnerListener(runner, false).lost({ErrorKind::unavailable, "gone"});
+  const auto runner_lost = runner->take(std::chrono::steady_clock::now());
+  REQUIRE(runner_lost.has_value());
+  CHECK_FALSE(*runner_lost);
+}
+
+TEST_CASE("a runner's return is handed on, a forged one is not") {
+  const auto returns = std::make_shared<master::RunnerReturns>();
+  RunnerListener listener(returns, false);
+  const Topic topic{Topic::Kind::runner_return, kJid, ""};
+  listener.hear(topic, packed(R"({"cmd": "_minion_event", "jid": "20261121000000000001", "return": 1})"));
+  listener.hear(returned_by("a"), event("a", "1"));
+  CHECK_FALSE(returns->take(std::chrono::steady_clock::now()).has_value());
+  listener.hear(topic, packed(R"({"jid": "20261121000000000001", "return": [2]})"));
+  const auto ret = returns->take(std::chrono::steady_clock::now());
+  REQUIRE(ret.has_value());
+  REQUIRE(*ret);
+  CHECK((**ret).ret.text() == "[2]");
+}

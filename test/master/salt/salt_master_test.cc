@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/salt_master.h"
+
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "salt_world.h"
+
+using namespace rest_fcgi;
+using test::SaltWorld;
+using What = master::Publication::What;
+
+namespace {
+
+constexpr const char* kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
+
+bool holds(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Publishes, and waits for one delivery.
+std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::Permit& permit,
+                                               const master::Publication& publication, std::string value) {
+  const auto returns = std::make_shared<master::Returns>();
+  const auto job = world.master().publish(permit, publication, returns);
+  REQUIRE(job);
+  world.send_return("ms-0", value);
+  return returns->take(SaltWorld::soon());
+}
+
+}  // namespace
+
+TEST_CASE("a password crosses to the master once; what follows has the token, and no password anywhere") {
+  SaltWorld world;
+  for (int i = 0; i < 3; ++i) REQUIRE(world.master().publish_async(world.permit(kPing)));
+  CHECK(world.loads("mk_token").size() == 1);
+  CHECK(holds(world.loads("mk_token")[0], R"("password": "secret")"));
+  REQUIRE(world.loads("publish").size() == 3);
+  for (const std::string& load : world.loads("publish")) {
+    CHECK(holds(load, R"("token": "t0ken")"));
+    CHECK_FALSE(holds(load, "secret"));
+    CHECK_FALSE(holds(load, R"("jid")"));
+    CHECK(holds(load, R"("user": "fred")"));
+  }
+}
+
+TEST_CASE("a permit names who it was, and its deadline") {
+  SaltWorld world;
+  const SteadyTime deadline = SaltWorld::soon();
+  const auto permit = world.master().admit(world.chunk(kPing), deadline);
+  REQUIRE(permit);
+  CHECK(permit->user() == "fred");
+  CHECK(permit->eauth() == "pam");
+  CHECK(permit->deadline() == deadline);
+}
+
+TEST_CASE("a refused login is refused before anything is sent, and asked about again") {
+  SaltWorld world;
+  for (int i = 0; i < 2; ++i) CHECK(world.refusal(kPing, "wrong").kind == ErrorKind::authentication);
+  CHECK(world.loads("mk_token").size() == 2);
+  CHECK(world.loads("publish").empty());
+}
+
+TEST_CASE("a caller's token is asked about, and its owner is who calls") {
+  SaltWorld world;
+  const test::ReadChunk mine(
+      R"({"client": "local", "tgt": "*", "fun": "test.ping", "token": "c0ffee00c0ffee00c0ffee00c0ffee00"})");
+  CHECK(world.master().admit(*mine, SaltWorld::soon()).error().kind == ErrorKind::authentication);
+  world.on("get_token", [](const std::string&) {
+    return R"({"token": "c0ffee00c0ffee00c0ffee00c0ffee00", "name": "ann", "eauth": "ldap", "start": 1.5, "expire": 9999999999.5})";
+  });
+  const auto permit = world.master().admit(*mine, SaltWorld::soon());
+  if (!permit) FAIL(permit.error().message);
+  CHECK(permit->user() == "ann");
+  REQUIRE(world.master().publish_async(*permit));
+  CHECK(holds(world.loads("publish").at(0), R"("token": "c0ffee00c0ffee00c0ffee00c0ffee00")"));
+}
+
+TEST_CASE("a token that the master no longer takes is dropped, and the login tried once more") {
+  SaltWorld world;
+  const master::Permit permit = world.permit(kPing);
+  auto refused = std::make_shared<int>(0);
+  world.on("publish", [refused](const std::string&) -> std::string {
+    if ((*refused)++ == 0) return R"({"error": {"name": "AuthenticationError", "message": "x"}})";
+    return R"({"enc": "clear", "load": {"jid": "20261121000000000009", "minions": ["a"], "missing": []}})";
+  });
+  const auto job = world.master().publish_async(permit);
+  REQUIRE(job);
+  CHECK(job->jid == "20261121000000000009");
+  CHECK(world.loads("mk_token").size() == 2);
+  CHECK(world.loads("publish").size() == 2);
+}
+
+TEST_CASE("a login whose new token is refused as well ends there") {
+  SaltWorld world;
+  const master::Permit permit = world.permit(kPing);
+  world.on("publish", [](const std::string&) {
+    return R"({"error": {"name": "AuthenticationError", "message": "x"}})";
+  });
+  const auto job = world.master().publish_async(permit);
+  REQUIRE_FALSE(job);
+  CHECK(job.error().kind == ErrorKind::authentication);
+  CHECK(world.loads("publish").size() == 2);
+}
+
+TEST_CASE("missing rights are an authorization error that names the user, and the token stays") {
+  SaltWorld world;
+  const master::Permit permit = world.permit(kPing);
+  world.on("publish", [](const std::string&) {
+    return R"({"error": {"name": "AuthorizationError", "message": "Authorization error occurred."}})";
+  });
+  const auto job = world.master().publish_async(permit);
+  REQUIRE_FALSE(job);
+  CHECK(job.error().kind == ErrorKind::authorization);
+  CHECK(job.error().user == "fred");
+  CHECK(world.loads("publish").size() == 1);
+  CHECK(world.loads("mk_token").size() == 1);
+}
+
+TEST_CASE("with inline_login credentials go along with each call, and no token is made") {
+  salt::Options options;
+  options.inline_login = true;
+  SaltWorld world(options);
+  REQUIRE(world.master().publish_async(world.permit(kPing)));
+  CHECK(world.loads("mk_token").empty());
+  CHECK(holds(world.loads("publish").at(0), R"("password": "secret")"));
+  const Error own_jid = world.refusal(std::string(kPing) + R"(, "jid": "20261121000000000007")");
+  CHECK(own_jid.kind == ErrorKind::invocation);
+  CHECK(holds(own_jid.message, "inline_login"));
+}
+
+TEST_CASE("inline credentials that the master refuses are refused at once") {
+  salt::Options options;
+  options.inline_login = true;
+  SaltWorld world(options);
+  world.on("publish", [](const std::string&) {
+    return R"({"error": {"name": "AuthenticationError", "message": "x"}})";
+  });
+  const auto job = world.master().publish_async(world.permit(kPing));
+  REQUIRE_FALSE(job);
+  CHECK(job.error().kind == ErrorKind::authentication);
+  CHECK(world.loads("publish").size() == 1);
+}
+
+TEST_CASE("a list of functions is checked one by one before the master sees it") {
+  SaltWorld world({}, {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}}}});
+  const Error refused =
+      world.refusal(R"("client": "local", "tgt": "*", "fun": ["test.ping", "cmd.run"], "arg": [[], ["id"]])");
+  CHECK(refused.kind == ErrorKind::authorization);
+  CHECK(refused.user == "fred");
+  CHECK(world.loads("publish").empty());
+}
+
+TEST_CASE("a return that comes before the reply to its publication is not lost") {
+  SaltWorld world;
+  const master::Permit permit = world.permit(kPing);
+  world.on("publish", [&world](const std::string&) -> std::string {
+    world.send_return("ms-0", "\"early\"");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return R"({"enc": "clear", "load": {"jid": "20261121000000000001", "minions": ["ms-0"], "missing": []}})";
+  });
+  const auto returns = std::make_shared<master::Returns>();
+  REQUIRE(world.master().publish(permit, {}, returns));
+  const auto delivery = returns->take(SaltWorld::soon());
+  REQUIRE(delivery.has_value());
+  CHECK(std::get<master::Return>(*delivery).ret.text() == "\"early\"");
+}
+
+TEST_CASE("nobody matched is a job without an id, and nobody listens") {
+  SaltWorld world;
+  world.on("publish", [](const std::string&) {
+    return R"({"enc": "clear", "load": {"jid": null, "minions": [], "error": "Master could not resolve minions for target x"}})";
+  });
+  const auto job = world.master().publish(world.permit(kPing), {}, std::make_shared<master::Returns>());
+  REQUIRE(job);
+  CHECK(job->jid.empty());
+}
+
+TEST_CASE("pings, questions and searches for a function are functions of Salt's") {
+  SaltWorld world;
+  const master::Permit permit =
+      world.permit(R"("client": "local", "tgt": "*", "fun": "disk.usage", "ret": "redis")");
+  CHECK(first_delivery(world, permit, {What::ping, std::nullopt, {}}, "true").has_value());
+  CHECK(first_delivery(world, permit,
+                       {What::find_job, std::vector<std::string>{"ms-0"}, "20261121000000000005"}, "{}")
+            .has_value());
+  const auto has = first_delivery(world, permit, {What::has_function, std::nullopt, {}}, R"(["disk.usage"])");
+  CHECK(std::get<master::Return>(*has).ret == Json::boolean(true));
+  const auto loads = world.loads("publish");
+  REQUIRE(loads.size() == 3);
+  CHECK(holds(loads[0], R"("fun": "test.ping", "arg": [])"));
+  CHECK(holds(loads[1], R"("tgt": ["ms-0"], "fun": "saltutil.find_job", "arg": ["20261121000000000005"])"));
+  CHECK(holds(loads[1], R"("tgt_type": "list")"));
+  CHECK(holds(loads[2], R"("fun": "sys.list_functions", "arg": ["disk.usage"])"));
+  for (const std::string& load : loads) CHECK(holds(load, R"("ret": "")"));
+}
+
+TEST_CASE("what a chunk and the configuration ask of a call is in its load") {
+  salt::Options options;
+  options.ext_job_cache = "etcd";
+  options.order_masters = true;
+  options.nodegroups = {{"web", {"web*", "or", "G@role:web"}}};
+  SaltWorld world(options);
+  REQUIRE(world.master().publish_async(
+      world.permit(R"("client": "local", "tgt": "web", "tgt_type": "nodegroup", "fun": "test.arg",
+        "ret": "redis", "jid": "20261121000000000007", "metadata": {"a": 1}, "timeout": 3)")));
+  const std::string load = world.loads("publish").at(0);
+  CHECK(holds(load, R"("ret": "redis,etcd")"));
+  CHECK(holds(load, R"("jid": "20261121000000000007")"));
+  CHECK(holds(load, R"("metadata": {"a": 1})"));
+  CHECK(holds(load, R"("to": 3)"));
+  CHECK(holds(load, "G@role:web"));
+  CHECK(holds(load, R"("tgt_type": "compound")"));
+  CHECK(
+      world.refusal(R"("client": "local", "tgt": "nosuch", "tgt_type": "nodegroup", "fun": "a.b")").message ==
+      "Node group nosuch unavailable in /etc/salt/master");
+}
+
+TEST_CASE("a raw batch has whole events, and its own jid in no publication") {
+  SaltWorld world;
+  const master::Permit permit = world.permit(
+      R"("client": "local_batch", "tgt": "*", "fun": "test.ping", "raw": true, "jid": "20261121000000000007")");
+  const auto delivery =
+      first_delivery(world, permit, {What::call, std::vector<std::string>{"ms-0"}, {}}, "true");
+  CHECK(std::get<master::Return>(*delivery).event.has_value());
+  CHECK_FALSE(holds(world.loads("publish").at(0), R"("jid")"));
+}
+
+TEST_CASE("a runner's return comes over the bus, with its event where it is asked for") {
+  SaltWorld world;
+  const auto returns = std::make_shared<master::RunnerReturns>();
+  const auto started = world.master().runner(
+      world.permit(R"("client": "runner", "fun": "test.arg", "full_return": true)"), returns);
+  REQUIRE(started);
+  CHECK(started->tag == "salt/run/20261121000000000001");
+  world.bus().send("salt/run/20261121000000000001/ret",
+                   test::packed(R"({"jid": "20261121000000000001", "return": 5, "success": true})"));
+  const auto ret = returns->take(SaltWorld::soon());
+  REQUIRE(ret.has_value());
+  REQUIRE(*ret);
+  CHECK((**ret).ret.text() == "5");
+  CHECK((**ret).data.text() == R"({"jid": "20261121000000000001", "return": 5, "success": true})");
+}
+
+TEST_CASE("a wheel's reply is the master's own") {
+  SaltWorld world;
+  const auto reply = world.master().wheel(world.permit(R"("client": "wheel", "fun": "key.list_all")"));
+  REQUIRE(reply);
+  CHECK(reply->jid == SaltWorld::kJid);
+  CHECK(holds(reply->reply.text(), R"("success": true)"));
+}
+
+TEST_CASE("an asynchronous wheel has an id at once, and its load bears it") {
+  SaltWorld world;
+  const auto started =
+      world.master().wheel_async(world.permit(R"("client": "wheel_async", "fun": "key.list_all")"));
+  REQUIRE(started);
+  CHECK(started->tag == "salt/wheel/" + started->jid);
+  CHECK(world.runtime().shutdown(SaltWorld::soon()) == 0);
+  REQUIRE(world.loads("wheel").size() == 1);
+  CHECK(holds(world.loads("wheel")[0], started->jid));
+  CHECK(holds(world.loads("wheel")[0], R"("token": "t0ken")"));
+  const auto late =
+      world.master().wheel_async(world.permit(R"("client": "wheel_async", "fun": "key.list_all")"));
+  REQUIRE_FALSE(late);
+  CHECK(late.error().kind == ErrorKind::unavailable);
+}
+
+TEST_CASE("a bus that is lost tells who waits") {
+  SaltWorld world;
+  const auto returns = std::make_shared<master::Returns>();
+  REQUIRE(world.master().publish(world.permit(kPing), {}, returns));
+  world.bus().stop();
+  const auto delivery = returns->take(SaltWorld::soon());
+  REQUIRE(delivery.has_value());
+  REQUIRE(std::holds_alternative<Error>(*delivery));
+  CHECK(std::get<Error>(*delivery).kind == ErrorKind::unavailable);
+}
+
+TEST_CASE("without a bus nothing is published that would have to be waited for") {
+  SaltWorld world;
+  const master::Permit permit = world.permit(kPing);
+  const master::Permit runner = world.permit(R"("client": "runner", "fun": "test.arg")");
+  world.bus().stop();
+  Result<master::Job> job = world.master().publish(permit, {}, std::make_shared<master::Returns>());
+  while (job) job = world.master().publish(permit, {}, std::make_shared<master::Returns>());
+  CHECK(job.error().kind == ErrorKind::unavailable);
+  const std::size_t published = world.loads("publish").size();
+  CHECK_FALSE(world.master().publish(permit, {}, std::make_shared<master::Returns>()));
+  CHECK_FALSE(world.master().runner(runner, std::make_shared<master::RunnerReturns>()));
+  CHECK(world.loads("publish").size() == published);
+  CHECK(world.loads("runner").empty());
+  CHECK(world.master().publish_async(permit));
+}
+
+TEST_CASE("a master that is not there is unavailable, for each call") {
+  SaltWorld world;
+  const master::Permit permit = world.permit(kPing);
+  world.port().stop();
+  for (const Error& error : {world.master().publish_async(permit).error(), world.refusal(kPing, "other")}) {
+    CHECK(error.kind == ErrorKind::unavailable);
+    CHECK(error.message == "Salt Master is not available.");
+  }
+}
+
+TEST_CASE("a token can be made for good credentials alone") {
+  SaltWorld world;
+  auth::Credentials credentials;
+  credentials.kind = auth::Credentials::Kind::eauth;
+  credentials.eauth = "pam";
+  credentials.username = "fred";
+  credentials.password = SecretView("secret");
+  const auto token = world.master().make_token(credentials);
+  REQUIRE(token);
+  CHECK(token->reveal().text == "t0ken");
+  credentials.password = SecretView("wrong");
+  CHECK(world.master().make_token(credentials).error().kind == ErrorKind::authentication);
+}

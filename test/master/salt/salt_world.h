@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../support/fake_event_bus.h"
+#include "../../support/fake_ret_port.h"
+#include "../../support/temp_dir.h"
+#include "calls/chunk_fixture.h"
+#include "calls/reply_fixture.h"
+#include "master/salt/packed/fields.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/master/salt/salt.h"
+
+namespace rest_fcgi::test {
+
+/// The engine in front of a master that is a port and a bus here. What it answers to a load of each `cmd` is
+/// a test's to say; without being told it gives tokens to everybody whose password is not `wrong`, publishes
+/// to the minion `ms-0`, and starts every runner and wheel.
+class SaltWorld {
+ public:
+  static constexpr const char* kJid = "20261121000000000001";
+  /// From the load, as JSON, to the reply, as JSON.
+  using Answer = std::function<std::string(const std::string& load)>;
+
+  explicit SaltWorld(salt::Options options = {}, std::vector<auth::EauthOptions> rules = {})
+      : bus_(dir_ / "master_event_pub.ipc"), port_([this](std::string body) { return answer(body); }) {
+    options.ret_port = static_cast<unsigned>(std::stoul(port_.uri().substr(port_.uri().rfind(':') + 1)));
+    options.sock_dir = dir_.path().string();
+    options.conf_file = "/etc/salt/master";
+    auto runtime = salt::make_runtime(options, system_clock());
+    REQUIRE(runtime);
+    runtime_ = *runtime;
+    auto logins = auth::RemoteLogins::make({}, std::chrono::seconds(30), system_clock());
+    REQUIRE(logins);
+    auto permissions = auth::Permissions::make(rules);
+    REQUIRE(permissions);
+    auto master = salt::make_master(options, *std::move(logins), *std::move(permissions), runtime_);
+    REQUIRE(master);
+    master_ = *master;
+  }
+
+  /// How loads of this `cmd` are answered from now on.
+  void on(const std::string& cmd, Answer answer) {
+    const std::lock_guard lock(mutex_);
+    answers_[cmd] = std::move(answer);
+  }
+
+  /// The loads that came, as JSON, in order; those of one `cmd`.
+  std::vector<std::string> loads(std::string_view cmd) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> found;
+    for (const auto& [name, load] : loads_) {
+      if (name == cmd) found.push_back(load);
+    }
+    return found;
+  }
+
+  /// A chunk with credentials of eauth `pam`, that lives as long as this.
+  const lowstate::Chunk& chunk(const std::string& members, const std::string& password = "secret") {
+    const std::string credentials =
+        format(R"("eauth": "pam", "username": "fred", "password": "{}")", password);
+    chunks_.push_back(std::make_unique<ReadChunk>(format("{{{}, {}}}", credentials, members)));
+    return **chunks_.back();
+  }
+
+  master::Permit permit(const std::string& members) {
+    Result<master::Permit> permit = master_->admit(chunk(members), soon());
+    if (!permit) FAIL(permit.error().message);
+    return *std::move(permit);
+  }
+
+  Error refusal(const std::string& members, const std::string& password = "secret") {
+    const Result<master::Permit> permit = master_->admit(chunk(members, password), soon());
+    REQUIRE_FALSE(permit);
+    return permit.error();
+  }
+
+  void send_return(const std::string& minion, const std::string& value, const std::string& jid = kJid) {
+    bus_.send(
+        format("salt/job/{}/ret/{}", jid, minion),
+        packed(format(R"({{"cmd": "_return", "id": "{}", "jid": "{}", "return": {}}})", minion, jid, value)));
+  }
+
+  static SteadyTime soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(20); }
+
+  [[nodiscard]] master::Master& master() { return *master_; }
+  [[nodiscard]] salt::Runtime& runtime() { return *runtime_; }
+  [[nodiscard]] FakeEventBus& bus() { return bus_; }
+  [[nodiscard]] FakeRetPort& port() { return port_; }
+
+ private:
+  std::string answer(const std::string& body) {
+    const auto envelope = salt::Fields::read(body, {"load"});
+    const auto load = salt::Fields::read(envelope->find("load")->packed, {"cmd"});
+    const std::string cmd(load->text("cmd"));
+    const std::string json = envelope->find("load")->json()->text();
+    Answer how;
+    {
+      const std::lock_guard lock(mutex_);
+      loads_.emplace_back(cmd, json);
+      if (const auto found = answers_.find(cmd); found != answers_.end()) how = found->second;
+    }
+    return packed(how ? how(json) : usual(cmd, json));
+  }
+
+  static std::string usual(const std::string& cmd, const std::string& load) {
+    if (cmd == "mk_token") {
+      if (load.find("wrong") != std::string::npos) return R"("")";
+      return R"({"token": "t0ken", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";
+    }
+    if (cmd == "get_token") return "{}";
+    if (cmd == "publish") {
+      return format(R"({{"enc": "clear", "load": {{"jid": "{}", "minions": ["ms-0"], "missing": []}}}})",
+                    kJid);
+    }
+    if (cmd == "runner") return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", kJid);
+    return format(R"({{"tag": "salt/wheel/{0}", "data": {{"jid": "{0}", "return": [], "success": true}}}})",
+                  kJid);
+  }
+
+  TempDir dir_;
+  std::mutex mutex_;
+  std::map<std::string, Answer> answers_;                   // guarded by mutex_
+  std::vector<std::pair<std::string, std::string>> loads_;  // guarded by mutex_
+  FakeEventBus bus_;
+  FakeRetPort port_;
+  std::deque<std::unique_ptr<ReadChunk>> chunks_;
+  std::shared_ptr<salt::Runtime> runtime_;
+  std::shared_ptr<master::Master> master_;
+};
+
+}  // namespace rest_fcgi::test

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/strict_functions.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "calls/chunk_fixture.h"
+#include "rest_fcgi/core/format.h"
+
+using namespace rest_fcgi;
+
+namespace {
+
+auth::Rule any_minion(std::string function) {
+  return {"", {{std::move(function), {}}}};
+}
+
+/// `ann` runs `test.*` anywhere, `cmd.run` on `web*` and `state.apply` on `G@role:db`.
+std::unique_ptr<auth::Permissions> permissions() {
+  auth::EauthOptions pam{"pam", {}, {}};
+  pam.principals.push_back(
+      {"ann", {any_minion("test.*"), {"web*", {{"cmd.run", {}}}}, {"G@role:db", {{"state.apply", {}}}}}});
+  auto made = auth::Permissions::make({pam});
+  REQUIRE(made);
+  return *std::move(made);
+}
+
+bool allowed(const std::string& target, const std::string& functions, const std::string& user = "ann") {
+  const test::ReadChunk chunk(
+      format(R"({{"client": "local", "token": "x", {}, "fun": {}, "arg": [[], []]}})", target, functions));
+  const auto checked = salt::check_each_function(*permissions(), {"pam", user}, chunk->local());
+  if (!checked) {
+    CHECK(checked.error().kind == ErrorKind::authorization);
+    CHECK(checked.error().message == "Authorization error occurred.");
+  }
+  return checked.ok();
+}
+
+constexpr const char* kAll = R"("tgt": "*")";
+
+}  // namespace
+
+TEST_CASE("a list passes where each of its functions is permitted alone") {
+  CHECK(allowed(kAll, R"(["test.ping", "test.arg"])"));
+  CHECK(allowed(R"("tgt": "web1")", R"(["test.ping", "cmd.run"])"));
+}
+
+TEST_CASE("one permitted function does not open the door for another, nor does find_job") {
+  CHECK_FALSE(allowed(kAll, R"(["test.ping", "cmd.run"])"));
+  CHECK_FALSE(allowed(kAll, R"(["cmd.run", "test.ping"])"));
+  CHECK_FALSE(allowed(kAll, R"(["saltutil.find_job", "cmd.run"])"));
+  CHECK_FALSE(allowed(kAll, R"(["test.ping", "test.arg"])", "bob"));
+}
+
+TEST_CASE("a rule for some minions counts where the target plainly lies within") {
+  const std::string pair = R"(["test.ping", "cmd.run"])";
+  CHECK(allowed(R"("tgt": "web*")", pair));
+  CHECK(allowed(R"("tgt": ["web1", "web2"], "tgt_type": "list")", pair));
+  CHECK_FALSE(allowed(R"("tgt": ["web1", "db1"], "tgt_type": "list")", pair));
+  CHECK_FALSE(allowed(R"("tgt": "web[12]")", pair));
+  CHECK_FALSE(allowed(R"("tgt": "web1", "tgt_type": "pcre")", pair));
+  CHECK_FALSE(allowed(R"("tgt": "web*,db1")", pair));
+  const std::string state = R"(["test.ping", "state.apply"])";
+  CHECK(allowed(R"("tgt": "G@role:db", "tgt_type": "compound")", state));
+  CHECK_FALSE(allowed(R"("tgt": "role:db", "tgt_type": "grain")", state));
+}
+
+TEST_CASE("a call of one function is the master's to decide") {
+  const test::ReadChunk chunk(R"({"client": "local", "token": "x", "tgt": "*", "fun": "cmd.run"})");
+  CHECK(salt::check_each_function(*permissions(), {"pam", "nobody"}, chunk->local()));
+  const test::ReadChunk list(
+      R"({"client": "local", "token": "x", "tgt": "*", "fun": ["cmd.run"], "arg": [[]]})");
+  CHECK(salt::check_each_function(*permissions(), {"pam", "nobody"}, list->local()));
+}
