@@ -42,7 +42,8 @@ WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conver
 HARDENING := -fstack-protector-strong $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fPIE
 # With sanitizers g++ finds uninitialized values where there are none (GCC bug 105562); clang++ does not know the word.
 SANITIZE := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized)
-FLAGS    := -std=c++20 -pthread -Iinclude -Isrc $(WARNINGS) $(HARDENING) $(SANITIZE)
+LANGUAGE := -std=c++20 -pthread -Iinclude -Isrc $(WARNINGS)
+FLAGS    := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK     := -pthread -pie -Wl,-z,relro,-z,now $(SANITIZE)
 LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lzmq
 
@@ -157,7 +158,7 @@ bench:
 	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare)
 	$(Q)$(PYTHON) test/bench/bench.py $(BUILD)
 
-FORMATTED = $(sort $(shell find include src test -name '*.cc' -o -name '*.h'))
+FORMATTED := $(sort $(shell find include src test -name '*.cc' -o -name '*.h'))
 SCRIPTS   = $(sort $(wildcard deploy/*.sh deploy/demo/*.sh test/*.sh .ci/run))
 lint:
 	$(call need,$(DEPS_BUILD) $(DEPS_LINT))
@@ -166,22 +167,31 @@ lint:
 	$(Q)clang-format --dry-run -Werror $(FORMATTED)
 	$(call say,SHELL,$(SCRIPTS))
 	$(Q)shellcheck $(SCRIPTS)
-	$(call then,BUILD=$(BUILD)/clang CXX=clang++ CXXFLAGS='-O0 -U_FORTIFY_SOURCE' objects $(BUILD)/clang/src/main.o $(BUILD)/clang/rest_fcgi_pam test_objects)
 	$(call then,tidy)
 
-.PHONY: test_objects tidy
-test_objects: $(TEST_OBJECTS)
+# clang-tidy gives clang's warnings, too, so that no source is parsed twice; tests get the warnings alone. A file that
+# passed is looked at again when something in it changed. clang-tidy does not tell what it read, so any header counts.
+CLANG  := $(BUILD)/clang
+TIDIED := $(patsubst %.cc,$(CLANG)/%.ok,$(SOURCES) src/main.cc $(filter src/pam_helper/%,$(HELPER_SOURCES)))
+WARNED := $(TESTS:%.cc=$(CLANG)/%.ok)
+.PHONY: tidy
+tidy: $(TIDIED) $(WARNED)
 
-# One at a time in each job of make; a file that passed is looked at again only when something in it changed.
-TIDIED := $(patsubst %.cc,$(BUILD)/tidy/%.ok,$(SOURCES) src/main.cc $(filter src/pam_helper/%,$(HELPER_SOURCES)))
-tidy: $(TIDIED)
-
-$(BUILD)/tidy/%.ok: %.cc .clang-tidy
+$(TIDIED): $(CLANG)/%.ok: %.cc $(filter %.h,$(FORMATTED)) .clang-tidy $(CLANG)/flags
 	@mkdir -p $(@D)
 	$(call say,TIDY,$<)
-	$(Q)clang-tidy --quiet $< -- -std=c++20 -Iinclude -Isrc -MD -MF $(@:.ok=.d) -MT $@ 2>$(@:.ok=.log) \
-	  || { cat $(@:.ok=.log); false; }
+	$(Q)clang-tidy --quiet $< -- $(LANGUAGE) 2>$(@:.ok=.log) || { cat $(@:.ok=.log); false; }
 	@touch $@
+
+$(WARNED): $(CLANG)/%.ok: %.cc $(CLANG)/flags
+	@mkdir -p $(@D)
+	$(call say,CLANG,$<)
+	$(Q)clang++ -fsyntax-only $(LANGUAGE) -MMD -MP -MF $(@:.ok=.d) -MT $@ $<
+	@touch $@
+
+$(CLANG)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(LANGUAGE)' | cmp -s - $@ || printf '%s\n' '$(LANGUAGE)' > $@
 
 format:
 	$(call need,clang-format)
@@ -215,4 +225,4 @@ $(BUILD)/%.o: %.cc $(BUILD)/flags
 	$(call say,CXX,$<)
 	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) -MMD -MP -c $< -o $@
 
--include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(HELPER_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(TIDIED:.ok=.d)
+-include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(HELPER_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(WARNED:.ok=.d)
