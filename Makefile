@@ -217,12 +217,20 @@ $(BUILD)/flags: FORCE
 	@printf '%s\n' '$(FLAGS_NOW)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_NOW)' > $@
 .PHONY: FORCE
 
-# Tests run in no time; what counts is how long they take to compile.
-$(BUILD)/test/%.o: private CXXFLAGS += -O0 -U_FORTIFY_SOURCE
+# Tests run in no time; what counts is how long they take to compile. Undefined behaviour is looked for in what they call.
+$(BUILD)/test/%.o: private CXXFLAGS += -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
 
-$(BUILD)/%.o: %.cc $(BUILD)/flags
+# With sanitizers the standard library's headers are parsed once. The plain build, where nothing of the kind is, proves
+# that each file includes what it uses.
+STANDARD := $(if $(SAN),$(BUILD)/standard.h)
+GCH      := $(STANDARD:=.gch)
+$(GCH): test/support/standard.h $(BUILD)/flags
+	$(call say,CXX,$<)
+	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) -x c++-header $< -o $@
+
+$(BUILD)/%.o: %.cc $(BUILD)/flags $(GCH)
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)
-	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(addprefix -include ,$(STANDARD)) -MMD -MP -c $< -o $@
 
 -include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(HELPER_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(WARNED:.ok=.d)
