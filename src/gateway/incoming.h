@@ -18,8 +18,7 @@ namespace rest_fcgi::gateway {
 ///   - the receive time-out for the first byte,
 ///   - from then on the same once more for the variables to be there whole,
 ///   - from then on the same for each further part of the body, and in all for the body, plus a second for
-///   each
-///     `kBodyRate` bytes of it that came.
+///     each `kBodyRate` bytes of it that came.
 ///
 /// Does not own the connection, nor the clock. To be used and destroyed on the thread that made it.
 class Incoming {
