@@ -31,7 +31,7 @@ std::uint64_t unix_seconds(WallTime time) {
   return static_cast<std::uint64_t>(std::max<decltype(count)>(count, 0));
 }
 
-void tell(const LoginGuard::Who& who, bool whole_address, seconds time) {
+void log_refusal(const LoginGuard::Who& who, bool whole_address, seconds time) {
   const std::string whom = who.username.empty() ? "tokens"
                            : whole_address      ? "everybody"
                                                 : format("user \"{}\"", who.username.substr(0, 64));
@@ -183,10 +183,12 @@ LoginGuard::Failures LoginGuard::count_failure(const Who& who, const Keys& keys)
   keep_active(now);
   Failures after;
   after.who = table_.add(keys.who, limit_of(who), now);
-  if (after.who.refused_for > before.who.refused_for) tell(who, false, after.who.refused_for);
+  if (after.who.refused_for > before.who.refused_for) log_refusal(who, false, after.who.refused_for);
   if (keys.address == keys.who) return after;
   after.address = table_.add(keys.address, address_limit(), now);
-  if (after.address.refused_for > before.address.refused_for) tell(who, true, after.address.refused_for);
+  if (after.address.refused_for > before.address.refused_for) {
+    log_refusal(who, true, after.address.refused_for);
+  }
   return after;
 }
 
