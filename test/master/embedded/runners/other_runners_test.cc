@@ -3,33 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include "../../../support/embedded_engine.h"
+#include "runner_call.h"
 
 using namespace rest_fcgi;
-using test::EmbeddedEngine;
-
-namespace {
-
-std::string ret(EmbeddedEngine& engine, std::string_view members) {
-  return engine.runner(members).ret.text();
-}
-
-/// A string's text.
-std::string text_of(const Json& json) {
-  JsonDocument document;
-  REQUIRE(document.parse(json.text()));
-  return std::string(document.root().text());
-}
-
-std::string text(EmbeddedEngine& engine, std::string_view members) {
-  return text_of(engine.runner(members).ret);
-}
-
-bool holds(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-}  // namespace
+using namespace rest_fcgi::test;
 
 TEST_CASE("manage.up, manage.down and manage.status show every minion as up") {
   EmbeddedEngine engine;

@@ -5,32 +5,13 @@
 
 #include <doctest/doctest.h>
 
-#include "../../../support/embedded_engine.h"
 #include "rest_fcgi/master/jid.h"
+#include "runner_call.h"
 
 using namespace rest_fcgi;
-using test::EmbeddedEngine;
+using namespace rest_fcgi::test;
 
 namespace {
-
-std::string ret(EmbeddedEngine& engine, std::string_view members) {
-  return engine.runner(members).ret.text();
-}
-
-/// A string's text.
-std::string text_of(const Json& json) {
-  JsonDocument document;
-  REQUIRE(document.parse(json.text()));
-  return std::string(document.root().text());
-}
-
-std::string text(EmbeddedEngine& engine, std::string_view members) {
-  return text_of(engine.runner(members).ret);
-}
-
-bool holds(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 std::string published(EmbeddedEngine& engine, std::string_view members) {
   return engine.publish(format(R"("client": "local", {})", members)).first.jid;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "../../../support/embedded_engine.h"
+
+/// Runners that are called, and what they return.
+namespace rest_fcgi::test {
+
+inline std::string ret(EmbeddedEngine& engine, std::string_view members) {
+  return engine.runner(members).ret.text();
+}
+
+/// A string's text.
+inline std::string text_of(const Json& json) {
+  JsonDocument document;
+  REQUIRE(document.parse(json.text()));
+  return std::string(document.root().text());
+}
+
+inline std::string text(EmbeddedEngine& engine, std::string_view members) {
+  return text_of(engine.runner(members).ret);
+}
+
+inline bool holds(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace rest_fcgi::test
