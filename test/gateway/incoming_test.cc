@@ -27,9 +27,6 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr int kParams = 4;
-constexpr int kStdin = 5;
-constexpr int kGetValues = 9;
 const std::string kLateVariables = "the variables of a request have to come within receive_timeout";
 const std::string kLateBody = "a body has to come within receive_timeout and a second for each 4096 bytes";
 

@@ -26,14 +26,6 @@ using Stage = RecordFilter::Stage;
 
 namespace {
 
-constexpr int kBegin = 1;
-constexpr int kAbort = 2;
-constexpr int kParams = 4;
-constexpr int kStdin = 5;
-constexpr int kData = 8;
-constexpr int kGetValues = 9;
-constexpr int kMaxType = 11;
-
 std::string padded(std::string record, char size) {
   record[6] = size;
   return record.append(static_cast<std::size_t>(size), 'p');
@@ -107,7 +99,7 @@ void read_variables(std::string_view params, bool ended, Reading& reading) {
 }
 
 bool allowed(int type, std::size_t size, std::size_t padding, Stage stage) {
-  if (stage == Stage::begin) return type == kBegin && size == 8 && padding == 0;
+  if (stage == Stage::begin) return type == kBeginRequest && size == 8 && padding == 0;
   return stage == Stage::params ? type == kParams && (size != 0 || padding == 0) : type == kStdin;
 }
 
@@ -251,8 +243,9 @@ TEST_CASE("a request that does not begin is refused") {
 }
 
 TEST_CASE("an FCGI_BEGIN_REQUEST of another size, or padded, is refused") {
-  CHECK(problem(record(kBegin, "1234567").substr(0, 8)) == "FCGI_BEGIN_REQUEST has to have 8 bytes; found 7");
-  CHECK(problem(padded(record(kBegin, "12345678"), 3).substr(0, 8)) ==
+  CHECK(problem(record(kBeginRequest, "1234567").substr(0, 8)) ==
+        "FCGI_BEGIN_REQUEST has to have 8 bytes; found 7");
+  CHECK(problem(padded(record(kBeginRequest, "12345678"), 3).substr(0, 8)) ==
         "FCGI_BEGIN_REQUEST must not be padded; found 3");
 }
 
@@ -267,7 +260,7 @@ TEST_CASE("records out of their order are refused") {
   const std::string in_body = "a body has to come in records of type 5, FCGI_STDIN; found ";
   CHECK(problem(begin_request(false) + record(kStdin, "")) == in_params + "5");
   CHECK(problem(begin_request(false) + begin_request(false).substr(0, 8)) == in_params + "1");
-  CHECK(problem(begin_request(false) + params({}) + record(kAbort, "")) == in_body + "2");
+  CHECK(problem(begin_request(false) + params({}) + record(kAbortRequest, "")) == in_body + "2");
   CHECK(problem(begin_request(false) + params({}) + record(kData, "")) == in_body + "8");
 }
 

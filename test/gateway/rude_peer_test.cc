@@ -17,8 +17,6 @@ using namespace rest_fcgi::test;
 namespace {
 
 constexpr int kRounds = 200;
-constexpr int kGetValues = 9;
-constexpr int kAbortRequest = 2;
 
 /// Always the same threads, so that the number of open files does not depend on them.
 Options two_threads() {

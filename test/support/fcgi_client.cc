@@ -18,11 +18,6 @@
 namespace rest_fcgi::test {
 namespace {
 
-constexpr int kBeginRequest = 1;
-constexpr int kEndRequest = 3;
-constexpr int kParams = 4;
-constexpr int kStdin = 5;
-constexpr int kStdout = 6;
 constexpr std::size_t kMaxContent = 65535;
 
 char byte(std::size_t value) {

@@ -12,6 +12,17 @@
 /// too.
 namespace rest_fcgi::test {
 
+/// Types of records.
+inline constexpr int kBeginRequest = 1;
+inline constexpr int kAbortRequest = 2;
+inline constexpr int kEndRequest = 3;
+inline constexpr int kParams = 4;
+inline constexpr int kStdin = 5;
+inline constexpr int kStdout = 6;
+inline constexpr int kData = 8;
+inline constexpr int kGetValues = 9;
+inline constexpr int kMaxType = 11;
+
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 /// What came back for one request.
