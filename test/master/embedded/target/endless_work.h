@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "master/embedded/target/target_data.h"
+
+namespace rest_fcgi::embedded {
+
+/// Data that branch at each of their levels are looked through for what is not there, with as many levels as
+/// a target may have.
+inline void check_that_work_ends(target::DataMatcher::How how, std::size_t levels) {
+  std::string data = "1";
+  for (int i = 0; i < 60; ++i) data = "{\"a\": " + data + ", \"b\": " + (i < 12 ? data : "2") + "}";
+  JsonDocument document;
+  REQUIRE(document.parse(data));
+  std::string expression = "nosuch";
+  for (std::size_t i = 0; i < levels; ++i) expression = "*:" + expression;
+  const auto matcher = target::DataMatcher::compile(expression, ":", how);
+  REQUIRE(matcher);
+  CHECK_FALSE(matcher->matches(document.root()));
+}
+
+}  // namespace rest_fcgi::embedded
