@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "lowstate/local_call.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "lowstate/arguments.h"
 #include "lowstate/target.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::lowstate {
 namespace {
-
-constexpr std::size_t kJidDigits = 20;
 
 bool is_count(double number) {
   return number >= 1 && number <= 1e9 && std::trunc(number) == number;
@@ -22,9 +20,7 @@ void read_jid(ChunkReader& reader, std::string_view& jid) {
   if (!value) return;
   const bool has_text = value->is(JsonValue::Kind::string) || value->is(JsonValue::Kind::integer);
   if (has_text && value->text().empty()) return;
-  const bool digits_only =
-      std::all_of(value->text().begin(), value->text().end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!has_text || value->text().size() != kJidDigits || !digits_only) {
+  if (!has_text || !is_jid(value->text())) {
     reader.complain(format("'jid' must be {} digits; found {}.", kJidDigits, shown(*value)));
     return;
   }

@@ -5,16 +5,15 @@
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/lowstate/jid.h"
 #include "rest_fcgi/lowstate/yamlify.h"
 
 namespace rest_fcgi::lowstate {
 
 namespace {
 
-constexpr std::size_t kJidLength = 20;
-
 void write_value(JsonWriter& writer, JsonValue value) {
-  if (value.is(JsonValue::Kind::integer) && value.text().size() == kJidLength) {
+  if (value.is(JsonValue::Kind::integer) && is_jid(value.text())) {
     writer.string(value.text());
   } else {
     value.write(writer);
@@ -25,8 +24,7 @@ void write_value(JsonWriter& writer, JsonValue value) {
 void write_text(JsonWriter& writer, std::string_view text) {
   const Json value = yamlify_scalar(text);
   const std::string& json = value.text();
-  const bool jid = json.size() == kJidLength && json.find_first_not_of("0123456789") == std::string::npos;
-  if (jid) {
+  if (is_jid(json)) {
     writer.string(json);
   } else {
     writer.json(value);

@@ -13,12 +13,12 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::master {
 
 namespace {
 
-constexpr std::size_t kJidLength = 20;
 constexpr std::int64_t kMicrosecondsPerHour = 3'600'000'000;
 
 struct Civil {
@@ -66,7 +66,7 @@ void* map_shared(const std::string& name, std::size_t size) {
 
 std::string jid_at(WallTime time) {
   const Civil at = civil(time);
-  std::string jid(kJidLength, '0');
+  std::string jid(lowstate::kJidDigits, '0');
   char* out = jid.data();
   put_digits(out, as_unsigned(static_cast<int>(at.date.year())), 4);
   put_digits(out, as_unsigned(at.date.month()), 2);
@@ -79,8 +79,7 @@ std::string jid_at(WallTime time) {
 }
 
 std::optional<WallTime> jid_time(std::string_view jid) noexcept {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (jid.size() != kJidLength || !std::all_of(jid.begin(), jid.end(), is_digit)) return std::nullopt;
+  if (!lowstate::is_jid(jid)) return std::nullopt;
   const auto number = [jid](std::size_t begin, std::size_t size) {
     unsigned value = 0;
     for (const char c : jid.substr(begin, size)) value = value * 10 + as_unsigned(c - '0');

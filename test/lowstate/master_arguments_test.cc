@@ -44,6 +44,7 @@ TEST_CASE("a keyword argument that comes as such wins over one of a command line
 TEST_CASE("an integer of 20 digits is a job id, and becomes text") {
   CHECK(taken(R"([[20261120233651543848], {"jid": 20261120233651543848}])", false) ==
         R"(["20261120233651543848", {"jid": "20261120233651543848"}])");
+  CHECK(taken("[[-1234567890123456789], {}]", false) == "[-1234567890123456789]");
   CHECK(taken(R"([["20261120233651543848", "jid=20261120233651543848"], {}])", true) ==
         R"(["20261120233651543848", {"jid": "20261120233651543848"}])");
 }

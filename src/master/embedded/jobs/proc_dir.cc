@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::embedded {
 
@@ -22,7 +23,6 @@ namespace {
 
 constexpr std::size_t kMaxEntries = 20'000;
 constexpr std::size_t kMaxFileSize = 64 * 1024 * 1024;
-constexpr std::size_t kJidLength = 20;
 constexpr std::string_view kStop = ".stop.";
 constexpr const char* kUnknownStart = "unknown";  // no process has this one
 
@@ -75,10 +75,9 @@ std::optional<ProcDir::Name> ProcDir::parse_name(std::string_view text) {
   Name name;
   name.unfinished = text.starts_with('.');
   if (name.unfinished) text.remove_prefix(1);
-  name.jid = text.substr(0, kJidLength);
-  const bool digits = name.jid.find_first_not_of("0123456789") == std::string_view::npos;
-  if (text.size() <= kJidLength + 1 || !digits || text[kJidLength] != '.') return std::nullopt;
-  text.remove_prefix(kJidLength + 1);
+  name.jid = text.substr(0, text.find('.'));
+  if (!lowstate::is_jid(name.jid) || text.size() <= name.jid.size() + 1) return std::nullopt;
+  text.remove_prefix(name.jid.size() + 1);
   const std::size_t stop = text.find(kStop);
   const auto pid = number_in<pid_t>(text.substr(0, stop));
   if (!pid) return std::nullopt;

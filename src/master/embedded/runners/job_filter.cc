@@ -9,13 +9,13 @@
 #include "master/embedded/target/target_compound.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
+#include "rest_fcgi/lowstate/jid.h"
 #include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::embedded {
 
 namespace {
 
-constexpr std::size_t kJidLength = 20;
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::size_t kMaxGlobs = 100;
 constexpr std::size_t kMaxText = 4096;  // bytes of a glob, and of what it is compared with
@@ -54,9 +54,9 @@ Result<std::optional<WallTime>> read_time(std::string_view name, JsonValue value
 Result<std::string> read_jid(std::string_view name, JsonValue value) {
   if (!python_bool(value)) return std::string();
   std::string jid = value.python_str();
-  if (jid.size() == kJidLength && jid.find_first_not_of("0123456789") == std::string::npos) return jid;
-  return Error{ErrorKind::invocation,
-               format("{} is {}, but must be a jid of {} digits", name, value.python_repr(), kJidLength)};
+  if (lowstate::is_jid(jid)) return jid;
+  return Error{ErrorKind::invocation, format("{} is {}, but must be a jid of {} digits", name,
+                                             value.python_repr(), lowstate::kJidDigits)};
 }
 
 /// Does a glob match the text, or one of the texts, that `json` holds?
