@@ -124,4 +124,13 @@ Result<void> SqliteConnection::sync() {
   return Error{ErrorKind::unavailable, "the disk did not take what was written"};
 }
 
+Result<void> SqliteConnection::checkpoint() {
+  const Result<std::string> busy = value("PRAGMA wal_checkpoint(TRUNCATE)");
+  if (!busy) return busy.error();
+  if (*busy == "0") return {};
+  return Error{
+      ErrorKind::unavailable,
+      "the disk did not take what was written, and it is being read while it should be written again"};
+}
+
 }  // namespace rest_fcgi::returner

@@ -67,8 +67,13 @@ class SqliteConnection {
   /// Was the file removed or replaced by another since it was opened?
   [[nodiscard]] bool has_moved() const noexcept;
 
-  /// Waits until the disk has all that was committed. Errors: unavailable.
+  /// Waits until the disk has all that was committed. Errors: unavailable; from then on, only `checkpoint`
+  /// tells the truth.
   [[nodiscard]] Result<void> sync();
+
+  /// Writes all that was committed into the database's own file, and waits until the disk has it. Errors:
+  /// unavailable, also where readers are in the way.
+  [[nodiscard]] Result<void> checkpoint();
 
  private:
   struct Close {

@@ -24,6 +24,7 @@ class SqliteStore {
   [[nodiscard]] Result<void> commit() { return connection_->run("COMMIT"); }
   void rollback();
   [[nodiscard]] Result<void> sync() { return connection_->sync(); }
+  [[nodiscard]] Result<void> checkpoint() { return connection_->checkpoint(); }
   [[nodiscard]] bool has_moved() const noexcept { return connection_->has_moved(); }
 
   /// A load, and those of its returns that are known already. False where the job is kept: nothing was done.

@@ -251,7 +251,9 @@ Result<void> SqliteWriter::reopen() {
 }
 
 Result<void> SqliteWriter::sync() {
-  Result<void> synced = store_->sync();
+  // After one that failed, the next one would succeed: the system takes what it could not write for written
+  // (fsync(2)). What a checkpoint writes anew is there.
+  Result<void> synced = sync_failed_ ? store_->checkpoint() : store_->sync();
   unsynced_ = !synced.ok();
   sync_failed_ = !synced.ok();
   return synced;

@@ -120,8 +120,8 @@ class SqliteWriter {
   // The writer's own:
   std::unique_ptr<SqliteStore> store_;  // null where it has to be opened anew
   bool unsynced_ = false;
-  bool sync_failed_ = false;
-  bool untidy_ = true;  // jobs were dropped, and what they left was not
+  bool sync_failed_ = false;  // since then, nothing is durable before a checkpoint
+  bool untidy_ = true;        // jobs were dropped, and what they left was not
   Time group_due_;
   Time sync_due_;
   Time house_due_;
