@@ -27,6 +27,10 @@ bool Group::add(std::string_view record) {
         jobs_[found->second].returns.push_back(view->ret);
       }
       break;
+    case RecordView::Kind::stand_in:
+      ++returns_;
+      others_.push_back(*view);
+      break;
     case RecordView::Kind::minions:
       others_.push_back(*view);
       break;
@@ -43,12 +47,20 @@ Result<void> Group::write(SqliteStore& store) const {
     if (Result<void> saved = store.save_newest(name.first, name.second, key); !saved) return saved;
   }
   for (const RecordView& other : others_) {
-    const bool is_return = other.kind == RecordView::Kind::ret;
-    Result<void> saved = is_return ? store.save_late_return(other.key, other.ret)
-                                   : store.add_minions(other.key, other.minions);
-    if (!saved) return saved;
+    if (Result<void> saved = write(store, other); !saved) return saved;
   }
   return {};
+}
+
+Result<void> Group::write(SqliteStore& store, const RecordView& other) {
+  switch (other.kind) {
+    case RecordView::Kind::ret:
+      return store.save_late_return(other.key, other.ret);
+    case RecordView::Kind::stand_in:
+      return store.save_stand_in(other.key, other.ret);
+    default:
+      return store.add_minions(other.key, other.minions);
+  }
 }
 
 Result<void> Group::write(SqliteStore& store, const NewJob& job, Newest& newest) const {

@@ -38,10 +38,11 @@ class Group {
   using Newest = std::map<std::pair<std::string_view, std::string_view>, JidKey>;
 
   [[nodiscard]] Result<void> write(SqliteStore& store, const NewJob& job, Newest& newest) const;
+  [[nodiscard]] static Result<void> write(SqliteStore& store, const RecordView& other);
 
   std::vector<NewJob> jobs_;
   std::unordered_map<JidKey, std::size_t> by_key_;  // places in jobs_
-  std::vector<RecordView> others_;                  // of jobs that are kept already, in order
+  std::vector<RecordView> others_;                  // of jobs that are kept already, in order; what stands in
   std::size_t loads_ = 0;
   std::size_t returns_ = 0;
 };

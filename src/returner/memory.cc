@@ -86,6 +86,7 @@ Result<void> MemoryReturner::returner(std::string_view jid, JobReturn ret) {
     if (found == shard.by_jid.end()) return {};
     Entry& entry = *found->second;
     if (const auto before = entry.returns.find(ret); before != entry.returns.end()) {
+      if (ret.stands_in) return {};
       entry.bytes -= bytes_of(*before);
       bytes_ -= bytes_of(*before);
       entry.returns.erase(before);

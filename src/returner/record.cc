@@ -46,7 +46,7 @@ std::string return_record(JidKey key, const JobReturn& ret) {
   std::string record;
   record.reserve(ret.minion.size() + ret.ret.text().size() + ret.out.size() + kMostNumbers);
   Packer packer(record);
-  pack_head(packer, RecordView::Kind::ret, key);
+  pack_head(packer, ret.stands_in ? RecordView::Kind::stand_in : RecordView::Kind::ret, key);
   packer.text(ret.minion).number(static_cast<std::int32_t>(ret.retcode));
   packer.number(static_cast<std::uint8_t>(ret.success)).text(ret.out).text(ret.ret.text());
   return record;
@@ -70,6 +70,7 @@ std::optional<RecordView> view_of(std::string_view record) {
       view.load = load_in(from);
       break;
     case RecordView::Kind::ret:
+    case RecordView::Kind::stand_in:
       view.ret.packed = from.rest();
       view.ret.minion = from.text();
       break;

@@ -32,11 +32,11 @@ struct ReturnView {
 
 /// One call of the returner.
 struct RecordView {
-  enum class Kind : std::uint8_t { load = 1, ret = 2, minions = 3 };
+  enum class Kind : std::uint8_t { load = 1, ret = 2, minions = 3, stand_in = 4 };
   Kind kind = Kind::load;
   JidKey key = 0;
   LoadView load;             ///< of a load
-  ReturnView ret;            ///< of a return
+  ReturnView ret;            ///< of a return, and of one that stands in
   std::string_view minions;  ///< packed, of save_minions
 };
 

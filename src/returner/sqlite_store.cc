@@ -16,9 +16,12 @@ constexpr const char* kInsertLoad =
 constexpr const char* kReplaceLoad =
     "UPDATE job SET saved = ?2, fun = ?3, arg = ?4, tgt = ?5, tgt_type = ?6, user = ?7, metadata = ?8,"
     " minions = ?9 WHERE jid = ?1";
-constexpr const char* kSaveLate =
-    "INSERT OR REPLACE INTO late (jid, minion, ret) SELECT ?1, ?2, ?3"
-    " WHERE EXISTS (SELECT 1 FROM job WHERE jid = ?1)";
+#define LATE_RETURN \
+  "INTO late (jid, minion, ret) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM job WHERE jid = ?1)"
+constexpr const char* kSaveLate = "INSERT OR REPLACE " LATE_RETURN;
+constexpr const char* kSaveStandIn = "INSERT OR IGNORE " LATE_RETURN;
+#undef LATE_RETURN
+constexpr const char* kEarlyReturns = "SELECT returns FROM job WHERE jid = ?";
 constexpr const char* kLateIsNewest =
     "INSERT INTO newest (fun, minion, jid) SELECT fun, ?2, ?1 FROM job WHERE jid = ?1"
     " ON CONFLICT (fun, minion) DO UPDATE SET jid = excluded.jid WHERE excluded.jid > newest.jid";
@@ -40,6 +43,13 @@ constexpr const char* kDropClaims = "DELETE FROM claim WHERE at < ?";
 
 std::int64_t number_of(WallTime time) {
   return time.time_since_epoch().count();
+}
+
+bool holds_return_of(std::string_view minion, std::string_view packed) {
+  while (const auto ret = take_return(packed)) {
+    if (ret->minion == minion) return true;
+  }
+  return false;
 }
 
 void bind(SqliteQuery& query, JidKey key, const LoadView& load) {
@@ -81,7 +91,23 @@ Result<void> SqliteStore::replace_load(JidKey key, const LoadView& load) {
 }
 
 Result<void> SqliteStore::save_late_return(JidKey key, const ReturnView& ret) {
-  const auto late = connection_->prepared(kSaveLate);
+  return save_late(kSaveLate, key, ret);
+}
+
+Result<void> SqliteStore::save_stand_in(JidKey key, const ReturnView& ret) {
+  const auto early = connection_->prepared(kEarlyReturns);
+  if (!early) return early.error();
+  {
+    SqliteQuery query(*early);
+    const Result<bool> row = query.bind(key).step();
+    if (!row) return row.error();
+    if (*row && holds_return_of(ret.minion, query.text(0))) return {};
+  }
+  return save_late(kSaveStandIn, key, ret);
+}
+
+Result<void> SqliteStore::save_late(const char* sql, JidKey key, const ReturnView& ret) {
+  const auto late = connection_->prepared(sql);
   if (!late) return late.error();
   if (Result<void> run = SqliteQuery(*late).bind(key).bind(ret.minion).bind_blob(ret.packed).run(); !run) {
     return run;

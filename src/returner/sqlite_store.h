@@ -36,6 +36,9 @@ class SqliteStore {
   /// A return of a job whose load may have come long before; nothing for one that is not kept.
   [[nodiscard]] Result<void> save_late_return(JidKey key, const ReturnView& ret);
 
+  /// The same, but nothing where a return of that minion is kept.
+  [[nodiscard]] Result<void> save_stand_in(JidKey key, const ReturnView& ret);
+
   /// That this is where the newest return of that function by that minion is, unless a newer one is known.
   [[nodiscard]] Result<void> save_newest(std::string_view fun, std::string_view minion, JidKey key);
 
@@ -56,6 +59,8 @@ class SqliteStore {
  private:
   static constexpr const char* kDropDangling =
       "DELETE FROM newest WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.jid = newest.jid)";
+
+  [[nodiscard]] Result<void> save_late(const char* sql, JidKey key, const ReturnView& ret);
 
   explicit SqliteStore(std::unique_ptr<SqliteConnection> connection) : connection_(std::move(connection)) {}
 

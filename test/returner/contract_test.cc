@@ -59,6 +59,30 @@ TEST_CASE_TEMPLATE("a job that was saved is found again as it was, with what ret
   CHECK(returns[0].out == "highstate");
 }
 
+TEST_CASE_TEMPLATE("a return that stands in takes nobody's place, and any that comes takes its", Caches,
+                   CACHES) {
+  const Caches cache;
+  const std::string jid = jid_number(1);
+  const JobReturn stand_in{"ms-0", Json::string("interrupted"), 1, false, "", true};
+  const auto kept = [&] { return cache->get_jid(jid)->at(0).ret.text(); };
+  REQUIRE(cache->returner(jid, stand_in));
+  CHECK(cache->get_jid(jid)->empty());  // as any return of no job
+  REQUIRE(cache->save_load(load_of(jid), Durability::grouped));
+  REQUIRE(cache->returner(jid, stand_in));
+  CHECK(kept() == "\"interrupted\"");
+  REQUIRE(cache->returner(jid, return_of("ms-0", "came")));
+  CHECK(kept() == "\"came\"");
+  REQUIRE(cache->returner(jid, stand_in));
+  CHECK(kept() == "\"came\"");
+  CHECK(cache->get_jid(jid)->size() == 1);
+  CHECK(cache->get_fun("test.ping")->at(0).ret.ret.text() == "\"came\"");
+  // With a return that is written together with its load.
+  REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::grouped));
+  REQUIRE(cache->returner(jid_number(2), return_of("ms-0", "soon")));
+  REQUIRE(cache->returner(jid_number(2), stand_in));
+  CHECK(cache->get_jid(jid_number(2))->at(0).ret.text() == "\"soon\"");
+}
+
 TEST_CASE_TEMPLATE("a durable load is found as a grouped one is", Caches, CACHES) {
   const Caches cache;
   REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));

@@ -145,6 +145,45 @@ TEST_CASE("what a killed process left is found by a process that runs already") 
   CHECK(database.files().size() == 4);
 }
 
+TEST_CASE("what stands in for a return of a killed process gives way to it, whichever is written first") {
+  const Database database;
+  const JobReturn stand_in{"ms-0", Json::string("interrupted"), 1, false, "", true};
+  const auto leave_return = [&](int number) {
+    in_killed_process([&] {
+      auto dying = database.open();
+      auto lock = *SqliteConnection::open(database.options.sqlite3.database, std::chrono::milliseconds(1000));
+      (void)lock->run("BEGIN IMMEDIATE");  // so that all waits in the spool
+      (void)dying->returner(jid_number(number), return_of("ms-0", "came"));
+      return std::pair(std::move(dying), std::move(lock));
+    });
+  };
+  const auto what_is_kept = [&](int number) {
+    return database.open()->get_jid(jid_number(number))->at(0).ret.text();
+  };
+  for (const int number : {1, 2, 3}) {
+    REQUIRE(database.open()->save_load(load_of(jid_number(number)), Durability::durable));
+  }
+  REQUIRE(database.open()->returner(jid_number(1), stand_in));
+  CHECK(what_is_kept(1) == "\"interrupted\"");
+  leave_return(1);
+  CHECK(what_is_kept(1) == "\"came\"");
+
+  leave_return(2);
+  REQUIRE(database.open()->returner(jid_number(2), stand_in));
+  CHECK(what_is_kept(2) == "\"came\"");
+
+  // Both are there, and not written yet.
+  leave_return(3);
+  in_killed_process([&] {
+    auto lock = *SqliteConnection::open(database.options.sqlite3.database, std::chrono::milliseconds(1000));
+    (void)lock->run("BEGIN IMMEDIATE");
+    auto dying = database.open();
+    (void)dying->returner(jid_number(3), stand_in);
+    return std::pair(std::move(dying), std::move(lock));
+  });
+  CHECK(what_is_kept(3) == "\"came\"");
+}
+
 TEST_CASE("a spool that nothing was written into is taken away without a word") {
   const Database database;
   (void)database.open();

@@ -37,6 +37,7 @@ struct JobReturn {
   int retcode = 0;
   bool success = true;
   std::string out;
+  bool stands_in = false;  ///< for one that did not come: takes nobody's place, and any that comes takes its
 };
 
 /// A return together with the job that it belongs to.
@@ -79,7 +80,7 @@ class Returner {
   virtual Result<void> save_minions(std::string_view jid, const std::vector<std::string>& minions) = 0;
 
   /// Keeps a return; one for a job that is not (or no longer) kept is dropped, a second one of a minion
-  /// replaces.
+  /// replaces, but for one that stands in.
   virtual Result<void> returner(std::string_view jid, JobReturn ret) = 0;
 
   /// A job; absent where it is not kept.

@@ -33,7 +33,8 @@ std::vector<ProcEntry> Jobs::others() {
   return alive;
 }
 
-/// Several processes may do so at the same time: they record the same, and the last one finds no file.
+/// Several processes may do so at the same time: they record the same, and the last one finds no file. A
+/// return that the dead process left behind may come to the job cache before or after that, and stays.
 void Jobs::settle(const ProcEntry& orphan) {
   if (!proc_->has(orphan)) return;  // it ended well, after we had read of it
   const Result<void> recorded = record_orphan(orphan);
@@ -59,7 +60,7 @@ Result<void> Jobs::record_orphan(const ProcEntry& orphan) {
   std::size_t missing = 0;
   for (const std::string& minion : load.minions) {
     if (returned.contains(minion)) continue;
-    const returner::JobReturn ret{minion, orphaned_return(load), 1, false, ""};
+    const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
     if (Result<void> recorded = cache().returner(jid, ret); !recorded) return recorded;
     for (returner::Returner* one : also) log_failure(one->returner(jid, ret), "a return", jid);
     ++missing;
