@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What most files include, and what takes longest to parse, for the builds that precompile it.
+// What most files include, and what takes longest to parse, for the builds that precompile it. Without
+// <filesystem>, which brings a std::quoted that is preferred to one of our own.
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
