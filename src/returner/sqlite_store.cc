@@ -22,12 +22,12 @@ constexpr const char* kSaveLate = "INSERT OR REPLACE " LATE_RETURN;
 constexpr const char* kSaveStandIn = "INSERT OR IGNORE " LATE_RETURN;
 #undef LATE_RETURN
 constexpr const char* kEarlyReturns = "SELECT returns FROM job WHERE jid = ?";
+#define UNLESS_NEWER \
+  " ON CONFLICT (fun, minion) DO UPDATE SET jid = excluded.jid WHERE excluded.jid > newest.jid"
 constexpr const char* kLateIsNewest =
-    "INSERT INTO newest (fun, minion, jid) SELECT fun, ?2, ?1 FROM job WHERE jid = ?1"
-    " ON CONFLICT (fun, minion) DO UPDATE SET jid = excluded.jid WHERE excluded.jid > newest.jid";
-constexpr const char* kSaveNewest =
-    "INSERT INTO newest (fun, minion, jid) VALUES (?, ?, ?)"
-    " ON CONFLICT (fun, minion) DO UPDATE SET jid = excluded.jid WHERE excluded.jid > newest.jid";
+    "INSERT INTO newest (fun, minion, jid) SELECT fun, ?2, ?1 FROM job WHERE jid = ?1" UNLESS_NEWER;
+constexpr const char* kSaveNewest = "INSERT INTO newest (fun, minion, jid) VALUES (?, ?, ?)" UNLESS_NEWER;
+#undef UNLESS_NEWER
 constexpr const char* kGetMinions = "SELECT minions FROM job WHERE jid = ?";
 constexpr const char* kSetMinions = "UPDATE job SET minions = ? WHERE jid = ?";
 constexpr const char* kClaim =
