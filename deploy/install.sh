@@ -47,6 +47,7 @@ for unit in "$systemd"/*.service "$systemd"/*.socket; do
 done
 fill "$systemd/sysusers.conf" "$usr/lib/sysusers.d/rest_fcgi.conf"
 fill "$systemd/tmpfiles.conf" "$usr/lib/tmpfiles.d/rest_fcgi.conf"
+fill "$systemd/salt-master.conf" "$usr/share/doc/rest_fcgi/salt-master.conf" # an example, and so not in use
 fill "$top/deploy/logrotate" "$etc/logrotate.d/rest_fcgi"
 if [ "$verb" = install ] && [ ! -e "$etc/rest_fcgi/master" ]; then
   # Nobody else may read it; systemd-tmpfiles gives it the group rest_fcgi.

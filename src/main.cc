@@ -159,6 +159,9 @@ Result<http::Application> reload(const config::CommandLine& command_line, const 
                                  const Runtime& runtime) {
   auto wanted = config::load(command_line);
   if (!wanted) return std::move(wanted).error();
+  if (wanted->engine != at_start.engine) {
+    return Error{ErrorKind::configuration, "rest_fcgi: engine: another engine needs a restart"};
+  }
   auto application = make_application(*wanted, runtime);
   if (!application) return application;
   if (auto opened = open_log(*wanted); !opened) return std::move(opened).error();

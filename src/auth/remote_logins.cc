@@ -50,6 +50,7 @@ class Logins final : public RemoteLogins {
       : guard_(std::move(guard)), digest_(std::move(digest)), clock_(clock), grants_(ttl, clock) {}
 
   Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
+  Result<void> guarded(const Credentials& credentials, const Try& try_them) override;
   void forget(const Credentials& credentials, const Grant& grant) override;
 
  private:
@@ -132,9 +133,13 @@ Outcome Logins::find_or_ask(const Credentials& credentials, const Check& check, 
   {
     std::unique_lock lock(mutex_);
     if (auto grant = grants_.find(key)) return grant;
-    if (const auto found = flights_.find(key); found != flights_.end()) {
+    for (auto found = flights_.find(key); found != flights_.end(); found = flights_.find(key)) {
       flight = found->second;
-      return wait(*flight, lock, deadline);
+      const Outcome outcome = wait(*flight, lock, deadline);
+      // Whose time was up was who asked; somebody who has more of it asks anew.
+      const bool may_ask =
+          !outcome && outcome.error().kind == ErrorKind::timeout && clock_.steady() < deadline;
+      if (!may_ask) return outcome;
     }
     flight = std::make_shared<Flight>();
     flights_.emplace(key, flight);
@@ -166,6 +171,23 @@ Outcome Logins::ask(const Credentials& credentials, const Check& check) {
     return std::move(counted).error();
   if (kind != ErrorKind::authentication) return std::move(grant).error();
   return refused(is_token ? "token" : "verification", grant.error().message, credentials);
+}
+
+Result<void> Logins::guarded(const Credentials& credentials, const Try& try_them) {
+  const std::string_view beyond = not_to_be_asked(credentials);
+  if (!beyond.empty()) return refused("limits", beyond, credentials);
+  const auto standing = guard_->check(who_of(credentials));
+  if (!standing) return standing.error();
+  auto attempt = guard_->begin(who_of(credentials));
+  if (!attempt) return std::move(attempt).error();
+  const Result<bool> taken = try_them();
+  if (!taken) return taken.error();
+  if (*taken) {
+    if (standing->has_failed) guard_->forgive(who_of(credentials));
+    return {};
+  }
+  if (auto counted = attempt->failed(); !counted) return counted;
+  return refused("verification", "the call was refused for its credentials", credentials);
 }
 
 void Logins::forget(const Credentials& credentials, const Grant& grant) {

@@ -108,6 +108,9 @@ Result<void> Gatherer::ask(Active& active, SteadyTime now) {
     error.jid = active.job.jid;
     return error;
   }
+  // Who did not answer the last question is asked again by this one.
+  if (active.question) rounds_[*active.question].returns.reset();
+  active.question = rounds_.size();
   rounds_.push_back({&active, true, std::move(answers)});
   active.pending.asked(now);
   return {};
@@ -130,7 +133,7 @@ Result<std::optional<Arrival>> Gatherer::open(Letter letter) {
   }
   const SteadyTime now = system_clock().steady();
   if (const auto* more = std::get_if<master::MoreMinions>(&letter.delivery)) {
-    if (!round.is_question) active.pending.expect(more->minions, now);
+    if (!round.is_question) active.pending.expect(more->minions, more->syndics, now);
     return std::optional<Arrival>();
   }
   auto& ret = std::get<Return>(letter.delivery);

@@ -24,8 +24,7 @@ struct Arrival {
 
 /// Publishes jobs under one permit and waits for their returns, one job or several at once. It tells whom it
 /// waits for from strangers and duplicates, asks minions that take long whether they still run the job, and
-/// gives up as Salt does
-/// (`PendingJob`), at the latest at the permit's deadline. Borrows all that it is given.
+/// gives up as Salt does (`PendingJob`), at the latest at the permit's deadline. Borrows all that it gets.
 ///
 /// For one thread; only what reaches it through a mailbox comes from others.
 class Gatherer {
@@ -47,6 +46,7 @@ class Gatherer {
   struct Active {
     master::Job job;
     PendingJob pending;
+    std::optional<std::size_t> question{};  ///< the last one's round
   };
   /// What one publication's returns are about.
   struct Round {

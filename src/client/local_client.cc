@@ -43,6 +43,7 @@ Result<Reply> LocalClient::cmd_on(const master::Permit& permit, const Publicatio
   const master::Job& job = **published;
   if (job.jid.empty()) return nobody();
   ReturnMap map(job.jid, permit.chunk().local().full_return);
+  std::vector<std::string> missing = job.missing;  // also what is known to a syndic alone
   std::vector<std::string> silent;
   while (true) {
     Result<std::optional<Arrival>> next = gatherer.next();
@@ -54,6 +55,7 @@ Result<Reply> LocalClient::cmd_on(const master::Permit& permit, const Publicatio
     }
     if (!next->has_value()) break;
     Arrival& arrival = **next;
+    std::erase(missing, arrival.minion);
     if (arrival.ret) {
       map.add(*arrival.ret);
     } else {
@@ -61,7 +63,7 @@ Result<Reply> LocalClient::cmd_on(const master::Permit& permit, const Publicatio
     }
   }
   for (const std::string& minion : silent) map.add_silent(minion);
-  for (const std::string& minion : job.missing) map.add_silent(minion);
+  for (const std::string& minion : missing) map.add_silent(minion);
   return reply(map.take(), job.jid);
 }
 

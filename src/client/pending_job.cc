@@ -2,28 +2,42 @@
 #include "client/pending_job.h"
 
 #include <algorithm>
-#include <utility>
+#include <iterator>
 
 namespace rest_fcgi::client {
 
-PendingJob::PendingJob(std::vector<std::string> minions, Patience patience, SteadyTime now)
-    : minions_(std::make_move_iterator(minions.begin()), std::make_move_iterator(minions.end())),
-      patience_(patience),
-      settled_(now + patience.syndic_wait),
-      deadline_(now + patience.timeout) {
-  for (const std::string& minion : minions_) limits_.emplace(minion, deadline_);
+PendingJob::PendingJob(const std::vector<std::string>& minions, Patience patience, SteadyTime now)
+    : patience_(patience), settled_(now + patience.syndic_wait), deadline_(now + patience.timeout) {
+  for (const std::string& minion : minions) add(minion, deadline_);
 }
 
-void PendingJob::expect(const std::vector<std::string>& minions, SteadyTime now) {
+bool PendingJob::add(std::string_view minion, SteadyTime limit) {
+  if (known_.count(minion) > 0) return false;
+  const std::string& added = minions_.emplace_back(minion);
+  known_.insert(added);
+  limits_.emplace(added, limit);
+  return true;
+}
+
+void PendingJob::expect(const std::vector<std::string>& minions, const std::vector<std::string>& syndics,
+                        SteadyTime now) {
+  for (const std::string& syndic : syndics) {
+    const auto found = limits_.find(syndic);
+    if (found == limits_.end()) continue;
+    syndics_.insert(found->first);
+    limits_.erase(found);
+  }
   for (const std::string& minion : minions) {
-    if (std::find(minions_.begin(), minions_.end(), minion) != minions_.end()) continue;
-    minions_.push_back(minion);
-    limits_.emplace(minions_.back(), now + patience_.timeout);
+    if (add(minion, now + patience_.timeout)) continue;
+    if (auto syndic = syndics_.extract(minion)) limits_.emplace(syndic.value(), now + patience_.timeout);
   }
 }
 
 bool PendingJob::returned(std::string_view minion) {
-  return limits_.erase(minion) != 0;
+  if (limits_.erase(minion) + syndics_.erase(minion) > 0) return true;
+  if (patience_.syndic_wait.count() == 0 || !add(minion, deadline_)) return false;
+  limits_.erase(minion);
+  return true;
 }
 
 void PendingJob::runs(std::string_view minion, SteadyTime now) {

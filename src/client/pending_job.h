@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
@@ -30,12 +31,15 @@ struct Patience {
 /// Not synchronized.
 class PendingJob {
  public:
-  PendingJob(std::vector<std::string> minions, Patience patience, SteadyTime now);
+  PendingJob(const std::vector<std::string>& minions, Patience patience, SteadyTime now);
 
-  /// A syndic named minions of its own. Those that are known are left alone, also where they have returned.
-  void expect(const std::vector<std::string>& minions, SteadyTime now);
+  /// Syndics named minions of theirs. Those that are known are left alone, also where they have returned. The
+  /// syndics themselves are not waited for, unless they are such minions as well.
+  void expect(const std::vector<std::string>& minions, const std::vector<std::string>& syndics,
+              SteadyTime now);
 
-  /// A minion returned. False where it is none of ours, or not waited for any more.
+  /// A minion returned. False where it has returned before, was given up, or is none of ours; where there are
+  /// syndics every minion may be one of ours.
   bool returned(std::string_view minion);
 
   /// A minion said that it is still at work.
@@ -58,8 +62,12 @@ class PendingJob {
 
  private:
   [[nodiscard]] SteadyTime latest_limit() const;
+  /// False where it is known already.
+  bool add(std::string_view minion, SteadyTime limit);
 
-  std::deque<std::string> minions_;  // a deque, since limits_ looks into it
+  std::deque<std::string> minions_;               // a deque, since others look into it
+  std::unordered_set<std::string_view> known_;    ///< all of minions_
+  std::unordered_set<std::string_view> syndics_;  ///< of minions_, neither returned nor waited for
   Patience patience_;
   std::unordered_map<std::string_view, SteadyTime>
       limits_;           ///< of those that have not returned; into minions_

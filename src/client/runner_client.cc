@@ -31,7 +31,7 @@ Result<Reply> RunnerClient::cmd_sync(const master::Permit& permit) {
   const lowstate::MasterCall& call = permit.chunk().master();
   const SteadyTime until = system_clock().steady() + call.timeout.value_or(options_.rest_timeout);
   const auto returns = std::make_shared<master::RunnerReturns>();
-  Result<master::Started> started = master_.runner(permit, returns);
+  Result<master::Started> started = master_.runner(permit.ending_by(until), returns);
   if (!started) return std::move(started).error();
   std::optional<Result<RunnerReturn>> taken = returns->take(std::min(until, permit.deadline()));
   if (!taken) {

@@ -44,6 +44,7 @@ void bound_waiting(Settings& settings) {
   auth::Options& auth = settings.auth;
   auth.login_guard.max_delayed = std::min(auth.login_guard.max_delayed, most);
   auth.pam.max_waiting = std::min(auth.pam.max_waiting, most);
+  settings.salt.max_waiting_logins = std::min(settings.salt.max_waiting_logins, most);
 }
 
 }  // namespace

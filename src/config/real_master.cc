@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -23,6 +24,24 @@ void read_port(Reader& top, std::string_view key, unsigned& port) {
   port = static_cast<unsigned>(number);
 }
 
+/// The workers that take what no other pool does: of `worker_pools` (3008) those of the pool with the command
+/// `*`.
+void read_workers(Reader& top, std::size_t& workers) {
+  constexpr Range kWorkers{1, 1024};
+  top.count("worker_threads", workers, kWorkers);
+  const Node* pools = top.map("worker_pools");
+  if (pools == nullptr) return;
+  for (const Entry& entry : pools->entries) {
+    if (!entry.value.is(Kind::map)) continue;
+    Reader pool(&entry.value, format("worker_pools: {}", entry.key), top.mistakes());
+    const Node* commands = pool.list("commands");
+    const bool takes_all =
+        commands != nullptr && std::any_of(commands->items.begin(), commands->items.end(),
+                                           [](const Node& item) { return item.text == "*"; });
+    if (takes_all) pool.count("worker_count", workers, kWorkers);
+  }
+}
+
 void read_transport(Reader& top) {
   const Node* transport = top.value("transport");
   if (transport == nullptr || (transport->is(Kind::string) && transport->text == "zeromq")) return;
@@ -41,7 +60,7 @@ void read_real_master(Reader& top, const std::string& sock_dir, Settings& settin
   read_transport(top);
   options.sock_dir = sock_dir;
   if (const auto mode = top.choice("ipc_mode", {"ipc", "tcp"})) options.ipc_mode_tcp = *mode == "tcp";
-  top.count("worker_threads", options.worker_threads, {1, 1024});
+  read_workers(top, options.worker_threads);
   top.text("ext_job_cache", options.ext_job_cache);
   top.flag("order_masters", options.order_masters);
   std::chrono::milliseconds syndic_wait = std::chrono::seconds(5);

@@ -23,7 +23,6 @@ std::vector<std::string> restart_keys(const Settings& running, const Settings& w
   compare("idle_thread_timeout", now.idle_thread_timeout, then.idle_thread_timeout);
   compare("keep_conn_timeout", now.keep_conn_timeout, then.keep_conn_timeout);
   compare("shutdown_timeout", now.shutdown_timeout, then.shutdown_timeout);
-  if (running.engine != wanted.engine) keys.emplace_back("engine");
   const returner::Options& cache = running.returner;
   const returner::Options& next_cache = wanted.returner;
   compare("master_job_cache", cache.master_job_cache, next_cache.master_job_cache);

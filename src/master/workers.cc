@@ -81,21 +81,21 @@ Workers::~Workers() {
 Result<Workers::Reservation> Workers::reserve(std::size_t count) {
   const std::lock_guard lock(state_->mutex);
   State& state = *state_;
-  if (state.closed) return unavailable("The embedded engine is shutting down.");
+  if (state.closed) return unavailable("The server is shutting down.");
   const std::size_t room = state.limits.threads + state.limits.queued;
   const std::size_t taken = state.busy + state.waiting();
   if (taken > room || count > room - taken) {
-    return unavailable(
-        format("The embedded engine has too much to do: {} function calls run or wait, and {} more do "
-               "not fit into the {} that it takes.",
-               taken, count, room));
+    return unavailable(format(
+        "The server has too much to do: {} function calls run or wait, and {} more do not fit into the "
+        "{} that it takes.",
+        taken, count, room));
   }
   state.reserved += count;
   while (state.threads < state.limits.threads && state.threads - state.busy < state.waiting()) {
     if (start_thread(state_)) continue;
     if (state.threads != 0) break;
     state.reserved -= count;
-    return unavailable("The embedded engine cannot start a thread.");
+    return unavailable("The server cannot start a thread.");
   }
   return Reservation(*this, count);
 }

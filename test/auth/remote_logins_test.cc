@@ -218,6 +218,30 @@ TEST_CASE("what is no longer taken is asked about again, and nothing newer is fo
   CHECK(logins.asked == 2);
 }
 
+TEST_CASE("credentials that go along with a call are guarded as a login is, and nothing is remembered") {
+  const test::CapturedLog log;
+  RemoteLoginsFixture logins({.tries = 2});
+  int tries = 0;
+  const auto go = [&](std::string_view password, Result<bool> taken) {
+    return logins.remote->guarded(with_password("fred", password), [&]() -> Result<bool> {
+      ++tries;
+      return taken;
+    });
+  };
+  CHECK(go("sesame", true));
+  CHECK(go("sesame", true));
+  CHECK(tries == 2);
+  CHECK(go("sesame", Error{ErrorKind::unavailable, "not there"}).error().message == "not there");
+  CHECK(go("wrong", false).error().kind == ErrorKind::authentication);
+  CHECK(go("sesame", true));  // forgives
+  CHECK(go("wrong", false).error().kind == ErrorKind::authentication);
+  CHECK(go("wrong", false).error().kind != ErrorKind::timeout);
+  CHECK(go("sesame", true).error().kind == ErrorKind::throttled);
+  CHECK(tries == 7);
+  CHECK(logins.remote->guarded(with_password("", "x"), [] { return true; }).error().kind ==
+        ErrorKind::authentication);
+}
+
 TEST_CASE("logins are not made where the guard cannot have the file that it was given") {
   LoginGuardOptions guard;
   guard.file = "/nosuch/guard";

@@ -355,6 +355,24 @@ TEST_CASE("minions that a syndic names while the job runs are part of the map") 
   CHECK(clients.text(kPing) == R"({"a": 1, "below": 2})");
 }
 
+TEST_CASE("a syndic is no minion of the map, and a minion that its master alone knows is in it once") {
+  client::Options options = quick_options();
+  options.syndic_wait = milliseconds(100);
+  const Clients clients(options);
+  FakeMaster& master = clients.master();
+  master.minions = {"syndic"};
+  master.missing = {"below", "unnamed", "nowhere"};
+  master.on_minion = [&](const std::string& minion, const Publication&, const std::string&, auto returns) {
+    returns->put(returned("unnamed", "1"));
+    returns->put(master::MoreMinions{{"below"}, {minion}});
+    master.later(milliseconds(5), [=] { returns->put(returned("below", "2")); });
+  };
+  const std::string text = clients.text(kPing);
+  CHECK(text.starts_with(R"({"unnamed": 1, "below": 2, "nowhere": "Minion did not return. [No response])"));
+  CHECK(text.find("syndic") == std::string::npos);
+  CHECK(text.find("below", text.find("below") + 1) == std::string::npos);
+}
+
 TEST_CASE("returns that may have been missed end the wait, with the job's id and what had come") {
   const Clients clients;
   FakeMaster& master = clients.master();

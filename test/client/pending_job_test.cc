@@ -14,8 +14,12 @@ SteadyTime at(double seconds) {
   return SteadyTime(std::chrono::hours(1)) + std::chrono::milliseconds(static_cast<int>(seconds * 1000));
 }
 
-PendingJob job(std::vector<std::string> minions) {
-  return {std::move(minions), {std::chrono::seconds(2), std::chrono::seconds(10)}, at(0)};
+PendingJob job(const std::vector<std::string>& minions) {
+  return {minions, {std::chrono::seconds(2), std::chrono::seconds(10)}, at(0)};
+}
+
+PendingJob job_with_syndics(const std::vector<std::string>& minions) {
+  return {minions, {std::chrono::seconds(2), std::chrono::seconds(10), std::chrono::seconds(5)}, at(0)};
 }
 
 using Ids = std::vector<std::string>;
@@ -94,7 +98,7 @@ TEST_CASE("what a minion that returned says about running changes nothing") {
 }
 
 TEST_CASE("with syndics a job is not done before they had their time to name minions") {
-  PendingJob pending({}, {std::chrono::seconds(2), std::chrono::seconds(10), std::chrono::seconds(5)}, at(0));
+  PendingJob pending = job_with_syndics({});
   CHECK_FALSE(pending.done(at(4.9)));
   CHECK(pending.step(at(4.9)) == Step::wait);
   CHECK(pending.due(at(1)) == at(5));
@@ -105,10 +109,9 @@ TEST_CASE("with syndics a job is not done before they had their time to name min
 
 TEST_CASE(
     "a minion that a syndic names is waited for from then on; one that is known is not waited for again") {
-  PendingJob pending({"a"}, {std::chrono::seconds(2), std::chrono::seconds(10), std::chrono::seconds(5)},
-                     at(0));
+  PendingJob pending = job_with_syndics({"a"});
   CHECK(pending.returned("a"));
-  pending.expect({"a", "b", "b"}, at(4));
+  pending.expect({"a", "b", "b"}, {}, at(4));
   CHECK(pending.waiting() == Ids{"b"});
   CHECK_FALSE(pending.done(at(5)));
   CHECK(pending.returned("b"));
@@ -116,9 +119,36 @@ TEST_CASE(
   CHECK(pending.done(at(5)));
 }
 
+TEST_CASE("a syndic that names minions is not waited for, but its own return is one") {
+  PendingJob pending = job_with_syndics({"syndic", "other"});
+  pending.expect({"a"}, {"syndic", "unknown"}, at(1));
+  CHECK(pending.waiting() == Ids{"other", "a"});
+  CHECK(pending.returned("syndic"));
+  CHECK_FALSE(pending.returned("syndic"));
+  CHECK(pending.returned("other"));
+  CHECK(pending.returned("a"));
+  CHECK(pending.done(at(5)));
+}
+
+TEST_CASE("a syndic that is one of the named minions as well is waited for") {
+  PendingJob pending = job_with_syndics({"syndic"});
+  pending.expect({"syndic", "a"}, {"syndic"}, at(1));
+  CHECK(pending.waiting() == Ids{"syndic", "a"});
+  CHECK(pending.due(at(3)) == at(2));
+  pending.asked(at(2));
+  CHECK(pending.due(at(18)) == at(3));  // it was expected anew
+}
+
+TEST_CASE("with syndics a minion may return that nobody has named, once") {
+  PendingJob pending = job_with_syndics({});
+  CHECK(pending.returned("below"));
+  CHECK_FALSE(pending.returned("below"));
+  pending.expect({"below"}, {"syndic"}, at(1));
+  CHECK(pending.waiting().empty());
+}
+
 TEST_CASE("answers that come through syndics have that much longer") {
-  PendingJob pending({"a"}, {std::chrono::seconds(2), std::chrono::seconds(10), std::chrono::seconds(5)},
-                     at(0));
+  PendingJob pending = job_with_syndics({"a"});
   pending.asked(at(2));
   CHECK(pending.step(at(16.9)) == Step::wait);
   CHECK(pending.step(at(17)) == Step::give_up);

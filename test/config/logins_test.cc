@@ -58,6 +58,7 @@ TEST_CASE("of the threads at most a quarter wait over failed logins") {
   const Settings few = settings_of("rest_fcgi: {max_threads: 8}\n");
   CHECK(few.auth.login_guard.max_delayed == 2);
   CHECK(few.auth.pam.max_waiting == 2);
+  CHECK(few.salt.max_waiting_logins == 2);
   CHECK(settings_of("rest_fcgi: {max_threads: 1}\n").auth.login_guard.max_delayed == 1);
 }
 

@@ -25,7 +25,7 @@ TEST_CASE("the engine salt needs no key but its own: the defaults are Salt's") {
   CHECK(settings.salt.sock_dir == "/var/run/salt/master");
   CHECK_FALSE(settings.salt.ipc_mode_tcp);
   CHECK(settings.salt.tcp_master_pub_port == 4512);
-  CHECK(settings.salt.worker_threads == 5);
+  CHECK(settings.salt.worker_threads == 4);
   CHECK_FALSE(settings.salt.order_masters);
   CHECK(settings.client.syndic_wait == std::chrono::seconds(0));
   CHECK(settings.salt.conf_file.ends_with("/master"));
@@ -46,6 +46,16 @@ TEST_CASE("where the master is and how it works is read from its own keys") {
   REQUIRE(settings.salt.nodegroups.size() == 1);
   CHECK(settings.salt.nodegroups[0].name == "web");
   CHECK(settings.client.syndic_wait == std::chrono::seconds(7));
+}
+
+TEST_CASE("of worker_pools those workers count that take all commands") {
+  CHECK(salt_settings("worker_pools: {auth: {worker_count: 2, commands: [_auth]}, "
+                      "rest: {worker_count: 9, commands: [ping, '*']}}\n")
+            .salt.worker_threads == 9);
+  CHECK(salt_settings("worker_pools: {auth: {worker_count: 2, commands: [_auth]}, odd: 1}\n")
+            .salt.worker_threads == 4);
+  CHECK(salt_mistake("worker_pools: {rest: {worker_count: 0, commands: ['*']}}\n")
+            .starts_with("master:2: worker_pools: rest: worker_count: found 0"));
 }
 
 TEST_CASE("a master that listens everywhere is reached on the loopback address") {

@@ -131,7 +131,7 @@ TEST_CASE("closed workers take no more") {
   CHECK(workers.close(soon()));
   const auto refused = workers.reserve(1);
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message == "The embedded engine is shutting down.");
+  CHECK(refused.error().message == "The server is shutting down.");
 }
 
 TEST_CASE("closing waits for a reservation that is still to be used, and its tasks run") {

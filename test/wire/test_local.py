@@ -174,3 +174,9 @@ def test_a_batch_may_be_given_in_percent(api):
 def test_a_subset_takes_that_many_minions(api):
     (ret,) = api.run({**local("test.ping"), "client": "local_subset", "subset": 2})
     assert len(ret) == 2 and set(ret) < {"ms-0", "ms-1", "ms-2"}
+
+
+def test_full_return_of_several_functions_has_the_exit_code_of_each(api):
+    (ret,) = api.run(local(["test.ping", "test.retcode"], tgt="ms-0", arg=[[], [7]], full_return=True))
+    assert ret["ms-0"]["retcode"] == {"test.ping": 0, "test.retcode": 7}
+    assert ret["ms-0"]["ret"] == {"test.ping": True, "test.retcode": True}

@@ -54,7 +54,8 @@ def test_install_puts_everything_where_debian_expects_it(root):
     expected |= {f"usr/lib/systemd/system/{unit}" for unit in UNITS}
     expected |= {"usr/lib/sysusers.d/rest_fcgi.conf", "usr/lib/tmpfiles.d/rest_fcgi.conf"}
     expected |= {"etc/rest_fcgi/master", "etc/logrotate.d/rest_fcgi"}
-    expected |= {doc + "README.md", doc + "configuration.md", doc + "master.example"}
+    expected |= {doc + "README.md", doc + "configuration.md", doc + "salt.md", doc + "master.example"}
+    expected |= {doc + "salt-master.conf"}
     expected |= {doc + "nginx/tls.conf", doc + "nginx/site/listen.conf", doc + "apache/fcgid.conf"}
     expected |= {doc + "apache/site/program.conf"}
     files = content(root)
@@ -92,6 +93,16 @@ def verify(prefix, *units):
 
 def test_systemd_has_nothing_against_the_units(prefix):
     assert verify(prefix, *UNITS) == (0, "")
+
+
+def test_systemd_has_nothing_against_the_drop_in_for_a_salt_master(prefix):
+    folder = prefix / "lib/systemd/system" / f"{UNITS[0]}.d"
+    folder.mkdir()
+    drop_in = (prefix / "share/doc/rest_fcgi/salt-master.conf").read_text()
+    (folder / "salt-master.conf").write_text(drop_in)
+    assert verify(prefix, UNITS[0]) == (0, "")
+    (folder / "salt-master.conf").write_text(drop_in.replace("SupplementaryGroups", "SupplementaryGroup"))
+    assert "SupplementaryGroup" in verify(prefix, UNITS[0])[1]
 
 
 def test_a_missing_program_and_a_misspelled_setting_would_be_noticed(prefix):

@@ -48,6 +48,12 @@ class RemoteLogins {
                                                                    const Check& check,
                                                                    SteadyTime deadline) = 0;
 
+  /// Lets credentials go along with a call of its own, under the same guard; nothing is remembered, and each
+  /// try is one. `try_them` says whether they were taken. Errors: authentication where they were not;
+  /// throttled; those of `try_them`.
+  using Try = std::function<Result<bool>()>;
+  [[nodiscard]] virtual Result<void> guarded(const Credentials& credentials, const Try& try_them) = 0;
+
   /// Whoever gave it no longer takes it: the next `login` asks again. Forgets nothing newer.
   virtual void forget(const Credentials& credentials, const Grant& grant) = 0;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,11 @@ class Permit {
   /// When all that is done under it has to have ended.
   [[nodiscard]] SteadyTime deadline() const noexcept { return deadline_; }
 
+  /// The same, ending no later than this.
+  [[nodiscard]] Permit ending_by(SteadyTime end) const {
+    return {*chunk_, user_, eauth_, std::min(end, deadline_)};
+  }
+
  private:
   friend class Master;
   Permit(const lowstate::Chunk& chunk, std::string user, std::string eauth, SteadyTime deadline)
@@ -52,9 +58,11 @@ struct Return {
       event{};  ///< the whole event's data; only where the call is `raw`, and its master has one
 };
 
-/// A syndic passed the job on to minions of its own: they are expected to return as well.
+/// A syndic passed the job on to minions of its own: they are expected to return as well, and what hands on
+/// is not, though the master counts it among the job's minions.
 struct MoreMinions {
   std::vector<std::string> minions;
+  std::vector<std::string> syndics{};  ///< their ids
 };
 
 /// What is heard of a publication. An Error: returns may have been missed, and none will come any more.
@@ -104,9 +112,9 @@ struct WheelReply {
 };
 
 /// The seam between Salt's clients and what carries their calls out. Abstract because there are two: the
-/// embedded engine, whose minions live in this process (`master/embedded.h`), and a real Salt master over
-/// ZeroMQ (later). Thread-safe: all calls may come from many threads at once. Failures of every call:
-/// unavailable where the master is not there, timeout where it does not answer, internal.
+/// embedded engine, whose minions live in this process (`master/embedded/embedded.h`), and a real Salt master
+/// over ZeroMQ (`master/salt/salt.h`). Thread-safe: all calls may come from many threads at once. Failures of
+/// every call: unavailable where the master is not there, timeout where it does not answer, internal.
 class Master {
  public:
   virtual ~Master() = default;

@@ -122,15 +122,22 @@ master::Return LocalJob::run(const Engine& engine, const Minion& minion, const s
     all.retcode = std::max(all.retcode, one.retcode);
     all.success = all.success && one.success;
   }
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object();
+  std::string rets;
+  std::string retcodes;
+  JsonWriter ret_writer(rets);
+  JsonWriter retcode_writer(retcodes);
+  ret_writer.begin_object();
+  retcode_writer.begin_object();
   for (std::size_t i = 0; i < returns.size(); ++i) {
     const std::string_view name = (*functions_)[i].name;
-    if (last[name] == i) writer.key(name).json(returns[i].ret);
+    if (last[name] != i) continue;
+    ret_writer.key(name).json(returns[i].ret);
+    retcode_writer.key(name).integer(returns[i].retcode);
   }
-  writer.end_object();
-  all.ret = Json::trusted(std::move(text));
+  ret_writer.end_object();
+  retcode_writer.end_object();
+  all.ret = Json::trusted(std::move(rets));
+  all.retcodes = Json::trusted(std::move(retcodes));
   return all;
 }
 

@@ -2,6 +2,7 @@
 #include "master/salt/event_return.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -40,17 +41,35 @@ Json cannot_be_shown(std::string_view what, const Error& error) {
   return Json::string(format("The {} cannot be shown as JSON: {}", what, error.message));
 }
 
+Json too_large(const Topic& topic, std::uint64_t size) {
+  return Json::string(format(
+      "The return is too large to be read from the master's event bus: {} bytes. It may be looked up on "
+      "the master's host: salt-run jobs.lookup_jid {}",
+      size, topic.jid));
+}
+
+/// The text of members of a map that is cut short. Others than texts, and what is not whole, are left out.
+std::map<std::string_view, std::string_view> texts_at_beginning(std::string_view map_bytes) {
+  std::map<std::string_view, std::string_view> texts;
+  // It fails where the map is cut off, after it has shown what stands before.
+  static_cast<void>(each_member(map_bytes, [&](const PackedValue& key, const PackedValue& value) {
+    if (key.kind == Kind::text && value.kind == Kind::text) texts[key.text] = value.text;
+  }));
+  return texts;
+}
+
 }  // namespace
 
-std::optional<master::Return> read_return(const Topic& topic, std::string_view data, bool whole) {
+std::optional<master::Return> read_return(const Topic& topic, std::string_view data, ReturnForm form) {
   const auto fields = Fields::read(data, {"cmd", "id", "jid", "return", "retcode", "success", "out"});
   if (!fields) {
     log::warning(format("The event of job {} is no return: {}", topic.jid, fields.error().message));
     return std::nullopt;
   }
   const PackedValue* value = fields->find("return");
-  if (fields->text("cmd") != "_return" || fields->text("id") != topic.who ||
-      fields->text("jid") != topic.jid || value == nullptr) {
+  const bool proper =
+      fields->text("cmd") == "_return" || (form.below_syndic && fields->find("cmd") == nullptr);
+  if (!proper || fields->text("id") != topic.who || fields->text("jid") != topic.jid || value == nullptr) {
     return std::nullopt;
   }
   master::Return ret;
@@ -64,16 +83,29 @@ std::optional<master::Return> read_return(const Topic& topic, std::string_view d
   }
   if (const PackedValue* success = fields->find("success")) ret.success = success_of(*success);
   auto json = value->json();
-  if (json) {
-    ret.ret = *std::move(json);
-  } else {
+  if (!json) {
     ret.ret = cannot_be_shown("return", json.error());
     ret.retcode = std::max(ret.retcode, 1);
     ret.success = false;
+    return ret;
   }
-  if (whole && json) {
+  ret.ret = *std::move(json);
+  if (form.whole) {
     if (auto event = to_json(data)) ret.event = *std::move(event);
   }
+  return ret;
+}
+
+std::optional<master::Return> read_large_return(const Topic& topic, std::string_view beginning,
+                                                std::uint64_t size, ReturnForm form) {
+  auto texts = texts_at_beginning(beginning);
+  const bool proper = texts["cmd"] == "_return" || (form.below_syndic && texts["cmd"].empty());
+  if (!proper || texts["id"] != topic.who) return std::nullopt;
+  master::Return ret;
+  ret.minion = topic.who;
+  ret.ret = too_large(topic, size);
+  ret.retcode = 1;
+  ret.success = false;
   return ret;
 }
 
@@ -89,6 +121,14 @@ std::optional<master::RunnerReturn> read_runner_return(const Topic& topic, std::
   auto event = to_json(data);
   ret.data = event ? *std::move(event) : cannot_be_shown("event", event.error());
   return ret;
+}
+
+std::optional<master::RunnerReturn> read_large_runner_return(const Topic& topic, std::string_view beginning,
+                                                             std::uint64_t size) {
+  const auto texts = texts_at_beginning(beginning);
+  const auto jid = texts.find("jid");
+  if (texts.count("cmd") > 0 || jid == texts.end() || jid->second != topic.jid) return std::nullopt;
+  return master::RunnerReturn{too_large(topic, size), too_large(topic, size)};
 }
 
 std::vector<std::string> read_syndic(std::string_view data) {

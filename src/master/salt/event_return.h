@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -12,14 +13,29 @@
 /// for its tag alone: `cmd`, `id` and `jid`, which the master writes, have to say the same.
 namespace rest_fcgi::salt {
 
+struct ReturnForm {
+  bool whole = false;         ///< with the event as it came
+  bool below_syndic = false;  ///< it may have come through a syndic: the master then writes no `cmd`
+};
+
 /// What a minion returned; absent where the event is no return of that minion for that job. A value that
-/// cannot be shown becomes a failed return that says so. `whole`: with the event as it came.
+/// cannot be shown becomes a failed return that says so.
 [[nodiscard]] std::optional<master::Return> read_return(const Topic& topic, std::string_view data,
-                                                        bool whole);
+                                                        ReturnForm form);
+
+/// A failed return that says so, for one whose event had `size` bytes, too many: this is how it begins.
+/// Absent where that does not show that it is a return of that minion.
+[[nodiscard]] std::optional<master::Return> read_large_return(const Topic& topic, std::string_view beginning,
+                                                              std::uint64_t size, ReturnForm form);
 
 /// What a runner returned; absent where the event is none of the master's own. `whole`: with the event.
 [[nodiscard]] std::optional<master::RunnerReturn> read_runner_return(const Topic& topic,
                                                                      std::string_view data, bool whole);
+
+/// As `read_large_return`, for a runner.
+[[nodiscard]] std::optional<master::RunnerReturn> read_large_runner_return(const Topic& topic,
+                                                                           std::string_view beginning,
+                                                                           std::uint64_t size);
 
 /// The minions that a syndic passed a job on to; empty where the event is none of a syndic.
 [[nodiscard]] std::vector<std::string> read_syndic(std::string_view data);

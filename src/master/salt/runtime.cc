@@ -8,8 +8,9 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Wheels that nobody waits for: few at a time, since each holds one of the master's workers.
-constexpr master::Workers::Limits kBackground{2, 1000};
+/// Wheels that nobody waits for: few at a time, since each holds one of the master's workers; and few that
+/// wait, since each may be as large as a request.
+constexpr master::Workers::Limits kBackground{2, 50};
 
 std::string uri_of(const Options& options) {
   const bool ipv6 = options.interface.find(':') != std::string::npos;
@@ -39,7 +40,8 @@ Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Cloc
   pool.uri = uri_of(options);
   pool.connections = options.master_connections;
   pool.worker_threads = options.worker_threads;
-  auto requests = RequestPool::make(std::move(pool));
+  pool.max_waiting_logins = options.max_waiting_logins;
+  auto requests = RequestPool::make(pool);
   if (!requests) return std::move(requests).error();
   return std::shared_ptr<Runtime>(
       std::make_shared<SaltRuntime>(*std::move(requests), EventBus::start(bus_options(options)), clock));

@@ -11,12 +11,18 @@
 
 namespace rest_fcgi::salt {
 
-/// The Runtime that `make_runtime` makes. Each of its parts synchronizes itself.
+/// The Runtime that `make_runtime` makes. Each of its parts synchronizes itself, and none is called while
+/// another one's lock is held, so that there is no order of locks.
+///
+/// Threads: those of requests, which call all of it and wait; one that reads the event bus and calls the
+/// listeners (`BusThread`); ZeroMQ's two, which alone touch the network on `ret_port` (`RequestPool`); and up
+/// to two for what nobody waits for (`Workers`). Each is started and joined by the part that has it; the last
+/// ones are waited for in `shutdown`, since their requests use this object.
 class SaltRuntime final : public Runtime {
  public:
   SaltRuntime(std::unique_ptr<RequestPool> requests, std::unique_ptr<EventBus> bus, const Clock& clock);
 
-  [[nodiscard]] RequestPool& requests() noexcept { return *requests_; }
+  [[nodiscard]] const std::shared_ptr<RequestPool>& requests() const noexcept { return requests_; }
   [[nodiscard]] EventBus& bus() noexcept { return *bus_; }
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
   [[nodiscard]] std::string next_jid() { return jids_.next(); }
@@ -24,7 +30,7 @@ class SaltRuntime final : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override;
 
  private:
-  std::unique_ptr<RequestPool> requests_;
+  std::shared_ptr<RequestPool> requests_;  // shared with what runs in the background
   std::unique_ptr<EventBus> bus_;
   master::JidSource jids_;
   master::Workers workers_;  // for calls whose end nobody waits for; the last, since they use the others

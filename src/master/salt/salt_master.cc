@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "master/salt/job_listener.h"
+#include "master/salt/publication_load.h"
 #include "master/salt/strict_functions.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -12,44 +13,31 @@
 namespace rest_fcgi::salt {
 namespace {
 
-using auth::Credentials;
 using master::Permit;
 using master::Publication;
 using What = Publication::What;
 
-/// How long a login or a call in the background may take whose caller has set no end.
-constexpr std::chrono::seconds kPatience{60};
+/// How long what nobody waits for may take.
+constexpr std::chrono::minutes kBackground{10};
 
-/// What every caller gets to see whose credentials are not good, whichever engine it is.
-Error bad_credentials() {
-  return {ErrorKind::authentication, "Authorization error occurred."};
-}
-
-Error no_rights(const Permit& permit) {
-  Error error{ErrorKind::authorization, "Authorization error occurred."};
-  error.user = permit.user();
-  error.eauth = permit.eauth();
-  return error;
-}
-
-Credentials token_credentials(const auth::Grant& grant) {
-  Credentials credentials;
-  credentials.kind = Credentials::Kind::token;
-  credentials.token = grant.token;
-  return credentials;
-}
-
-PublishLoad::Target list_of(const std::vector<std::string>& minions) {
-  return {lowstate::TargetType::list, minions, ":"};
-}
-
-std::string joined(std::string_view ret, std::string_view ext_job_cache) {
-  return format("{}{}{}", ret, ret.empty() || ext_job_cache.empty() ? "" : ",", ext_job_cache);
-}
+/// How long a login may take whose caller has set no end.
+constexpr std::chrono::seconds kLogin{60};
 
 Error with_jid(Error error, const std::string& jid) {
   error.jid = jid;
   return error;
+}
+
+/// Nobody waits for what comes of it but the log.
+void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) {
+  const auto reply = requests.request(Lane::call, std::move(load), system_clock().steady() + kBackground);
+  if (!reply) return log::warning(format("wheel_async {}: {}", jid, reply.error().message));
+  const auto answer = read_wheel_reply({reply->data(), reply->size()});
+  if (!answer) {
+    log::warning(format("wheel_async {}: {}", jid, answer.error().message));
+  } else if (answer->refusal) {
+    log::warning(format("wheel_async {}: the master refused it: {}", jid, answer->message));
+  }
 }
 
 }  // namespace
@@ -58,15 +46,11 @@ SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::RemoteLogin
                        std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<SaltRuntime> runtime)
     : options_(options),
       nodegroups_(options.nodegroups, options.conf_file),
-      logins_(std::move(logins)),
+      callers_(options.inline_login, std::move(logins), runtime->requests()),
       permissions_(std::move(permissions)),
       runtime_(std::move(runtime)) {}
 
 Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
-  if (chunk.is_local()) {
-    // Before anything runs, and at no cost to the master.
-    if (auto target = nodegroups_.expand(chunk.local().target); !target) return std::move(target).error();
-  }
   if (chunk.is_local() && !chunk.local().jid.empty() && options_.inline_login) {
     return Error{
         ErrorKind::invocation,
@@ -74,13 +58,15 @@ Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadli
                "call that has one to everybody on its event bus, credentials included",
                chunk.index)};
   }
-  const Credentials& credentials = chunk.credentials;
-  auto grant = login(credentials, deadline);
+  const auth::Credentials& credentials = chunk.credentials;
+  auto grant = callers_.login(credentials, deadline);
   if (!grant) return std::move(grant).error();
   const bool known = *grant != nullptr;
   std::string user(known ? (*grant)->name : credentials.username);
   std::string eauth(known ? (*grant)->eauth : credentials.eauth);
   if (chunk.is_local()) {
+    // Before anything runs; but the names of groups are not for those who are not logged in.
+    if (auto target = nodegroups_.expand(chunk.local().target); !target) return std::move(target).error();
     const auth::Subject subject{
         eauth, user, known ? std::span(std::as_const((*grant)->groups)) : std::span<const std::string>()};
     if (auto checked = check_each_function(*permissions_, subject, chunk.local()); !checked) {
@@ -90,103 +76,26 @@ Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadli
       return refused;
     }
   }
+  const bool wheel = chunk.client == lowstate::Client::wheel || chunk.client == lowstate::Client::wheel_async;
+  if (wheel) {
+    if (auto checked = check_wheel_arguments(chunk.master()); !checked) return std::move(checked).error();
+  }
   return permit(chunk, std::move(user), std::move(eauth), deadline);
 }
 
-Result<SaltMaster::GrantPtr> SaltMaster::login(const Credentials& credentials, SteadyTime deadline) const {
-  if (options_.inline_login && credentials.kind == Credentials::Kind::eauth) return GrantPtr();
-  return logins_->login(
-      credentials, [&](const Credentials& asked) { return ask_for_grant(asked, deadline); }, deadline);
-}
-
-Result<auth::Grant> SaltMaster::ask_for_grant(const Credentials& credentials, SteadyTime deadline) const {
-  const bool by_token = credentials.kind == Credentials::Kind::token;
-  auto reply = by_token ? runtime_->requests().request(Lane::publish, get_token_load(credentials), deadline)
-                        : runtime_->requests().request(Lane::login, mk_token_load(credentials), deadline);
-  if (!reply) return std::move(reply).error();
-  const std::string_view bytes(reply->data(), reply->size());
-  auto answer = by_token ? read_get_token_reply(bytes) : read_mk_token_reply(bytes);
-  if (!answer) return std::move(answer).error();
-  if (answer->refusal) return bad_credentials();
-  return std::move(answer->value);
-}
-
-template <class Write, class Read>
-auto SaltMaster::call(const Permit& permit, Lane lane, const Write& write, const Read& read) const {
-  using Value = decltype((*read(std::string_view())).value);
-  const Credentials& credentials = permit.chunk().credentials;
-  const auto once = [&](const GrantPtr& grant) -> Result<Answer<Value>> {
-    const Credentials token = grant ? token_credentials(*grant) : Credentials();
-    const Caller caller{grant ? &token : &credentials, permit.user()};
-    Result<WipedBytes> load = write(caller);
-    if (!load) return std::move(load).error();
-    auto reply = runtime_->requests().request(lane, *std::move(load), permit.deadline());
-    if (!reply) return std::move(reply).error();
-    return read(std::string_view(reply->data(), reply->size()));
-  };
-  const auto twice = [&]() -> Result<Value> {
-    // A token that the master has forgotten, or that has expired, is one refusal; then the credentials are
-    // asked about anew. A refused call has not run.
-    for (bool again = false;; again = true) {
-      Result<GrantPtr> grant = login(credentials, permit.deadline());
-      if (!grant) return std::move(grant).error();
-      Result<Answer<Value>> answer = once(*grant);
-      if (!answer) return std::move(answer).error();
-      if (!answer->refusal) return std::move(answer->value);
-      if (*answer->refusal == Refusal::rights) return no_rights(permit);
-      if (*grant) logins_->forget(credentials, **grant);
-      if (!*grant || again) return bad_credentials();
-    }
-  };
-  return twice();
-}
-
-Result<PublishLoad> SaltMaster::load_for(const Permit& permit, const Publication& publication) const {
-  const lowstate::LocalCall& call = permit.chunk().local();
-  PublishLoad load;
-  if (publication.only) {
-    load.target = list_of(*publication.only);
-  } else {
-    auto target = nodegroups_.expand(call.target);
-    if (!target) return std::move(target).error();
-    load.target = *std::move(target);
-  }
-  if (options_.order_masters) {
-    load.to = std::chrono::ceil<std::chrono::seconds>(call.timeout.value_or(options_.timeout));
-  }
-  switch (publication.what) {
-    case What::call:
-      load.call = &call;
-      load.ret = joined(call.ret, options_.ext_job_cache);
-      load.metadata = call.metadata;
-      if (permit.chunk().client != lowstate::Client::local_batch) load.jid = call.jid;
-      break;
-    case What::ping:
-      load.call = PublishLoad::Function{"test.ping", {}};
-      break;
-    case What::has_function:
-      load.call = PublishLoad::Function{"sys.list_functions", {call.functions.front().name}};
-      break;
-    case What::find_job:
-      load.call = PublishLoad::Function{"saltutil.find_job", {publication.jid}};
-      break;
-  }
-  return load;
-}
-
-Result<master::Job> SaltMaster::publish_load_of(const Permit& permit, const Publication& publication) const {
-  const auto load = load_for(permit, publication);
+Result<master::Job> SaltMaster::send(const Permit& permit, const Publication& publication) const {
+  const auto load = publication_load(permit, publication, options_, nodegroups_);
   if (!load) return load.error();
-  const Lane lane = publication.what == What::find_job ? Lane::question : Lane::publish;
-  return call(
-      permit, lane, [&](const Caller& caller) { return publish_load(*load, caller); }, read_publish_reply);
+  return callers_.call(
+      permit, publication.what == What::find_job ? kQuestion : kPublish,
+      [&](const Caller& caller) { return publish_load(*load, caller); }, read_publish_reply);
 }
 
 Result<master::Job> SaltMaster::publish(const Permit& permit, const Publication& publication,
                                         std::shared_ptr<master::Returns> returns) {
   auto expectation = runtime_->bus().expect(permit.deadline());
   if (!expectation) return std::move(expectation).error();
-  Result<master::Job> job = publish_load_of(permit, publication);
+  Result<master::Job> job = send(permit, publication);
   if (!job || job->jid.empty()) return job;
   JobListener::Options options;
   options.whole_events = publication.what == What::call && permit.chunk().local().raw;
@@ -199,7 +108,7 @@ Result<master::Job> SaltMaster::publish(const Permit& permit, const Publication&
 }
 
 Result<master::Job> SaltMaster::publish_async(const Permit& permit) {
-  return publish_load_of(permit, {});
+  return send(permit, {});
 }
 
 Result<master::Started> SaltMaster::runner(const Permit& permit,
@@ -215,44 +124,40 @@ Result<master::Started> SaltMaster::runner(const Permit& permit,
 }
 
 Result<master::Started> SaltMaster::runner_async(const Permit& permit) {
-  return call(
-      permit, Lane::call, [&](const Caller& caller) { return runner_load(permit.chunk().master(), caller); },
+  return callers_.call(
+      permit, kRunner, [&](const Caller& caller) { return runner_load(permit.chunk().master(), caller); },
       read_runner_reply);
 }
 
 Result<master::WheelReply> SaltMaster::wheel(const Permit& permit) {
-  return call(
-      permit, Lane::call, [&](const Caller& caller) { return wheel_load(permit.chunk().master(), caller); },
+  return callers_.call(
+      permit, kWheel,
+      [&](const Caller& caller) -> Result<WipedBytes> { return wheel_load(permit.chunk().master(), caller); },
       read_wheel_reply);
 }
 
 /// As Salt's own client does, it answers at once with an id that it made itself; but its caller is logged in
 /// by then.
 Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
-  const Credentials& credentials = permit.chunk().credentials;
-  auto grant = login(credentials, permit.deadline());
-  if (!grant) return std::move(grant).error();
-  const Credentials token = *grant ? token_credentials(**grant) : Credentials();
+  const auth::Credentials& credentials = permit.chunk().credentials;
+  const auto grant = callers_.confirmed_login(credentials, permit.deadline());
+  if (!grant) return grant.error();
+  const auth::Credentials token = *grant ? token_of(**grant) : auth::Credentials();
   const std::string jid = runtime_->next_jid();
   const master::Started started{jid, format("salt/wheel/{}", jid)};
   auto room = runtime_->workers().reserve(1);
   if (!room) return std::move(room).error();
-  auto message = std::make_shared<WipedBytes>(wheel_load(permit.chunk().master(),
-                                                         {*grant ? &token : &credentials, permit.user()},
-                                                         WheelJob{started.jid, started.tag, permit.user()}));
-  room->submit([runtime = runtime_.get(), message, jid](const std::stop_token&) {
-    const auto reply =
-        runtime->requests().request(Lane::call, std::move(*message), system_clock().steady() + kPatience);
-    const auto answer = reply ? read_wheel_reply({reply->data(), reply->size()})
-                              : Result<Answer<master::WheelReply>>(reply.error());
-    if (!answer) log::warning(format("wheel_async {}: {}", jid, answer.error().message));
-    if (answer && answer->refusal) log::info(format("wheel_async {}: the master refused it", jid));
+  auto load = std::make_shared<WipedBytes>(wheel_load(permit.chunk().master(),
+                                                      {*grant ? &token : &credentials, permit.user()},
+                                                      WheelJob{started.jid, started.tag, permit.user()}));
+  room->submit([requests = runtime_->requests(), load, jid](const std::stop_token&) {
+    send_wheel(*requests, std::move(*load), jid);
   });
   return started;
 }
 
-Result<Secret> SaltMaster::make_token(const Credentials& credentials) {
-  auto grant = ask_for_grant(credentials, system_clock().steady() + kPatience);
+Result<Secret> SaltMaster::make_token(const auth::Credentials& credentials) {
+  auto grant = callers_.ask(credentials, system_clock().steady() + kLogin);
   if (!grant) return std::move(grant).error();
   return std::move(grant->token);
 }

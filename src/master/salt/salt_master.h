@@ -4,9 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "master/salt/calls/load.h"
+#include "master/salt/callers.h"
 #include "master/salt/calls/nodegroups.h"
-#include "master/salt/calls/reply.h"
 #include "master/salt/runtime.h"
 #include "rest_fcgi/master/salt/salt.h"
 
@@ -33,25 +32,12 @@ class SaltMaster final : public master::Master {
   [[nodiscard]] Result<Secret> make_token(const auth::Credentials& credentials) override;
 
  private:
-  using GrantPtr = std::shared_ptr<const auth::Grant>;
-
-  /// Who makes a call: the grant, or null where credentials go along inline.
-  [[nodiscard]] Result<GrantPtr> login(const auth::Credentials& credentials, SteadyTime deadline) const;
-  [[nodiscard]] Result<auth::Grant> ask_for_grant(const auth::Credentials& credentials,
-                                                  SteadyTime deadline) const;
-  [[nodiscard]] Result<PublishLoad> load_for(const master::Permit& permit,
-                                             const master::Publication& publication) const;
-  [[nodiscard]] Result<master::Job> publish_load_of(const master::Permit& permit,
-                                                    const master::Publication& publication) const;
-
-  /// One request under a permit. `write` makes its load for a Caller, `read` reads the master's answer.
-  template <class Write, class Read>
-  [[nodiscard]] auto call(const master::Permit& permit, Lane lane, const Write& write,
-                          const Read& read) const;
+  [[nodiscard]] Result<master::Job> send(const master::Permit& permit,
+                                         const master::Publication& publication) const;
 
   const Options options_;
   const Nodegroups nodegroups_;
-  const std::unique_ptr<auth::RemoteLogins> logins_;
+  const Callers callers_;
   const std::unique_ptr<auth::Permissions> permissions_;
   const std::shared_ptr<SaltRuntime> runtime_;
 };

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/strict_functions.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
-#include <string>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/pattern.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -17,10 +15,6 @@ using lowstate::TargetType;
 /// Neither a compound target of several words, nor one with a letter such as `G@`.
 bool is_plain_glob(std::string_view target) {
   return target.find_first_of(" @()") == std::string_view::npos;
-}
-
-bool matches(std::string_view glob, std::string_view id) {
-  return ::fnmatch(std::string(glob).c_str(), std::string(id).c_str(), 0) == 0;
 }
 
 bool is_plain_id(std::string_view text) {
@@ -34,10 +28,10 @@ bool is_within(const Target& target, std::string_view rule) {
     return true;
   }
   if (!is_plain_glob(rule)) return false;
-  if (glob) return is_plain_id(target.expression) && matches(rule, target.expression);
+  if (glob) return is_plain_id(target.expression) && glob_match(rule, target.expression);
   return target.type == TargetType::list && !target.list.empty() &&
          std::all_of(target.list.begin(), target.list.end(),
-                     [rule](std::string_view id) { return matches(rule, id); });
+                     [rule](std::string_view id) { return glob_match(rule, id); });
 }
 
 bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subject, const Target& target,
@@ -57,6 +51,17 @@ Result<void> check_each_function(const auth::Permissions& permissions, const aut
   for (const lowstate::Function& function : call.functions) {
     if (is_allowed(permissions, subject, call.target, function)) continue;
     return Error{ErrorKind::authorization, "Authorization error occurred."};
+  }
+  return {};
+}
+
+Result<void> check_wheel_arguments(const lowstate::MasterCall& call) {
+  for (const JsonMember& argument : call.function.kwargs) {
+    if (argument.key != "arg" && argument.key != "kwarg") continue;
+    return Error{ErrorKind::invocation,
+                 format("A wheel takes no keyword argument of the name '{}': the Salt Master would take it "
+                        "for the arguments that a rule of external_auth is about.",
+                        argument.key)};
   }
   return {};
 }

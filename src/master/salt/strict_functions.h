@@ -8,12 +8,16 @@
 namespace rest_fcgi::salt {
 
 /// May somebody run this list of functions? A master lets a list pass where any one function of it is
-/// permitted
-/// (`auth_check`, on all living lines), and `saltutil.find_job` is permitted to everybody. So each function
-/// has to be permitted here, by the master's own `external_auth`, alone; a rule for some minions only counts
-/// where it is plain that the target lies within: the same text, or ids that its glob matches. A single
-/// function is left to the master. Errors: authorization.
+/// permitted (`auth_check`, on all living lines), and `saltutil.find_job` is permitted to everybody. So each
+/// function has to be permitted here, by the master's own `external_auth`, alone; a rule for some minions
+/// only counts where it is plain that the target lies within: the same text, or ids that its glob matches. A
+/// single function is left to the master. Errors: authorization.
 [[nodiscard]] Result<void> check_each_function(const auth::Permissions& permissions,
                                                const auth::Subject& subject, const lowstate::LocalCall& call);
+
+/// A rule may have conditions on a wheel's arguments. A master looks for these under the names `arg` and
+/// `kwarg` among the keyword arguments (`wheel_check`, on all living lines): whoever sends keyword arguments
+/// of such names would choose what it looks at, beside what the function gets. Errors: invocation.
+[[nodiscard]] Result<void> check_wheel_arguments(const lowstate::MasterCall& call);
 
 }  // namespace rest_fcgi::salt

@@ -107,7 +107,7 @@ TEST_CASE("after a shutdown nothing is taken that would need a worker") {
       engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.ping")"));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::unavailable);
-  CHECK(refused.error().message == "The embedded engine is shutting down.");
+  CHECK(refused.error().message == "The server is shutting down.");
 }
 
 TEST_CASE("an engine that goes without a shutdown takes what runs along") {

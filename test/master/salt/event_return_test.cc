@@ -24,8 +24,7 @@ std::string event(const std::string& members) {
 
 TEST_CASE("a return has the minion's value, retcode, success and outputter") {
   const auto ret = read_return(
-      kTopic, event(R"(, "return": {"b": [1, "ü"]}, "retcode": 3, "success": false, "out": "nested")"),
-      false);
+      kTopic, event(R"(, "return": {"b": [1, "ü"]}, "retcode": 3, "success": false, "out": "nested")"), {});
   REQUIRE(ret.has_value());
   CHECK(ret->minion == "ms-0");
   CHECK(ret->ret.text() == R"({"b": [1, "ü"]})");
@@ -37,7 +36,7 @@ TEST_CASE("a return has the minion's value, retcode, success and outputter") {
 }
 
 TEST_CASE("a return without retcode and success is a good one") {
-  const auto ret = read_return(kTopic, event(R"(, "return": null)"), false);
+  const auto ret = read_return(kTopic, event(R"(, "return": null)"), {});
   REQUIRE(ret.has_value());
   CHECK(ret->retcode == 0);
   CHECK(ret->success);
@@ -48,7 +47,7 @@ TEST_CASE("a compound return has each function's retcode, and the worst as its o
   const auto ret = read_return(
       kTopic,
       event(R"(, "return": {}, "retcode": {"a.b": 0, "c.d": 7}, "success": {"a.b": true, "c.d": false})"),
-      false);
+      {});
   REQUIRE(ret.has_value());
   CHECK(ret->retcode == 7);
   CHECK_FALSE(ret->success);
@@ -57,7 +56,7 @@ TEST_CASE("a compound return has each function's retcode, and the worst as its o
 }
 
 TEST_CASE("a call for whole events has them as they came") {
-  const auto ret = read_return(kTopic, event(R"(, "return": true, "_stamp": "x")"), true);
+  const auto ret = read_return(kTopic, event(R"(, "return": true, "_stamp": "x")"), {.whole = true});
   REQUIRE(ret.has_value());
   REQUIRE(ret->event.has_value());
   CHECK(ret->event->text() ==
@@ -73,22 +72,74 @@ TEST_CASE("an event that is no return proper of that minion and job is none") {
         R"({"cmd": "_return", "id": "ms-0", "jid": "20261121000000000001"})",
         R"({"id": "ms-0", "jid": "20261121000000000001", "return": 1})", "{}", "[]", "1"}) {
     CAPTURE(json);
-    CHECK_FALSE(read_return(kTopic, packed(json), false).has_value());
+    CHECK_FALSE(read_return(kTopic, packed(json), {}).has_value());
   }
-  CHECK_FALSE(read_return(kTopic, "", false).has_value());
-  CHECK_FALSE(read_return(kTopic, "\x81", false).has_value());
+  CHECK_FALSE(read_return(kTopic, "", {}).has_value());
+  CHECK_FALSE(read_return(kTopic, "\x81", {}).has_value());
 }
 
 TEST_CASE("a value that cannot be shown is a failed return that says so") {
   std::string data = event(R"(, "retcode": 0)");
   data[0] = static_cast<char>(data[0] + 1);           // one member more:
   data += std::string("\xA6return\xD4\x4F\xC0", 10);  // a named constant that is none
-  const auto ret = read_return(kTopic, data, true);
+  const auto ret = read_return(kTopic, data, {.whole = true});
   REQUIRE(ret.has_value());
   CHECK(ret->ret.text().starts_with("\"The return cannot be shown as JSON: "));
   CHECK(ret->retcode == 1);
   CHECK_FALSE(ret->success);
   CHECK_FALSE(ret->event.has_value());
+}
+
+TEST_CASE("a return through a syndic has no `cmd`, and is believed where there are syndics only") {
+  const std::string data =
+      packed(R"({"jid": "20261121000000000001", "id": "ms-0", "return": 1, "retcode": 0, "success": true})");
+  CHECK_FALSE(read_return(kTopic, data, {}).has_value());
+  const auto ret = read_return(kTopic, data, {.below_syndic = true});
+  REQUIRE(ret.has_value());
+  CHECK(ret->ret.text() == "1");
+  const std::string forged =
+      packed(R"({"cmd": "_minion_event", "id": "ms-0", "jid": "20261121000000000001", "return": 1})");
+  CHECK_FALSE(read_return(kTopic, forged, {.below_syndic = true}).has_value());
+}
+
+TEST_CASE(
+    "a return that is too large is a failed one that says how large it is, where its beginning proves it") {
+  const std::string whole = event(R"(, "return": "xxxxxxxx")");
+  const auto ret = read_large_return(kTopic, whole.substr(0, whole.size() - 5), 70000000, {});
+  REQUIRE(ret.has_value());
+  CHECK(ret->minion == "ms-0");
+  CHECK(
+      ret->ret.text() ==
+      "\"The return is too large to be read from the master's event bus: 70000000 bytes. It may be looked up "
+      "on the master's host: salt-run jobs.lookup_jid 20261121000000000001\"");
+  CHECK(ret->retcode == 1);
+  CHECK_FALSE(ret->success);
+  const auto seen = [](const char* json, ReturnForm form) {
+    const std::string data = packed(json);
+    return read_large_return(kTopic, std::string_view(data).substr(0, data.size() - 5), 1, form).has_value();
+  };
+  CHECK_FALSE(seen(R"({"cmd": "_minion_event", "id": "ms-0", "return": "xxxxxxxx"})", {}));
+  CHECK_FALSE(seen(R"({"cmd": "_return", "id": "ms-1", "return": "xxxxxxxx"})", {}));
+  CHECK_FALSE(seen(R"({"return": "xxxxxxxx", "cmd": "_return", "id": "ms-0"})", {}));
+  CHECK_FALSE(seen(R"({"jid": "1", "id": "ms-0", "return": "xxxxxxxx"})", {}));
+  CHECK(seen(R"({"jid": "1", "id": "ms-0", "return": "xxxxxxxx"})", {.below_syndic = true}));
+  CHECK_FALSE(read_large_return(kTopic, "", 1, {}).has_value());
+}
+
+TEST_CASE("a runner's return that is too large says so, and a forged one is none") {
+  const Topic topic{Topic::Kind::runner_return, "20261121000000000001", ""};
+  const auto read = [&](const std::string& json) {
+    const std::string data = packed(json);
+    return read_large_runner_return(topic, std::string_view(data).substr(0, data.size() - 5), 70000000);
+  };
+  const auto ret = read(R"({"fun": "f", "jid": "20261121000000000001", "return": "xxxxxxxx"})");
+  REQUIRE(ret.has_value());
+  CHECK(ret->ret.text().starts_with(
+      "\"The return is too large to be read from the master's event bus: 70000000"));
+  CHECK(ret->data == ret->ret);
+  CHECK_FALSE(read(R"({"jid": "20261121000000000002", "return": "xxxxxxxx"})").has_value());
+  CHECK_FALSE(read(R"({"cmd": "x", "jid": "20261121000000000001", "return": "xxxxxxxx"})").has_value());
+  CHECK_FALSE(read(R"({"return": "xxxxxxxx"})").has_value());
 }
 
 TEST_CASE("a runner's return is the master's own event of that job") {

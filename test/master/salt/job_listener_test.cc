@@ -37,13 +37,17 @@ std::string value_of(const std::optional<master::Delivery>& delivery) {
 
 }  // namespace
 
-TEST_CASE("returns of the minions that a job expects are handed on, as often as they come") {
+TEST_CASE("returns of the minions that a job expects are handed on, the first of each") {
   const auto returns = std::make_shared<master::Returns>();
   JobListener listener(returns, {"a", "b"}, {});
   listener.hear(returned_by("a"), event("a", "1"));
   listener.hear(returned_by("a"), event("a", "2"));
   CHECK(value_of(next(*returns)) == "1");
-  CHECK(value_of(next(*returns)) == "2");
+  CHECK(value_of(next(*returns)) == "nothing");
+  listener.hear_beginning(returned_by("a"), event("a", "3"), 1);
+  CHECK(value_of(next(*returns)) == "nothing");
+  listener.hear(returned_by("b"), event("b", "4"));
+  CHECK(value_of(next(*returns)) == "4");
 }
 
 TEST_CASE("a stranger's return, a forged one and one of another kind go nowhere") {
@@ -63,6 +67,7 @@ TEST_CASE("a listener is wanted as long as somebody holds the mailbox") {
   returns.reset();
   CHECK_FALSE(listener.wanted());
   listener.hear(returned_by("a"), event("a", "1"));
+  listener.hear_beginning(returned_by("a"), event("a", "1"), 1);
   listener.lost({ErrorKind::unavailable, "gone"});
 
   auto runner = std::make_shared<master::RunnerReturns>();
@@ -71,6 +76,7 @@ TEST_CASE("a listener is wanted as long as somebody holds the mailbox") {
   runner.reset();
   CHECK_FALSE(other.wanted());
   other.hear({Topic::Kind::runner_return, kJid, ""}, packed("{}"));
+  other.hear_beginning({Topic::Kind::runner_return, kJid, ""}, packed("{}"), 1);
   other.lost({ErrorKind::unavailable, "gone"});
 }
 
@@ -78,9 +84,9 @@ TEST_CASE("a list of the function's names becomes whether the minion has it") {
   const auto returns = std::make_shared<master::Returns>();
   JobListener::Options options;
   options.has_function = true;
-  JobListener listener(returns, {"a"}, options);
   for (const auto& [names, has] :
        {std::pair(R"(["test.ping"])", "true"), {"[]", "false"}, {"\"no\"", "false"}}) {
+    JobListener listener(returns, {"a"}, options);
     listener.hear(returned_by("a"), event("a", names));
     CHECK(value_of(next(*returns)) == has);
   }
@@ -96,10 +102,40 @@ TEST_CASE("with syndics their minions are expected, and one that was not named y
   REQUIRE(more.has_value());
   REQUIRE(std::holds_alternative<master::MoreMinions>(*more));
   CHECK(std::get<master::MoreMinions>(*more).minions == std::vector<std::string>{"x", "y"});
+  CHECK(std::get<master::MoreMinions>(*more).syndics == std::vector<std::string>{"s"});
+  listener.hear({Topic::Kind::syndic, kJid, "s/syndic/t"}, packed(R"({"minions": ["x"]})"));
+  const auto below = next(*returns);
+  REQUIRE(below.has_value());
+  CHECK(std::get<master::MoreMinions>(*below).syndics == std::vector<std::string>{"s", "t"});
   listener.hear({Topic::Kind::syndic, kJid, "s"}, packed(R"({"minions": []})"));
   CHECK(value_of(next(*returns)) == "nothing");
   listener.hear(returned_by("z"), event("z", "1"));
   CHECK(value_of(next(*returns)) == "1");
+  listener.hear(returned_by("z"), packed(R"({"jid": "20261121000000000001", "id": "z", "return": 2})"));
+  CHECK(value_of(next(*returns)) == "2");
+}
+
+TEST_CASE("of a return that is too large comes a failed one, from whom the job expects") {
+  const auto returns = std::make_shared<master::Returns>();
+  JobListener listener(returns, {"a"}, {});
+  listener.hear_beginning(returned_by("stranger"), event("stranger", "1"), 70000000);
+  listener.hear_beginning(returned_by("a"), event("b", "1"), 70000000);
+  listener.hear_beginning({Topic::Kind::syndic, kJid, "a"}, event("a", "1"), 70000000);
+  CHECK(value_of(next(*returns)) == "nothing");
+  listener.hear_beginning(returned_by("a"), event("a", "1"), 70000000);
+  CHECK(value_of(next(*returns)).starts_with("\"The return is too large"));
+
+  const auto runner = std::make_shared<master::RunnerReturns>();
+  RunnerListener other(runner, true);
+  other.hear_beginning(returned_by("a"), event("a", "1"), 70000000);
+  const Topic topic{Topic::Kind::runner_return, kJid, ""};
+  other.hear_beginning(topic, packed(R"({"jid": "1", "return": 1})"), 70000000);
+  CHECK_FALSE(runner->take(std::chrono::steady_clock::now()).has_value());
+  other.hear_beginning(topic, packed(R"({"jid": "20261121000000000001", "return": 1})"), 70000000);
+  const auto ret = runner->take(std::chrono::steady_clock::now());
+  REQUIRE(ret.has_value());
+  REQUIRE(*ret);
+  CHECK((**ret).ret.text().starts_with("\"The return is too large"));
 }
 
 TEST_CASE("a lost bus reaches who waits, for a job and for a runner") {

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../support/captured_log.h"
 #include "salt_world.h"
 
 using namespace rest_fcgi;
@@ -144,6 +145,22 @@ TEST_CASE("inline credentials that the master refuses are refused at once") {
   CHECK(world.loads("publish").size() == 1);
 }
 
+TEST_CASE("who guesses inline is refused before the master is asked") {
+  const test::CapturedLog log;
+  salt::Options options;
+  options.inline_login = true;
+  SaltWorld world(options, {}, {.tries = 2, .file = {}});
+  world.on("publish", [](const std::string&) {
+    return R"({"error": {"name": "AuthenticationError", "message": "x"}})";
+  });
+  const master::Permit permit = world.permit(kPing);
+  CHECK(world.master().publish_async(permit).error().kind == ErrorKind::authentication);
+  CHECK_FALSE(world.master().publish_async(permit));
+  const auto third = world.master().publish_async(permit);
+  CHECK(third.error().kind == ErrorKind::throttled);
+  CHECK(world.loads("publish").size() == 2);
+}
+
 TEST_CASE("a list of functions is checked one by one before the master sees it") {
   SaltWorld world({}, {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}}}});
   const Error refused =
@@ -216,6 +233,10 @@ TEST_CASE("what a chunk and the configuration ask of a call is in its load") {
   CHECK(
       world.refusal(R"("client": "local", "tgt": "nosuch", "tgt_type": "nodegroup", "fun": "a.b")").message ==
       "Node group nosuch unavailable in /etc/salt/master");
+  CHECK(world.refusal(R"("client": "local", "tgt": "nosuch", "tgt_type": "nodegroup", "fun": "a.b")", "wrong")
+            .kind == ErrorKind::authentication);
+  CHECK(world.refusal(R"("client": "wheel_async", "fun": "key.list", "kwarg": {"arg": []})").kind ==
+        ErrorKind::invocation);
 }
 
 TEST_CASE("a raw batch has whole events, and its own jid in no publication") {
@@ -266,6 +287,33 @@ TEST_CASE("an asynchronous wheel has an id at once, and its load bears it") {
       world.master().wheel_async(world.permit(R"("client": "wheel_async", "fun": "key.list_all")"));
   REQUIRE_FALSE(late);
   CHECK(late.error().kind == ErrorKind::unavailable);
+}
+
+TEST_CASE("an asynchronous wheel whose token the master has forgotten has a new one") {
+  SaltWorld world;
+  const master::Permit permit = world.permit(R"("client": "wheel_async", "fun": "key.list_all")");
+  world.on("get_token", [](const std::string&) { return "{}"; });
+  REQUIRE(world.master().wheel_async(permit));
+  CHECK(world.loads("mk_token").size() == 2);
+  CHECK(world.runtime().shutdown(SaltWorld::soon()) == 0);
+  CHECK(world.loads("wheel").size() == 1);
+}
+
+TEST_CASE("an asynchronous wheel that the master refuses, or that it cannot take, is in the log") {
+  const test::CapturedLog log;
+  SaltWorld world;
+  const master::Permit permit = world.permit(R"("client": "wheel_async", "fun": "key.list_all")");
+  world.on("wheel", [](const std::string&) {
+    return R"({"error": {"name": "TokenAuthenticationError", "message": "no rights for user fred."}})";
+  });
+  REQUIRE(world.master().wheel_async(permit));
+  CHECK(test::SaltWorld::eventually([&] { return world.loads("wheel").size() == 1; }));
+  world.on("wheel", [](const std::string&) { return R"("bad load")"; });
+  REQUIRE(world.master().wheel_async(permit));
+  CHECK(world.runtime().shutdown(SaltWorld::soon()) == 0);
+  INFO(log.text());
+  CHECK(holds(log.text(), "the master refused it: "));
+  CHECK(holds(log.text(), "bad load"));
 }
 
 TEST_CASE("a bus that is lost tells who waits") {

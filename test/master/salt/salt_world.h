@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -32,7 +33,8 @@ class SaltWorld {
   /// From the load, as JSON, to the reply, as JSON.
   using Answer = std::function<std::string(const std::string& load)>;
 
-  explicit SaltWorld(salt::Options options = {}, std::vector<auth::EauthOptions> rules = {})
+  explicit SaltWorld(salt::Options options = {}, std::vector<auth::EauthOptions> rules = {},
+                     const auth::LoginGuardOptions& guard = {})
       : bus_(dir_ / "master_event_pub.ipc"), port_([this](std::string body) { return answer(body); }) {
     options.ret_port = static_cast<unsigned>(std::stoul(port_.uri().substr(port_.uri().rfind(':') + 1)));
     options.sock_dir = dir_.path().string();
@@ -40,7 +42,7 @@ class SaltWorld {
     auto runtime = salt::make_runtime(options, system_clock());
     REQUIRE(runtime);
     runtime_ = *runtime;
-    auto logins = auth::RemoteLogins::make({}, std::chrono::seconds(30), system_clock());
+    auto logins = auth::RemoteLogins::make(guard, std::chrono::seconds(30), system_clock());
     REQUIRE(logins);
     auto permissions = auth::Permissions::make(rules);
     REQUIRE(permissions);
@@ -91,6 +93,16 @@ class SaltWorld {
         packed(format(R"({{"cmd": "_return", "id": "{}", "jid": "{}", "return": {}}})", minion, jid, value)));
   }
 
+  template <class Done>
+  static bool eventually(const Done& done) {
+    const SteadyTime deadline = soon();
+    while (!done()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return true;
+  }
+
   static SteadyTime soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(20); }
 
   [[nodiscard]] master::Master& master() { return *master_; }
@@ -118,7 +130,10 @@ class SaltWorld {
       if (load.find("wrong") != std::string::npos) return R"("")";
       return R"({"token": "t0ken", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";
     }
-    if (cmd == "get_token") return "{}";
+    if (cmd == "get_token" && load.find("t0ken") == std::string::npos) return "{}";
+    if (cmd == "get_token") {
+      return R"({"token": "t0ken", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";
+    }
     if (cmd == "publish") {
       return format(R"({{"enc": "clear", "load": {{"jid": "{}", "minions": ["ms-0"], "missing": []}}}})",
                     kJid);

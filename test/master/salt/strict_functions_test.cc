@@ -66,10 +66,41 @@ TEST_CASE("a rule for some minions counts where the target plainly lies within")
   CHECK_FALSE(allowed(R"("tgt": "role:db", "tgt_type": "grain")", state));
 }
 
+TEST_CASE("a rule's glob holds what Salt's holds: `[^` begins no negation, and a NUL ends no id") {
+  const std::string pair = R"(["test.ping", "test.echo"])";
+  auth::EauthOptions pam{"pam", {}, {}};
+  pam.principals.push_back({"ann", {any_minion("test.ping"), {"db[^0]", {{"test.echo", {}}}}}});
+  const auto made = auth::Permissions::make({pam});
+  REQUIRE(made);
+  const auto passes = [&](const std::string& target) {
+    const test::ReadChunk chunk(
+        format(R"({{"client": "local", "token": "x", {}, "fun": {}, "arg": [[], []]}})", target, pair));
+    return salt::check_each_function(**made, {"pam", "ann"}, chunk->local()).ok();
+  };
+  CHECK(passes(R"("tgt": "db0")"));
+  CHECK_FALSE(passes(R"("tgt": "db1")"));
+  CHECK_FALSE(passes(R"("tgt": "db0\u0000x")"));
+}
+
 TEST_CASE("a call of one function is the master's to decide") {
   const test::ReadChunk chunk(R"({"client": "local", "token": "x", "tgt": "*", "fun": "cmd.run"})");
   CHECK(salt::check_each_function(*permissions(), {"pam", "nobody"}, chunk->local()));
   const test::ReadChunk list(
       R"({"client": "local", "token": "x", "tgt": "*", "fun": ["cmd.run"], "arg": [[]]})");
   CHECK(salt::check_each_function(*permissions(), {"pam", "nobody"}, list->local()));
+}
+
+TEST_CASE("no keyword argument of a wheel is called as what a master takes for its arguments") {
+  const auto checked = [](const std::string& arguments) {
+    const test::ReadChunk chunk(
+        format(R"({{"client": "wheel", "token": "x", "fun": "key.list", {}}})", arguments));
+    return salt::check_wheel_arguments(chunk->master());
+  };
+  CHECK(checked(R"("arg": ["acc"])"));
+  CHECK(checked(R"("kwarg": {"match": "acc"})"));
+  for (const char* name : {"arg", "kwarg"}) {
+    const auto refused = checked(format(R"("arg": ["pre"], "kwarg": {{"{}": ["acc"]}})", name));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == ErrorKind::invocation);
+  }
 }

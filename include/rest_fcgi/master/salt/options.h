@@ -18,12 +18,15 @@ struct Options {
   std::string sock_dir = "/var/run/salt/master";
   bool ipc_mode_tcp = false;  ///< `ipc_mode: tcp`: the event bus is on TCP
   unsigned tcp_master_pub_port = 4512;
-  std::size_t worker_threads = 5;
+  /// The master's workers for requests such as ours. Salt's default is 5, of which 3008 keeps one for
+  /// minions.
+  std::size_t worker_threads = 4;
   std::chrono::milliseconds timeout{5000};  ///< of a job that has none of its own, as syndics are told
   bool order_masters = false;               ///< there are syndics below this master
   std::string ext_job_cache;                ///< a returner that every job's minions get as well
   std::vector<master::NodegroupOptions> nodegroups;
   std::size_t master_connections = 16;  ///< kept connections to `ret_port`, at most
+  std::size_t max_waiting_logins = 64;  ///< threads that may wait for the master to check a login
   bool inline_login = false;            ///< send credentials with each call, as Salt does; no token for them
 };
 

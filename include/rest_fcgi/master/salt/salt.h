@@ -20,8 +20,9 @@ class Runtime {
  public:
   virtual ~Runtime() = default;
 
-  /// Takes no more asynchronous work and waits until `deadline` for what is under way. Returns how many calls
-  /// had not ended then. Call once, before the last reference goes.
+  /// Takes no more asynchronous work and waits until `deadline` for what is under way. Returns 0 where all of
+  /// it had ended then; else its threads still use this, which must not go before them. Call once, before the
+  /// last reference goes.
   virtual std::size_t shutdown(SteadyTime deadline) = 0;
 };
 

@@ -13,11 +13,11 @@
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
-/// Salt's loads: the messages of the master's client protocol, `{"enc": "clear", "load": {...}, "version":
-/// 3}`. A malformed one can cost the master a worker for good, so all that a caller chose was checked by
-/// then, and only fields that are known here are sent. None holds a `jid` that is not asked for: a refused
-/// load with one is shown on the event bus, credentials included. None holds a key of the master's, whose
-/// login is root's. Source: the master's client protocol.
+/// Salt's loads, which go to the master as `{"enc": "clear", "load": {...}, "version": 3}`. A malformed one
+/// can cost the master a worker for good, so all that a caller chose was checked by then, and only fields
+/// that are known here are sent. None holds a `jid` that is not asked for: a refused load with one is shown
+/// on the event bus, credentials included. None holds a key of the master's, whose login is root's. Source:
+/// the master's client protocol.
 namespace rest_fcgi::salt {
 
 /// Who calls, as a load says it: a token, or credentials inline. Borrows.

@@ -9,8 +9,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-constexpr double kLatest =
-    1e11;  // seconds since 1970: beyond all that is meant, and within what a WallTime holds
+// Seconds since 1970: beyond all that is meant, and within what a WallTime holds.
+constexpr double kLatest = 1e11;
 
 /// Seconds since 1970, as a float or a whole number.
 std::optional<WallTime> read_time(const PackedValue* field) {

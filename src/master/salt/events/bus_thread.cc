@@ -10,6 +10,7 @@
 #include <exception>
 #include <utility>
 
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
@@ -104,9 +105,16 @@ Result<void> BusThread::hear_all(FrameReader& reader) {
     const auto event = reader.next();
     if (!event) return event.error();
     if (!*event) break;
+    if ((*event)->too_large > 0) tell_too_large(**event);
     registry_.hear(**event);
   }
   return {};
+}
+
+void BusThread::tell_too_large(const Event& event) const {
+  log::warning(
+      format("the Salt master's event bus: an event of {} bytes is dropped, its tag is {}; accepted are {}",
+             event.too_large, quoted(event.tag), options_.max_frame_bytes));
 }
 
 void BusThread::tell_refused(const Error& why) {

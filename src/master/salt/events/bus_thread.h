@@ -34,6 +34,7 @@ class BusThread {
   /// Errors: why it is lost. Else the thread shall end.
   [[nodiscard]] Result<void> read_until_lost(EventSocket& socket);
   [[nodiscard]] Result<void> hear_all(FrameReader& reader);
+  void tell_too_large(const Event& event) const;
   void tell_refused(const Error& why);
   void tell_joined();
   void pause(std::chrono::milliseconds time) const;

@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace rest_fcgi::salt {
+namespace {
+
+constexpr std::size_t kMostLosses = 1000;  // jobs that are told apart
+
+}  // namespace
 
 /// What the heap needs besides is counted too: else very many small events would fit.
 std::size_t EarlyEvents::Kept::bytes() const noexcept {
@@ -16,8 +21,23 @@ std::size_t EarlyEvents::keep(Kept event) {
   bytes_ += event.bytes();
   events_.push_back(std::move(event));
   std::size_t dropped = 0;
-  for (; bytes_ > max_bytes_; ++dropped) drop_oldest();
+  for (; bytes_ > max_bytes_; ++dropped) {
+    note_loss(events_.front());
+    drop_oldest();
+  }
   return dropped;
+}
+
+void EarlyEvents::note_loss(const Kept& event) {
+  losses_[event.jid] = event.number;
+  if (losses_.size() <= kMostLosses) return;
+  all_lost_ = event.number;
+  losses_.clear();
+}
+
+bool EarlyEvents::lost(std::string_view jid, std::uint64_t since) const {
+  const auto loss = losses_.find(jid);
+  return since <= all_lost_ || (loss != losses_.end() && since <= loss->second);
 }
 
 std::list<EarlyEvents::Kept> EarlyEvents::take(std::string_view jid, std::uint64_t since) {
@@ -35,10 +55,12 @@ std::list<EarlyEvents::Kept> EarlyEvents::take(std::string_view jid, std::uint64
 
 void EarlyEvents::drop_before(std::uint64_t number) {
   while (!events_.empty() && events_.front().number < number) drop_oldest();
+  std::erase_if(losses_, [number](const auto& loss) { return loss.second < number; });
 }
 
 void EarlyEvents::clear() {
   events_.clear();
+  losses_.clear();
   bytes_ = 0;
 }
 

@@ -4,6 +4,14 @@
 namespace rest_fcgi::salt {
 namespace {
 
+/// Bytes of a job's id: 20 digits, and with `unique_jid` a process's number. Whoever fires an event may
+/// choose its tag, and ids are kept longer than events.
+constexpr std::size_t kMaxJid = 64;
+
+bool is_jid(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= kMaxJid;
+}
+
 /// Takes `prefix` off the front, where it is there.
 bool take(std::string_view& text, std::string_view prefix) noexcept {
   if (text.substr(0, prefix.size()) != prefix) return false;
@@ -22,19 +30,19 @@ std::string_view take_word(std::string_view& text) noexcept {
 
 std::optional<Topic> job_topic(std::string_view rest) noexcept {
   const std::string_view jid = take_word(rest);
-  if (jid.empty() || !take(rest, "ret/") || rest.empty()) return std::nullopt;
+  if (!is_jid(jid) || !take(rest, "ret/") || rest.empty()) return std::nullopt;
   return Topic{Topic::Kind::job_return, jid, rest};
 }
 
 std::optional<Topic> run_topic(std::string_view rest) noexcept {
   const std::string_view jid = take_word(rest);
-  if (jid.empty() || rest != "ret") return std::nullopt;
+  if (!is_jid(jid) || rest != "ret") return std::nullopt;
   return Topic{Topic::Kind::runner_return, jid, {}};
 }
 
 std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
   const std::size_t slash = rest.rfind('/');  // a jid holds none, a syndic's id may
-  if (slash == std::string_view::npos || slash == 0 || slash + 1 == rest.size()) return std::nullopt;
+  if (slash == std::string_view::npos || slash == 0 || !is_jid(rest.substr(slash + 1))) return std::nullopt;
   return Topic{Topic::Kind::syndic, rest.substr(slash + 1), rest.substr(0, slash)};
 }
 

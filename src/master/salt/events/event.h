@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -10,6 +11,7 @@ namespace rest_fcgi::salt {
 struct Event {
   std::string_view tag;
   std::string_view data;  ///< one msgpack map, which whoever reads it checks: a minion may choose any tag
+  std::uint64_t too_large = 0;  ///< its frame's bytes, where those are too many: `data` is only how it begins
 };
 
 /// What a tag is about, where that is something that somebody here may wait for. Source: the master's event

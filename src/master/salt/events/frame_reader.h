@@ -31,19 +31,23 @@ class FrameReader {
   /// it holds grows with what came, never with a length that was announced.
   void feed(std::string_view bytes);
 
-  /// The next whole event, absent until more was fed. It borrows from this until the next call. Errors:
-  /// internal, for what is no such stream; then it gives no more events, but the same error again.
+  /// The next whole event, absent until more was fed. Of one that is too large it gives the beginning, and
+  /// drops the rest when that comes. It borrows from this until the next call. Errors: internal, for what is
+  /// no such stream; then it gives no more events, but the same error again.
   [[nodiscard]] Result<std::optional<Event>> next();
 
  private:
-  [[nodiscard]] Result<std::optional<Event>> take_frame();
-  [[nodiscard]] Result<std::optional<std::string_view>> bare_frame();
-  [[nodiscard]] Result<std::optional<std::string_view>> frame_with_length();
+  [[nodiscard]] Result<std::optional<Event>> take_event();
+  [[nodiscard]] Result<std::optional<Event>> bare_event();
+  [[nodiscard]] Result<std::optional<Event>> event_with_length();
+  [[nodiscard]] Result<std::optional<Event>> large_event(std::size_t before,
+                                                         std::optional<std::uint64_t> length, Error why);
   void let_go();
 
   const std::size_t max_frame_bytes_;
   std::string buffer_;
-  std::size_t start_ = 0;  // of the frame that comes, in buffer_
+  std::size_t start_ = 0;   // of the frame that comes, in buffer_
+  std::uint64_t drop_ = 0;  // bytes that are still to come of one that is too large
   std::optional<Framing> framing_;
   ValueScanner scanner_;  // of the frame that comes, where frames are bare
   std::uint64_t frames_ = 0;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
 #include "master/salt/events/event.h"
 #include "rest_fcgi/core/result.h"
 
@@ -16,6 +19,9 @@ class Listener {
   /// False once nobody waits any more: then it is dropped. Called on any thread, also while it hears.
   [[nodiscard]] virtual bool wanted() const = 0;
   virtual void hear(const Topic& topic, std::string_view data) = 0;
+
+  /// An event that was too large, `size` bytes, of which only the beginning was kept.
+  virtual void hear_beginning(const Topic& topic, std::string_view beginning, std::uint64_t size) = 0;
 
   /// Events may have been missed, and it will hear no more.
   virtual void lost(const Error& error) = 0;

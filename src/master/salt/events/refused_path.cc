@@ -50,9 +50,8 @@ std::string refused_socket(const std::string& path, const struct stat& status) {
 
 std::string refused_folder(const std::string& path, const struct stat& status) {
   return format(
-      "no permission to search the folder {}, which has {}: the responder's user {} needs that right (x), "
-      "say "
-      "by the group {}",
+      "no permission to search the folder {}, which has {}: the responder's user {} needs that "
+      "right (x), say by the group {}",
       path, access_of(status), user_name(::geteuid()), group_name(status.st_gid));
 }
 

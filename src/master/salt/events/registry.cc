@@ -18,6 +18,22 @@ Error bus_lost() {
                  kMasterNotAvailable)};
 }
 
+/// For whoever listened to a job that returned more than is kept until its publication is answered.
+Error events_lost(std::size_t most) {
+  return {ErrorKind::unavailable,
+          format("More than {} bytes of events came before the Salt master had answered the publication: "
+                 "returns may be missing.",
+                 most)};
+}
+
+void tell(Listener& listener, const Topic& topic, std::string_view data, std::uint64_t too_large) {
+  if (too_large == 0) {
+    listener.hear(topic, data);
+  } else {
+    listener.hear_beginning(topic, data, too_large);
+  }
+}
+
 /// What callers are told of a reason that is for administrators.
 Error for_callers(const Error& why) {
   if (why.kind == ErrorKind::authorization) {
@@ -83,21 +99,21 @@ void Registry::hear(const Event& event) {
     if (found == jobs_.end() || found->second->replaying) return keep(*topic, event, lock);
     job = found->second;
   }
-  if (job->listener->wanted()) job->listener->hear(*topic, event.data);
+  if (job->listener->wanted()) tell(*job->listener, *topic, event.data, event.too_large);
   drop_if_unwanted(job);
 }
 
 void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std::mutex>& lock) {
   if (expectations_.empty()) return;
-  const std::size_t dropped =
-      early_.keep({next_number_++, std::string(topic.jid), std::string(event.tag), std::string(event.data)});
+  const std::size_t dropped = early_.keep({next_number_++, std::string(topic.jid), std::string(event.tag),
+                                           std::string(event.data), event.too_large});
   const bool tell = dropped > 0 && !dropping_early_;
   dropping_early_ = dropping_early_ || dropped > 0;
   lock.unlock();
   if (!tell) return;
   log::warning(
       format("the Salt master's event bus: more than {} bytes of events came for jobs whose publication is "
-             "not answered yet: the oldest are dropped, and returns may be missing",
+             "not answered yet: the oldest are dropped, and their jobs fail",
              max_early_bytes_));
 }
 
@@ -174,10 +190,17 @@ Result<void> Registry::listen(const Ticket& ticket, std::string_view jid,
 void Registry::replay(const Ticket& ticket, Job& job, std::unique_lock<std::mutex>& lock) {
   while (is_good(ticket)) {
     const auto kept = early_.take(job.jid, ticket.number);
+    if (kept.empty() && early_.lost(job.jid, ticket.number)) {
+      jobs_.erase(job.jid);
+      lock.unlock();
+      return job.listener->lost(events_lost(max_early_bytes_));
+    }
     job.replaying = !kept.empty();
     if (!job.replaying) return;
     lock.unlock();
-    for (const EarlyEvents::Kept& event : kept) job.listener->hear(*topic_of(event.tag), event.data);
+    for (const EarlyEvents::Kept& event : kept) {
+      tell(*job.listener, *topic_of(event.tag), event.data, event.too_large);
+    }
     lock.lock();
   }
   lock.unlock();

@@ -19,8 +19,8 @@ class Fields {
  public:
   using Field = PackedValue;
 
-  /// Of members with the same name the last one counts, as in Python. Errors: internal, for all that is not
-  /// exactly one map.
+  /// Of members with the same name the last one counts, as in Python; a name is a `str`, not a `bin`. Errors:
+  /// internal, for all that is not exactly one map.
   [[nodiscard]] static Result<Fields> read(std::string_view map_bytes,
                                            std::span<const std::string_view> wanted);
   [[nodiscard]] static Result<Fields> read(std::string_view map_bytes,

@@ -16,9 +16,8 @@ namespace rest_fcgi::salt {
 /// - NaN and infinities are null;
 /// - `bin`, and `str` that is no UTF-8, are text with U+FFFD for what is none;
 /// - a key that is no text is one: `1`, `1.5`, `null`, `true`; of an array or map its JSON text;
-/// - Salt's extension for dates (78) is the date as ISO 8601 has it, always with its microseconds; the one
-/// for
-///   named constants (79) is the constant's value; any other is its payload as text.
+/// - Salt's extension for dates (78) is the date as ISO 8601 has it, always with its microseconds; that
+///   for named constants (79) is the constant's value; any other is its payload as text.
 ///
 /// Members keep their order, and one that stands twice stands twice, as it does with Salt: parsers take the
 /// later.

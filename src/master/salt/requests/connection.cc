@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -25,6 +26,9 @@ constexpr int kKeepaliveCount = 3;
 
 Error error_of(const zmq::error_t& error) {
   if (error.num() == ETERM) return {ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
+  if (error.num() == EMFILE || error.num() == ENFILE) {
+    return {ErrorKind::unavailable, format("No connection to the Salt Master: {}.", error.what())};
+  }
   return {ErrorKind::internal, format("ZeroMQ: {}.", error.what())};
 }
 
@@ -121,28 +125,35 @@ bool Connection::is_open() {
   return zmq_poll(items, 2, 0) == 1 && items[0].revents == ZMQ_POLLOUT;
 }
 
-Result<WipedBytes> Connection::request(WipedBytes message, SteadyTime deadline) {
+Result<void> Connection::send(WipedBytes message) {
   try {
-    if (!send(std::move(message))) return master_not_available();
+    return send_frames(std::move(message)) ? Result<void>() : master_not_available();
+  } catch (const zmq::error_t& error) {
+    return error_of(error);
+  }
+}
+
+Result<WipedBytes> Connection::receive(SteadyTime deadline) {
+  try {
     const Seen seen = wait(ZMQ_POLLIN, deadline);
     if (seen == Seen::time_up) {
       return Error{
           ErrorKind::timeout,
           "The Salt Master did not answer in time; whether it carried out the request is not known."};
     }
-    return receive();
+    return receive_frames();
   } catch (const zmq::error_t& error) {
     return error_of(error);
   }
 }
 
-bool Connection::send(WipedBytes message) {
+bool Connection::send_frames(WipedBytes message) {
   // A connection that ends between the two frames takes the first one with it.
   return socket_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait) &&
          socket_.send(message_of(std::move(message)), zmq::send_flags::dontwait);
 }
 
-Result<WipedBytes> Connection::receive() {
+Result<WipedBytes> Connection::receive_frames() {
   // Also where it broke: an answer that came before that is one.
   zmq::message_t first;
   if (!socket_.recv(first, zmq::recv_flags::dontwait)) {

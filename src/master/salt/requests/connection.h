@@ -29,7 +29,7 @@ class Connection {
   };
 
   /// Starts to connect. `context` outlives the connection. Errors: configuration, where ZeroMQ does not take
-  /// the uri; internal, where it has no more sockets.
+  /// the uri; unavailable, where the process has no more files; internal, where ZeroMQ has no more sockets.
   static Result<std::unique_ptr<Connection>> make(zmq::context_t& context, const Options& options);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -41,17 +41,20 @@ class Connection {
   /// Is it open now, and did nothing come that nobody asked for?
   bool is_open();
 
-  /// Sends a message and waits for its answer. Errors: unavailable, where the connection was closed (nothing
-  /// was sent) or broke before the answer came; timeout; internal, for an answer that is not `["", body]`.
-  Result<WipedBytes> request(WipedBytes message, SteadyTime deadline);
+  /// Sends a message. Errors: unavailable, where the connection was closed; nothing was sent then.
+  Result<void> send(WipedBytes message);
+
+  /// Waits for the answer to what was sent; after a timeout it may be waited for again. Errors: unavailable,
+  /// where the connection broke before it came; timeout; internal, for an answer that is not `["", body]`.
+  Result<WipedBytes> receive(SteadyTime deadline);
 
  private:
   enum class Seen { ready, broken, time_up };
 
   explicit Connection(zmq::socket_t socket) : socket_(std::move(socket)) {}
   Seen wait(short events, SteadyTime until);
-  bool send(WipedBytes message);
-  Result<WipedBytes> receive();
+  bool send_frames(WipedBytes message);
+  Result<WipedBytes> receive_frames();
 
   zmq::socket_t monitor_;  ///< what comes here says that the connection is no more
   zmq::socket_t socket_;

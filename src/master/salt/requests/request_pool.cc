@@ -26,10 +26,12 @@ class Pool final : public RequestPool {
   explicit Pool(const PoolOptions& options)
       : connection_({options.uri, options.max_answer_size}),
         connect_timeout_(options.connect_timeout),
+        slow_after_(options.slow_after),
         turns_(options),
         outage_(options.connect_timeout) {
     context_.set(zmq::ctxopt::max_sockets,
-                 static_cast<int>(std::min(kMaxSockets, kSocketsEach * (options.connections + 1))));
+                 static_cast<int>(
+                     std::min(kMaxSockets, kSocketsEach * ((1 + Turns::kAside) * options.connections + 1))));
     // The first socket starts ZeroMQ's threads, and it ends the process where there are no files left for
     // them.
     const zmq::socket_t first(context_, zmq::socket_type::pair);
@@ -41,16 +43,26 @@ class Pool final : public RequestPool {
   }
 
   Result<WipedBytes> request(Lane lane, WipedBytes message, SteadyTime deadline) override {
-    const auto turn = turns_.take(lane, deadline);
-    if (!turn) return turn.error();
+    auto turn = turns_.take(lane, deadline);
+    if (!turn) return std::move(turn).error();
     auto connection = open_connection(deadline);
     if (!connection) return std::move(connection).error();
-    auto answer = (*connection)->request(std::move(message), deadline);
+    if (auto sent = (*connection)->send(std::move(message)); !sent) return std::move(sent).error();
+    auto answer = receive(**connection, lane, *turn, deadline);
     if (answer) idle_.put(*std::move(connection), now());
     return answer;
   }
 
  private:
+  /// Gives the turn back early where the answer does not come.
+  Result<WipedBytes> receive(Connection& connection, Lane lane, Turns::Turn& turn, SteadyTime deadline) {
+    const bool is_quick = lane == Lane::publish || lane == Lane::question;
+    auto answer = connection.receive(is_quick ? std::min(deadline, now() + slow_after_) : deadline);
+    if (answer || answer.error().kind != ErrorKind::timeout || now() >= deadline) return answer;
+    turns_.step_aside(turn);
+    return connection.receive(deadline);
+  }
+
   static SteadyTime now() { return std::chrono::steady_clock::now(); }
 
   /// A kept connection, or a new one. REQUIRES: the caller has a turn.
@@ -77,6 +89,7 @@ class Pool final : public RequestPool {
 
   const Connection::Options connection_;
   const std::chrono::milliseconds connect_timeout_;
+  const std::chrono::milliseconds slow_after_;
   zmq::context_t context_{1};
   Turns turns_;
   Outage outage_;

@@ -26,14 +26,21 @@ struct PoolOptions {
   std::string uri = "tcp://127.0.0.1:4506";  ///< the master's `ret_port`
   std::size_t connections = 16;              ///< at most so many at a time
   std::size_t worker_threads = 5;            ///< Salt's option of that name: the master's workers
-  std::size_t max_waiting = 1024;  ///< threads that may wait for a connection; beyond it: unavailable
+  std::size_t max_waiting = 1024;       ///< threads that may wait for a connection; beyond it: unavailable
+  std::size_t max_waiting_logins = 64;  ///< of these for logins, which anybody can make many of
   std::size_t max_answer_size = std::size_t{256} << 20;  ///< bytes; a larger answer breaks the connection
-  std::chrono::milliseconds connect_timeout{300};
+  std::chrono::milliseconds connect_timeout{2000};       ///< a master that refuses is noticed at once
+  /// A publish or question that takes this long has met a worker that is stuck or lost: it goes on waiting,
+  /// but no longer counts among the `connections`, so that the others go on.
+  std::chrono::milliseconds slow_after{2000};
 };
 
-/// How many requests of a lane may be under way at once, at least 1. Logins and calls always leave one of the
-/// master's workers alone.
+/// How many requests of a lane may be under way at once, at least 1.
 std::size_t lane_limit(Lane lane, const PoolOptions& options);
+
+/// How many logins and calls together: they leave one of the master's workers alone, where it has more than
+/// one.
+std::size_t slow_limit(const PoolOptions& options);
 
 /// Requests to a Salt master over a small number of kept connections, each with one request in flight: the
 /// only form that all living lines of Salt take. Knows nothing of what is in a message. Thread-safe.

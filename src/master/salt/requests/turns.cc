@@ -16,19 +16,25 @@ std::size_t at_least_one(std::size_t number) {
 
 }  // namespace
 
-std::size_t lane_limit(Lane lane, const PoolOptions& options) {
+std::size_t slow_limit(const PoolOptions& options) {
   const std::size_t all_but_one_worker =
       options.worker_threads - std::min<std::size_t>(1, options.worker_threads);
+  return at_least_one(std::min(all_but_one_worker, options.connections - options.connections / 4));
+}
+
+std::size_t lane_limit(Lane lane, const PoolOptions& options) {
+  // Each kind of slow work leaves a place to the other one.
+  const std::size_t most_of_the_slow = at_least_one(slow_limit(options) - 1);
   switch (lane) {
     case Lane::publish:
       break;
     case Lane::question:
       return at_least_one(options.connections / 4);
     case Lane::call:
-      return at_least_one(std::min(options.connections / 2, all_but_one_worker));
+      return at_least_one(std::min(options.connections / 2, most_of_the_slow));
     case Lane::login: {
       const std::size_t half_of_the_workers = (options.worker_threads + 1) / 2;
-      return at_least_one(std::min({options.connections / 2, all_but_one_worker, half_of_the_workers}));
+      return at_least_one(std::min({options.connections / 2, most_of_the_slow, half_of_the_workers}));
     }
   }
   return at_least_one(options.connections);
@@ -36,7 +42,12 @@ std::size_t lane_limit(Lane lane, const PoolOptions& options) {
 
 Turns::Turns(const PoolOptions& options)
     : connections_(at_least_one(options.connections)), max_waiting_(options.max_waiting) {
-  for (const Lane lane : kLanes) state(lane).limit = lane_limit(lane, options);
+  slow_limit_ = slow_limit(options);
+  for (const Lane lane : kLanes) {
+    state(lane).limit = lane_limit(lane, options);
+    state(lane).is_slow = lane == Lane::call || lane == Lane::login;
+    state(lane).max_waiting = lane == Lane::login ? options.max_waiting_logins : options.max_waiting;
+  }
 }
 
 Result<Turns::Turn> Turns::take(Lane lane, SteadyTime deadline) {
@@ -45,11 +56,14 @@ Result<Turns::Turn> Turns::take(Lane lane, SteadyTime deadline) {
   // Where somebody waits in this lane there is no room in it.
   if (has_room(state(lane))) {
     begin(state(lane));
-    return Turn(this, {lane});
+    return Turn(this, {.lane = lane});
   }
-  if (waiting_ >= max_waiting_) {
+  const std::size_t in_lane = state(lane).waiters.size();
+  if (waiting_ >= max_waiting_ || in_lane >= state(lane).max_waiting) {
+    const bool all = waiting_ >= max_waiting_;
     return Error{ErrorKind::unavailable,
-                 format("Too many requests wait for the Salt Master: {}, which is the limit.", waiting_)};
+                 format("Too many {} wait for the Salt Master: {}, which is the limit.",
+                        all ? "requests" : "logins", all ? waiting_ : in_lane)};
   }
   return wait(lane, deadline, lock);
 }
@@ -61,7 +75,7 @@ Result<Turns::Turn> Turns::wait(Lane lane, SteadyTime deadline, std::unique_lock
   ++waiting_;
   waiter.woken.wait_until(lock, deadline, [&] { return waiter.has_turn || ended_; });
   --waiting_;
-  if (waiter.has_turn) return Turn(this, {lane});
+  if (waiter.has_turn) return Turn(this, {.lane = lane});
   waiters.erase(place);
   left_.notify_all();
   if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
@@ -77,6 +91,13 @@ std::size_t Turns::waiting() const {
 void Turns::begin(LaneState& lane) {
   ++lane.under_way;
   ++under_way_;
+  if (lane.is_slow) ++slow_under_way_;
+}
+
+void Turns::finish(LaneState& lane) {
+  --lane.under_way;
+  --under_way_;
+  if (lane.is_slow) --slow_under_way_;
 }
 
 Turns::LaneState* Turns::next_lane() {
@@ -88,11 +109,27 @@ Turns::LaneState* Turns::next_lane() {
   return next;
 }
 
-void Turns::give_back(Lane lane) {
+void Turns::step_aside(Turn& turn) {
   const std::scoped_lock lock(mutex_);
-  --state(lane).under_way;
-  --under_way_;
+  if (turn.get_deleter().aside || aside_ >= kAside * connections_) return;
+  finish(state(turn.get_deleter().lane));
+  ++aside_;
+  turn.get_deleter().aside = true;
+  wake_next();
+}
+
+void Turns::give_back(const GiveBack& turn) {
+  const std::scoped_lock lock(mutex_);
+  if (turn.aside) {
+    --aside_;
+  } else {
+    finish(state(turn.lane));
+  }
   left_.notify_all();
+  wake_next();
+}
+
+void Turns::wake_next() {
   if (ended_) return;
   while (LaneState* next = next_lane()) {
     Waiter& waiter = *next->waiters.front();
@@ -109,7 +146,7 @@ void Turns::end() {
   for (LaneState& lane : lanes_) {
     for (Waiter* waiter : lane.waiters) waiter->woken.notify_one();
   }
-  left_.wait(lock, [&] { return under_way_ == 0 && waiting_ == 0; });
+  left_.wait(lock, [&] { return under_way_ == 0 && aside_ == 0 && waiting_ == 0; });
 }
 
 }  // namespace rest_fcgi::salt

@@ -21,7 +21,8 @@ class Turns {
  public:
   struct GiveBack {
     Lane lane;
-    void operator()(Turns* turns) const { turns->give_back(lane); }
+    bool aside = false;
+    void operator()(Turns* turns) const { turns->give_back(*this); }
   };
   /// One request's turn; the next one has it when this goes.
   using Turn = std::unique_ptr<Turns, GiveBack>;
@@ -30,6 +31,11 @@ class Turns {
 
   /// Waits for a turn. Errors: unavailable, when as many wait as may, or after `end`; timeout.
   [[nodiscard]] Result<Turn> take(Lane lane, SteadyTime deadline);
+
+  /// Lets the next one have what this turn holds, though it goes on: its answer does not come. As many may do
+  /// so at a time as `kAside` times the connections; beyond that a turn stays what it is.
+  void step_aside(Turn& turn);
+  static constexpr std::size_t kAside = 3;
 
   /// How many wait now.
   [[nodiscard]] std::size_t waiting() const;
@@ -45,25 +51,33 @@ class Turns {
   };
   struct LaneState {
     std::size_t limit = 0;
+    bool is_slow = false;  ///< counts for the limit of all slow ones together
+    std::size_t max_waiting = 0;
     std::size_t under_way = 0;
     std::list<Waiter*> waiters{};
   };
 
   LaneState& state(Lane lane) { return lanes_[static_cast<std::size_t>(lane)]; }
   [[nodiscard]] bool has_room(const LaneState& lane) const {
-    return under_way_ < connections_ && lane.under_way < lane.limit;
+    return under_way_ < connections_ && lane.under_way < lane.limit &&
+           (!lane.is_slow || slow_under_way_ < slow_limit_);
   }
   void begin(LaneState& lane);
+  void finish(LaneState& lane);
   LaneState* next_lane();
   Result<Turn> wait(Lane lane, SteadyTime deadline, std::unique_lock<std::mutex>& lock);
-  void give_back(Lane lane);
+  void give_back(const GiveBack& turn);
+  void wake_next();
 
   const std::size_t connections_;
   const std::size_t max_waiting_;
   mutable std::mutex mutex_;
   std::condition_variable left_;  ///< somebody gave a turn back, or gave up waiting
   std::array<LaneState, 4> lanes_;
+  std::size_t slow_limit_ = 0;
   std::size_t under_way_ = 0;
+  std::size_t slow_under_way_ = 0;
+  std::size_t aside_ = 0;
   std::size_t waiting_ = 0;
   std::uint64_t next_number_ = 0;
   bool ended_ = false;

@@ -59,6 +59,40 @@ TEST_CASE("an event that alone is more than may be kept goes, with all others") 
   CHECK(events.empty());
 }
 
+TEST_CASE("the jobs that have lost events are known, until nobody can want these any more") {
+  const std::size_t each = event(1, "1", "x").bytes();
+  EarlyEvents events(each);
+  CHECK(events.keep(event(1, "1", "a")) == 0);
+  CHECK_FALSE(events.lost("1", 1));
+  CHECK(events.keep(event(2, "2", "b")) == 1);
+  CHECK(events.lost("1", 1));
+  CHECK_FALSE(events.lost("1", 2));
+  CHECK_FALSE(events.lost("2", 1));
+  CHECK(taken(events, "2") == "b");
+  CHECK_FALSE(events.lost("2", 1));  // it was taken, and not lost
+  events.drop_before(2);
+  CHECK_FALSE(events.lost("1", 1));
+}
+
+TEST_CASE("an event that alone is more than may be kept is lost, and cleared events are forgotten") {
+  EarlyEvents events(1000);
+  CHECK(events.keep(event(1, "1", std::string(1000, 'x'))) == 1);
+  CHECK(events.lost("1", 1));
+  events.clear();
+  CHECK_FALSE(events.lost("1", 1));
+}
+
+TEST_CASE("where very many jobs have lost events, every job has that may have") {
+  EarlyEvents events(0);
+  std::uint64_t number = 1;
+  for (; number <= 1000; ++number) CHECK(events.keep(event(number, std::to_string(number), "x")) == 1);
+  CHECK_FALSE(events.lost("another", 1));
+  CHECK(events.keep(event(number, std::to_string(number), "x")) == 1);
+  CHECK(events.lost("another", 1));
+  CHECK(events.lost("another", number));
+  CHECK_FALSE(events.lost("another", number + 1));
+}
+
 TEST_CASE("room that was taken is free again after events were taken, dropped or cleared") {
   const std::size_t each = event(1, "1", "x").bytes();
   EarlyEvents events(each);

@@ -205,17 +205,33 @@ TEST_CASE("a connection that breaks off is joined again, and a stream of the oth
 
 TEST_CASE("a broken stream is named in the log, told to who listens, and joined again") {
   const CapturedLog log;
-  Joined joined(Framing::bare, {.max_frame_bytes = 1000});
+  Joined joined;
   const auto listener = joined.listen("1");
   joined.master.send(ret("1", "m"), "a");
-  joined.master.send(ret("1", "m"), std::string(1000, 'x'));
+  joined.master.send_bytes("\x91\x01");
   CHECK(listener->heard(2) == Heard{"m=a", kBusLost});
-  CHECK(log.has(
-      "the Salt master's event bus was lost: frame 2 of the event stream: more than the 1000 bytes that are "
-      "accepted;"));
+  CHECK(
+      log.has("the Salt master's event bus was lost: frame 2 of the event stream: a value that is no map;"));
   const auto again = joined.listen("1");
   joined.master.send(ret("1", "m"), "b");
   CHECK(again->heard(1) == Heard{"m=b"});
+}
+
+TEST_CASE("an event that is too large is told to its job and to the log, and costs nobody else anything") {
+  for (const Framing framing : {Framing::bare, Framing::with_length}) {
+    const CapturedLog log;
+    Joined joined(framing, {.max_frame_bytes = 1 << 20});
+    const auto listener = joined.listen("1");
+    const auto other = joined.listen("2");
+    joined.master.send(ret("1", "m"), std::string(3 << 20, 'x'));
+    joined.master.send(ret("2", "m"), "a");
+    joined.master.send(ret("1", "n"), "b");
+    const std::string size = std::to_string((3 << 20) + event_frame(ret("1", "m"), "").size());
+    CHECK(listener->heard(2) == Heard{"m=xxxxxxxxxx... of " + size, "n=b"});
+    CHECK(other->heard(1) == Heard{"m=a"});
+    CHECK(log.has("the Salt master's event bus: an event of " + size +
+                  " bytes is dropped, its tag is 'salt/job/1/ret/m'; accepted are 1048576"));
+  }
 }
 
 TEST_CASE("what fails while an event is handed on costs the connection, and not the process") {

@@ -51,6 +51,16 @@ TEST_CASE("all other tags are for nobody") {
   }
 }
 
+TEST_CASE("a job's id is short, else its tag is for nobody") {
+  const std::string longest(64, '1');
+  for (const std::string& tag :
+       {"salt/job/" + longest + "/ret/m", "salt/run/" + longest + "/ret", "syndic/s/" + longest}) {
+    CAPTURE(tag);
+    CHECK(told(tag) != "nothing");
+    CHECK(told(std::string(tag).insert(tag.find('1'), "1")) == "nothing");
+  }
+}
+
 TEST_CASE("a tag that lacks a part is for nobody") {
   for (const char* tag :
        {"salt/job/", "salt/job/1", "salt/job/1/", "salt/job/1/ret", "salt/job/1/ret/", "salt/job//ret/m",

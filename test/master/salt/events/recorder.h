@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -29,6 +30,12 @@ class Recorder final : public Listener {
     const Visit visit(*this);
     on_hear(data);
     write(std::string(topic.who) + "=" + std::string(data));
+  }
+
+  void hear_beginning(const Topic& topic, std::string_view beginning, std::uint64_t size) override {
+    const Visit visit(*this);
+    write(std::string(topic.who) + "=" + std::string(beginning.substr(0, 10)) + "... of " +
+          std::to_string(size));
   }
 
   void lost(const Error& error) override {

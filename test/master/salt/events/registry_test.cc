@@ -45,6 +45,11 @@ struct Played : Registry {
   }
 };
 
+std::string events_lost(std::size_t most) {
+  return "lost: More than " + std::to_string(most) +
+         " bytes of events came before the Salt master had answered the publication: returns may be missing.";
+}
+
 std::string refusal(const Error& why) {
   Played registry;
   registry.not_joined(why);
@@ -138,7 +143,7 @@ TEST_CASE("events are kept no longer than an expectation lives that may want the
   CHECK(log.text().empty());  // there was room for each
 }
 
-TEST_CASE("the oldest of the kept events are dropped where they are too many, and the log says so once") {
+TEST_CASE("where kept events had to be dropped, the log says so once, and their job hears of a loss") {
   const std::size_t each = EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
   Played registry({.max_early_bytes = 2 * each});
   const rest_fcgi::test::CapturedLog log;
@@ -150,7 +155,54 @@ TEST_CASE("the oldest of the kept events are dropped where they are too many, an
   CHECK(text.find("bytes of events", told + 1) == std::string::npos);
   const auto listener = std::make_shared<Recorder>();
   CHECK(registry.listen(ticket, "1", listener));
-  CHECK(listener->heard(0) == Heard{"m=c", "m=d"});
+  CHECK(listener->heard(0) == Heard{"m=c", "m=d", events_lost(2 * each)});
+  registry.returns("1", "e");
+  CHECK(listener->heard(0).size() == 3);
+  const auto again = std::make_shared<Recorder>();
+  CHECK(registry.listen(registry.ticket(), "1", again));  // the job is free, and what comes now is not lost
+  registry.returns("1", "f");
+  CHECK(again->heard(0).back() == "m=f");
+  registry.forget(ticket);
+}
+
+TEST_CASE("a job all of whose kept events had to be dropped hears of a loss, and others do not") {
+  Played registry({.max_early_bytes = 1000});
+  const auto ticket = registry.ticket();
+  registry.returns("1", std::string(1000, 'x'));
+  const auto other = std::make_shared<Recorder>();
+  CHECK(registry.listen(ticket, "2", other));
+  registry.returns("2", "a");
+  CHECK(other->heard(0) == Heard{"m=a"});
+  const auto listener = std::make_shared<Recorder>();
+  CHECK(registry.listen(ticket, "1", listener));
+  CHECK(listener->heard(0) == Heard{events_lost(1000)});
+  registry.forget(ticket);
+}
+
+TEST_CASE("events that have to be dropped while a listener is told of earlier ones are a loss") {
+  const std::size_t each = EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
+  Played registry({.max_early_bytes = each});
+  const auto ticket = registry.ticket();
+  registry.returns("1", "a");
+  const auto listener = std::make_shared<Recorder>();
+  listener->on_hear = [&](std::string_view data) {
+    if (data != "a") return;
+    registry.returns("1", "b");
+    registry.returns("1", "c");
+  };
+  CHECK(registry.listen(ticket, "1", listener));
+  CHECK(listener->heard(0) == Heard{"m=a", "m=c", events_lost(each)});
+  registry.forget(ticket);
+}
+
+TEST_CASE("of an event that was too large the beginning is heard, early and late") {
+  Played registry;
+  const auto ticket = registry.ticket();
+  registry.hear({"salt/job/1/ret/a", "early", 5000});
+  const auto listener = std::make_shared<Recorder>();
+  CHECK(registry.listen(ticket, "1", listener));
+  registry.hear({"salt/job/1/ret/b", "late", 6000});
+  CHECK(listener->heard(0) == Heard{"a=early... of 5000", "b=late... of 6000"});
   registry.forget(ticket);
 }
 

@@ -239,6 +239,32 @@ TEST_CASE("a worker that does not answer costs its own request only, and its lat
   CHECK(master->connections() == 2);
 }
 
+TEST_CASE("a lost worker of the master slows only the requests that meet it, however many they are") {
+  std::atomic<int> count = 0;
+  FakeRetPort port(
+      [&count](std::string body) { return ++count % 3 == 0 ? std::nullopt : std::optional(std::move(body)); },
+      4);
+  PoolOptions options;
+  options.uri = port.uri();
+  options.connections = 2;
+  options.slow_after = std::chrono::milliseconds(10);
+  const auto pool = RequestPool::make(options);
+  REQUIRE(pool);
+  std::vector<std::thread> lost;
+  std::atomic<int> answered = 0;
+  const SteadyTime end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  for (int i = 0; i < 15; ++i) {
+    lost.emplace_back([&] {
+      if ((*pool)->request(Lane::publish, bytes("x"), end)) ++answered;
+    });
+  }
+  // Each third one waits until its end, and there are more of them than connections.
+  CHECK(test::soon([&] { return answered == 10; }));
+  CHECK(std::chrono::steady_clock::now() < end);
+  for (auto& thread : lost) thread.join();
+  CHECK(answered == 10);
+}
+
 TEST_CASE("logins that take long leave the others their connections") {
   GatedMaster master(16);
   const auto pool = pool_of({.uri = master->uri(), .connections = 8, .worker_threads = 5});
@@ -346,7 +372,7 @@ TEST_CASE("a process that may open no more files refuses a request, and lives") 
   const auto answer = ask(*pool, "question");
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
   REQUIRE(!answer);
-  CHECK(answer.error().kind == ErrorKind::internal);
+  CHECK(answer.error().kind == ErrorKind::unavailable);
   CHECK(ask(*pool, "question"));
   CHECK(master.messages() == 1);
 }

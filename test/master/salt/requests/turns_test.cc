@@ -73,7 +73,7 @@ TEST_CASE("a lane's limit leaves workers and connections to the others, and is n
     std::size_t connections, workers, publish, question, call, login;
   };
   for (const Row& row :
-       {Row{16, 5, 16, 4, 4, 3}, Row{16, 1, 16, 4, 1, 1}, Row{16, 2, 16, 4, 1, 1}, Row{16, 3, 16, 4, 2, 2},
+       {Row{16, 5, 16, 4, 3, 3}, Row{16, 1, 16, 4, 1, 1}, Row{16, 2, 16, 4, 1, 1}, Row{16, 3, 16, 4, 1, 1},
         Row{16, 40, 16, 4, 8, 8}, Row{4, 5, 4, 1, 2, 2}, Row{1, 5, 1, 1, 1, 1}, Row{0, 0, 1, 1, 1, 1}}) {
     CAPTURE(row.connections);
     CAPTURE(row.workers);
@@ -85,12 +85,48 @@ TEST_CASE("a lane's limit leaves workers and connections to the others, and is n
   }
 }
 
-TEST_CASE("a lane that is full does not keep the others from their turns") {
-  Turns turns(of(8, 3));
-  std::vector<Turn> logins;
-  for (int i = 0; i < 2; ++i) logins.push_back(take(turns, Lane::login));
+TEST_CASE("logins and calls together leave one of the master's workers alone") {
+  Turns turns(of(16, 5));
+  std::vector<Turn> taken;
+  for (int i = 0; i < 3; ++i) taken.push_back(take(turns, Lane::call));
+  CHECK(is_full(turns, Lane::call));
+  taken.push_back(take(turns, Lane::login));
   CHECK(is_full(turns, Lane::login));
-  for (int i = 0; i < 6; ++i) logins.push_back(take(turns, Lane::publish));
+  taken.push_back(take(turns, Lane::publish));
+  taken.erase(taken.begin());
+  CHECK_FALSE(is_full(turns, Lane::login));
+}
+
+TEST_CASE("who steps aside lets the next one have a turn, and is waited for at the end all the same") {
+  Turns turns(of(1, 5));
+  Turn stuck = take(turns, Lane::publish);
+  CHECK(is_full(turns, Lane::publish));
+  turns.step_aside(stuck);
+  turns.step_aside(stuck);
+  Turn second = take(turns, Lane::publish);
+  turns.step_aside(second);
+  Turn third = take(turns, Lane::publish);
+  turns.step_aside(third);
+  Turn fourth = take(turns, Lane::publish);
+  turns.step_aside(fourth);  // beyond three times the connections it stays what it is
+  CHECK(is_full(turns, Lane::publish));
+  stuck.reset();
+  turns.step_aside(fourth);
+  CHECK_FALSE(is_full(turns, Lane::publish));
+  auto ended = std::async(std::launch::async, [&] { turns.end(); });
+  second.reset();
+  third.reset();
+  CHECK(ended.wait_for(milliseconds(20)) == std::future_status::timeout);
+  fourth.reset();
+  ended.get();
+}
+
+TEST_CASE("a lane that is full does not keep the others from their turns") {
+  Turns turns(of(8, 5));
+  std::vector<Turn> logins;
+  for (int i = 0; i < 3; ++i) logins.push_back(take(turns, Lane::login));
+  CHECK(is_full(turns, Lane::login));
+  for (int i = 0; i < 5; ++i) logins.push_back(take(turns, Lane::publish));
   CHECK(is_full(turns, Lane::publish));
   logins.erase(logins.begin());
   CHECK(!is_full(turns, Lane::login));
@@ -154,6 +190,24 @@ TEST_CASE("a request is refused when as many wait as may") {
   CHECK(turns.take(Lane::publish, late()));
   login.reset();
   CHECK(test::soon([&] { return queue.order() == "ab"; }));
+}
+
+TEST_CASE("a login is refused when as many logins wait as may, and others are not") {
+  PoolOptions options = of(8, 3);
+  options.max_waiting_logins = 1;
+  Turns turns(options);
+  auto login = take(turns, Lane::login);
+  Queue queue(turns);
+  queue.add(Lane::login, 'a');
+  const auto refused = turns.take(Lane::login, late());
+  REQUIRE(!refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().message == "Too many logins wait for the Salt Master: 1, which is the limit.");
+  auto publish = take(turns, Lane::publish);
+  auto call = take(turns, Lane::call);
+  queue.add(Lane::call, 'b');
+  login.reset();
+  call.reset();
 }
 
 TEST_CASE("the end sends away who waits, gives no more turns, and waits for those that were given") {

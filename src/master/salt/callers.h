@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "master/salt/calls/load.h"
+#include "master/salt/calls/reply.h"
+#include "master/salt/requests/request_pool.h"
+#include "rest_fcgi/auth/remote_logins.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/master/master.h"
+
+namespace rest_fcgi::salt {
+
+/// How a load is sent: in which lane, and for how long at most its answer is waited for, whatever the
+/// request's deadline. A worker of the master can be lost without a word; what waits for it must not wait for
+/// ever.
+struct Errand {
+  Lane lane;
+  std::chrono::seconds patience;
+};
+inline constexpr Errand kPublish{Lane::publish, std::chrono::seconds(15)};  // when Salt's own client gives up
+inline constexpr Errand kQuestion{Lane::question, std::chrono::seconds(15)};
+inline constexpr Errand kRunner{Lane::call, std::chrono::seconds(60)};
+inline constexpr Errand kWheel{Lane::call, std::chrono::hours(24)};  // it runs to its end before the answer
+
+/// Sends loads for those who call. Credentials are traded for a token first, once, and the token is what goes
+/// along; with `inline_login` the credentials are. Thread-safe.
+class Callers {
+ public:
+  using GrantPtr = std::shared_ptr<const auth::Grant>;
+  using Write = std::function<Result<WipedBytes>(const Caller&)>;
+
+  Callers(bool inline_login, std::unique_ptr<auth::RemoteLogins> logins,
+          std::shared_ptr<RequestPool> requests);
+
+  /// What stands for these credentials; null where they go along themselves. Errors: authentication,
+  /// throttled, and those of `RequestPool`.
+  [[nodiscard]] Result<GrantPtr> login(const auth::Credentials& credentials, SteadyTime deadline) const;
+
+  /// The same, and the master takes it now.
+  [[nodiscard]] Result<GrantPtr> confirmed_login(const auth::Credentials& credentials,
+                                                 SteadyTime deadline) const;
+
+  /// Asks the master itself. Errors: the same.
+  [[nodiscard]] Result<auth::Grant> ask(const auth::Credentials& credentials, SteadyTime deadline) const;
+
+  /// Sends the load that `write` makes, and reads the answer with `read`. Where the master no longer takes a
+  /// token, the credentials are traded for a new one, once: a refused load was not carried out. Errors:
+  /// authentication, throttled, authorization; those of `write`, `read` and `RequestPool`.
+  template <class T>
+  [[nodiscard]] Result<T> call(const master::Permit& permit, const Errand& errand, const Write& write,
+                               Result<Answer<T>> (*read)(std::string_view)) const {
+    std::optional<T> value;
+    const Result<void> sent = send(permit, errand, write, [&](std::string_view bytes) -> Result<Refused> {
+      Result<Answer<T>> answer = read(bytes);
+      if (!answer) return std::move(answer).error();
+      if (answer->refusal) return Refused{{*answer->refusal, std::move(answer->message)}};
+      value = std::move(answer->value);
+      return Refused();
+    });
+    if (!sent) return sent.error();
+    return *std::move(value);
+  }
+
+ private:
+  struct WhyRefused {
+    Refusal refusal;
+    std::string message;
+  };
+  using Refused = std::optional<WhyRefused>;
+  using Read = std::function<Result<Refused>(std::string_view)>;
+
+  Result<void> send(const master::Permit& permit, const Errand& errand, const Write& write,
+                    const Read& read) const;
+  Result<void> send_inline(const master::Permit& permit, const Errand& errand, const Write& write,
+                           const Read& read) const;
+  Result<Refused> send_once(const master::Permit& permit, const Errand& errand, const Caller& caller,
+                            const Write& write, const Read& read) const;
+
+  const bool inline_login_;
+  const std::unique_ptr<auth::RemoteLogins> logins_;
+  const std::shared_ptr<RequestPool> requests_;
+};
+
+/// A grant's token as credentials. Borrows from the grant.
+[[nodiscard]] auth::Credentials token_of(const auth::Grant& grant);
+
+}  // namespace rest_fcgi::salt
