@@ -8,6 +8,7 @@
 #   make wire       builds and runs the tests of the running program only; SELECT=tls limits them by name
 #   make sanitize   runs the tests under the address, undefined-behaviour and thread sanitizers
 #   make bench      measures requests a second against a bare libfcgi responder
+#   make bench-salt the same in front of a real Salt master, against bare ZeroMQ loops
 #   make lint       checks format, layering, clang's warnings and clang-tidy
 #   make format     formats the sources in place
 #   make deps       installs the Debian packages that are missing (with sudo where needed)
@@ -57,7 +58,7 @@ HELPER_OBJECTS := $(HELPER_SOURCES:%.cc=$(BUILD)/%.o)
 HELPER   := $(BUILD)/rest_fcgi_pam
 TEST_OBJECTS := $(TESTS:%.cc=$(BUILD)/%.o)
 
-.PHONY: all objects unit wire help deps demo demo-stop test sanitize bench lint format install uninstall clean
+.PHONY: all objects unit wire help deps demo demo-stop test sanitize bench bench-salt lint format install uninstall clean
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/rest_fcgi $(HELPER)
@@ -104,7 +105,7 @@ DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libboost-program-o
 DEPS_DEMO  := nginx curl openssl
 DEPS_TEST  := doctest-dev python3 python3-pytest python3-venv apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
               iproute2 net-tools procps # what a real minion reads the network and processes with
-DEPS_BENCH := python3 wrk
+DEPS_BENCH := python3 python3-pytest python3-venv wrk
 DEPS_LINT  := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
 # Installs packages first, then goes on in a make of its own, so that nothing starts to compile before, also with -j.
@@ -148,15 +149,20 @@ sanitize:
 sanitized: $(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' PYTHON='$(PYTHON)' sh test/sanitize.sh
 
-$(BUILD)/bare: test/bench/bare.cc $(BUILD)/flags
+$(BUILD)/bare $(BUILD)/bare_salt: $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)
-	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(LINK) $(LDFLAGS) $< -lfcgi -o $@
+	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(LINK) $(LDFLAGS) $< -lfcgi -lzmq -o $@
 
 bench:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
 	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare)
 	$(Q)$(PYTHON) test/bench/bench.py $(BUILD)
+
+bench-salt:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
+	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare_salt)
+	$(Q)$(PYTHON) test/bench/salt_bench.py $(BUILD)
 
 FORMATTED := $(sort $(shell find include src test -name '*.cc' -o -name '*.h'))
 SCRIPTS   = $(sort $(wildcard deploy/*.sh deploy/demo/*.sh test/*.sh .ci/run))

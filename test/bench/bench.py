@@ -64,13 +64,14 @@ class Bare:
         return re.search(rf"^{field}:\s+(\S+)", text, re.MULTILINE)[1]
 
 
-def load(nginx, script):
+def load(nginx, script, connections=CONNECTIONS):
     """One run of wrk: requests a second, and the median and 99th percentile of the time one took."""
-    argv = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "--latency", "-s", script, f"http://127.0.0.1:{nginx.port}/"]
+    argv = ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", "--latency", "-s", script, f"http://127.0.0.1:{nginx.port}/"]
     out = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert "Non-2xx" not in out and "Socket errors" not in out, out
     rate = float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1])
-    return rate, re.search(r"50%\s+(\S+)", out)[1], re.search(r"99%\s+(\S+)", out)[1]
+    share = dict(re.findall(r"^ +(\d+%) +(\S+)$", out, re.MULTILINE))
+    return rate, share["50%"], share["99%"]
 
 
 def compare(sample, directory, rivals, script):

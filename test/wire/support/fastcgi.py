@@ -6,7 +6,7 @@ A record is  version, type, request id (2 bytes), content length (2), padding le
 
 import struct
 
-from .process import connect
+from .process import PATIENCE, connect
 
 BEGIN_REQUEST, ABORT_REQUEST, END_REQUEST, PARAMS, STDIN, STDOUT, STDERR = range(1, 8)
 RESPONDER = 1
@@ -116,8 +116,8 @@ def send(connection, data):
         pass
 
 
-def talk(address, data):
-    """Sends bytes over a new connection; what came back."""
-    with connect(address) as connection:
+def talk(address, data, patience=PATIENCE):
+    """Sends bytes over a new connection; what came back. No record may take longer than `patience` seconds."""
+    with connect(address, patience) as connection:
         send(connection, data)
         return receive(connection)

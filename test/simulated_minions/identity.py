@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Who the simulated minions are to the master: one pair of keys for all of them, and what each was given at login."""
+
+import time
+import uuid
+
+import salt.crypt
+import salt.payload
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from salt.utils.rsax931 import RSAX931Signer
+
+VERSION = 3  # of the minions' protocol; the living masters take no other
+ALGORITHMS = {"enc_algo": "OAEP-SHA1", "sig_algo": "PKCS1v15-SHA1"}  # all lines know these
+
+
+class Refused(Exception):
+    """The master does not take a minion."""
+
+
+class Identity:
+    """A pair of RSA keys, and the AES keys that the master handed out: one for what it publishes, the same for all,
+    and one for each minion's own messages."""
+
+    def __init__(self):
+        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        pem = serialization.Encoding.PEM
+        public = self._key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
+        private = self._key.private_bytes(
+            pem, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        )
+        self.public_key = public.decode().strip()
+        self._token = RSAX931Signer(private).sign(b"salt")
+        self._published = None
+        self._sessions = {}
+
+    def login(self, minion):
+        """What a minion asks for its keys with."""
+        load = {"cmd": "_auth", "id": minion, "nonce": uuid.uuid4().hex, "pub": self.public_key, **ALGORITHMS}
+        return salt.payload.dumps({"enc": "clear", "load": load, "version": VERSION})
+
+    def logged_in(self, minion, reply):
+        """Takes the keys from the master's reply. Raises Refused."""
+        reply = salt.payload.loads(reply)
+        load = salt.payload.loads(reply["load"]) if isinstance(reply, dict) and "load" in reply else {}
+        if load.get("enc") != "pub":
+            raise Refused(f"{minion}: {load or reply}")
+        self._sessions[minion] = salt.crypt.Crypticle({}, self._decrypt(load["session"]))
+        published = self._decrypt(load["aes"])
+        if self._published is None or self._published.key_string != published:
+            self._published = salt.crypt.Crypticle({}, published)
+
+    def job(self, payload):
+        """A published job; None where it was published with a key that is not the present one."""
+        payload = salt.payload.loads(payload)
+        try:
+            return self._published.loads(payload["load"])
+        except salt.crypt.AuthenticationError:
+            return None
+
+    def seal(self, minion, load):
+        """A message of a minion, as the master takes it."""
+        load = {"id": minion, **load, "nonce": uuid.uuid4().hex, "ts": int(time.time()), "tok": self._token}
+        sealed = self._sessions[minion].dumps(load)
+        return salt.payload.dumps({"enc": "aes", "load": sealed, "version": VERSION, "id": minion, **ALGORITHMS})
+
+    def _decrypt(self, secret):
+        digest = hashes.SHA1()
+        return self._key.decrypt(secret, padding.OAEP(padding.MGF1(digest), digest, None)).decode()

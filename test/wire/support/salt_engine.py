@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""The responder in front of a real master, with that master's own file."""
+
+import json
+
+from . import fastcgi
+from .api import Reply
+from .daemon import Daemon, merge
+
+
+class Engine(Daemon):
+    """Speaks FastCGI to it, so that each request may come from an address of its own."""
+
+    def __init__(self, salt, directory, changes=None, **options):
+        self.salt = salt
+        directory.mkdir()
+        super().__init__(directory, changes, **options)
+
+    def configure(self, changes=None):
+        """Writes the master's file with changes to it."""
+        self.config_path.write_text(json.dumps(merge(self.salt.config, changes or {}), indent=1))
+
+    def send(self, text, address="127.0.0.1", patience=120):
+        """Sends a body that need not be JSON."""
+        data = fastcgi.request(text.encode(), REMOTE_ADDR=address)
+        answer = fastcgi.talk(self.address, data, patience)
+        assert answer.ended, f"no whole answer to {text[:200]}: {self.log()[-2000:]}"
+        return Reply(answer.status, {}, answer.body)
+
+    def post(self, *chunks, **options):
+        return self.send(json.dumps(chunks), **options)
+
+    def run(self, *chunks, **options):
+        """Chunks that must succeed; what each of them returned."""
+        reply = self.post(*chunks, **options)
+        assert reply.status == 200, reply
+        return reply.ret

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""A real Salt on loopback: a master and its minions, in a folder of their own, ended process by process."""
+
+import contextlib
+import functools
+import getpass
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+from .api import CRED
+from .daemon import CLIENTS, merge
+from .netapi import Netapi
+from .process import PATIENCE, free_port, wait_until
+
+SECRET = "s3cret-of-the-master"
+MINIONS = ("ms-0", "ms-1", "ms-2.example.org")
+DEAD = "dead-9"  # its key is accepted, and nobody has it
+MODULES = pathlib.Path(__file__).with_name("salt_modules")
+ALL = [".*", "@runner", "@wheel", "@jobs"]
+USERS = {
+    "admin": ALL,
+    "limited": [{"ms-0": ["test.ping"]}],
+    "listed": ["test.ping", "test.echo", "test.arg", "sys.list_functions", {"@runner": ["test.arg"]}],
+}
+PORTS = ("publish_port", "ret_port", "tcp_master_pub_port", "tcp_master_pull_port", "tcp_master_publish_pull")
+NODEGROUPS = {"web": "G@role:web", "both": "N@web or L@ms-2.example.org", "words": ["ms-0", "or", "N@web"]}
+
+# What a minion does besides, and what makes it come back quickly when its master was away.
+QUICK = {
+    "acceptance_wait_time": 1,
+    "auth_tries": 100,
+    "auth_timeout": 5,
+    "enable_fqdns_grains": False,
+    "enable_gpu_grains": False,
+    "keysize": 2048,
+    "mine_enabled": False,
+    "random_reauth_delay": 1,
+    "recon_default": 100,
+    "recon_max": 500,
+    "return_retry_timer": 10,  # seconds for the master to take a return; what is late on a busy machine is lost
+    "return_retry_timer_max": 20,
+}
+GRAINS = {
+    "ms-0": {"role": "web", "rack": ["a", "b"], "place": {"city": "Linz"}},
+    "ms-1": {"role": "web", "rack": ["b"], "place": {"city": "Graz"}},
+    "ms-2.example.org": {"role": "db", "rack": ["c"], "place": {"city": "Linz"}},
+}
+PILLAR = {minion: {"port": 8000 + at, "tier": grains["role"]} for at, (minion, grains) in enumerate(GRAINS.items())}
+
+
+def family(pid):
+    """A process and all that come of it, from the kernel's table of processes."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError):
+                parent = open(f"/proc/{entry}/stat").read().rpartition(")")[2].split()[1]
+                children.setdefault(int(parent), []).append(int(entry))
+    found = [pid]
+    for one in found:
+        found += children.get(one, [])
+    return found
+
+
+def gone(pid):
+    """Has it ended? What nobody has waited for yet, has."""
+    try:
+        return open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+class Program:
+    """A daemon of Salt's with its children. Not running until it is started."""
+
+    def __init__(self, folder, name, config, home):
+        self.home, self.config_path = home, home / name
+        home.mkdir(exist_ok=True)
+        self.config_path.write_text(json.dumps(config))  # JSON is YAML
+        self._argv = [folder / "bin/python", "-W", "ignore", folder / f"bin/salt-{name}", "-c", home]
+        self._child = None
+
+    @property
+    def pids(self):
+        """It and all its children."""
+        return family(self._child.pid)
+
+    @property
+    def running(self):
+        return self._child is not None and self._child.poll() is None
+
+    def start(self):
+        # Salt without compiled files takes three times as long to start, and whoever runs tests may have none written.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        with open(self.home / "output", "ab") as output:
+            self._child = subprocess.Popen(
+                self._argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+            )
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends all its processes and waits until they are gone. SIGKILL hits each of them."""
+        if self._child is None:
+            return
+        pids = self.pids
+        for pid in pids if number == signal.SIGKILL else pids[:1]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        end = time.monotonic() + PATIENCE / 3
+        while not all(map(gone, pids)):
+            if time.monotonic() > end:  # a parent that ended first leaves some behind now and then
+                for pid in pids:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+        self._child.wait()
+        self._child = None
+
+    def log(self):
+        logs = [path.read_text(errors="replace") for path in (self.home / "output", self.home / "log") if path.exists()]
+        return "\n".join(logs)
+
+
+def master_config(home, changes):
+    files = {name: str(home / name) for name in ("pki", "cache", "sock", "log", "pid")}
+    return merge(
+        {
+            "root_dir": str(home),
+            "pki_dir": files["pki"],
+            "cachedir": files["cache"],
+            "sock_dir": files["sock"],
+            "log_file": files["log"],
+            "log_level_logfile": "warning",
+            "pidfile": files["pid"],
+            "user": getpass.getuser(),
+            "interface": "127.0.0.1",
+            **{port: free_port() for port in (*PORTS, "tcp_master_workers")},
+            "auto_accept": True,
+            "worker_threads": 3,
+            "timeout": 30,  # a busy machine is no reason to give up on a minion that is there
+            "gather_job_timeout": 30,
+            "sharedsecret": SECRET,
+            "external_auth": {"sharedsecret": USERS, "auto": {"saltdev": ALL}},
+            "netapi_enable_clients": CLIENTS,
+            "nodegroups": NODEGROUPS,
+            "pillar_roots": {"base": [str(home / "pillar")]},
+            "file_roots": {"base": [str(home / "states")]},
+            "rest_fcgi": {"engine": "salt"},
+        },
+        changes,
+    )
+
+
+def write_pillar(folder):
+    folder.mkdir()
+    (folder / "top.sls").write_text(json.dumps({"base": {minion: [minion.partition(".")[0]] for minion in PILLAR}}))
+    for minion, pillar in PILLAR.items():
+        (folder / (minion.partition(".")[0] + ".sls")).write_text(json.dumps(pillar))
+
+
+def minion_config(home, minion, master):
+    return {
+        **QUICK,
+        "id": minion,
+        "root_dir": str(home),
+        "pki_dir": str(home / "pki"),
+        "cachedir": str(home / "cache"),
+        "sock_dir": str(home / "sock"),
+        "log_file": str(home / "log"),
+        "log_level_logfile": "warning",
+        "pidfile": str(home / "pid"),
+        "user": getpass.getuser(),
+        "master": "127.0.0.1",
+        "master_port": master["ret_port"],
+        "publish_port": master["publish_port"],
+        "grains": GRAINS.get(minion, {}),
+        "module_dirs": [str(MODULES)],
+    }
+
+
+class Salt:
+    """A master and its minions, all running and answering when this comes back."""
+
+    def __init__(self, folder, home, line, changes=None, minions=MINIONS):
+        self.folder, self.home, self.line = folder, home, line
+        self.config = master_config(home / "master", changes or {})
+        (home / "master").mkdir()
+        write_pillar(home / "master/pillar")
+        self.master = Program(folder, "master", self.config, home / "master")
+        self.minions = {
+            minion: Program(folder, "minion", minion_config(home / f"m{at}", minion, self.config), home / f"m{at}")
+            for at, minion in enumerate(minions)
+        }
+        try:
+            self.master.start()
+            for minion in self.minions.values():
+                minion.start()
+            self.await_minions()
+        except BaseException:
+            self.stop()
+            raise
+
+    @functools.cached_property
+    def netapi(self):
+        return Netapi(self.folder, self.master.config_path, self.home / "netapi.log")
+
+    def await_minions(self, *minions, seconds=6 * PATIENCE):
+        """Waits until these minions, or all, answer a ping."""
+        wanted = set(minions or self.minions)
+        ping = {**CRED, "client": "local", "tgt": sorted(wanted), "tgt_type": "list", "fun": "test.ping"}
+        waits = itertools.chain([1, 1, 2], itertools.repeat(5))
+
+        def all_answer():
+            answer = self.netapi({**ping, "timeout": next(waits), "gather_job_timeout": 1}).get("return", {})
+            return isinstance(answer, dict) and {minion for minion, value in answer.items() if value is True} >= wanted
+
+        wait_until(all_answer, f"{wanted} answer; the master says: {self.master.log()}", seconds)
+
+    def accept(self, minion):
+        """Accepts the key of a minion that there is none of."""
+        keys = self.home / "master/pki/minions"
+        shutil.copy(keys / next(iter(self.minions)), keys / minion)
+
+    def stop(self):
+        """Ends all of it at once: nothing of it is of further use."""
+        for program in (*self.minions.values(), self.master):
+            program.stop(signal.SIGKILL)
+        if "netapi" in self.__dict__:
+            self.netapi.stop()

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""A master of masters: above it nobody, below it a syndic with a master of its own and that one's minions."""
+
+import contextlib
+import signal
+import socket
+
+from .process import PATIENCE, wait_until
+from .salt_master import Program, Salt, minion_config
+
+SYNDIC = "syndic-0"
+QUICK = {"syndic_event_forward_timeout": 0.1}
+
+
+class BareSalt(Salt):
+    """A master that listens, and minions that nobody has waited for: a program of Salt's that does takes seconds
+    itself."""
+
+    def await_minions(self, *minions, **options):
+        interface = self.config["interface"]
+        address = ({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(interface, interface), self.config["ret_port"])
+
+        def listens():
+            with contextlib.suppress(OSError), socket.create_connection(address, 1):
+                return True
+
+        wait_until(listens, f"{address} is listened at", 2 * PATIENCE)
+
+    def add_minion(self, minion, **changes):
+        """Starts one more."""
+        home = self.home / f"m{len(self.minions)}"
+        self.minions[minion] = Program(
+            self.folder, "minion", {**minion_config(home, minion, self.config), **changes}, home
+        )
+        self.minions[minion].start()
+
+
+class SyndicatedSalt(BareSalt):
+    """The upper master, with all that is below it."""
+
+    def __init__(self, folder, home, line, minions, changes=None):
+        self.lower = self._syndic = None
+        super().__init__(folder, home, line, {"order_masters": True, "syndic_wait": 2, **(changes or {})}, ())
+        try:
+            (home / "lower").mkdir()
+            above = {"syndic_master": "127.0.0.1", "syndic_master_port": self.config["ret_port"], **QUICK}
+            self.lower = BareSalt(folder, home / "lower", line, above, minions)
+            self._syndic = self._start_syndic(home / "syndic")
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start_syndic(self, home):
+        """It reads the file of the master beside it, and one as a minion's for what is its own."""
+        minion = minion_config(home, SYNDIC, self.config)
+        Program(self.folder, "minion", minion, home)
+        own = {"syndic_pidfile": str(home / "pid"), "syndic_log_file": str(home / "log")}
+        Program(self.folder, "master", {**self.lower.config, **own}, home)
+        syndic = Program(self.folder, "syndic", {}, home)
+        syndic.start()
+        return syndic
+
+    def stop(self):
+        """Ends all of it at once."""
+        if self._syndic:
+            self._syndic.stop(signal.SIGKILL)
+        if self.lower:
+            self.lower.stop()
+        super().stop()

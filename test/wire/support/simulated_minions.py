@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""Many minions of a real master that are one process: test/simulated_minions."""
+
+import pathlib
+import queue
+import subprocess
+import threading
+
+from .process import PATIENCE
+
+PROGRAM = pathlib.Path(__file__).parents[2] / "simulated_minions"
+
+
+class SimulatedMinions:
+    """Joined and listening when this comes back. Their keys are accepted, and gone again when they are stopped."""
+
+    def __init__(self, folder, config_path, log_path, *options, seconds=6 * PATIENCE):
+        """`folder` has the environment of a Salt, `config_path` is the master's file, `options` are those of the
+        program."""
+        argv = [folder / "bin/python", "-W", "ignore", PROGRAM, *map(str, options), config_path]
+        with open(log_path, "ab") as log:
+            self._child = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        lines = queue.SimpleQueue()
+        threading.Thread(target=lambda: lines.put(self._child.stdout.readline()), daemon=True).start()
+        try:
+            line = lines.get(timeout=seconds)
+            assert line == "ready\n", f"the simulated minions did not join: {log_path.read_text()}"
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def pid(self):
+        return self._child.pid
+
+    def stop(self):
+        self._child.terminate()
+        self._child.wait(PATIENCE)
+        self._child.stdout.close()
