@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "netapi/replies.h"
 
+#include <algorithm>
+#include <iterator>
 #include <random>
 #include <utility>
 
@@ -54,26 +56,39 @@ void write_completed(JsonWriter& writer, const Completed& completed) {
   writer.end_object();
 }
 
+constexpr std::string_view kHead = R"({"return": [)";
+constexpr std::string_view kTail = "]}";
+
+/// The reply of one item, without a second copy of what may be a hundred megabytes.
+std::string around(Json item) {
+  std::string text = std::move(item).text();
+  text.append(kTail).insert(0, kHead);
+  return text;
+}
+
+std::string joined(const std::vector<Json>& items) {
+  std::size_t size = kHead.size() + kTail.size();
+  for (const Json& item : items) size += item.text().size() + 2;
+  std::string text;
+  text.reserve(size);
+  JsonWriter writer(text);
+  writer.begin_object().key("return").begin_array();
+  for (const Json& item : items) writer.json(item);
+  writer.end_array().end_object();
+  return text;
+}
+
 }  // namespace
 
 http::Response json_reply(http::Status status, std::string text) {
   return {status, {{"Content-Type", "application/json"}}, std::move(text)};
 }
 
-http::Response items_reply(const std::vector<Completed>& completed) {
-  std::size_t size = 32;
-  for (const Completed& chunk : completed) {
-    for (const Json& item : chunk.reply.items) size += item.text().size() + 2;
-  }
-  std::string text;
-  text.reserve(size);
-  JsonWriter writer(text);
-  writer.begin_object().key("return").begin_array();
-  for (const Completed& chunk : completed) {
-    for (const Json& item : chunk.reply.items) writer.json(item);
-  }
-  writer.end_array().end_object();
-  return json_reply(http::Status::ok, std::move(text));
+http::Response items_reply(std::vector<Completed> completed) {
+  std::vector<Json> items;
+  for (Completed& chunk : completed)
+    std::move(chunk.reply.items.begin(), chunk.reply.items.end(), std::back_inserter(items));
+  return json_reply(http::Status::ok, items.size() == 1 ? around(std::move(items.front())) : joined(items));
 }
 
 http::Response status_reply(http::Status status, std::string_view text) {

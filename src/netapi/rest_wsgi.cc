@@ -125,7 +125,7 @@ Response RestWsgi::post(const Environ& environ) const {
   if (!permits) return error_reply(permits.error(), {}, remote);
   std::vector<Completed> completed;
   const Result<void> ran = run(*permits, trail, completed);
-  return ran ? items_reply(completed) : error_reply(ran.error(), completed, remote);
+  return ran ? items_reply(std::move(completed)) : error_reply(ran.error(), completed, remote);
 }
 
 Result<std::vector<Chunk>> RestWsgi::read(const Environ& environ, JsonDocument& document) const {
