@@ -11,7 +11,7 @@ namespace rest_fcgi::auth {
 
 std::string network_of(std::string_view remote) {
   constexpr std::size_t kNetworkBytes = 8;
-  const std::string text(remote);
+  std::string text(remote);
   std::array<char, sizeof(in6_addr)> bytes{};
   if (::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return {bytes.data(), sizeof(in_addr)};
   if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) != 1) return text;
