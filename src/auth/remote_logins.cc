@@ -135,7 +135,7 @@ Outcome Logins::find_or_ask(const Credentials& credentials, const Check& check, 
     if (auto grant = grants_.find(key)) return grant;
     for (auto found = flights_.find(key); found != flights_.end(); found = flights_.find(key)) {
       flight = found->second;
-      const Outcome outcome = wait(*flight, lock, deadline);
+      Outcome outcome = wait(*flight, lock, deadline);
       // Whose time was up was who asked; somebody who has more of it asks anew.
       const bool may_ask =
           !outcome && outcome.error().kind == ErrorKind::timeout && clock_.steady() < deadline;
@@ -145,7 +145,7 @@ Outcome Logins::find_or_ask(const Credentials& credentials, const Check& check, 
     flights_.emplace(key, flight);
   }
   Lead lead(*this, key, *flight);
-  const Outcome outcome = ask(credentials, check);
+  Outcome outcome = ask(credentials, check);
   lead.land(outcome);
   return outcome;
 }
