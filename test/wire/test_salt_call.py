@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from support import modules_page, salt_minion
+from support import modules_page, salt_minion, salts
 from support.api import local
 from support.daemon import Daemon
 from support.nginx import Nginx
@@ -326,10 +326,7 @@ class Ours:
 @pytest.fixture(scope="module")
 def python():
     """A Python that has Salt."""
-    try:
-        return salt_minion.installed()
-    except salt_minion.Unavailable as reason:
-        pytest.skip(f"no Salt to compare with: {reason}")
+    return salts.require("3006") / "bin/python"
 
 
 @pytest.fixture(scope="module")

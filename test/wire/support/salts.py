@@ -27,6 +27,9 @@ class Unavailable(Exception):
     """Why there is no such Salt."""
 
 
+_missing = {}  # line: Unavailable
+
+
 def _run(*argv):
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -48,12 +51,18 @@ def _install(line, folder):
 
 def installed(line):
     """The folder of that line's environment; makes it where that was not done yet. Raises Unavailable."""
+    if line in _missing:
+        raise _missing[line]
     folder = FOLDER / line
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open(FOLDER / f"{line}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another run of the tests may be at it
         if not (folder / "complete").exists():
-            _install(line, folder)
+            try:
+                _install(line, folder)
+            except Unavailable as reason:
+                _missing[line] = reason  # asked once: it takes seconds
+                raise
     return folder
 
 

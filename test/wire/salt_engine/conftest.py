@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""A real Salt for each line of releases, with the responder in front of it, one line after the other."""
+
+import os
+import pathlib
+import shutil
+import tempfile
+
+import pytest
+from support import salts
+from support.salt_engine import Engine
+from support.salt_master import DEAD, Salt
+
+
+def short_home():
+    """A folder whose paths are short enough for unix sockets (107 bytes)."""
+    return pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))
+
+
+def pytest_collection_modifyitems(items):
+    """All tests of a line come together, so that each line is started once."""
+    lines = {at: item.callspec.params["salt"] for at, item in enumerate(items) if "salt" in params_of(item)}
+    in_order = [items[at] for at in sorted(lines, key=lines.get)]
+    for at, item in zip(lines, in_order):
+        items[at] = item
+
+
+def params_of(item):
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
+class Running:
+    """The one Salt that runs, and the responder that tests share which change nothing about it."""
+
+    def __init__(self):
+        self.salt = self._engine = None
+        self._broken = {}
+
+    def of(self, line):
+        """A master and three minions of that line, and the key of a fourth that nobody has."""
+        if line in self._broken:
+            pytest.fail(f"Salt {line} did not start: {self._broken[line]}")
+        if self.salt is None or self.salt.line != line:
+            self.stop()
+            folder = salts.require(line)
+            try:
+                self.salt = Salt(folder, short_home(), line)
+            except Exception as error:
+                self._broken[line] = error
+                raise
+            self.salt.accept(DEAD)
+        return self.salt
+
+    @property
+    def engine(self):
+        if self._engine is None:
+            self._engine = Engine(self.salt, self.salt.home / "engine")
+        return self._engine
+
+    def stop(self):
+        if self._engine:
+            assert self._engine.stop() == 0, self._engine.log()
+            self._engine = None
+        if self.salt:
+            self.salt.stop()
+            shutil.rmtree(self.salt.home, ignore_errors=True)  # a job may end a little later than its minion
+            self.salt = None
+
+
+@pytest.fixture(scope="session")
+def running():
+    if os.environ.get("REST_FCGI_URL"):
+        pytest.skip("starts a daemon of its own, and REST_FCGI_URL names one that runs")
+    one = Running()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def salt(running, request):
+    return running.of(request.param)
+
+
+@pytest.fixture
+def engine(running, salt):
+    return running.engine
+
+
+@pytest.fixture
+def start_engine(salt):
+    """Starts a responder: start_engine({"timeout": 2})."""
+    started = []
+
+    def starter(changes=None, **options):
+        started.append(Engine(salt, short_home() / "engine", changes, **options))
+        return started[-1]
+
+    yield starter
+    for one in started:
+        assert not one.running or one.stop() == 0, one.log()
+        shutil.rmtree(one.directory.parent)

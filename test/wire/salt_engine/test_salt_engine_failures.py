@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""Masters and minions that go away, come back or stand still, under a responder that stays."""
+
+import collections
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+import signal
+import threading
+import time
+
+import pytest
+from comparison import JID
+from rows import call, local
+from support.process import PATIENCE, wait_until
+from support.salt_master import gone
+
+EVERY_LINE = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
+ONE_LINE = pytest.mark.parametrize("salt", ["3006"], indirect=True)
+
+NOT_AVAILABLE = '{"return": "Salt Master is not available."}'
+
+
+@pytest.fixture
+def breakable(salt):
+    """The master and its minions, which run again afterwards whatever was done to them."""
+    yield salt
+    for program in (salt.master, *salt.minions.values()):
+        if not program.running:
+            program.stop(signal.SIGKILL)
+            program.start()
+    salt.await_minions()
+
+
+def each(salt):
+    return dict.fromkeys(salt.minions, True)
+
+
+def await_all(engine, salt):
+    """Waits until a ping through the responder reaches all minions."""
+
+    def answered():
+        reply = engine.post(local("test.ping", timeout=3, gather_job_timeout=2))
+        return reply.status == 200 and reply.ret == [each(salt)]
+
+    wait_until(answered, "all minions answer through the responder", 6 * PATIENCE)
+
+
+def timed(function):
+    begun = time.monotonic()
+    return function(), time.monotonic() - begun
+
+
+class Record:
+    """What minions wrote down: how often each marker was run."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        folder.mkdir()
+
+    def chunk(self, marker, minion="ms-0", seconds=0, **more):
+        return local("wire.count", minion, arg=[str(self._folder / marker), seconds], **more)
+
+    def counts(self):
+        return {path.name: len(path.read_text().splitlines()) for path in self._folder.iterdir()}
+
+
+@pytest.fixture
+def record(tmp_path):
+    return Record(tmp_path / "record")
+
+
+@EVERY_LINE
+def test_a_master_that_comes_later_is_found(breakable, start_engine):
+    breakable.master.stop(signal.SIGKILL)
+    engine = start_engine()
+    for low in (local("test.ping"), call("runner", "manage.up"), call("wheel", "key.list_all")):
+        reply, seconds = timed(lambda low=low: engine.post(low))
+        assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < 5
+    breakable.master.start()
+    await_all(engine, breakable)
+
+
+@EVERY_LINE
+def test_a_master_that_is_stopped_in_order_is_not_available(breakable, engine):
+    engine.run(local("test.ping", "ms-0"))
+    breakable.master.stop(signal.SIGTERM)
+    reply, seconds = timed(lambda: engine.post(local("test.ping")))
+    assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < 5
+
+
+def send_through(engine, record, stop):
+    """Sends one request after the other; [(marker, reply, seconds)]."""
+    sent = []
+    while not stop.is_set():
+        marker = f"{id(sent)}-{len(sent)}"
+        sent.append(
+            (marker, *timed(lambda marker=marker: engine.post(record.chunk(marker, timeout=3, gather_job_timeout=2))))
+        )
+        time.sleep(0.2)
+    return sent
+
+
+@EVERY_LINE
+def test_a_master_that_is_killed_under_load_and_comes_back(breakable, start_engine, record):
+    engine = start_engine({"rest_fcgi": {"request_timeout": 15}})
+    stop = threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        senders = [pool.submit(send_through, engine, record, stop) for _ in range(8)]
+        wait_until(lambda: len(record.counts()) > 8, "some have run")
+        breakable.master.stop(signal.SIGKILL)
+        time.sleep(2)
+        before = len(record.counts())
+        breakable.master.start()
+        wait_until(lambda: len(record.counts()) > before + 8, "some run again", 6 * PATIENCE)
+        stop.set()
+        sent = [one for sender in senders for one in sender.result()]
+    statuses = collections.Counter(reply.status for _, reply, _ in sent)
+    assert set(statuses) == {200, 503} or set(statuses) == {200, 503, 504}, statuses
+    assert max(seconds for _, _, seconds in sent) < 20
+    counts = record.counts()
+    assert max(counts.values()) == 1, "run twice"
+    for marker, reply, _ in sent:
+        if reply.status == 200 and reply.ret == [{"ms-0": True}]:
+            assert counts[marker] == 1
+        elif reply.status != 200 and marker in counts:
+            named = JID.search(reply.text) or "whether it carried out the request is not known" in reply.text
+            assert named, f"it was run, and the reply tells nothing of it: {reply}"
+    await_all(engine, breakable)
+
+
+@ONE_LINE
+def test_a_minion_that_is_killed_in_the_middle_of_a_job(breakable, engine, record):
+    victim = breakable.minions["ms-1"]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        low = record.chunk("killed", ["ms-0", "ms-1"], 4, tgt_type="list", timeout=2, gather_job_timeout=2)
+        waiting = pool.submit(engine.post, low)
+        wait_until(lambda: record.counts() == {"killed": 2}, "both have begun")
+        victim.stop(signal.SIGKILL)
+        reply = waiting.result()
+    assert reply.status == 200
+    (ret,) = reply.ret
+    assert ret["ms-0"] is True and ret["ms-1"].startswith("Minion did not return. [No response]")
+
+
+@contextlib.contextmanager
+def standing_still(pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            if not gone(pid):
+                os.kill(pid, signal.SIGCONT)
+
+
+def worker_of(salt):
+    """One of the processes that answer the master's requests."""
+    return next(pid for pid in salt.master.pids if b"MWorker-" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+
+
+@ONE_LINE
+@pytest.mark.parametrize("login", ["known", "new"])
+def test_a_worker_of_the_master_that_never_answers(breakable, start_engine, record, login):
+    engine = start_engine({"rest_fcgi": {"request_timeout": 10}})
+    if login == "known":
+        engine.run(local("test.ping", "ms-0"))
+    # Not waited for, since minions bring their returns to that worker, too.
+    chunks = [record.chunk(f"{number}", client="local_async") for number in range(12)]
+    with standing_still([worker_of(breakable)]), concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda low: timed(lambda: engine.post(low)), chunks))
+    statuses = collections.Counter(reply.status for reply, _ in answers)
+    assert statuses[200] >= 6 and set(statuses) <= {200, 503, 504}, statuses
+    assert max(seconds for _, seconds in answers) < 20
+    await_all(engine, breakable)
+    assert max(record.counts().values()) == 1
+
+
+@ONE_LINE
+def test_a_master_that_stands_still(breakable, start_engine, record):
+    engine = start_engine({"rest_fcgi": {"request_timeout": 10}})
+    engine.run(record.chunk("before"))
+    with standing_still(breakable.master.pids):
+        reply, seconds = timed(lambda: engine.post(record.chunk("during")))
+    assert reply.status == 504 and seconds < 20
+    await_all(engine, breakable)
+    engine.run(record.chunk("after"))
+    counts = record.counts()
+    assert counts.pop("during", 1) == 1, "run twice"
+    assert counts == {"before": 1, "after": 1}

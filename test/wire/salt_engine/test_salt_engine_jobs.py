@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Jobs, tokens and deadlines with a real master."""
+
+import time
+
+import pytest
+from comparison import JID
+from rows import call, local, user
+from support.process import wait_until
+
+EVERY_LINE = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
+ONE_LINE = pytest.mark.parametrize("salt", ["3006"], indirect=True)
+
+
+@EVERY_LINE
+def test_an_asynchronous_job_is_found_by_its_id(salt, engine):
+    (job,) = engine.run(local("test.echo", client="local_async", arg=["later"]))
+
+    def lookup(ask):
+        found = ask(call("runner", "jobs.lookup_jid", kwarg={"jid": job["jid"]}))
+        return found if len(found) == len(salt.minions) else None
+
+    ours = wait_until(lambda: lookup(lambda low: engine.run(low)[0]), "all minions have returned")
+    assert ours == dict.fromkeys(salt.minions, "later")
+    assert lookup(lambda low: salt.netapi(low)["return"]) == ours
+
+
+@pytest.fixture
+def token(engine):
+    """A token that the master made."""
+    (made,) = engine.run(call("runner", "auth.mk_token", kwarg=user("limited")))
+    return made["token"]
+
+
+@ONE_LINE
+def test_a_token_of_the_masters_is_taken_with_its_users_rights(salt, engine, token):
+    low = {"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
+    assert engine.run(low) == [{"ms-0": True}] and salt.netapi(low) == {"return": {"ms-0": True}}
+    beyond = {**low, "tgt": "ms-1"}
+    assert engine.post(beyond).status == 401 and salt.netapi(beyond)["error"] == "AuthorizationError"
+
+
+@ONE_LINE
+def test_a_token_that_the_master_has_forgotten_is_taken_no_more(salt, engine, token):
+    low = {"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
+    engine.run(low)
+    (salt.home / "master/cache/tokens" / token).unlink()
+    assert engine.post(low).status == 401
+
+
+@EVERY_LINE
+def test_a_login_outlives_the_tokens_of_the_master(salt, engine):
+    low = local("test.ping", "ms-0", cred=user("admin"))
+    engine.run(low)
+    for token in (salt.home / "master/cache/tokens").iterdir():
+        token.unlink()
+    for one in (low, call("runner", "test.arg", user("admin")), call("wheel", "key.list_all", user("admin"))):
+        engine.run(one)
+
+
+@EVERY_LINE
+def test_a_wrong_password_is_refused_after_the_right_one_was_taken(engine):
+    low = local("test.ping", "ms-0", cred=user("admin"))
+    engine.run(low)
+    assert engine.post({**low, "password": "wrong"}, address="198.51.100.77").status == 401
+    engine.run(low)
+
+
+@EVERY_LINE
+def test_the_deadline_ends_a_job_that_goes_on_and_names_it(start_engine):
+    engine = start_engine({"rest_fcgi": {"request_timeout": 3}})
+    begun = time.monotonic()
+    reply = engine.post(local("test.sleep", "ms-0", arg=[15]))
+    assert reply.status == 504 and time.monotonic() - begun < 10
+    jid = JID.search(reply.text)[0]
+    (running,) = engine.run(local("saltutil.find_job", "ms-0", arg=[jid]))
+    assert running["ms-0"]["fun"] == "test.sleep"
+
+
+@ONE_LINE
+def test_what_returned_before_a_failure_is_told(start_engine):
+    engine = start_engine({"rest_fcgi": {"request_timeout": 5}})
+    reply = engine.post(local("test.echo", "ms-0", arg=["first"]), local("test.sleep", "ms-0", arg=[15]))
+    (completed,) = reply.json["completed"]
+    assert reply.status == 504 and completed["return"] == {"ms-0": "first"} and JID.fullmatch(completed["jid"])
+
+
+@ONE_LINE
+def test_many_megabytes_come_through(salt, engine):
+    (ret,) = engine.run(local("wire.big", "ms-0", arg=[100_000, 100]))
+    assert ret["ms-0"] == ["x" * 100_000] * 100, salt.minions["ms-0"].log()[-2000:]
+
+
+@pytest.mark.parametrize("salt", ["3008"], indirect=True)
+def test_a_runner_that_is_not_there_ends_with_its_time(engine):
+    """On this line its process ends before any event: nobody will ever say what came of it."""
+    reply = engine.post(call("runner", "nosuch.fun", timeout=10))
+    assert reply.status == 504

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""Many requests at once to a real master: each has its own returns, and nobody else's."""
+
+import concurrent.futures
+
+import pytest
+from rows import call, local
+
+# Each job is a process on its minion, some eight a second.
+AT_ONCE = [("3006", 200), ("3007", 50), ("3008", 50)]
+
+
+@pytest.mark.parametrize(("salt", "count"), AT_ONCE, indirect=["salt"])
+def test_requests_at_once_have_their_own_returns(salt, start_engine, count):
+    engine = start_engine({"rest_fcgi": {"max_threads": count + 10}})
+    minions = list(salt.minions)
+
+    def echo(number):
+        minion = minions[number % len(minions)]
+        (ret,) = engine.run(local("test.arg", minion, arg=[f"request {number}"], timeout=90), patience=180)
+        (returned,) = ret.items()
+        return (
+            returned[0] == minion and returned[1]["args"] == [f"request {number}"],
+            returned[1]["kwargs"]["__pub_jid"],
+        )
+
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        answers = list(pool.map(echo, range(count)))
+    assert all(right for right, _ in answers)
+    assert len({jid for _, jid in answers}) == count
+
+
+@pytest.mark.parametrize("salt", ["3006"], indirect=True)
+def test_runners_and_jobs_at_once_have_their_own_returns(engine):
+    def ask(number):
+        if number % 2:
+            return engine.run(call("runner", "test.arg", arg=[number]))[0]["args"]
+        return engine.run(local("test.arg", arg=[number], timeout=60))[0]["ms-2.example.org"]["args"]
+
+    with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        assert list(pool.map(ask, range(10))) == [[number] for number in range(10)]

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Passwords do not lie about in the master because of the responder."""
+
+import secrets
+import subprocess
+
+import pytest
+from rows import CALLS, call, local
+from support import salts
+from support.process import wait_until
+
+pytestmark = pytest.mark.parametrize("salt", ["3006", "3008"], indirect=True)
+
+
+@pytest.fixture
+def bus(salt):
+    """All that the master's event bus has carried since, as text."""
+    argv = [salt.folder / "bin/python", "-W", "ignore", salts.EVENTS, salt.master.config_path]
+    path = salt.home / f"events-{secrets.token_hex(4)}"
+    with open(path, "w") as events, open(salt.home / "events.log", "a") as log:
+        reader = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=events, stderr=log)
+    wait_until(lambda: path.read_text().startswith("reading"), "the bus is read")
+    yield path.read_text
+    reader.terminate()
+    reader.wait()
+
+
+def files_with(word, folder):
+    """The files of the master that hold it."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if word.encode() in path.read_bytes()]
+
+
+def login(word):
+    return {"eauth": "auto", "username": "saltdev", "password": word}
+
+
+def test_no_password_is_on_the_bus_nor_in_the_masters_files(salt, engine, bus):
+    right, wrong = f"right-{secrets.token_hex(8)}", f"wrong-{secrets.token_hex(8)}"
+    for client, rest in CALLS.items():
+        assert engine.post({**login(right), "client": client, **rest}).status == 200
+        refused = {"eauth": "sharedsecret", "username": "admin", "password": wrong}
+        assert engine.post({**refused, "client": client, **rest}, address="198.51.100.78").status in (401, 429)
+        beyond = {**login(right), "username": "nobody"}
+        engine.post({**beyond, "client": client, **rest}, address="198.51.100.79")
+    (job,) = engine.run(local("test.echo", "ms-0", cred=login(right), client="local_async", arg=["the last"]))
+    wait_until(lambda: f"{job['jid']}/ret" in bus(), "the last return is on the bus")
+    for word in (right, wrong):
+        assert word not in bus()
+        assert files_with(word, salt.home / "master") == []
+
+
+def test_with_inline_login_the_password_is_where_salt_puts_it(salt, start_engine):
+    word = f"right-{secrets.token_hex(8)}"
+    engine = start_engine({"rest_fcgi": {"inline_login": True}})
+    engine.run(local("test.ping", "ms-0", cred=login(word)))
+    assert files_with(word, salt.home / "master/cache/jobs") != []
+
+
+def test_no_password_is_in_the_log_of_the_responder(start_engine):
+    word = f"right-{secrets.token_hex(8)}"
+    engine = start_engine({"log_level": "debug"})
+    engine.post(
+        local("test.ping", "ms-0", cred=login(word)), call("runner", "test.arg", {**login(word), "username": "nobody"})
+    )
+    assert word not in engine.log()

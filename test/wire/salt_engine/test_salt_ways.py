@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: MIT
+"""The ways in which a master can be set up: transport, addresses, owners, keys, syndics; and very large returns."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import tempfile
+import time
+
+import pytest
+from rows import call, local
+from support import salts
+from support.daemon import BINARY
+from support.process import Process, wait_until
+from support.salt_engine import Engine
+from support.salt_master import DEAD
+from support.salt_syndic import SYNDIC, BareSalt, SyndicatedSalt
+from support.simulated_minions import SimulatedMinions
+
+LINE = "3006"
+QUICK = {"timeout": 1, "gather_job_timeout": 1}
+NOBODY = 65534
+MEGABYTE = 1_000_000
+
+
+@contextlib.contextmanager
+def running(kind, **options):
+    """A Salt of a kind in a folder of its own, which anybody may search."""
+    folder = salts.require(LINE)
+    home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))  # a short path, for unix sockets
+    home.chmod(0o755)
+    salt = None
+    try:
+        salt = kind(folder, home, LINE, **options)
+        yield salt
+    finally:
+        if salt:
+            salt.stop()
+        shutil.rmtree(home)
+
+
+@contextlib.contextmanager
+def in_front(salt, name="engine", changes=None, kind=Engine, **options):
+    engine = kind(salt, salt.home / name, changes, **options)
+    try:
+        yield engine
+    finally:
+        assert not engine.running or engine.stop() == 0, engine.log()
+        shutil.rmtree(engine.directory)
+
+
+def accept(salt, minion=DEAD):
+    """Accepts a key for a minion that nobody is."""
+    key = salt.home / "master/pki/minions" / minion
+    wait_until(key.parent.is_dir, "the master has made its folders")
+    shutil.copy(salt.home / "master/pki/master.pub", key)
+
+
+def await_answers(engine, *minions, seconds=90):
+    low = local("test.ping", "*", **QUICK)
+
+    def all_answer():
+        reply = engine.post(low)
+        return reply.status == 200 and all(reply.ret[0].get(minion) is True for minion in minions)
+
+    wait_until(all_answer, f"{minions} answer: {engine.post(low)}: {engine.log()}", seconds)
+
+
+def check_calls_of_the_master(engine):
+    """A runner's return comes over the event bus; the others come over the other way alone."""
+    assert engine.run(call("runner", "test.arg", arg=["a"])) == [{"args": ["a"], "kwargs": {}}]
+    (wheel,) = engine.run(call("wheel", "key.list_all"))
+    assert wheel["data"]["success"] is True
+    (job,) = engine.run(local("test.ping", DEAD, client="local_async"))
+    assert job["minions"] == [DEAD]
+
+
+def ipv6_loopback():
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+NEEDS_IPV6 = pytest.mark.skipif(not ipv6_loopback(), reason="this machine has no IPv6 loopback")
+
+
+def test_a_bus_over_tcp_and_all_interfaces():
+    with running(BareSalt, changes={"ipc_mode": "tcp", "interface": "0.0.0.0"}, minions=("ms-0",)) as salt:
+        accept(salt)
+        with in_front(salt) as engine:
+            await_answers(engine, "ms-0")
+            check_calls_of_the_master(engine)
+            assert not list((salt.home / "master/sock").glob("*.ipc")), "the bus is no unix socket"
+            assert engine.run(local("test.echo", "ms-0", arg=["over tcp"])) == [{"ms-0": "over tcp"}]
+
+
+@NEEDS_IPV6
+@pytest.mark.parametrize("interface", ["::1", "::"])
+def test_a_master_on_ipv6(interface):
+    with running(BareSalt, changes={"ipv6": True, "interface": interface}, minions=()) as salt:
+        accept(salt)
+        if interface == "::1":
+            salt.add_minion("ms-0", master="::1", ipv6=True)
+        with in_front(salt) as engine:
+            check_calls_of_the_master(engine)
+            await_answers(engine, *salt.minions)
+
+
+class Unprivileged(Engine):
+    """The responder as a user that owns nothing, in the groups of its own."""
+
+    def __init__(self, salt, directory, changes=None, groups=()):
+        self.salt, self.directory = salt, directory
+        directory.mkdir()
+        self.address = str(directory / "fcgi.sock")
+        self.config_path = directory / "master"
+        self.configure(changes)
+        binary = shutil.copy(BINARY, directory)  # where it was built, others may not search
+        for path in (directory, self.config_path):
+            os.chown(path, NOBODY, NOBODY)
+        user = ["--reuid", str(NOBODY), "--regid", str(NOBODY)]
+        user += ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
+        argv = ["setpriv", *user, binary, "--config", self.config_path, "--listen", f"unix:{self.address}"]
+        self._process = Process(argv, directory / "rest_fcgi.log", self.address)
+
+
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the responder as somebody else")
+CLOSED = (
+    "The Salt master's event bus is closed to this responder: its user has no permission to connect to "
+    "master_event_pub.ipc."
+)
+
+
+@pytest.fixture(scope="module")
+def salt():
+    """A master without minions, but with a key of one, that several tests use."""
+    untrimmed = {"max_event_size": 100 * MEGABYTE}
+    with running(BareSalt, changes=untrimmed, minions=()) as shared:
+        accept(shared)
+        yield shared
+
+
+@NEEDS_ROOT
+def test_a_user_without_the_group_of_the_event_socket(salt):
+    with in_front(salt, kind=Unprivileged) as engine:
+        for low in (local("test.ping", DEAD), call("runner", "test.arg")):
+            reply = engine.post(low)
+            assert (reply.status, reply.ret) == (503, CLOSED)
+        assert engine.run(local("test.ping", DEAD, client="local_async"))[0]["minions"] == [DEAD]
+        bus = salt.home / "master/sock/master_event_pub.ipc"
+        assert (
+            f"no permission to connect to {bus}, which has mode 0660, owner root, group root: the responder's user "
+            "nobody needs to be in the group root"
+        ) in engine.log()
+
+
+@NEEDS_ROOT
+def test_a_user_with_the_group_of_the_event_socket(salt):
+    group = (salt.home / "master/sock/master_event_pub.ipc").stat().st_gid
+    with in_front(salt, kind=Unprivileged, groups=[group]) as engine:
+        check_calls_of_the_master(engine)
+        (ret,) = engine.run(local("test.ping", DEAD, **QUICK))
+        assert ret[DEAD].startswith("Minion did not return. [No response]")
+        assert "permission" not in engine.log()
+
+
+@NEEDS_ROOT
+def test_a_user_who_may_not_search_the_folder_of_the_event_socket(salt):
+    folder = salt.home / "master/sock"
+    mode = folder.stat().st_mode
+    folder.chmod(0o700)
+    try:
+        with in_front(salt, kind=Unprivileged) as engine:
+            reply = engine.post(call("runner", "test.arg"))
+            assert (reply.status, reply.ret) == (503, CLOSED)
+            assert f"no permission to search the folder {folder}, which has mode 0700, owner root" in engine.log()
+    finally:
+        folder.chmod(mode)
+
+
+def test_a_master_with_a_new_key(salt):
+    with in_front(salt) as engine:
+        check_calls_of_the_master(engine)
+        pki = salt.home / "master/pki"
+        before = (pki / "master.pub").read_text()
+        salt.master.stop(signal.SIGTERM)
+        for name in ("master.pem", "master.pub"):
+            (pki / name).unlink()
+        salt.master.start()
+        salt.await_minions()
+        engine.await_log("the Salt master's event bus is joined again")
+        check_calls_of_the_master(engine)
+        assert (pki / "master.pub").read_text() != before
+
+
+def peak(engine):
+    return int(engine.status("VmHWM")) * 1024
+
+
+def test_a_hundred_megabytes_of_one_job(salt):
+    options = ["--ids", "big-", "--count", 100, "--size", MEGABYTE]
+    simulated = SimulatedMinions(salt.folder, salt.master.config_path, salt.home / "simulated.log", *options)
+    try:
+        with in_front(salt) as engine:
+            engine.run(local("test.ping", "big-*", timeout=60))
+            before = peak(engine)
+            (ret,) = engine.run(local("test.echo", "big-*", arg=["big"], timeout=60))
+            assert len(ret) == 100 and set(ret.values()) == {"x" * MEGABYTE}
+            assert peak(engine) - before < 3 * 100 * MEGABYTE
+    finally:
+        simulated.stop()
+
+
+def test_a_return_that_is_too_large_for_the_bus(salt):
+    """Only it fails, and says so."""
+    options = ["--ids", "huge-", "--count", 2, "--size", 70 * MEGABYTE]
+    simulated = SimulatedMinions(salt.folder, salt.master.config_path, salt.home / "simulated.log", *options)
+    try:
+        with in_front(salt) as engine:
+            (ret,) = engine.run(local("test.echo", "huge-*", arg=["big"], timeout=60))
+            assert set(ret) == {"huge-0", "huge-1"}
+            for value in ret.values():
+                assert value[:34] == "The return is too large to be read"
+            assert engine.run(local("test.ping", "huge-*")) == [{"huge-0": True, "huge-1": True}]
+            assert "lost" not in engine.log()
+    finally:
+        simulated.stop()
+
+
+@pytest.fixture(scope="module")
+def syndicated():
+    """A master of masters with a syndic, below which there is a minion, and the responder in front of it."""
+    with running(SyndicatedSalt, minions=["below-0"]) as salt, in_front(salt) as engine:
+        await_answers(engine, "below-0")
+        yield engine
+
+
+def test_minions_below_a_syndic_return(syndicated):
+    for tgt, tgt_type in (("*", "glob"), ("below-0", "glob"), (["below-0"], "list")):
+        assert syndicated.run(local("test.ping", tgt, tgt_type=tgt_type)) == [{"below-0": True}]
+    (full,) = syndicated.run(local("test.ping", "*", full_return=True))
+    assert full["below-0"]["ret"] is True and full["below-0"]["retcode"] == 0
+
+
+def test_the_answer_of_a_master_of_masters_is_that_of_salt(syndicated):
+    low = local("test.ping", ["below-0", "nowhere"], tgt_type="list", **QUICK)
+    assert syndicated.run(low)[0].keys() == syndicated.salt.netapi(low)["return"].keys()
+
+
+def test_a_slow_job_below_a_syndic_is_waited_for(syndicated):
+    begun = time.monotonic()
+    assert syndicated.run(local("test.sleep", "*", arg=[8], timeout=2, gather_job_timeout=3)) == [{"below-0": True}]
+    assert time.monotonic() - begun > 8
+
+
+def test_a_job_below_a_syndic_is_found_by_its_id(syndicated):
+    (job,) = syndicated.run(local("test.echo", "*", client="local_async", arg=["later"]))
+    assert job["minions"] == [SYNDIC], "it is what the upper master knows"
+    lookup = call("runner", "jobs.lookup_jid", kwarg={"jid": job["jid"]})
+    wait_until(lambda: syndicated.run(lookup) == [{"below-0": "later"}], "the minion's return is found")

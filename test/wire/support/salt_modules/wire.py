@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""An execution module of the test's minions: what they return where no module of Salt's does."""
+
+import datetime
+import math
+import os
+import time
+
+ODD = {
+    "bytes": b"ab\xff\x00",
+    "date": datetime.datetime(2026, 11, 21, 1, 2, 3, 4),
+    "deep": None,
+    "floats": [1.0, 0.1, 1e16, 1e-7, 5e-324, -0.0, 123456.789],
+    "huge": [2**63, 2**64 - 1, 2**64, 2**70, -(2**63), -(2**70)],
+    "keys": {7: "int", 2.5: "float", None: "none", True: "bool", "text": "text"},
+    "nan": [math.nan, math.inf, -math.inf],
+    "order": {"zebra": 1, "ape": 2, "mule": {"z": 1, "a": 2}},
+    "text": 'grün ☃ \U0001f984 "quoted" \\ / \b\f\n\r\t\x01\x7f\u2028',
+    "tuple": (1, ("two", [3])),
+}
+
+
+def odd(name):
+    """A value that JSON or msgpack may stumble over."""
+    if name != "deep":
+        return ODD[name]
+    value = []
+    for _ in range(60):
+        value = [value]
+    return value
+
+
+def count(path, seconds=0):
+    """Writes down which minion ran it, then sleeps."""
+    with open(path, "a") as record:
+        record.write(f"{__opts__['id']}\n")
+    time.sleep(seconds)
+    return True
+
+
+def big(size, pieces=0):
+    """A text of that size, or a list of so many."""
+    text = "x" * size
+    return [text] * pieces if pieces else text
+
+
+def pid():
+    """Of the process that runs the job."""
+    return os.getpid()
