@@ -109,7 +109,7 @@ void write_obfuscated(JsonWriter& writer, const JsonValue& value) {
 /// Calls `use` with what `items` returns.
 template <class Use>
 Reply with_items(const Call& call, Use use) {
-  const Reply reply = items(call);
+  Reply reply = items(call);
   const auto* returned = std::get_if<Returned>(&reply);
   if (returned == nullptr) return reply;
   JsonDocument document;
