@@ -52,7 +52,7 @@ std::set<std::string> sysv_services(const Systemctl& systemctl) {
   const std::string folder = systemctl.path("/etc/init.d");
   std::set<std::string> services;
   for (const std::string& name : names_in(folder)) {
-    if (known.count(name) == 0 && is_executable(folder + "/" + name)) services.insert(name);
+    if (known.count(name) == 0 && is_executable(format("{}/{}", folder, name))) services.insert(name);
   }
   return services;
 }

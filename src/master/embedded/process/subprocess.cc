@@ -71,7 +71,7 @@ std::vector<std::string> candidates_for(const Program& program) {
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
     const std::string folder = path.substr(begin, end - begin);
-    candidates.push_back(folder.empty() ? name : folder + '/' + name);
+    candidates.push_back(folder.empty() ? name : format("{}/{}", folder, name));
     begin = end + 1;
   }
   return candidates;
