@@ -14,8 +14,9 @@ using auth::Credentials;
 using master::Permit;
 
 // Asking about credentials changes nothing that matters, so it may be done again where a worker was lost.
-constexpr Errand kMakeToken{Lane::login, std::chrono::seconds(15)};
-constexpr Errand kGetToken{Lane::publish, std::chrono::seconds(5)};
+// Each try has longer than the one before: a back end may be slow by itself.
+constexpr Errand kMakeToken{Lane::login, std::chrono::seconds(5)};
+constexpr Errand kGetToken{Lane::publish, std::chrono::seconds(3)};
 constexpr int kTries = 3;
 
 SteadyTime until(const Errand& errand, SteadyTime deadline) {
@@ -72,8 +73,9 @@ Result<Callers::GrantPtr> Callers::confirmed_login(const Credentials& credential
 
 Result<auth::Grant> Callers::ask(const Credentials& credentials, SteadyTime deadline) const {
   const bool by_token = credentials.kind == Credentials::Kind::token;
-  const Errand& errand = by_token ? kGetToken : kMakeToken;
+  const Errand& first = by_token ? kGetToken : kMakeToken;
   for (int tries = 1;; ++tries) {
+    const Errand errand{first.lane, first.patience * tries};
     auto reply =
         requests_->request(errand.lane, by_token ? get_token_load(credentials) : mk_token_load(credentials),
                            until(errand, deadline));
