@@ -164,7 +164,7 @@ def worker_of(salt):
 @ONE_LINE
 @pytest.mark.parametrize("login", ["known", "new"])
 def test_a_worker_of_the_master_that_never_answers(breakable, start_engine, record, login):
-    engine = start_engine({"rest_fcgi": {"request_timeout": 10}})
+    engine = start_engine({"rest_fcgi": {"request_timeout": 30}})
     if login == "known":
         engine.run(local("test.ping", "ms-0"))
     # Not waited for, since minions bring their returns to that worker, too.
@@ -173,7 +173,7 @@ def test_a_worker_of_the_master_that_never_answers(breakable, start_engine, reco
         answers = list(pool.map(lambda low: timed(lambda: engine.post(low)), chunks))
     statuses = collections.Counter(reply.status for reply, _ in answers)
     assert statuses[200] >= 6 and set(statuses) <= {200, 503, 504}, statuses
-    assert max(seconds for _, seconds in answers) < 20
+    assert max(seconds for _, seconds in answers) < 40
     await_all(engine, breakable)
     assert max(record.counts().values()) == 1
 

@@ -25,10 +25,16 @@ def bus(salt):
     reader.wait()
 
 
+def holds(path, word):
+    try:
+        return word.encode() in path.read_bytes()
+    except FileNotFoundError:  # a file that was about to get its name
+        return False
+
+
 def files_with(word, folder):
     """The files of the master that hold it."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return [path for path in files if word.encode() in path.read_bytes()]
+    return [path for path in folder.rglob("*") if path.is_file() and holds(path, word)]
 
 
 def login(word):
