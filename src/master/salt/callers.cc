@@ -115,7 +115,7 @@ Result<void> Callers::send_inline(const Permit& permit, const Errand& errand, co
                                   const Read& read) const {
   const Credentials& credentials = permit.chunk().credentials;
   Refused refused;
-  const auto guarded = logins_->guarded(credentials, [&]() -> Result<bool> {
+  auto guarded = logins_->guarded(credentials, [&]() -> Result<bool> {
     auto sent = send_once(permit, {Lane::login, errand.patience}, {&credentials, permit.user()}, write, read);
     if (!sent) return std::move(sent).error();
     refused = *std::move(sent);

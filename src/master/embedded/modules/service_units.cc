@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "master/embedded/modules/which.h"
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
 namespace {
