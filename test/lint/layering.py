@@ -41,7 +41,7 @@ FOLDERS = {
     "master/embedded/runners": ["python", "host", "target", "jobs", "modules", "minion.h"],
     "master/salt/packed": [],
     "master/salt/requests": ["not_available.h"],
-    "master/salt/events": ["packed", "lines.h", "not_available.h"],
+    "master/salt/events": ["lines.h", "not_available.h"],
     "master/salt/calls": ["packed"],
 }
 
