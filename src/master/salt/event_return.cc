@@ -63,7 +63,7 @@ std::map<std::string_view, std::string_view> texts_at_beginning(std::string_view
 std::optional<master::Return> read_return(const Topic& topic, std::string_view data, ReturnForm form) {
   const auto fields = Fields::read(data, {"cmd", "id", "jid", "return", "retcode", "success", "out"});
   if (!fields) {
-    log::warning(format("The event of job {} is no return: {}", topic.jid, fields.error().message));
+    log::debug(format("The event of job {} is no return: {}", topic.jid, fields.error().message));
     return std::nullopt;
   }
   const PackedValue* value = fields->find("return");
