@@ -61,7 +61,9 @@ class FakeRetPort::Running {
     uri_ = router_.get(zmq::sockopt::last_endpoint);
     answers_.bind(kAnswers);
     threads_.emplace_back([this] { route(); });
-    for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+    for (std::size_t i = 0; i < workers; ++i) {
+      threads_.emplace_back([this, answers = worker_socket()]() mutable { work(std::move(answers)); });
+    }
   }
 
   ~Running() {
@@ -99,10 +101,15 @@ class FakeRetPort::Running {
     end();
   }
 
-  void work() {
+  /// Made before its thread starts, so that a test may forbid files from then on.
+  zmq::socket_t worker_socket() {
     zmq::socket_t answers(context_, zmq::socket_type::push);
     answers.set(zmq::sockopt::linger, 0);
     answers.connect(kAnswers);
+    return answers;
+  }
+
+  void work(zmq::socket_t answers) {
     for (Frames message = take(); !message.empty(); message = take()) {
       const std::string connection = message.front();
       message.erase(message.begin());

@@ -131,7 +131,8 @@ def rows_of_local():
     yield Row("metadata", local("test.arg", "ms-0", metadata={"ticket": 5}))
     yield Row("a returner that is not there", local("test.ping", "ms-0", ret="nosuch_returner"))
     yield Row("timeout as a text", local("test.ping", "ms-0", timeout="3"))
-    yield Row("timeout shorter than the job", local("test.sleep", arg=[4], timeout=1), True, slow=True)
+    # A minion that has not begun when it is asked for the job says that it knows of none: 3 s are time enough to begin.
+    yield Row("timeout shorter than the job", local("test.sleep", arg=[8], timeout=3), True, slow=True)
     yield Row("a job that is not there", local("saltutil.find_job", arg=["20200101000000000000"]))
 
 
