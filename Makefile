@@ -224,19 +224,28 @@ $(BUILD)/flags: FORCE
 .PHONY: FORCE
 
 # Tests run in no time; what counts is how long they take to compile. Undefined behaviour is looked for in what they call.
-$(BUILD)/test/%.o: private CXXFLAGS += -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
+$(BUILD)/test/%: private CXXFLAGS += -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
 
-# With sanitizers the standard library's headers are parsed once. The plain build, where nothing of the kind is, proves
-# that each file includes what it uses.
-STANDARD := $(if $(SAN),$(BUILD)/standard.h)
-GCH      := $(STANDARD:=.gch)
-$(GCH): test/support/standard.h $(BUILD)/flags
-	$(call say,CXX,$<)
+# The standard library's headers are parsed once; not where g++ optimizes, which would warn of what it finds in them then.
+# That each file includes what it uses is what lint proves, where nothing of the kind is. PCH= builds without, for a
+# compiler cache.
+PCH ?= 1
+PRECOMPILED := $(if $(PCH),$(BUILD)/test/standard.h $(if $(SAN),$(BUILD)/src/standard.h))
+$(PRECOMPILED:=.gch): src/standard.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CXX,$@)
 	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) -x c++-header $< -o $@
 
-$(BUILD)/%.o: %.cc $(BUILD)/flags $(GCH)
+precompiled = $(filter $(BUILD)/$(1)/%,$(PRECOMPILED))
+compile = $(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(addprefix -include ,$(call precompiled,$(1))) -MMD -MP -c $< -o $@
+$(BUILD)/src/%.o: src/%.cc $(BUILD)/flags $(addsuffix .gch,$(call precompiled,src))
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)
-	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(addprefix -include ,$(STANDARD)) -MMD -MP -c $< -o $@
+	$(call compile,src)
+
+$(BUILD)/test/%.o: test/%.cc $(BUILD)/flags $(addsuffix .gch,$(call precompiled,test))
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)
+	$(call compile,test)
 
 -include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(HELPER_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(WARNED:.ok=.d)
