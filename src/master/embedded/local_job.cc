@@ -7,6 +7,7 @@
 
 #include "master/embedded/modules/loader.h"
 #include "master/embedded/python/copied.h"
+#include "rest_fcgi/lowstate/published.h"
 
 namespace rest_fcgi::embedded {
 
@@ -17,26 +18,6 @@ void write_members(JsonWriter& writer, const std::vector<JsonMember>& members) {
     writer.key(key);
     value.write(writer);
   }
-}
-
-Json names_of(const lowstate::LocalCall& call) {
-  if (!call.compound) return Json::string(call.functions.front().name);
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_array();
-  for (const lowstate::Function& function : call.functions) writer.string(function.name);
-  writer.end_array();
-  return Json::trusted(std::move(text));
-}
-
-/// The arguments as Salt publishes them, keyword arguments marked as such.
-Json published_arguments(const lowstate::LocalCall& call) {
-  std::string text;
-  JsonWriter writer(text);
-  if (call.compound) writer.begin_array();
-  for (const lowstate::Function& function : call.functions) lowstate::write_arguments(writer, function, true);
-  if (call.compound) writer.end_array();
-  return Json::trusted(std::move(text));
 }
 
 }  // namespace
@@ -93,8 +74,8 @@ Result<void> LocalJob::own(const lowstate::LocalCall& call) {
 
 returner::Load LocalJob::load(const lowstate::LocalCall& call) const {
   returner::Load load;
-  load.fun = names_of(call);
-  load.arg = published_arguments(call);
+  load.fun = lowstate::published_functions(call);
+  load.arg = lowstate::published_arguments(call);
   load.tgt = Json::trusted(tgt_json_);
   load.tgt_type = tgt_type_;
   load.user = user_;

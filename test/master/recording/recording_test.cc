@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/master/recording/recording.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../client/admitted.h"
+#include "../../support/fake_master.h"
+#include "master/recording/recorder.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+using master::Publication;
+using What = Publication::What;
+
+namespace {
+
+constexpr std::string_view kPing = R"("client": "local", "tgt": "*", "fun": "test.ping", "arg": [1],
+                                      "kwarg": {"a": 2}, "metadata": {"ticket": 5})";
+
+/// A FakeMaster with a recorder in front, and the job cache that it records into.
+class Recorded {
+ public:
+  explicit Recorded(std::size_t max_jobs = 100) {
+    returner::Options options;
+    options.ext_job_cache = {"memory"};
+    auto returners = returner::Returners::make(options, system_clock());
+    REQUIRE(returners);
+    cache = (*returners)->ext_job_caches().at(0);
+    recorder = std::make_shared<recording::JobRecorder>(*std::move(returners), system_clock(), max_jobs);
+    master = recording::make_master(fake, recorder);
+  }
+
+  [[nodiscard]] std::vector<std::string> returned_to(std::string_view jid) const {
+    const auto returns = cache->get_jid(jid);
+    REQUIRE(returns);
+    std::vector<std::string> minions;
+    for (const returner::JobReturn& ret : *returns) minions.push_back(ret.minion);
+    return minions;
+  }
+
+  const std::shared_ptr<FakeMaster> fake = std::make_shared<FakeMaster>();
+  returner::Returner* cache = nullptr;
+  std::shared_ptr<recording::JobRecorder> recorder;
+  std::shared_ptr<master::Master> master;
+};
+
+using Strings = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a published job is recorded with its load and its returns, and is delivered all the same") {
+  const Recorded recorded;
+  const Admitted admitted(*recorded.fake, kPing);
+  const auto returns = std::make_shared<master::Returns>();
+  const auto job = recorded.master->publish(admitted.permit(), {}, returns);
+  REQUIRE(job);
+  for (const std::string& minion : job->minions) {
+    const auto delivery = returns->take(SteadyTime::max());
+    REQUIRE(delivery);
+    CHECK(std::get<master::Return>(*delivery).minion == minion);
+  }
+  const auto load = recorded.cache->get_load(job->jid);
+  REQUIRE(load);
+  REQUIRE(load->has_value());
+  CHECK((*load)->fun.text() == R"("test.ping")");
+  CHECK((*load)->arg.text() == R"([1, {"a": 2, "__kwarg__": true}])");
+  CHECK((*load)->tgt.text() == R"("*")");
+  CHECK((*load)->tgt_type == "glob");
+  CHECK((*load)->user == "saltdev");
+  CHECK((*load)->metadata->text() == R"({"ticket": 5})");
+  CHECK((*load)->minions == Strings{"ms-0", "ms-1", "ms-2"});
+  CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
+}
+
+TEST_CASE("what returns when nobody waits any more is recorded") {
+  const Recorded recorded;
+  FakeMaster::Returns late;
+  std::weak_ptr<master::Returns> kept;
+  recorded.fake->on_minion = [&](const std::string& minion, const Publication&, const std::string&,
+                                 const FakeMaster::Returns& returns) {
+    if (minion != "ms-2") return returns->put(returned(minion));
+    kept = returns;
+  };
+  const Admitted admitted(*recorded.fake, kPing);
+  auto returns = std::make_shared<master::Returns>();
+  const auto job = recorded.master->publish(admitted.permit(), {}, std::exchange(returns, nullptr));
+  REQUIRE(job);
+  CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1"});
+  late = kept.lock();
+  REQUIRE(late);
+  late->put(returned("ms-2", "7"));
+  late = nullptr;
+  CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
+}
+
+TEST_CASE("an asynchronous job is listened to, and recorded") {
+  const Recorded recorded;
+  const Admitted admitted(*recorded.fake, R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
+  const auto job = recorded.master->publish_async(admitted.permit());
+  REQUIRE(job);
+  CHECK(recorded.fake->started() == Strings{"call ms-0,ms-1,ms-2"});
+  CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
+}
+
+TEST_CASE("a batch's step is recorded with the minions that it went to") {
+  const Recorded recorded;
+  const Admitted admitted(*recorded.fake, R"("client": "local_batch", "tgt": "*", "fun": "test.ping")");
+  const auto returns = std::make_shared<master::Returns>();
+  const auto job = recorded.master->publish(admitted.permit(), {What::call, Strings{"ms-1"}, {}}, returns);
+  REQUIRE(job);
+  const auto load = recorded.cache->get_load(job->jid);
+  REQUIRE(load);
+  CHECK((*load)->tgt.text() == R"(["ms-1"])");
+  CHECK((*load)->tgt_type == "list");
+}
+
+TEST_CASE("questions about minions and jobs are not recorded") {
+  const Recorded recorded;
+  const Admitted admitted(*recorded.fake, kPing);
+  const auto returns = std::make_shared<master::Returns>();
+  const auto ping = recorded.master->publish(admitted.permit(), {What::ping, {}, {}}, returns);
+  REQUIRE(ping);
+  const auto load = recorded.cache->get_load(ping->jid);
+  REQUIRE(load);
+  CHECK_FALSE(load->has_value());
+}
+
+TEST_CASE("a job that is not published is not recorded, and one that matches nobody is none") {
+  const Recorded recorded;
+  recorded.fake->on_start = [](const std::string&) -> std::optional<Error> {
+    return Error{ErrorKind::unavailable, "gone"};
+  };
+  const Admitted admitted(*recorded.fake, kPing);
+  const auto refused = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "gone");
+  recorded.fake->minions.clear();
+  const auto nobody = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
+  REQUIRE(nobody);
+  CHECK(nobody->jid.empty());
+  const auto minions = recorded.cache->get_minions();
+  REQUIRE(minions);
+  CHECK(minions->empty());
+}
+
+TEST_CASE("minions that a syndic names are expected, and the syndic is not") {
+  const Recorded recorded;
+  std::weak_ptr<master::Returns> kept;
+  recorded.fake->minions = {"syndic"};
+  recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
+                                 const FakeMaster::Returns& returns) {
+    kept = returns;
+    returns->put(master::MoreMinions{{"below-0", "below-1"}, {"syndic"}});
+    returns->put(returned("below-0"));
+  };
+  const Admitted admitted(*recorded.fake, kPing);
+  const auto job = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
+  REQUIRE(job);
+  const auto load = recorded.cache->get_load(job->jid);
+  REQUIRE(load);
+  Strings minions = (*load)->minions;
+  std::sort(minions.begin(), minions.end());
+  CHECK(minions == Strings{"below-0", "below-1", "syndic"});
+  CHECK(recorded.returned_to(job->jid) == Strings{"below-0"});
+  kept.lock()->put(returned("below-1"));
+  CHECK(recorded.returned_to(job->jid) == Strings{"below-0", "below-1"});
+}
+
+TEST_CASE("of more jobs than may be held the oldest is let go") {
+  const Recorded recorded(2);
+  std::vector<std::weak_ptr<master::Returns>> kept;
+  recorded.fake->minions = {"ms-0"};
+  recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
+                                 const FakeMaster::Returns& returns) { kept.push_back(returns); };
+  const Admitted admitted(*recorded.fake, R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
+  for (int i = 0; i < 3; ++i) REQUIRE(recorded.master->publish_async(admitted.permit()));
+  CHECK(kept.at(0).expired());
+  CHECK_FALSE(kept.at(1).expired());
+  CHECK_FALSE(kept.at(2).expired());
+}
+
+TEST_CASE("jobs whose minions all returned, or of which nothing more can be heard, take no place") {
+  const Recorded recorded(2);
+  std::vector<std::weak_ptr<master::Returns>> kept;
+  recorded.fake->minions = {"ms-0"};
+  recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
+                                 const FakeMaster::Returns& returns) { kept.push_back(returns); };
+  const Admitted admitted(*recorded.fake, R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
+  for (int i = 0; i < 2; ++i) REQUIRE(recorded.master->publish_async(admitted.permit()));
+  kept.at(0).lock()->put(Error{ErrorKind::unavailable, "the bus is lost"});
+  kept.at(1).lock()->put(returned("ms-0"));
+  for (int i = 0; i < 2; ++i) REQUIRE(recorded.master->publish_async(admitted.permit()));
+  CHECK(kept.at(0).expired());
+  CHECK(kept.at(1).expired());
+  CHECK_FALSE(kept.at(2).expired());
+  CHECK_FALSE(kept.at(3).expired());
+}
