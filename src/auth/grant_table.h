@@ -22,20 +22,24 @@ struct DigestHash {
   }
 };
 
-/// What good credentials were given, for a while: at most `ttl`, and no longer than the grant itself lasts.
-/// Bounded: where it is full, a new grant displaces the one that ends first. Each is given up, and wiped with
-/// its last holder, when it has ended and anything is remembered after it. Not synchronized.
+/// What good credentials were given, for a while: at most `ttl`, or to the end of the request that they came
+/// with, and no longer than the grant itself lasts. Bounded: where it is full, a new grant displaces the one
+/// that ends first. Each is given up, and wiped with its last holder, when it has ended and anything is
+/// remembered after it. Not synchronized.
 class GrantTable {
  public:
   using Key = KeyedDigest::Value;
   static constexpr std::size_t kMaxGrants = 1024;
 
-  /// `clock` has to outlive it. A `ttl` of 0: nothing is remembered.
+  /// `clock` has to outlive it. A `ttl` of 0: nothing is remembered but for a request.
   GrantTable(std::chrono::seconds ttl, const Clock& clock) : ttl_(ttl), clock_(clock) {}
 
-  /// Null where there is none.
-  [[nodiscard]] std::shared_ptr<const Grant> find(const Key& key) const;
-  void remember(const Key& key, std::shared_ptr<const Grant> grant);
+  /// For a request that has to end by `deadline`. Null where there is none.
+  [[nodiscard]] std::shared_ptr<const Grant> find(const Key& key, SteadyTime deadline) const;
+
+  /// Whatever `ttl` is, it is there for the request that has to end by `deadline`, and for those that have to
+  /// end earlier: they began no later, and so before it was given.
+  void remember(const Key& key, std::shared_ptr<const Grant> grant, SteadyTime deadline);
 
   /// Forgets this very grant; a newer one stays.
   void forget(const Key& key, const Grant& grant);
@@ -45,14 +49,15 @@ class GrantTable {
  private:
   struct Entry {
     std::shared_ptr<const Grant> grant;
-    SteadyTime end;
+    SteadyTime end;       // for whoever asks
+    SteadyTime deadline;  // of the latest request that it stays for
   };
   struct Now {
     SteadyTime steady;
     WallTime wall;
   };
   [[nodiscard]] Now now() const { return {clock_.steady(), clock_.wall()}; }
-  [[nodiscard]] static bool is_good(const Entry& entry, const Now& now);
+  [[nodiscard]] static bool is_good(const Entry& entry, const Now& now, SteadyTime deadline);
 
   const std::chrono::seconds ttl_;
   const Clock& clock_;

@@ -26,6 +26,11 @@ Error throttled(seconds retry_after) {
   return error;
 }
 
+Error turn_did_not_come() {
+  return {ErrorKind::timeout,
+          "Other logins of this user or address are being checked, and their turn did not end in time."};
+}
+
 std::uint64_t unix_seconds(WallTime time) {
   const auto count = std::chrono::floor<seconds>(time).time_since_epoch().count();
   return static_cast<std::uint64_t>(std::max<decltype(count)>(count, 0));
@@ -125,18 +130,18 @@ bool LoginGuard::has_room(GuardTable::Key key, unsigned failures, unsigned tries
   return found == under_way_.end() || found->second + failures < tries;
 }
 
-Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who) {
+Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadline) {
   const SteadyTime since = clock_.steady();
   if (is_off()) return Attempt(nullptr, who, {}, since, false);
   const Keys keys = keys_of(who);
   // A token is too long to be guessed, even with as many tries beyond the limit as there are threads. So good
   // ones need not meet at one lock; after the first failure, which is counted in any case, they do.
   if (who.username.empty() && is_quiet(clock_.wall())) return Attempt(this, who, keys, since, false);
-  if (auto entered = enter(who, keys); !entered) return std::move(entered).error();
+  if (auto entered = enter(who, keys, deadline); !entered) return std::move(entered).error();
   return Attempt(this, who, keys, since, true);
 }
 
-Result<void> LoginGuard::enter(const Who& who, const Keys& keys) {
+Result<void> LoginGuard::enter(const Who& who, const Keys& keys, SteadyTime deadline) {
   seconds refused_for{0};
   const auto decided = [&] {
     const Failures failures = failures_of(who, keys);
@@ -148,9 +153,10 @@ Result<void> LoginGuard::enter(const Who& who, const Keys& keys) {
   std::unique_lock lock(mutex_);
   if (!decided()) {
     if (!may_wait()) return throttled(seconds(1));
-    const bool in_time = left_.wait_for(lock, kPatience, decided);
+    const SteadyTime::duration left = deadline - clock_.steady();
+    const bool in_time = left_.wait_for(lock, std::min<SteadyTime::duration>(kPatience, left), decided);
     --waiting_;
-    if (!in_time) return throttled(seconds(1));
+    if (!in_time) return left < kPatience ? turn_did_not_come() : throttled(seconds(1));
   }
   if (refused_for > seconds(0)) return throttled(refused_for);
   ++under_way_[keys.who];

@@ -78,8 +78,8 @@ class LoginGuard {
   [[nodiscard]] Result<Standing> check(const Who& who) const;
 
   /// Waits for their turn. Errors: throttled, where their limit was reached meanwhile, or where too many
-  /// threads wait already.
-  [[nodiscard]] Result<Attempt> begin(const Who& who);
+  /// threads wait already; timeout, where it did not come until `deadline`.
+  [[nodiscard]] Result<Attempt> begin(const Who& who, SteadyTime deadline = SteadyTime::max());
 
   /// Their credentials were good: forgets the failures of this user at this address.
   void forgive(const Who& who);
@@ -99,7 +99,7 @@ class LoginGuard {
   [[nodiscard]] GuardTable::Limit address_limit() const;
   [[nodiscard]] Failures failures_of(const Who& who, const Keys& keys) const;
   [[nodiscard]] bool has_room(GuardTable::Key key, unsigned failures, unsigned tries) const;
-  [[nodiscard]] Result<void> enter(const Who& who, const Keys& keys);
+  [[nodiscard]] Result<void> enter(const Who& who, const Keys& keys, SteadyTime deadline);
   void leave(const Keys& keys) noexcept;
   void leave(GuardTable::Key key) noexcept;  // with mutex_ held
   void keep_active(WallTime now);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/auth/remote_logins.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <unordered_map>
@@ -22,8 +23,11 @@ using Outcome = Result<std::shared_ptr<const Grant>>;
 
 /// A check that is under way, and what came of it. Shared by all who wait for it; guarded by their mutex.
 struct Flight {
+  explicit Flight(SteadyTime until) : deadline(until) {}
+
   std::condition_variable landed;
   bool has_landed = false;
+  SteadyTime deadline;  // the latest of all whose request it is for
   Outcome outcome = Error{ErrorKind::internal, "The login was given up."};
 };
 
@@ -50,7 +54,7 @@ class Logins final : public RemoteLogins {
       : guard_(std::move(guard)), digest_(std::move(digest)), clock_(clock), grants_(ttl, clock) {}
 
   Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
-  Result<void> guarded(const Credentials& credentials, const Try& try_them) override;
+  Result<void> guarded(const Credentials& credentials, const Try& try_them, SteadyTime deadline) override;
   void forget(const Credentials& credentials, const Grant& grant) override;
 
  private:
@@ -58,7 +62,7 @@ class Logins final : public RemoteLogins {
   [[nodiscard]] GrantTable::Key key_of(const Credentials& credentials) const;
   Outcome find_or_ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
   Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const;
-  Outcome ask(const Credentials& credentials, const Check& check);
+  Outcome ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
 
   // constant after construction; the guard synchronizes itself
   const std::unique_ptr<LoginGuard> guard_;
@@ -81,7 +85,7 @@ class Logins::Lead {
   void land(const Outcome& outcome) {
     const std::lock_guard lock(logins_.mutex_);
     flight_.outcome = outcome;
-    if (outcome) logins_.grants_.remember(key_, *outcome);
+    if (outcome) logins_.grants_.remember(key_, *outcome, flight_.deadline);
     end();
   }
 
@@ -132,20 +136,21 @@ Outcome Logins::find_or_ask(const Credentials& credentials, const Check& check, 
   std::shared_ptr<Flight> flight;
   {
     std::unique_lock lock(mutex_);
-    if (auto grant = grants_.find(key)) return grant;
+    if (auto grant = grants_.find(key, deadline)) return grant;
     for (auto found = flights_.find(key); found != flights_.end(); found = flights_.find(key)) {
       flight = found->second;
+      flight->deadline = std::max(flight->deadline, deadline);
       Outcome outcome = wait(*flight, lock, deadline);
       // Whose time was up was who asked; somebody who has more of it asks anew.
       const bool may_ask =
           !outcome && outcome.error().kind == ErrorKind::timeout && clock_.steady() < deadline;
       if (!may_ask) return outcome;
     }
-    flight = std::make_shared<Flight>();
+    flight = std::make_shared<Flight>(deadline);
     flights_.emplace(key, flight);
   }
   Lead lead(*this, key, *flight);
-  Outcome outcome = ask(credentials, check);
+  Outcome outcome = ask(credentials, check, deadline);
   lead.land(outcome);
   return outcome;
 }
@@ -158,8 +163,8 @@ Outcome Logins::wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyT
   return flight.outcome;
 }
 
-Outcome Logins::ask(const Credentials& credentials, const Check& check) {
-  auto attempt = guard_->begin(who_of(credentials));
+Outcome Logins::ask(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+  auto attempt = guard_->begin(who_of(credentials), deadline);
   if (!attempt) return std::move(attempt).error();
   auto grant = check(credentials);
   if (grant) return std::make_shared<const Grant>(*std::move(grant));
@@ -173,12 +178,12 @@ Outcome Logins::ask(const Credentials& credentials, const Check& check) {
   return refused(is_token ? "token" : "verification", grant.error().message, credentials);
 }
 
-Result<void> Logins::guarded(const Credentials& credentials, const Try& try_them) {
+Result<void> Logins::guarded(const Credentials& credentials, const Try& try_them, SteadyTime deadline) {
   const std::string_view beyond = not_to_be_asked(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
   const auto standing = guard_->check(who_of(credentials));
   if (!standing) return standing.error();
-  auto attempt = guard_->begin(who_of(credentials));
+  auto attempt = guard_->begin(who_of(credentials), deadline);
   if (!attempt) return std::move(attempt).error();
   const Result<bool> taken = try_them();
   if (!taken) return taken.error();

@@ -164,6 +164,21 @@ TEST_CASE("who would have to wait for their turn where too many wait already is 
   CHECK(fixture.guard->begin(kFred));
 }
 
+TEST_CASE("who would have to wait for their turn does so until their deadline") {
+  Fixture fixture({.tries = 1});
+  const SteadyTime now = fixture.clock.steady();
+  {
+    const auto first = fixture.guard->begin(kFred, now);
+    REQUIRE(first);
+    for (const SteadyTime deadline : {now - seconds(1), now, now + milliseconds(1)}) {
+      const auto second = fixture.guard->begin(kFred, deadline);
+      REQUIRE_FALSE(second);
+      CHECK(second.error().kind == ErrorKind::timeout);
+    }
+  }
+  CHECK(fixture.guard->begin(kFred, now));
+}
+
 TEST_CASE("who waits before a failure is answered and who waits for their turn are counted together") {
   const test::CapturedLog log;
   const test::ManualClock clock;

@@ -59,10 +59,19 @@ TEST_CASE("a grant is not used beyond its own end") {
   CHECK(logins.asked == 2);
 }
 
-TEST_CASE("with a time of 0 no grant is remembered") {
+TEST_CASE("with a time of 0 a grant is remembered for its own request, and for those that began no later") {
   RemoteLoginsFixture logins({.tries = 0}, seconds(0));
-  REQUIRE(logins.login(with_password("fred", "sesame")));
-  REQUIRE(logins.login(with_password("fred", "sesame")));
+  const SteadyTime deadline = logins.clock.steady() + hours(1);
+  const auto first = logins.login(with_password("fred", "sesame"), deadline);
+  REQUIRE(first);
+  logins.clock.advance(seconds(100));
+  for (const SteadyTime end : {deadline, deadline - seconds(1)}) {
+    const auto again = logins.login(with_password("fred", "sesame"), end);
+    REQUIRE(again);
+    CHECK(*again == *first);
+  }
+  CHECK(logins.asked == 1);
+  REQUIRE(logins.login(with_password("fred", "sesame"), deadline + seconds(1)));
   CHECK(logins.asked == 2);
 }
 
@@ -223,10 +232,13 @@ TEST_CASE("credentials that go along with a call are guarded as a login is, and 
   RemoteLoginsFixture logins({.tries = 2});
   int tries = 0;
   const auto go = [&](std::string_view password, Result<bool> taken) {
-    return logins.remote->guarded(with_password("fred", password), [&]() -> Result<bool> {
-      ++tries;
-      return taken;
-    });
+    return logins.remote->guarded(
+        with_password("fred", password),
+        [&]() -> Result<bool> {
+          ++tries;
+          return taken;
+        },
+        logins.clock.steady() + hours(1));
   };
   CHECK(go("sesame", true));
   CHECK(go("sesame", true));
@@ -238,8 +250,30 @@ TEST_CASE("credentials that go along with a call are guarded as a login is, and 
   CHECK(go("wrong", false).error().kind != ErrorKind::timeout);
   CHECK(go("sesame", true).error().kind == ErrorKind::throttled);
   CHECK(tries == 7);
-  CHECK(logins.remote->guarded(with_password("", "x"), [] { return true; }).error().kind ==
-        ErrorKind::authentication);
+  CHECK(logins.remote
+            ->guarded(
+                with_password("", "x"), [] { return true; }, SteadyTime::max())
+            .error()
+            .kind == ErrorKind::authentication);
+}
+
+TEST_CASE("whose turn does not come by its deadline is told so, and is not asked about") {
+  RemoteLoginsFixture logins({.tries = 1});
+  const SteadyTime now = logins.clock.steady();
+  bool held = false;
+  const auto hold = [&]() -> Result<bool> {
+    held = true;
+    const auto grant = logins.login(with_password("fred", "sesame"), now);
+    CHECK(grant.error().kind == ErrorKind::timeout);
+    const auto inner = logins.remote->guarded(
+        with_password("fred", "other"), [] { return Result<bool>(true); }, now);
+    CHECK(inner.error().kind == ErrorKind::timeout);
+    return true;
+  };
+  CHECK(logins.remote->guarded(with_password("fred", "sesame"), hold, now + hours(1)));
+  CHECK(held);
+  CHECK(logins.asked == 0);
+  CHECK(logins.login(with_password("fred", "sesame"), now));
 }
 
 TEST_CASE("logins are not made where the guard cannot have the file that it was given") {

@@ -125,8 +125,25 @@ TEST_CASE("of many threads with the same credentials one asks, also where nothin
     CHECK(*other == *first);
   }
   CHECK(crowd.asked == 1);
-  CHECK(crowd.login([&] { return crowd.good(); }, crowd.late()));
+  CHECK(crowd.login([&] { return crowd.good(); }, crowd.late() + seconds(1)));
   CHECK(crowd.asked == 2);
+}
+
+TEST_CASE("what one thread was given stays for the requests of all that waited for it") {
+  Crowd crowd;
+  const SteadyTime later = crowd.late() + seconds(1);
+  const Outcome first = crowd.login(
+      [&] {
+        crowd.follow(later);
+        return crowd.good();
+      },
+      crowd.late());
+  REQUIRE(first);
+  REQUIRE(crowd.others().front());
+  const Outcome again = crowd.login([&] { return crowd.good(); }, later);
+  REQUIRE(again);
+  CHECK(*again == *first);
+  CHECK(crowd.asked == 1);
 }
 
 TEST_CASE("what one thread was given is remembered for those that come after") {

@@ -34,25 +34,28 @@ class RemoteLogins {
   /// `Authenticator`.
   using Check = std::function<Result<Grant>(const Credentials&)>;
 
-  /// `clock` has to outlive it. A `ttl` of 0: nothing is remembered. Errors: configuration or internal, for a
-  /// guard whose memory cannot be had.
+  /// `clock` has to outlive it. A `ttl` of 0: nothing is remembered beyond a request. Errors: configuration
+  /// or internal, for a guard whose memory cannot be had.
   static Result<std::unique_ptr<RemoteLogins>> make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
                                                     const Clock& clock);
   virtual ~RemoteLogins() = default;
 
   /// What stands for these credentials: remembered, or asked for now with `check`, which is called on this
   /// thread or on another one that brought the same credentials: then this one gets what that one gets, and
-  /// counts for nothing with the guard. Errors: authentication and throttled, as `Authenticator` gives them;
-  /// those of `check`; timeout, where it waited for another thread until `deadline`.
+  /// counts for nothing with the guard. All logins with one `deadline` are taken for one request's: whatever
+  /// `ttl` is, its credentials are asked about once, and those of requests that have to end earlier, which
+  /// began no later, are not asked about again. Errors: authentication and throttled, as `Authenticator`
+  /// gives them; those of `check`; timeout, where it waited for others until `deadline`.
   [[nodiscard]] virtual Result<std::shared_ptr<const Grant>> login(const Credentials& credentials,
                                                                    const Check& check,
                                                                    SteadyTime deadline) = 0;
 
   /// Lets credentials go along with a call of its own, under the same guard; nothing is remembered, and each
   /// try is one. `try_them` says whether they were taken. Errors: authentication where they were not;
-  /// throttled; those of `try_them`.
+  /// throttled; timeout, where it waited for others until `deadline`; those of `try_them`.
   using Try = std::function<Result<bool>()>;
-  [[nodiscard]] virtual Result<void> guarded(const Credentials& credentials, const Try& try_them) = 0;
+  [[nodiscard]] virtual Result<void> guarded(const Credentials& credentials, const Try& try_them,
+                                             SteadyTime deadline) = 0;
 
   /// Whoever gave it no longer takes it: the next `login` asks again. Forgets nothing newer.
   virtual void forget(const Credentials& credentials, const Grant& grant) = 0;

@@ -17,6 +17,7 @@ using master::Permit;
 // Each try has longer than the one before: a back end may be slow by itself.
 constexpr Errand kMakeToken{Lane::login, std::chrono::seconds(5)};
 constexpr Errand kGetToken{Lane::publish, std::chrono::seconds(3)};
+constexpr Errand kConfirm{Lane::login, std::chrono::seconds(15)};
 constexpr int kTries = 3;
 
 SteadyTime until(const Errand& errand, SteadyTime deadline) {
@@ -28,10 +29,10 @@ Error bad_credentials() {
   return {ErrorKind::authentication, "Authorization error occurred."};
 }
 
-Error no_rights(const Permit& permit) {
+Error no_rights(std::string_view user, std::string_view eauth) {
   Error error{ErrorKind::authorization, "Authorization error occurred."};
-  error.user = permit.user();
-  error.eauth = permit.eauth();
+  error.user = user;
+  error.eauth = eauth;
   return error;
 }
 
@@ -59,10 +60,27 @@ Result<Callers::GrantPtr> Callers::login(const Credentials& credentials, SteadyT
       credentials, [&](const Credentials& asked) { return ask(asked, deadline); }, deadline);
 }
 
+Result<void> Callers::confirm(const Credentials& credentials, SteadyTime deadline) const {
+  const auto try_them = [&]() -> Result<bool> {
+    const auto reply = requests_->request(kConfirm.lane, login_load(credentials), until(kConfirm, deadline));
+    if (!reply) return reply.error();
+    const auto answer = read_publish_reply({reply->data(), reply->size()});
+    if (!answer) return answer.error();
+    // Everybody has the right to it, so that this one was refused before the password was looked at.
+    if (answer->refusal == Refusal::rights) return no_rights(credentials.username, credentials.eauth);
+    return !answer->refusal;
+  };
+  return logins_->guarded(credentials, try_them, deadline);
+}
+
 Result<Callers::GrantPtr> Callers::confirmed_login(const Credentials& credentials,
                                                    SteadyTime deadline) const {
   Result<GrantPtr> grant = login(credentials, deadline);
-  if (!grant || !*grant) return grant;
+  if (!grant) return grant;
+  if (!*grant) {
+    auto confirmed = confirm(credentials, deadline);
+    return confirmed ? grant : Result<GrantPtr>(std::move(confirmed).error());
+  }
   const auto confirmed = ask(token_of(**grant), deadline);
   if (confirmed || confirmed.error().kind != ErrorKind::authentication) {
     return confirmed ? grant : Result<GrantPtr>(confirmed.error());
@@ -104,7 +122,7 @@ Result<void> Callers::send(const Permit& permit, const Errand& errand, const Wri
     if (!sent) return sent.error();
     if (!sent->has_value()) return {};
     log_refusal(permit, (*sent)->message);
-    if ((*sent)->refusal == Refusal::rights) return no_rights(permit);
+    if ((*sent)->refusal == Refusal::rights) return no_rights(permit.user(), permit.eauth());
     logins_->forget(credentials, **grant);
     if (again) return bad_credentials();
   }
@@ -115,15 +133,16 @@ Result<void> Callers::send_inline(const Permit& permit, const Errand& errand, co
                                   const Read& read) const {
   const Credentials& credentials = permit.chunk().credentials;
   Refused refused;
-  auto guarded = logins_->guarded(credentials, [&]() -> Result<bool> {
+  const auto try_them = [&]() -> Result<bool> {
     auto sent = send_once(permit, {Lane::login, errand.patience}, {&credentials, permit.user()}, write, read);
     if (!sent) return std::move(sent).error();
     refused = *std::move(sent);
     return !refused || refused->refusal == Refusal::rights;
-  });
+  };
+  auto guarded = logins_->guarded(credentials, try_them, permit.deadline());
   if (refused) log_refusal(permit, refused->message);
   if (!guarded) return guarded;
-  if (refused) return no_rights(permit);
+  if (refused) return no_rights(permit.user(), permit.eauth());
   return {};
 }
 

@@ -44,7 +44,13 @@ class Callers {
   /// throttled, and those of `RequestPool`.
   [[nodiscard]] Result<GrantPtr> login(const auth::Credentials& credentials, SteadyTime deadline) const;
 
-  /// The same, and the master takes it now.
+  /// Does the master take these, which go along themselves? Each time it is asked, under the same guard as a
+  /// login. Errors: authentication, throttled; authorization, for a user whom the master's
+  /// `publisher_acl_blacklist` refuses whatever the password is; those of `RequestPool`.
+  /// REQUIRES: `login` gives null for them.
+  [[nodiscard]] Result<void> confirm(const auth::Credentials& credentials, SteadyTime deadline) const;
+
+  /// As `login`, and the master takes it now.
   [[nodiscard]] Result<GrantPtr> confirmed_login(const auth::Credentials& credentials,
                                                  SteadyTime deadline) const;
 

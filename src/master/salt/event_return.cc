@@ -48,9 +48,33 @@ Json too_large(const Topic& topic, std::uint64_t size) {
       size, topic.jid));
 }
 
+bool are(const std::vector<std::string_view>& found, const std::vector<std::string>& functions) {
+  return std::equal(found.begin(), found.end(), functions.begin(), functions.end());
+}
+
+bool is_of(const Fields& fields, const Published& published) {
+  const PackedValue* user = fields.find("user");
+  if (user != nullptr && user->kind == Kind::text && user->text != published.user) return false;
+  const PackedValue* fun = fields.find("fun");
+  if (fun == nullptr) return true;
+  if (fun->kind == Kind::text) return are({fun->text}, published.functions);
+  const auto names = read_texts(fun->packed);
+  return names && are(*names, published.functions);
+}
+
+using Texts = std::map<std::string_view, std::string_view>;
+
+/// As far as the beginning tells.
+bool is_of(const Texts& texts, const Published& published) {
+  const auto user = texts.find("user");
+  const auto fun = texts.find("fun");
+  return (user == texts.end() || user->second == published.user) &&
+         (fun == texts.end() || are({fun->second}, published.functions));
+}
+
 /// The text of members of a map that is cut short. Others than texts, and what is not whole, are left out.
-std::map<std::string_view, std::string_view> texts_at_beginning(std::string_view map_bytes) {
-  std::map<std::string_view, std::string_view> texts;
+Texts texts_at_beginning(std::string_view map_bytes) {
+  Texts texts;
   // It fails where the map is cut off, after it has shown what stands before.
   static_cast<void>(each_member(map_bytes, [&](const PackedValue& key, const PackedValue& value) {
     if (key.kind == Kind::text && value.kind == Kind::text) texts[key.text] = value.text;
@@ -61,7 +85,8 @@ std::map<std::string_view, std::string_view> texts_at_beginning(std::string_view
 }  // namespace
 
 std::optional<master::Return> read_return(const Topic& topic, std::string_view data, ReturnForm form) {
-  const auto fields = Fields::read(data, {"cmd", "id", "jid", "return", "retcode", "success", "out"});
+  const auto fields =
+      Fields::read(data, {"cmd", "id", "jid", "fun", "user", "return", "retcode", "success", "out"});
   if (!fields) {
     log::debug(format("The event of job {} is no return: {}", topic.jid, fields.error().message));
     return std::nullopt;
@@ -72,6 +97,7 @@ std::optional<master::Return> read_return(const Topic& topic, std::string_view d
   if (!proper || fields->text("id") != topic.who || fields->text("jid") != topic.jid || value == nullptr) {
     return std::nullopt;
   }
+  if (form.published != nullptr && !is_of(*fields, *form.published)) return std::nullopt;
   master::Return ret;
   ret.minion = topic.who;
   ret.out = fields->text("out");
@@ -101,6 +127,7 @@ std::optional<master::Return> read_large_return(const Topic& topic, std::string_
   auto texts = texts_at_beginning(beginning);
   const bool proper = texts["cmd"] == "_return" || (form.below_syndic && texts["cmd"].empty());
   if (!proper || texts["id"] != topic.who) return std::nullopt;
+  if (form.published != nullptr && !is_of(texts, *form.published)) return std::nullopt;
   master::Return ret;
   ret.minion = topic.who;
   ret.ret = too_large(topic, size);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,9 +14,19 @@
 /// for its tag alone: `cmd`, `id` and `jid`, which the master writes, have to say the same.
 namespace rest_fcgi::salt {
 
+/// What was published, as the events of its returns repeat it.
+struct Published {
+  std::vector<std::string> functions;
+  std::string user;
+};
+
 struct ReturnForm {
   bool whole = false;         ///< with the event as it came
   bool below_syndic = false;  ///< it may have come through a syndic: the master then writes no `cmd`
+  /// Null: whatever was published. A caller may choose a job's id, and so that of a job of somebody else's
+  /// that runs now. A return repeats `fun` and `user` on all living lines, below a syndic `fun` at most: one
+  /// that names others is not this job's.
+  const Published* published = nullptr;
 };
 
 /// What a minion returned; absent where the event is no return of that minion for that job. A value that

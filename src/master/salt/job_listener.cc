@@ -22,8 +22,11 @@ std::vector<std::string> syndics_in(std::string_view who) {
 }  // namespace
 
 JobListener::JobListener(std::weak_ptr<master::Returns> returns, const std::vector<std::string>& minions,
-                         Options options)
-    : returns_(std::move(returns)), minions_(minions.begin(), minions.end()), options_(options) {}
+                         Published published, Options options)
+    : returns_(std::move(returns)),
+      minions_(minions.begin(), minions.end()),
+      published_(std::move(published)),
+      options_(options) {}
 
 void JobListener::hear(const Topic& topic, std::string_view data) {
   const std::shared_ptr<master::Returns> returns = returns_.lock();

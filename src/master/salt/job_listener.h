@@ -15,8 +15,9 @@
 namespace rest_fcgi::salt {
 
 /// Hears the events of one published job and hands returns on, for as long as somebody holds the mailbox.
-/// Returns of minions that the job does not expect go nowhere, nor does what a minion returns after its first
-/// one: there is no end to that, and whoever holds the mailbox may be busy.
+/// Returns of minions that the job does not expect go nowhere, nor do those that name another function or
+/// user than were published, nor what a minion returns after its first one: there is no end to that, and
+/// whoever holds the mailbox may be busy.
 class JobListener final : public Listener {
  public:
   struct Options {
@@ -26,7 +27,7 @@ class JobListener final : public Listener {
   };
 
   JobListener(std::weak_ptr<master::Returns> returns, const std::vector<std::string>& minions,
-              Options options);
+              Published published, Options options);
 
   [[nodiscard]] bool wanted() const override { return !returns_.expired(); }
   void hear(const Topic& topic, std::string_view data) override;
@@ -38,10 +39,11 @@ class JobListener final : public Listener {
   void hear_return(master::Returns& returns, const Topic& topic, std::string_view data);
   void hand_on(master::Returns& returns, master::Return ret);
 
-  [[nodiscard]] ReturnForm form() const { return {options_.whole_events, options_.syndics}; }
+  [[nodiscard]] ReturnForm form() const { return {options_.whole_events, options_.syndics, &published_}; }
 
   const std::weak_ptr<master::Returns> returns_;
   std::unordered_set<std::string> minions_;  ///< that have not returned
+  const Published published_;
   const Options options_;
 };
 

@@ -24,6 +24,20 @@ std::string joined(std::string_view ret, std::string_view ext_job_cache) {
 
 }  // namespace
 
+std::string_view function_of(What what) {
+  switch (what) {
+    case What::ping:
+      return "test.ping";
+    case What::has_function:
+      return "sys.list_functions";
+    case What::find_job:
+      return "saltutil.find_job";
+    case What::call:
+      break;
+  }
+  return {};
+}
+
 Result<PublishLoad> publication_load(const master::Permit& permit, const Publication& publication,
                                      const Options& options, const Nodegroups& nodegroups) {
   const lowstate::LocalCall& call = permit.chunk().local();
@@ -46,13 +60,13 @@ Result<PublishLoad> publication_load(const master::Permit& permit, const Publica
       if (permit.chunk().client != lowstate::Client::local_batch) load.jid = call.jid;
       break;
     case What::ping:
-      load.call = PublishLoad::Function{"test.ping", {}};
+      load.call = PublishLoad::Function{function_of(publication.what), {}};
       break;
     case What::has_function:
-      load.call = PublishLoad::Function{"sys.list_functions", {call.functions.front().name}};
+      load.call = PublishLoad::Function{function_of(publication.what), {call.functions.front().name}};
       break;
     case What::find_job:
-      load.call = PublishLoad::Function{"saltutil.find_job", {publication.jid}};
+      load.call = PublishLoad::Function{function_of(publication.what), {publication.jid}};
       break;
   }
   return load;

@@ -23,9 +23,37 @@ constexpr std::chrono::minutes kBackground{10};
 /// How long a login may take whose caller has set no end.
 constexpr std::chrono::seconds kLogin{60};
 
-Error with_jid(Error error, const std::string& jid) {
+Error with_jid(Error error, std::string_view jid) {
   error.jid = jid;
   return error;
+}
+
+/// Was it possibly carried out, though nobody knows?
+bool is_lost(const Error& error) {
+  return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout ||
+         error.kind == ErrorKind::internal;
+}
+
+/// Does `admit` look anything up for it? What it then says tells of the configuration, and rules may take
+/// long: that is for those who are logged in.
+bool is_looked_up(const lowstate::Chunk& chunk) {
+  if (!chunk.is_local()) return false;
+  const lowstate::LocalCall& call = chunk.local();
+  return !call.jid.empty() || call.functions.size() > 1 || Nodegroups::may_name_one(call.target);
+}
+
+Published published(const Permit& permit, const Publication& publication) {
+  if (publication.what != What::call) return {{std::string(function_of(publication.what))}, permit.user()};
+  Published call{{}, permit.user()};
+  for (const auto& function : permit.chunk().local().functions) call.functions.emplace_back(function.name);
+  return call;
+}
+
+Error own_jid_inline(const lowstate::Chunk& chunk) {
+  return {ErrorKind::invocation,
+          format("Lowstate chunk {}: `jid` cannot be chosen with inline_login: a master shows a refused "
+                 "call that has one to everybody on its event bus, credentials included",
+                 chunk.index)};
 }
 
 /// Nobody waits for what comes of it but the log.
@@ -51,30 +79,21 @@ SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::RemoteLogin
       runtime_(std::move(runtime)) {}
 
 Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
-  if (chunk.is_local() && !chunk.local().jid.empty() && options_.inline_login) {
-    return Error{
-        ErrorKind::invocation,
-        format("Lowstate chunk {}: `jid` cannot be chosen with inline_login: a master shows a refused "
-               "call that has one to everybody on its event bus, credentials included",
-               chunk.index)};
-  }
   const auth::Credentials& credentials = chunk.credentials;
   auto grant = callers_.login(credentials, deadline);
   if (!grant) return std::move(grant).error();
   const bool known = *grant != nullptr;
+  if (!known && is_looked_up(chunk)) {
+    if (auto confirmed = callers_.confirm(credentials, deadline); !confirmed) {
+      return std::move(confirmed).error();
+    }
+  }
   std::string user(known ? (*grant)->name : credentials.username);
   std::string eauth(known ? (*grant)->eauth : credentials.eauth);
   if (chunk.is_local()) {
-    // Before anything runs; but the names of groups are not for those who are not logged in.
-    if (auto target = nodegroups_.expand(chunk.local().target); !target) return std::move(target).error();
     const auth::Subject subject{
         eauth, user, known ? std::span(std::as_const((*grant)->groups)) : std::span<const std::string>()};
-    if (auto checked = check_each_function(*permissions_, subject, chunk.local()); !checked) {
-      Error refused = std::move(checked).error();
-      refused.user = user;
-      refused.eauth = eauth;
-      return refused;
-    }
+    if (auto checked = check_local(chunk, subject); !checked) return std::move(checked).error();
   }
   const bool wheel = chunk.client == lowstate::Client::wheel || chunk.client == lowstate::Client::wheel_async;
   if (wheel) {
@@ -83,12 +102,26 @@ Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadli
   return permit(chunk, std::move(user), std::move(eauth), deadline);
 }
 
+Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::Subject& subject) const {
+  const lowstate::LocalCall& call = chunk.local();
+  if (options_.inline_login && !call.jid.empty()) return own_jid_inline(chunk);
+  if (auto target = nodegroups_.expand(call.target); !target) return std::move(target).error();
+  auto checked = check_each_function(*permissions_, subject, call);
+  if (checked) return {};
+  Error refused = std::move(checked).error();
+  refused.user = subject.name;
+  refused.eauth = subject.eauth;
+  return refused;
+}
+
 Result<master::Job> SaltMaster::send(const Permit& permit, const Publication& publication) const {
   const auto load = publication_load(permit, publication, options_, nodegroups_);
   if (!load) return load.error();
-  return callers_.call(
+  Result<master::Job> job = callers_.call(
       permit, publication.what == What::find_job ? kQuestion : kPublish,
       [&](const Caller& caller) { return publish_load(*load, caller); }, read_publish_reply);
+  if (!job && is_lost(job.error())) return with_jid(std::move(job).error(), load->jid);
+  return job;
 }
 
 Result<master::Job> SaltMaster::publish(const Permit& permit, const Publication& publication,
@@ -101,8 +134,9 @@ Result<master::Job> SaltMaster::publish(const Permit& permit, const Publication&
   options.whole_events = publication.what == What::call && permit.chunk().local().raw;
   options.has_function = publication.what == What::has_function;
   options.syndics = options_.order_masters;
-  const auto listening =
-      expectation->listen(job->jid, std::make_shared<JobListener>(returns, job->minions, options));
+  const auto listening = expectation->listen(
+      job->jid,
+      std::make_shared<JobListener>(returns, job->minions, published(permit, publication), options));
   if (!listening) return with_jid(listening.error(), job->jid);
   return job;
 }

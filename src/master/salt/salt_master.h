@@ -32,6 +32,8 @@ class SaltMaster final : public master::Master {
   [[nodiscard]] Result<Secret> make_token(const auth::Credentials& credentials) override;
 
  private:
+  /// For who is logged in: what it says tells of the configuration. Errors: invocation, authorization.
+  [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject) const;
   [[nodiscard]] Result<master::Job> send(const master::Permit& permit,
                                          const master::Publication& publication) const;
 

@@ -167,3 +167,23 @@ TEST_CASE("a syndic's event names minions; anything else names none") {
   CHECK(read_syndic(packed("{}")).empty());
   CHECK(read_syndic("x").empty());
 }
+
+TEST_CASE("a return that names what was published, or does not say it, is one of that job") {
+  const Published one{{"a.b"}, "fred"};
+  const Published two{{"a.b", "c.d"}, "fred"};
+  const auto is_of = [](const std::string& members, const Published& published) {
+    return read_return(kTopic, event(members + R"(, "return": 1)"), {.published = &published}).has_value();
+  };
+  CHECK(is_of("", one));
+  CHECK(is_of(R"(, "fun": "a.b", "user": "fred")", one));
+  CHECK(is_of(R"(, "fun": ["a.b"])", one));
+  CHECK(is_of(R"(, "fun": ["a.b", "c.d"])", two));
+  CHECK(is_of(R"(, "user": null)", one));
+  CHECK_FALSE(is_of(R"(, "user": "ann")", one));
+  CHECK_FALSE(is_of(R"(, "fun": "c.d")", one));
+  CHECK_FALSE(is_of(R"(, "fun": "a.b")", two));
+  CHECK_FALSE(is_of(R"(, "fun": ["a.b"])", two));
+  CHECK_FALSE(is_of(R"(, "fun": ["c.d", "a.b"])", two));
+  CHECK_FALSE(is_of(R"(, "fun": ["a.b", 1])", two));
+  CHECK_FALSE(is_of(R"(, "fun": 1)", one));
+}

@@ -15,6 +15,7 @@ using test::packed;
 namespace {
 
 constexpr std::string_view kJid = "20261121000000000001";
+const Published kPing{{"test.ping"}, "fred"};
 
 Topic returned_by(std::string_view minion) {
   return {Topic::Kind::job_return, kJid, minion};
@@ -39,7 +40,7 @@ std::string value_of(const std::optional<master::Delivery>& delivery) {
 
 TEST_CASE("returns of the minions that a job expects are handed on, the first of each") {
   const auto returns = std::make_shared<master::Returns>();
-  JobListener listener(returns, {"a", "b"}, {});
+  JobListener listener(returns, {"a", "b"}, kPing, {});
   listener.hear(returned_by("a"), event("a", "1"));
   listener.hear(returned_by("a"), event("a", "2"));
   CHECK(value_of(next(*returns)) == "1");
@@ -52,7 +53,7 @@ TEST_CASE("returns of the minions that a job expects are handed on, the first of
 
 TEST_CASE("a stranger's return, a forged one and one of another kind go nowhere") {
   const auto returns = std::make_shared<master::Returns>();
-  JobListener listener(returns, {"a"}, {});
+  JobListener listener(returns, {"a"}, kPing, {});
   listener.hear(returned_by("stranger"), event("stranger", "1"));
   listener.hear(returned_by("a"), event("b", "1"));
   listener.hear({Topic::Kind::runner_return, kJid, ""}, event("a", "1"));
@@ -60,9 +61,26 @@ TEST_CASE("a stranger's return, a forged one and one of another kind go nowhere"
   CHECK(value_of(next(*returns)) == "nothing");
 }
 
+TEST_CASE("a return of somebody else's job with the same id goes nowhere, and the minion's own is heard") {
+  const auto returns = std::make_shared<master::Returns>();
+  JobListener listener(returns, {"a"}, kPing, {});
+  const auto foreign = [](const std::string& members) {
+    return packed(R"({"cmd": "_return", "jid": "20261121000000000001", "id": "a", "return": 1, )" + members +
+                  "}");
+  };
+  for (const char* members :
+       {R"("fun": "cmd.run", "user": "fred")", R"("fun": "test.ping", "user": "ann")"}) {
+    listener.hear(returned_by("a"), foreign(members));
+    listener.hear_beginning(returned_by("a"), foreign(members), 70000000);
+    CHECK(value_of(next(*returns)) == "nothing");
+  }
+  listener.hear(returned_by("a"), foreign(R"("fun": "test.ping", "user": "fred")"));
+  CHECK(value_of(next(*returns)) == "1");
+}
+
 TEST_CASE("a listener is wanted as long as somebody holds the mailbox") {
   auto returns = std::make_shared<master::Returns>();
-  JobListener listener(returns, {"a"}, {});
+  JobListener listener(returns, {"a"}, kPing, {});
   CHECK(listener.wanted());
   returns.reset();
   CHECK_FALSE(listener.wanted());
@@ -86,7 +104,7 @@ TEST_CASE("a list of the function's names becomes whether the minion has it") {
   options.has_function = true;
   for (const auto& [names, has] :
        {std::pair(R"(["test.ping"])", "true"), {"[]", "false"}, {"\"no\"", "false"}}) {
-    JobListener listener(returns, {"a"}, options);
+    JobListener listener(returns, {"a"}, kPing, options);
     listener.hear(returned_by("a"), event("a", names));
     CHECK(value_of(next(*returns)) == has);
   }
@@ -96,7 +114,7 @@ TEST_CASE("with syndics their minions are expected, and one that was not named y
   const auto returns = std::make_shared<master::Returns>();
   JobListener::Options options;
   options.syndics = true;
-  JobListener listener(returns, {}, options);
+  JobListener listener(returns, {}, kPing, options);
   listener.hear({Topic::Kind::syndic, kJid, "s"}, packed(R"({"minions": ["x", "y"]})"));
   const auto more = next(*returns);
   REQUIRE(more.has_value());
@@ -117,7 +135,7 @@ TEST_CASE("with syndics their minions are expected, and one that was not named y
 
 TEST_CASE("of a return that is too large comes a failed one, from whom the job expects") {
   const auto returns = std::make_shared<master::Returns>();
-  JobListener listener(returns, {"a"}, {});
+  JobListener listener(returns, {"a"}, kPing, {});
   listener.hear_beginning(returned_by("stranger"), event("stranger", "1"), 70000000);
   listener.hear_beginning(returned_by("a"), event("b", "1"), 70000000);
   listener.hear_beginning({Topic::Kind::syndic, kJid, "a"}, event("a", "1"), 70000000);
@@ -140,7 +158,7 @@ TEST_CASE("of a return that is too large comes a failed one, from whom the job e
 
 TEST_CASE("a lost bus reaches who waits, for a job and for a runner") {
   const auto returns = std::make_shared<master::Returns>();
-  JobListener(returns, {"a"}, {}).lost({ErrorKind::unavailable, "gone"});
+  JobListener(returns, {"a"}, kPing, {}).lost({ErrorKind::unavailable, "gone"});
   const auto lost = next(*returns);
   REQUIRE(lost.has_value());
   REQUIRE(std::holds_alternative<Error>(*lost));

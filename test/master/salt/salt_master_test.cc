@@ -106,6 +106,23 @@ TEST_CASE("a login whose new token is refused as well ends there") {
   CHECK(world.loads("publish").size() == 2);
 }
 
+TEST_CASE("a password crosses to the master once a request, also where nothing is remembered beyond it") {
+  SaltWorld world({}, {}, {}, std::chrono::seconds(0));
+  const SteadyTime deadline = SaltWorld::soon();
+  const lowstate::Chunk& first = world.chunk(kPing);
+  const lowstate::Chunk& second = world.chunk(R"("client": "runner", "fun": "test.arg")");
+  const auto ping = world.master().admit(first, deadline);
+  const auto runner = world.master().admit(second, deadline);
+  REQUIRE(ping);
+  REQUIRE(runner);
+  REQUIRE(world.master().publish(*ping, {}, std::make_shared<master::Returns>()));
+  REQUIRE(world.master().publish_async(ping->ending_by(deadline - std::chrono::seconds(1))));
+  REQUIRE(world.master().runner_async(*runner));
+  CHECK(world.loads("mk_token").size() == 1);
+  REQUIRE(world.master().admit(first, deadline + std::chrono::seconds(1)));
+  CHECK(world.loads("mk_token").size() == 2);
+}
+
 TEST_CASE("missing rights are an authorization error that names the user, and the token stays") {
   SaltWorld world;
   const master::Permit permit = world.permit(kPing);
@@ -118,47 +135,6 @@ TEST_CASE("missing rights are an authorization error that names the user, and th
   CHECK(job.error().user == "fred");
   CHECK(world.loads("publish").size() == 1);
   CHECK(world.loads("mk_token").size() == 1);
-}
-
-TEST_CASE("with inline_login credentials go along with each call, and no token is made") {
-  salt::Options options;
-  options.inline_login = true;
-  SaltWorld world(options);
-  REQUIRE(world.master().publish_async(world.permit(kPing)));
-  CHECK(world.loads("mk_token").empty());
-  CHECK(holds(world.loads("publish").at(0), R"("password": "secret")"));
-  const Error own_jid = world.refusal(std::string(kPing) + R"(, "jid": "20261121000000000007")");
-  CHECK(own_jid.kind == ErrorKind::invocation);
-  CHECK(holds(own_jid.message, "inline_login"));
-}
-
-TEST_CASE("inline credentials that the master refuses are refused at once") {
-  salt::Options options;
-  options.inline_login = true;
-  SaltWorld world(options);
-  world.on("publish", [](const std::string&) {
-    return R"({"error": {"name": "AuthenticationError", "message": "x"}})";
-  });
-  const auto job = world.master().publish_async(world.permit(kPing));
-  REQUIRE_FALSE(job);
-  CHECK(job.error().kind == ErrorKind::authentication);
-  CHECK(world.loads("publish").size() == 1);
-}
-
-TEST_CASE("who guesses inline is refused before the master is asked") {
-  const test::CapturedLog log;
-  salt::Options options;
-  options.inline_login = true;
-  SaltWorld world(options, {}, {.tries = 2, .file = {}});
-  world.on("publish", [](const std::string&) {
-    return R"({"error": {"name": "AuthenticationError", "message": "x"}})";
-  });
-  const master::Permit permit = world.permit(kPing);
-  CHECK(world.master().publish_async(permit).error().kind == ErrorKind::authentication);
-  CHECK_FALSE(world.master().publish_async(permit));
-  const auto third = world.master().publish_async(permit);
-  CHECK(third.error().kind == ErrorKind::throttled);
-  CHECK(world.loads("publish").size() == 2);
 }
 
 TEST_CASE("a list of functions is checked one by one before the master sees it") {
@@ -183,6 +159,43 @@ TEST_CASE("a return that comes before the reply to its publication is not lost")
   const auto delivery = returns->take(SaltWorld::soon());
   REQUIRE(delivery.has_value());
   CHECK(std::get<master::Return>(*delivery).ret.text() == "\"early\"");
+}
+
+TEST_CASE("a publication whose answer is lost has the id that its caller chose, and no other has one") {
+  SaltWorld world;
+  const std::string own = std::string(kPing) + R"(, "jid": "20261121000000000007")";
+  const SteadyTime soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  world.on("publish", [](const std::string&) { return ""; });
+  const auto late = world.master().publish_async(world.permit(own).ending_by(soon));
+  CHECK(late.error().kind == ErrorKind::timeout);
+  CHECK(late.error().jid == "20261121000000000007");
+  CHECK(world.master().publish_async(world.permit(kPing).ending_by(soon)).error().jid.empty());
+  world.on("publish", [](const std::string&) {
+    return R"({"error": {"name": "AuthorizationError", "message": "Authorization error occurred."}})";
+  });
+  CHECK(world.master().publish_async(world.permit(own)).error().jid.empty());
+  const master::Permit permit = world.permit(own);
+  world.port().stop();
+  const auto gone = world.master().publish(permit, {}, std::make_shared<master::Returns>());
+  CHECK(gone.error().kind == ErrorKind::unavailable);
+  CHECK(gone.error().jid == "20261121000000000007");
+}
+
+TEST_CASE("who chooses the id of somebody else's job gets nothing of what that one returns") {
+  SaltWorld world;
+  const master::Permit permit = world.permit(kPing);
+  const auto returns = std::make_shared<master::Returns>();
+  REQUIRE(world.master().publish(permit, {}, returns));
+  for (const char* whose : {R"("fun": "cmd.run", "user": "fred")", R"("fun": "test.ping", "user": "ann")",
+                            R"("fun": "test.ping", "user": "fred")"}) {
+    world.bus().send(
+        format("salt/job/{}/ret/ms-0", SaltWorld::kJid),
+        test::packed(format(R"({{"cmd": "_return", "id": "ms-0", "jid": "{}", {}, "return": {}}})",
+                            SaltWorld::kJid, whose, Json::string(whose).text())));
+  }
+  const auto delivery = returns->take(SaltWorld::soon());
+  REQUIRE(delivery.has_value());
+  CHECK(std::get<master::Return>(*delivery).ret == Json::string(R"("fun": "test.ping", "user": "fred")"));
 }
 
 TEST_CASE("nobody matched is a job without an id, and nobody listens") {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -30,11 +31,12 @@ namespace rest_fcgi::test {
 class SaltWorld {
  public:
   static constexpr const char* kJid = "20261121000000000001";
-  /// From the load, as JSON, to the reply, as JSON.
+  /// From the load, as JSON, to the reply, as JSON; empty: there is none.
   using Answer = std::function<std::string(const std::string& load)>;
 
   explicit SaltWorld(salt::Options options = {}, std::vector<auth::EauthOptions> rules = {},
-                     const auth::LoginGuardOptions& guard = {})
+                     const auth::LoginGuardOptions& guard = {},
+                     std::chrono::seconds ttl = std::chrono::seconds(30))
       : bus_(dir_ / "master_event_pub.ipc"), port_([this](std::string body) { return answer(body); }) {
     options.ret_port = static_cast<unsigned>(std::stoul(port_.uri().substr(port_.uri().rfind(':') + 1)));
     options.sock_dir = dir_.path().string();
@@ -42,7 +44,7 @@ class SaltWorld {
     auto runtime = salt::make_runtime(options, system_clock());
     REQUIRE(runtime);
     runtime_ = *runtime;
-    auto logins = auth::RemoteLogins::make(guard, std::chrono::seconds(30), system_clock());
+    auto logins = auth::RemoteLogins::make(guard, ttl, system_clock());
     REQUIRE(logins);
     auto permissions = auth::Permissions::make(rules);
     REQUIRE(permissions);
@@ -111,7 +113,7 @@ class SaltWorld {
   [[nodiscard]] FakeRetPort& port() { return port_; }
 
  private:
-  std::string answer(const std::string& body) {
+  std::optional<std::string> answer(const std::string& body) {
     const auto envelope = salt::Fields::read(body, {"load"});
     const auto load = salt::Fields::read(envelope->find("load")->packed, {"cmd"});
     const std::string cmd(load->text("cmd"));
@@ -122,7 +124,9 @@ class SaltWorld {
       loads_.emplace_back(cmd, json);
       if (const auto found = answers_.find(cmd); found != answers_.end()) how = found->second;
     }
-    return packed(how ? how(json) : usual(cmd, json));
+    const std::string reply = how ? how(json) : usual(cmd, json);
+    if (reply.empty()) return std::nullopt;
+    return packed(reply);
   }
 
   static std::string usual(const std::string& cmd, const std::string& load) {

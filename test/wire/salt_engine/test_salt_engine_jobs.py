@@ -25,6 +25,11 @@ def test_an_asynchronous_job_is_found_by_its_id(salt, engine):
     assert lookup(lambda low: salt.netapi(low)["return"]) == ours
 
 
+def tokens(salt):
+    """The files of all tokens that the master made."""
+    return set((salt.home / "master/cache/tokens").iterdir())
+
+
 @pytest.fixture
 def token(engine):
     """A token that the master made."""
@@ -52,7 +57,7 @@ def test_a_token_that_the_master_has_forgotten_is_taken_no_more(salt, engine, to
 def test_a_login_outlives_the_tokens_of_the_master(salt, engine):
     low = local("test.ping", "ms-0", cred=user("admin"))
     engine.run(low)
-    for token in (salt.home / "master/cache/tokens").iterdir():
+    for token in tokens(salt):
         token.unlink()
     for one in (low, call("runner", "test.arg", user("admin")), call("wheel", "key.list_all", user("admin"))):
         engine.run(one)
@@ -64,6 +69,34 @@ def test_a_wrong_password_is_refused_after_the_right_one_was_taken(engine):
     engine.run(low)
     assert engine.post({**low, "password": "wrong"}, address="198.51.100.77").status == 401
     engine.run(low)
+
+
+@EVERY_LINE
+def test_with_inline_login_groups_are_told_to_who_is_logged_in(salt, start_engine):
+    engine = start_engine({"rest_fcgi": {"inline_login": True}})
+    before = tokens(salt)
+
+    def ask(group, cred):
+        return engine.post(local("test.ping", group, cred=cred, tgt_type="nodegroup"))
+
+    wrong = {**user("admin"), "password": "wrong"}
+    assert ask("web", wrong).text == ask("nosuch", wrong).text
+    assert ask("nosuch", wrong).status == 401
+    for name in ("admin", "limited"):
+        told = ask("nosuch", user(name))
+        assert told.status == 400 and "Node group nosuch unavailable" in told.text
+    assert ask("web", user("admin")).ret == [{"ms-0": True, "ms-1": True}]
+    assert tokens(salt) == before
+
+
+@EVERY_LINE
+def test_who_names_somebody_elses_job_gets_nothing_of_it(engine):
+    shell = ["sleep 4; echo canary"]
+    (job,) = engine.run(local("cmd.run", "ms-0", cred=user("admin"), client="local_async", arg=shell))
+    wait_until(lambda: engine.run(local("saltutil.find_job", "ms-0", arg=[job["jid"]])) != [{"ms-0": {}}], "it runs")
+    same = {"jid": job["jid"], "arg": shell, "timeout": 2, "gather_job_timeout": 2}
+    (mine,) = engine.run(local("cmd.run", "ms-0", **same))
+    assert set(mine) == {"ms-0"} and "canary" not in mine["ms-0"]
 
 
 @EVERY_LINE

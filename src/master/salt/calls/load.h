@@ -49,6 +49,10 @@ struct PublishLoad {
 
 [[nodiscard]] WipedBytes publish_load(const PublishLoad& load, const Caller& caller);
 
+/// Asks whether credentials are good, and makes no token: it publishes to nobody what everybody may run,
+/// which a master answers as a publication that matches nobody. REQUIRES: kind eauth.
+[[nodiscard]] WipedBytes login_load(const auth::Credentials& credentials);
+
 /// Texts among the positional arguments are read as Salt's runner client reads them: `1` is a number, and
 /// `name=value` a keyword argument. Errors: internal, where they cannot be copied.
 [[nodiscard]] Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller);

@@ -111,6 +111,13 @@ class Nodegroups::Expansion {
 Nodegroups::Nodegroups(std::vector<master::NodegroupOptions> groups, std::string conf_file)
     : groups_(std::move(groups)), conf_file_(std::move(conf_file)) {}
 
+bool Nodegroups::may_name_one(const lowstate::Target& target) {
+  if (target.type != lowstate::TargetType::compound) return target.type == lowstate::TargetType::nodegroup;
+  return target.expression.find(kNodegroup) != std::string_view::npos ||
+         std::any_of(target.list.begin(), target.list.end(),
+                     [](std::string_view word) { return !group_in(word).empty(); });
+}
+
 Result<PublishLoad::Target> Nodegroups::expand(const lowstate::Target& target) const {
   using lowstate::TargetType;
   if (target.type == TargetType::list) {

@@ -24,6 +24,9 @@ class Nodegroups {
   /// or that is empty or lies in itself, and for a target that becomes longer than can be meant.
   [[nodiscard]] Result<PublishLoad::Target> expand(const lowstate::Target& target) const;
 
+  /// May `expand` look a group up for this target? False: what it says tells nothing of the configuration.
+  [[nodiscard]] static bool may_name_one(const lowstate::Target& target);
+
  private:
   class Expansion;
 

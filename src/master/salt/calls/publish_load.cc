@@ -78,4 +78,11 @@ WipedBytes publish_load(const PublishLoad& load, const Caller& caller) {
   });
 }
 
+WipedBytes login_load(const auth::Credentials& credentials) {
+  PublishLoad load;
+  load.target = {lowstate::TargetType::list, std::vector<std::string>(), kUsualDelimiter};
+  load.call = PublishLoad::Function{"saltutil.find_job", {}};
+  return publish_load(load, {&credentials, credentials.username});
+}
+
 }  // namespace rest_fcgi::salt

@@ -13,13 +13,15 @@ constexpr std::size_t kMostLosses = 1000;  // jobs that are told apart
 
 /// What the heap needs besides is counted too: else very many small events would fit.
 std::size_t EarlyEvents::Kept::bytes() const noexcept {
-  constexpr std::size_t kHeap = 64;
+  constexpr std::size_t kHeap = 160;
   return sizeof(Kept) + kHeap + jid.size() + tag.size() + data.size();
 }
 
 std::size_t EarlyEvents::keep(Kept event) {
   bytes_ += event.bytes();
   events_.push_back(std::move(event));
+  const auto kept = std::prev(events_.end());
+  by_job_.emplace(std::pair(std::string_view(kept->jid), kept->number), kept);
   std::size_t dropped = 0;
   for (; bytes_ > max_bytes_; ++dropped) {
     note_loss(events_.front());
@@ -42,13 +44,11 @@ bool EarlyEvents::lost(std::string_view jid, std::uint64_t since) const {
 
 std::list<EarlyEvents::Kept> EarlyEvents::take(std::string_view jid, std::uint64_t since) {
   std::list<Kept> taken;
-  for (auto event = events_.begin(); event != events_.end();) {
-    const auto next = std::next(event);
-    if (event->jid == jid && event->number >= since) {
-      bytes_ -= event->bytes();
-      taken.splice(taken.end(), events_, event);
-    }
-    event = next;
+  auto event = by_job_.lower_bound({jid, since});
+  while (event != by_job_.end() && event->first.first == jid) {
+    bytes_ -= event->second->bytes();
+    taken.splice(taken.end(), events_, event->second);
+    event = by_job_.erase(event);
   }
   return taken;
 }
@@ -59,13 +59,16 @@ void EarlyEvents::drop_before(std::uint64_t number) {
 }
 
 void EarlyEvents::clear() {
+  by_job_.clear();
   events_.clear();
   losses_.clear();
   bytes_ = 0;
 }
 
 void EarlyEvents::drop_oldest() {
-  bytes_ -= events_.front().bytes();
+  const Kept& oldest = events_.front();
+  bytes_ -= oldest.bytes();
+  by_job_.erase(by_job_.lower_bound({oldest.jid, oldest.number}));
   events_.pop_front();
 }
 

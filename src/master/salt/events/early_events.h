@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "master/salt/events/event.h"
 
@@ -28,6 +29,8 @@ class EarlyEvents {
   };
 
   explicit EarlyEvents(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+  EarlyEvents(const EarlyEvents&) = delete;
+  EarlyEvents& operator=(const EarlyEvents&) = delete;
 
   /// Says how many had to go for it, the oldest first; it is among them where it is too large itself.
   std::size_t keep(Kept event);
@@ -36,7 +39,7 @@ class EarlyEvents {
   /// since very many jobs have lost some.
   [[nodiscard]] bool lost(std::string_view jid, std::uint64_t since) const;
 
-  /// Takes the events of a job from number `since` on.
+  /// Takes the events of a job from number `since` on; looks at no others.
   [[nodiscard]] std::list<Kept> take(std::string_view jid, std::uint64_t since);
 
   /// Nobody will ask for what has a smaller number.
@@ -50,6 +53,8 @@ class EarlyEvents {
 
   const std::size_t max_bytes_;
   std::list<Kept> events_;
+  std::multimap<std::pair<std::string_view, std::uint64_t>, std::list<Kept>::iterator>
+      by_job_;  // by job and number; borrows the ids from events_
   std::size_t bytes_ = 0;
   std::map<std::string, std::uint64_t, std::less<>> losses_;  // by job, the latest number
   std::uint64_t all_lost_ = 0;  // as if each job had lost the event with this number

@@ -32,6 +32,19 @@ TEST_CASE("events of one job are taken in order, once, and those of others stay"
   CHECK(events.empty());
 }
 
+TEST_CASE("jobs whose ids begin alike are told apart, also after the oldest events went") {
+  const std::size_t each = event(1, "11", "x").bytes();
+  EarlyEvents events(3 * each);
+  CHECK(events.keep(event(1, "1", "a")) == 0);
+  CHECK(events.keep(event(2, "11", "b")) == 0);
+  CHECK(events.keep(event(3, "1", "c")) == 0);
+  CHECK(events.keep(event(4, "11", "d")) == 1);
+  CHECK(taken(events, "1") == "c");
+  CHECK(taken(events, "11", 3) == "d");
+  CHECK(taken(events, "11") == "b");
+  CHECK(events.empty());
+}
+
 TEST_CASE("events from before a number are not taken, and can be dropped") {
   EarlyEvents events(10000);
   for (std::uint64_t number = 1; number <= 4; ++number) {

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../support/captured_log.h"
+#include "salt_world.h"
+
+using namespace rest_fcgi;
+using test::SaltWorld;
+
+namespace {
+
+constexpr const char* kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
+constexpr const char* kRefused = R"({"error": {"name": "AuthenticationError", "message": "x"}})";
+
+/// What `admit` looks up: a group that there is, one that there is not, one inside of a compound target, a
+/// list of functions of which one is not allowed, and a job's id, which cannot be chosen.
+const std::vector<std::string> kLookedUp{
+    R"("client": "local", "tgt": "web", "tgt_type": "nodegroup", "fun": "test.ping")",
+    R"("client": "local", "tgt": "nosuch", "tgt_type": "nodegroup", "fun": "test.ping")",
+    R"("client": "local", "tgt": "* and N@nosuch", "tgt_type": "compound", "fun": "test.ping")",
+    R"("client": "local", "tgt": ["*", "or", "N@nosuch"], "tgt_type": "compound", "fun": "test.ping")",
+    R"("client": "local", "tgt": "*", "fun": ["test.ping", "cmd.run"], "arg": [[], ["id"]])",
+    R"("client": "local", "tgt": "*", "fun": "test.ping", "jid": "20261121000000000007")"};
+
+bool holds(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+salt::Options inline_login() {
+  salt::Options options;
+  options.inline_login = true;
+  options.nodegroups = {{"web", {"web*"}}};
+  return options;
+}
+
+std::vector<auth::EauthOptions> rules() {
+  return {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}}}};
+}
+
+/// A master that refuses the password `wrong`, and that finds nobody else's target.
+std::string check_password(const std::string& load) {
+  if (holds(load, "wrong")) return kRefused;
+  return R"({"enc": "clear", "load": {"jid": null, "minions": [], "error": "Master could not resolve"}})";
+}
+
+}  // namespace
+
+TEST_CASE("with inline_login credentials go along with each call, and no token is made") {
+  salt::Options options;
+  options.inline_login = true;
+  SaltWorld world(options);
+  REQUIRE(world.master().publish_async(world.permit(kPing)));
+  CHECK(world.loads("mk_token").empty());
+  CHECK(holds(world.loads("publish").at(0), R"("password": "secret")"));
+}
+
+TEST_CASE("inline credentials that the master refuses are refused at once") {
+  salt::Options options;
+  options.inline_login = true;
+  SaltWorld world(options);
+  world.on("publish", [](const std::string&) {
+    return R"({"error": {"name": "AuthenticationError", "message": "x"}})";
+  });
+  const auto job = world.master().publish_async(world.permit(kPing));
+  REQUIRE_FALSE(job);
+  CHECK(job.error().kind == ErrorKind::authentication);
+  CHECK(world.loads("publish").size() == 1);
+}
+
+TEST_CASE("who guesses inline is refused before the master is asked") {
+  const test::CapturedLog log;
+  salt::Options options;
+  options.inline_login = true;
+  SaltWorld world(options, {}, {.tries = 2, .file = {}});
+  world.on("publish", [](const std::string&) {
+    return R"({"error": {"name": "AuthenticationError", "message": "x"}})";
+  });
+  const master::Permit permit = world.permit(kPing);
+  CHECK(world.master().publish_async(permit).error().kind == ErrorKind::authentication);
+  CHECK_FALSE(world.master().publish_async(permit));
+  const auto third = world.master().publish_async(permit);
+  CHECK(third.error().kind == ErrorKind::throttled);
+  CHECK(world.loads("publish").size() == 2);
+}
+
+TEST_CASE("with inline_login a stranger learns nothing of the configuration, whatever is asked") {
+  const test::CapturedLog log;
+  for (const std::string& call : kLookedUp) {
+    CAPTURE(call);
+    SaltWorld world(inline_login(), rules());
+    world.on("publish", check_password);
+    const Error refused = world.refusal(call, "wrong");
+    CHECK(refused.kind == ErrorKind::authentication);
+    CHECK(refused.message == "Authorization error occurred.");
+    REQUIRE(world.loads("publish").size() == 1);
+    const std::string load = world.loads("publish").front();
+    CHECK(holds(load, R"("tgt": [], "fun": "saltutil.find_job", "arg": [], "tgt_type": "list")"));
+    CHECK_FALSE(holds(load, "jid"));
+  }
+}
+
+TEST_CASE("with inline_login who is logged in is told what is wrong before anything runs") {
+  SaltWorld world(inline_login(), rules());
+  world.on("publish", check_password);
+  for (const std::size_t unknown : {1U, 2U, 3U}) {
+    const Error refused = world.refusal(kLookedUp[unknown]);
+    CHECK(refused.kind == ErrorKind::invocation);
+    CHECK(refused.message == "Node group nosuch unavailable in /etc/salt/master");
+  }
+  const Error right = world.refusal(kLookedUp[4]);
+  CHECK(right.kind == ErrorKind::authorization);
+  CHECK(right.user == "fred");
+  CHECK(right.eauth == "pam");
+  const Error own_jid = world.refusal(kLookedUp[5]);
+  CHECK(own_jid.kind == ErrorKind::invocation);
+  CHECK(holds(own_jid.message, "inline_login"));
+  CHECK(world.master().admit(world.chunk(kLookedUp[0]), SaltWorld::soon()));
+  CHECK(world.loads("mk_token").empty());
+}
+
+TEST_CASE("with inline_login a call with nothing to look up is not asked about before it is sent") {
+  SaltWorld world(inline_login());
+  for (const char* call :
+       {kPing, R"("client": "local", "tgt": "G@os:Debian and web*", "tgt_type": "compound", "fun": "a.b")",
+        R"("client": "local", "tgt": ["*", "or", "x"], "tgt_type": "compound", "fun": "a.b")",
+        R"("client": "local", "tgt": ["N@web"], "tgt_type": "list", "fun": "a.b")",
+        R"("client": "runner", "fun": "test.arg")"}) {
+    world.permit(call);
+  }
+  CHECK(world.port().messages() == 0);
+}
+
+TEST_CASE("with inline_login a user of the master's black list is not taken for one who is logged in") {
+  SaltWorld world(inline_login());
+  world.on("publish", [](const std::string&) {
+    return R"({"error": {"name": "AuthorizationError", "message": "Authorization error occurred."}})";
+  });
+  const Error refused = world.refusal(kLookedUp[1]);
+  CHECK(refused.kind == ErrorKind::authorization);
+  CHECK(refused.message == "Authorization error occurred.");
+  CHECK(refused.user == "fred");
+  CHECK(refused.eauth == "pam");
+}
+
+TEST_CASE("with inline_login what keeps a login from being confirmed is said, and it counts as one") {
+  const test::CapturedLog log;
+  SaltWorld world(inline_login(), {}, {.tries = 1});
+  world.on("publish", [](const std::string&) { return R"("Some exception handling minion payload")"; });
+  CHECK(world.refusal(kLookedUp[1]).kind == ErrorKind::internal);
+  world.on("publish", check_password);
+  CHECK(world.refusal(kLookedUp[1], "wrong").kind == ErrorKind::authentication);
+  CHECK(world.refusal(kLookedUp[1]).kind == ErrorKind::throttled);
+  SaltWorld gone(inline_login());
+  gone.port().stop();
+  CHECK(gone.refusal(kLookedUp[1]).kind == ErrorKind::unavailable);
+}
+
+TEST_CASE("with inline_login who waits for a turn to log in does so until the deadline") {
+  SaltWorld world(inline_login(), {}, {.tries = 1});
+  const lowstate::Chunk& chunk = world.chunk(kLookedUp[0]);
+  const master::Permit permit = world.permit(kPing);
+  const SteadyTime now = std::chrono::steady_clock::now();
+  std::optional<ErrorKind> looked_up;
+  std::optional<ErrorKind> sent;
+  world.on("publish", [&](const std::string& load) {
+    if (!looked_up) {
+      looked_up = ErrorKind::internal;
+      looked_up = world.master().admit(chunk, now).error().kind;
+      sent = world.master().publish_async(permit.ending_by(now)).error().kind;
+    }
+    return check_password(load);
+  });
+  CHECK(world.master().publish_async(permit));
+  CHECK(looked_up == ErrorKind::timeout);
+  CHECK(sent == ErrorKind::timeout);
+  CHECK(world.loads("publish").size() == 1);
+}
+
+TEST_CASE("with inline_login an asynchronous wheel is not started for who is not logged in") {
+  const test::CapturedLog log;
+  SaltWorld world(inline_login());
+  world.on("publish", check_password);
+  constexpr const char* kList = R"("client": "wheel_async", "fun": "key.list_all")";
+  for (const char* password : {"wrong", "secret"}) {
+    const auto permit = world.master().admit(world.chunk(kList, password), SaltWorld::soon());
+    REQUIRE(permit);
+    const auto started = world.master().wheel_async(*permit);
+    CHECK(started.ok() == (std::string(password) == "secret"));
+    if (!started) CHECK(started.error().kind == ErrorKind::authentication);
+  }
+  CHECK(world.runtime().shutdown(SaltWorld::soon()) == 0);
+  REQUIRE(world.loads("wheel").size() == 1);
+  CHECK(holds(world.loads("wheel").front(), R"("password": "secret")"));
+}
