@@ -1,90 +1,21 @@
 # SPDX-License-Identifier: MIT
 """Jobs that last: what was answered is found again, however the process ended, and in other processes."""
 
-import itertools
 import json
-import random
 import re
 import signal
 import sqlite3
 import subprocess
-import threading
-import time
 
 import pytest
 from support import fastcgi
 from support.daemon import SANITIZED, run
+from support.jobs import LOGIN, Clients, call, kill_again_and_again, runner
 from support.process import wait_until
-
-LOGIN = {"eauth": "auto", "username": "saltdev", "password": "any"}
-
-
-def call(address, *chunks):
-    """The `return` of a request over a connection of its own; None where no whole answer came."""
-    body = json.dumps([{**LOGIN, **chunk} for chunk in chunks]).encode()
-    try:
-        answer = fastcgi.talk(address, fastcgi.request(body))
-    except OSError:
-        return None
-    if not answer.ended or answer.status != 200:
-        return None
-    return json.loads(answer.body)["return"]
-
-
-def runner(address, fun, **kwargs):
-    return call(address, {"client": "runner", "fun": fun, "kwarg": kwargs})[0]
 
 
 def database_of(daemon):
     return daemon.directory / "cache/rest_fcgi/jobs.db"
-
-
-class Clients:
-    """Threads that start jobs all the time, and remember which of them were answered."""
-
-    def __init__(self, count):
-        self.jobs = set()  # jids of asynchronous jobs
-        self.words = set()  # what synchronous ones were told, and returned
-        self._address = None
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._work, args=(number,)) for number in range(count)]
-        for thread in self._threads:
-            thread.start()
-
-    def aim_at(self, address):
-        self._address = address
-
-    def stop(self):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _work(self, number):
-        for turn in itertools.count():
-            if self._stop.is_set():
-                return
-            if self._address is None:
-                time.sleep(0.001)
-                continue
-            if turn % 2:
-                ret = call(self._address, {"client": "local_async", "tgt": "*", "fun": "test.ping"})
-                self.jobs.update([ret[0]["jid"]] if ret else [])
-            else:
-                word = f"word-{number}-{turn}"
-                ret = call(self._address, {"client": "local", "tgt": "ms-0", "fun": "test.arg", "arg": [word]})
-                self.words.update([word] if ret and ret[0].get("ms-0") else [])
-
-
-def kill_again_and_again(start_again, rounds, clients):
-    """Each time after a moment of its own. Nobody connects while nobody listens."""
-    chance = random.Random(4)
-    for _ in range(rounds):
-        daemon = start_again()
-        clients.aim_at(daemon.address)
-        time.sleep(chance.uniform(0, 0.1))
-        daemon.kill(signal.SIGKILL)
-        clients.aim_at(None)
-        daemon.wait()
 
 
 KILLS = 10 if SANITIZED else 200  # processes with a sanitizer take long to start

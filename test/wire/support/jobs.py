@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Jobs over FastCGI, and threads that start them all the time and remember what was answered."""
+
+import itertools
+import json
+import random
+import signal
+import threading
+import time
+
+from . import fastcgi
+
+LOGIN = {"eauth": "auto", "username": "saltdev", "password": "any"}
+
+
+def call(address, *chunks):
+    """The `return` of a request over a connection of its own; None where no whole answer came."""
+    body = json.dumps([{**LOGIN, **chunk} for chunk in chunks]).encode()
+    try:
+        answer = fastcgi.talk(address, fastcgi.request(body))
+    except OSError:
+        return None
+    if not answer.ended or answer.status != 200:
+        return None
+    return json.loads(answer.body)["return"]
+
+
+def runner(address, fun, **kwargs):
+    return call(address, {"client": "runner", "fun": fun, "kwarg": kwargs})[0]
+
+
+class Clients:
+    """Threads that start jobs all the time, and remember which of them were answered. `pause`: seconds between two."""
+
+    def __init__(self, count, pause=0):
+        self.jobs = set()  # jids of asynchronous jobs
+        self.words = set()  # what synchronous ones were told, and returned
+        self._address = None
+        self._pause = pause
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._work, args=(number,)) for number in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def aim_at(self, address):
+        self._address = address
+
+    def stop(self):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self, number):
+        for turn in itertools.count():
+            if self._stop.is_set():
+                return
+            if self._address is None:
+                time.sleep(0.001)
+                continue
+            time.sleep(self._pause)
+            if turn % 2:
+                ret = call(self._address, {"client": "local_async", "tgt": "*", "fun": "test.ping"})
+                self.jobs.update([ret[0]["jid"]] if ret else [])
+            else:
+                word = f"word-{number}-{turn}"
+                ret = call(self._address, {"client": "local", "tgt": "ms-0", "fun": "test.arg", "arg": [word]})
+                self.words.update([word] if ret and ret[0].get("ms-0") else [])
+
+
+def kill_again_and_again(start_again, rounds, clients):
+    """Each time after a moment of its own. Nobody connects while nobody listens."""
+    chance = random.Random(4)
+    for _ in range(rounds):
+        daemon = start_again()
+        clients.aim_at(daemon.address)
+        time.sleep(chance.uniform(0, 0.1))
+        daemon.kill(signal.SIGKILL)
+        clients.aim_at(None)
+        daemon.wait()
