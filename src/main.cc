@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include <malloc.h>
 #include <sysexits.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 
-#include "rest_fcgi/auth/authenticator.h"
 #include "rest_fcgi/auth/permissions.h"
-#include "rest_fcgi/auth/remote_logins.h"
 #include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/clock.h"
@@ -22,11 +17,11 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/version.h"
+#include "rest_fcgi/engine/engine.h"
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/salt/salt.h"
 #include "rest_fcgi/netapi/rest_wsgi.h"
-#include "rest_fcgi/returner/returners.h"
 
 // The first file to read: which rooms there are, and what is handed from one to the next.
 
@@ -46,56 +41,18 @@ int print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? EX_SOFTWARE : EXIT_SUCCESS;
 }
 
-/// Past the buffers of stdio, which nobody wipes.
-int print_secret(const Secret& secret) {
-  const std::string_view text = secret.reveal().text;
-  WipedBytes line(text.begin(), text.end());
-  line.push_back('\n');
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t written = ::write(STDOUT_FILENO, line.data() + done, line.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return EX_SOFTWARE;
-    done += static_cast<std::size_t>(written);
+/// With a real master, what only the master has to understand of its file is no reason to stop.
+Result<config::Settings> read_settings(const config::CommandLine& command_line) {
+  auto settings = config::load(command_line);
+  if (!settings || settings->engine != config::Engine::salt) return settings;
+  for (const std::string& mistake : auth::drop_bad_rules(settings->auth.external_auth)) {
+    config::leave_to_master(mistake, *settings);
   }
-  return EXIT_SUCCESS;
+  return settings;
 }
 
-/// What of an engine outlives a reload: of the embedded one or of the one for a real master.
-using Runtime = std::variant<std::shared_ptr<embedded::Runtime>, std::shared_ptr<salt::Runtime>>;
-
-template <class Made>
-Result<Runtime> as_runtime(Made made) {
-  if (!made) return std::move(made).error();
-  return Runtime(*std::move(made));
-}
-
-Result<Runtime> make_runtime(const config::Settings& settings) {
-  if (settings.engine == config::Engine::salt) {
-    return as_runtime(salt::make_runtime(settings.salt, system_clock()));
-  }
-  auto returners = returner::Returners::make(settings.returner, system_clock());
-  if (!returners) return std::move(returners).error();
-  return as_runtime(embedded::make_runtime(settings.embedded, *std::move(returners), system_clock()));
-}
-
-Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
-                                                    const Runtime& runtime) {
-  auto permissions = auth::Permissions::make(settings.auth.external_auth);
-  if (!permissions) return std::move(permissions).error();
-  if (const auto* salt = std::get_if<std::shared_ptr<salt::Runtime>>(&runtime)) {
-    auto logins =
-        auth::RemoteLogins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock());
-    if (!logins) return std::move(logins).error();
-    return salt::make_master(settings.salt, *std::move(logins), *std::move(permissions), *salt);
-  }
-  auto authenticator = auth::Authenticator::make(settings.auth, system_clock());
-  if (!authenticator) return std::move(authenticator).error();
-  return embedded::make_master(settings.embedded, *std::move(authenticator), *std::move(permissions),
-                               std::get<std::shared_ptr<embedded::Runtime>>(runtime));
-}
-
-Result<http::Application> make_application(const config::Settings& settings, const Runtime& runtime) {
-  auto master = make_master(settings, runtime);
+Result<http::Application> make_application(const config::Settings& settings, const engine::Runtime& runtime) {
+  auto master = engine::make_master(settings, runtime);
   if (!master) return std::move(master).error();
   auto client = std::make_shared<const client::NetapiClient>(settings.client, *std::move(master));
   return netapi::make_rest_wsgi(settings.netapi, std::move(client), system_clock());
@@ -104,23 +61,30 @@ Result<http::Application> make_application(const config::Settings& settings, con
 /// Makes an application, too, since that may fail. But no files and directories: this may run as another user
 /// than the server, and would make some that the server could not use.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
-  const std::string summary = config::summary(settings, command_line);
+  const bool salt = settings.engine == config::Engine::salt;
+  const std::string summary =
+      config::summary(settings, command_line, salt ? salt::describe_event_bus(settings.salt) : std::string());
   settings.auth.token_dir.clear();
   settings.auth.login_guard.file.clear();
   settings.embedded.proc_dir.clear();
   settings.returner = {};  // jobs in memory
-  auto runtime = make_runtime(settings);
+  auto runtime = engine::make_runtime(settings);
   if (!runtime) return fail(runtime.error());
   auto application = make_application(settings, *runtime);
   return application ? print(summary) : fail(application.error());
 }
 
+/// Whoever should decide did not.
+bool is_failure(ErrorKind kind) {
+  return kind == ErrorKind::unavailable || kind == ErrorKind::timeout || kind == ErrorKind::internal;
+}
+
 int make_token(config::Settings settings, const config::CommandLine& command_line) {
   settings.embedded.proc_dir.clear();
   settings.returner = {};  // jobs in memory
-  auto runtime = make_runtime(settings);
+  auto runtime = engine::make_runtime(settings);
   if (!runtime) return fail(runtime.error());
-  auto master = make_master(settings, *runtime);
+  auto master = engine::make_master(settings, *runtime);
   if (!master) return fail(master.error());
   auto password = config::read_password();
   if (!password) return fail(password.error());
@@ -128,8 +92,8 @@ int make_token(config::Settings settings, const config::CommandLine& command_lin
                                       .eauth = command_line.eauth,
                                       .username = command_line.username,
                                       .password = *password});
-  if (!token) return fail(token.error(), EX_NOPERM);
-  return print_secret(*token);
+  if (!token) return is_failure(token.error().kind) ? fail(token.error()) : fail(token.error(), EX_NOPERM);
+  return config::print_secret(*token) ? EXIT_SUCCESS : EX_SOFTWARE;
 }
 
 /// Makes no files either.
@@ -156,8 +120,8 @@ Result<void> open_log(const config::Settings& settings) {
 
 /// The application that the configuration asks for now. Jobs that run go on: both share the runtime.
 Result<http::Application> reload(const config::CommandLine& command_line, const config::Settings& at_start,
-                                 const Runtime& runtime) {
-  auto wanted = config::load(command_line);
+                                 const engine::Runtime& runtime) {
+  auto wanted = read_settings(command_line);
   if (!wanted) return std::move(wanted).error();
   if (wanted->engine != at_start.engine) {
     return Error{ErrorKind::configuration, "rest_fcgi: engine: another engine needs a restart"};
@@ -171,24 +135,21 @@ Result<http::Application> reload(const config::CommandLine& command_line, const 
   return application;
 }
 
-std::size_t shut_down(const Runtime& runtime, SteadyTime deadline) {
-  return std::visit([deadline](const auto& one) { return one->shutdown(deadline); }, runtime);
-}
-
 int serve(const config::Settings& settings, const config::CommandLine& command_line) {
   if (auto opened = open_log(settings); !opened) return fail(opened.error());
-  auto made = make_runtime(settings);
+  auto made = engine::make_runtime(settings);
   if (!made) return fail(made.error());
-  const Runtime runtime = *std::move(made);
+  const engine::Runtime runtime = *std::move(made);
   auto application = make_application(settings, runtime);
   if (!application) return fail(application.error());
   auto gateway = gateway::Gateway::open(settings.gateway);
   if (!gateway) return fail(gateway.error());
+  engine::start(runtime);
   const Result<SteadyTime> served =
       (*gateway)->serve(*std::move(application), [&] { return reload(command_line, settings, runtime); });
   if (!served) return fail(served.error());
   const bool in_flight = system_clock().steady() >= *served;
-  if (shut_down(runtime, *served) > 0 || in_flight) {
+  if (engine::shut_down(runtime, *served) > 0 || in_flight) {
     // Threads still use what destructors would take from under them.
     std::fflush(nullptr);
     std::_Exit(EXIT_SUCCESS);
@@ -207,7 +168,7 @@ int run(int argc, const char* const* argv) {
   ::mallopt(M_ARENA_MAX, 4);
   // What one large request took goes back to the system with it; left to itself, the threshold would rise.
   ::mallopt(M_MMAP_THRESHOLD, 256 * 1024);
-  auto settings = config::load(*command_line);
+  auto settings = read_settings(*command_line);
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);
   if (command_line->action == Action::make_token) return make_token(*std::move(settings), *command_line);

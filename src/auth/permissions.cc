@@ -29,14 +29,18 @@ std::string place(std::string_view where) {
   return where.empty() ? std::string() : format("{}: ", where);
 }
 
+Result<AclRule> compile(const std::string& eauth, const Principal& principal, const Rule& rule) {
+  auto compiled = AclRule::make(rule);
+  if (compiled) return compiled;
+  return Error{ErrorKind::configuration, format("{}external_auth: {}: {}: {}", place(rule.where), eauth,
+                                                principal.name, compiled.error().message)};
+}
+
 Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& principal) {
   CompiledPrincipal result{principal.name, group_of(principal.name), {}};
   for (const Rule& rule : principal.rules) {
-    auto compiled = AclRule::make(rule);
-    if (!compiled) {
-      return Error{ErrorKind::configuration, format("{}external_auth: {}: {}: {}", place(rule.where), eauth,
-                                                    principal.name, compiled.error().message)};
-    }
+    auto compiled = compile(eauth, principal, rule);
+    if (!compiled) return std::move(compiled).error();
     result.rules.push_back(*std::move(compiled));
   }
   return result;
@@ -62,6 +66,20 @@ Finding finding(Finding::Kind kind, const Applying& one, const RuleMatch& match)
 }
 
 }  // namespace
+
+std::vector<std::string> drop_bad_rules(std::vector<EauthOptions>& external_auth) {
+  std::vector<std::string> dropped;
+  for (EauthOptions& eauth : external_auth) {
+    for (Principal& principal : eauth.principals) {
+      std::erase_if(principal.rules, [&](const Rule& rule) {
+        const auto compiled = compile(eauth.name, principal, rule);
+        if (!compiled) dropped.push_back(compiled.error().message);
+        return !compiled;
+      });
+    }
+  }
+  return dropped;
+}
 
 struct Permissions::Compiled {
   struct Section {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <functional>
 #include <utility>
 
 #include "config/sections.h"
@@ -12,66 +13,34 @@ constexpr std::string_view kFunctions =
     "functions such as test.*, or maps such as test.arg: {args: [a], kwargs: {b: c}}";
 constexpr std::string_view kPattern = "text, or nothing for any value";
 
+/// Where a mistake goes.
+using Complain = std::function<void(const Error&)>;
+
 std::string place_of(const Node& node) {
   return format("{}:{}", *node.place.file, node.place.line);
 }
 
-/// Reads one `external_auth`. All of the grammar that Salt understands, and an error for what Salt would
-/// silently skip: who writes a rule means something by it.
+/// Reads one rule, an entry of a user's list: all of the grammar that Salt understands, and a mistake for
+/// what Salt would silently skip, since who writes a rule means something by it.
 class RuleReader {
  public:
   explicit RuleReader(Mistakes& mistakes) : mistakes_(mistakes) {}
 
-  auth::EauthOptions read_eauth(const Entry& entry) {
-    auth::EauthOptions eauth;
-    eauth.name = entry.key;
-    const std::string path = "external_auth: " + entry.key;
-    if (entry.value.is(Kind::null)) return eauth;
-    if (!entry.value.is(Kind::map)) {
-      mistakes_.unexpected(entry.value, path, "a map from users to lists of functions");
-      return eauth;
+  auth::Rule read(const Node& item, const std::string& path) {
+    const std::string where = place_of(item);
+    if (item.is(Kind::string) && !item.text.empty()) {
+      return item.text.starts_with('@') ? auth::Rule{item.text, {}, where}
+                                        : auth::Rule{"", {{item.text, {}, where}}, where};
     }
-    for (const Entry& item : entry.value.entries) {
-      const std::string item_path = format("{}: {}", path, item.key);
-      if (item.key.starts_with('^')) {
-        eauth.settings.emplace_back(item.key.substr(1), read_setting(item.value, item_path));
-      } else {
-        eauth.principals.push_back({item.key, read_rules(item.value, item_path)});
-      }
+    if (item.is(Kind::map) && item.entries.size() == 1 && !item.entries.front().key.empty()) {
+      const Entry& scope = item.entries.front();
+      return {scope.key, read_functions(scope.value, format("{}: {}", path, scope.key)), where};
     }
-    return eauth;
+    mistakes_.unexpected(item, path, kEntries);
+    return {};
   }
 
  private:
-  /// A value that is not shown: some back ends have passwords among their settings.
-  std::string read_setting(const Node& node, const std::string& path) {
-    if (node.is(Kind::list) || node.is(Kind::map) || node.is(Kind::null)) {
-      mistakes_.unexpected(node, path, "one value");
-    }
-    return node.text;
-  }
-
-  std::vector<auth::Rule> read_rules(const Node& node, const std::string& path) {
-    std::vector<auth::Rule> rules;
-    if (!node.is(Kind::list) && !node.is(Kind::null)) {
-      mistakes_.unexpected(node, path, format("a list of {}", kEntries));
-    }
-    for (const Node& item : node.items) {
-      if (item.is(Kind::string) && !item.text.empty()) {
-        const std::string where = place_of(item);
-        rules.push_back(item.text.starts_with('@') ? auth::Rule{item.text, {}, where}
-                                                   : auth::Rule{"", {{item.text, {}, where}}, where});
-      } else if (item.is(Kind::map) && item.entries.size() == 1 && !item.entries.front().key.empty()) {
-        const Entry& scope = item.entries.front();
-        rules.push_back(
-            {scope.key, read_functions(scope.value, format("{}: {}", path, scope.key)), place_of(item)});
-      } else {
-        mistakes_.unexpected(item, path, kEntries);
-      }
-    }
-    return rules;
-  }
-
   /// At least one: a rule of an `@` scope without functions allows all of them, which only `- '@runner'` may
   /// say.
   std::vector<auth::FunctionRule> read_functions(const Node& node, const std::string& path) {
@@ -138,14 +107,88 @@ class RuleReader {
   Mistakes& mistakes_;
 };
 
+/// Reads back ends with their users. A rule with a mistake is left out as a whole, since a part of it could
+/// allow more; its user stays, and so is not taken for one of those that `*` stands for.
+class EauthReader {
+ public:
+  EauthReader(const Complain& complain, bool with_settings)
+      : complain_(complain), with_settings_(with_settings) {}
+
+  auth::EauthOptions read(const Entry& entry) const {
+    auth::EauthOptions eauth{entry.key, {}, {}};
+    const std::string path = "external_auth: " + entry.key;
+    if (!entry.value.is(Kind::map) && !entry.value.is(Kind::null)) {
+      unexpected(entry.value, path, "a map from users to lists of functions");
+    }
+    for (const Entry& item : entry.value.entries) {
+      const std::string item_path = format("{}: {}", path, item.key);
+      if (item.key.starts_with('^')) {
+        if (with_settings_)
+          eauth.settings.emplace_back(item.key.substr(1), read_setting(item.value, item_path));
+      } else {
+        eauth.principals.push_back({item.key, read_rules(item.value, item_path)});
+      }
+    }
+    return eauth;
+  }
+
+  void unexpected(const Node& found, std::string_view path, std::string_view expected) const {
+    Mistakes mistakes;
+    mistakes.unexpected(found, path, expected);
+    complain_(mistakes.take_first());
+  }
+
+ private:
+  /// A value that is not shown: some back ends have passwords among their settings.
+  std::string read_setting(const Node& node, const std::string& path) const {
+    if (node.is(Kind::list) || node.is(Kind::map) || node.is(Kind::null)) {
+      unexpected(node, path, "one value");
+    }
+    return node.text;
+  }
+
+  std::vector<auth::Rule> read_rules(const Node& node, const std::string& path) const {
+    std::vector<auth::Rule> rules;
+    if (!node.is(Kind::list) && !node.is(Kind::null)) {
+      unexpected(node, path, format("a list of {}", kEntries));
+    }
+    for (const Node& item : node.items) {
+      Mistakes mistakes;
+      auth::Rule rule = RuleReader(mistakes).read(item, path);
+      if (mistakes.any()) {
+        complain_(mistakes.take_first());
+      } else {
+        rules.push_back(std::move(rule));
+      }
+    }
+    return rules;
+  }
+
+  const Complain& complain_;
+  const bool with_settings_;
+};
+
 }  // namespace
 
-std::vector<auth::EauthOptions> read_external_auth(const Node* external_auth, Mistakes& mistakes) {
-  std::vector<auth::EauthOptions> eauths;
-  if (external_auth == nullptr) return eauths;
-  RuleReader reader(mistakes);
-  for (const Entry& entry : external_auth->entries) eauths.push_back(reader.read_eauth(entry));
-  return eauths;
+void leave_to_master(std::string_view mistake, Settings& settings) {
+  settings.warnings.push_back(
+      format("{}; the Salt master decides about this, and here it permits no list of functions", mistake));
+}
+
+void read_external_auth(Reader& top, Settings& settings) {
+  static constexpr std::string_view kKey = "external_auth";
+  const bool ours = settings.engine == Engine::embedded;
+  const Complain complain = [&](const Error& mistake) {
+    if (ours) return top.mistakes().keep(mistake);
+    leave_to_master(mistake.message, settings);
+  };
+  const Node* external_auth = top.value(kKey);
+  if (external_auth == nullptr || external_auth->is(Kind::null)) return;
+  const EauthReader reader(complain, ours);
+  if (!external_auth->is(Kind::map)) return reader.unexpected(*external_auth, kKey, "a map");
+  for (const Entry& entry : external_auth->entries) {
+    settings.auth.external_auth.push_back(reader.read(entry));
+  }
 }
 
 }  // namespace rest_fcgi::config

@@ -18,7 +18,12 @@ class Mistakes {
  public:
   /// `key` with all keys above it, such as `rest_fcgi: max_threads`.
   void add(const Place& place, std::string_view key, std::string_view text) {
-    if (!first_) first_ = mistake_at(place, format("{}: {}", key, text));
+    keep(mistake_at(place, format("{}: {}", key, text)));
+  }
+
+  /// One that was found elsewhere.
+  void keep(Error mistake) {
+    if (!first_) first_ = std::move(mistake);
   }
 
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {

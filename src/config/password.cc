@@ -65,4 +65,17 @@ Result<Secret> read_password() {
   return Secret({line.data(), line.size()});
 }
 
+bool print_secret(const Secret& secret) {
+  const std::string_view text = secret.reveal().text;
+  WipedBytes line(text.begin(), text.end());
+  line.push_back('\n');
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t written = ::write(STDOUT_FILENO, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    done += static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
 }  // namespace rest_fcgi::config

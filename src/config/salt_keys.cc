@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "config/names.h"
 #include "config/sections.h"
@@ -48,26 +49,16 @@ std::string below(const std::string& root_dir, const std::string& path) {
   return without_end_slash(root + "/" + path);
 }
 
-/// Where Salt's files lie, by its keys `root_dir`, `cachedir` and `sock_dir`.
-struct Directories {
-  std::string root = "/";
-  std::string cache = "/var/cache/salt/master";
-  std::string sockets = "/var/run/salt/master";
-};
-
-Directories read_directories(Reader& top) {
-  Directories directories;
-  top.text("root_dir", directories.root);
-  top.text("cachedir", directories.cache);
-  top.text("sock_dir", directories.sockets);
-  return directories;
+std::string read_text(Reader& top, std::string_view key, std::string value) {
+  top.text(key, value);
+  return value;
 }
 
-void read_tokens(Reader& top, const Directories& directories, auth::Options& options) {
-  std::string token_dir = directories.cache + "/tokens";
+void read_tokens(Reader& top, const std::string& root_dir, const std::string& cachedir,
+                 auth::Options& options) {
   options.token_dir_is_default = top.value("token_dir") == nullptr;
-  top.text("token_dir", token_dir);
-  if (!token_dir.empty()) options.token_dir = below(directories.root, token_dir);
+  const std::string token_dir = read_text(top, "token_dir", cachedir + "/tokens");
+  if (!token_dir.empty()) options.token_dir = below(root_dir, token_dir);
   top.whole_seconds("token_expire", options.token_expire, {1, kYearInSeconds});
 }
 
@@ -82,6 +73,21 @@ void warn_of_blacklist(Reader& top, std::vector<std::string>& warnings) {
                          .message);
 }
 
+std::string read_cachedir(Reader& top) {
+  return read_text(top, "cachedir", "/var/cache/salt/master");
+}
+
+/// Those that are about what the engine `embedded` does by itself, and a real master does for its own.
+void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings) {
+  top.secret("sharedsecret", settings.auth.sharedsecret);
+  top.text("auth.pam.service", settings.auth.pam.service);
+  const std::string cachedir = read_cachedir(top);
+  read_tokens(top, root_dir, cachedir, settings.auth);
+  read_job_caches(top, below(root_dir, cachedir + "/rest_fcgi/jobs.db"), settings);
+  settings.embedded.proc_dir = below(root_dir, cachedir + "/proc");
+  warn_of_blacklist(top, settings.warnings);
+}
+
 }  // namespace
 
 void read_salt_keys(Reader& top, Settings& settings) {
@@ -90,21 +96,17 @@ void read_salt_keys(Reader& top, Settings& settings) {
   top.seconds("timeout", client.timeout, kTenthOfASecond, kDay);
   top.seconds("gather_job_timeout", client.gather_job_timeout, kTenthOfASecond, kDay);
   top.seconds("rest_timeout", client.rest_timeout, kTenthOfASecond, kDay);
-  settings.auth.external_auth = read_external_auth(top.map("external_auth"), top.mistakes());
-  top.secret("sharedsecret", settings.auth.sharedsecret);
-  top.text("auth.pam.service", settings.auth.pam.service);
-  const Directories directories = read_directories(top);
-  read_tokens(top, directories, settings.auth);
-  settings.embedded.nodegroups = read_nodegroups(top.map("nodegroups"), top.mistakes());
-  settings.salt.nodegroups = settings.embedded.nodegroups;
-  if (settings.engine == Engine::salt) {
-    read_real_master(top, below(directories.root, directories.sockets), settings);
-  } else {
-    read_job_caches(top, below(directories.root, directories.cache + "/rest_fcgi/jobs.db"), settings);
-    warn_of_blacklist(top, settings.warnings);
-  }
-  settings.embedded.proc_dir = below(directories.root, directories.cache + "/proc");
   top.log_level("log_level", settings.log.level);
+  read_external_auth(top, settings);
+  const std::string root_dir = read_text(top, "root_dir", "/");
+  auto nodegroups = read_nodegroups(top.map("nodegroups"), top.mistakes());
+  if (settings.engine == Engine::salt) {
+    settings.salt.nodegroups = std::move(nodegroups);
+    read_real_master(top, below(root_dir, read_text(top, "sock_dir", "/var/run/salt/master")), settings);
+  } else {
+    settings.embedded.nodegroups = std::move(nodegroups);
+    read_own_keys(top, root_dir, settings);
+  }
 }
 
 }  // namespace rest_fcgi::config

@@ -22,9 +22,9 @@ void read_engine(Reader& section, Settings& settings);
 /// `warnings`.
 void read_salt_keys(Reader& top, Settings& settings);
 
-/// Salt's `external_auth`: a map, or null where there is none.
-[[nodiscard]] std::vector<auth::EauthOptions> read_external_auth(const Node* external_auth,
-                                                                 Mistakes& mistakes);
+/// Salt's `external_auth`. With the engine `salt` it is the master's: back ends' settings are not read, and a
+/// rule that cannot be read is left out with a warning. REQUIRES: the engine was read.
+void read_external_auth(Reader& top, Settings& settings);
 
 /// Salt's `nodegroups`: a map, or null where there is none. What its words mean is for the engine to say.
 [[nodiscard]] std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups,

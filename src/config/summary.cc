@@ -96,7 +96,7 @@ std::string audit_line(const Settings& settings) {
 
 }  // namespace
 
-std::string summary(const Settings& settings, const CommandLine& command_line) {
+std::string summary(const Settings& settings, const CommandLine& command_line, std::string_view event_bus) {
   const std::string& listen = settings.gateway.listen;
   std::string text;
   const auto line = [&text](std::string_view name, std::string_view value) {
@@ -109,6 +109,7 @@ std::string summary(const Settings& settings, const CommandLine& command_line) {
   line("eauth", eauth_line(settings));
   if (settings.engine == Engine::salt) {
     line("master", master_line(settings.salt));
+    line("events", event_bus);
   } else {
     line("tokens", tokens_line(settings.auth));
     line("jobs", jobs_line(settings.returner));

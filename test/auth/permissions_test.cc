@@ -151,6 +151,25 @@ TEST_CASE("a pattern that is none is named with its place") {
                                               "name, nor a glob, nor a regular expression: "));
 }
 
+TEST_CASE("rules with a pattern that is none can be dropped, and their users stay") {
+  std::vector<EauthOptions> rules = {
+      {"file", {}, {{"fred", {anywhere("test.(ping"), anywhere("test.*")}}, {"*", {anywhere(".*")}}}},
+      {"pam", {}, {{"eve", {on("web*", {{"cmd.*", {{{"(x"}, {}}}}})}}, {"*", {anywhere(".*")}}}}};
+  rules[0].principals[0].rules[0].where = "master:7";
+  const std::vector<std::string> dropped = drop_bad_rules(rules);
+  REQUIRE(dropped.size() == 2);
+  CHECK(dropped[0].starts_with("master:7: external_auth: file: fred: \"test.(ping\" is neither"));
+  CHECK(dropped[1].starts_with("external_auth: pam: eve: \"(x\" is neither"));
+  CHECK(rules[0].principals[0].rules.size() == 1);
+  CHECK(rules[1].principals[0].rules.empty());
+  CHECK(drop_bad_rules(rules).empty());
+  const auto permissions = Permissions::make(rules);
+  REQUIRE(permissions);
+  CHECK((*permissions)
+            ->explain_local({"pam", "eve"}, {"cmd.run", {}, {}}, [](std::string_view) { return true; })
+            .empty());
+}
+
 TEST_CASE("a condition's pattern that is none is named, too") {
   for (const ArgumentCondition& condition :
        {ArgumentCondition{{"(x"}, {}}, ArgumentCondition{{}, {{"key", "(x"}}}}) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -64,11 +66,28 @@ TEST_CASE("a master that listens everywhere is reached on the loopback address")
   CHECK(salt_settings("interface: 'fe80::1'\n").salt.interface == "fe80::1");
 }
 
-TEST_CASE("what belongs to the master alone is left to it") {
-  const Settings settings = salt_settings(
-      "master_job_cache: mysql\npublisher_acl_blacklist: {users: [root]}\nexternal_auth: {ldap: {x: "
-      "['.*']}}\n");
-  CHECK(settings.warnings.empty());
+TEST_CASE("what belongs to the master alone is not looked at") {
+  for (const char* key :
+       {"master_job_cache: mysql", "master_job_cache: [mysql]", "keep_jobs: many", "keep_jobs_seconds: -1",
+        "sqlite3.database: returns.db", "sqlite3.timeout: no", "token_dir: 5", "token_expire: 0.5",
+        "cachedir: [a]", "sharedsecret: 5813", "sharedsecret: sdb://a/b", "auth.pam.service: 5",
+        "publisher_acl: 5", "publisher_acl_blacklist: {users: [root]}", "pillar_roots: 5", "minions: 7"}) {
+    CAPTURE(key);
+    CHECK(salt_mistake(std::string(key) + "\n").empty());
+    CHECK(salt_settings(std::string(key) + "\n").warnings.empty());
+  }
+}
+
+TEST_CASE("what says where the master is and what its callers do stays strict") {
+  for (const char* key :
+       {"interface: 5", "ret_port: many", "sock_dir: [a]", "root_dir: 5", "ipc_mode: shm", "transport: tcp",
+        "tcp_master_pub_port: 0", "worker_threads: 0", "ext_job_cache: [redis]", "order_masters: maybe",
+        "syndic_wait: 0", "timeout: soon", "gather_job_timeout: soon", "rest_timeout: soon",
+        "nodegroups: [web]", "netapi_enable_clients: [locl]", "log_level: loud"}) {
+    CAPTURE(key);
+    const std::string text = key;
+    CHECK(salt_mistake(text + "\n").starts_with("master:2: " + text.substr(0, text.find(':') + 1)));
+  }
 }
 
 TEST_CASE("a transport that this engine does not speak is a mistake") {
@@ -88,15 +107,90 @@ TEST_CASE("the embedded engine does not look at the real master's keys") {
   CHECK(settings_of("transport: tcp\nipc_mode: shm\n").engine == Engine::embedded);
 }
 
+constexpr const char* kLeft =
+    "; the Salt master decides about this, and here it permits no list of functions";
+
+TEST_CASE("a rule that cannot be read is one warning with its place, and permits nothing; its user stays") {
+  const ConfigDir dir(
+      "rest_fcgi: {engine: salt}\nexternal_auth:\n  pam:\n    fred:\n      - 5\n      - test.*\n"
+      "      - 'web*': {test.arg: {args: [7], kwargs: [8]}}\n    eve: [8]\n    '*': ['.*']\n");
+  const auto settings = dir.load();
+  REQUIRE(settings);
+  std::vector<std::string> warnings;
+  for (const std::string& warning : settings->warnings) warnings.push_back(dir.without_dir(warning));
+  const std::string entries =
+      ", expected functions such as test.*, targets such as web*: [test.*], @runner, @wheel or @jobs";
+  const std::string where = "external_auth: pam: ";
+  CHECK(warnings == std::vector<std::string>{"master:5: " + where + "fred: found 5" + entries + kLeft,
+                                             "master:7: " + where +
+                                                 "fred: web*: test.arg: args: found 7, expected text, or " +
+                                                 "nothing for any value" + kLeft,
+                                             "master:8: " + where + "eve: found 8" + entries + kLeft});
+  const auto& principals = settings->auth.external_auth.at(0).principals;
+  REQUIRE(principals.size() == 3);
+  REQUIRE(principals[0].rules.size() == 1);
+  CHECK(principals[0].rules[0].functions.at(0).pattern == "test.*");
+  CHECK(principals[1].name == "eve");
+  CHECK(principals[1].rules.empty());
+  CHECK(principals[2].rules.size() == 1);
+}
+
+TEST_CASE("a back end or an external_auth that cannot be read at all is one warning") {
+  const Settings settings = salt_settings("external_auth: {ldap: [fred], pam: {fred: [.*]}, rest: }\n");
+  REQUIRE(settings.warnings.size() == 1);
+  CHECK(settings.warnings[0].ends_with(
+      std::string("master:2: external_auth: ldap: found a list, expected a map from users to lists of "
+                  "functions") +
+      kLeft));
+  REQUIRE(settings.auth.external_auth.size() == 3);
+  CHECK(settings.auth.external_auth[0].principals.empty());
+  CHECK(settings.auth.external_auth[1].principals.size() == 1);
+
+  const Settings none = salt_settings("external_auth: [pam]\n");
+  REQUIRE(none.warnings.size() == 1);
+  CHECK(none.warnings[0].ends_with(std::string("master:2: external_auth: found a list, expected a map") +
+                                   kLeft));
+  CHECK(salt_settings("external_auth:\n").warnings.empty());
+}
+
+TEST_CASE("the settings of a back end are the master's, whatever they are") {
+  const Settings settings =
+      salt_settings("external_auth: {django: {^model: [a]}, rest: {^url: , fred: [.*]}}\n");
+  CHECK(settings.warnings.empty());
+  CHECK(settings.auth.external_auth.at(0).settings.empty());
+  CHECK(settings.auth.external_auth.at(1).settings.empty());
+  CHECK(settings.auth.external_auth.at(1).principals.size() == 1);
+}
+
+TEST_CASE("a rule that only a later check finds wrong is a warning like the others") {
+  Settings settings;
+  leave_to_master("master:5: external_auth: pam: fred: \"(x\" is wrong", settings);
+  CHECK(settings.warnings ==
+        std::vector<std::string>{std::string("master:5: external_auth: pam: fred: \"(x\" is wrong") + kLeft});
+}
+
+TEST_CASE("a master file with all that a site has in it is accepted") {
+  CommandLine command_line;
+  command_line.config = std::filesystem::path(__FILE__).parent_path() / "real.master";
+  const auto settings = load(command_line);
+  if (!settings) FAIL(settings.error().message);
+  CHECK(settings->auth.external_auth.size() == 9);
+  CHECK(settings->salt.nodegroups.size() == 3);
+  CHECK(settings->salt.ext_job_cache == "redis");
+  CHECK(settings->client.gather_job_timeout == std::chrono::seconds(20));
+  CHECK(settings->warnings.size() == 4);
+}
+
 TEST_CASE("the summary of the engine salt says which master it is for") {
   const ConfigDir dir("rest_fcgi: {engine: salt}\nret_port: 5000\nexternal_auth: {ldap: {x: ['.*']}}\n");
   const auto settings = dir.load();
   REQUIRE(settings);
-  const std::string text = summary(*settings, dir.command_line());
+  const std::string text = summary(*settings, dir.command_line(), "can be joined by this user");
   CHECK(text.find("engine:   salt\n") != std::string::npos);
   CHECK(text.find("eauth:    ldap\n") != std::string::npos);
   CHECK(text.find("master:   127.0.0.1 port 5000, events from /var/run/salt/master/master_event_pub.ipc\n") !=
         std::string::npos);
+  CHECK(text.find("events:   can be joined by this user\n") != std::string::npos);
   CHECK(text.find("minions:") == std::string::npos);
 }
 

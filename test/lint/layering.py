@@ -27,6 +27,7 @@ MAY_INCLUDE = {
     "netapi": ["client", "lowstate", "http"],
     "gateway": ["http"],
     "config": ["*/options.h"],
+    "engine": ["config", "auth", "returner", "master", "master/embedded", "master/salt", "master/recording"],
     "main": ["*"],
 }
 

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The command line and the configuration: what is accepted, and one line for each mistake, with status 78."""
 
+import contextlib
 import json
+import os
+import shutil
+import socket
+import subprocess
 
 import pytest
 
@@ -141,3 +146,112 @@ def test_check_config_says_when_nothing_is_on(master):
 def test_the_example_master_file_is_right():
     result = daemons.run("--config", daemons.ROOT / "deploy/master.example", "--check-config")
     assert result.returncode == 0, result.stderr
+
+
+REAL_MASTER = daemons.ROOT / "test/config/real.master"
+
+
+@pytest.fixture
+def salt_config(directory):
+    """A master file for the engine salt whose master does not run, nor has a socket."""
+    return daemons.master_config(directory, {"sock_dir": str(directory), "ret_port": 1, "rest_fcgi": {"engine": "salt"}})
+
+
+@contextlib.contextmanager
+def event_socket(directory, mode=0o600):
+    """Where a master's event bus would be."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        path = directory / "master_event_pub.ipc"
+        listener.bind(str(path))
+        path.chmod(mode)
+        listener.listen()
+        yield path
+
+
+def summary_of(path):
+    """What --check-config says of a configuration that is right, by the names of its lines."""
+    result = daemons.run("--config", path, "--check-config")
+    assert (result.returncode, result.stderr) == (0, ""), result
+    lines = {}
+    for line in result.stdout.splitlines():
+        name, _, text = line.partition(":")
+        lines.setdefault(name, []).append(text.strip())
+    return lines
+
+
+def test_a_real_masters_own_file_is_accepted_with_a_warning_for_each_rule_that_cannot_be_read():
+    lines = summary_of(REAL_MASTER)
+    assert lines["eauth"] == ["pam, ldap, keystone, django, rest, file, auto, yubico, mysql"]
+    source = REAL_MASTER.read_text().splitlines()
+    marks = ["{one: [a], two: [b]}", "jobs.active: {args: [7]}", "grace: test.ping", "mysql: [dave]", "'(test|grains', sys.doc"]
+    numbers = [next(at for at, line in enumerate(source, 1) if mark in line) for mark in marks]
+    assert len(lines["warning"]) == len(marks)
+    for warning, number in zip(lines["warning"], numbers):
+        assert warning.startswith(f"{REAL_MASTER}:{number}: external_auth: ")
+        assert warning.endswith("; the Salt master decides about this, and here it permits no list of functions")
+
+
+def test_the_same_file_is_a_mistake_for_the_engine_that_has_to_understand_it(master):
+    path = master(REAL_MASTER.read_text().replace("engine: salt", "engine: embedded"))
+    refused(daemons.run("--config", path, "--check-config"), f"{path}:")
+
+
+def test_check_config_says_whether_the_event_bus_can_be_joined(master, directory, salt_config):
+    path = master(salt_config)
+    bus = directory / "master_event_pub.ipc"
+    hint = "is the Salt master running, with this sock_dir and ipc_mode?"
+    assert summary_of(path)["events"] == [f"cannot be joined: {bus}: No such file or directory; {hint}"]
+    with event_socket(directory):
+        assert summary_of(path)["events"] == ["can be joined by this user"]
+    assert summary_of(path)["events"] == [f"cannot be joined: {bus}: Connection refused; {hint}"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run it as a user who may not connect")
+def test_check_config_says_which_permission_the_event_bus_needs(master, directory, salt_config):
+    binary = shutil.copy(daemons.BINARY, directory / "rest_fcgi")
+    path = master(salt_config)
+    directory.chmod(0o755)
+    with event_socket(directory, 0o660) as bus:
+        result = subprocess.run(
+            [binary, "--config", path, "--check-config"], capture_output=True, text=True, user=65534, group=65534, extra_groups=[]
+        )
+    assert (result.returncode, result.stderr) == (0, ""), result
+    assert (
+        f"events:   cannot be joined: no permission to connect to {bus}, which has mode 0660, owner root, group root: "
+        "the responder's user nobody needs to be in the group root\n"
+    ) in result.stdout
+
+
+def test_explain_is_not_for_a_real_master(master, salt_config):
+    refused(
+        daemons.run("--config", master(salt_config), "--explain", "alice", "test.ping", "*"),
+        "--explain is about the rules of the embedded engine; with engine: salt the master decides",
+    )
+
+
+def test_with_the_engine_salt_an_address_that_cannot_be_had_is_one_line(master, directory, salt_config):
+    path = master(salt_config)
+    refused(daemons.run("--config", path, "--listen", "tcp:0.0.0.0:9001"), "allow_remote")
+    missing = directory / "nosuch/fcgi.sock"
+    refused(daemons.run("--config", path, "--listen", f"unix:{missing}"), str(missing), "No such file or directory")
+
+
+def test_with_the_engine_salt_an_address_of_the_master_that_is_none_is_a_mistake(master, salt_config):
+    path = master({**salt_config, "interface": "not an address"})
+    refused(daemons.run("--config", path, "--check-config"), "not an address")
+    refused(daemons.run("--config", path), "not an address")
+
+
+def test_a_token_of_a_master_that_is_not_there_is_a_failure_and_no_refusal(master, salt_config):
+    made = daemons.run("--config", master(salt_config), "--mk-token", "pam:fred", stdin="secret\n")
+    assert (made.returncode, made.stdout) == (70, "")
+    assert made.stderr == "rest_fcgi: Salt Master is not available.\n"
+
+
+def test_the_engine_salt_starts_without_its_master_and_with_rules_that_it_cannot_read(start, directory):
+    rules = {"pam": {"fred": [5, {"*": ["(x"]}, "test.*"]}}
+    daemon = start({"sock_dir": str(directory), "ret_port": 1, "external_auth": rules, "rest_fcgi": {"engine": "salt"}})
+    daemon.await_log("external_auth: pam: fred: found 5, expected ")
+    daemon.await_log('external_auth: pam: fred: "(x" is neither an exact name')
+    daemon.await_log(f"event bus cannot be joined: {directory}/master_event_pub.ipc: No such file or directory")
+    assert daemon.stop() == 0

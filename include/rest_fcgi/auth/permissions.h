@@ -90,4 +90,8 @@ class Permissions {
   std::unique_ptr<Compiled> compiled_;
 };
 
+/// Takes away the rules that `Permissions::make` would refuse, and returns its messages. For rules that
+/// somebody else enforces: without one, less is allowed here, since the user that it is for stays.
+[[nodiscard]] std::vector<std::string> drop_bad_rules(std::vector<EauthOptions>& external_auth);
+
 }  // namespace rest_fcgi::auth

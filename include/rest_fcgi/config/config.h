@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rest_fcgi/auth/options.h"
@@ -59,8 +60,14 @@ struct Settings {
 /// a mistake. Errors: configuration, one line `FILE:LINE: key: what was found, what is accepted`.
 [[nodiscard]] Result<Settings> load(const CommandLine& command_line);
 
+/// A rule of the master's `external_auth` that cannot be read here, with the engine `salt`, is no mistake of
+/// ours: a warning, which says what that means. `mistake` is `FILE:LINE: key: what is wrong`.
+void leave_to_master(std::string_view mistake, Settings& settings);
+
 /// What `--check-config` prints: which clients, eauth back ends and engine are on, and where none is.
-[[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line);
+/// `event_bus` is what the engine `salt` says of the master's.
+[[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line,
+                                  std::string_view event_bus = {});
 
 /// The keys that differ between what runs and what is `wanted` now, and that take effect at start only.
 [[nodiscard]] std::vector<std::string> restart_keys(const Settings& running, const Settings& wanted);
@@ -68,5 +75,8 @@ struct Settings {
 /// One line of standard input; where that is a terminal, it is asked for without echo.
 /// Errors: configuration, where there is none or it is absurdly long.
 [[nodiscard]] Result<Secret> read_password();
+
+/// One line of standard output, past the buffers of stdio, which nobody wipes. Did it get there?
+[[nodiscard]] bool print_secret(const Secret& secret);
 
 }  // namespace rest_fcgi::config

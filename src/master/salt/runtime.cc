@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "master/salt/events/event_socket.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {
@@ -27,9 +28,13 @@ BusOptions bus_options(const Options& options) {
 
 }  // namespace
 
-SaltRuntime::SaltRuntime(std::unique_ptr<RequestPool> requests, std::unique_ptr<EventBus> bus,
-                         const Clock& clock)
-    : requests_(std::move(requests)), bus_(std::move(bus)), jids_(clock), workers_(kBackground) {}
+SaltRuntime::SaltRuntime(std::unique_ptr<RequestPool> requests, BusOptions bus, const Clock& clock)
+    : requests_(std::move(requests)), bus_options_(std::move(bus)), jids_(clock), workers_(kBackground) {}
+
+EventBus& SaltRuntime::bus() {
+  std::call_once(bus_started_, [this] { bus_ = EventBus::start(bus_options_); });
+  return *bus_;
+}
 
 std::size_t SaltRuntime::shutdown(SteadyTime deadline) {
   return workers_.close(deadline) ? 0 : 1;
@@ -44,7 +49,12 @@ Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Cloc
   auto requests = RequestPool::make(pool);
   if (!requests) return std::move(requests).error();
   return std::shared_ptr<Runtime>(
-      std::make_shared<SaltRuntime>(*std::move(requests), EventBus::start(bus_options(options)), clock));
+      std::make_shared<SaltRuntime>(*std::move(requests), bus_options(options), clock));
+}
+
+std::string describe_event_bus(const Options& options) {
+  const auto socket = EventSocket::connect(bus_options(options), -1);
+  return socket ? "can be joined by this user" : format("cannot be joined: {}", socket.error().message);
 }
 
 }  // namespace rest_fcgi::salt

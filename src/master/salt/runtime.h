@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "master/salt/events/event_bus.h"
 #include "master/salt/requests/request_pool.h"
@@ -20,18 +21,21 @@ namespace rest_fcgi::salt {
 /// ones are waited for in `shutdown`, since their requests use this object.
 class SaltRuntime final : public Runtime {
  public:
-  SaltRuntime(std::unique_ptr<RequestPool> requests, std::unique_ptr<EventBus> bus, const Clock& clock);
+  SaltRuntime(std::unique_ptr<RequestPool> requests, BusOptions bus, const Clock& clock);
 
   [[nodiscard]] const std::shared_ptr<RequestPool>& requests() const noexcept { return requests_; }
-  [[nodiscard]] EventBus& bus() noexcept { return *bus_; }
+  [[nodiscard]] EventBus& bus();
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
   [[nodiscard]] std::string next_jid() { return jids_.next(); }
 
+  void join_event_bus() override { static_cast<void>(bus()); }
   std::size_t shutdown(SteadyTime deadline) override;
 
  private:
   std::shared_ptr<RequestPool> requests_;  // shared with what runs in the background
-  std::unique_ptr<EventBus> bus_;
+  const BusOptions bus_options_;
+  std::once_flag bus_started_;
+  std::unique_ptr<EventBus> bus_;  // guarded by bus_started_
   master::JidSource jids_;
   master::Workers workers_;  // for calls whose end nobody waits for; the last, since they use the others
 };

@@ -60,7 +60,7 @@ void BusThread::run() {
       serve(*socket);
     } else {
       tell_refused(socket.error());
-      registry_.not_joined(std::move(socket).error());
+      registry_.not_joined(socket.error().kind);
     }
     // One that was lost at once is like one that was not there.
     if (SteadyClock::now() - begun > longest_pause) next_pause = options_.rejoin_pause;
@@ -79,7 +79,7 @@ void BusThread::serve(EventSocket& socket) {
       "that can be",
       read.error().message));
   told_ = ErrorKind::unavailable;
-  registry_.not_joined({ErrorKind::unavailable, format("it was lost: {}", read.error().message)});
+  registry_.not_joined(ErrorKind::unavailable);
 }
 
 Result<void> BusThread::read_until_lost(EventSocket& socket) {

@@ -68,8 +68,4 @@ Result<EventBus::Expectation> EventBus::expect(SteadyTime deadline) {
   return Expectation(std::make_unique<Expectation::State>(impl_->registry(), *ticket));
 }
 
-std::string EventBus::trouble() const {
-  return impl_->registry().trouble();
-}
-
 }  // namespace rest_fcgi::salt

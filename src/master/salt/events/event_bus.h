@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "master/salt/events/bus_options.h"
@@ -50,9 +49,6 @@ class EventBus {
   /// most half a second. Errors: unavailable, Salt's sentence for a master that is not there, or which
   /// permission is missing.
   [[nodiscard]] Result<Expectation> expect(SteadyTime deadline);
-
-  /// Why it is not joined at the moment; empty where it is.
-  [[nodiscard]] std::string trouble() const;
 
  private:
   class Impl;

@@ -14,7 +14,8 @@
 namespace rest_fcgi::salt {
 
 /// A connection to the socket where a master publishes its events: there is no greeting, it is only read.
-/// Waits end early once the descriptor `stop` is readable, which outlives this. Moves; used by one thread.
+/// Waits end early once the descriptor `stop` is readable, which outlives this; -1: none. Moves; used by one
+/// thread.
 class EventSocket {
  public:
   /// Errors, whose messages are for administrators: unavailable, where nobody is there; authorization, where

@@ -35,14 +35,14 @@ void tell(Listener& listener, const Topic& topic, std::string_view data, std::ui
 }
 
 /// What callers are told of a reason that is for administrators.
-Error for_callers(const Error& why) {
-  if (why.kind == ErrorKind::authorization) {
+Error for_callers(ErrorKind why) {
+  if (why == ErrorKind::authorization) {
     return {
         ErrorKind::unavailable,
         "The Salt master's event bus is closed to this responder: its user has no permission to connect to "
         "master_event_pub.ipc."};
   }
-  if (why.kind == ErrorKind::configuration) {
+  if (why == ErrorKind::configuration) {
     return {ErrorKind::unavailable,
             "The Salt master's event bus has no address that this responder can connect to."};
   }
@@ -54,8 +54,7 @@ Error for_callers(const Error& why) {
 Registry::Registry(const BusOptions& options)
     : max_jobs_(options.max_jobs),
       max_early_bytes_(options.max_early_bytes),
-      early_(options.max_early_bytes),
-      why_{ErrorKind::unavailable, "it was not joined yet"} {}
+      early_(options.max_early_bytes) {}
 
 void Registry::joined() {
   const std::lock_guard lock(mutex_);
@@ -64,12 +63,12 @@ void Registry::joined() {
   changed_.notify_all();
 }
 
-void Registry::not_joined(Error why) {
+void Registry::not_joined(ErrorKind why) {
   std::vector<std::shared_ptr<Job>> told;
   {
     const std::lock_guard lock(mutex_);
     joined_ = false;
-    why_ = std::move(why);
+    why_ = why;
     early_.clear();
     dropping_early_ = false;
     for (auto& [jid, job] : std::exchange(jobs_, {})) {
@@ -86,7 +85,7 @@ void Registry::close() {
     changed_.notify_all();
     changed_.wait(lock, [this] { return waiting_ == 0; });
   }
-  not_joined({ErrorKind::unavailable, "the responder ends"});
+  not_joined(ErrorKind::unavailable);
 }
 
 void Registry::hear(const Event& event) {
@@ -205,11 +204,6 @@ void Registry::replay(const Ticket& ticket, Job& job, std::unique_lock<std::mute
   }
   lock.unlock();
   job.listener->lost(bus_lost());
-}
-
-std::string Registry::trouble() const {
-  const std::lock_guard lock(mutex_);
-  return joined_ ? std::string() : why_.message;
 }
 
 }  // namespace rest_fcgi::salt

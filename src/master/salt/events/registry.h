@@ -32,7 +32,7 @@ class Registry {
 
   /// From the bus: it was joined; it could not be, or not any more; an event came; some time went by.
   void joined();
-  void not_joined(Error why);
+  void not_joined(ErrorKind why);
   void hear(const Event& event);
   void sweep();
 
@@ -52,9 +52,6 @@ class Registry {
   /// See EventBus::Expectation::listen.
   [[nodiscard]] Result<void> listen(const Ticket& ticket, std::string_view jid,
                                     std::shared_ptr<Listener> listener);
-
-  /// Why it is not joined; empty where it is.
-  [[nodiscard]] std::string trouble() const;
 
  private:
   struct Job {
@@ -86,8 +83,8 @@ class Registry {
   std::uint64_t joins_ = 0;
   bool joined_ = false;
   bool closed_ = false;
-  std::size_t waiting_ = 0;  // threads in `expect`
-  Error why_;                // it is not joined
+  std::size_t waiting_ = 0;                 // threads in `expect`
+  ErrorKind why_ = ErrorKind::unavailable;  // it is not joined
 };
 
 }  // namespace rest_fcgi::salt

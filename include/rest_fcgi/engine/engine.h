@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <variant>
+
+#include "rest_fcgi/config/config.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/master/embedded/embedded.h"
+#include "rest_fcgi/master/master.h"
+#include "rest_fcgi/master/recording/recording.h"
+#include "rest_fcgi/master/salt/salt.h"
+
+/// How the engine that the configuration names is put together. Thread-safe where its parts are.
+namespace rest_fcgi::engine {
+
+struct SaltRuntime {
+  std::shared_ptr<salt::Runtime> runtime;
+  std::shared_ptr<recording::Recorder> recorder;  ///< null: jobs are kept by the master alone
+};
+
+/// What of an engine outlives a reload: of the embedded one or of the one for a real master.
+using Runtime = std::variant<std::shared_ptr<embedded::Runtime>, SaltRuntime>;
+
+/// Errors: configuration, for job caches that cannot be opened and addresses that are none; internal.
+[[nodiscard]] Result<Runtime> make_runtime(const config::Settings& settings);
+
+/// A master over `runtime`, which is that of the same engine. Errors: configuration; internal.
+[[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
+                                                                  const Runtime& runtime);
+
+/// To be called when requests may come.
+void start(const Runtime& runtime);
+
+/// Returns how much still runs, and uses the runtime, at the deadline.
+std::size_t shut_down(const Runtime& runtime, SteadyTime deadline);
+
+}  // namespace rest_fcgi::engine

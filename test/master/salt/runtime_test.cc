@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../../support/fake_event_bus.h"
+#include "../../support/temp_dir.h"
+#include "rest_fcgi/master/salt/salt.h"
+
+namespace {
+
+using namespace rest_fcgi;
+using rest_fcgi::test::FakeEventBus;
+using rest_fcgi::test::TempDir;
+
+salt::Options options_in(const TempDir& dir) {
+  salt::Options options;
+  options.sock_dir = dir.path().string();
+  return options;
+}
+
+/// Threads of this process that read an event bus.
+int bus_threads() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(entry.path() / "comm"), name);
+    if (name == "salt-events") ++count;
+  }
+  return count;
+}
+
+TEST_CASE("whether the event bus can be joined is said in a sentence, and no thread is started for it") {
+  const TempDir dir;
+  const salt::Options options = options_in(dir);
+  const std::string path = dir / "master_event_pub.ipc";
+  CHECK(salt::describe_event_bus(options) ==
+        "cannot be joined: " + path +
+            ": No such file or directory; is the Salt master running, with this sock_dir and ipc_mode?");
+  const FakeEventBus master(path);
+  CHECK(salt::describe_event_bus(options) == "can be joined by this user");
+  CHECK(bus_threads() == 0);
+}
+
+TEST_CASE("whether an event bus on TCP can be joined is said as well") {
+  const FakeEventBus master("");
+  salt::Options options;
+  options.ipc_mode_tcp = true;
+  options.tcp_master_pub_port = master.port();
+  CHECK(salt::describe_event_bus(options) == "can be joined by this user");
+}
+
+TEST_CASE("an address of the event bus that is none is said as well") {
+  salt::Options options;
+  options.sock_dir = "/" + std::string(100, 'x');
+  CHECK(salt::describe_event_bus(options).starts_with("cannot be joined: sock_dir: /xxx"));
+}
+
+TEST_CASE("the thread of the event bus is started when it is asked for, once") {
+  const TempDir dir;
+  const FakeEventBus master(dir / "master_event_pub.ipc");
+  const auto made = salt::make_runtime(options_in(dir), system_clock());
+  REQUIRE(made);
+  CHECK(bus_threads() == 0);
+  (*made)->join_event_bus();
+  (*made)->join_event_bus();
+  CHECK(bus_threads() == 1);
+  CHECK((*made)->shutdown(system_clock().steady() + std::chrono::seconds(1)) == 0);
+}
+
+}  // namespace

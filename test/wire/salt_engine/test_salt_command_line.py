@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""What the command line does with a real master's own file."""
+
+import pytest
+from rows import local
+from support import daemon as daemons
+
+pytestmark = pytest.mark.parametrize("salt", ["3006", "3008"], indirect=True)
+
+
+def make_token(engine, who, password):
+    return daemons.run("--config", engine.config_path, "--mk-token", who, stdin=password + "\n")
+
+
+def test_check_config_finds_the_masters_event_bus(salt, engine):
+    checked = daemons.run("--config", engine.config_path, "--check-config")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert "\nevents:   can be joined by this user\n" in checked.stdout
+
+
+def test_the_master_makes_a_token_for_who_it_knows(salt, engine):
+    made = make_token(engine, "auto:saltdev", "any")
+    assert (made.returncode, made.stderr) == (0, "")
+    login = {"token": made.stdout.strip()}
+    assert engine.run(local("test.ping", "ms-0", cred=login)) == [{"ms-0": True}]
+
+
+def test_the_master_makes_no_token_for_others(salt, engine):
+    made = make_token(engine, "sharedsecret:admin", "wrong")
+    assert (made.returncode, made.stdout) == (77, "")
+    assert made.stderr.startswith("rest_fcgi: ") and len(made.stderr.splitlines()) == 1
+
+
+def test_a_rule_that_cannot_be_read_permits_no_list_of_functions_and_takes_nothing_else(salt, start_engine):
+    rules = {"external_auth": {"auto": {"saltdev": ["test.ping", 5, {"*": ["(grains", "test.echo"]}]}}}
+    engine = start_engine(rules)
+    engine.await_log("external_auth: auto: saltdev: found 5, expected ")
+    engine.await_log('"(grains" is neither an exact name')
+    assert engine.run(local("test.echo", "ms-0", arg=["a"])) == [{"ms-0": "a"}]
+    both = local(["test.ping", "test.echo"], "ms-0", arg=[[], ["a"]])
+    assert engine.post(both).status == 401
+    twice = local(["test.ping", "test.ping"], "ms-0", arg=[[], []])
+    assert engine.post(twice).status == 200
