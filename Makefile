@@ -46,7 +46,7 @@ SANITIZE := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -Wno-unknown-w
 LANGUAGE := -std=c++20 -pthread -Iinclude -Isrc $(WARNINGS)
 FLAGS    := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK     := -pthread -pie -Wl,-z,relro,-z,now $(SANITIZE)
-LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lzmq
+LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lzmq -lcurl
 
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.cc)))
 TEST_ROOMS ?= $(ROOMS)
@@ -101,9 +101,11 @@ unit: $(BUILD)/unit_tests $(HELPER)
 
 # Debian's names of what each part needs.
 DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libboost-program-options-dev libspdlog-dev libfmt-dev \
-              libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libzmq3-dev cppzmq-dev libmsgpack-cxx-dev
+              libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libzmq3-dev cppzmq-dev libmsgpack-cxx-dev \
+              libcurl4-openssl-dev # a well kept client for HTTP and TLS, for etcd
 DEPS_DEMO  := nginx curl openssl
 DEPS_TEST  := doctest-dev python3 python3-pytest python3-venv apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
+              etcd-server \
               iproute2 net-tools procps # what a real minion reads the network and processes with
 DEPS_BENCH := python3 python3-pytest python3-venv wrk
 DEPS_LINT  := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
@@ -138,7 +140,7 @@ wire: $(BUILD)/rest_fcgi $(HELPER)
 
 # What runs under which sanitizer, and how it is told to complain, stands in test/sanitize.sh. The rooms where threads
 # meet:
-THREADED := core auth returner master master/embedded master/embedded/jobs master/embedded/process \
+THREADED := core auth etcd returner master master/embedded master/embedded/jobs master/embedded/process \
             master/salt master/salt/events master/salt/requests client gateway
 sanitize:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))

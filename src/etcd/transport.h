@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "etcd/curl.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/etcd/client.h"
+#include "rest_fcgi/etcd/options.h"
+
+namespace rest_fcgi::etcd {
+
+/// One request of HTTP/1.1. Plain value; borrows what it views until the exchange is over.
+struct HttpRequest {
+  enum class Method { get, post, put, remove };
+
+  Method method = Method::post;
+  std::string url;          ///< `http(s)://HOST:PORT/PATH`, escaped
+  std::string_view body{};  ///< never copied here, so whoever owns a password in it can wipe it
+  std::string_view content_type = "application/json";
+  SecretView authorization{};  ///< value of the header of that name; empty: none
+};
+
+struct HttpReply {
+  long status = 0;
+  std::string body;
+};
+
+/// The value of `Authorization` that says name and password (RFC 7617); empty without a username.
+[[nodiscard]] Secret basic_authorization(const Options& options);
+
+class HttpStream;
+
+/// Exchanges with any server, on connections that are kept. Knows TLS and time, but nothing of etcd.
+/// Redirects are not followed, and proxies of the environment not asked. Thread-safe; an exchange blocks its
+/// own thread only.
+///
+/// Errors of an exchange: unavailable (nothing of the request was sent), timeout (it was sent, at least in
+/// part, and what became of it is not known), configuration (a certificate or a URL that libcurl does not
+/// take), internal (a reply above `kMaxReply`). Messages name the server, and hold nothing of the request.
+class Transport {
+ public:
+  static constexpr std::size_t kMaxReply = 64U << 20;
+
+  /// Opens no connection. Errors: configuration, for a file of `options` that cannot be read, or one of
+  /// certificate and key without the other.
+  [[nodiscard]] static Result<std::unique_ptr<Transport>> make(Options options);
+
+  /// One try; takes no longer than `options.try_timeout`, and not beyond `deadline`.
+  [[nodiscard]] Result<HttpReply> exchange(const HttpRequest& request, Deadline deadline);
+
+  /// Starts a request whose reply need not end, on a connection and with a copy of the body of its own. The
+  /// stream must not outlive `this`.
+  [[nodiscard]] Result<std::unique_ptr<HttpStream>> open(const HttpRequest& request);
+
+ private:
+  explicit Transport(Options options) : options_(std::move(options)) {}
+  [[nodiscard]] CurlEasy take();
+  void give_back(CurlEasy handle);
+  [[nodiscard]] Result<HttpReply> exchange_on(CURL* handle, const HttpRequest& request,
+                                              std::chrono::milliseconds most) const;
+
+  const Options options_;
+  std::mutex mutex_;
+  std::vector<CurlEasy> idle_;  // guarded by mutex_
+};
+
+}  // namespace rest_fcgi::etcd

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/etcd/watcher.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "etcd/gateway.h"
+#include "etcd/watch_backlog.h"
+#include "etcd/watch_connection.h"
+#include "rest_fcgi/core/clock.h"
+
+namespace rest_fcgi::etcd {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// A connection that lasted so long had nothing wrong with it from the start.
+constexpr std::chrono::seconds kLasting{5};
+
+/// Before the next connection is opened. A break at once after another one may be due to what is asked for.
+milliseconds pause_after(unsigned breaks) {
+  return breaks < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(breaks - 2, 4U));
+}
+
+}  // namespace
+
+/// What is known of a watch, beyond its connections.
+class Watcher::Stream {
+ public:
+  Stream(Gateway& gateway, WatchRequest request)
+      : gateway_(gateway), request_(std::move(request)), backlog_(request_.start_revision) {}
+
+  [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline);
+  [[nodiscard]] std::int64_t compact_revision() const noexcept { return compact_revision_; }
+
+ private:
+  /// Opens a connection where there is none, and takes what comes.
+  [[nodiscard]] Result<void> go_on(Deadline deadline);
+  [[nodiscard]] Result<void> open(Deadline deadline);
+  [[nodiscard]] std::optional<Failure> receive(Deadline deadline);
+  [[nodiscard]] std::optional<Failure> take(WatchReply reply);
+  /// Closes the connection. Errors: another one would not help.
+  [[nodiscard]] Result<void> mend(Failure failure);
+  void end(Error error);
+
+  Gateway& gateway_;
+  const WatchRequest request_;
+  WatchBacklog backlog_;
+  std::optional<WatchConnection> connection_;
+  SteadyTime opened_at_{};
+  unsigned breaks_ = 0;   // of connections that did not last, one after the other
+  bool refused_ = false;  // so was the last token
+  bool fragment_ = true;  // until a server says that it does not know the word
+  std::uint64_t cluster_id_ = 0;
+  std::int64_t compact_revision_ = 0;
+  std::optional<Error> broken_;  // why the last connection is gone
+  std::optional<Error> ended_;   // for ever
+};
+
+Result<std::vector<WatchEvent>> Watcher::Stream::next(Deadline deadline) {
+  refused_ = false;
+  // What has come already is told, however late it is.
+  for (bool late = false;; late = steady_clock::now() >= deadline) {
+    if (std::optional<std::vector<WatchEvent>> events = backlog_.take()) return *std::move(events);
+    if (ended_) return *ended_;
+    if (late && !connection_ && broken_) return *broken_;
+    if (late) return std::vector<WatchEvent>();
+    if (Result<void> went_on = go_on(deadline); !went_on) return std::move(went_on).error();
+  }
+}
+
+Result<void> Watcher::Stream::go_on(Deadline deadline) {
+  if (!connection_) {
+    std::this_thread::sleep_until(std::min(deadline, opened_at_ + pause_after(breaks_)));
+    if (steady_clock::now() >= deadline) return {};
+    if (Result<void> opened = open(deadline); !opened) return opened;
+  }
+  std::optional<Failure> failure = receive(deadline);
+  return failure ? mend(*std::move(failure)) : Result<void>();
+}
+
+Result<void> Watcher::Stream::open(Deadline deadline) {
+  const std::string body = watch_body(request_, backlog_.next_revision(), fragment_);
+  Result<Gateway::Stream> stream = gateway_.open("/watch", body, deadline);
+  if (!stream) return std::move(stream).error();
+  connection_.emplace(gateway_, *std::move(stream));
+  opened_at_ = steady_clock::now();
+  return {};
+}
+
+std::optional<Failure> Watcher::Stream::receive(Deadline deadline) {
+  Tried<std::vector<WatchReply>> read = connection_->read(deadline);
+  if (auto* failure = std::get_if<Failure>(&read)) return std::move(*failure);
+  for (WatchReply& reply : std::get<std::vector<WatchReply>>(read)) {
+    if (std::optional<Failure> failure = take(std::move(reply))) return failure;
+    if (ended_) break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> Watcher::Stream::take(WatchReply reply) {
+  const std::uint64_t cluster_id = reply.header.cluster_id;
+  if (cluster_id_ == 0) cluster_id_ = cluster_id;
+  if (cluster_id != 0 && cluster_id != cluster_id_) {
+    end({ErrorKind::invocation, "etcd: the cluster was made anew, and its revisions count from the start"});
+    return std::nullopt;
+  }
+  if (reply.canceled) {
+    Failure failure = cancel_failure(reply, connection_->stream().url);
+    if (reply.compact_revision == 0) return failure;
+    compact_revision_ = reply.compact_revision;
+    end(std::move(failure.error));
+    return std::nullopt;
+  }
+  refused_ = false;
+  if (!reply.events.empty()) breaks_ = 0;
+  backlog_.add(std::move(reply));
+  return std::nullopt;
+}
+
+Result<void> Watcher::Stream::mend(Failure failure) {
+  breaks_ = steady_clock::now() - opened_at_ < kLasting ? breaks_ + 1 : 0;
+  const bool elsewhere = failure.remedy == Remedy::next_member || failure.remedy == Remedy::other_prefix;
+  const bool anew = failure.remedy == Remedy::authenticate && !refused_;
+  const bool plainly = fragment_ && failure.error.kind == ErrorKind::invocation &&
+                       failure.error.message.find("fragment") != std::string::npos;
+  if (elsewhere) gateway_.failed(connection_->stream());
+  if (failure.remedy == Remedy::authenticate) {
+    gateway_.refused(connection_->stream());
+    refused_ = true;
+  }
+  if (plainly) fragment_ = false;
+  connection_.reset();
+  backlog_.broken();
+  broken_ = std::move(failure.error);
+  if (elsewhere || anew || plainly) return {};
+  return *broken_;
+}
+
+void Watcher::Stream::end(Error error) {
+  ended_ = std::move(error);
+  connection_.reset();
+  backlog_.broken();
+}
+
+Watcher::Watcher(Client& client, WatchRequest request)
+    : stream_(std::make_unique<Stream>(*client.gateway_, std::move(request))) {}
+
+Watcher::~Watcher() = default;
+
+Result<std::vector<WatchEvent>> Watcher::next(Deadline deadline) {
+  return stream_->next(deadline);
+}
+
+std::int64_t Watcher::compact_revision() const noexcept {
+  return stream_->compact_revision();
+}
+
+}  // namespace rest_fcgi::etcd

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "etcd/endpoints.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace rest_fcgi::etcd {
+namespace {
+
+using std::chrono::seconds;
+
+const std::vector<std::string> kThree{"http://a:1", "http://b:2", "http://c:3"};
+
+TEST_CASE("endpoints are a scheme, a host and a port") {
+  for (const std::string url : {"http://127.0.0.1:2379", "https://etcd-1.example.org:443",
+                                "http://[::1]:2379", "https://[fe80::1]:65535", "http://node_1:1"}) {
+    CAPTURE(url);
+    CHECK(check_endpoints({.endpoints = {url}}));
+  }
+}
+
+TEST_CASE("what is no endpoint is refused, with what is accepted") {
+  for (const std::string url :
+       {"", "127.0.0.1:2379", "http://127.0.0.1", "http://:2379", "http://h:0", "http://h:65536",
+        "http://h:2379/", "http://h:23x", "http://h:1?a", "ftp://h:1", "http://::1:2379", "http://[::1:2379",
+        "http://h h:1", "http://[g]:1", "http://h:"}) {
+    CAPTURE(url);
+    const Result<void> checked = check_endpoints({.endpoints = {"http://good:1", url}});
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().kind == ErrorKind::configuration);
+    CHECK(checked.error().message == "etcd: endpoint '" + url +
+                                         "': http://HOST:PORT or https://HOST:PORT is accepted, with an IPv6 "
+                                         "address in brackets");
+  }
+}
+
+TEST_CASE("a password in an endpoint is refused, and not repeated") {
+  CHECK(check_endpoints({.endpoints = {"http://larry:p@ss@h:1"}}).error().message ==
+        "etcd: endpoint 'h:1': http://HOST:PORT or https://HOST:PORT is accepted, with an IPv6 address in "
+        "brackets; name and password have options of their own");
+}
+
+TEST_CASE("at least one endpoint is needed") {
+  CHECK(check_endpoints({.endpoints = {}}).error().message ==
+        "etcd: no endpoint; at least one http(s)://HOST:PORT is needed");
+}
+
+TEST_CASE("certificates with an endpoint that has no TLS are a mistake") {
+  const Result<void> checked = check_endpoints({.endpoints = {"http://h:1"}, .ca = "/ca.pem"});
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().message == "etcd: endpoint 'http://h:1': ca and client_cert go with https:// only");
+  CHECK_FALSE(check_endpoints({.endpoints = {"http://h:1"}, .client_cert = "/c", .client_key = "/k"}));
+  CHECK(check_endpoints({.endpoints = {"https://h:1"}, .ca = "/ca.pem"}));
+}
+
+TEST_CASE("the member that answered last is asked again") {
+  Endpoints endpoints(kThree);
+  const SteadyTime now{};
+  CHECK(endpoints.size() == 3);
+  CHECK(endpoints.url(1) == "http://b:2");
+  CHECK(endpoints.choose(now) == 0);
+  CHECK(endpoints.choose(now) == 0);
+  endpoints.answered(2);
+  CHECK(endpoints.choose(now) == 2);
+}
+
+TEST_CASE("one that failed is left out for a few seconds, and the next one stays chosen") {
+  Endpoints endpoints(kThree);
+  const SteadyTime now{};
+  endpoints.failed(0, now);
+  CHECK(endpoints.choose(now) == 1);
+  endpoints.failed(1, now + seconds(1));
+  CHECK(endpoints.choose(now + seconds(1)) == 2);
+  endpoints.answered(2);
+  CHECK(endpoints.choose(now + seconds(60)) == 2);
+  endpoints.failed(2, now + seconds(60));
+  CHECK(endpoints.choose(now + seconds(60)) == 0);
+}
+
+TEST_CASE("where all failed, all are tried in turn") {
+  Endpoints endpoints(kThree);
+  SteadyTime now{};
+  for (std::size_t member : {0U, 1U, 2U, 0U, 1U, 2U, 0U}) {
+    CHECK(endpoints.choose(now) == member);
+    endpoints.failed(member, now);
+    now += std::chrono::milliseconds(100);
+  }
+}
+
+TEST_CASE("a member that failed tells its API anew") {
+  Endpoints endpoints(kThree);
+  CHECK(endpoints.prefix(0).empty());
+  endpoints.set_prefix(0, "/v3");
+  CHECK(endpoints.prefix(0) == "/v3");
+  endpoints.failed(0, SteadyTime{});
+  CHECK(endpoints.prefix(0).empty());
+}
+
+TEST_CASE("members of different clusters are a mistake, also after the first failed") {
+  Endpoints endpoints(kThree);
+  CHECK_FALSE(*endpoints.set_cluster(0, 0xcafe));
+  CHECK_FALSE(*endpoints.set_cluster(1, 0xcafe));
+  CHECK_FALSE(*endpoints.set_cluster(1, 0));
+  endpoints.failed(0, SteadyTime{});
+  const Result<bool> mixed = endpoints.set_cluster(2, 0xbeef);
+  REQUIRE_FALSE(mixed);
+  CHECK(mixed.error().kind == ErrorKind::configuration);
+  CHECK(mixed.error().message ==
+        "etcd: http://a:1 and http://c:3 are of different clusters (cafe and beef); all endpoints have to be "
+        "members of one");
+}
+
+TEST_CASE("a member of another cluster than before is a cluster that was made anew") {
+  Endpoints endpoints(kThree);
+  CHECK_FALSE(*endpoints.set_cluster(0, 1));
+  CHECK_FALSE(*endpoints.set_cluster(1, 1));
+  CHECK(*endpoints.set_cluster(0, 2));
+  CHECK_FALSE(*endpoints.set_cluster(1, 2));
+  CHECK_FALSE(endpoints.set_cluster(2, 1));
+}
+
+}  // namespace
+}  // namespace rest_fcgi::etcd

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "rest_fcgi/core/unique_fd.h"
+
+namespace rest_fcgi::etcd {
+
+/// A server of HTTP on loopback that answers what a test wants, also what no server should. The handler runs
+/// in a thread for each connection; the destructor ends them all. Not synchronized.
+class FakeGateway {
+ public:
+  struct Request {
+    std::string method;
+    std::string path;
+    std::string headers;
+    std::string body;
+  };
+  /// Sends bytes as they are; false: the peer is gone.
+  using Send = std::function<bool(std::string_view)>;
+  /// False: the connection is closed.
+  using Handler = std::function<bool(const Request&, const Send&)>;
+
+  explicit FakeGateway(Handler handler) : handler_(std::move(handler)) {
+    listener_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(listener_.get(), any, size) != 0 || ::listen(listener_.get(), 16) != 0 ||
+        ::getsockname(listener_.get(), any, &size) != 0) {
+      throw std::runtime_error("no port on loopback");
+    }
+    port_ = ntohs(address.sin_port);
+    acceptor_ = std::thread([this] { accept_all(); });
+  }
+
+  ~FakeGateway() {
+    stopping_ = true;
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    acceptor_.join();
+    {
+      const std::lock_guard lock(mutex_);
+      for (const UniqueFd& connection : connections_) ::shutdown(connection.get(), SHUT_RDWR);
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+  FakeGateway(const FakeGateway&) = delete;
+  FakeGateway& operator=(const FakeGateway&) = delete;
+
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  [[nodiscard]] bool stopping() const noexcept { return stopping_; }
+
+  /// All that came so far, in order.
+  [[nodiscard]] std::vector<Request> requests() const {
+    const std::lock_guard lock(mutex_);
+    return requests_;
+  }
+  [[nodiscard]] std::size_t connections() const {
+    const std::lock_guard lock(mutex_);
+    return connections_.size();
+  }
+
+  /// A whole reply of HTTP.
+  [[nodiscard]] static std::string reply(int status, std::string_view body,
+                                         std::string_view type = "application/json") {
+    return "HTTP/1.1 " + std::to_string(status) + " Said\r\nContent-Type: " + std::string(type) +
+           "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+  }
+
+ private:
+  void accept_all() {
+    while (true) {
+      UniqueFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!connection || stopping_) return;
+      const int fd = connection.get();
+      const std::lock_guard lock(mutex_);
+      connections_.push_back(std::move(connection));
+      threads_.emplace_back([this, fd] { serve(fd); });
+    }
+  }
+
+  void serve(int fd) {
+    const Send send = [fd](std::string_view bytes) {
+      while (!bytes.empty()) {
+        const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (sent <= 0) return false;
+        bytes.remove_prefix(static_cast<std::size_t>(sent));
+      }
+      return true;
+    };
+    std::string come;
+    Request request;
+    while (read_request(fd, come, request)) {
+      {
+        const std::lock_guard lock(mutex_);
+        requests_.push_back(request);
+      }
+      if (!handler_(request, send)) break;
+    }
+    ::shutdown(fd, SHUT_RDWR);
+  }
+
+  static bool read_more(int fd, std::string& come) {
+    char buffer[4096];
+    const ssize_t count = ::recv(fd, buffer, sizeof(buffer), 0);
+    if (count <= 0) return false;
+    come.append(buffer, static_cast<std::size_t>(count));
+    return true;
+  }
+
+  static bool read_request(int fd, std::string& come, Request& request) {
+    std::size_t end = 0;
+    while ((end = come.find("\r\n\r\n")) == std::string::npos) {
+      if (!read_more(fd, come)) return false;
+    }
+    const std::size_t space = come.find(' ');
+    request.method = come.substr(0, space);
+    request.path = come.substr(space + 1, come.find(' ', space + 1) - space - 1);
+    request.headers = come.substr(0, end + 2);
+    constexpr std::string_view kLength = "\r\nContent-Length: ";
+    const std::size_t at = request.headers.find(kLength);
+    const std::size_t length = at == std::string::npos
+                                   ? 0
+                                   : std::strtoul(request.headers.c_str() + at + kLength.size(), nullptr, 10);
+    come.erase(0, end + 4);
+    while (come.size() < length) {
+      if (!read_more(fd, come)) return false;
+    }
+    request.body = come.substr(0, length);
+    come.erase(0, length);
+    return true;
+  }
+
+  const Handler handler_;
+  UniqueFd listener_;
+  std::uint16_t port_ = 0;
+  std::atomic<bool> stopping_{false};
+  mutable std::mutex mutex_;
+  std::vector<Request> requests_;     // guarded by mutex_
+  std::list<UniqueFd> connections_;   // guarded by mutex_
+  std::vector<std::thread> threads_;  // guarded by mutex_ until the acceptor has ended
+  std::thread acceptor_;
+};
+
+}  // namespace rest_fcgi::etcd

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+#include "etcd/transport.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "../support/environment.h"
+#include "../support/loopback_http.h"
+#include "../support/temp_dir.h"
+#include "fake_gateway.h"
+
+namespace rest_fcgi::etcd {
+namespace {
+
+using namespace std::chrono_literals;
+using Method = HttpRequest::Method;
+
+Deadline in(std::chrono::milliseconds time) {
+  return std::chrono::steady_clock::now() + time;
+}
+
+std::unique_ptr<Transport> transport(Options options = {}) {
+  return *Transport::make(std::move(options));
+}
+
+/// The error of one exchange with a server that answers with these bytes and closes.
+Error error_of(const std::string& bytes) {
+  const FakeGateway server([&bytes](const FakeGateway::Request&, const FakeGateway::Send& send) {
+    send(bytes);
+    return false;
+  });
+  const Result<HttpReply> reply =
+      transport()->exchange({.url = server.url() + "/v3/kv/put", .body = "{}"}, in(10s));
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().message.find(server.url() + ": ") == 0);
+  return reply.error();
+}
+
+TEST_CASE("a request goes out as it is, and the reply comes in") {
+  const FakeGateway server([](const FakeGateway::Request&, const FakeGateway::Send& send) {
+    return send(FakeGateway::reply(201, "{}"));
+  });
+  const auto http = transport();
+  const Secret secret("sesame");
+  const Result<HttpReply> reply = http->exchange(
+      {.url = server.url() + "/v3/kv/put", .body = "{\"a\": 1}", .authorization = secret}, in(10s));
+  REQUIRE(reply);
+  CHECK(reply->status == 201);
+  CHECK(reply->body == "{}");
+  REQUIRE(server.requests().size() == 1);
+  const FakeGateway::Request request = server.requests().front();
+  CHECK(request.method == "POST");
+  CHECK(request.path == "/v3/kv/put");
+  CHECK(request.body == "{\"a\": 1}");
+  CHECK(request.headers.find(" HTTP/1.1\r\n") != std::string::npos);
+  CHECK(request.headers.find("\r\nAuthorization: sesame\r\n") != std::string::npos);
+  CHECK(request.headers.find("\r\nContent-Type: application/json\r\n") != std::string::npos);
+  CHECK(request.headers.find("Expect") == std::string::npos);
+}
+
+TEST_CASE("each method is sent by its name, on one kept connection as far as it may be") {
+  const FakeGateway server([](const FakeGateway::Request&, const FakeGateway::Send& send) {
+    return send(FakeGateway::reply(200, "ok"));
+  });
+  const auto http = transport();
+  CHECK(http->exchange({.method = Method::get, .url = server.url() + "/a"}, in(10s)));
+  CHECK(http->exchange({.method = Method::put,
+                        .url = server.url() + "/b",
+                        .body = "x=1",
+                        .content_type = "application/x-www-form-urlencoded"},
+                       in(10s)));
+  CHECK(http->exchange({.url = server.url() + "/c", .body = {}}, in(10s)));
+  CHECK(server.connections() == 1);
+  CHECK(http->exchange({.method = Method::remove, .url = server.url() + "/d"}, in(10s)));
+  CHECK(server.connections() == 2);
+  const std::vector<FakeGateway::Request> requests = server.requests();
+  REQUIRE(requests.size() == 4);
+  CHECK(requests[0].method == "GET");
+  CHECK(requests[1].method == "PUT");
+  CHECK(requests[1].headers.find("Content-Type: application/x-www-form-urlencoded\r\n") != std::string::npos);
+  CHECK(requests[1].body == "x=1");
+  CHECK(requests[2].method == "POST");
+  CHECK(requests[3].method == "DELETE");
+  CHECK(requests[0].headers.find("Authorization") == std::string::npos);
+}
+
+TEST_CASE("what was never sent is unavailable") {
+  const std::string url = "http://127.0.0.1:" + std::to_string(test::unused_port());
+  const auto http = transport();
+  const Result<HttpReply> refused = http->exchange({.url = url + "/v3", .body = "{}"}, in(10s));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().message.find(url + ": Failed to connect") == 0);
+  const Result<HttpReply> late = http->exchange({.url = url, .body = "{}"}, in(-1ms));
+  CHECK(late.error().kind == ErrorKind::unavailable);
+  CHECK(late.error().message == url + ": no time was left");
+  CHECK(http->exchange({.url = "http://no-such-host.invalid:1", .body = "{}"}, in(10s)).error().kind ==
+        ErrorKind::unavailable);
+}
+
+TEST_CASE("what was sent and not answered has an outcome that is not known") {
+  CHECK(error_of("").kind == ErrorKind::timeout);
+  CHECK(error_of("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc").kind == ErrorKind::timeout);
+  CHECK(error_of("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc").kind ==
+        ErrorKind::timeout);
+  CHECK(error_of("SSH-2.0-OpenSSH_9.2\r\n").kind == ErrorKind::timeout);
+}
+
+TEST_CASE("a server that is silent, or never ends, is left at the deadline") {
+  const FakeGateway silent([](const FakeGateway::Request&, const FakeGateway::Send&) { return true; });
+  FakeGateway endless([&endless](const FakeGateway::Request&, const FakeGateway::Send& send) {
+    send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    while (!endless.stopping() && send("1\r\nx\r\n")) std::this_thread::sleep_for(5ms);
+    return false;
+  });
+  for (const FakeGateway* server :
+       {static_cast<const FakeGateway*>(&silent), static_cast<const FakeGateway*>(&endless)}) {
+    const auto start = std::chrono::steady_clock::now();
+    const Result<HttpReply> reply = transport()->exchange({.url = server->url(), .body = "{}"}, in(300ms));
+    REQUIRE_FALSE(reply);
+    CHECK(reply.error().kind == ErrorKind::timeout);
+    CHECK(std::chrono::steady_clock::now() - start >= 290ms);
+  }
+  const Result<HttpReply> tried =
+      transport({.try_timeout = 100ms})
+          ->exchange({.url = silent.url(), .body = "{}"}, in(std::chrono::hours(1)));
+  CHECK(tried.error().kind == ErrorKind::timeout);
+}
+
+TEST_CASE("a reply has an end, and one that is larger is not kept") {
+  FakeGateway endless([&endless](const FakeGateway::Request&, const FakeGateway::Send& send) {
+    send("HTTP/1.1 200 OK\r\n\r\n");
+    const std::string piece(1U << 20, 'x');
+    while (!endless.stopping() && send(piece)) continue;
+    return false;
+  });
+  const Result<HttpReply> reply =
+      transport({.try_timeout = 60s})->exchange({.url = endless.url(), .body = "{}"}, in(60s));
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::internal);
+  CHECK(reply.error().message == endless.url() + ": its reply is too large");
+}
+
+TEST_CASE("a request is never sent twice, also where a kept connection breaks") {
+  const FakeGateway server([](const FakeGateway::Request& request, const FakeGateway::Send& send) {
+    return request.path == "/first" && send(FakeGateway::reply(200, "ok"));
+  });
+  const auto http = transport();
+  for (const Method method : {Method::post, Method::put, Method::remove}) {
+    REQUIRE(http->exchange({.url = server.url() + "/first", .body = "{}"}, in(10s)));
+    const std::size_t before = server.requests().size();
+    const Result<HttpReply> reply = http->exchange(
+        {.method = method, .url = server.url() + "/second", .body = method == Method::remove ? "" : "{}"},
+        in(10s));
+    REQUIRE_FALSE(reply);
+    CHECK(reply.error().kind == ErrorKind::timeout);
+    CHECK(server.requests().size() == before + 1);
+  }
+}
+
+TEST_CASE("a redirect is an answer, and not followed") {
+  const FakeGateway server([](const FakeGateway::Request&, const FakeGateway::Send& send) {
+    return send("HTTP/1.1 301 Moved\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n");
+  });
+  const Result<HttpReply> reply =
+      transport()->exchange({.method = Method::get, .url = server.url() + "/"}, in(10s));
+  REQUIRE(reply);
+  CHECK(reply->status == 301);
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("proxies of the environment are not asked") {
+  const FakeGateway server([](const FakeGateway::Request&, const FakeGateway::Send& send) {
+    return send(FakeGateway::reply(200, "ok"));
+  });
+  const std::string proxy = "http://127.0.0.1:" + std::to_string(test::unused_port());
+  ::setenv("http_proxy", proxy.c_str(), 1);
+  const Result<HttpReply> reply =
+      transport()->exchange({.method = Method::get, .url = server.url()}, in(10s));
+  ::unsetenv("http_proxy");
+  CHECK(reply);
+}
+
+TEST_CASE("other schemes than HTTP are a mistake") {
+  for (const std::string url : {"file:///etc/passwd", "ftp://127.0.0.1:1/", "http://[:1/"}) {
+    const Result<HttpReply> reply = transport()->exchange({.method = Method::get, .url = url}, in(10s));
+    REQUIRE_FALSE(reply);
+    CHECK(reply.error().kind == ErrorKind::configuration);
+  }
+}
+
+TEST_CASE("files that are not there, and halves of a pair, are told at the start") {
+  const test::TempDir dir;
+  const std::string file = dir.write("file.pem", "no certificate");
+  const auto message = [](Options options) { return Transport::make(std::move(options)).error().message; };
+  CHECK(message({.ca = dir / "none"}) == "etcd: ca: " + (dir / "none") + ": cannot be read");
+  CHECK(message({.client_cert = file}) ==
+        "etcd: client_cert without client_key; both go together, or neither");
+  CHECK(message({.client_key = file}) ==
+        "etcd: client_key without client_cert; both go together, or neither");
+  CHECK(message({.client_cert = dir / "none", .client_key = file}) ==
+        "etcd: client_cert: " + (dir / "none") + ": cannot be read");
+  CHECK(message({.client_cert = file, .client_key = dir / "none"}) ==
+        "etcd: client_key: " + (dir / "none") + ": cannot be read");
+}
+
+TEST_CASE("a file that holds no certificate is a mistake of the configuration") {
+  const test::TempDir dir;
+  const std::string file = dir.write("file.pem", "no certificate");
+  const FakeGateway server([](const FakeGateway::Request&, const FakeGateway::Send&) { return false; });
+  const std::string url = "https" + server.url().substr(4);
+  for (Options options : {Options{.ca = file}, Options{.client_cert = file, .client_key = file}}) {
+    options.connect_timeout = 60s;
+    const Result<HttpReply> reply = transport(options)->exchange({.url = url}, in(60s));
+    REQUIRE_FALSE(reply);
+    CHECK(reply.error().kind == ErrorKind::configuration);
+  }
+}
+
+TEST_CASE("name and password are said as Basic") {
+  CHECK(basic_authorization({}).empty());
+  CHECK(
+      basic_authorization({.username = "Aladdin", .password = std::make_shared<const Secret>("open sesame")})
+          .reveal()
+          .text == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+  CHECK(basic_authorization({.username = "a"}).reveal().text == "Basic YTo=");
+}
+
+TEST_CASE("many threads exchange at once") {
+  const FakeGateway server([](const FakeGateway::Request& request, const FakeGateway::Send& send) {
+    return send(FakeGateway::reply(200, request.body));
+  });
+  const auto http = transport();
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const std::string body = std::to_string(t) + "." + std::to_string(i);
+        const Result<HttpReply> reply = http->exchange({.url = server.url(), .body = body}, in(30s));
+        if (reply && reply->body == body) ++good;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(good == 400);
+  CHECK(server.connections() <= 8);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::etcd

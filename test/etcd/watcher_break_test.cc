@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "client_calls.h"
+#include "rest_fcgi/etcd/watcher.h"
+#include "scripted_etcd.h"
+
+namespace rest_fcgi::etcd {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const std::string kCreated = R"({"result":{"header":{"cluster_id":"7","revision":"4"},"created":true}})";
+
+/// Changes of one revision of keys a, b, ...
+std::string changes(int revision, int count, bool fragment = false) {
+  std::string text = R"({"result":{"header":{"cluster_id":"7","revision":"90"},"events":[)";
+  for (int i = 0; i < count; ++i) {
+    const char* key[] = {"YQ==", "Yg==", "Yw=="};
+    text += std::string(i == 0 ? "" : ",") + R"({"kv":{"key":")" + key[i] + R"(","mod_revision":")" +
+            std::to_string(revision) + "\"}}";
+  }
+  return text + (fragment ? R"(],"fragment":true}})" : "]}}");
+}
+
+std::string canceled(const std::string& reason) {
+  return R"({"result":{"header":{"cluster_id":"7"},"created":true,"canceled":true,"cancel_reason":")" +
+         reason + "\"}}";
+}
+
+/// A reply that goes on, as far as anybody can tell.
+std::string going_on(const std::string& objects) {
+  return "HTTP/1.1 200 OK\r\n\r\n" + objects;
+}
+
+/// One that ends, as a server's that is stopped.
+std::string ended(const std::string& objects) {
+  return FakeGateway::reply(200, objects);
+}
+
+/// A server that gives these replies to one watch after the other, and the last one to all that follow.
+ScriptedEtcd::Answer in_turn(std::vector<std::string> replies) {
+  return [replies = std::move(replies)](std::size_t n) { return replies[std::min(n, replies.size() - 1)]; };
+}
+
+Options options_of(const ScriptedEtcd& server) {
+  Options options;
+  options.endpoints = {server.url()};
+  return options;
+}
+
+/// The keys of the next revision's events; the error's message where there is one.
+std::string next(Watcher& watcher, Deadline deadline = in()) {
+  const auto events = watcher.next(deadline);
+  if (!events) return events.error().message;
+  std::string keys;
+  for (const WatchEvent& event : *events) keys += event.kv.key;
+  return keys;
+}
+
+ErrorKind kind_of(const Result<std::vector<WatchEvent>>& events) {
+  REQUIRE_FALSE(events);
+  return events.error().kind;
+}
+
+/// From which revision on each watch was asked for; empty: from now on.
+std::vector<std::string> starts(const ScriptedEtcd& server) {
+  constexpr std::string_view kStart = R"("start_revision": ")";
+  std::vector<std::string> all;
+  for (const auto& request : server.requests()) {
+    if (request.path != "/v3/watch") continue;
+    const std::size_t at = request.body.find(kStart);
+    all.push_back(at == std::string::npos
+                      ? std::string()
+                      : request.body.substr(at + kStart.size(),
+                                            request.body.find('"', at + kStart.size()) - at - kStart.size()));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a watch that breaks goes on behind the last revision that was told as a whole") {
+  const ScriptedEtcd server({{"/v3/watch", in_turn({ended(kCreated + changes(5, 1) + changes(7, 1, true)),
+                                                    going_on(kCreated + changes(7, 2))})}});
+  const auto client = client_of(options_of(server));
+  Watcher watcher(*client, {.key = "a", .range_end = "d"});
+  CHECK(next(watcher) == "a");
+  CHECK(next(watcher) == "ab");
+  CHECK(next(watcher, in(milliseconds(50))).empty());
+  CHECK(starts(server) == std::vector<std::string>{"", "6"});
+}
+
+TEST_CASE("a watch that broke before anything happened goes on from where it began") {
+  const ScriptedEtcd server({{"/v3/watch", in_turn({ended(kCreated), going_on(kCreated + changes(5, 1))})}});
+  const auto client = client_of(options_of(server));
+  Watcher watcher(*client, {.key = "a"});
+  CHECK(next(watcher) == "a");
+  CHECK(starts(server) == std::vector<std::string>{"", "5"});
+}
+
+TEST_CASE("what a server tells of its progress moves on where a watch is mended") {
+  const std::string progress = R"({"result":{"header":{"cluster_id":"7","revision":"50"}}})";
+  const ScriptedEtcd server(
+      {{"/v3/watch", in_turn({ended(kCreated + progress), going_on(kCreated + changes(51, 1))})}});
+  const auto client = client_of(options_of(server));
+  Watcher watcher(*client, {.key = "a", .start_revision = 3});
+  CHECK(next(watcher) == "a");
+  CHECK(starts(server) == std::vector<std::string>{"3", "51"});
+}
+
+TEST_CASE("a server that does not know the word fragment is asked without it") {
+  const ScriptedEtcd server(
+      {{"/v3/watch", in_turn({ScriptedEtcd::error(400, 3, "unknown field fragment in WatchCreateRequest"),
+                              going_on(kCreated + changes(5, 1))})}});
+  const auto client = client_of(options_of(server));
+  Watcher watcher(*client, {.key = "a"});
+  CHECK(next(watcher) == "a");
+  std::vector<bool> has_word;
+  for (const auto& request : server.requests()) {
+    if (request.path == "/v3/watch") has_word.push_back(request.body.find("fragment") != std::string::npos);
+  }
+  CHECK(has_word == std::vector<bool>{true, false});
+}
+
+TEST_CASE("a token that a watch is refused with is replaced once, and then it is the user's mistake") {
+  const auto token = always(FakeGateway::reply(200, R"({"token":"t.1"})"));
+  const std::string refused =
+      going_on(canceled("rpc error: code = Unauthenticated desc = etcdserver: invalid auth token"));
+  const ScriptedEtcd mended({{"/v3/auth/authenticate", token},
+                             {"/v3/watch", in_turn({refused, going_on(kCreated + changes(5, 1))})}});
+  Options options = options_of(mended);
+  options.username = "larry";
+  options.password = std::make_shared<const Secret>("123pass");
+  const auto client = client_of(options);
+  Watcher watcher(*client, {.key = "a"});
+  CHECK(next(watcher) == "a");
+  CHECK(mended.count("/v3/auth/authenticate") == 2);
+
+  const ScriptedEtcd stubborn({{"/v3/auth/authenticate", token}, {"/v3/watch", always(refused)}});
+  options.endpoints = {stubborn.url()};
+  const auto in_vain = client_of(options);
+  Watcher refused_watcher(*in_vain, {.key = "a"});
+  const auto events = refused_watcher.next(in());
+  CHECK(kind_of(events) == ErrorKind::authentication);
+  CHECK(events.error().message.find("123pass") == std::string::npos);
+  CHECK(stubborn.count("/v3/watch") == 2);
+}
+
+TEST_CASE("a watch that is refused says why, and is tried again by the next call") {
+  const ScriptedEtcd server(
+      {{"/v3/watch",
+        in_turn({ScriptedEtcd::error(403, 7, "etcdserver: permission denied"),
+                 going_on(canceled("etcdserver: permission denied")),
+                 ScriptedEtcd::error(400, 3, "key is not provided"), going_on(kCreated + changes(5, 1))})}});
+  const auto client = client_of(options_of(server));
+  Watcher watcher(*client, {.key = "a"});
+  CHECK(kind_of(watcher.next(in())) == ErrorKind::authorization);
+  CHECK(kind_of(watcher.next(in())) == ErrorKind::authorization);
+  CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
+  CHECK(next(watcher) == "a");
+}
+
+TEST_CASE("what is no reply of a watch, or tells a member's own trouble, is asked for again") {
+  const std::string trouble =
+      R"({"error":{"grpc_code":14,"http_code":503,"message":"etcdserver: server stopped","http_status":"Unavailable"}})";
+  for (const std::string& reply :
+       {going_on("not JSON"), going_on("{\"result\":1}"), going_on(trouble),
+        going_on(canceled("etcdserver: no leader")), ended(""), std::string(), ScriptedEtcd::not_found(),
+        ScriptedEtcd::error(503, 14, "etcdserver: no leader")}) {
+    CAPTURE(reply);
+    const ScriptedEtcd server({{"/v3/watch", in_turn({reply, going_on(kCreated + changes(5, 1))})}});
+    const auto client = client_of(options_of(server));
+    Watcher watcher(*client, {.key = "a"});
+    CHECK(next(watcher) == "a");
+    CHECK(server.count("/v3/watch") == 2);
+  }
+}
+
+TEST_CASE(
+    "a server that breaks each watch at once is not asked without a pause, and the deadline tells why") {
+  const ScriptedEtcd server({{"/v3/watch", always(going_on(canceled("out of order")))}});
+  const auto client = client_of(options_of(server));
+  Watcher watcher(*client, {.key = "a"});
+  const auto events = watcher.next(in(seconds(1)));
+  CHECK(kind_of(events) == ErrorKind::unavailable);
+  CHECK(events.error().message.find("out of order") != std::string::npos);
+  CHECK(server.count("/v3/watch") >= 2);
+  CHECK(server.count("/v3/watch") <= 8);
+}
+
+TEST_CASE("a cluster that was made anew ends a watch") {
+  const std::string other = R"({"result":{"header":{"cluster_id":"8","revision":"1"},"created":true}})";
+  const ScriptedEtcd server({{"/v3/watch", in_turn({ended(kCreated + changes(5, 1)), going_on(other)})}});
+  const auto client = client_of(options_of(server));
+  Watcher watcher(*client, {.key = "a"});
+  CHECK(next(watcher) == "a");
+  CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
+  CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
+  CHECK(watcher.compact_revision() == 0);
+}
+
+TEST_CASE(
+    "a member that says nothing on a watch is asked whether it sees a leader, and left where it does not") {
+  const ScriptedEtcd lonely({{"/v3/watch", always(going_on(kCreated))}});
+  const ScriptedEtcd led({{"/v3/watch", always(going_on(kCreated + changes(5, 1)))}});
+  Options options = options_of(lonely);
+  options.endpoints.push_back(led.url());
+  options.try_timeout = milliseconds(200);
+  const auto client = client_of(options);
+  Watcher watcher(*client, {.key = "a"});
+  CHECK(next(watcher) == "a");
+  CHECK(lonely.count("/v3/watch") == 1);
+  CHECK(starts(led) == std::vector<std::string>{"5"});
+}
+
+TEST_CASE("a member that says nothing on a watch and sees a leader has nothing to tell") {
+  const std::string status =
+      FakeGateway::reply(200, R"({"header":{"cluster_id":"7"},"version":"3.4.23","leader":"9"})");
+  const ScriptedEtcd server(
+      {{"/v3/watch", always(going_on(kCreated))}, {"/v3/maintenance/status", always(status)}});
+  Options options = options_of(server);
+  options.try_timeout = milliseconds(700);
+  const auto client = client_of(options);
+  Watcher watcher(*client, {.key = "a"});
+  CHECK(next(watcher, in(seconds(2))).empty());
+  CHECK(server.count("/v3/watch") == 1);
+  CHECK(server.count("/v3/maintenance/status") >= 2);
+}
+
+}  // namespace rest_fcgi::etcd
