@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +16,14 @@ constexpr std::chrono::seconds kHour{3600};
 constexpr std::int64_t kTenYearsInHours = 87600;
 constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kSqlite = "sqlite3";
-constexpr std::string_view kNames = "local_cache, sqlite3 or memory";
+constexpr std::string_view kEtcd = "etcd";
+constexpr std::string_view kNames = "local_cache, sqlite3, etcd or memory";
 
 /// The job cache of that name; empty where there is none. `local_cache` is what Salt uses unless told
 /// otherwise, and so it stands for what is used here then.
 std::string_view job_cache(std::string_view name) {
   if (name == kMemory) return kMemory;
+  if (name == kEtcd) return kEtcd;
   if (name == kSqlite || name == "sqlite" || name == "local_cache") return kSqlite;
   return {};
 }
@@ -55,7 +58,7 @@ bool read_names(Reader& top, returner::Options& options) {
     const std::string cache(job_cache(name));
     if (cache.empty()) {
       top.unexpected(*top.value("ext_job_cache"), "ext_job_cache",
-                     "names of job caches, separated by commas: sqlite3 or memory");
+                     "names of job caches, separated by commas: sqlite3, etcd or memory");
     } else if (cache != options.master_job_cache) {  // which gets everything already
       options.ext_job_cache.push_back(cache);
       chosen = chosen || cache == kSqlite;
@@ -77,6 +80,15 @@ void read_age(Reader& top, returner::Options& options, std::vector<std::string>&
                          .message);
 }
 
+/// Where it is a job cache, or may be named in a call: elsewhere in Salt, too, `etcd.*` keys mean something.
+void read_etcd(Reader& top, const std::string& spool, Settings& settings) {
+  const std::vector<std::string>& others = settings.returner.ext_job_cache;
+  if (settings.returner.master_job_cache == kEtcd ||
+      std::find(others.begin(), others.end(), kEtcd) != others.end() || is_etcd_returner_chosen(top)) {
+    read_etcd_returner(top, spool, settings.returner.etcd, settings.warnings);
+  }
+}
+
 }  // namespace
 
 void read_job_caches(Reader& top, const std::string& default_database, Settings& settings) {
@@ -87,6 +99,7 @@ void read_job_caches(Reader& top, const std::string& default_database, Settings&
   top.absolute_path("sqlite3.database", options.sqlite3.database);
   options.sqlite3.is_default = !chosen;
   top.seconds("sqlite3.timeout", options.sqlite3.timeout, kTenthOfASecond, kHour);
+  read_etcd(top, std::filesystem::path(default_database).replace_filename("etcd").string(), settings);
   read_age(top, options, settings.warnings);
 }
 

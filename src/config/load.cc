@@ -19,6 +19,7 @@ Result<Settings> load(const CommandLine& command_line) {
   Reader section = top.section("rest_fcgi");
   read_engine(section, settings);
   read_salt_keys(top, settings);
+  read_recorded_jobs(section, top, settings);
   read_rest_fcgi(section, settings);
   if (mistakes.any()) return mistakes.take_first();
   if (command_line.listen) settings.gateway.listen = *command_line.listen;

@@ -146,7 +146,7 @@ void read_rest_fcgi(Reader& section, Settings& settings) {
   section.flag("allow_auto_eauth", settings.auth.allow_auto_eauth);
   read_logins(section, settings);
   section.count("jobs_kept", settings.returner.max_jobs, {1, 10000000});
-  section.bytes("jobs_spool_bytes", settings.returner.sqlite3.spool_bytes, {64 * 1024, kGiB});
+  section.bytes("jobs_spool_bytes", settings.returner.spool_bytes, {64 * 1024, kGiB});
   section.bytes("jobs_bytes_kept", settings.returner.max_bytes, {1024, 64 * kGiB});
   read_embedded(section.section("embedded"), settings.embedded);
   read_salt_section(section, settings.salt);

@@ -1,7 +1,33 @@
 // SPDX-License-Identifier: MIT
+#include <string_view>
+
 #include "rest_fcgi/config/config.h"
+#include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi::config {
+namespace {
+
+bool same(const etcd::Options& one, const etcd::Options& other) {
+  const auto password = [](const etcd::Options& options) {
+    return options.password == nullptr ? std::string_view() : options.password->reveal().text;
+  };
+  return one.endpoints == other.endpoints && one.username == other.username && one.ca == other.ca &&
+         one.client_cert == other.client_cert && one.client_key == other.client_key &&
+         equal_in_constant_time(password(one), password(other));
+}
+
+void compare_etcd(const returner::EtcdOptions& now, const returner::EtcdOptions& then,
+                  std::vector<std::string>& keys) {
+  if (now.root != then.root) keys.emplace_back("etcd.returner_root");
+  if (now.ttl != then.ttl) keys.emplace_back("etcd.ttl");
+  if (now.require_v2 != then.require_v2 || now.encode_values != then.encode_values ||
+      now.unicode_errors != then.unicode_errors || now.is_chosen != then.is_chosen ||
+      !same(now.writing, then.writing) || !same(now.reading, then.reading)) {
+    keys.emplace_back("etcd.returner");
+  }
+}
+
+}  // namespace
 
 std::vector<std::string> restart_keys(const Settings& running, const Settings& wanted) {
   std::vector<std::string> keys;
@@ -30,7 +56,8 @@ std::vector<std::string> restart_keys(const Settings& running, const Settings& w
   compare("keep_jobs_seconds", cache.keep_jobs_seconds, next_cache.keep_jobs_seconds);
   compare("sqlite3.database", cache.sqlite3.database, next_cache.sqlite3.database);
   compare("sqlite3.timeout", cache.sqlite3.timeout, next_cache.sqlite3.timeout);
-  compare("jobs_spool_bytes", cache.sqlite3.spool_bytes, next_cache.sqlite3.spool_bytes);
+  compare_etcd(cache.etcd, next_cache.etcd, keys);
+  compare("jobs_spool_bytes", cache.spool_bytes, next_cache.spool_bytes);
   compare("jobs_kept", running.returner.max_jobs, wanted.returner.max_jobs);
   compare("jobs_bytes_kept", running.returner.max_bytes, wanted.returner.max_bytes);
   compare("interface", running.salt.interface, wanted.salt.interface);

@@ -109,4 +109,19 @@ void read_salt_keys(Reader& top, Settings& settings) {
   }
 }
 
+void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {
+  constexpr std::string_view key = "ext_job_cache";
+  const Node* node = section.value(key);
+  if (node == nullptr) return;
+  if (settings.engine != Engine::salt) {
+    return section.mistakes().add(node->place, section.path_to(key),
+                                  "is for engine: salt; the embedded engine goes by ext_job_cache at the top");
+  }
+  if (!node->is(Kind::string) || node->text != "etcd") return section.unexpected(*node, key, "etcd");
+  settings.returner.ext_job_cache = {node->text};
+  const std::string root_dir = read_text(top, "root_dir", "/");
+  read_etcd_returner(top, below(root_dir, read_cachedir(top) + "/rest_fcgi/etcd"), settings.returner.etcd,
+                     settings.warnings);
+}
+
 }  // namespace rest_fcgi::config

@@ -33,8 +33,20 @@ void read_external_auth(Reader& top, Settings& settings);
 /// Which job caches there are, and how long jobs are kept. What is an old way to say it goes to `warnings`.
 void read_job_caches(Reader& top, const std::string& default_database, Settings& settings);
 
+/// Does a key of Salt's etcd returner stand there?
+[[nodiscard]] bool is_etcd_returner_chosen(Reader& top);
+
+/// Salt's `etcd.*` keys, for a returner whose spools' paths begin with `spool`. What has no effect goes to
+/// `warnings`.
+void read_etcd_returner(Reader& top, const std::string& spool, returner::EtcdOptions& options,
+                        std::vector<std::string>& warnings);
+
 /// How to reach the real master that this file belongs to, for the engine `salt`.
 void read_real_master(Reader& top, const std::string& sock_dir, Settings& settings);
+
+/// `rest_fcgi: ext_job_cache`: where jobs that a real master keeps are kept as well. REQUIRES: the engine was
+/// read.
+void read_recorded_jobs(Reader& section, Reader& top, Settings& settings);
 
 /// Of our section what is for the engine `salt`.
 void read_salt_section(Reader& section, salt::Options& options);

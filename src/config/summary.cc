@@ -50,6 +50,11 @@ std::string tokens_line(const auth::Options& options) {
 }
 
 std::string jobs_line(const returner::Options& options) {
+  if (options.master_job_cache == "etcd") {
+    const etcd::Options& etcd = options.etcd.writing;
+    return format("in etcd at {}, below {}, for {}", joined(etcd.endpoints, ", "), options.etcd.root,
+                  options.etcd.ttl.count() == 0 ? "ever" : format("{} seconds", options.etcd.ttl.count()));
+  }
   const bool in_database = options.master_job_cache == "sqlite3";
   return format("in {}, for {}", in_database ? options.sqlite3.database : "memory",
                 options.keep_jobs_seconds.count() == 0

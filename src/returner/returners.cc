@@ -11,6 +11,7 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "returner/etcd_returner.h"
 #include "returner/sqlite_returner.h"
 
 namespace rest_fcgi::returner {
@@ -18,13 +19,22 @@ namespace {
 
 constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kSqlite = "sqlite3";
+constexpr std::string_view kEtcd = "etcd";
+
+Result<std::unique_ptr<Returner>> open_etcd(const Options& options, const Clock& clock) {
+  auto opened = EtcdReturner::open(options, clock);
+  if (opened || opened.error().kind == ErrorKind::configuration) return opened;
+  return Error{ErrorKind::configuration, format("master_job_cache: etcd cannot be used: {}: {}",
+                                                options.etcd.spool, opened.error().message)};
+}
 
 Result<std::unique_ptr<Returner>> open_cache(const std::string& name, const Options& options,
                                              const Clock& clock) {
   if (name == kMemory) return make_memory_returner(options, clock);
+  if (name == kEtcd) return open_etcd(options, clock);
   if (name != kSqlite) {
     return Error{ErrorKind::configuration,
-                 format("master_job_cache: found {}, expected memory or sqlite3", name)};
+                 format("master_job_cache: found {}, expected memory, sqlite3 or etcd", name)};
   }
   auto opened = SqliteReturner::open(options, clock);
   if (opened) return opened;
@@ -60,6 +70,7 @@ Result<void> Returners::open(const Options& options, const Clock& clock) {
   wanted.insert(options.master_job_cache);
   // Somebody who chose a database may name it in a call.
   if (!options.sqlite3.database.empty() && !options.sqlite3.is_default) wanted.emplace(kSqlite);
+  if (options.etcd.is_chosen) wanted.emplace(kEtcd);
   std::string master = options.master_job_cache;
   for (const std::string& name : wanted) {
     Result<std::unique_ptr<Returner>> cache = open_cache(name, options, clock);

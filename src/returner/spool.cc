@@ -87,6 +87,15 @@ void Spool::put(std::uint64_t position, std::uint32_t size, std::string_view rec
 }
 
 std::uint64_t Spool::visit(std::uint64_t end, const Visitor& visitor) const {
+  return take(end,
+              [&visitor](std::string_view record) {
+                visitor(record);
+                return true;
+              })
+      .unreadable;
+}
+
+Spool::Taken Spool::take(std::uint64_t end, const Taker& taker) const {
   std::uint64_t position = head();
   while (position < end) {
     RecordHead found;
@@ -94,13 +103,13 @@ std::uint64_t Spool::visit(std::uint64_t end, const Visitor& visitor) const {
     const std::uint64_t edge = up_to_the_edge(position);
     const bool is_edge = found.size == kEdge;
     const std::uint64_t size = is_edge ? edge : aligned(sizeof found + found.size);
-    if (found.position != position || size > edge || size > end - position) return end - position;
+    if (found.position != position || size > edge || size > end - position) return {position, end - position};
     const std::string_view record(at(position) + sizeof found, is_edge ? 0 : found.size);
-    if (checksum_of(position, record) != found.checksum) return end - position;
-    if (!is_edge) visitor(record);
+    if (checksum_of(position, record) != found.checksum) return {position, end - position};
+    if (!is_edge && !taker(record)) return {position, 0};
     position += size;
   }
-  return 0;
+  return {position, 0};
 }
 
 }  // namespace rest_fcgi::returner

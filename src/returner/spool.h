@@ -12,12 +12,18 @@
 
 namespace rest_fcgi::returner {
 
-/// A ring of records in a spool file: what was told to be kept, and is not in the database so far. Positions
-/// count bytes from the first record ever on and never go back. Not synchronized; but records before `tail()`
-/// do not change until they are dropped, so that they may be read while others are appended.
+/// A ring of records in a spool file: what was told to be kept, and is not in the database, or in etcd, so
+/// far. Positions count bytes from the first record ever on and never go back. Not synchronized; but records
+/// before `tail()` do not change until they are dropped, so that they may be read while others are appended.
 class Spool {
  public:
   using Visitor = std::function<void(std::string_view record)>;
+  /// False leaves that record, and those behind it, where they are.
+  using Taker = std::function<bool(std::string_view record)>;
+  struct Taken {
+    std::uint64_t end = 0;         ///< behind the last record that was taken
+    std::uint64_t unreadable = 0;  ///< bytes behind that which cannot be read
+  };
 
   [[nodiscard]] static Result<std::unique_ptr<Spool>> create(const std::string& database, std::size_t size);
 
@@ -38,6 +44,9 @@ class Spool {
   /// Visits the records from the head on to `end`, in order. Returns how many bytes cannot be read: only a
   /// host that lost its power leaves such.
   std::uint64_t visit(std::uint64_t end, const Visitor& visitor) const;
+
+  /// The same, but only as far as `taker` takes them.
+  [[nodiscard]] Taken take(std::uint64_t end, const Taker& taker) const;
 
   /// Makes room: the records before `position` are in the database.
   void drop(std::uint64_t position) noexcept { header_->head = position; }

@@ -91,6 +91,18 @@ bool SpoolFile::map(std::size_t size) noexcept {
   return true;
 }
 
+Result<void> SpoolFile::sync() {
+  bool done = ::msync(data_, size_, MS_SYNC) == 0;
+  // Its name, too: it may be new.
+  const int folder = ::open(std::filesystem::path(path_).parent_path().c_str(), O_DIRECTORY | O_CLOEXEC);
+  done = folder >= 0 && ::fsync(folder) == 0 && done;
+  const int error = errno;
+  if (folder >= 0) ::close(folder);
+  if (done) return {};
+  return Error{ErrorKind::unavailable,
+               format("the spool {} is not on the disk: {}", path_, std::strerror(error))};
+}
+
 bool SpoolFile::is_gone() const noexcept {
   struct stat status {};
   return ::fstat(fd_, &status) != 0 || status.st_nlink == 0;

@@ -11,9 +11,9 @@
 
 namespace rest_fcgi::returner {
 
-/// A file next to the database, mapped into memory and locked for as long as this lives; the lock says that
-/// its process does. What is written into the mapping outlives the process, however it ends. Not
-/// synchronized.
+/// A file next to the database, or where one would be, mapped into memory and locked for as long as this
+/// lives; the lock says that its process does. What is written into the mapping outlives the process, however
+/// it ends. Not synchronized.
 class SpoolFile {
  public:
   /// Makes one with `size` bytes that the disk has set aside. Errors: unavailable, with the cause.
@@ -30,6 +30,9 @@ class SpoolFile {
   [[nodiscard]] char* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  /// What was written into it is on the disk when this comes back. Errors: unavailable.
+  [[nodiscard]] Result<void> sync();
 
   /// Somebody removed it: what is in it ends with this process.
   [[nodiscard]] bool is_gone() const noexcept;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "returner/private_folder.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -41,18 +42,6 @@ Error refused(std::string message) {
 
 Error failed(std::string_view what) {
   return refused(format("{}: {}", what, std::strerror(errno)));
-}
-
-bool make_directory(const std::string& path) {
-  return ::mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST;
-}
-
-/// Also the folder above it; errors stand in errno.
-bool make_with_parent(const std::string& path) {
-  if (make_directory(path)) return true;
-  const std::size_t slash = path.rfind('/');
-  if (errno != ENOENT || slash == std::string::npos || slash == 0) return false;
-  return make_directory(path.substr(0, slash)) && make_directory(path);
 }
 
 Result<std::size_t> version_of(SqliteConnection& connection, std::size_t newest) {
@@ -104,18 +93,7 @@ std::span<const char* const> migrations() {
 
 Result<void> make_database_file(const std::string& path) {
   const std::string directory = path.substr(0, path.rfind('/'));
-  if (!make_with_parent(directory)) return failed(format("its folder {} cannot be made", directory));
-  struct stat status {};
-  if (::stat(directory.c_str(), &status) != 0) return failed(format("its folder {}", directory));
-  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
-    return refused(format("its folder {} belongs to user {}, who could put files into it; user {} is right",
-                          directory, status.st_uid, ::geteuid()));
-  }
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return refused(
-        format("its folder {} has mode {:04o}, so that others could put files into it; 0700 is right",
-               directory, status.st_mode & 07777));
-  }
+  if (Result<void> made = make_private_folder(directory); !made) return made;
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (fd >= 0) {
     ::close(fd);

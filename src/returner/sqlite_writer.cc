@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "returner/sqlite_writer.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -11,6 +8,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "returner/group.h"
+#include "returner/quiet_thread.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -28,25 +26,13 @@ Error unavailable(std::string message) {
   return {ErrorKind::unavailable, std::move(message)};
 }
 
-/// A thread that no signal comes to: those of the process are for others.
-template <class Body>
-std::thread thread_without_signals(Body body) {
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(body));
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<SqliteWriter>> SqliteWriter::start(const Options& options, const Clock& clock,
                                                           SqliteReaders& readers) {
   auto store = SqliteStore::open(options.sqlite3);
   if (!store) return std::move(store).error();
-  auto spool = Spool::create(options.sqlite3.database, options.sqlite3.spool_bytes);
+  auto spool = Spool::create(options.sqlite3.database, options.spool_bytes);
   if (!spool) return std::move(spool).error();
   std::unique_ptr<SqliteWriter> writer(
       new SqliteWriter(options, clock, readers, *std::move(store), *std::move(spool)));
@@ -60,7 +46,7 @@ SqliteWriter::SqliteWriter(const Options& options, const Clock& clock, SqliteRea
     : options_(options),
       clock_(clock),
       readers_(readers),
-      trouble_(options.sqlite3.database),
+      trouble_("sqlite3", format("sqlite3.database: {}", options.sqlite3.database)),
       spool_(std::move(spool)),
       store_(std::move(store)) {}
 

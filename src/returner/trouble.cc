@@ -10,15 +10,14 @@ void Trouble::begin(const Error& cause) {
   const std::lock_guard lock(mutex_);
   if (now_) return;
   now_ = true;
-  log::error(format("sqlite3.database: {} cannot be written: {}. Jobs wait in its spool.", database_,
-                    cause.message));
+  log::error(format("{} cannot be written: {}. Jobs wait in its spool.", where_, cause.message));
 }
 
 void Trouble::end() {
   const std::lock_guard lock(mutex_);
   if (!now_ && !losing_) return;
-  log::warning(format("sqlite3.database: {} is written again; {}", database_,
-                      losing_ ? losses() : std::string("nothing was lost")));
+  log::warning(
+      format("{} is written again; {}", where_, losing_ ? losses() : std::string("nothing was lost")));
   now_ = false;
   losing_ = false;
   loads_ = 0;
@@ -39,13 +38,12 @@ void Trouble::lose(const std::optional<RecordView>& record) {
   }
   if (losing_) return;
   losing_ = true;
-  log::error(format("sqlite3.database: {} takes no more, and its spool is full: jobs are lost from now on",
-                    database_));
+  log::error(format("{} takes no more, and its spool is full: jobs are lost from now on", where_));
 }
 
 Error Trouble::error(const Error& cause) const {
   const std::lock_guard lock(mutex_);
-  std::string message = format("The job cache sqlite3 cannot be used now: {}.", cause.message);
+  std::string message = format("The job cache {} cannot be used now: {}.", cache_, cause.message);
   if (losing_) message += format(" Missing: {}.", losses());
   return {ErrorKind::unavailable, std::move(message)};
 }

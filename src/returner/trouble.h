@@ -11,11 +11,12 @@
 
 namespace rest_fcgi::returner {
 
-/// Whether a database can be written, and what was lost while it could not. Says in the log when that
+/// Whether a job cache can be written, and what was lost while it could not. Says in the log when that
 /// changes, once. Thread-safe.
 class Trouble {
  public:
-  explicit Trouble(std::string database) : database_(std::move(database)) {}
+  /// `cache` by its name; `where` its jobs are, for the log, such as `sqlite3.database: /var/jobs.db`.
+  Trouble(std::string cache, std::string where) : cache_(std::move(cache)), where_(std::move(where)) {}
 
   void begin(const Error& cause);
   void end();
@@ -30,7 +31,8 @@ class Trouble {
  private:
   [[nodiscard]] std::string losses() const;  // REQUIRES: mutex_
 
-  const std::string database_;
+  const std::string cache_;
+  const std::string where_;
   mutable std::mutex mutex_;
   bool now_ = false;
   bool losing_ = false;

@@ -34,7 +34,7 @@ TEST_CASE("job caches go by Salt's names") {
     CHECK(options_of(std::string("master_job_cache: ") + name).master_job_cache == "sqlite3");
   }
   CHECK(error_of("master_job_cache: redis\n") ==
-        "master:1: master_job_cache: found \"redis\", expected local_cache, sqlite3 or memory");
+        "master:1: master_job_cache: found \"redis\", expected local_cache, sqlite3, etcd or memory");
 }
 
 TEST_CASE("other job caches that get all returns are separated by commas") {

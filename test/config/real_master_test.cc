@@ -50,6 +50,29 @@ TEST_CASE("where the master is and how it works is read from its own keys") {
   CHECK(settings.client.syndic_wait == std::chrono::seconds(7));
 }
 
+TEST_CASE("rest_fcgi: ext_job_cache names etcd, which is read as for the embedded engine") {
+  const std::string file =
+      "rest_fcgi: {engine: salt, ext_job_cache: etcd}\nroot_dir: /srv/salt\n"
+      "master_job_cache: mysql\netcd.host: [one, 'two:4001']\netcd.require_v2: false\n";
+  const Settings settings = settings_of(file);
+  CHECK(settings.returner.ext_job_cache == std::vector<std::string>{"etcd"});
+  CHECK(settings.returner.master_job_cache == "memory");
+  CHECK(settings.returner.etcd.writing.endpoints ==
+        std::vector<std::string>{"http://one:2379", "http://two:4001"});
+  CHECK(settings.returner.etcd.spool == "/srv/salt/var/cache/salt/master/rest_fcgi/etcd");
+  CHECK(settings.salt.ext_job_cache.empty());
+  CHECK(salt_settings("etcd.host: 7\n").returner.ext_job_cache.empty());
+}
+
+TEST_CASE("rest_fcgi: ext_job_cache is etcd, and for the engine salt") {
+  CHECK(error_of("rest_fcgi:\n  engine: salt\n  ext_job_cache: redis\n")
+            .starts_with("master:3: rest_fcgi: ext_job_cache: found \"redis\""));
+  CHECK(error_of("rest_fcgi:\n  ext_job_cache: etcd\n")
+            .starts_with("master:2: rest_fcgi: ext_job_cache: is for engine: salt; "));
+  CHECK(error_of("rest_fcgi: {engine: salt, ext_job_cache: etcd}\netcd.host: 7\n")
+            .starts_with("master:2: etcd.host"));
+}
+
 TEST_CASE("of worker_pools those workers count that take all commands") {
   CHECK(salt_settings("worker_pools: {auth: {worker_count: 2, commands: [_auth]}, "
                       "rest: {worker_count: 9, commands: [ping, '*']}}\n")

@@ -61,7 +61,7 @@ TEST_CASE("the examples of the reference page are accepted") {
     CHECK(error_of(page.substr(begin, page.find("```", begin) - begin)).empty());
     ++examples;
   }
-  CHECK(examples == 2);
+  CHECK(examples == 3);
 }
 
 }  // namespace

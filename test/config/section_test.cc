@@ -166,7 +166,7 @@ TEST_CASE("every other key is read") {
   CHECK(settings.auth.allow_auto_eauth);
   CHECK(settings.returner.max_jobs == 10);
   CHECK(settings.returner.max_bytes == 1048576);
-  CHECK(settings.returner.sqlite3.spool_bytes == 2097152);
+  CHECK(settings.returner.spool_bytes == 2097152);
   CHECK(settings.embedded.max_workers == 7);
   CHECK(settings.embedded.max_queued == 0);
 }

@@ -48,7 +48,7 @@ inline Options sqlite_options(const test::TempDir& dir) {
   options.master_job_cache = "sqlite3";
   options.sqlite3.database = dir / "jobs/jobs.db";
   options.sqlite3.timeout = std::chrono::milliseconds(200);
-  options.sqlite3.spool_bytes = 256 * 1024;
+  options.spool_bytes = 256 * 1024;
   return options;
 }
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "../support/captured_log.h"
-#include "caches.h"
+#include "etcd_caches.h"
 #include "returner/sqlite_connection.h"
 
 namespace rest_fcgi::returner {
@@ -43,6 +43,22 @@ TEST_CASE("a database that somebody chose can be named in a call, even where it 
   CHECK((*made(options))->names() == Names{"memory", "sqlite3"});
   options.sqlite3.is_default = true;
   CHECK((*made(options))->names() == Names{"memory"});
+}
+
+TEST_CASE(
+    "etcd that somebody chose can be named in a call; whether it answers does not matter at the start") {
+  const test::TempDir dir;
+  Options options = etcd_options(dir);
+  options.master_job_cache = "memory";
+  CHECK((*made(options))->names() == Names{"etcd", "memory"});
+  options.etcd.is_chosen = false;
+  CHECK((*made(options))->names() == Names{"memory"});
+  options.ext_job_cache = {"etcd"};
+  options.etcd.spool = dir.write("file", "") + "/etcd";
+  const auto returners = made(options);
+  REQUIRE_FALSE(returners.ok());
+  CHECK(returners.error().kind == ErrorKind::configuration);
+  CHECK(returners.error().message.find("etcd cannot be used: " + options.etcd.spool) != std::string::npos);
 }
 
 TEST_CASE("a database that was chosen and cannot be had is a mistake in the configuration") {
@@ -102,7 +118,7 @@ TEST_CASE("a job cache that there is not is a mistake in the configuration") {
   const auto returners = made(options);
   REQUIRE_FALSE(returners.ok());
   CHECK(returners.error().kind == ErrorKind::configuration);
-  CHECK(returners.error().message == "master_job_cache: found redis, expected memory or sqlite3");
+  CHECK(returners.error().message == "master_job_cache: found redis, expected memory, sqlite3 or etcd");
 }
 
 }  // namespace

@@ -41,6 +41,35 @@ std::unique_ptr<Spool> adopted(const test::TempDir& dir, const std::string& cont
   return Spool::adopt(std::move(files[0]));
 }
 
+TEST_CASE("records are taken as far as somebody takes them") {
+  const test::TempDir dir;
+  const auto spool = spool_in(dir, 4096);
+  for (const char* record : {"one", "two", "three"}) REQUIRE(spool->append(record));
+  CHECK(spool->file().sync());
+  Records taken;
+  const auto two = [&](std::string_view record) {
+    if (taken.size() == 2) return false;
+    taken.emplace_back(record);
+    return true;
+  };
+  const Spool::Taken first = spool->take(spool->tail(), two);
+  CHECK(taken == Records{"one", "two"});
+  CHECK(first.unreadable == 0);
+  spool->drop(first.end);
+  CHECK(records_of(*spool) == Records{"three"});
+}
+
+TEST_CASE("a spool whose folder is gone cannot be on the disk for sure") {
+  const test::TempDir dir;
+  std::filesystem::create_directory(dir.path() / "a");
+  const auto spool = *Spool::create(dir / "a/jobs.db", 4096);
+  std::filesystem::remove_all(dir.path() / "a");
+  const Result<void> synced = spool->file().sync();
+  REQUIRE_FALSE(synced.ok());
+  CHECK(synced.error().kind == ErrorKind::unavailable);
+  CHECK(synced.error().message.find("is not on the disk: No such file") != std::string::npos);
+}
+
 TEST_CASE("a spool gives its records back in order, until they are dropped") {
   const test::TempDir dir;
   const auto spool = spool_in(dir, 4096);

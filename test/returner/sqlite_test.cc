@@ -288,7 +288,7 @@ TEST_CASE("a return that is larger than the spool is kept as well") {
 
 TEST_CASE("where there is no room for a while, writers wait, and nothing is lost") {
   Database database;
-  database.options.sqlite3.spool_bytes = 64 * 1024;
+  database.options.spool_bytes = 64 * 1024;
   const test::CapturedLog log;
   const auto cache = database.open();
   for (int i = 0; i < 5000; ++i) REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::grouped));

@@ -29,7 +29,7 @@ struct Trouble {
 
   explicit Trouble(std::size_t spool_bytes = 256 * 1024) : options(sqlite_options(dir)) {
     options.sqlite3.timeout = std::chrono::milliseconds(50);
-    options.sqlite3.spool_bytes = spool_bytes;
+    options.spool_bytes = spool_bytes;
     cache = open_sqlite(options, clock);
     save(0, Durability::durable);
   }

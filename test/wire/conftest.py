@@ -14,6 +14,7 @@ import urllib.parse
 import pytest
 
 from support import daemon as daemons
+from support import etcd as etcds
 from support.api import Api
 from support.nginx import Nginx
 
@@ -55,6 +56,27 @@ def start(directory):
     for daemon in started:
         if daemon.running:
             assert daemon.stop() == 0, daemon.log()
+
+
+@pytest.fixture
+def start_etcd(directory):
+    """Starts a cluster: start_etcd(members=3, auth=True, tls=True, v2=True)."""
+    etcds.require()
+    started = []
+
+    def starter(**options):
+        started.append(etcds.Etcd(directory / f"etcd{len(started)}", **options))
+        return started[-1]
+
+    yield starter
+    for etcd in started:
+        etcd.close()
+
+
+@pytest.fixture
+def etcd(start_etcd):
+    """A single member that asks for no password."""
+    return start_etcd()
 
 
 @pytest.fixture

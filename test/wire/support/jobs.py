@@ -54,16 +54,17 @@ class Clients:
         for turn in itertools.count():
             if self._stop.is_set():
                 return
-            if self._address is None:
+            address = self._address
+            if address is None:
                 time.sleep(0.001)
                 continue
             time.sleep(self._pause)
             if turn % 2:
-                ret = call(self._address, {"client": "local_async", "tgt": "*", "fun": "test.ping"})
+                ret = call(address, {"client": "local_async", "tgt": "*", "fun": "test.ping"})
                 self.jobs.update([ret[0]["jid"]] if ret else [])
             else:
                 word = f"word-{number}-{turn}"
-                ret = call(self._address, {"client": "local", "tgt": "ms-0", "fun": "test.arg", "arg": [word]})
+                ret = call(address, {"client": "local", "tgt": "ms-0", "fun": "test.arg", "arg": [word]})
                 self.words.update([word] if ret and ret[0].get("ms-0") else [])
 
 

@@ -17,9 +17,11 @@ from .daemon import ROOT
 
 LINES = ("3006", "3007", "3008")
 FOLDER = ROOT / "build/salt"
-CALLS, EVENTS, NETAPI = (  # programs for Salt's own Python
-    pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "netapi")
+CALLS, EVENTS, NETAPI, ETCD_RETURNER = (  # programs for Salt's own Python
+    pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "netapi", "etcd_returner")
 )
+# What Salt's etcd returner asks for, in the first line alone; the newest one has no such returner any more.
+MORE = {LINES[0]: ["etcd3-py", "python-etcd"]}
 PATIENCE = 600  # seconds; an index may be slow
 
 
@@ -45,8 +47,18 @@ def _install(line, folder):
     _run(sys.executable, "-m", "venv", folder)
     # Where an index lacks what the newest release asks for, pip takes the release before.
     pip = [folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1"]
-    _run(*pip, f"salt=={line}.*")
-    (folder / "complete").touch()
+    _run(*pip, *_wanted(line))
+    (folder / "complete").write_text(" ".join(_wanted(line)))
+
+
+def _wanted(line):
+    return [f"salt=={line}.*", *MORE.get(line, [])]
+
+
+def _complete(line, folder):
+    """Was all that is wanted now installed there?"""
+    mark = folder / "complete"
+    return mark.exists() and mark.read_text() == " ".join(_wanted(line))
 
 
 def installed(line):
@@ -57,7 +69,7 @@ def installed(line):
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open(FOLDER / f"{line}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another run of the tests may be at it
-        if not (folder / "complete").exists():
+        if not _complete(line, folder):
             try:
                 _install(line, folder)
             except Unavailable as reason:

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "config_dir.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+using Texts = std::vector<std::string>;
+using returner::EtcdOptions;
+
+EtcdOptions options_of(const std::string& master) {
+  return settings_of("master_job_cache: etcd\n" + master).returner.etcd;
+}
+
+/// With a line before it that makes etcd the job cache.
+std::string mistake_in(const std::string& master) {
+  return error_of("master_job_cache: etcd\n" + master);
+}
+
+const std::string kProfile = "etcd.returner: my_etcd_config\nmy_etcd_config:\n";
+
+TEST_CASE("without a profile the top level says how to reach etcd, with Salt's defaults") {
+  const EtcdOptions options = options_of("");
+  CHECK(options.is_chosen);
+  CHECK(options.require_v2);
+  CHECK(options.root == "/salt/return");
+  CHECK(options.writing.endpoints == Texts{"http://127.0.0.1:2379"});
+  CHECK(options.reading.endpoints == Texts{"http://127.0.0.1:2379"});
+  CHECK(options.ttl == std::chrono::seconds(0));
+  CHECK(options.encode_values);
+  CHECK(options.unicode_errors == returner::UnicodeErrors::replace);
+  CHECK(options.spool == "/var/cache/salt/master/rest_fcgi/etcd");
+  CHECK(options_of("etcd.host: e1\netcd.port: 4001\n").writing.endpoints == Texts{"http://e1:4001"});
+}
+
+TEST_CASE("etcd is opened where a job cache names it, or a key of its returner stands there") {
+  for (const char* master : {"master_job_cache: etcd\n", "ext_job_cache: etcd\n", "etcd.returner_root: /r\n",
+                             "etcd.returner: p\np: {}\n"}) {
+    CHECK(settings_of(master).returner.etcd.is_chosen);
+  }
+  // Keys of other parts of Salt that use etcd.
+  CHECK_FALSE(settings_of("etcd.host: [1]\netcd.encode_keys: true\n").returner.etcd.is_chosen);
+  CHECK(settings_of("ext_job_cache: etcd\n").returner.ext_job_cache == Texts{"etcd"});
+  CHECK(settings_of("master_job_cache: etcd\n").returner.master_job_cache == "etcd");
+}
+
+TEST_CASE("a profile stands in place of the top level") {
+  const EtcdOptions options = options_of(kProfile +
+                                         "  etcd.host: e1\n  etcd.port: 4001\n  etcd.require_v2: false\n"
+                                         "  etcd.encode_values: false\n  etcd.unicode_errors: strict\n"
+                                         "  etcd.raw_keys: true\n  etcd.raw_values: true\n"
+                                         "etcd.username: nobody\netcd.password: secret\n"
+                                         "etcd.returner_root: /jobs\n");
+  CHECK(options.writing.endpoints == Texts{"http://e1:4001"});
+  CHECK(options.writing.username.empty());
+  CHECK_FALSE(options.require_v2);
+  CHECK_FALSE(options.encode_values);
+  CHECK(options.unicode_errors == returner::UnicodeErrors::strict);
+  CHECK(options.root == "/jobs");
+}
+
+TEST_CASE("a profile that does not exist is a mistake") {
+  CHECK(mistake_in("etcd.returner: my_etcd\n") ==
+        "master:2: etcd.returner: found \"my_etcd\", expected the name of a map at the top level with "
+        "etcd.host and etcd.port");
+  CHECK(mistake_in("etcd.returner_read_profile: r\nr: text\n")
+            .starts_with("master:2: etcd.returner_read_profile: found \"r\", expected the name of a map"));
+}
+
+TEST_CASE("there may be a profile to read with, and one to write with") {
+  const EtcdOptions options =
+      options_of(kProfile +
+                 "  etcd.host: both\netcd.returner_read_profile: r\nr: {etcd.host: reads}\n"
+                 "etcd.returner_write_profile: w\nw: {etcd.host: writes, etcd.ttl: 60}\n");
+  CHECK(options.reading.endpoints == Texts{"http://reads:2379"});
+  CHECK(options.writing.endpoints == Texts{"http://writes:2379"});
+  CHECK(options.ttl == std::chrono::seconds(60));
+  CHECK(mistake_in("etcd.returner_write_profile: w\nw: {etcd.require_v2: false}\n")
+            .starts_with("master:2: etcd.returner_write_profile: etcd.require_v2 differs"));
+}
+
+TEST_CASE("the time to live is of the profile for writing, or else of the top level alone") {
+  CHECK(options_of("etcd.ttl: 5\n").ttl == std::chrono::seconds(5));
+  CHECK(options_of("etcd.ttl: 5\netcd.returner_write_profile: w\nw: {}\n").ttl == std::chrono::seconds(0));
+  const ConfigDir dir("ext_job_cache: etcd\n" + kProfile + "  etcd.ttl: 7\n");
+  const Settings settings = *dir.load();
+  CHECK(settings.returner.etcd.ttl == std::chrono::seconds(0));
+  REQUIRE(settings.warnings.size() == 1);
+  CHECK(dir.without_dir(settings.warnings[0])
+            .starts_with("master:4: etcd.ttl: has no effect in the profile that etcd.returner names"));
+  CHECK(mistake_in("etcd.ttl: soon\n").starts_with("master:2: etcd.ttl: found \"soon\", expected "));
+}
+
+TEST_CASE("several endpoints are a list, each with a port of its own or the common one") {
+  CHECK(options_of("etcd.host: [e1, 'e2:2380', '10.0.0.1', '::1', '[::1]:99', '[fe80::1]']\n")
+            .writing.endpoints == Texts{"http://e1:2379", "http://e2:2380", "http://10.0.0.1:2379",
+                                        "http://[::1]:2379", "http://[::1]:99", "http://[fe80::1]:2379"});
+  for (const char* host :
+       {"'http://e1'", "[]", "[5]", "'e1:0'", "'e1:99999'", "'a b'", "'u@h'", "''", "'[::1'"}) {
+    CAPTURE(host);
+    CHECK(mistake_in(std::string("etcd.host: ") + host + "\n").starts_with("master:2: etcd.host: found "));
+  }
+  CHECK(mistake_in("etcd.port: 0\n").starts_with("master:2: etcd.port: found 0, expected "));
+}
+
+TEST_CASE("a name and a password go together, and no message shows the password") {
+  const EtcdOptions options = options_of("etcd.username: larry\netcd.password: 123pass\n");
+  CHECK(options.writing.username == "larry");
+  REQUIRE(options.writing.password != nullptr);
+  CHECK(options.writing.password->reveal().text == "123pass");
+  CHECK(mistake_in("etcd.username: larry\n") ==
+        "master:2: etcd.username: stands without etcd.password, which it needs");
+  CHECK(mistake_in("etcd.password: 123pass\n") ==
+        "master:2: etcd.password: stands without etcd.username, which it needs");
+  CHECK(mistake_in("etcd.username: larry\netcd.password: 123\n").find("123") == std::string::npos);
+}
+
+TEST_CASE("a CA means TLS, and a certificate of our own needs one, with its key") {
+  const EtcdOptions options =
+      options_of("etcd.ca: /ca.pem\netcd.client_cert: /c.pem\netcd.client_key: /k.pem\n");
+  CHECK(options.writing.endpoints == Texts{"https://127.0.0.1:2379"});
+  CHECK(options.writing.ca == "/ca.pem");
+  CHECK(options.writing.client_cert == "/c.pem");
+  CHECK(options.writing.client_key == "/k.pem");
+  CHECK(mistake_in("etcd.client_cert: /c.pem\netcd.client_key: /k.pem\n") ==
+        "master:2: etcd.client_cert: stands without etcd.ca, which it needs");
+  CHECK(mistake_in("etcd.ca: /ca.pem\netcd.client_key: /k.pem\n") ==
+        "master:3: etcd.client_key: stands without etcd.client_cert, which it needs");
+}
+
+TEST_CASE("encoded keys are refused, since nothing could be looked up by them") {
+  CHECK(options_of("etcd.encode_keys: false\n").is_chosen);
+  CHECK(mistake_in("etcd.encode_keys: true\n") ==
+        "master:2: etcd.encode_keys: found true, expected false: encoded keys have no common beginnings, so "
+        "that no job could be looked up");
+  CHECK(mistake_in("etcd.unicode_errors: ignore\n")
+            .starts_with("master:2: etcd.unicode_errors: found \"ignore\", expected surrogateescape or"));
+}
+
+TEST_CASE("the summary says where in etcd jobs are kept") {
+  const ConfigDir dir("master_job_cache: etcd\netcd.ttl: 60\netcd.host: [e1, e2]\n");
+  CHECK(
+      summary(*dir.load(), dir.command_line())
+          .find(
+              "jobs:     in etcd at http://e1:2379, http://e2:2379, below /salt/return, for 60 seconds\n") !=
+      std::string::npos);
+}
+
+TEST_CASE("other ways to etcd take effect after a restart") {
+  const Settings now = settings_of("master_job_cache: etcd\netcd.username: a\netcd.password: b\n");
+  const auto changed = [&now](const std::string& master) {
+    return restart_keys(now, settings_of("master_job_cache: etcd\netcd.username: a\n" + master));
+  };
+  CHECK(changed("etcd.password: b\n").empty());
+  CHECK(changed("etcd.password: c\n") == Texts{"etcd.returner"});
+  CHECK(changed("etcd.password: b\netcd.host: e1\n") == Texts{"etcd.returner"});
+  CHECK(changed("etcd.password: b\netcd.ttl: 5\netcd.returner_root: /r\n") ==
+        Texts{"etcd.returner_root", "etcd.ttl"});
+}
+
+}  // namespace
+}  // namespace rest_fcgi::config

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "../support/temp_dir.h"
+#include "caches.h"
+#include "fake_etcd_store.h"
+#include "returner/etcd_returner.h"
+
+namespace rest_fcgi::returner {
+
+/// Options of API v3 with the spool in a folder of its own.
+inline Options etcd_options(const test::TempDir& dir) {
+  Options options;
+  options.master_job_cache = "etcd";
+  options.spool_bytes = 256 * 1024;
+  options.etcd.is_chosen = true;
+  options.etcd.require_v2 = false;
+  options.etcd.spool = dir / "jobs/etcd";
+  return options;
+}
+
+inline std::unique_ptr<Returner> open_over(const std::shared_ptr<FakeEtcd>& etcd, const Options& options,
+                                           const Clock& clock) {
+  auto opened = EtcdReturner::over(options, clock, std::make_unique<FakeEtcdStore>(etcd),
+                                   std::make_unique<FakeEtcdStore>(etcd));
+  REQUIRE_MESSAGE(opened.ok(), opened.error().message);
+  return *std::move(opened);
+}
+
+/// A job cache in a cluster that is none.
+struct InFakeEtcd {
+  test::TempDir dir;
+  std::shared_ptr<FakeEtcd> etcd = std::make_shared<FakeEtcd>();
+  Options options = etcd_options(dir);
+
+  std::unique_ptr<Returner> make(const Clock& clock) { return open_over(etcd, options, clock); }
+};
+
+}  // namespace rest_fcgi::returner

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "../support/captured_log.h"
+#include "real_etcd.h"
+#include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/etcd/client.h"
+#include "rest_fcgi/etcd/keys_v2.h"
+
+// The job cache in real clusters of etcd.
+
+namespace rest_fcgi::returner {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using SteadyClock = std::chrono::steady_clock;
+
+etcd::Deadline soon() {
+  return SteadyClock::now() + seconds(10);
+}
+
+std::unique_ptr<etcd::Client> client_of(const Options& options) {
+  return *etcd::Client::make(options.etcd.reading);
+}
+
+std::vector<etcd::KeyValue> below(const Options& options, const std::string& folder) {
+  const std::string key = options.etcd.root + folder;
+  return client_of(options)->range({.key = key, .range_end = etcd::prefix_end(key)}, soon())->kvs;
+}
+
+/// As long as calls fail because the cluster is not there.
+template <class Call>
+bool within(seconds time, const Call& call) {
+  const auto deadline = SteadyClock::now() + time;
+  while (!call()) {
+    if (SteadyClock::now() > deadline) return false;
+    std::this_thread::sleep_for(milliseconds(100));
+  }
+  return true;
+}
+
+TEST_CASE("what is written with a time to live shares leases that last a little longer") {
+  if (test::no_etcd()) return;
+  const test::TempDir dir;
+  const test::ManualClock clock;
+  Options options = real_options(dir, shared_etcd().urls(), false);
+  options.etcd.ttl = seconds(600);
+  const auto cache = open_etcd(options, clock);
+  for (const int number : {1, 2}) {
+    REQUIRE(cache->save_load(load_of(jid_number(number)), Durability::durable));
+    REQUIRE(cache->returner(jid_number(number), return_of("m1", "x")));
+    REQUIRE(cache->get_minions());
+  }
+  std::set<std::int64_t> leases;
+  const auto kvs = below(options, "/");
+  CHECK(kvs.size() == 2 * (1 + 9) + 1);
+  for (const etcd::KeyValue& kv : kvs) leases.insert(kv.lease);
+  REQUIRE(leases.size() == 1);
+  CHECK(client_of(options)->lease_time_to_live(*leases.begin(), false, soon())->granted_ttl == 660);
+  // One that somebody revoked is not needed any more.
+  REQUIRE(client_of(options)->lease_revoke(*leases.begin(), soon()));
+  REQUIRE(cache->save_load(load_of(jid_number(3)), Durability::grouped));
+  CHECK(jids_of(*cache) == Jids{jid_number(3)});
+}
+
+TEST_CASE("in API v2 each key has its time to live") {
+  if (test::no_etcd()) return;
+  const test::TempDir dir;
+  const test::ManualClock clock;
+  Options options = real_options(dir, shared_etcd().urls(), true);
+  options.etcd.ttl = seconds(600);
+  const auto cache = open_etcd(options, clock);
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
+  REQUIRE(cache->returner(jid_number(1), return_of("m1", "x")));
+  REQUIRE(cache->get_minions());
+  const auto keys = *etcd::KeysV2::make(options.etcd.reading);
+  for (const std::string& key : {"/jobs/" + jid_number(1) + "/.load.p",
+                                 "/jobs/" + jid_number(1) + "/m1/return", std::string("/minions/m1")}) {
+    const auto node = *keys->get(options.etcd.root + key, false, soon());
+    REQUIRE(node.has_value());
+    CHECK(node->ttl.value_or(0) > 590);
+  }
+  CHECK((*keys->get(options.etcd.root + "/minions/m1", false, soon()))->value == jid_number(1));
+}
+
+TEST_CASE("the last job of a minion never goes back to an older one, in either API") {
+  if (test::no_etcd()) return;
+  for (const bool v2 : {false, true}) {
+    const test::TempDir dir;
+    const test::ManualClock clock;
+    const Options options = real_options(dir, shared_etcd().urls(), v2);
+    const auto cache = open_etcd(options, clock);
+    for (const int number : {1, 3, 2}) {
+      REQUIRE(cache->save_load(load_of(jid_number(number), number == 3 ? "test.arg" : "test.ping"),
+                               Durability::durable));
+      REQUIRE(cache->returner(jid_number(number), return_of("m1", "x")));
+      REQUIRE(cache->get_minions());
+    }
+    CHECK(cache->get_fun("test.ping")->empty());
+    REQUIRE(cache->get_fun("test.arg")->size() == 1);
+    CHECK(cache->get_fun("test.arg")->at(0).jid == jid_number(3));
+  }
+}
+
+TEST_CASE("many jobs of many minions are found page by page, either way") {
+  if (test::no_etcd()) return;
+  for (const bool v2 : {false, true}) {
+    const test::TempDir dir;
+    const test::ManualClock clock;
+    const auto cache = open_etcd(real_options(dir, shared_etcd().urls(), v2), clock);
+    Jids expected;
+    for (int i = 0; i < 70; ++i) {
+      expected.push_back(jid_number(i));
+      REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::grouped));
+      REQUIRE(cache->returner(jid_number(i), return_of("m" + std::to_string(i), "x")));
+      // More than a page of keys in one job.
+      for (int m = 0; i == 35 && m < 40; ++m) {
+        REQUIRE(cache->returner(jid_number(i), return_of("m" + std::to_string(m), "x")));
+      }
+    }
+    CHECK(jids_of(*cache) == expected);
+    CHECK(jids_of(*cache, {.newest_first = true}) == Jids(expected.rbegin(), expected.rend()));
+    CHECK(cache->get_jid(jid_number(35))->size() == 40);
+    CHECK(cache->get_minions()->size() == 70);
+    CHECK(cache->get_fun("test.ping")->size() == 70);
+  }
+}
+
+TEST_CASE("a job that one responder started is looked up through another one") {
+  if (test::no_etcd()) return;
+  for (const bool v2 : {false, true}) {
+    const test::TempDir dir;
+    const test::TempDir other_dir;
+    const test::ManualClock clock;
+    Options options = real_options(dir, shared_etcd().urls(), v2);
+    const auto one = open_etcd(options, clock);
+    options.etcd.spool = other_dir / "jobs/etcd";
+    const auto other = open_etcd(options, clock);
+    REQUIRE(one->save_load(load_of(jid_number(1)), Durability::durable));
+    CHECK(other->get_load(jid_number(1))->has_value());
+    REQUIRE(other->returner(jid_number(1), return_of("m1", "x")));
+    REQUIRE(other->get_minions());
+    CHECK(one->get_jid(jid_number(1))->size() == 1);
+    CHECK_FALSE(*other->prep_jid(jid_number(1)));
+    CHECK(*one->prep_jid(jid_number(2)));
+    CHECK_FALSE(*other->prep_jid(jid_number(2)));
+  }
+}
+
+TEST_CASE("a return that is larger than etcd takes is told of, and takes nothing else with it") {
+  if (test::no_etcd()) return;
+  const test::TempDir dir;
+  const test::ManualClock clock;
+  const test::CapturedLog log;
+  Options options = real_options(dir, shared_etcd().urls(), false);
+  options.spool_bytes = 16 * 1024 * 1024;
+  const auto cache = open_etcd(options, clock);
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  REQUIRE(cache->returner(jid_number(1), return_of("m1", std::string(1800000, 'x'))));
+  REQUIRE(cache->returner(jid_number(1), return_of("m2", std::string(1000000, 'x'))));
+  REQUIRE(cache->returner(jid_number(1), return_of("m3", "x")));
+  CHECK(cache->get_jid(jid_number(1))->size() == 2);
+  CHECK(log.has("etcd does not keep the return of m1 to job " + jid_number(1) + ": "));
+}
+
+TEST_CASE("with a user's name and password jobs are kept, and with a wrong one readers are told why") {
+  if (test::no_etcd()) return;
+  const test::EtcdCluster cluster({.auth = true, .enable_v2 = true});
+  for (const bool v2 : {false, true}) {
+    const test::TempDir dir;
+    const test::ManualClock clock;
+    const test::CapturedLog log;
+    Options options = real_options(dir, cluster.urls(), v2);
+    const auto login = [&options](const char* password) {
+      for (etcd::Options* one : {&options.etcd.writing, &options.etcd.reading}) {
+        one->username = "larry";
+        one->password = std::make_shared<const Secret>(password);
+      }
+    };
+    login("wrong");
+    {
+      const auto cache = open_etcd(options, clock);
+      REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
+      const auto load = cache->get_load(jid_number(1));
+      REQUIRE_FALSE(load.ok());
+      CHECK(load.error().kind == ErrorKind::unavailable);
+      CHECK(load.error().message.find("password") != std::string::npos);
+      CHECK_FALSE(log.has("wrong\""));
+    }
+    login("123pass");
+    const auto cache = open_etcd(options, clock);
+    CHECK(cache->get_load(jid_number(1))->has_value());
+    CHECK(*cache->prep_jid(jid_number(2)));
+  }
+}
+
+TEST_CASE("the leader is killed under load: nothing that was told is missing") {
+  if (test::no_etcd()) return;
+  test::EtcdCluster cluster({.members = 3});
+  const test::TempDir dir;
+  const test::ManualClock clock;
+  const test::CapturedLog log;
+  Options options = real_options(dir, cluster.urls(), false);
+  options.spool_bytes = 8 * 1024 * 1024;
+  const auto cache = open_etcd(options, clock);
+  std::atomic<bool> stop{false};
+  std::atomic<int> told{0};
+  std::thread writer([&] {
+    for (int i = 0; !stop; ++i) {
+      const auto durability = i % 10 == 0 ? Durability::durable : Durability::grouped;
+      if (!cache->save_load(load_of(jid_number(i)), durability)) break;
+      if (!cache->returner(jid_number(i), return_of("m1", jid_number(i)))) break;
+      ++told;
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+  });
+  std::this_thread::sleep_for(milliseconds(300));
+  const std::size_t leader = cluster.leader();
+  cluster.kill(leader);
+  std::this_thread::sleep_for(milliseconds(1500));
+  stop = true;
+  writer.join();
+  REQUIRE(within(seconds(20), [&] { return cache->get_minions().ok(); }));
+  MESSAGE(told.load() << " jobs were told");
+  CHECK(told > 20);
+  CHECK(jids_of(*cache).size() == static_cast<std::size_t>(told.load()));
+  std::size_t returned = 0;
+  for (int i = 0; i < told; ++i) returned += cache->get_jid(jid_number(i))->size();
+  CHECK(returned == static_cast<std::size_t>(told.load()));
+}
+
+TEST_CASE("without a quorum jobs wait and readers are told; when it is back, so are the jobs") {
+  if (test::no_etcd()) return;
+  test::EtcdCluster cluster({.members = 3});
+  const test::TempDir dir;
+  const test::ManualClock clock;
+  const test::CapturedLog log;
+  const auto cache = open_etcd(real_options(dir, cluster.urls(), false), clock);
+  REQUIRE(cache->save_load(load_of(jid_number(0)), Durability::durable));
+  cluster.kill(1);
+  cluster.kill(2);
+  const auto before = SteadyClock::now();
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
+  REQUIRE(cache->returner(jid_number(1), return_of("m1", "x")));
+  CHECK(SteadyClock::now() - before < seconds(3));
+  const auto refused = cache->get_load(jid_number(0));
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().message.starts_with("The job cache etcd cannot be used now: etcd: http"));
+  CHECK(SteadyClock::now() - before < seconds(14));
+  cluster.start(1);
+  cluster.start(2);
+  REQUIRE(within(seconds(30), [&] { return cache->get_minions().ok(); }));
+  CHECK(jids_of(*cache) == Jids{jid_number(0), jid_number(1)});
+  CHECK(cache->get_jid(jid_number(1))->size() == 1);
+  CHECK(log.has("is written again; nothing was lost"));
+}
+
+}  // namespace
+}  // namespace rest_fcgi::returner

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "returner/etcd_layout.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace rest_fcgi::returner {
+namespace {
+
+EtcdOptions v3() {
+  EtcdOptions options;
+  options.require_v2 = false;
+  return options;
+}
+
+/// A text and its header, there and back.
+void check_coded(std::string_view text, std::string_view header) {
+  CAPTURE(text.size());
+  const std::string stored = EtcdLayout(v3()).encoded(text);
+  CHECK(stored == std::string(header) + std::string(text));
+  CHECK(decoded(stored) == text);
+}
+
+TEST_CASE("keys are Salt's") {
+  const EtcdLayout layout(v3());
+  CHECK(layout.load("20261120231500123456") == "/salt/return/jobs/20261120231500123456/.load.p");
+  CHECK(layout.field("20261120231500123456", "m1", "fun") == "/salt/return/jobs/20261120231500123456/m1/fun");
+  CHECK(layout.minion("m1") == "/salt/return/minions/m1");
+  CHECK(layout.claim("20261120231500123456") == "/salt/return/claims/20261120231500123456");
+}
+
+TEST_CASE("a root with slashes too many stays as it is in API v3, and is mended in v2") {
+  EtcdOptions options = v3();
+  options.root = "/r/";
+  CHECK(EtcdLayout(options).minions() == "/r//minions/");
+  options.require_v2 = true;
+  CHECK(EtcdLayout(options).minions() == "/r/minions/");
+  options.root = "r//s//";
+  CHECK(EtcdLayout(options).minions() == "/r/s/minions/");
+  options.root = "/";
+  CHECK(EtcdLayout(options).minions() == "/minions/");
+}
+
+TEST_CASE("values are one msgpack text, whose header grows with it") {
+  check_coded("", "\xa0");
+  check_coded("true", "\xa4");
+  check_coded("20261120231500123456", "\xb4");
+  check_coded(std::string(31, 'x'), "\xbf");
+  check_coded(std::string(32, 'x'), "\xd9\x20");
+  check_coded(std::string(255, 'x'), "\xd9\xff");
+  check_coded(std::string(256, 'x'), std::string_view("\xda\x01\x00", 3));
+  check_coded(std::string(65535, 'x'), "\xda\xff\xff");
+  check_coded(std::string(65536, 'x'), std::string_view("\xdb\x00\x01\x00\x00", 5));
+}
+
+TEST_CASE("a value is the text alone in API v2, and where encode_values is false") {
+  EtcdOptions options = v3();
+  options.encode_values = false;
+  CHECK(EtcdLayout(options).encoded("true") == "true");
+  options.encode_values = true;
+  options.require_v2 = true;
+  CHECK(EtcdLayout(options).encoded("true") == "true");
+}
+
+TEST_CASE("values of either form are read, and as bytes of msgpack, too") {
+  CHECK(decoded("") == "");
+  CHECK(decoded("true") == "true");
+  CHECK(decoded("20261120231500123456") == "20261120231500123456");
+  CHECK(decoded("\xc4\x04true") == "true");
+  CHECK(decoded(std::string_view("\xc5\x00\x04true", 7)) == "true");
+  CHECK(decoded(std::string_view("\xc6\x00\x00\x00\x04true", 9)) == "true");
+  // A header that promises something else is none.
+  CHECK(decoded("\xa5true") == "\xa5true");
+  CHECK(decoded("\xd9") == "\xd9");
+  CHECK(decoded("\xdb\x01") == "\xdb\x01");
+}
+
+TEST_CASE("fields of returns are told from all else") {
+  REQUIRE(field_in("m1/return"));
+  CHECK(field_in("m1/return")->minion == "m1");
+  CHECK(field_in("m1/return")->name == "return");
+  for (const char* other : {".load.p", "m1/", "/return", "m1/a/b", "", "../x"}) {
+    CHECK_FALSE(field_in(other).has_value());
+  }
+}
+
+TEST_CASE("what is no part of a key is refused") {
+  CHECK(is_key_part("web1.example.com"));
+  CHECK(is_key_part("münchen"));
+  for (const char* text : {"", ".", "..", "a/b", "a\nb", "a\x7f"}) CHECK_FALSE(is_key_part(text));
+  CHECK_FALSE(is_key_part(std::string(257, 'x')));
+  CHECK(is_like_jid("20261120231500123456"));
+  CHECK(is_like_jid("20261120231500123456_4711"));
+  CHECK_FALSE(is_like_jid("2026112023150012345"));
+  CHECK_FALSE(is_like_jid("req"));
+  CHECK_FALSE(is_like_jid("20261120231500123456/.."));
+}
+
+TEST_CASE("stamps have one length, and microseconds") {
+  const WallTime time{std::chrono::seconds(1700000000)};
+  CHECK(stamp_text(time) == "2023-11-14T22:13:20.000000");
+  CHECK(stamp_text(time + std::chrono::microseconds(1)) == "2023-11-14T22:13:20.000001");
+}
+
+}  // namespace
+}  // namespace rest_fcgi::returner

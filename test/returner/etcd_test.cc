@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "etcd_caches.h"
+
+// What the job cache writes into etcd, and what it reads that others wrote.
+
+namespace rest_fcgi::returner {
+namespace {
+
+const std::string kJid = "20261120231500123456";
+const std::string kJobs = "/salt/return/jobs/";
+const std::string kMinions = "/salt/return/minions/";
+
+/// A job cache over a cluster that is none.
+struct Etcd {
+  test::ManualClock clock;
+  InFakeEtcd in;
+  std::unique_ptr<Returner> cache = in.make(clock);
+
+  Returner* operator->() const { return cache.get(); }
+  [[nodiscard]] FakeEtcd::Map map() const {
+    REQUIRE(cache->get_minions());  // which waits for what was told before
+    return in.etcd->map();
+  }
+  void put(const std::string& key, const std::string& value) const { in.etcd->put(key, value); }
+};
+
+TEST_CASE("a job of two minions is in etcd as Salt's returner writes it, byte for byte") {
+  const Etcd etcd;
+  const Load load{kJid, Json::string("test.ping"), Json::trusted("[]"), Json::string("*"), "glob", "root", {},
+                  {}};
+  REQUIRE(etcd->save_load(load, Durability::grouped));
+  REQUIRE(etcd->returner(kJid, {"m1", Json::boolean(true), 0, true, ""}));
+  REQUIRE(etcd->returner(kJid,
+                         {"m2", Json::trusted(R"({"ä": "é\n", "n": 1, "f": 1.5, "z": null})"), 0, true, ""}));
+  const std::string job = kJobs + kJid;
+  FakeEtcd::Map expected{
+      {job + "/.load.p",
+       "\xd9\x9e{\"fun\": \"test.ping\", \"jid\": \"20261120231500123456\", \"tgt\": \"*\", \"tgt_type\": "
+       "\"glob\", \"arg\": [], \"user\": \"root\", \"cmd\": \"publish\", \"kwargs\": {\"delimiter\": "
+       "\":\"}}"},
+      {job + "/m1/return", "\xa4true"},
+      {job + "/m2/return", "\xd9\x2b{\"\xc3\xa4\": \"\xc3\xa9\\n\", \"n\": 1, \"f\": 1.5, \"z\": null}"}};
+  for (const std::string minion : {"m1", "m2"}) {
+    const std::string folder = job + "/" + minion + "/";
+    expected[kMinions + minion] = "\xb4" + kJid;
+    expected[folder + "cmd"] = "\xa9\"_return\"";
+    expected[folder + "id"] = "\xa4\"" + minion + "\"";
+    expected[folder + "success"] = "\xa4true";
+    expected[folder + "retcode"] =
+        "\xa1"
+        "0";
+    expected[folder + "jid"] = "\xb6\"" + kJid + "\"";
+    expected[folder + "fun"] = "\xab\"test.ping\"";
+    expected[folder + "fun_args"] = "\xa2[]";
+  }
+  expected[job + "/m1/_stamp"] = "\xbc\"2023-11-14T22:13:20.000001\"";
+  expected[job + "/m2/_stamp"] = "\xbc\"2023-11-14T22:13:20.000002\"";
+  const FakeEtcd::Map map = etcd.map();
+  CHECK(map.size() == 21);
+  CHECK(map == expected);
+}
+
+TEST_CASE("a job with many minions is written in few transactions, within etcd's bounds") {
+  const Etcd etcd;
+  etcd.in.etcd->fail(Error{ErrorKind::unavailable, "not yet"});
+  REQUIRE(etcd->save_load(load_of(kJid), Durability::grouped));
+  for (int i = 0; i < 60; ++i) {
+    REQUIRE(etcd->returner(kJid, return_of("m" + std::to_string(i), "x")));
+  }
+  etcd.in.etcd->fail({});
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));  // a failure counts for half a second
+  CHECK(etcd.map().size() == 1 + 60 * 10);
+  const std::vector<std::size_t> transactions = etcd.in.etcd->transactions();
+  CHECK(transactions.size() <= 24);
+  for (const std::size_t puts : transactions) CHECK(puts <= 32);
+}
+
+TEST_CASE("what Salt's returner wrote is read, in either form, with what is missing or foreign") {
+  const Etcd etcd;
+  const std::string job = kJobs + kJid;
+  etcd.put(job + "/.load.p", R"({"id": "m1", "return": true, "fun": "test.arg", "fun_args": [1]})");
+  etcd.put(job + "/m1/return", "\xa4true");
+  etcd.put(job + "/m1/retcode",
+           "\xa1"
+           "2");
+  etcd.put(job + "/m1/success", "false");
+  etcd.put(job + "/m1/something", "\xa3{{{");
+  etcd.put(job + "/m1/deeper/return", "5");
+  etcd.put(job + "/m2/return", "\"text\"");
+  etcd.put(job + "/m3/fun", "\"without a return\"");
+  etcd.put(job + "_99/m4/return", "1");
+  CHECK(etcd->get_load(kJid)->value().fun.text() == "\"test.arg\"");
+  const std::vector<JobReturn> returns = *etcd->get_jid(kJid);
+  REQUIRE(returns.size() == 2);
+  CHECK(returns[0].minion == "m1");
+  CHECK(returns[0].ret.text() == "true");
+  CHECK(returns[0].retcode == 2);
+  CHECK_FALSE(returns[0].success);
+  CHECK(returns[1].ret.text() == "\"text\"");
+  CHECK(returns[1].success);
+  CHECK(etcd->get_jid(kJid + "_99")->size() == 1);
+}
+
+TEST_CASE("what is in etcd and no job of ours is passed over") {
+  const Etcd etcd;
+  etcd.put(kJobs + kJid + "/m1/return", "true");  // of a minion's own, without a load
+  etcd.put(kJobs + "20261120231500123457/.load.p", "no JSON");
+  etcd.put(kJobs + "req/.load.p", "{}");
+  etcd.put("/salt/return/jobs2/20261120231500123458/.load.p", "{}");
+  etcd.put(kMinions + "m1", "\xb4" + kJid);
+  etcd.put(kMinions + "m2",
+           "\xb4"
+           "20261120231500123459");
+  etcd.put(kMinions + "m3", "no jid");
+  etcd.put(kJobs + kJid + "/m1/fun", "\"test.ping\"");
+  CHECK(jids_of(*etcd.cache).empty());
+  CHECK(jids_of(*etcd.cache, {.newest_first = true}).empty());
+  CHECK_FALSE(etcd->get_load(kJid)->has_value());
+  CHECK_FALSE(etcd->get_load("20261120231500123457")->has_value());
+  CHECK(etcd->get_jid(kJid)->size() == 1);
+  const auto found = *etcd->get_fun("test.ping");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].jid == kJid);
+  CHECK(found[0].ret.ret.text() == "true");
+}
+
+TEST_CASE("get_fun finds the minions whose last job ran that function, as Salt's does") {
+  const Etcd etcd;
+  for (const int number : {1, 2}) {
+    const std::string_view fun = number == 1 ? "test.ping" : "test.arg";
+    REQUIRE(etcd->save_load(load_of(jid_number(number), fun), Durability::grouped));
+    REQUIRE(etcd->returner(jid_number(number), {"ms-0", Json::integer(number), 4, false, "highstate"}));
+  }
+  CHECK(etcd->get_fun("test.ping")->empty());
+  const auto found = *etcd->get_fun("test.arg");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].jid == jid_number(2));
+  CHECK(found[0].ret.ret.text() == "2");
+  CHECK(found[0].ret.retcode == 4);
+  CHECK_FALSE(found[0].ret.success);
+  CHECK(found[0].ret.out == "highstate");
+}
+
+TEST_CASE("the last job of a minion never goes back to an older one") {
+  const Etcd etcd;
+  const auto run = [&etcd](int number, const std::string& minion) {
+    REQUIRE(etcd->save_load(load_of(jid_number(number)), Durability::grouped));
+    REQUIRE(etcd->returner(jid_number(number), return_of(minion, "x")));
+  };
+  run(2, "m1");
+  run(1, "m1");  // in one transaction
+  CHECK(etcd.map().at(kMinions + "m1") == "\xb4" + jid_number(2));
+  run(0, "m1");  // in another one
+  CHECK(etcd.map().at(kMinions + "m1") == "\xb4" + jid_number(2));
+  run(3, "m1");
+  CHECK(etcd.map().at(kMinions + "m1") == "\xb4" + jid_number(3));
+  CHECK(etcd->get_jid(jid_number(0))->size() == 1);
+}
+
+TEST_CASE("a return goes with its job's function also long after the load") {
+  Etcd etcd;
+  Load load = load_of(jid_number(1), "test.arg");
+  load.arg = Json::trusted("[1, 2]");
+  REQUIRE(etcd->save_load(load, Durability::durable));
+  etcd.cache = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);  // another process, so to speak
+  REQUIRE(etcd->returner(jid_number(1), return_of("ms-0", "x")));
+  const std::string folder = kJobs + jid_number(1) + "/ms-0/";
+  CHECK(etcd.map().at(folder + "fun") == "\xaa\"test.arg\"");
+  CHECK(etcd.map().at(folder + "fun_args") == "\xa6[1, 2]");
+}
+
+TEST_CASE("a jid that another responder claimed, or whose job it published, is taken") {
+  const Etcd etcd;
+  const auto other = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);
+  CHECK(*etcd->prep_jid(jid_number(1)));
+  CHECK_FALSE(*other->prep_jid(jid_number(1)));
+  REQUIRE(other->save_load(load_of(jid_number(2)), Durability::durable));
+  CHECK_FALSE(*etcd->prep_jid(jid_number(2)));
+  CHECK(etcd->prep_jid("today").error().kind == ErrorKind::invocation);
+}
+
+TEST_CASE("what cannot be a key is refused with a sentence") {
+  const Etcd etcd;
+  const Result<void> load = etcd->save_load(load_of("12"), Durability::durable);
+  REQUIRE_FALSE(load.ok());
+  CHECK(
+      load.error().message ==
+      "The job cache etcd keeps no job '12': a jid is 20 digits, and begins with a year from 1100 to 2899.");
+  const Result<void> ret = etcd->returner(jid_number(1), return_of("a/b", "x"));
+  REQUIRE_FALSE(ret.ok());
+  CHECK(ret.error().kind == ErrorKind::invocation);
+  CHECK(ret.error().message ==
+        "The job cache etcd keeps no return of minion 'a/b': its id cannot be part of a key.");
+  CHECK(etcd->returner("12", return_of("a", "x")));
+  CHECK(etcd->save_minions("12", {"a"}));
+  CHECK(etcd.map().empty());
+}
+
+TEST_CASE("minions join a load that another one wrote, and what else is in it stays") {
+  const Etcd etcd;
+  etcd.put(kJobs + kJid + "/.load.p", R"({"fun": "a.b", "foreign": 1.0})");
+  REQUIRE(etcd->save_minions(kJid, {"m1"}));
+  CHECK(decoded(etcd.map().at(kJobs + kJid + "/.load.p")) ==
+        R"({"fun": "a.b", "foreign": 1.0, "Minions": ["m1"]})");
+}
+
+TEST_CASE("jobs of all times are walked, the newest first, each once, whatever their number") {
+  const Etcd etcd;
+  std::set<std::string> jids{"20010101000000000000", "20231113221320000000", "20991231235959999999",
+                             "28991231235959999999", "11000101000000000000", kJid + "_4711"};
+  for (int i = 0; i < 1500; ++i) jids.insert(jid_number(i));
+  for (const std::string& jid : jids) etcd.put(kJobs + jid + "/.load.p", R"({"fun": "test.ping"})");
+  CHECK(jids_of(*etcd.cache) == Jids(jids.begin(), jids.end()));
+  CHECK(jids_of(*etcd.cache, {.newest_first = true}) == Jids(jids.rbegin(), jids.rend()));
+  CHECK(jids_of(*etcd.cache, {.first = jid_number(1499), .last = kJid, .newest_first = true}) ==
+        Jids{jid_number(1499)});
+  CHECK(jids_of(*etcd.cache, {.first = "3", .newest_first = true}).empty());
+  int visited = 0;
+  REQUIRE(etcd->get_jids({.newest_first = true}, [&](const Load&) { return ++visited < 40; }));
+  CHECK(visited == 40);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::returner

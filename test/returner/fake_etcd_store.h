@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "returner/etcd_store.h"
+
+namespace rest_fcgi::returner {
+
+/// What an etcd cluster holds, and how it does now. Thread-safe.
+class FakeEtcd {
+ public:
+  using Map = std::map<std::string, std::string>;
+
+  [[nodiscard]] Map map() const {
+    const std::lock_guard lock(mutex_);
+    return map_;
+  }
+  void put(const std::string& key, const std::string& value) {
+    const std::lock_guard lock(mutex_);
+    map_[key] = value;
+  }
+  /// From now on all calls fail, until told otherwise.
+  void fail(std::optional<Error> error) {
+    const std::lock_guard lock(mutex_);
+    error_ = std::move(error);
+  }
+  /// Writes with more bytes in one value are refused.
+  void refuse_beyond(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    most_bytes_ = bytes;
+  }
+  /// How many puts each transaction had.
+  [[nodiscard]] std::vector<std::size_t> transactions() const {
+    const std::lock_guard lock(mutex_);
+    return transactions_;
+  }
+
+ private:
+  friend class FakeEtcdStore;
+  mutable std::mutex mutex_;
+  Map map_;
+  std::optional<Error> error_;
+  std::size_t most_bytes_ = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> transactions_;
+};
+
+/// A store in memory, as one of API v3.
+class FakeEtcdStore : public EtcdStore {
+ public:
+  explicit FakeEtcdStore(std::shared_ptr<FakeEtcd> etcd) : etcd_(std::move(etcd)) {}
+
+  Result<std::vector<std::optional<std::string>>> get(const std::vector<std::string>& keys,
+                                                      Deadline) override {
+    const std::lock_guard lock(etcd_->mutex_);
+    if (etcd_->error_) return *etcd_->error_;
+    std::vector<std::optional<std::string>> values;
+    for (const std::string& key : keys) values.push_back(value_of(key));
+    return values;
+  }
+
+  Result<void> visit(const std::string& folder, const Visitor& visitor, Deadline) override {
+    const FakeEtcd::Map map = etcd_->map();
+    const std::lock_guard lock(etcd_->mutex_);
+    if (etcd_->error_) return *etcd_->error_;
+    for (const auto& [key, value] : map) {
+      if (key.starts_with(folder)) visitor(key, value);
+    }
+    return {};
+  }
+
+  Result<std::vector<std::string>> names(const std::string& folder, const Names& wanted, Deadline) override {
+    const std::lock_guard lock(etcd_->mutex_);
+    if (etcd_->error_) return *etcd_->error_;
+    std::vector<std::string> names;
+    for (const auto& [key, value] : etcd_->map_) {
+      if (!key.starts_with(folder)) continue;
+      std::string name = key.substr(folder.size(), key.find('/', folder.size()) - folder.size());
+      if (name < wanted.first || (!wanted.last.empty() && name > wanted.last)) continue;
+      if (names.size() < wanted.most && (names.empty() || names.back() != name)) names.push_back(name);
+    }
+    return names;
+  }
+
+  Result<void> write(const std::vector<EtcdWrite>& writes, Deadline) override {
+    const std::lock_guard lock(etcd_->mutex_);
+    if (etcd_->error_) return *etcd_->error_;
+    std::size_t puts = 0;
+    for (const EtcdWrite& write : writes) {
+      puts += write.puts.size();
+      for (const EtcdPair& put : write.puts) {
+        if (put.value.size() > etcd_->most_bytes_)
+          return Error{ErrorKind::invocation, "request is too large"};
+      }
+    }
+    etcd_->transactions_.push_back(puts);
+    for (const EtcdWrite& write : writes) {
+      const auto found = value_of(write.guard);
+      if (found && write.unless == EtcdWrite::Unless::exists) continue;
+      if (found && write.unless == EtcdWrite::Unless::greater && *found > write.than) continue;
+      for (const EtcdPair& put : write.puts) etcd_->map_[put.key] = put.value;
+    }
+    return {};
+  }
+
+  Result<bool> claim(const EtcdPair& claim, const std::string& taken_by, std::chrono::seconds,
+                     Deadline) override {
+    const std::lock_guard lock(etcd_->mutex_);
+    if (etcd_->error_) return *etcd_->error_;
+    if (value_of(taken_by)) return false;
+    return etcd_->map_.try_emplace(claim.key, claim.value).first->second == claim.value;
+  }
+
+  Result<bool> replace(const EtcdPair& pair, const std::string& before, Deadline) override {
+    const std::lock_guard lock(etcd_->mutex_);
+    if (etcd_->error_) return *etcd_->error_;
+    if (value_of(pair.key) != before) return false;
+    etcd_->map_[pair.key] = pair.value;
+    return true;
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::string> value_of(const std::string& key) const {
+    const auto found = etcd_->map_.find(key);
+    return found == etcd_->map_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  std::shared_ptr<FakeEtcd> etcd_;
+};
+
+}  // namespace rest_fcgi::returner

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../support/etcd_server.h"
+#include "etcd_caches.h"
+
+namespace rest_fcgi::returner {
+
+/// One member for all tests that do not harm it, with both APIs.
+inline test::EtcdCluster& shared_etcd() {
+  static test::EtcdCluster cluster({.enable_v2 = true});
+  return cluster;
+}
+
+/// Options for members of a real cluster, below a root that no other test has. Also below `/salt/`, where
+/// the cluster's user may write.
+inline Options real_options(const test::TempDir& dir, const std::vector<std::string>& urls, bool v2) {
+  static std::atomic<int> roots{0};
+  Options options = etcd_options(dir);
+  options.etcd.require_v2 = v2;
+  options.etcd.root = "/salt/return-" + std::to_string(roots++);
+  options.etcd.writing.endpoints = urls;
+  options.etcd.reading.endpoints = urls;
+  return options;
+}
+
+inline std::unique_ptr<Returner> open_etcd(const Options& options, const Clock& clock) {
+  auto opened = EtcdReturner::open(options, clock);
+  REQUIRE_MESSAGE(opened.ok(), opened.error().message);
+  return *std::move(opened);
+}
+
+/// A job cache in a real cluster; where there is no etcd, in one that is none.
+template <bool kV2>
+struct InEtcd {
+  test::TempDir dir;
+  InFakeEtcd otherwise;
+  std::unique_ptr<Returner> make(const Clock& clock) {
+    if (test::no_etcd()) return otherwise.make(clock);
+    return open_etcd(real_options(dir, shared_etcd().urls(), kV2), clock);
+  }
+};
+
+}  // namespace rest_fcgi::returner

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Jobs of a real master that went through the responder are kept in a real etcd as well."""
+
+import pytest
+from rows import local
+from support import salts
+from support.daemon import Daemon
+from support.jobs import runner
+from support.process import wait_until
+
+pytestmark = pytest.mark.parametrize("salt", salts.LINES[:1], indirect=True)
+PONG = {"ms-0": True, "ms-1": True, "ms-2.example.org": True}
+
+
+def kept_in(etcd):
+    return {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": False}
+
+
+@pytest.fixture
+def looked_up(etcd, directory):
+    """Jobs are looked up through another responder, whose job cache that etcd is."""
+    home = directory / "looking"
+    home.mkdir()
+    daemon = Daemon(home, {"master_job_cache": "etcd", **kept_in(etcd)})
+    yield lambda jid: runner(daemon.address, "jobs.lookup_jid", jid=jid)
+    assert daemon.stop() == 0
+
+
+def test_jobs_are_kept_with_what_returns_and_what_returns_late(start_engine, etcd, looked_up):
+    engine = start_engine({"rest_fcgi": {"ext_job_cache": "etcd"}, **kept_in(etcd)})
+    (ret,) = engine.run(local("test.ping"))
+    assert ret == PONG
+    jids = {key.split(b"/")[4].decode() for key in etcd.all("/salt/return/jobs/")}
+    wait_until(lambda: any(looked_up(jid) == PONG for jid in jids), "all returns are kept")
+    (started,) = engine.run(local("test.sleep", arg=[1], client="local_async"))
+    wait_until(lambda: looked_up(started["jid"]) == PONG, "what nobody waits for is kept")
+
+
+def test_where_etcd_is_not_there_calls_go_on_and_are_kept_later(start_engine, etcd, looked_up):
+    engine = start_engine({"rest_fcgi": {"ext_job_cache": "etcd"}, **kept_in(etcd)})
+    etcd.kill(0)
+    (started,) = engine.run(local("test.ping", client="local_async"))
+    assert engine.run(local("test.ping")) == [PONG]
+    etcd.restart(0)
+    wait_until(lambda: looked_up(started["jid"]) == PONG, "it is delivered")

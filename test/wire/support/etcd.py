@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: MIT
+"""Real members of one etcd cluster, on loopback. `require()` says aloud where there is no etcd."""
+
+import base64
+import http.client
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import urllib.parse
+
+import pytest
+
+from .process import PATIENCE, wait_until
+
+ETCD = shutil.which("etcd")
+ROOT = ("root", "rootpw")
+USER = ("larry", "123pass")  # may read and write below /salt/
+AUTH = (  # what the API v3 wants before it asks for passwords
+    ("user/add", {"name": "root", "password": ROOT[1]}),
+    ("role/add", {"name": "root"}),
+    ("user/grant", {"user": "root", "role": "root"}),
+    ("role/add", {"name": "salt"}),
+    ("role/grant", {"name": "salt", "perm": {"permType": "READWRITE", "key": "L3NhbHQv", "range_end": "L3NhbHQw"}}),
+    ("user/add", {"name": "larry", "password": USER[1]}),
+    ("user/grant", {"user": "larry", "role": "salt"}),
+    ("enable", {}),
+)
+SALT_V2 = {"kv": {"read": ["/salt/*"], "write": ["/salt/*"]}}
+AUTH_V2 = (
+    ("users/root", {"user": "root", "password": ROOT[1]}),
+    ("roles/salt", {"role": "salt", "permissions": SALT_V2}),
+    ("users/larry", {"user": "larry", "password": USER[1], "roles": ["salt"]}),
+    ("enable", {}),
+    # Who gives no name would otherwise go on as a guest, who may do everything.
+    ("roles/guest", {"role": "guest", "revoke": {"kv": {"read": ["/*"], "write": ["/*"]}}}),
+)
+
+
+def require():
+    """Skips the test where there is no etcd, or fails it with CI=true."""
+    if ETCD:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail("no etcd here: the package etcd-server has it", pytrace=False)
+    pytest.skip("no etcd here")
+
+
+def unused_port():
+    """Below those that the kernel gives to connections, so that it is still free when a member comes back."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+
+
+def base64_text(value):
+    return base64.b64encode(value.encode() if isinstance(value, str) else value).decode()
+
+
+def prefix_end(prefix):
+    return prefix[:-1] + bytes([prefix[-1] + 1])
+
+
+def fsync_flags():
+    """No test asks what a power failure leaves."""
+    flag = "--unsafe-no-fsync"
+    return [flag] if subprocess.run([ETCD, flag, "--version"], capture_output=True).returncode == 0 else []
+
+
+class Certificates:
+    """An authority, a server's pair and a client's pair: paths of PEM files."""
+
+    def __init__(self, directory):
+        self.ca, self.server, self.client = (directory / f"{name}.pem" for name in ("ca", "server", "client"))
+        signed = ["-CA", self.ca, "-CAkey", self.key(self.ca), "-addext", "basicConstraints=critical,CA:FALSE"]
+        self._make(self.ca)
+        # A server of etcd is also a client: its gateway talks to itself.
+        names = "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost"
+        self._make(self.server, *signed, "-addext", names, "-addext", "extendedKeyUsage=serverAuth,clientAuth")
+        # The gateway takes none with a CommonName where users have passwords.
+        self._make(self.client, *signed, "-addext", "extendedKeyUsage=clientAuth", subject="/O=client")
+
+    @staticmethod
+    def key(certificate):
+        return certificate.with_suffix(".key")
+
+    def _make(self, path, *more, subject=None):
+        argv = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        argv += ["-days", "2", "-subj", subject or f"/CN={path.stem}", "-keyout", self.key(path), "-out", path, *more]
+        subprocess.run(argv, check=True, capture_output=True)
+
+
+class Member:
+    def __init__(self, directory, name, tls):
+        self.name = name
+        self.data, self.log = directory / name, directory / f"{name}.log"
+        self.port, self.peer = unused_port(), unused_port()
+        self.plain = unused_port() if tls else self.port  # for the test itself, without TLS
+        self.process = None
+        self.frozen = False
+
+    @property
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def start(self, argv):
+        self.frozen = False
+        with open(self.log, "ab") as log:
+            # It ends with the tests, also where those are killed.
+            argv = ["setpriv", "--pdeathsig", "KILL", "--", *argv]
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def end(self, number):
+        if self.running:
+            self.process.send_signal(number)
+        self.process.wait(PATIENCE)
+
+    def request(self, method, path, body="", headers=None):
+        """Status and body; raises OSError where there is no answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.plain, timeout=10)
+        try:
+            connection.request(method, path, body, headers or {})
+            reply = connection.getresponse()
+            return reply.status, reply.read()
+        except http.client.HTTPException as error:
+            raise OSError(str(error)) from error
+        finally:
+            connection.close()
+
+    def healthy(self):
+        assert self.running, f"etcd ended: {self.log.read_text(errors='replace')}"
+        try:
+            return self.request("GET", "/health")[0] == 200
+        except OSError:
+            return False
+
+    def status(self):
+        if not self.running or self.frozen:
+            return {}
+        try:
+            return json.loads(self.request("POST", "/v3/maintenance/status", "{}")[1])
+        except (OSError, ValueError):
+            return {}
+
+
+class Etcd:
+    """A cluster of `members`. With `auth` it has ROOT and USER, also in the API v2 where that is on. Healthy when the
+    constructor comes back."""
+
+    def __init__(self, directory, members=1, auth=False, tls=False, client_certs=False, v2=False, arguments=()):
+        directory.mkdir(parents=True, exist_ok=True)
+        self.tls, self.certificates = tls, Certificates(directory) if tls else None
+        self.members = [Member(directory, f"m{number}", tls) for number in range(members)]
+        self._flags = fsync_flags() + ["--enable-v2"] * v2 + list(arguments)
+        if tls:
+            server = self.certificates.server
+            self._flags += [f"--cert-file={server}", f"--key-file={Certificates.key(server)}"]
+        if client_certs:
+            self._flags += ["--client-cert-auth", f"--trusted-ca-file={self.certificates.ca}"]
+        self._auth = False
+        try:
+            for number in range(members):
+                self.start(number)
+            for number in range(members):
+                self.await_healthy(number)
+            if auth and v2:
+                self._set_up_auth_v2()
+            if auth:
+                self._set_up_auth()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        for member in self.members:
+            if member.process:
+                member.end(signal.SIGKILL)
+
+    @property
+    def urls(self):
+        return [f"{'https' if self.tls else 'http'}://127.0.0.1:{member.port}" for member in self.members]
+
+    @property
+    def port(self):
+        return self.members[0].port
+
+    def start(self, number):
+        """One that was killed or stopped, too; does not wait."""
+        member = self.members[number]
+        peer = f"http://127.0.0.1:{member.peer}"
+        client = self.urls[number] + (f",http://127.0.0.1:{member.plain}" if self.tls else "")
+        cluster = ",".join(f"{each.name}=http://127.0.0.1:{each.peer}" for each in self.members)
+        argv = [ETCD, f"--name={member.name}", f"--data-dir={member.data}", f"--listen-client-urls={client}"]
+        argv += [f"--advertise-client-urls={self.urls[number]}", f"--listen-peer-urls={peer}"]
+        argv += [f"--initial-advertise-peer-urls={peer}", f"--initial-cluster={cluster}", "--bcrypt-cost=4"]
+        # Elections are quick, and yet a busy machine causes none.
+        member.start(argv + ["--heartbeat-interval=50", "--election-timeout=500", *self._flags])
+
+    def restart(self, number):
+        self.start(number)
+        self.await_healthy(number)
+
+    def await_healthy(self, number):
+        wait_until(self.members[number].healthy, f"etcd's member {number} is healthy", 2 * PATIENCE)
+
+    def kill(self, number):
+        self.members[number].end(signal.SIGKILL)
+
+    def stop(self, number):
+        self.members[number].end(signal.SIGTERM)
+
+    def freeze(self, number):
+        """It says nothing any more, but its connections stand."""
+        self.members[number].process.send_signal(signal.SIGSTOP)
+        self.members[number].frozen = True
+
+    def thaw(self, number):
+        self.members[number].process.send_signal(signal.SIGCONT)
+        self.members[number].frozen = False
+
+    def _leader_now(self):
+        states = [member.status() for member in self.members]
+        named = [state["leader"] for state in states if "leader" in state]
+        leads = [bool(state) and state["header"]["member_id"] in named[-1:] for state in states]
+        return (leads.index(True),) if any(leads) else None
+
+    def leader(self):
+        """The number of the member that leads; waits until there is one."""
+        return wait_until(self._leader_now, "etcd has a leader", 2 * PATIENCE)[0]
+
+    def _answering(self):
+        return next(member for member in self.members if member.running and not member.frozen)
+
+    def post(self, path, body, member=None):
+        """Posts to the API v3, say "kv/put", as ROOT where passwords are asked for; the reply."""
+        headers = {}
+        if self._auth:
+            token = self._post("auth/authenticate", {"name": ROOT[0], "password": ROOT[1]}, {}, member)["token"]
+            headers["Authorization"] = token
+        return self._post(path, body, headers, member)
+
+    def _post(self, path, body, headers, number):
+        member = self._answering() if number is None else self.members[number]
+        status, reply = member.request("POST", f"/v3/{path}", json.dumps(body), headers)
+        assert status == 200, (path, status, reply)
+        return json.loads(reply)
+
+    def put(self, key, value):
+        self.post("kv/put", {"key": base64_text(key), "value": base64_text(value)})
+
+    def all(self, prefix):
+        """{key: value} of all keys that begin so, as bytes."""
+        prefix = prefix.encode() if isinstance(prefix, str) else prefix
+        asked = {"key": base64_text(prefix), "range_end": base64_text(prefix_end(prefix))}
+        found = self.post("kv/range", asked).get("kvs", [])
+        return {base64.b64decode(kv["key"]): base64.b64decode(kv.get("value", "")) for kv in found}
+
+    def v2(self, method, path, user=None, **form):
+        """A request to the API v2, say ("GET", "/salt/a"): status and reply."""
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        if user:
+            headers["Authorization"] = "Basic " + base64_text(":".join(user))
+        url, body = f"/v2/keys{urllib.parse.quote(path, safe='/?&=')}", urllib.parse.urlencode(form)
+        status, reply = self._answering().request(method, url, body, headers)
+        return status, json.loads(reply)
+
+    def _set_up_auth(self):
+        for path, body in AUTH:
+            self.post(f"auth/{path}", body)
+        self._auth = True
+
+    def _set_up_auth_v2(self):
+        headers = {"Content-Type": "application/json"}
+        for path, body in AUTH_V2:
+            status, reply = self.members[0].request("PUT", f"/v2/auth/{path}", json.dumps(body), headers)
+            assert status in (200, 201), (path, status, reply)
+            if path == "enable":
+                headers["Authorization"] = "Basic " + base64_text(":".join(ROOT))

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: MIT
+"""Jobs in a real etcd, in the layout of Salt's own returner: several responders, members that go, both ways with Salt."""
+
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+from support import fastcgi, salts
+from support.daemon import SANITIZED
+from support.etcd import USER, Certificates
+from support.jobs import LOGIN, Clients, call, kill_again_and_again, runner
+from support.process import wait_until
+
+ALL_PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
+PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
+ASYNC_PING = {**PING, "client": "local_async"}
+BOTH_APIS = pytest.mark.parametrize("v2", [False, True], ids=["v3", "v2"])
+
+
+def on(etcd, v2=False, **more):
+    """The options with which jobs are kept there."""
+    hosts = [f"127.0.0.1:{member.port}" for member in etcd.members]
+    return {"master_job_cache": "etcd", "etcd.host": hosts, "etcd.require_v2": v2, "log_level": "info", **more}
+
+
+def start_async(address):
+    return call(address, ASYNC_PING)[0]["jid"]
+
+
+def looked_up(address, jid):
+    return runner(address, "jobs.lookup_jid", jid=jid)
+
+
+def listed(address):
+    return runner(address, "jobs.list_jobs")
+
+
+@BOTH_APIS
+def test_a_job_started_through_one_responder_is_found_through_another(start, start_etcd, v2):
+    etcd = start_etcd(v2=True)
+    here, there = start(on(etcd, v2)), start(on(etcd, v2))
+    jid = start_async(here.address)
+    wait_until(lambda: looked_up(there.address, jid) == ALL_PONG, "all returned")
+    assert jid in listed(there.address)
+    own = {**PING, "jid": "20200101000000000000"}
+    assert call(here.address, own) == [ALL_PONG]
+    assert call(there.address, own) is None  # taken
+    assert here.stop() == there.stop() == 0
+
+
+def test_two_hosts_worth_of_processes_share_a_cluster_of_three(start, start_etcd):
+    etcd = start_etcd(members=3)
+    started = []
+    daemons = [start(on(etcd)) for _ in range(4)]
+    for daemon in daemons:
+        started += [start_async(daemon.address) for _ in range(5)]
+    assert len(set(started)) == len(started)
+    for daemon in daemons:
+        for jid in started:
+            wait_until(lambda d=daemon, j=jid: looked_up(d.address, j) == ALL_PONG, f"{jid} is found everywhere")
+
+
+@pytest.mark.parametrize("name", ["ext_job_cache", "ret"])
+def test_jobs_go_to_etcd_beside_the_job_cache(start, etcd, name):
+    # Other parts of Salt use etcd, too: that it is there for `ret` is said by a key of the returner.
+    more = {"ext_job_cache": "etcd"} if name == "ext_job_cache" else {"etcd.returner_root": "/salt/return"}
+    daemon = start(on(etcd, master_job_cache="memory", **more))
+    low = {**PING, **({"ret": "etcd"} if name == "ret" else {})}
+    assert call(daemon.address, low) == [ALL_PONG]
+    wait_until(lambda: len([key for key in etcd.all("/salt/return/jobs/") if key.endswith(b"/return")]) == 3, "they came")
+
+
+def test_with_passwords_and_certificates(start, start_etcd):
+    etcd = start_etcd(auth=True, tls=True, client_certs=True)
+    pair = etcd.certificates.client
+    options = on(
+        etcd,
+        **{"etcd.username": USER[0], "etcd.password": USER[1], "etcd.ca": str(etcd.certificates.ca)},
+        **{"etcd.client_cert": str(pair), "etcd.client_key": str(Certificates.key(pair))},
+    )
+    daemon = start(options)
+    jid = start_async(daemon.address)
+    wait_until(lambda: looked_up(daemon.address, jid) == ALL_PONG, "all returned")
+    assert USER[1] not in daemon.log()
+
+
+def test_a_profile_and_a_root_and_a_ttl(start, etcd):
+    options = {
+        "master_job_cache": "etcd",
+        "etcd.returner": "my_etcd_config",
+        "etcd.returner_root": "/elsewhere",
+        "my_etcd_config": {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": False},
+        "etcd.returner_write_profile": "short",
+        "short": {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": False, "etcd.ttl": 2},
+    }
+    daemon = start(options)
+    jid = start_async(daemon.address)
+    wait_until(lambda: looked_up(daemon.address, jid) == ALL_PONG, "all returned")
+    assert any(key.startswith(b"/elsewhere/jobs/" + jid.encode()) for key in etcd.all("/"))
+    wait_until(lambda: not etcd.all("/elsewhere/"), "all of it went when its time was over")
+
+
+class SaltReturner:
+    """Salt's own returner, in its own Python."""
+
+    def __init__(self, directory, options):
+        self._directory, self._options = directory, options
+        directory.mkdir()
+
+    def run(self, *calls):
+        program = salts.ETCD_RETURNER
+        request = {"root_dir": str(self._directory), "opts": self._options, "calls": calls}
+        argv = [salts.require(salts.LINES[0]) / "bin/python", "-I", "-W", "ignore", program]
+        done = subprocess.run(argv, input=json.dumps(request), capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def returned(self, *calls):
+        outcomes = self.run(*calls)
+        assert all("ret" in outcome for outcome in outcomes), outcomes
+        return [outcome["ret"] for outcome in outcomes]
+
+
+@pytest.fixture
+def salt_returner(directory):
+    def make(etcd, v2):
+        options = {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": v2}
+        return SaltReturner(directory / "salt", options)
+
+    return make
+
+
+ODD = {"client": "local", "tgt": "ms-*", "fun": "test.arg", "arg": ["grün ☃ \U0001f984", 1.5, None, {"a": [2**40]}]}
+
+
+@BOTH_APIS
+def test_salts_own_returner_reads_what_we_wrote(start, start_etcd, salt_returner, v2):
+    etcd = start_etcd(v2=True)
+    daemon = start(on(etcd, v2))
+    ours = call(daemon.address, ODD)[0]
+    (jid,) = listed(daemon.address)
+    assert daemon.stop() == 0
+    load, rets, jids, functions, minions = salt_returner(etcd, v2).returned(
+        ["get_load", jid], ["get_jid", jid], ["get_jids"], ["get_fun", "test.arg"], ["get_minions"]
+    )
+    assert rets == {minion: {"return": ret} for minion, ret in ours.items()}
+    assert jids == [jid]
+    assert functions == {minion: "test.arg" for minion in ours}
+    assert sorted(minions) == sorted(ours)
+    told = {key: load[key] for key in ("jid", "fun", "tgt", "tgt_type", "user", "arg")}
+    asked = {"jid": jid, "fun": ODD["fun"], "tgt": ODD["tgt"], "tgt_type": "glob", "user": LOGIN["username"]}
+    assert told == {**asked, "arg": ODD["arg"]}
+
+
+@BOTH_APIS
+def test_we_read_what_salts_own_returner_wrote(start, start_etcd, salt_returner, v2):
+    etcd = start_etcd(v2=True)
+    jid = "20261120231500123456"
+    load = {"fun": "test.arg", "jid": jid, "tgt": "web*", "tgt_type": "glob", "arg": ["ü"], "user": "root", "cmd": "publish"}
+    ret = {"jid": jid, "fun": "test.arg", "retcode": 0, "success": True, "cmd": "_return", "fun_args": ["ü"]}
+    returns = {"web-1": {"ä": [1, 1.5, None]}, "web-2": "z\n"}
+    salt_returner(etcd, v2).returned(
+        ["save_load", jid, load],
+        *(["returner", {**ret, "id": minion, "return": value}] for minion, value in returns.items()),
+    )
+    daemon = start(on(etcd, v2))
+    assert looked_up(daemon.address, jid) == returns
+    jobs = listed(daemon.address)
+    assert list(jobs) == [jid]
+    found = {key: jobs[jid][key] for key in ("Function", "Arguments", "Target", "Target-type", "User")}
+    named = {"Function": "test.arg", "Arguments": ["ü"], "Target": "web*", "Target-type": "glob", "User": "root"}
+    assert found == named
+
+
+def refused(address, *chunks):
+    body = json.dumps([{**LOGIN, **chunk} for chunk in chunks]).encode()
+    answer = fastcgi.talk(address, fastcgi.request(body))
+    return answer.status, answer.body.decode()
+
+
+def test_while_the_cluster_is_away_calls_are_answered_and_delivered_later(start, etcd):
+    daemon = start(on(etcd))
+    first = start_async(daemon.address)
+    wait_until(lambda: looked_up(daemon.address, first) == ALL_PONG, "all returned")
+    etcd.kill(0)
+    assert [call(daemon.address, PING) for _ in range(20)] == [[ALL_PONG]] * 20
+    text = listed(daemon.address)
+    assert isinstance(text, str) and "etcd" in text, text
+    etcd.restart(0)
+
+    def all_there():
+        jobs = listed(daemon.address)
+        return isinstance(jobs, dict) and len(jobs) == 21
+
+    wait_until(all_there, "what was kept meanwhile is delivered")
+    assert daemon.stop() == 0
+
+
+def test_what_a_killed_responder_had_not_delivered_the_next_one_delivers(start, etcd):
+    daemon = start(on(etcd))
+    start_async(daemon.address)
+    etcd.kill(0)
+    for _ in range(5):
+        assert call(daemon.address, PING) == [ALL_PONG]
+    daemon.kill(signal.SIGKILL)
+    daemon.wait()
+    etcd.restart(0)
+    daemon_again = start(on(etcd, cachedir=str(daemon.directory / "cache")))
+    wait_until(lambda: len(listed(daemon_again.address)) == 6, "all six are there")
+
+
+KILLS = 10 if SANITIZED else 200
+
+
+def checked(clients, last, capsys, what):
+    """All that was acknowledged is found."""
+    jobs = listed(last.address)
+    words = {argument for job in jobs.values() for argument in job["Arguments"]}
+    with capsys.disabled():
+        print(
+            f"\n  {what}: {len(clients.jobs)} asynchronous jobs acknowledged, {len(clients.jobs & jobs.keys())} found; "
+            f"{len(clients.words)} synchronous jobs answered, {len(words & clients.words)} found"
+        )
+    assert clients.jobs and clients.words
+    assert clients.jobs <= jobs.keys()
+    assert clients.words <= words
+
+
+def test_no_acknowledged_job_is_missing_after_many_kills_under_load(start, directory, etcd, capsys):
+    changes = on(etcd, cachedir=str(directory / "cache"), log_level="warning")
+    clients = Clients(2, pause=0.005)
+    try:
+        kill_again_and_again(lambda: start(changes), KILLS, clients)
+    finally:
+        clients.stop()
+    checked(clients, start(changes), capsys, f"{KILLS} kills of the responder")
+
+
+def test_no_acknowledged_job_is_missing_when_members_are_killed_under_load(start, start_etcd, capsys):
+    etcd = start_etcd(members=3)
+    daemon = start(on(etcd, log_level="warning"))
+    clients = Clients(2, pause=0.01)
+    clients.aim_at(daemon.address)
+    try:
+        for _ in range(3):
+            for number in (etcd.leader(), 0):
+                etcd.kill(number)
+                time.sleep(1)
+                etcd.restart(number)
+    finally:
+        clients.stop()
+    wait_until(lambda: isinstance(listed(daemon.address), dict), "the cluster answers")
+    checked(clients, daemon, capsys, "6 kills of etcd's members")
