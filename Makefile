@@ -9,6 +9,7 @@
 #   make sanitize   runs the tests under the address, undefined-behaviour and thread sanitizers
 #   make bench      measures requests a second against a bare libfcgi responder
 #   make bench-salt the same in front of a real Salt master, against bare ZeroMQ loops
+#   make bench-etcd returns stored a second in a real etcd, against a bare loop and Salt's own returner
 #   make lint       checks format, layering, clang's warnings and clang-tidy
 #   make format     formats the sources in place
 #   make deps       installs the Debian packages that are missing (with sudo where needed)
@@ -58,7 +59,7 @@ HELPER_OBJECTS := $(HELPER_SOURCES:%.cc=$(BUILD)/%.o)
 HELPER   := $(BUILD)/rest_fcgi_pam
 TEST_OBJECTS := $(TESTS:%.cc=$(BUILD)/%.o)
 
-.PHONY: all objects unit wire help deps demo demo-stop test sanitize bench bench-salt lint format install uninstall clean
+.PHONY: all objects unit wire help deps demo demo-stop test sanitize bench bench-salt bench-etcd lint format install uninstall clean
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/rest_fcgi $(HELPER)
@@ -107,7 +108,7 @@ DEPS_DEMO  := nginx curl openssl
 DEPS_TEST  := doctest-dev python3 python3-pytest python3-venv apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
               etcd-server \
               iproute2 net-tools procps # what a real minion reads the network and processes with
-DEPS_BENCH := python3 python3-pytest python3-venv wrk
+DEPS_BENCH := python3 python3-pytest python3-venv wrk etcd-server
 DEPS_LINT  := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
 # Installs packages first, then goes on in a make of its own, so that nothing starts to compile before, also with -j.
@@ -151,10 +152,10 @@ sanitize:
 sanitized: $(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' PYTHON='$(PYTHON)' sh test/sanitize.sh
 
-$(BUILD)/bare $(BUILD)/bare_salt: $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
+$(BUILD)/bare $(BUILD)/bare_salt $(BUILD)/bare_etcd: $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)
-	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(LINK) $(LDFLAGS) $< -lfcgi -lzmq -o $@
+	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(LINK) $(LDFLAGS) $< -lfcgi -lzmq -lcurl -o $@
 
 bench:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
@@ -165,6 +166,11 @@ bench-salt:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
 	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare_salt)
 	$(Q)$(PYTHON) test/bench/salt_bench.py $(BUILD)
+
+bench-etcd:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
+	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare_etcd)
+	$(Q)$(PYTHON) test/bench/etcd_bench.py $(BUILD)
 
 FORMATTED := $(sort $(shell find include src test -name '*.cc' -o -name '*.h'))
 SCRIPTS   = $(sort $(wildcard deploy/*.sh deploy/demo/*.sh test/*.sh .ci/run))
