@@ -68,7 +68,7 @@ std::size_t shut_down(const Runtime& runtime, SteadyTime deadline) {
   const auto& salt = std::get<SaltRuntime>(runtime);
   const std::size_t running = salt.runtime->shutdown(deadline);
   if (!salt.recorder) return running;
-  if (const auto flushed = salt.recorder->flush(); !flushed) log::warning(flushed.error().message);
+  if (const auto flushed = salt.recorder->flush(deadline); !flushed) log::warning(flushed.error().message);
   return running;
 }
 

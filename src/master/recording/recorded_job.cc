@@ -19,11 +19,13 @@ void RecordedJob::hear(master::Delivery delivery) {
 }
 
 void RecordedJob::begin(const returner::Load& load) {
+  // On the caller's thread: what is answered next, a crash does not take away.
+  caches_->tell(load.jid, [&](returner::Returner& cache) {
+    return cache.save_load(load, returner::Durability::grouped);
+  });
   const std::scoped_lock lock(mutex_);
   jid_ = load.jid;
   expected_.insert(load.minions.begin(), load.minions.end());
-  caches_->to_each(
-      jid_, [&](returner::Returner& cache) { return cache.save_load(load, returner::Durability::grouped); });
   for (const master::Delivery& delivery : std::exchange(early_, {})) record(delivery);
 }
 
@@ -41,9 +43,10 @@ void RecordedJob::record(const master::Delivery& delivery) {
 void RecordedJob::record_return(const master::Return& ret) {
   expected_.erase(ret.minion);
   returned_.insert(ret.minion);
-  caches_->to_each(jid_, [&](returner::Returner& cache) {
-    return cache.returner(jid_, {ret.minion, ret.ret, ret.retcode, ret.success, ret.out});
-  });
+  caches_->tell_soon(
+      jid_, ret.ret.text().size(),
+      [jid = jid_, kept = returner::JobReturn{ret.minion, ret.ret, ret.retcode, ret.success, ret.out}](
+          returner::Returner& cache) { return cache.returner(jid, kept); });
 }
 
 void RecordedJob::record_more(const master::MoreMinions& more) {
@@ -51,7 +54,9 @@ void RecordedJob::record_more(const master::MoreMinions& more) {
     if (returned_.count(minion) == 0) expected_.insert(minion);
   }
   for (const std::string& syndic : more.syndics) expected_.erase(syndic);
-  caches_->to_each(jid_, [&](returner::Returner& cache) { return cache.save_minions(jid_, more.minions); });
+  caches_->tell_soon(jid_, 0, [jid = jid_, minions = more.minions](returner::Returner& cache) {
+    return cache.save_minions(jid, minions);
+  });
 }
 
 }  // namespace rest_fcgi::recording

@@ -46,7 +46,8 @@ void JobRecorder::sweep(SteadyTime now) {
 }
 
 std::shared_ptr<Recorder> make_recorder(std::unique_ptr<returner::Returners> returners, const Clock& clock) {
-  return std::make_shared<JobRecorder>(std::move(returners), clock, kMaxJobs);
+  auto caches = std::make_shared<Caches>(std::move(returners), Caches::Limits{});
+  return std::make_shared<JobRecorder>(std::move(caches), clock, kMaxJobs);
 }
 
 }  // namespace rest_fcgi::recording

@@ -17,8 +17,8 @@ namespace rest_fcgi::recording {
 /// whose mailbox somebody holds.
 class JobRecorder final : public Recorder {
  public:
-  JobRecorder(std::unique_ptr<returner::Returners> returners, const Clock& clock, std::size_t max_jobs)
-      : caches_(std::make_shared<Caches>(std::move(returners))), clock_(clock), max_jobs_(max_jobs) {}
+  JobRecorder(std::shared_ptr<Caches> caches, const Clock& clock, std::size_t max_jobs)
+      : caches_(std::move(caches)), clock_(clock), max_jobs_(max_jobs) {}
 
   [[nodiscard]] const std::shared_ptr<Caches>& caches() const noexcept { return caches_; }
 
@@ -26,7 +26,7 @@ class JobRecorder final : public Recorder {
   /// the oldest is let go: returns that it still gets are not recorded, and the log says so.
   void hold(std::shared_ptr<const RecordedJob> job, std::shared_ptr<master::Returns> returns);
 
-  Result<void> flush() override { return caches_->flush(); }
+  Result<void> flush(SteadyTime deadline) override { return caches_->flush(deadline); }
 
  private:
   struct Held {

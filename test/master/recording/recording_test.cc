@@ -2,7 +2,10 @@
 #include "rest_fcgi/master/recording/recording.h"
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,22 +30,35 @@ constexpr std::string_view kPing = R"("client": "local", "tgt": "*", "fun": "tes
 /// A FakeMaster with a recorder in front, and the job cache that it records into.
 class Recorded {
  public:
-  explicit Recorded(std::size_t max_jobs = 100) {
+  explicit Recorded(std::size_t max_jobs = 100, recording::Caches::Limits limits = {}) {
     returner::Options options;
     options.ext_job_cache = {"memory"};
     auto returners = returner::Returners::make(options, system_clock());
     REQUIRE(returners);
     cache = (*returners)->ext_job_caches().at(0);
-    recorder = std::make_shared<recording::JobRecorder>(*std::move(returners), system_clock(), max_jobs);
+    recorder = std::make_shared<recording::JobRecorder>(
+        std::make_shared<recording::Caches>(*std::move(returners), limits), system_clock(), max_jobs);
     master = recording::make_master(fake, recorder);
   }
 
   [[nodiscard]] std::vector<std::string> returned_to(std::string_view jid) const {
+    flush();
     const auto returns = cache->get_jid(jid);
     REQUIRE(returns);
     std::vector<std::string> minions;
     for (const returner::JobReturn& ret : *returns) minions.push_back(ret.minion);
     return minions;
+  }
+
+  void flush() const {
+    REQUIRE(recorder->flush(std::chrono::steady_clock::now() + std::chrono::seconds(30)));
+  }
+
+  [[nodiscard]] std::optional<returner::Load> load_of(std::string_view jid) const {
+    flush();
+    auto load = cache->get_load(jid);
+    REQUIRE(load);
+    return *std::move(load);
   }
 
   const std::shared_ptr<FakeMaster> fake = std::make_shared<FakeMaster>();
@@ -66,16 +82,15 @@ TEST_CASE("a published job is recorded with its load and its returns, and is del
     REQUIRE(delivery);
     CHECK(std::get<master::Return>(*delivery).minion == minion);
   }
-  const auto load = recorded.cache->get_load(job->jid);
+  const auto load = recorded.load_of(job->jid);
   REQUIRE(load);
-  REQUIRE(load->has_value());
-  CHECK((*load)->fun.text() == R"("test.ping")");
-  CHECK((*load)->arg.text() == R"([1, {"a": 2, "__kwarg__": true}])");
-  CHECK((*load)->tgt.text() == R"("*")");
-  CHECK((*load)->tgt_type == "glob");
-  CHECK((*load)->user == "saltdev");
-  CHECK((*load)->metadata->text() == R"({"ticket": 5})");
-  CHECK((*load)->minions == Strings{"ms-0", "ms-1", "ms-2"});
+  CHECK(load->fun.text() == R"("test.ping")");
+  CHECK(load->arg.text() == R"([1, {"a": 2, "__kwarg__": true}])");
+  CHECK(load->tgt.text() == R"("*")");
+  CHECK(load->tgt_type == "glob");
+  CHECK(load->user == "saltdev");
+  CHECK(load->metadata->text() == R"({"ticket": 5})");
+  CHECK(load->minions == Strings{"ms-0", "ms-1", "ms-2"});
   CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
 }
 
@@ -115,10 +130,9 @@ TEST_CASE("a batch's step is recorded with the minions that it went to") {
   const auto returns = std::make_shared<master::Returns>();
   const auto job = recorded.master->publish(admitted.permit(), {What::call, Strings{"ms-1"}, {}}, returns);
   REQUIRE(job);
-  const auto load = recorded.cache->get_load(job->jid);
-  REQUIRE(load);
-  CHECK((*load)->tgt.text() == R"(["ms-1"])");
-  CHECK((*load)->tgt_type == "list");
+  const auto load = recorded.load_of(job->jid);
+  CHECK(load->tgt.text() == R"(["ms-1"])");
+  CHECK(load->tgt_type == "list");
 }
 
 TEST_CASE("questions about minions and jobs are not recorded") {
@@ -127,9 +141,8 @@ TEST_CASE("questions about minions and jobs are not recorded") {
   const auto returns = std::make_shared<master::Returns>();
   const auto ping = recorded.master->publish(admitted.permit(), {What::ping, {}, {}}, returns);
   REQUIRE(ping);
-  const auto load = recorded.cache->get_load(ping->jid);
-  REQUIRE(load);
-  CHECK_FALSE(load->has_value());
+  const auto load = recorded.load_of(ping->jid);
+  CHECK_FALSE(load);
 }
 
 TEST_CASE("a job that is not published is not recorded, and one that matches nobody is none") {
@@ -145,6 +158,7 @@ TEST_CASE("a job that is not published is not recorded, and one that matches nob
   const auto nobody = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
   REQUIRE(nobody);
   CHECK(nobody->jid.empty());
+  recorded.flush();
   const auto minions = recorded.cache->get_minions();
   REQUIRE(minions);
   CHECK(minions->empty());
@@ -163,9 +177,8 @@ TEST_CASE("minions that a syndic names are expected, and the syndic is not") {
   const Admitted admitted(*recorded.fake, kPing);
   const auto job = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
   REQUIRE(job);
-  const auto load = recorded.cache->get_load(job->jid);
-  REQUIRE(load);
-  Strings minions = (*load)->minions;
+  const auto load = recorded.load_of(job->jid);
+  Strings minions = load->minions;
   std::sort(minions.begin(), minions.end());
   CHECK(minions == Strings{"below-0", "below-1", "syndic"});
   CHECK(recorded.returned_to(job->jid) == Strings{"below-0"});
@@ -201,4 +214,36 @@ TEST_CASE("jobs whose minions all returned, or of which nothing more can be hear
   CHECK(kept.at(1).expired());
   CHECK_FALSE(kept.at(2).expired());
   CHECK_FALSE(kept.at(3).expired());
+}
+
+TEST_CASE("of more than may wait to be kept some is dropped, and what is kept later is kept") {
+  const Recorded recorded(100, {.calls = 100, .bytes = 200});
+  recorded.fake->minions = {"ms-0"};
+  recorded.fake->on_minion = [](const std::string& minion, const Publication&, const std::string&,
+                                const FakeMaster::Returns& returns) {
+    returns->put(returned(minion, '"' + std::string(1000, 'x') + '"'));
+  };
+  const Admitted admitted(*recorded.fake, kPing);
+  const auto large = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
+  REQUIRE(large);
+  CHECK(recorded.load_of(large->jid));
+  CHECK(recorded.returned_to(large->jid).empty());
+  recorded.fake->on_minion = nullptr;
+  const auto small = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
+  REQUIRE(small);
+  CHECK(recorded.returned_to(small->jid) == Strings{"ms-0"});
+}
+
+TEST_CASE("a recorder that cannot keep all in time says so") {
+  const Recorded recorded;
+  std::promise<void> opened;
+  recorded.recorder->caches()->tell_soon("1", 0, [gate = opened.get_future().share()](returner::Returner&) {
+    gate.wait();
+    return Result<void>();
+  });
+  const auto flushed = recorded.recorder->flush(SteadyTime::min());
+  opened.set_value();
+  REQUIRE_FALSE(flushed);
+  CHECK(flushed.error().message == "ext_job_cache: not all that waits could be kept in time");
+  recorded.flush();
 }

@@ -17,8 +17,9 @@ class Recorder {
  public:
   virtual ~Recorder() = default;
 
-  /// What was told before is on the disk, or where the job cache keeps it. Errors: unavailable.
-  virtual Result<void> flush() = 0;
+  /// What was told before is on the disk, or where the job cache keeps it. Errors: unavailable, also where
+  /// that takes longer.
+  virtual Result<void> flush(SteadyTime deadline) = 0;
 };
 
 /// Records into all that `returners` has as `ext_job_caches`.
