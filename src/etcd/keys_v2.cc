@@ -70,7 +70,7 @@ KeysV2::Impl::Answer KeysV2::Impl::call(const CallV2& call, Deadline deadline) {
   return answer;
 }
 
-Result<std::unique_ptr<KeysV2>> KeysV2::make(Options options) {
+Result<std::unique_ptr<KeysV2>> KeysV2::make(const Options& options) {
   if (Result<void> checked = check_endpoints(options); !checked) return std::move(checked).error();
   if (Result<void> checked = check_user(options); !checked) return std::move(checked).error();
   Result<std::unique_ptr<Transport>> transport = Transport::make(options);

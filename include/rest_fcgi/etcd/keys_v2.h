@@ -48,7 +48,7 @@ struct PutV2 {
 class KeysV2 {
  public:
   /// Opens no connection. Errors as of `Client::make`.
-  [[nodiscard]] static Result<std::unique_ptr<KeysV2>> make(Options options);
+  [[nodiscard]] static Result<std::unique_ptr<KeysV2>> make(const Options& options);
   ~KeysV2();
   KeysV2(const KeysV2&) = delete;
   KeysV2& operator=(const KeysV2&) = delete;
