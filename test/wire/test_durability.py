@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Jobs that last: what was answered is found again, however the process ended, and in other processes."""
 
-import json
 import re
 import signal
 import sqlite3
 import subprocess
 
 import pytest
-from support import fastcgi
 from support.daemon import SANITIZED, run
-from support.jobs import LOGIN, Clients, call, kill_again_and_again, runner
+from support.jobs import Clients, call, kill_again_and_again, refused, runner
 from support.process import wait_until
 
 
@@ -130,17 +128,11 @@ def test_a_default_database_that_cannot_be_had_leaves_jobs_in_memory(directory, 
 
 
 def refused_async(address):
-    body = json.dumps([{**LOGIN, **ASYNC_PING}]).encode()
-    answer = fastcgi.talk(address, fastcgi.request(body))
-    assert answer.status == 503, answer.body
-    return answer.body
+    return refused(address, ASYNC_PING)
 
 
 def refused_list(address):
-    """As Salt answers where a runner fails."""
-    text = runner(address, "jobs.list_jobs")
-    assert isinstance(text, str) and text.startswith("Exception occurred in runner jobs.list_jobs: ")
-    return text
+    return refused(address, {"client": "runner", "fun": "jobs.list_jobs"})
 
 
 def listed_again(address):

@@ -7,10 +7,10 @@ import subprocess
 import time
 
 import pytest
-from support import fastcgi, salts
+from support import salts
 from support.daemon import SANITIZED
 from support.etcd import USER, Certificates
-from support.jobs import LOGIN, Clients, call, kill_again_and_again, runner
+from support.jobs import LOGIN, Clients, call, kill_again_and_again, refused, runner
 from support.process import wait_until
 
 ALL_PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
@@ -174,20 +174,14 @@ def test_we_read_what_salts_own_returner_wrote(start, start_etcd, salt_returner,
     assert found == named
 
 
-def refused(address, *chunks):
-    body = json.dumps([{**LOGIN, **chunk} for chunk in chunks]).encode()
-    answer = fastcgi.talk(address, fastcgi.request(body))
-    return answer.status, answer.body.decode()
-
-
 def test_while_the_cluster_is_away_calls_are_answered_and_delivered_later(start, etcd):
     daemon = start(on(etcd))
     first = start_async(daemon.address)
     wait_until(lambda: looked_up(daemon.address, first) == ALL_PONG, "all returned")
     etcd.kill(0)
     assert [call(daemon.address, PING) for _ in range(20)] == [[ALL_PONG]] * 20
-    text = listed(daemon.address)
-    assert isinstance(text, str) and "etcd" in text, text
+    said = refused(daemon.address, {"client": "runner", "fun": "jobs.list_jobs"})
+    assert said.startswith("The job cache etcd cannot be used now: "), said
     etcd.restart(0)
 
     def all_there():

@@ -11,13 +11,20 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
+Result<master::RunnerReturn> told(const MasterJob& job, MasterJob::Outcome outcome, Json event) {
+  if (!outcome.unavailable) return master::RunnerReturn{std::move(outcome.ret), std::move(event)};
+  Error error = *std::move(outcome.unavailable);
+  error.jid = job.jid();
+  return error;
+}
+
 /// Where the return of a job on a worker thread goes: the job cache first, then who waits.
 void deliver(Jobs& jobs, const MasterJob& job, MasterJob::Outcome outcome,
              const MasterCaller::Mailbox& returns) {
   Json event = job.event(outcome);
   jobs.record(job.jid(), {jobs.master_id(), event, outcome.success ? 0 : 1, outcome.success, ""},
               jobs.also_for({}));
-  if (returns) returns->put(master::RunnerReturn{std::move(outcome.ret), std::move(event)});
+  if (returns) returns->put(told(job, std::move(outcome), std::move(event)));
 }
 
 /// A job that lost its return would be waited for in vain.
@@ -43,7 +50,7 @@ Result<master::Started> MasterCaller::runner(const lowstate::Function& call, std
   job.set_jid(jobs.new_jid());
   MasterJob::Outcome outcome = job.run(*facts_, jobs, {});
   Json event = job.event(outcome);
-  returns->put(master::RunnerReturn{std::move(outcome.ret), std::move(event)});
+  returns->put(told(job, std::move(outcome), std::move(event)));
   return master::Started{job.jid(), job.tag()};
 }
 

@@ -66,8 +66,10 @@ MasterJob::Outcome MasterJob::run(const MasterFacts& facts, Jobs& jobs, const st
   Result<Json> ret =
       function_->run({*facts.minions, *facts.modules, facts.config_values, jobs, stop}, *bound);
   if (ret) return {*std::move(ret), true};
-  return {Json::string(format("Exception occurred in {} {}: {}", word(form_), name_, ret.error().message)),
-          false};
+  Outcome failed{
+      Json::string(format("Exception occurred in {} {}: {}", word(form_), name_, ret.error().message)), false};
+  if (ret.error().kind == ErrorKind::unavailable) failed.unavailable = std::move(ret).error();
+  return failed;
 }
 
 Json MasterJob::event(const Outcome& outcome) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ class MasterJob {
   struct Outcome {
     Json ret;
     bool success = true;
+    /// The job cache could not be asked: whoever waits is told so, in place of a return.
+    std::optional<Error> unavailable{};
   };
 
   /// Errors: internal, where the arguments cannot be copied.

@@ -25,6 +25,13 @@ def call(address, *chunks):
     return json.loads(answer.body)["return"]
 
 
+def refused(address, chunk):
+    """What is said where the job cache cannot be asked."""
+    answer = fastcgi.talk(address, fastcgi.request(json.dumps([{**LOGIN, **chunk}]).encode()))
+    assert answer.status == 503, answer.body
+    return json.loads(answer.body)["return"]
+
+
 def runner(address, fun, **kwargs):
     return call(address, {"client": "runner", "fun": fun, "kwarg": kwargs})[0]
 
