@@ -149,6 +149,7 @@ void read_rest_fcgi(Reader& section, Settings& settings) {
   section.bytes("jobs_spool_bytes", settings.returner.spool_bytes, {64 * 1024, kGiB});
   section.bytes("jobs_bytes_kept", settings.returner.max_bytes, {1024, 64 * kGiB});
   read_embedded(section.section("embedded"), settings.embedded);
+  read_host_number(section, settings);
   read_salt_section(section, settings.salt);
   check_file_root(section.section("embedded"), settings);
   section.refuse_unknown_keys();

@@ -70,6 +70,7 @@ std::vector<std::string> restart_keys(const Settings& running, const Settings& w
   compare("embedded: max_workers", running.embedded.max_workers, wanted.embedded.max_workers);
   compare("embedded: max_queued", running.embedded.max_queued, wanted.embedded.max_queued);
   compare("embedded: max_queued_bytes", running.embedded.max_queued_bytes, wanted.embedded.max_queued_bytes);
+  compare("host_number", running.embedded.jid_share.mine, wanted.embedded.jid_share.mine);
   compare("embedded: proc_dir", running.embedded.proc_dir, wanted.embedded.proc_dir);
   return keys;
 }

@@ -48,6 +48,9 @@ void read_real_master(Reader& top, const std::string& sock_dir, Settings& settin
 /// read.
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings);
 
+/// `rest_fcgi: host_number`. REQUIRES: the job caches were read.
+void read_host_number(Reader& section, Settings& settings);
+
 /// Of our section what is for the engine `salt`.
 void read_salt_section(Reader& section, salt::Options& options);
 

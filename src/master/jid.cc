@@ -110,7 +110,8 @@ std::string iso_stamp(WallTime time) {
                 digits.substr(8, 2), digits.substr(10, 2), digits.substr(12, 2), digits.substr(14, 6));
 }
 
-JidSource::JidSource(const Clock& clock, const std::string& name) : clock_(clock) {
+JidSource::JidSource(const Clock& clock, const std::string& name, JidShare share)
+    : clock_(clock), share_(share) {
   // Zero bytes are a valid lock-free atomic number on every system that has shared memory of this kind.
   shared_ = static_cast<Last*>(map_shared(name, sizeof(Last)));
   if (shared_ != nullptr) return;
@@ -129,7 +130,8 @@ std::string JidSource::next() {
   std::int64_t mine = 0;
   do {
     const bool clock_was_set_back = before > now + kMicrosecondsPerHour;
-    mine = clock_was_set_back ? now : std::max(now, before + 1);
+    const std::int64_t least = clock_was_set_back ? now : std::max(now, before + 1);
+    mine = least + (share_.mine - least % share_.count + share_.count) % share_.count;
   } while (!last.compare_exchange_weak(before, mine, std::memory_order_relaxed));
   return jid_at(WallTime(std::chrono::microseconds(mine)));
 }

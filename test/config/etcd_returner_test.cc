@@ -164,5 +164,16 @@ TEST_CASE("other ways to etcd take effect after a restart") {
         Texts{"etcd.returner_root", "etcd.ttl"});
 }
 
+TEST_CASE("hosts that keep jobs in one etcd make job ids of their own") {
+  const auto share = [](const std::string& keys) { return settings_of(keys).embedded.jid_share; };
+  CHECK(share("").count == 1);
+  CHECK(share("rest_fcgi: {host_number: 7}\n").count == 1);
+  CHECK(share("master_job_cache: etcd\n").count == 64);
+  CHECK(share("master_job_cache: etcd\n").mine == share("ext_job_cache: etcd\n").mine);
+  CHECK(share("master_job_cache: etcd\nrest_fcgi: {host_number: 63}\n").mine == 63);
+  CHECK(share("etcd.returner_root: /r\nrest_fcgi: {host_number: 0}\n").mine == 0);
+  CHECK(error_of("rest_fcgi: {host_number: 64}\n").starts_with("master:1: rest_fcgi: host_number: found 64"));
+}
+
 }  // namespace
 }  // namespace rest_fcgi::config

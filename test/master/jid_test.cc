@@ -141,6 +141,24 @@ TEST_CASE("a jid is never behind the clock, and not ahead where nothing was give
   CHECK(source.next() == "20260102030406000010");
 }
 
+TEST_CASE("hosts that have shares of their own never make the same jid") {
+  HandClock clock;
+  clock.now = *jid_time("20260102030405000010");
+  const SharedName shared;
+  const test::CapturedLog log;  // another host's number is not this one's
+  JidSource first(clock, shared.name, {64, 0});
+  JidSource second(clock, "/no/such/name", {64, 63});
+  CHECK(jid_time(first.next())->time_since_epoch().count() % 64 == 0);
+  CHECK(jid_time(second.next())->time_since_epoch().count() % 64 == 63);
+  std::vector<std::string> jids;
+  for (int i = 0; i < 1000; ++i) {
+    jids.push_back(first.next());
+    jids.push_back(second.next());
+    CHECK(jids[jids.size() - 2] > (i == 0 ? "" : jids[jids.size() - 4]));
+  }
+  CHECK(all_different(jids));
+}
+
 TEST_CASE("jids follow a clock that is set back by more than an hour") {
   const SharedName shared;
   HandClock clock;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/master/options.h"
 
 namespace rest_fcgi::master {
 
@@ -35,12 +36,12 @@ inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar"
 /// last: the next one is the clock's, or the last one and one more, whichever is later. That takes one atomic
 /// exchange and no system call, needs nothing cleaned up after a crash, and holds for processes that come one
 /// after the other, too. A number over an hour ahead of the clock was left by a clock that has been set back
-/// since, and is ignored.
+/// since, and is ignored. On several hosts jids are different where each has a share of its own.
 class JidSource {
  public:
   /// `name`: of the shared number; processes that use the same one never make the same jid. Where it cannot
   /// be opened (no `/dev/shm`, not ours), jids are unique in this process only, and the log has a warning.
-  explicit JidSource(const Clock& clock, const std::string& name = default_name());
+  explicit JidSource(const Clock& clock, const std::string& name = default_name(), JidShare share = {});
   ~JidSource();
   JidSource(const JidSource&) = delete;
   JidSource& operator=(const JidSource&) = delete;
@@ -55,6 +56,7 @@ class JidSource {
   static_assert(Last::is_always_lock_free, "a lock would not work across processes");
 
   const Clock& clock_;
+  const JidShare share_;
   Last own_{0};             // used where there is no shared one
   Last* shared_ = nullptr;  // mapped; null where there is none
 };

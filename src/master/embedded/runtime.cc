@@ -14,7 +14,8 @@ master::Workers::Limits worker_limits(const Options& options) {
 
 EmbeddedRuntime::EmbeddedRuntime(const Options& options, std::unique_ptr<returner::Returners> returners,
                                  const Clock& clock, std::unique_ptr<ProcDir> proc)
-    : jobs_(std::make_shared<Jobs>(std::move(returners), clock, std::move(proc), options.max_queued_bytes)),
+    : jobs_(std::make_shared<Jobs>(std::move(returners), clock, std::move(proc), options.max_queued_bytes,
+                                   options.jid_share)),
       workers_(worker_limits(options)) {}
 
 std::size_t EmbeddedRuntime::shutdown(SteadyTime deadline) {

@@ -36,6 +36,7 @@ struct Options {
   ModuleOptions modules;
   std::size_t max_workers = 256;   ///< threads for functions that take their time, and for asynchronous jobs
   std::size_t max_queued = 10000;  ///< function calls waiting for such a thread; beyond it: unavailable
+  master::JidShare jid_share;      ///< of those who share a job cache with other hosts
   std::size_t max_queued_bytes = 64 << 20;  ///< of the loads of jobs that run or wait, as JSON text
   /// Where processes show each other what runs on these threads; empty: nowhere.
   std::string proc_dir;

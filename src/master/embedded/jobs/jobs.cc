@@ -28,13 +28,13 @@ std::vector<std::string_view> names_in(std::string_view ret) {
 }  // namespace
 
 Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const Clock& clock, std::unique_ptr<ProcDir> proc,
-           std::size_t max_queued_bytes)
+           std::size_t max_queued_bytes, master::JidShare jid_share)
     : returners_(std::move(returners)),
       clock_(clock),
       master_id_(host_name() + "_master"),
       proc_(std::move(proc)),
       running_(max_queued_bytes),
-      jids_(clock),
+      jids_(clock, master::JidSource::default_name(), jid_share),
       watcher_([this] { return heed_marks(); }) {
   (void)others();
 }

@@ -50,7 +50,7 @@ class Jobs {
   /// `proc`: null shows this process's jobs to nobody, and sees nobody's. What processes that have gone left
   /// there is settled at once.
   Jobs(std::unique_ptr<returner::Returners> returners, const Clock& clock, std::unique_ptr<ProcDir> proc,
-       std::size_t max_queued_bytes);
+       std::size_t max_queued_bytes, master::JidShare jid_share = {});
 
   [[nodiscard]] std::string new_jid() { return jids_.next(); }
 
