@@ -142,7 +142,7 @@ wire: $(BUILD)/rest_fcgi $(HELPER)
 # What runs under which sanitizer, and how it is told to complain, stands in test/sanitize.sh. The rooms where threads
 # meet:
 THREADED := core auth etcd returner master master/embedded master/embedded/jobs master/embedded/process \
-            master/salt master/salt/events master/salt/requests client gateway
+            master/salt master/salt/events master/salt/requests master/recording client gateway
 sanitize:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O0 -g1' sanitized)
