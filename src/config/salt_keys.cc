@@ -114,8 +114,9 @@ void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {
   const Node* node = section.value(key);
   if (node == nullptr) return;
   if (settings.engine != Engine::salt) {
-    return section.mistakes().add(node->place, section.path_to(key),
-                                  "is for engine: salt; the embedded engine goes by ext_job_cache at the top");
+    return section.mistakes().add(
+        node->place, section.path_to(key),
+        "is for engine: salt; the embedded engine goes by ext_job_cache at the top");
   }
   if (!node->is(Kind::string) || node->text != "etcd") return section.unexpected(*node, key, "etcd");
   settings.returner.ext_job_cache = {node->text};

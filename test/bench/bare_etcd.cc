@@ -2,14 +2,14 @@
 // What storing jobs in etcd is measured against: a loop that sends requests which were written down before,
 // one after the other over one kept connection, and looks at nothing but their status. Prints the seconds it
 // took. Usage: bare_etcd URL FILE, with a line `PATH LENGTH` before each body in the file.
-#include <curl/curl.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <string>
 #include <vector>
+
+#include <curl/curl.h>
 
 namespace {
 

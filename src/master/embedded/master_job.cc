@@ -67,7 +67,8 @@ MasterJob::Outcome MasterJob::run(const MasterFacts& facts, Jobs& jobs, const st
       function_->run({*facts.minions, *facts.modules, facts.config_values, jobs, stop}, *bound);
   if (ret) return {*std::move(ret), true};
   Outcome failed{
-      Json::string(format("Exception occurred in {} {}: {}", word(form_), name_, ret.error().message)), false};
+      Json::string(format("Exception occurred in {} {}: {}", word(form_), name_, ret.error().message)),
+      false};
   if (ret.error().kind == ErrorKind::unavailable) failed.unavailable = std::move(ret).error();
   return failed;
 }
