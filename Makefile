@@ -44,18 +44,28 @@ WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conver
 HARDENING := -fstack-protector-strong $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fPIE
 # With sanitizers g++ finds uninitialized values where there are none (GCC bug 105562); clang++ does not know the word.
 SANITIZE := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized)
-LANGUAGE := -std=c++20 -pthread -Iinclude -Isrc $(WARNINGS)
+# spdlog is a library to link with, not to compile.
+LANGUAGE := -std=c++20 -pthread -Iinclude -Isrc -DSPDLOG_COMPILED_LIB -DSPDLOG_FMT_EXTERNAL $(WARNINGS)
 FLAGS    := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK     := -pthread -pie -Wl,-z,relro,-z,now $(SANITIZE)
 LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lzmq -lcurl
 
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.cc)))
+# One file a room is compiled, which includes all of the room's (see UNITY below). With EACH=1 each file is compiled
+# alone, and rooms of APART always are.
+EACH     ?=
+APART    ?= auth config etcd gateway master/embedded/modules master/embedded/runners master/salt returner
+JOINED   := $(if $(EACH),,$(filter-out $(APART),$(ROOMS)))
+unit_of  = $(BUILD)/unity/$(subst /,-,$(1)).cc
+ALONE    := $(foreach room,$(filter-out $(JOINED),$(ROOMS)),$(wildcard src/$(room)/*.cc))
+UNITS    := $(foreach room,$(JOINED),$(call unit_of,$(room)))
 TEST_ROOMS ?= $(ROOMS)
 TESTS    := $(sort $(foreach room,$(TEST_ROOMS),$(wildcard test/$(room)/*_test.cc)) $(wildcard test/support/*.cc))
-OBJECTS  := $(SOURCES:%.cc=$(BUILD)/%.o)
+OBJECTS  := $(UNITS:.cc=.o) $(ALONE:%.cc=$(BUILD)/%.o)
 MAIN     := $(BUILD)/src/main.o
 HELPER_SOURCES := $(sort $(wildcard src/pam_helper/*.cc)) src/auth/pam_wire.cc src/auth/system_groups.cc src/core/secret.cc
-HELPER_OBJECTS := $(HELPER_SOURCES:%.cc=$(BUILD)/%.o)
+HELPER_UNIT := $(BUILD)/unity/rest_fcgi_pam.cc
+HELPER_OBJECTS := $(HELPER_UNIT:.cc=.o)
 HELPER   := $(BUILD)/rest_fcgi_pam
 TEST_OBJECTS := $(TESTS:%.cc=$(BUILD)/%.o)
 
@@ -92,8 +102,9 @@ $(HELPER): $(HELPER_OBJECTS)
 $(BUILD)/prefix: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(PREFIX)' | cmp -s - $@ || printf '%s\n' '$(PREFIX)' > $@
-$(BUILD)/src/auth/pam_eauth.o: $(BUILD)/prefix
-$(BUILD)/src/auth/pam_eauth.o: private FLAGS += -DREST_FCGI_PAM_HELPER='"$(PREFIX)/lib/rest_fcgi/rest_fcgi_pam"'
+WITH_PREFIX := $(BUILD)/src/auth/pam_eauth.o $(BUILD)/unity/auth.o
+$(WITH_PREFIX): $(BUILD)/prefix
+$(WITH_PREFIX): private FLAGS += -DREST_FCGI_PAM_HELPER='"$(PREFIX)/lib/rest_fcgi/rest_fcgi_pam"'
 
 objects: $(OBJECTS)
 
@@ -234,18 +245,34 @@ $(BUILD)/flags: FORCE
 # Tests run in no time; what counts is how long they take to compile. Undefined behaviour is looked for in what they call.
 $(BUILD)/test/%: private CXXFLAGS += -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
 
-# The standard library's headers are parsed once; not where g++ optimizes, which would warn of what it finds in them then.
-# That each file includes what it uses is what lint proves, where nothing of the kind is. PCH= builds without, for a
-# compiler cache.
-PCH ?= 1
-PRECOMPILED := $(if $(PCH),$(BUILD)/test/standard.h $(if $(SAN),$(BUILD)/src/standard.h))
+# The standard library's headers are parsed once. That each file includes what it uses is what lint proves, where nothing
+# of the kind is. PCH= builds without, for a compiler cache. Where g++ optimizes what it took from a precompiled header, it
+# warns of memory errors inside the standard library that are none; with EACH=1 these warnings are on.
+PCH ?= $(if $(EACH),,1)
+PRECOMPILED := $(if $(PCH),$(BUILD)/test/standard.h $(BUILD)/src/standard.h)
 $(PRECOMPILED:=.gch): src/standard.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)
 	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) -x c++-header $< -o $@
 
+FALSE_ALARMS := -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
+$(BUILD)/src/%.o $(BUILD)/unity/%.o: private FLAGS += $(if $(PCH),$(FALSE_ALARMS))
 precompiled = $(filter $(BUILD)/$(1)/%,$(PRECOMPILED))
 compile = $(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(addprefix -include ,$(call precompiled,$(1))) -MMD -MP -c $< -o $@
+# UNITY: what is written here is compiled in place of a room's files, so that headers are parsed once a room.
+# $(call unity,FILE,SOURCES)
+define unity
+$(1): FORCE
+	@mkdir -p $$(@D)
+	@printf '#include "%s"\n' $(2) | cmp -s - $$@ || printf '#include "%s"\n' $(2) > $$@
+endef
+$(foreach room,$(JOINED),$(eval $(call unity,$(call unit_of,$(room)),$(sort $(wildcard src/$(room)/*.cc)))))
+$(eval $(call unity,$(HELPER_UNIT),$(HELPER_SOURCES)))
+
+$(BUILD)/unity/%.o: $(BUILD)/unity/%.cc $(BUILD)/flags $(addsuffix .gch,$(call precompiled,src))
+	$(call say,CXX,$*)
+	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(addprefix -include ,$(call precompiled,src)) -I. -MMD -MP -c $< -o $@
+
 $(BUILD)/src/%.o: src/%.cc $(BUILD)/flags $(addsuffix .gch,$(call precompiled,src))
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)

@@ -76,7 +76,7 @@ SYSTEM = re.compile(
     r"string|strings|sysexits|syslog|termios|time|unistd|utime|utmpx|wait)\.h"
 )
 
-MAX_LINES = {".cc": 400, ".h": 200}
+MAX_LINES = {".cc": 600, ".h": 250}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 

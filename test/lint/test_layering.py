@@ -74,7 +74,7 @@ def test_what_is_not_allowed_is_named(tree, what):
 
 
 def test_a_long_file_is_named(tree):
-    problems = tree({"src/http/a.cc": "\n" * 401, "include/rest_fcgi/http/a.h": "\n" * 201, "src/http/b.cc": "\n" * 400})
+    problems = tree({"src/http/a.cc": "\n" * 601, "include/rest_fcgi/http/a.h": "\n" * 251, "src/http/b.cc": "\n" * 600})
     assert [problem.split(":")[0] for problem in problems] == ["include/rest_fcgi/http/a.h", "src/http/a.cc"]
 
 
