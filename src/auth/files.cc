@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "rest_fcgi/core/format.h"
 
@@ -24,7 +23,7 @@ Result<WipedBytes> read_at_most(int fd, std::size_t max_size) {
     if (filled == bytes.size()) bytes.resize(filled < 2048 ? 4096 : filled * 2);
     const ssize_t got = ::read(fd, bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed(format("cannot be read: {}", last_error()));
+    if (got < 0) return failed(format("cannot be read: {}", errno_text()));
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
     if (filled > max_size) return failed(format("is larger than {} bytes", max_size));
@@ -35,10 +34,6 @@ Result<WipedBytes> read_at_most(int fd, std::size_t max_size) {
 
 }  // namespace
 
-std::string last_error() {
-  return std::generic_category().message(errno);
-}
-
 Result<WipedBytes> read_regular_file(int directory, const std::string& path, Links links,
                                      std::size_t max_size) {
   const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | (links == Links::refuse ? O_NOFOLLOW : 0);
@@ -46,20 +41,10 @@ Result<WipedBytes> read_regular_file(int directory, const std::string& path, Lin
   struct stat status {};
   if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
     const ErrorKind kind = errno == ENOENT ? ErrorKind::not_found : ErrorKind::internal;
-    return Error{kind, format("cannot be opened: {}", last_error())};
+    return Error{kind, format("cannot be opened: {}", errno_text())};
   }
   if (!S_ISREG(status.st_mode)) return failed("is no regular file");
   return read_at_most(fd.get(), max_size);
-}
-
-Result<void> write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failed(format("cannot be written: {}", last_error()));
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
 }
 
 }  // namespace rest_fcgi::auth

@@ -5,14 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::auth {
-
-/// What errno says, in words.
-[[nodiscard]] std::string last_error();
 
 enum class Links { follow, refuse };
 
@@ -20,8 +18,5 @@ enum class Links { follow, refuse };
 /// device that somebody put in its place. Errors: not_found; internal, with the cause.
 Result<WipedBytes> read_regular_file(int directory, const std::string& path, Links links,
                                      std::size_t max_size);
-
-/// Writes all of it. Errors: internal, with the cause.
-Result<void> write_all(int fd, std::string_view bytes);
 
 }  // namespace rest_fcgi::auth

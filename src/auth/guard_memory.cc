@@ -27,14 +27,9 @@ Error unusable(const std::string& path, std::string_view cause) {
 }
 
 /// Why a file that is open must not be used; empty where it may be.
-std::string distrust(const struct stat& status) {
+std::string refusal_of(const struct stat& status) {
   if (!S_ISREG(status.st_mode)) return "is no regular file";
-  if (status.st_uid != ::geteuid()) {
-    return format("belongs to user id {}, not to this process's {}", status.st_uid, ::geteuid());
-  }
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return format("has mode {:04o}, so that others could use it; 0600 is right", status.st_mode & 07777);
-  }
+  if (auto why = distrust(status, {.of_root = false, .of_nobody = S_IRWXG | S_IRWXO})) return *std::move(why);
   if (status.st_nlink != 1) return "has another name, too: it is a hard link";
   if (status.st_size != 0 && status.st_size != kSize) {
     return format("has {} bytes, and is no table of failed logins of this version", status.st_size);
@@ -65,7 +60,7 @@ Result<GuardMemory> GuardMemory::map(int fd) {
   const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   void* const address = ::mmap(nullptr, sizeof(GuardWords), PROT_READ | PROT_WRITE, flags, fd, 0);
   if (address == MAP_FAILED) {
-    return Error{ErrorKind::internal, format("cannot be mapped: {}", last_error())};
+    return Error{ErrorKind::internal, format("cannot be mapped: {}", errno_text())};
   }
   GuardMemory memory(static_cast<GuardWords*>(address));
   if (auto prepared = prepare(memory.words()); !prepared) return std::move(prepared).error();
@@ -80,11 +75,11 @@ Result<GuardMemory> GuardMemory::shared(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
   struct stat status {};
   if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
-    return unusable(path, format("cannot be opened: {}", last_error()));
+    return unusable(path, format("cannot be opened: {}", errno_text()));
   }
-  if (const std::string cause = distrust(status); !cause.empty()) return unusable(path, cause);
+  if (const std::string cause = refusal_of(status); !cause.empty()) return unusable(path, cause);
   // Held while the table is made, so that nobody sees half of one; a process that is killed lets go of it.
-  if (::flock(fd.get(), LOCK_EX) != 0) return unusable(path, format("cannot be locked: {}", last_error()));
+  if (::flock(fd.get(), LOCK_EX) != 0) return unusable(path, format("cannot be locked: {}", errno_text()));
   // Memory that is not really there would end the process when it is first used.
   if (const int error = ::posix_fallocate(fd.get(), 0, kSize); error != 0) {
     return unusable(path, format("cannot be made: {}", std::generic_category().message(error)));

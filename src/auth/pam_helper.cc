@@ -32,7 +32,7 @@ Error ended(ErrorKind kind) {
 /// A socket whose other end goes with bytes unread is reset; where all was read it just comes to its end.
 Error failed() {
   if (errno == EPIPE || errno == ECONNRESET) return ended(ErrorKind::not_found);
-  return {ErrorKind::internal, format("the helper cannot be reached: {}", last_error())};
+  return {ErrorKind::internal, format("the helper cannot be reached: {}", errno_text())};
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ Result<PamHelper> PamHelper::start(const std::string& helper, SteadyTime deadlin
 Result<PamHelper> PamHelper::spawn(const std::string& path) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return unavailable(format("there is no socket for the helper: {}", last_error()));
+    return unavailable(format("there is no socket for the helper: {}", errno_text()));
   }
   UniqueFd ours(ends[0]);
   const UniqueFd theirs(ends[1]);
@@ -116,7 +116,7 @@ Result<PamHelper> PamHelper::connect(const std::string& path, SteadyTime deadlin
       socket.is_open() &&
       ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
       ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  if (!connected) return unavailable(format("the socket {} cannot be connected: {}", path, last_error()));
+  if (!connected) return unavailable(format("the socket {} cannot be connected: {}", path, errno_text()));
   if (!is_trusted(socket.get())) {
     return unavailable(format("the socket {} belongs neither to root nor to this process's user", path));
   }

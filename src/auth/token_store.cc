@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "auth/token_dir.h"
+#include "auth/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
@@ -43,8 +43,10 @@ Result<std::unique_ptr<TokenStore>> TokenStore::make(const std::string& director
     return Error{ErrorKind::configuration, format("token_expire: {} found, a number from 1 to {} expected",
                                                   life.count(), kMaxLife.count())};
   }
-  auto opened = open_token_dir(directory);
-  if (!opened) return std::move(opened).error();
+  auto opened = open_private_folder(directory);
+  if (!opened) {
+    return Error{ErrorKind::configuration, format("token_dir: {} {}", directory, opened.error().message)};
+  }
   auto sha256 = DigestAlgorithm::fetch("SHA256");
   if (!sha256) return std::move(sha256).error();
   return std::make_unique<TokenStore>(*std::move(opened), *std::move(sha256), life, clock);
@@ -100,14 +102,14 @@ Result<void> TokenStore::write(const std::string& file, std::string_view content
   const UniqueFd fd(::openat(directory_.get(), temporary.c_str(),
                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.is_open()) {
-    return Error{ErrorKind::internal, format("its file cannot be created: {}", last_error())};
+    return Error{ErrorKind::internal, format("its file cannot be created: {}", errno_text())};
   }
   auto written = write_all(fd.get(), content);
   if (written && ::fsync(fd.get()) == 0 &&
       ::renameat(directory_.get(), temporary.c_str(), directory_.get(), file.c_str()) == 0) {
     return {};
   }
-  const std::string cause = written ? format("cannot be stored: {}", last_error()) : written.error().message;
+  const std::string cause = written ? format("cannot be stored: {}", errno_text()) : written.error().message;
   remove(temporary);
   return Error{ErrorKind::internal, format("its file {}", cause)};
 }
@@ -131,7 +133,7 @@ void TokenStore::purge() const {
   UniqueFd copy(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const std::unique_ptr<DIR, Close> stream(copy.is_open() ? ::fdopendir(copy.get()) : nullptr);
   if (!stream) {
-    return log::warning(format("token_dir: expired tokens stay, as it cannot be listed: {}", last_error()));
+    return log::warning(format("token_dir: expired tokens stay, as it cannot be listed: {}", errno_text()));
   }
   static_cast<void>(copy.release());
   while (const dirent* found = ::readdir(stream.get())) {

@@ -8,6 +8,7 @@
 #include "gateway/worker.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/thread.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -54,7 +55,18 @@ Result<void> Pool::start_worker() {
   try {
     auto worker = Worker::make(shared_from_this());
     if (!worker) return std::move(worker).error();
-    return start_thread(*std::move(worker), format("fcgi-{}", ++started_));
+    auto thread = Thread::start(
+        format("fcgi-{}", ++started_),
+        [pool = shared_from_this(), worker = *std::move(worker)]() mutable {
+          worker->run();
+          // What it holds, the application too, is gone before anybody hears that the thread ended.
+          worker.reset();
+          pool->thread_ends();
+        },
+        kSmallStack);
+    if (!thread) return std::move(thread).error();
+    thread->detach();
+    return {};
   } catch (const std::bad_alloc&) {
     return Error{ErrorKind::internal, "no memory", {}};
   }

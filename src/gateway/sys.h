@@ -4,21 +4,13 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <limits>
-#include <string>
-#include <system_error>
 
-#include "rest_fcgi/core/unique_fd.h"
+#include "rest_fcgi/core/files.h"
 
 /// The small change of POSIX that the gateway's files share.
 namespace rest_fcgi::gateway {
-
-/// What an errno means. Thread-safe, which strerror(3) is not.
-inline std::string errno_text(int error = errno) {
-  return std::generic_category().message(error);
-}
 
 /// For poll(2) and epoll_wait(2), which count milliseconds in an int.
 inline int poll_timeout(std::chrono::milliseconds wait) noexcept {

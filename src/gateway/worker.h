@@ -47,7 +47,4 @@ class Worker {
   std::string head_;
 };
 
-/// Runs `worker` on a thread of its own and destroys it there, then tells its pool. Errors: internal.
-Result<void> start_thread(std::unique_ptr<Worker> worker, const std::string& name);
-
 }  // namespace rest_fcgi::gateway

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/master/workers.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -13,6 +11,7 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/thread.h"
 
 namespace rest_fcgi::master {
 
@@ -20,21 +19,6 @@ namespace {
 
 constexpr std::chrono::seconds kIdle{10};
 constexpr std::chrono::seconds kGrace{1};
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
-
-/// Hundreds of threads have to be cheap; sanitizers need more room in each frame.
-constexpr std::size_t kStackSize = (kSanitized ? 8192 : 512) * std::size_t{1024};
 
 Error unavailable(std::string message) {
   return {ErrorKind::unavailable, std::move(message)};
@@ -118,23 +102,10 @@ void Workers::stop() {
 }
 
 bool Workers::start_thread(const std::shared_ptr<State>& state) {
-  auto argument = std::make_unique<std::shared_ptr<State>>(state);
-  pthread_attr_t attributes;
-  if (::pthread_attr_init(&attributes) != 0) return false;
-  ::pthread_attr_setstacksize(&attributes, kStackSize);
-  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_t thread{};
-  const int error = ::pthread_create(
-      &thread, &attributes,
-      [](void* raw) -> void* {
-        const std::unique_ptr<std::shared_ptr<State>> own(static_cast<std::shared_ptr<State>*>(raw));
-        run(*own);
-        return nullptr;
-      },
-      argument.get());
-  ::pthread_attr_destroy(&attributes);
-  if (error != 0) return false;
-  (void)argument.release();  // the thread owns it now
+  auto thread = Thread::start(
+      "worker", [state] { run(state); }, kSmallStack);
+  if (!thread) return false;
+  thread->detach();
   ++state->threads;
   return true;
 }

@@ -6,10 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
-#include "returner/private_folder.h"
-#include "returner/quiet_thread.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -45,13 +44,16 @@ std::string where(const EtcdOptions& options) {
 Result<std::unique_ptr<EtcdWriter>> EtcdWriter::start(const Options& options, const Clock& clock,
                                                       std::unique_ptr<EtcdStore> store) {
   const std::string& prefix = options.etcd.spool;
-  if (auto made = make_private_folder(prefix.substr(0, prefix.rfind('/'))); !made) {
-    return std::move(made).error();
+  const std::string directory = prefix.substr(0, prefix.rfind('/'));
+  if (auto folder = open_private_folder(directory); !folder) {
+    return unavailable(format("its folder {} {}", directory, folder.error().message));
   }
   auto spool = Spool::create(prefix, options.spool_bytes);
   if (!spool) return std::move(spool).error();
   std::unique_ptr<EtcdWriter> writer(new EtcdWriter(options, clock, std::move(store), *std::move(spool)));
-  writer->thread_ = thread_without_signals([loop = writer.get()] { loop->loop(); });
+  auto thread = Thread::start("etcd", [loop = writer.get()] { loop->loop(); });
+  if (!thread) return unavailable(std::move(thread).error().message);
+  writer->thread_ = *std::move(thread);
   return writer;
 }
 
@@ -69,7 +71,7 @@ EtcdWriter::~EtcdWriter() {
     stopping_ = true;
   }
   work_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
   if (spool_->empty()) {
     spool_->file().remove();
   } else {

@@ -11,10 +11,10 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/returner/options.h"
 #include "rest_fcgi/returner/returner.h"
 #include "returner/etcd_delivery.h"
@@ -110,7 +110,7 @@ class EtcdWriter {
   EtcdDelivery delivery_;
   std::set<std::string> told_of_;  // spools with which something is wrong
 
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace rest_fcgi::returner

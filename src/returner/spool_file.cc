@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::returner {
@@ -26,8 +27,7 @@ Error unusable(const std::string& path, int error) {
 }
 
 bool is_ours(int fd, struct stat& status) {
-  return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
-         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && !distrust(status, {.of_root = false});
 }
 
 std::vector<std::string> spools_of(const std::string& database) {

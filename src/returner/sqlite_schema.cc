@@ -13,8 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
-#include "returner/private_folder.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -93,7 +93,9 @@ std::span<const char* const> migrations() {
 
 Result<void> make_database_file(const std::string& path) {
   const std::string directory = path.substr(0, path.rfind('/'));
-  if (Result<void> made = make_private_folder(directory); !made) return made;
+  if (auto folder = open_private_folder(directory); !folder) {
+    return refused(format("its folder {} {}", directory, folder.error().message));
+  }
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (fd >= 0) {
     ::close(fd);

@@ -8,7 +8,6 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "returner/group.h"
-#include "returner/quiet_thread.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -37,7 +36,9 @@ Result<std::unique_ptr<SqliteWriter>> SqliteWriter::start(const Options& options
   std::unique_ptr<SqliteWriter> writer(
       new SqliteWriter(options, clock, readers, *std::move(store), *std::move(spool)));
   writer->write_left_behind();
-  writer->thread_ = thread_without_signals([loop = writer.get()] { loop->loop(); });
+  auto thread = Thread::start("sqlite", [loop = writer.get()] { loop->loop(); });
+  if (!thread) return unavailable(std::move(thread).error().message);
+  writer->thread_ = *std::move(thread);
   return writer;
 }
 
@@ -56,7 +57,7 @@ SqliteWriter::~SqliteWriter() {
     stopping_ = true;
   }
   work_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
   if (spool_->empty()) {
     spool_->file().remove();
   } else {

@@ -11,11 +11,11 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/returner/options.h"
 #include "rest_fcgi/returner/returner.h"
 #include "returner/spool.h"
@@ -127,7 +127,7 @@ class SqliteWriter {
   Time house_due_;
   std::set<std::string> told_of_;  // spools with which something is wrong
 
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace rest_fcgi::returner

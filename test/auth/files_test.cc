@@ -70,14 +70,6 @@ TEST_CASE("symbolic links are followed only where that was asked for") {
   CHECK_FALSE(read(dir / "link", Links::refuse));
 }
 
-TEST_CASE("a write that fails says why") {
-  const UniqueFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
-  REQUIRE(full.is_open());
-  const auto written = write_all(full.get(), "x");
-  REQUIRE_FALSE(written);
-  CHECK(written.error().message == "cannot be written: No space left on device");
-}
-
 TEST_CASE("a read that fails says why") {
   const auto memory = read("/proc/self/mem");
   REQUIRE_FALSE(memory);

@@ -216,8 +216,8 @@ TEST_CASE("a folder that belongs to another user is refused") {
   std::filesystem::create_directory(database.folder());
   ::chmod(database.folder().c_str(), 0700);
   REQUIRE(::chown(database.folder().c_str(), 65534, 65534) == 0);
-  CHECK(database.refusal() == "its folder " + database.folder() +
-                                  " belongs to user 65534, who could put files into it; user 0 is right");
+  CHECK(database.refusal() ==
+        "its folder " + database.folder() + " belongs to user id 65534, not to this process's 0");
 }
 
 TEST_CASE("a file in the place of a spool that is none stays, and the log says so once") {
@@ -326,7 +326,7 @@ TEST_CASE("a folder that cannot be had, or that others may write into, is refuse
   Database database;
   database.dir.write("file", "");
   database.options.sqlite3.database = database.dir / "file/jobs.db";
-  CHECK(database.refusal() == "it cannot be made: Not a directory");
+  CHECK(database.refusal() == "its folder " + (database.dir / "file") + " cannot be opened: Not a directory");
   database.options.sqlite3.database = database.dir / "a/b/c/jobs.db";
   CHECK(database.refusal() ==
         "its folder " + (database.dir / "a/b/c") + " cannot be made: No such file or directory");

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/lowstate/jid.h"
 
@@ -49,16 +50,6 @@ std::string file_name(std::string_view jid, pid_t pid) {
 struct CloseDirectory {
   void operator()(DIR* stream) const { ::closedir(stream); }
 };
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -99,12 +90,7 @@ Result<std::unique_ptr<ProcDir>> ProcDir::open(const std::string& path) {
   if (!directory.is_open() || ::fstat(directory.get(), &status) != 0) {
     return unusable(path, format("cannot be opened: {}", cause()));
   }
-  if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return unusable(path,
-                    format("belongs to user id {} and has mode {:04o}; it must belong to this process's "
-                           "user, {}, and 0700 is right",
-                           status.st_uid, status.st_mode & 07777, ::geteuid()));
-  }
+  if (const auto why = distrust(status, {.of_root = false})) return unusable(path, *why);
   return std::unique_ptr<ProcDir>(new ProcDir(std::move(directory)));
 }
 

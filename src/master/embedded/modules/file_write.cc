@@ -18,6 +18,7 @@
 #include "master/embedded/modules/file_support.h"
 #include "master/embedded/modules/replies.h"
 #include "master/embedded/python/python.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded::file_module {
@@ -46,16 +47,6 @@ UniqueFd open_regular(const Place& place, int flags, const Call& call) {
     errno = EINVAL;
   }
   return file;
-}
-
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written_bytes = ::write(file, bytes.data(), bytes.size());
-    if (written_bytes < 0 && errno == EINTR) continue;
-    if (written_bytes < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written_bytes));
-  }
-  return true;
 }
 
 /// The lines to write: positional ones, or those of `args=`.

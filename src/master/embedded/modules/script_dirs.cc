@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/modules/script_dirs.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "master/embedded/host/host_text.h"
 #include "master/embedded/host/users.h"
 #include "master/embedded/modules/which.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
@@ -37,21 +37,6 @@ bool is_function_name(std::string_view name) {
            part.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
   };
   return dot != std::string_view::npos && is_part(name.substr(0, dot)) && is_part(name.substr(dot + 1));
-}
-
-/// The part of a path without links that somebody else than root and our own user may change: the file or
-/// folder itself, or one that it lies in. Absent: there is none.
-std::optional<std::string> changeable_part(const fs::path& path) {
-  for (fs::path part = path;; part = part.parent_path()) {
-    struct stat status = {};
-    if (::lstat(part.c_str(), &status) != 0) return part.string();
-    const bool is_ours = status.st_uid == 0 || status.st_uid == ::geteuid();
-    // In a sticky folder nobody moves what is another's.
-    const bool keeps_others_out =
-        (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (part != path && (status.st_mode & S_ISVTX) != 0);
-    if (!is_ours || !keeps_others_out) return part.string();
-    if (part == part.root_path()) return std::nullopt;
-  }
 }
 
 void leave_out(const std::string& path, std::string_view reason) {

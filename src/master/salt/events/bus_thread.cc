@@ -2,12 +2,11 @@
 #include "master/salt/events/bus_thread.h"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "rest_fcgi/core/excerpt.h"
@@ -21,26 +20,13 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kSweepTime{1000};
 
-/// A thread that no signal comes to: those of the process are for others.
-template <class Body>
-std::thread thread_without_signals(Body body) {
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(body));
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
-
 }  // namespace
 
 BusThread::BusThread(BusOptions options, Registry& registry)
-    : options_(std::move(options)),
-      registry_(registry),
-      stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      thread_(thread_without_signals([this] { run(); })) {
-  ::pthread_setname_np(thread_.native_handle(), "salt-events");
+    : options_(std::move(options)), registry_(registry), stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  auto thread = Thread::start("salt-events", [this] { run(); });
+  if (!thread) throw std::runtime_error(thread.error().message);
+  thread_ = *std::move(thread);
 }
 
 void BusThread::stop() {

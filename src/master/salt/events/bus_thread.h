@@ -4,13 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
-#include <thread>
 
 #include "master/salt/events/bus_options.h"
 #include "master/salt/events/event_socket.h"
 #include "master/salt/events/frame_reader.h"
 #include "master/salt/events/registry.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::salt {
@@ -19,7 +19,7 @@ namespace rest_fcgi::salt {
 /// again whenever the bus is lost, and says in the log when that begins and ends. No signal comes to it.
 class BusThread {
  public:
-  /// Starts the thread. `registry` outlives it.
+  /// Starts the thread, and throws where none can be had. `registry` outlives it.
   BusThread(BusOptions options, Registry& registry);
   ~BusThread() { stop(); }
   BusThread(const BusThread&) = delete;
@@ -48,7 +48,7 @@ class BusThread {
   std::optional<ErrorKind> told_;  // why it is not joined, as the log knows it
   std::chrono::steady_clock::time_point sweep_due_;
 
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace rest_fcgi::salt

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/unique_fd.h"
+
+namespace rest_fcgi {
+
+/// What the system says to an error number, by default to the calling thread's last one.
+[[nodiscard]] std::string errno_text(int error = errno);
+
+/// Writes all of `bytes`, however often that takes. Errors: internal, `cannot be written: ` and the system's
+/// reason, which also stands in errno.
+Result<void> write_all(int fd, std::string_view bytes);
+
+/// Which files and folders may be trusted.
+struct Trust {
+  bool of_root = true;                   ///< root's as well as those of this process's user
+  mode_t of_nobody = S_IWGRP | S_IWOTH;  ///< what none but its owner may do with it
+};
+
+/// Why a file or folder must not be trusted, as the end of a sentence that begins with its path: `belongs to
+/// user id 33, not to this process's 0`. Absent: it may be.
+[[nodiscard]] std::optional<std::string> distrust(const struct stat& status, Trust trust = {});
+
+/// Opens a folder whose files are for this process's user alone. Makes it so (0700), and also the one above
+/// it, where they are missing. Errors: configuration, the end of a sentence that begins with its path, where
+/// that cannot be done or others than this user and root could put files into it.
+[[nodiscard]] Result<UniqueFd> open_private_folder(const std::string& path);
+
+/// The first part of a path without links, from its end on, that others than root and this process's user may
+/// change or replace: the file or folder itself, or one that it lies in. In a sticky folder nobody replaces
+/// what is another's. Absent: there is none.
+[[nodiscard]] std::optional<std::string> changeable_part(const std::filesystem::path& path);
+
+}  // namespace rest_fcgi

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <system_error>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi {
+namespace {
+
+bool make_folder(const std::string& path) {
+  return ::mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST;
+}
+
+/// Also the folder above it. Where false is returned, errno says why.
+bool make_folder_with_parent(const std::string& path) {
+  if (make_folder(path)) return true;
+  const std::size_t slash = path.rfind('/');
+  if (errno != ENOENT || slash == std::string::npos || slash == 0) return false;
+  return make_folder(path.substr(0, slash)) && make_folder(path);
+}
+
+Error unusable(std::string why) {
+  return {ErrorKind::configuration, std::move(why)};
+}
+
+}  // namespace
+
+std::string errno_text(int error) {
+  return std::generic_category().message(error);
+}
+
+Result<void> write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int error = errno;
+      Error failed{ErrorKind::internal, format("cannot be written: {}", errno_text(error))};
+      errno = error;
+      return failed;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+std::optional<std::string> distrust(const struct stat& status, Trust trust) {
+  if (status.st_uid != ::geteuid() && !(trust.of_root && status.st_uid == 0)) {
+    return format("belongs to user id {}, not to this process's {}", status.st_uid, ::geteuid());
+  }
+  if ((status.st_mode & trust.of_nobody) == 0) return std::nullopt;
+  const bool is_folder = S_ISDIR(status.st_mode);
+  return format("has mode {:04o}, so that others could {}; {} is right", status.st_mode & 07777,
+                is_folder ? "put files into it" : "use it", is_folder ? "0700" : "0600");
+}
+
+Result<UniqueFd> open_private_folder(const std::string& path) {
+  const std::string trimmed = path.substr(0, path.find_last_not_of('/') + 1);
+  if (!make_folder_with_parent(trimmed)) return unusable(format("cannot be made: {}", errno_text()));
+  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat status {};
+  if (!folder.is_open() || ::fstat(folder.get(), &status) != 0) {
+    return unusable(format("cannot be opened: {}", errno_text()));
+  }
+  if (auto why = distrust(status)) return unusable(*std::move(why));
+  return folder;
+}
+
+std::optional<std::string> changeable_part(const std::filesystem::path& path) {
+  for (std::filesystem::path part = path;; part = part.parent_path()) {
+    struct stat status {};
+    if (::lstat(part.c_str(), &status) != 0) return part.string();
+    const bool is_sticky_above = part != path && (status.st_mode & S_ISVTX) != 0;
+    if (distrust(status, {true, is_sticky_above ? mode_t{0} : mode_t{S_IWGRP | S_IWOTH}})) return part.string();
+    if (part == part.root_path()) return std::nullopt;
+  }
+}
+
+}  // namespace rest_fcgi

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "../support/temp_dir.h"
+
+namespace rest_fcgi {
+namespace {
+
+using test::TempDir;
+
+unsigned mode_of(const std::string& path) {
+  struct stat status {};
+  REQUIRE(::stat(path.c_str(), &status) == 0);
+  return status.st_mode & 07777U;
+}
+
+std::string refusal(const std::string& path) {
+  const auto opened = open_private_folder(path);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::configuration);
+  return opened.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a missing private folder is made for its owner alone, and so is the one above it") {
+  const TempDir dir;
+  REQUIRE(open_private_folder(dir / "tokens/"));
+  CHECK(mode_of(dir / "tokens") == 0700);
+  REQUIRE(open_private_folder(dir / "cache/tokens"));
+  CHECK(mode_of(dir / "cache") == 0700);
+  CHECK(mode_of(dir / "cache/tokens") == 0700);
+}
+
+TEST_CASE("a private folder that is there is taken as it is") {
+  const TempDir dir;
+  REQUIRE(::mkdir((dir / "tokens").c_str(), 0750) == 0);
+  REQUIRE(open_private_folder(dir / "tokens"));
+  CHECK(mode_of(dir / "tokens") == 0750);
+}
+
+TEST_CASE("no more than two missing folders are made") {
+  const TempDir dir;
+  CHECK(refusal(dir / "a/b/c") == "cannot be made: No such file or directory");
+  CHECK(::access((dir / "a").c_str(), F_OK) != 0);
+  CHECK(refusal("/") == "cannot be made: No such file or directory");
+}
+
+TEST_CASE("a file is no private folder") {
+  const TempDir dir;
+  const std::string file = dir.write("file", "");
+  CHECK(refusal(file) == "cannot be opened: Not a directory");
+}
+
+TEST_CASE("a folder that others may write to is refused") {
+  const TempDir dir;
+  REQUIRE(::mkdir((dir / "tokens").c_str(), 0700) == 0);
+  for (const mode_t mode : {0777U, 0770U, 0702U}) {
+    REQUIRE(::chmod((dir / "tokens").c_str(), mode) == 0);
+    CHECK(refusal(dir / "tokens").find("so that others could put files into it; 0700 is right") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a folder that belongs to somebody else is refused" * doctest::skip(::geteuid() != 0)) {
+  const TempDir dir;
+  REQUIRE(::mkdir((dir / "tokens").c_str(), 0700) == 0);
+  REQUIRE(::chown((dir / "tokens").c_str(), 12345, 0) == 0);
+  CHECK(refusal(dir / "tokens").ends_with("belongs to user id 12345, not to this process's 0"));
+}
+
+TEST_CASE("a file is trusted by its owner and its mode, as far as that is asked for") {
+  struct stat status {};
+  status.st_uid = ::geteuid();
+  status.st_mode = S_IFREG | 0644;
+  CHECK(distrust(status) == std::nullopt);
+  CHECK(distrust(status, {.of_nobody = S_IRWXG | S_IRWXO}) ==
+        "has mode 0644, so that others could use it; 0600 is right");
+  status.st_uid = ::geteuid() + 1;
+  CHECK(distrust(status) == "belongs to user id " + std::to_string(::geteuid() + 1) +
+                                ", not to this process's " + std::to_string(::geteuid()));
+}
+
+TEST_CASE("a part of a path that others may change is found") {
+  const TempDir dir;  // in a sticky folder
+  std::filesystem::create_directories(dir / "a/b");
+  const std::string file = dir.write("a/b/file", "");
+  CHECK(changeable_part(file) == std::nullopt);
+  REQUIRE(::chmod((dir / "a").c_str(), 0777) == 0);
+  CHECK(changeable_part(file) == dir / "a");
+  REQUIRE(::chmod((dir / "a").c_str(), 01777) == 0);
+  CHECK(changeable_part(file) == std::nullopt);
+  CHECK(changeable_part(dir / "a") == dir / "a");  // into which anybody puts files
+  CHECK(changeable_part(dir / "none") == dir / "none");
+}
+
+TEST_CASE("a write that fails says why") {
+  const UniqueFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  REQUIRE(full.is_open());
+  const auto written = write_all(full.get(), "x");
+  REQUIRE_FALSE(written);
+  CHECK(written.error().message == "cannot be written: No space left on device");
+}
+
+}  // namespace rest_fcgi

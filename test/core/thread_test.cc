@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <doctest/doctest.h>
+
+using rest_fcgi::ErrorKind;
+using rest_fcgi::Thread;
+
+namespace {
+
+/// The signals that the calling thread does not take, in the order of their numbers.
+std::string blocked() {
+  sigset_t mask;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  std::string found;
+  for (int signal = 1; signal < SIGRTMIN; ++signal)
+    found.push_back(::sigismember(&mask, signal) == 1 ? '1' : '0');
+  return found;
+}
+
+constexpr std::size_t kMoreThanThereIs = std::size_t{1} << 60;
+
+}  // namespace
+
+TEST_CASE("a thread takes no signal, and who started it goes on taking what it took") {
+  const std::string before = blocked();
+  std::string there;
+  auto thread = Thread::start("quiet", [&there] { there = blocked(); });
+  REQUIRE(thread);
+  CHECK(thread->joinable());
+  thread->join();
+  CHECK_FALSE(thread->joinable());
+  CHECK(there[SIGTERM - 1] == '1');
+  CHECK(there[SIGHUP - 1] == '1');
+  CHECK(there[SIGCHLD - 1] == '1');
+  CHECK(blocked() == before);
+}
+
+TEST_CASE("where no thread can be had, that is said, and no signal is blocked") {
+  const std::string before = blocked();
+  auto kept = std::make_shared<int>(0);
+  bool ran = false;
+  const auto thread = Thread::start(
+      "large", [&ran, kept] { ran = true; }, kMoreThanThereIs);
+  REQUIRE_FALSE(thread);
+  CHECK(thread.error().kind == ErrorKind::internal);
+  CHECK(thread.error().message.starts_with("no thread can be started: "));
+  CHECK(blocked() == before);
+  CHECK_FALSE(ran);
+  CHECK(kept.use_count() == 1);
+}
+
+TEST_CASE("a thread is waited for when its owner goes, or takes another one") {
+  std::atomic<int> ended = 0;
+  {
+    auto first = Thread::start("first", [&ended] { ++ended; });
+    REQUIRE(first);
+    Thread owner = *std::move(first);
+    auto second = Thread::start(
+        "second", [&ended] { ++ended; }, rest_fcgi::kSmallStack);
+    REQUIRE(second);
+    owner = *std::move(second);
+    CHECK(ended >= 1);
+  }
+  CHECK(ended == 2);
+}
+
+TEST_CASE("a thread has its name, and what it was given goes with it") {
+  std::optional<std::string> name;
+  auto given = std::make_unique<int>(7);
+  auto thread = Thread::start("a-name-that-is-too-long", [&name, given = std::move(given)] {
+    std::array<char, 16> buffer{};
+    ::pthread_getname_np(::pthread_self(), buffer.data(), buffer.size());
+    name = std::string(buffer.data()) + std::to_string(*given);
+  });
+  REQUIRE(thread);
+  thread->join();
+  CHECK(name == "a-name-that-is-7");
+}
