@@ -102,8 +102,11 @@ $(HELPER): $(HELPER_OBJECTS)
 $(BUILD)/prefix: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(PREFIX)' | cmp -s - $@ || printf '%s\n' '$(PREFIX)' > $@
+PROCESS := $(BUILD)/src/master/embedded/process/program.o $(BUILD)/unity/master-embedded-process.o
 WITH_PREFIX := $(BUILD)/src/auth/pam_eauth.o $(BUILD)/unity/auth.o
 $(WITH_PREFIX): $(BUILD)/prefix
+$(PROCESS): $(BUILD)/prefix
+$(PROCESS): private FLAGS += -DREST_FCGI_PREFIX='"$(PREFIX)"'
 $(WITH_PREFIX): private FLAGS += -DREST_FCGI_PAM_HELPER='"$(PREFIX)/lib/rest_fcgi/rest_fcgi_pam"'
 
 objects: $(OBJECTS)

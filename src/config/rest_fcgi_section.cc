@@ -102,6 +102,15 @@ void read_proc_dir(Reader& embedded, embedded::Options& options) {
   }
 }
 
+void read_run_helper(Reader& embedded, std::string& helper) {
+  const Node* node = embedded.value("run_helper");
+  if (node == nullptr) return;
+  if (!node->is(Kind::string) || (!node->text.starts_with('/') && !node->text.starts_with("unix:/"))) {
+    return embedded.unexpected(*node, "run_helper", "a path that begins with a slash, or unix:PATH");
+  }
+  helper = node->text;
+}
+
 void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
   if (const Node* folders = embedded.list("module_dirs")) {
     for (const Node& folder : folders->items) {
@@ -114,6 +123,7 @@ void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
   }
   embedded.seconds("script_timeout", options.script_timeout, kTenthOfASecond, kDay);
   embedded.text("script_user", options.script_user);
+  read_run_helper(embedded, options.run_helper);
 }
 
 void read_embedded(Reader embedded, embedded::Options& options) {

@@ -33,6 +33,16 @@ TEST_CASE("without a word about them there are no script modules") {
   CHECK(with("").script_user.empty());
 }
 
+TEST_CASE("what starts programs is a program, or a socket behind which there is one") {
+  CHECK(with("").run_helper.empty());
+  CHECK(with("run_helper: /opt/run").run_helper == "/opt/run");
+  CHECK(with("run_helper: 'unix:/run/x.sock'").run_helper == "unix:/run/x.sock");
+  for (const char* wrong : {"run", "'unix:x'", "''", "5"}) {
+    CHECK(mistake("run_helper: " + std::string(wrong))
+              .find("expected a path that begins with a slash, or unix:PATH") != std::string::npos);
+  }
+}
+
 TEST_CASE("folders of script modules are absolute paths in a list") {
   CHECK(mistake("module_dirs: /srv") == "module_dirs: found \"/srv\", expected a list");
   CHECK(mistake("module_dirs: [srv]") ==

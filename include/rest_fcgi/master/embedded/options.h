@@ -22,6 +22,7 @@ struct MinionOptions {
 struct ModuleOptions {
   std::vector<std::string> module_dirs;  ///< absolute paths of folders with script modules
   std::chrono::milliseconds script_timeout{60'000};
+  std::string run_helper;   ///< what starts programs: an absolute path, or `unix:PATH`; empty: as installed
   std::string script_user;  ///< whom scripts run as; empty: the user we run as
   std::string
       systemd_root;       ///< below which systemd lies; empty: that of this host. Not for the configuration

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "master/embedded/modules/cmd_options.h"
-#include "master/embedded/process/subprocess.h"
+#include "master/embedded/process/program.h"
 
 namespace rest_fcgi::embedded {
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "master/embedded/modules/cmd_program.h"
+#include "master/embedded/modules/loader.h"
 #include "master/embedded/modules/replies.h"
 #include "master/embedded/python/python.h"
 #include "rest_fcgi/core/format.h"
@@ -75,7 +76,7 @@ CmdReply cmd_run(const Call& call, const CmdOptions& options) {
   auto read = read_cmd_program(options);
   if (auto* raised = std::get_if<Raised>(&read)) return std::move(*raised);
   const auto& cmd = std::get<CmdProgram>(read);
-  Result<Ended> ended = run_program(cmd.program, call.context.stop);
+  Result<Ended> ended = call.context.engine.modules.programs().run(cmd.program, call.context.stop);
   if (!ended) return cannot_run(cmd, ended.error());
   if (ended->how == Ended::How::stopped) return terminated();
   CmdResult result = result_of(cmd, *std::move(ended));

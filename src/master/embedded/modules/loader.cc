@@ -63,7 +63,8 @@ Result<std::shared_ptr<const Modules>> Modules::make(const ModuleOptions& option
 }
 
 Modules::Modules(const ModuleOptions& options, std::vector<std::unique_ptr<const ScriptFunction>> scripts)
-    : options_(options) {
+    : options_(options),
+      programs_(options.run_helper.empty() ? shipped("rest_fcgi_run") : options.run_helper) {
   std::set<std::string_view> taken;
   for (const Function* function : builtin_functions()) {
     functions_.emplace_back(*function);

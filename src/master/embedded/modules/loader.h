@@ -10,6 +10,7 @@
 
 #include "master/embedded/modules/module.h"
 #include "master/embedded/modules/script_function.h"
+#include "master/embedded/process/program.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/options.h"
 
@@ -77,11 +78,13 @@ class Modules {
   [[nodiscard]] bool is_quick(std::string_view name) const noexcept;
 
   [[nodiscard]] const ModuleOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const ProgramRunner& programs() const noexcept { return programs_; }
 
  private:
   Modules(const ModuleOptions& options, std::vector<std::unique_ptr<const ScriptFunction>> scripts);
 
   const ModuleOptions options_;
+  const ProgramRunner programs_;
   std::vector<LoadedFunction> functions_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "master/embedded/host/host_text.h"
+#include "master/embedded/modules/loader.h"
 #include "master/embedded/modules/replies.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -65,7 +66,7 @@ Reply ScriptFunction::run(const Call& call) const {
   program.identity = settings_.identity;
   program.time_limit = settings_.timeout;
   program.input = input_for(call);
-  const Result<Ended> ended = run_program(program, call.context.stop);
+  const Result<Ended> ended = call.context.engine.modules.programs().run(program, call.context.stop);
   if (!ended) return failed("cannot be run", ended.error().message, 1);
   return reply_to(*ended);
 }

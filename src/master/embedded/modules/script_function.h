@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "master/embedded/modules/module.h"
-#include "master/embedded/process/subprocess.h"
+#include "master/embedded/process/program.h"
 
 namespace rest_fcgi::embedded {
 

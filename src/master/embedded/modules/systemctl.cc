@@ -11,7 +11,7 @@
 #include "master/embedded/modules/loader.h"
 #include "master/embedded/modules/replies.h"
 #include "master/embedded/modules/which.h"
-#include "master/embedded/process/subprocess.h"
+#include "master/embedded/process/program.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -85,7 +85,7 @@ std::variant<SystemctlResult, Raised> Systemctl::run(std::vector<std::string> wo
   program.argv.insert(program.argv.begin(), {program_.value_or("systemctl"), "--no-pager"});
   if (!unit.empty()) program.argv.insert(program.argv.end(), {"--", unit});
   program.environment = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"};
-  Result<Ended> ended = run_program(program, call_.context.stop);
+  Result<Ended> ended = call_.context.engine.modules.programs().run(program, call_.context.stop);
   if (!ended) return command_error(ended.error().message);
   if (ended->how == Ended::How::stopped) return terminated();
   return SystemctlResult{ended->code, std::move(ended->output), std::move(ended->errors)};

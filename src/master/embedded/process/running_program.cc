@@ -94,7 +94,7 @@ int RunningProgram::milliseconds_to_wait() const {
 void RunningProgram::poll_once() {
   // A stop that was seen needs no second look; closed descriptors are -1, which poll passes over.
   const int wake = ended_.how == Ended::How::exited ? ends_.wake.get() : -1;
-  std::array<pollfd, 5> waited = {{{ends_.input.get(), POLLOUT, 0},
+  std::array<pollfd, 5> waited = {{{unfed().empty() ? -1 : ends_.input.get(), POLLOUT, 0},
                                    {ends_.output.get(), POLLIN, 0},
                                    {ends_.errors.get(), POLLIN, 0},
                                    {is_gone_ ? -1 : process_.get(), POLLIN, 0},
@@ -105,19 +105,25 @@ void RunningProgram::poll_once() {
   if (waited[3].revents != 0) is_gone_ = true;
 }
 
+std::string_view RunningProgram::unfed() const {
+  const std::size_t size = program_.input.size();
+  return fed_ < size ? std::string_view(program_.input).substr(fed_)
+                     : std::string_view(answers_).substr(fed_ - size);
+}
+
 void RunningProgram::feed() {
-  const std::size_t left = program_.input.size() - fed_;
-  const ssize_t written = ::write(ends_.input.get(), program_.input.data() + fed_, left);
+  const std::string_view left = unfed();
+  const ssize_t written = ::write(ends_.input.get(), left.data(), left.size());
   if (written >= 0) {
     fed_ += static_cast<std::size_t>(written);
   } else if (would_block()) {
     return;
   }
   // It has all, or wants no more.
-  if (written < 0 || fed_ == program_.input.size()) ends_.input = UniqueFd();
+  if (written < 0 || (unfed().empty() && !program_.on_line)) ends_.input = UniqueFd();
 }
 
-void RunningProgram::take(UniqueFd& fd, std::string& text, bool& cut, std::size_t limit) {
+void RunningProgram::take(UniqueFd& fd, std::string& text, bool& cut) {
   std::array<char, 65536> bytes;
   for (int i = 0; i < kReadsInARow && fd.is_open(); ++i) {
     const ssize_t got = ::read(fd.get(), bytes.data(), bytes.size());
@@ -126,16 +132,27 @@ void RunningProgram::take(UniqueFd& fd, std::string& text, bool& cut, std::size_
       fd = UniqueFd();
       return;
     }
-    const auto count = static_cast<std::size_t>(got);
-    const std::size_t kept = std::min(count, limit - text.size());
-    text.append(bytes.data(), kept);
-    cut = cut || kept < count;
+    if (cut) continue;
+    text.append(bytes.data(), static_cast<std::size_t>(got));
+    if (program_.on_line && &fd == &ends_.output) take_lines();
+    cut = text.size() > program_.output_limit;
+    if (cut) text.resize(program_.output_limit);
   }
 }
 
 void RunningProgram::take_output() {
-  take(ends_.output, ended_.output, ended_.output_cut, program_.output_limit);
-  take(ends_.errors, ended_.errors, ended_.errors_cut, program_.output_limit);
+  take(ends_.output, ended_.output, ended_.output_cut);
+  take(ends_.errors, ended_.errors, ended_.errors_cut);
+}
+
+void RunningProgram::take_lines() {
+  std::string& text = ended_.output;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    answers_ += program_.on_line(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  text.erase(0, begin);
 }
 
 void RunningProgram::look_at_time(bool stop_requested) {

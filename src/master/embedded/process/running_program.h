@@ -5,7 +5,7 @@
 #include <stop_token>
 #include <string>
 
-#include "master/embedded/process/subprocess.h"
+#include "master/embedded/process/program.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/unique_fd.h"
 
@@ -38,8 +38,10 @@ class RunningProgram {
   [[nodiscard]] int milliseconds_to_wait() const;
   void poll_once();
   void feed();
-  static void take(UniqueFd& fd, std::string& text, bool& cut, std::size_t limit);
+  [[nodiscard]] std::string_view unfed() const;
+  void take(UniqueFd& fd, std::string& text, bool& cut);
   void take_output();
+  void take_lines();
   void look_at_time(bool stop_requested);
   void end(Ended::How how);
   void kill_group();
@@ -49,7 +51,8 @@ class RunningProgram {
   Ends ends_;
   UniqueFd process_;  // becomes readable when the process ends
   Ended ended_;
-  std::size_t fed_ = 0;  // bytes of the input
+  std::string answers_;  // of on_line, which follow the input
+  std::size_t fed_ = 0;  // bytes of both
   bool is_gone_ = false;
   bool is_killed_ = false;
   std::optional<SteadyTime> term_at_;

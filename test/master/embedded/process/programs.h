@@ -15,7 +15,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/temp_dir.h"
-#include "master/embedded/process/subprocess.h"
+#include "master/embedded/process/program.h"
 
 /// Programs for tests, and what becomes of them.
 namespace rest_fcgi::embedded {
@@ -36,14 +36,19 @@ inline Program shell(const std::string& text) {
   return program({"/bin/sh", "-c", text});
 }
 
+inline const ProgramRunner& runner() {
+  static const ProgramRunner made(shipped("rest_fcgi_run"));
+  return made;
+}
+
 inline Ended run(const Program& program, const std::stop_token& stop = {}) {
-  Result<Ended> ended = run_program(program, stop);
+  Result<Ended> ended = runner().run(program, stop);
   if (!ended) FAIL(ended.error().message);
   return *std::move(ended);
 }
 
 inline Error failure(const Program& program) {
-  const Result<Ended> ended = run_program(program, {});
+  const Result<Ended> ended = runner().run(program, {});
   REQUIRE_FALSE(ended);
   return ended.error();
 }

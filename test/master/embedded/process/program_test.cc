@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/process/subprocess.h"
+#include "master/embedded/process/program.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -135,6 +135,35 @@ TEST_CASE("without input, standard input is empty; with it, it ends") {
   CHECK(run(cat).output == "text");
 }
 
+TEST_CASE("a program may be answered line by line") {
+  Program asks =
+      shell("read greeting; echo $greeting; read answer; echo \"<$answer>\"; read more; printf rest");
+  asks.input = "hello\n";
+  std::vector<std::string> lines;
+  asks.on_line = [&lines](std::string_view line) {
+    lines.emplace_back(line);
+    return format("answer {}\n", lines.size());
+  };
+  const Ended ended = run(asks);
+  CHECK(lines == std::vector<std::string>{"hello", "<answer 1>"});
+  CHECK(ended.output == "rest");
+  CHECK(ended.code == 0);
+}
+
+TEST_CASE("a line beyond the output limit is cut, and no more are answered") {
+  Program asks = shell("echo one; head -c 5000 /dev/zero | tr '\\0' x; echo; echo two");
+  asks.output_limit = 1000;
+  std::vector<std::string> lines;
+  asks.on_line = [&lines](std::string_view line) {
+    lines.emplace_back(line);
+    return std::string();
+  };
+  const Ended ended = run(asks);
+  CHECK(lines == std::vector<std::string>{"one"});
+  CHECK(ended.output == std::string(1000, 'x'));
+  CHECK(ended.output_cut);
+}
+
 TEST_CASE("a program need not read its input") {
   Program deaf = shell("exec 0<&-; echo done");
   deaf.input = std::string(1'000'000, 'x');
@@ -219,10 +248,10 @@ TEST_CASE("without privilege no program runs as another user, but any as the use
     drop_capabilities();
     Program id = program({"id", "-u"});
     id.identity = Identity{65533, 65533, {65533}};
-    const Result<Ended> ended = run_program(id, {});
+    const Result<Ended> ended = runner().run(id, {});
     if (!ended) refusal = ended.error().message;
     id.identity = Identity{::geteuid(), ::getegid(), {}};
-    Result<Ended> kept = run_program(id, {});
+    Result<Ended> kept = runner().run(id, {});
     if (kept) same = *std::move(kept);
   }).join();
   CHECK(refusal ==
@@ -250,7 +279,7 @@ TEST_CASE("many threads run programs at once") {
         for (int n = 0; n < 5; ++n) {
           Program cat = program({"cat"});
           cat.input = std::string(100'000, static_cast<char>('a' + i));
-          const Result<Ended> ended = run_program(cat, {});
+          const Result<Ended> ended = runner().run(cat, {});
           right[i] += ended && ended->output == cat.input ? 1 : 0;
         }
       });
@@ -271,7 +300,7 @@ TEST_CASE("without descriptors no program is started, and the error says so") {
   for (rlim_t more = 0; more < 12; ++more) {
     const rlimit few = {static_cast<rlim_t>(next) + more, before.rlim_max};
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
-    const Result<Ended> ended = run_program(cat, {});
+    const Result<Ended> ended = runner().run(cat, {});
     ::setrlimit(RLIMIT_NOFILE, &before);
     if (ended) {
       CHECK(ended->output == "x");

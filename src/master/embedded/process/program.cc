@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/process/subprocess.h"
+#include "master/embedded/process/program.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -10,12 +10,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "master/embedded/process/child.h"
 #include "master/embedded/process/running_program.h"
 #include "rest_fcgi/core/format.h"
+
+#ifndef REST_FCGI_PREFIX  // the Makefile says where everything is installed
+#define REST_FCGI_PREFIX "/usr/local"
+#endif
 
 namespace rest_fcgi::embedded {
 namespace {
@@ -113,7 +118,7 @@ struct Channels {
 
   /// False where the system has none left, which errno tells.
   bool open(const Program& program) {
-    if (program.input.empty()) {
+    if (program.input.empty() && !program.on_line) {
       input.read = beyond_standard(UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
     } else {
       input = make_pipe();
@@ -121,8 +126,8 @@ struct Channels {
     output = make_pipe();
     if (!program.merge_errors) errors = make_pipe();
     report = make_pipe();
-    return input.read.is_open() && (program.input.empty() || input.write.is_open()) && output.is_open() &&
-           (program.merge_errors || errors.is_open()) && report.is_open();
+    return input.read.is_open() && ((program.input.empty() && !program.on_line) || input.write.is_open()) &&
+           output.is_open() && (program.merge_errors || errors.is_open()) && report.is_open();
   }
 
   void close_childs_ends() {
@@ -204,7 +209,15 @@ Identity identity_of(const Account& account) {
   return identity;
 }
 
-Result<Ended> run_program(const Program& program, const std::stop_token& stop) {
+std::string shipped(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path beside = own.parent_path() / name;
+  if (!error && std::filesystem::exists(beside, error)) return beside;
+  return REST_FCGI_PREFIX "/lib/rest_fcgi/" + name;
+}
+
+Result<Ended> ProgramRunner::run(const Program& program, const std::stop_token& stop) const {
   if (Result<void> checked = check_texts(program); !checked) return std::move(checked).error();
   Channels channels;
   if (!channels.open(program)) return cannot_start(program, errno);
