@@ -73,7 +73,7 @@ class Walk {
 };
 
 Result<void> Walk::oldest_first() {
-  EtcdStore::Names wanted{query_.first, query_.last, kAtOnce};
+  EtcdStore::Names wanted{std::max(query_.first, query_.after), query_.last, kAtOnce};
   while (!done_) {
     const Result<Jids> found = jids(wanted);
     if (!found) return found.error();
@@ -85,8 +85,7 @@ Result<void> Walk::oldest_first() {
 }
 
 Result<void> Walk::newest_first(WallTime now) {
-  const JidKey from = least_key(query_.first);
-  const JidKey to = greatest_key(query_.last);
+  const auto [from, to] = keys_of(query_);
   const JidKey today = key_after(now);
   if (from > to) return {};
   if (today < to) {  // hardly anything lies there: of a host whose clock is ahead
@@ -147,7 +146,7 @@ Result<void> Walk::show(const Jids& jids) {
       const std::string& jid = jids[i];
       const std::optional<std::string>& stored = (*values)[i - begin];
       if (!stored || !is_like_jid(jid)) continue;
-      if (jid < query_.first || (!query_.last.empty() && jid > query_.last)) continue;
+      if (!means(query_, jid)) continue;
       const auto load = load_in(jid, decoded(*stored), options_.unicode_errors);
       if (load && (fun_.empty() || load->fun.text() == fun_)) done_ = !visit_(*load);
     }

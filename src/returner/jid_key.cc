@@ -62,4 +62,20 @@ JidKey greatest_key(std::string_view last) noexcept {
   return last.size() < kDigits ? bound(last) - 1 : bound(last);
 }
 
+JidKeys keys_of(const JobQuery& query) noexcept {
+  JidKeys keys{least_key(query.first), greatest_key(query.last)};
+  // A jid is greater than each of its beginnings, and than itself with something behind it smaller.
+  if (!query.after.empty())
+    keys.least = std::max(keys.least, bound(query.after) + (query.after.size() < kDigits ? 0 : 1));
+  if (!query.before.empty()) {
+    keys.greatest = std::min(keys.greatest, bound(query.before) - (query.before.size() > kDigits ? 0 : 1));
+  }
+  return keys;
+}
+
+bool means(const JobQuery& query, std::string_view jid) noexcept {
+  return jid >= query.first && (query.last.empty() || jid <= query.last) &&
+         (query.after.empty() || jid > query.after) && (query.before.empty() || jid < query.before);
+}
+
 }  // namespace rest_fcgi::returner

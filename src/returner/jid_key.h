@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "rest_fcgi/returner/returner.h"
+
 namespace rest_fcgi::returner {
 
 /// A jid, which is a number of 20 digits, as the database's 64-bit key: less 20 * 10^18, so that keys sort as
@@ -21,5 +23,15 @@ using JidKey = std::int64_t;
 /// beginnings, or empty, which bounds nothing.
 [[nodiscard]] JidKey least_key(std::string_view first) noexcept;
 [[nodiscard]] JidKey greatest_key(std::string_view last) noexcept;
+
+/// The keys of the jids that a query means: from the least to the greatest, both included.
+struct JidKeys {
+  JidKey least = 0;
+  JidKey greatest = 0;
+};
+[[nodiscard]] JidKeys keys_of(const JobQuery& query) noexcept;
+
+/// Does the query mean that jid? Also of one that has no key.
+[[nodiscard]] bool means(const JobQuery& query, std::string_view jid) noexcept;
 
 }  // namespace rest_fcgi::returner

@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "returner/jid_key.h"
+
 namespace rest_fcgi::returner {
 
 namespace {
@@ -158,7 +160,7 @@ std::vector<Load> MemoryReturner::loads(const JobQuery& query) const {
     const std::lock_guard lock(shard.mutex);
     for (const auto& entry : shard.entries) {
       const Load& load = entry->load;
-      if (load.jid < query.first || (!query.last.empty() && load.jid > query.last)) continue;
+      if (!means(query, load.jid)) continue;
       if (fun.empty() || load.fun.text() == fun) found.push_back(load);
     }
   }

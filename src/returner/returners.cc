@@ -52,6 +52,21 @@ bool is_missing(const std::string& path) {
 
 }  // namespace
 
+Result<LoadPage> get_page(const Returner& cache, JobQuery query, std::size_t most) {
+  LoadPage page;
+  bool more = false;
+  Result<void> walked = cache.get_jids(query, [&](const Load& load) {
+    more = page.loads.size() == most;
+    if (!more) page.loads.push_back(load);
+    return !more;
+  });
+  if (!walked) return std::move(walked).error();
+  if (!more) return page;
+  (query.newest_first ? query.before : query.after) = page.loads.back().jid;
+  page.rest = std::move(query);
+  return page;
+}
+
 std::unique_ptr<Returners> Returners::of(std::string name, std::unique_ptr<Returner> cache) {
   std::unique_ptr<Returners> returners(new Returners());
   returners->master_job_cache_ = cache.get();

@@ -104,7 +104,8 @@ Result<void> walk_loads(SqliteConnection& connection, const JobQuery& query, con
   if (!statement) return statement.error();
   const std::string name = Json::string(query.fun).text();
   SqliteQuery rows(*statement);
-  rows.bind(least_key(query.first)).bind(greatest_key(query.last));
+  const JidKeys keys = keys_of(query);
+  rows.bind(keys.least).bind(keys.greatest);
   if (!query.fun.empty()) rows.bind(std::string_view(name));
   Result<bool> row = rows.step();
   while (row && *row && visit(load_of(rows))) row = rows.step();

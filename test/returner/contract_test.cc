@@ -200,6 +200,27 @@ TEST_CASE_TEMPLATE("bounds may be beginnings of jids", Caches, CACHES) {
   CHECK(jids_of(*cache, {.first = "9"}).empty());
 }
 
+TEST_CASE_TEMPLATE("jobs can be read page by page, either way, and each comes once", Caches, CACHES) {
+  const Caches cache;
+  const auto j = jid_number;
+  for (int i = 1; i <= 5; ++i) REQUIRE(cache->save_load(load_of(j(i)), Durability::grouped));
+  CHECK(jids_of(*cache, {.after = j(2), .before = j(5)}) == Jids{j(3), j(4)});
+  CHECK(jids_of(*cache, {.after = j(9)}).empty());
+  CHECK(jids_of(*cache, {.after = "2023", .before = "2024"}).size() == 5);
+  for (const bool newest_first : {false, true}) {
+    Jids all;
+    std::vector<std::size_t> sizes;
+    for (std::optional<JobQuery> rest = JobQuery{.newest_first = newest_first}; rest;) {
+      LoadPage page = *get_page(*cache, *rest, 2);
+      for (const Load& load : page.loads) all.push_back(load.jid);
+      sizes.push_back(page.loads.size());
+      rest = std::move(page.rest);
+    }
+    CHECK(sizes == std::vector<std::size_t>{2, 2, 1});
+    CHECK(all == (newest_first ? Jids{j(5), j(4), j(3), j(2), j(1)} : Jids{j(1), j(2), j(3), j(4), j(5)}));
+  }
+}
+
 TEST_CASE_TEMPLATE("a walk ends when the visitor says so", Caches, CACHES) {
   const Caches cache;
   for (int i = 0; i < 5; ++i) REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::grouped));

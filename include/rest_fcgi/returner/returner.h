@@ -56,6 +56,8 @@ enum class Durability {
 struct JobQuery {
   std::string first{};        ///< the least jid; empty: from the oldest job on
   std::string last{};         ///< the greatest jid; empty: up to the newest job
+  std::string after{};        ///< only jobs with a greater jid than this one; empty: no bound
+  std::string before{};       ///< only jobs with a smaller jid than this one; empty: no bound
   std::string fun{};          ///< only jobs of this one function; empty: of any
   bool newest_first = false;  ///< else oldest first
 };
@@ -109,6 +111,17 @@ class Returner {
   /// Drops what was saved more than `keep_jobs_seconds` ago. Returns how many jobs that were.
   virtual Result<std::size_t> clean_old_jobs() = 0;
 };
+
+/// Some of the loads that a query means.
+struct LoadPage {
+  std::vector<Load> loads;
+  std::optional<JobQuery> rest;  ///< means those that follow; absent where there are none
+};
+
+/// The first `most` loads of a query, or fewer where there are no more. Between two pages nothing is held of
+/// the job cache, so that whoever reads all jobs page by page may take his time, and stop with what he has.
+/// Errors: those of `get_jids`. REQUIRES: `most` is not 0.
+[[nodiscard]] Result<LoadPage> get_page(const Returner& cache, JobQuery query, std::size_t most);
 
 /// Keeps jobs in this process's memory, bounded by `options`.
 [[nodiscard]] std::unique_ptr<Returner> make_memory_returner(const Options& options, const Clock& clock);
