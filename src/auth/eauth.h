@@ -12,9 +12,6 @@
 
 namespace rest_fcgi::auth {
 
-/// The names of the groups that somebody is in. Null: none.
-using Groups = std::shared_ptr<const std::vector<std::string>>;
-
 /// What somebody says to prove who they are. Borrows.
 struct Login {
   std::string_view username;
@@ -25,7 +22,7 @@ struct Login {
 /// What a back end says about a login.
 struct Verdict {
   bool good = false;
-  Groups groups{};  ///< for `group%` in `external_auth`
+  std::vector<std::string> groups{};  ///< for `group%` in `external_auth`
 };
 
 /// One of Salt's external authentication back ends: says whether a password is somebody's. Abstract so that

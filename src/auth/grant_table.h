@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "auth/digest.h"
-#include "rest_fcgi/auth/remote_logins.h"
+#include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/clock.h"
 
 namespace rest_fcgi::auth {
@@ -29,7 +29,7 @@ struct DigestHash {
 class GrantTable {
  public:
   using Key = KeyedDigest::Value;
-  static constexpr std::size_t kMaxGrants = 1024;
+  static constexpr std::size_t kMaxGrants = 4096;
 
   /// `clock` has to outlive it. A `ttl` of 0: nothing is remembered but for a request.
   GrantTable(std::chrono::seconds ttl, const Clock& clock) : ttl_(ttl), clock_(clock) {}

@@ -1,11 +1,110 @@
 // SPDX-License-Identifier: MIT
 #include "auth/guard_table.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <system_error>
 #include <tuple>
+#include <utility>
+
+#include "auth/digest.h"
+#include "auth/files.h"
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::auth {
 namespace {
+
+/// `size` bytes as a number, the first one lowest; at most 8.
+std::uint64_t little_endian(const char* bytes, std::size_t size) noexcept {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    word |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  }
+  return word;
+}
+
+/// The four words that the algorithm's paper calls v0 to v3.
+class State {
+ public:
+  explicit State(const SipKey& key) noexcept
+      : a_(key[0] ^ 0x736f6d6570736575U),
+        b_(key[1] ^ 0x646f72616e646f6dU),
+        c_(key[0] ^ 0x6c7967656e657261U),
+        d_(key[1] ^ 0x7465646279746573U) {}
+
+  void compress(std::uint64_t word) noexcept {
+    d_ ^= word;
+    rounds(2);
+    a_ ^= word;
+  }
+
+  std::uint64_t finish() noexcept {
+    c_ ^= 0xff;
+    rounds(4);
+    return a_ ^ b_ ^ c_ ^ d_;
+  }
+
+ private:
+  void rounds(int count) noexcept {
+    for (; count > 0; --count) {
+      a_ += b_;
+      b_ = std::rotl(b_, 13) ^ a_;
+      a_ = std::rotl(a_, 32);
+      c_ += d_;
+      d_ = std::rotl(d_, 16) ^ c_;
+      a_ += d_;
+      d_ = std::rotl(d_, 21) ^ a_;
+      c_ += b_;
+      b_ = std::rotl(b_, 17) ^ c_;
+      c_ = std::rotl(c_, 32);
+    }
+  }
+
+  std::uint64_t a_, b_, c_, d_;
+};
+
+constexpr std::uint64_t kMagic = 0x3164727567666372;  // rcfgurd1, in memory
+constexpr off_t kSize = sizeof(GuardWords);
+
+Error unusable(const std::string& path, std::string_view cause) {
+  return {ErrorKind::configuration, format("login_guard: file: {} {}", path, cause)};
+}
+
+/// Why a file that is open must not be used; empty where it may be.
+std::string refusal_of(const struct stat& status) {
+  if (!S_ISREG(status.st_mode)) return "is no regular file";
+  if (auto why = distrust(status, {.of_root = false, .of_nobody = S_IRWXG | S_IRWXO})) return *std::move(why);
+  if (status.st_nlink != 1) return "has another name, too: it is a hard link";
+  if (status.st_size != 0 && status.st_size != kSize) {
+    return format("has {} bytes, and is no table of failed logins of this version", status.st_size);
+  }
+  return {};
+}
+
+Result<void> prepare(GuardWords& words) {
+  if (words.magic == kMagic) return {};
+  for (GuardWords::Word& half : words.hash_key) {
+    std::array<char, sizeof(std::uint64_t)> random{};
+    if (auto drawn = fill_random(random); !drawn) return drawn;
+    std::uint64_t value = 0;
+    std::memcpy(&value, random.data(), sizeof value);
+    half = value;
+  }
+  words.magic = kMagic;
+  return {};
+}
 
 using std::chrono::seconds;
 
@@ -73,6 +172,67 @@ Entry with_one_more(const Entry& before, GuardTable::Key key, const GuardTable::
 }
 
 }  // namespace
+
+std::uint64_t sip_hash(const SipKey& key, std::string_view text) noexcept {
+  State state(key);
+  const std::uint64_t size = text.size();
+  for (; text.size() >= 8; text.remove_prefix(8)) state.compress(little_endian(text.data(), 8));
+  state.compress(little_endian(text.data(), text.size()) | size << 56);
+  return state.finish();
+}
+
+std::string network_of(std::string_view remote) {
+  constexpr std::size_t kNetworkBytes = 8;
+  std::string text(remote);
+  std::array<char, sizeof(in6_addr)> bytes{};
+  if (::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return {bytes.data(), sizeof(in_addr)};
+  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) != 1) return text;
+  // What a dual-stack socket says of an IPv4 address: ::ffff:192.0.2.7
+  const std::string mapped = std::string(10, '\0') + "\xff\xff";
+  if (std::string_view(bytes.data(), mapped.size()) == mapped) {
+    return {bytes.data() + mapped.size(), sizeof(in_addr)};
+  }
+  return {bytes.data(), kNetworkBytes};
+}
+
+void GuardMemory::Unmap::operator()(GuardWords* words) const noexcept {
+  ::munmap(words, sizeof *words);
+}
+
+Result<GuardMemory> GuardMemory::map(int fd) {
+  const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  void* const address = ::mmap(nullptr, sizeof(GuardWords), PROT_READ | PROT_WRITE, flags, fd, 0);
+  if (address == MAP_FAILED) {
+    return Error{ErrorKind::internal, format("cannot be mapped: {}", errno_text())};
+  }
+  GuardMemory memory(static_cast<GuardWords*>(address));
+  if (auto prepared = prepare(memory.words()); !prepared) return std::move(prepared).error();
+  return memory;
+}
+
+Result<GuardMemory> GuardMemory::alone() {
+  return map(-1);
+}
+
+Result<GuardMemory> GuardMemory::shared(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  struct stat status {};
+  if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
+    return unusable(path, format("cannot be opened: {}", errno_text()));
+  }
+  if (const std::string cause = refusal_of(status); !cause.empty()) return unusable(path, cause);
+  // Held while the table is made, so that nobody sees half of one; a process that is killed lets go of it.
+  if (::flock(fd.get(), LOCK_EX) != 0) return unusable(path, format("cannot be locked: {}", errno_text()));
+  // Memory that is not really there would end the process when it is first used.
+  if (const int error = ::posix_fallocate(fd.get(), 0, kSize); error != 0) {
+    return unusable(path, format("cannot be made: {}", std::generic_category().message(error)));
+  }
+  auto memory = map(fd.get());
+  // The mapping keeps the file open, and would keep the lock with it.
+  ::flock(fd.get(), LOCK_UN);
+  if (!memory) return unusable(path, memory.error().message);
+  return memory;
+}
 
 std::span<GuardWords::Word> GuardTable::ways_of(Key key) const {
   const std::size_t sets = words_.size() / kWays;

@@ -1,15 +1,66 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 
-#include "auth/guard_memory.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::auth {
+
+using SipKey = std::array<std::uint64_t, 2>;
+
+/// SipHash-2-4 (Aumasson and Bernstein, 2012): a quick hash that nobody without the key can aim at, for short
+/// texts that strangers choose.
+[[nodiscard]] std::uint64_t sip_hash(const SipKey& key, std::string_view text) noexcept;
+
+/// What counts as one address: an IPv4 address, or the 64-bit network of an IPv6 address, which its owner can
+/// fill as they like. A text that is no address stands for itself.
+[[nodiscard]] std::string network_of(std::string_view remote);
+
+/// What processes share about failed logins. Each word stands for itself and is changed in one step, so that
+/// a process which is killed at any point leaves nothing half done behind.
+struct GuardWords {
+  static constexpr std::size_t kSlots = 4096;
+  using Word = std::atomic<std::uint64_t>;
+  static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint64_t));
+
+  Word magic;  ///< set once the rest is good to use
+  std::array<Word, 2> hash_key;
+  Word active_until;  ///< Unix seconds after which nobody is counted any more
+  std::array<Word, kSlots> slots;
+};
+
+/// Owns the mapping of `GuardWords`. Moves; the words synchronize themselves.
+class GuardMemory {
+ public:
+  /// Memory of this process alone. Errors: internal.
+  static Result<GuardMemory> alone();
+
+  /// Memory shared with all processes of this user that open the same file; made where it is missing, for its
+  /// owner alone. Errors: configuration, for a file that cannot be had, or that somebody else could write to.
+  static Result<GuardMemory> shared(const std::string& path);
+
+  [[nodiscard]] GuardWords& words() const noexcept { return *words_; }
+  [[nodiscard]] SipKey hash_key() const noexcept { return {words_->hash_key[0], words_->hash_key[1]}; }
+
+ private:
+  struct Unmap {
+    void operator()(GuardWords* words) const noexcept;
+  };
+  explicit GuardMemory(GuardWords* words) : words_(words) {}
+  static Result<GuardMemory> map(int fd);
+
+  std::unique_ptr<GuardWords, Unmap> words_;
+};
 
 /// Failed tries by key, in a bounded table. A key is a keyed hash: a stranger can neither find two keys that
 /// meet in one slot nor aim at somebody's. Where there is no room, the entry that says least goes: one whose

@@ -54,7 +54,7 @@ Result<Verdict> PamEauth::verify(const Login& login) const {
   }
   switch (answer->outcome) {
     case pam::Outcome::good:
-      return Verdict{true, std::make_shared<const std::vector<std::string>>(std::move(answer->groups))};
+      return Verdict{true, std::move(answer->groups)};
     case pam::Outcome::refused:
       log::info(format("external_auth: pam: service {}: {}", service_, answer->text));
       return Verdict{};

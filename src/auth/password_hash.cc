@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "auth/password_hash.h"
 
+#include <crypt.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "auth/digest.h"
 #include "rest_fcgi/core/format.h"
@@ -41,9 +49,9 @@ class PlainHash final : public PasswordHash {
   KeyedDigest digest_;
 };
 
-class DigestHash final : public PasswordHash {
+class PlainDigest final : public PasswordHash {
  public:
-  explicit DigestHash(DigestAlgorithm algorithm) : algorithm_(std::move(algorithm)) {}
+  explicit PlainDigest(DigestAlgorithm algorithm) : algorithm_(std::move(algorithm)) {}
 
   [[nodiscard]] bool matches(std::string_view, SecretView password, std::string_view stored) const override {
     return is_in_hex(algorithm_.of({password.reveal()}), stored);
@@ -83,7 +91,7 @@ Result<std::unique_ptr<PasswordHash>> make_plain_hash() {
 Result<std::unique_ptr<PasswordHash>> make_digest_hash(const char* openssl_name) {
   auto algorithm = DigestAlgorithm::fetch(openssl_name);
   if (!algorithm) return std::move(algorithm).error();
-  return std::unique_ptr<PasswordHash>(std::make_unique<DigestHash>(*std::move(algorithm)));
+  return std::unique_ptr<PasswordHash>(std::make_unique<PlainDigest>(*std::move(algorithm)));
 }
 
 Error unknown_hashtype(std::string_view hashtype) {
@@ -91,6 +99,97 @@ Error unknown_hashtype(std::string_view hashtype) {
   for (const DigestName& digest : kDigests) accepted.append(", ").append(digest.hashtype);
   return {ErrorKind::configuration, format("\"{}\" is no hashtype; there are {}", hashtype, accepted)};
 }
+
+constexpr std::string_view kApr1 = "$apr1$";
+constexpr std::string_view kSha = "{SHA}";
+
+/// Appends `count` digits of 6 bits each, the lowest first, in crypt(5)'s alphabet.
+void append_crypt64(WipedBytes& out, unsigned value, int count) {
+  static constexpr std::string_view kDigits =
+      "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  for (; count > 0; --count, value >>= 6) out.push_back(kDigits[value & 63]);
+}
+
+/// The 16 bytes of an MD5 in the order that md5crypt writes them.
+WipedBytes md5crypt_text(std::string_view digest) {
+  static constexpr std::array<std::array<std::size_t, 3>, 5> kOrder = {
+      {{0, 6, 12}, {1, 7, 13}, {2, 8, 14}, {3, 9, 15}, {4, 10, 5}}};
+  const auto byte = [&](std::size_t i) {
+    return static_cast<unsigned>(static_cast<unsigned char>(digest[i]));
+  };
+  WipedBytes text;
+  for (const auto& [a, b, c] : kOrder) append_crypt64(text, byte(a) << 16 | byte(b) << 8 | byte(c), 4);
+  append_crypt64(text, byte(11), 2);
+  return text;
+}
+
+/// Apache's variant of md5crypt; `salt` is the part between the dollar signs.
+WipedBytes apr1(const DigestAlgorithm& md5, std::string_view password, std::string_view salt) {
+  DigestBytes digest = md5.of({password, salt, password});
+  WipedBytes first(password.begin(), password.end());
+  const auto append = [&](std::string_view part) { first.insert(first.end(), part.begin(), part.end()); };
+  append(kApr1);
+  append(salt);
+  for (std::size_t left = password.size(); left > 0; left -= std::min<std::size_t>(left, 16)) {
+    append(digest.view().substr(0, left));
+  }
+  // The method's authors meant other bytes here; what they wrote is what everybody's files hold.
+  for (std::size_t bits = password.size(); bits > 0; bits >>= 1) {
+    append((bits & 1) != 0 ? std::string_view("\0", 1) : password.substr(0, 1));
+  }
+  digest = md5.of({{first.data(), first.size()}});
+  for (unsigned round = 0; round < 1000; ++round) {
+    const bool odd = round % 2 != 0;
+    digest = md5.of({odd ? password : digest.view(), round % 3 != 0 ? salt : "",
+                     round % 7 != 0 ? password : "", odd ? digest.view() : password});
+  }
+  return md5crypt_text(digest.view());
+}
+
+/// RFC 4648, with padding.
+WipedBytes base64(std::string_view bytes) {
+  static constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  WipedBytes text;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min<std::size_t>(bytes.size(), 3))) {
+    unsigned group = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      group = group << 8 | (i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0U);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      text.push_back(i <= bytes.size() ? kDigits[group >> (18 - 6 * i) & 63] : '=');
+    }
+  }
+  return text;
+}
+
+bool same(const WipedBytes& computed, std::string_view stored) {
+  return equal_in_constant_time({computed.data(), computed.size()}, stored);
+}
+
+class HtpasswdHash final : public PasswordHash {
+ public:
+  HtpasswdHash(DigestAlgorithm md5, DigestAlgorithm sha1) : md5_(std::move(md5)), sha1_(std::move(sha1)) {}
+
+  [[nodiscard]] bool matches(std::string_view, SecretView password, std::string_view stored) const override {
+    if (stored.starts_with(kApr1)) return apr1_matches(password, stored.substr(kApr1.size()));
+    if (stored.starts_with(kSha)) {
+      return same(base64(sha1_.of({password.reveal()}).view()), stored.substr(kSha.size()));
+    }
+    return crypt_matches(password, stored);
+  }
+
+ private:
+  [[nodiscard]] bool apr1_matches(SecretView password, std::string_view salt_and_digest) const {
+    const std::size_t dollar = salt_and_digest.find('$');
+    if (dollar == std::string_view::npos) return false;
+    const std::string_view salt = salt_and_digest.substr(0, std::min<std::size_t>(dollar, 8));
+    return same(apr1(md5_, password.reveal(), salt), salt_and_digest.substr(dollar + 1));
+  }
+
+  DigestAlgorithm md5_;
+  DigestAlgorithm sha1_;
+};
 
 }  // namespace
 
@@ -108,6 +207,25 @@ Result<std::unique_ptr<PasswordHash>> make_htdigest_hash(std::string realm) {
   auto md5 = DigestAlgorithm::fetch("MD5");
   if (!md5) return std::move(md5).error();
   return std::unique_ptr<PasswordHash>(std::make_unique<HtdigestHash>(*std::move(md5), std::move(realm)));
+}
+
+bool crypt_matches(SecretView password, std::string_view stored) {
+  const std::string setting(stored);
+  WipedBytes phrase(password.reveal().begin(), password.reveal().end());
+  phrase.push_back('\0');
+  // On the heap: it has 32 KiB, and a request's thread has a small stack.
+  std::vector<crypt_data, WipingAllocator<crypt_data>> work(1);
+  const char* found = ::crypt_r(phrase.data(), setting.c_str(), work.data());
+  // libxcrypt says `*0` or `*1` where it can make nothing of the setting.
+  return found != nullptr && found[0] != '*' && equal_in_constant_time(found, stored);
+}
+
+Result<std::unique_ptr<PasswordHash>> make_htpasswd_hash() {
+  auto md5 = DigestAlgorithm::fetch("MD5");
+  if (!md5) return std::move(md5).error();
+  auto sha1 = DigestAlgorithm::fetch("SHA1");
+  if (!sha1) return std::move(sha1).error();
+  return std::unique_ptr<PasswordHash>(std::make_unique<HtpasswdHash>(*std::move(md5), *std::move(sha1)));
 }
 
 }  // namespace rest_fcgi::auth

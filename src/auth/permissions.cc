@@ -5,12 +5,12 @@
 #include <string>
 #include <utility>
 
-#include "auth/acl_rule.h"
+#include "auth/acl.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::auth {
-namespace {
 
+/// One user or group of a back end, with their rules compiled.
 struct CompiledPrincipal {
   std::string name;
   std::string group;  ///< empty where it is a user
@@ -19,6 +19,8 @@ struct CompiledPrincipal {
   [[nodiscard]] bool is_group() const noexcept { return !group.empty(); }
   [[nodiscard]] bool is_everybody_else() const noexcept { return name == "*"; }
 };
+
+namespace {
 
 /// `group%` without the percent sign, of which Salt takes away as many as there are.
 std::string group_of(const std::string& name) {

@@ -6,20 +6,57 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <optional>
 #include <utility>
 
-#include "auth/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::auth {
 namespace {
 
+double to_seconds(WallTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+/// Absent where it is no number of seconds that a WallTime can hold.
+std::optional<WallTime> read_time(std::optional<JsonValue> value) {
+  constexpr double kLatest = 1e11;
+  const std::optional<double> since_epoch = value ? value->number() : std::nullopt;
+  if (!since_epoch || !(*since_epoch >= 0 && *since_epoch <= kLatest)) return std::nullopt;
+  return WallTime(
+      std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double>(*since_epoch)));
+}
+
+std::optional<std::string> read_name(std::optional<JsonValue> value) {
+  if (!value || !value->is(JsonValue::Kind::string) || value->text().empty()) return std::nullopt;
+  return std::string(value->text());
+}
+
+std::optional<std::vector<std::string>> read_names(std::optional<JsonValue> value) {
+  if (!value || !value->is(JsonValue::Kind::array)) return std::nullopt;
+  std::vector<std::string> names;
+  for (const JsonValue element : value->elements()) {
+    auto name = read_name(element);
+    if (!name) return std::nullopt;
+    names.push_back(*std::move(name));
+  }
+  return names;
+}
+
+Error malformed(std::string what) {
+  return {ErrorKind::malformed, std::move(what)};
+}
+
 constexpr std::size_t kTokenBytes = 32;
 constexpr std::size_t kMinDigits = 40;
 constexpr std::size_t kMaxDigits = 128;
 constexpr std::size_t kFileNameDigits = 64;
-constexpr std::size_t kMaxFileSize = std::size_t{64} << 10;
+constexpr std::size_t kMaxTokenFile = std::size_t{64} << 10;
 constexpr std::chrono::minutes kPurgeInterval{1};
 constexpr std::chrono::seconds kMaxLife = std::chrono::years(100);
 
@@ -27,15 +64,44 @@ bool is_hex(std::string_view text) {
   return text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
-bool has_form_of_token(std::string_view text) {
+bool has_form_of_own_token(std::string_view text) {
   return text.size() >= kMinDigits && text.size() <= kMaxDigits && is_hex(text);
 }
 
-Error refused(std::string cause) {
+Error refused_token(std::string cause) {
   return {ErrorKind::authentication, std::move(cause)};
 }
 
 }  // namespace
+
+std::string to_json(const TokenRecord& record) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object();
+  writer.key("start").number(to_seconds(record.start));
+  writer.key("expire").number(to_seconds(record.expire));
+  writer.key("name").string(record.name);
+  writer.key("eauth").string(record.eauth);
+  writer.key("groups").begin_array();
+  for (const std::string& group : record.groups) writer.string(group);
+  writer.end_array().end_object();
+  return text;
+}
+
+Result<TokenRecord> read_token_record(std::string_view json) {
+  JsonDocument document;
+  if (auto parsed = document.parse(json); !parsed) return std::move(parsed).error();
+  const JsonValue root = document.root();
+  auto name = read_name(root.find("name"));
+  auto eauth = read_name(root.find("eauth"));
+  auto groups = read_names(root.find("groups"));
+  const auto start = read_time(root.find("start"));
+  const auto expire = read_time(root.find("expire"));
+  if (!name || !eauth || !groups || !start || !expire)
+    return malformed("a token's data is missing or of a wrong type");
+  if (*expire < *start) return malformed("the token expires before it starts");
+  return TokenRecord{*std::move(name), *std::move(eauth), *std::move(groups), *start, *expire};
+}
 
 Result<std::unique_ptr<TokenStore>> TokenStore::make(const std::string& directory, std::chrono::seconds life,
                                                      const Clock& clock) {
@@ -73,7 +139,7 @@ Result<Secret> TokenStore::add(std::string name, std::string eauth, std::vector<
 }
 
 Result<TokenRecord> TokenStore::find(SecretView token) const {
-  if (!has_form_of_token(token.reveal())) return refused("it is not 40 to 128 hexadecimal digits");
+  if (!has_form_of_own_token(token.reveal())) return refused_token("it is not 40 to 128 hexadecimal digits");
   const std::string file = file_of(token);
   auto record = read(file);
   if (record && record->expire <= clock_.wall()) {
@@ -89,11 +155,11 @@ std::string TokenStore::file_of(SecretView token) const {
 }
 
 Result<TokenRecord> TokenStore::read(const std::string& file) const {
-  const auto bytes = read_regular_file(directory_.get(), file, Links::refuse, kMaxFileSize);
-  if (!bytes && bytes.error().kind == ErrorKind::not_found) return refused("there is no such token");
-  if (!bytes) return refused(format("its file {} {}", file, bytes.error().message));
+  const auto bytes = read_regular_file(directory_.get(), file, Links::refuse, kMaxTokenFile);
+  if (!bytes && bytes.error().kind == ErrorKind::not_found) return refused_token("there is no such token");
+  if (!bytes) return refused_token(format("its file {} {}", file, bytes.error().message));
   auto record = read_token_record({bytes->data(), bytes->size()});
-  if (!record) return refused(format("its file {} is malformed: {}", file, record.error().message));
+  if (!record) return refused_token(format("its file {} is malformed: {}", file, record.error().message));
   return record;
 }
 

@@ -10,12 +10,27 @@
 
 #include "auth/digest.h"
 #include "auth/files.h"
-#include "auth/token_record.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi::auth {
+
+/// What is stored for a token: whose it is and how long it is good. Value type.
+struct TokenRecord {
+  std::string name;
+  std::string eauth;
+  std::vector<std::string> groups;
+  WallTime start;
+  WallTime expire;
+};
+
+/// One JSON object with Salt's names for a token's data.
+[[nodiscard]] std::string to_json(const TokenRecord& record);
+
+/// Errors: malformed, for anything that `to_json` would not have written; a life that ends before it starts
+/// included.
+Result<TokenRecord> read_token_record(std::string_view json);
 
 /// Tokens as files in one directory, which is all that processes share about them. A file is named after the
 /// SHA-256 of its token, so whoever reads the directory learns no token. Thread-safe, and safe between

@@ -5,7 +5,7 @@
 
 #include "rest_fcgi/auth/authenticator.h"
 #include "rest_fcgi/auth/permissions.h"
-#include "rest_fcgi/auth/remote_logins.h"
+#include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/returner/returners.h"
 
@@ -26,7 +26,7 @@ Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings&
                                                          std::unique_ptr<auth::Permissions> permissions,
                                                          const SaltRuntime& salt) {
   auto logins =
-      auth::RemoteLogins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock());
+      auth::Logins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock());
   if (!logins) return std::move(logins).error();
   auto master = salt::make_master(settings.salt, *std::move(logins), std::move(permissions), salt.runtime);
   if (!master || !salt.recorder) return master;

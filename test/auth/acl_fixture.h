@@ -123,7 +123,8 @@ class AclFixture {
     REQUIRE(store);
     const auto token = (*store)->add(user, "auto", groups);
     REQUIRE(token);
-    auto identity = (*authenticator)->authenticate({Credentials::Kind::token, {}, {}, {}, *token});
+    auto identity =
+        (*authenticator)->authenticate({Credentials::Kind::token, {}, {}, {}, *token}, SteadyTime::max());
     REQUIRE(identity);
     return *std::move(identity);
   }

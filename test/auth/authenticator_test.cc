@@ -26,6 +26,13 @@ Credentials with_token(SecretView token) {
   return {Credentials::Kind::token, {}, {}, {}, token};
 }
 
+/// The deadline of a request; each is one of its own, for the credentials of one request are asked about
+/// once.
+SteadyTime request_end() {
+  static std::atomic<int> requests = 0;
+  return SteadyTime() + std::chrono::hours(24 * 365) + std::chrono::microseconds(++requests);
+}
+
 /// An authenticator with the user fred, whose password is sesame, in a file, and with the shared secret
 /// canary.
 class Fixture {
@@ -48,14 +55,14 @@ class Fixture {
 
   Result<Identity> login(std::string_view username, std::string_view password,
                          std::string_view eauth = "file") {
-    return authenticator->authenticate(with_password(eauth, username, password));
+    return authenticator->authenticate(with_password(eauth, username, password), request_end());
   }
 
   /// Are they refused with what everybody gets to see, and does the log say why?
   void refuses(const Credentials& credentials, std::string_view cause) {
     CAPTURE(cause);
     const test::CapturedLog log;
-    const auto identity = authenticator->authenticate(credentials);
+    const auto identity = authenticator->authenticate(credentials, request_end());
     REQUIRE_FALSE(identity);
     CHECK(identity.error().kind == ErrorKind::authentication);
     CHECK(identity.error().message == "Authorization error occurred.");
@@ -95,7 +102,8 @@ TEST_CASE("whatever is wrong with credentials, the answer is the same, and the l
                   "at verification: unknown user or wrong password");
   fixture.refuses(with_password("pam", "fred", "canary"), "at eauth: no such back end is on; eauth \"pam\"");
   fixture.refuses(with_password("", "fred", "canary"), "at eauth: no such back end is on");
-  fixture.refuses(with_token(SecretView("canary")), "at token: it is not 40 to 128 hexadecimal digits");
+  fixture.refuses(with_token(SecretView("canary")),
+                  "at limits: the token is not 32 to 128 hexadecimal digits");
 }
 
 TEST_CASE("absurd credentials are refused before any back end is asked") {
@@ -166,7 +174,7 @@ TEST_CASE("who guesses is refused, whether the user exists or not, and others ar
     CHECK(third.error().retry_after == seconds(300));
     Credentials elsewhere = with_password("file", "fred", "sesame");
     elsewhere.remote = "192.0.2.8";
-    CHECK(fixture.authenticator->authenticate(elsewhere));
+    CHECK(fixture.authenticator->authenticate(elsewhere, request_end()));
     fixture.clock.advance(seconds(300));
     CHECK(fixture.login("fred", "sesame"));
   }
@@ -180,7 +188,7 @@ TEST_CASE("who guesses is refused also a password that others have shown to be g
   Credentials owner = with_password("file", "fred", "sesame");
   owner.remote = "192.0.2.8";
   for (int i = 0; i < 2; ++i) CHECK_FALSE(fixture.login("fred", "wrong"));
-  CHECK(fixture.authenticator->authenticate(owner));
+  CHECK(fixture.authenticator->authenticate(owner, request_end()));
   CHECK(fixture.login("fred", "sesame").error().kind == ErrorKind::throttled);
 }
 
@@ -204,16 +212,17 @@ TEST_CASE("bad tokens are counted, but not those that have expired") {
   REQUIRE(token);
   const test::CapturedLog log;
   const std::string bad(64, 'a');
-  CHECK(fixture.authenticator->authenticate(with_token(SecretView(bad))).error().kind ==
+  CHECK(fixture.authenticator->authenticate(with_token(SecretView(bad)), request_end()).error().kind ==
         ErrorKind::authentication);
-  CHECK(fixture.authenticator->authenticate(with_token(*token)));
+  CHECK(fixture.authenticator->authenticate(with_token(*token), request_end()));
   fixture.clock.advance(fixture.options.token_expire);
-  CHECK_FALSE(fixture.authenticator->authenticate(with_token(*token)));
+  CHECK_FALSE(fixture.authenticator->authenticate(with_token(*token), request_end()));
   for (int i = 0; i < 2; ++i) {
-    CHECK(fixture.authenticator->authenticate(with_token(SecretView(bad))).error().kind ==
+    CHECK(fixture.authenticator->authenticate(with_token(SecretView(bad)), request_end()).error().kind ==
           ErrorKind::authentication);
   }
-  CHECK(fixture.authenticator->authenticate(with_token(*token)).error().kind == ErrorKind::throttled);
+  CHECK(fixture.authenticator->authenticate(with_token(*token), request_end()).error().kind ==
+        ErrorKind::throttled);
   CHECK(fixture.login("fred", "sesame"));
 }
 
@@ -264,7 +273,7 @@ TEST_CASE("a token stands for whom it was made") {
   REQUIRE(identity);
   const auto token = fixture.authenticator->make_token(*identity);
   REQUIRE(token);
-  const auto again = fixture.authenticator->authenticate(with_token(*token));
+  const auto again = fixture.authenticator->authenticate(with_token(*token), request_end());
   REQUIRE(again);
   CHECK(again->name() == "fred");
   CHECK(again->eauth() == "file");
@@ -278,7 +287,7 @@ TEST_CASE("a token brings the groups that it was made with") {
   REQUIRE(store);
   const auto token = (*store)->add("fred", "file", {"ops"});
   REQUIRE(token);
-  const auto identity = fixture.authenticator->authenticate(with_token(*token));
+  const auto identity = fixture.authenticator->authenticate(with_token(*token), request_end());
   REQUIRE(identity);
   CHECK(identity->groups() == std::vector<std::string>{"ops"});
 }
@@ -343,6 +352,31 @@ TEST_CASE("where the default token directory cannot be had, tokens are off and t
   const test::CapturedLog log;
   CHECK(Authenticator::make(options, clock));
   CHECK(log.has("tokens are off: token_dir: " + options.token_dir));
+}
+
+TEST_CASE("also without the cache a request's password is verified once") {
+  Fixture fixture;
+  fixture.options.auth_cache_ttl = seconds(0);
+  fixture.start();
+  const SteadyTime end = request_end();
+  CHECK(fixture.authenticator->authenticate(with_password("file", "fred", "sesame"), end));
+  fixture.dir.write("users", "fred:changed\n");
+  CHECK(fixture.authenticator->authenticate(with_password("file", "fred", "sesame"), end));
+  CHECK_FALSE(fixture.login("fred", "sesame"));
+}
+
+TEST_CASE("a good password gets in however many bring it at once") {
+  Fixture fixture;
+  fixture.options.login_guard.tries = 1;
+  fixture.options.login_guard.max_delayed = 0;  // nobody may wait for a turn
+  fixture.start();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&] { wrong += fixture.login("fred", "sesame") ? 0 : 1; });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("many threads may authenticate at once") {

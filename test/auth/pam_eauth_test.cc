@@ -100,10 +100,9 @@ TEST_CASE("an account that may not be used now is refused in spite of its good p
 TEST_CASE("a good login brings the groups that the system has a user in") {
   PamFixture pam;
   REQUIRE(pam.login("root", "sesame") == Came::yes);
-  REQUIRE(pam.groups != nullptr);
-  CHECK(std::find(pam.groups->begin(), pam.groups->end(), "root") != pam.groups->end());
+  CHECK(std::find(pam.groups.begin(), pam.groups.end(), "root") != pam.groups.end());
   REQUIRE(pam.login("no-such-user", "sesame") == Came::yes);
-  CHECK(pam.groups->empty());
+  CHECK(pam.groups.empty());
 }
 
 TEST_CASE("modules hear the service and where the login comes from, and no password from the environment") {

@@ -72,7 +72,7 @@ class PamFixture {
   const Dir dir;
   PamOptions options;
   std::unique_ptr<Eauth> eauth;
-  Groups groups;
+  std::vector<std::string> groups;
 };
 
 }  // namespace rest_fcgi::auth

@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     "lowstate": ["auth/credentials.h"],
     "master": ["lowstate", "auth/credentials.h"],
     "master/embedded": ["master", "lowstate", "auth", "returner"],
-    "master/salt": ["master", "lowstate", "auth/credentials.h", "auth/remote_logins.h", "auth/permissions.h"],
+    "master/salt": ["master", "lowstate", "auth/credentials.h", "auth/logins.h", "auth/permissions.h"],
     "master/recording": ["master", "lowstate", "returner"],
     "client": ["master", "lowstate", "auth/credentials.h"],
     "netapi": ["client", "lowstate", "http"],

@@ -13,16 +13,16 @@
 namespace rest_fcgi::auth {
 
 class Eauth;
-class LoginGuard;
+class Logins;
 class TokenStore;
-class VerifiedCache;
 
 /// Turns credentials into an Identity: the one place where a password or token is checked. Thread-safe.
 ///
 /// Every failure is the same Error for the caller, `Authorization error occurred.`, whoever the user is and
 /// whatever was wrong; the log has the stage and the cause. An unknown user costs what a wrong password
-/// costs. Who fails is made to wait, and after too many failures refused for a while. User names over 256 and
-/// passwords over 1024 bytes are refused before any hash.
+/// costs. Passwords go through `Logins`: who fails is made to wait, and after too many failures refused for a
+/// while; what was good is remembered for `auth_cache_ttl`. A token is looked up each time. User names over
+/// 256 and passwords over 1024 bytes are refused before any hash.
 class Authenticator {
  public:
   /// Errors: configuration, for a back end that cannot work as it is configured.
@@ -31,9 +31,10 @@ class Authenticator {
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
 
-  /// Errors: authentication; throttled; internal or unavailable where a back end failed by itself (an
-  /// unreadable password file, say).
-  [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials);
+  /// All calls with one `deadline` are taken for one request's, see `Logins::login`. Errors: authentication;
+  /// throttled; timeout, where it waited for others until `deadline`; internal or unavailable where a back
+  /// end failed by itself (an unreadable password file, say).
+  [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials, SteadyTime deadline);
 
   /// Stores a new token for somebody. Errors: invocation where tokens are off; internal where it cannot be
   /// stored.
@@ -44,16 +45,14 @@ class Authenticator {
 
  private:
   Authenticator(std::vector<std::unique_ptr<Eauth>> eauths, std::unique_ptr<TokenStore> tokens,
-                std::unique_ptr<VerifiedCache> verified, std::unique_ptr<LoginGuard> guard);
-  Result<Identity> by_eauth(const Credentials& credentials);
-  Result<Identity> verify(const Credentials& credentials, const Eauth& eauth);
-  Result<Identity> by_token(const Credentials& credentials);
+                std::unique_ptr<Logins> logins);
+  Result<Identity> by_eauth(const Credentials& credentials, SteadyTime deadline);
+  Result<Identity> by_token(const Credentials& credentials, SteadyTime deadline);
 
   // constant after construction; each synchronizes itself
   std::vector<std::unique_ptr<Eauth>> eauths_;
   std::unique_ptr<TokenStore> tokens_;
-  std::unique_ptr<VerifiedCache> verified_;
-  std::unique_ptr<LoginGuard> guard_;
+  std::unique_ptr<Logins> logins_;
 };
 
 }  // namespace rest_fcgi::auth

@@ -10,6 +10,7 @@
 #include "master/embedded/rule_call.h"
 #include "master/embedded/runners/master_function.h"
 #include "master/embedded/target/target.h"
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 
@@ -50,7 +51,7 @@ EmbeddedMaster::EmbeddedMaster(const std::shared_ptr<const MasterFacts>& facts,
 
 Result<master::Permit> EmbeddedMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
   // Who calls comes first: nobody else learns anything about targets and functions.
-  Result<auth::Identity> identity = authenticator_->authenticate(chunk.credentials);
+  Result<auth::Identity> identity = authenticator_->authenticate(chunk.credentials, deadline);
   if (!identity) return std::move(identity).error();
   Result<void> authorized = chunk.is_local()
                                 ? authorize_local(*identity, chunk.local())
@@ -153,7 +154,8 @@ Result<master::Started> EmbeddedMaster::wheel_async(const master::Permit& permit
 }
 
 Result<Secret> EmbeddedMaster::make_token(const auth::Credentials& credentials) {
-  const Result<auth::Identity> identity = authenticator_->authenticate(credentials);
+  const Result<auth::Identity> identity =
+      authenticator_->authenticate(credentials, system_clock().steady() + std::chrono::minutes(1));
   if (!identity) return identity.error();
   return authenticator_->make_token(*identity);
 }

@@ -50,7 +50,7 @@ Credentials token_of(const auth::Grant& grant) {
   return credentials;
 }
 
-Callers::Callers(bool inline_login, std::unique_ptr<auth::RemoteLogins> logins,
+Callers::Callers(bool inline_login, std::unique_ptr<auth::Logins> logins,
                  std::shared_ptr<RequestPool> requests)
     : inline_login_(inline_login), logins_(std::move(logins)), requests_(std::move(requests)) {}
 
@@ -61,14 +61,15 @@ Result<Callers::GrantPtr> Callers::login(const Credentials& credentials, SteadyT
 }
 
 Result<void> Callers::confirm(const Credentials& credentials, SteadyTime deadline) const {
-  const auto try_them = [&]() -> Result<bool> {
+  const auto try_them = [&]() -> Result<void> {
     const auto reply = requests_->request(kConfirm.lane, login_load(credentials), until(kConfirm, deadline));
     if (!reply) return reply.error();
     const auto answer = read_publish_reply({reply->data(), reply->size()});
     if (!answer) return answer.error();
     // Everybody has the right to it, so that this one was refused before the password was looked at.
     if (answer->refusal == Refusal::rights) return no_rights(credentials.username, credentials.eauth);
-    return !answer->refusal;
+    if (answer->refusal) return bad_credentials();
+    return {};
   };
   return logins_->guarded(credentials, try_them, deadline);
 }
@@ -133,11 +134,12 @@ Result<void> Callers::send_inline(const Permit& permit, const Errand& errand, co
                                   const Read& read) const {
   const Credentials& credentials = permit.chunk().credentials;
   Refused refused;
-  const auto try_them = [&]() -> Result<bool> {
+  const auto try_them = [&]() -> Result<void> {
     auto sent = send_once(permit, {Lane::login, errand.patience}, {&credentials, permit.user()}, write, read);
     if (!sent) return std::move(sent).error();
     refused = *std::move(sent);
-    return !refused || refused->refusal == Refusal::rights;
+    if (refused && refused->refusal != Refusal::rights) return bad_credentials();
+    return {};
   };
   auto guarded = logins_->guarded(credentials, try_them, permit.deadline());
   if (refused) log_refusal(permit, refused->message);

@@ -11,7 +11,7 @@
 #include "master/salt/calls/load.h"
 #include "master/salt/calls/reply.h"
 #include "master/salt/requests/request_pool.h"
-#include "rest_fcgi/auth/remote_logins.h"
+#include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/master.h"
@@ -37,7 +37,7 @@ class Callers {
   using GrantPtr = std::shared_ptr<const auth::Grant>;
   using Write = std::function<Result<WipedBytes>(const Caller&)>;
 
-  Callers(bool inline_login, std::unique_ptr<auth::RemoteLogins> logins,
+  Callers(bool inline_login, std::unique_ptr<auth::Logins> logins,
           std::shared_ptr<RequestPool> requests);
 
   /// What stands for these credentials; null where they go along themselves. Errors: authentication,
@@ -91,7 +91,7 @@ class Callers {
                             const Write& write, const Read& read) const;
 
   const bool inline_login_;
-  const std::unique_ptr<auth::RemoteLogins> logins_;
+  const std::unique_ptr<auth::Logins> logins_;
   const std::shared_ptr<RequestPool> requests_;
 };
 

@@ -70,7 +70,7 @@ void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) 
 
 }  // namespace
 
-SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::RemoteLogins> logins,
+SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::Logins> logins,
                        std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<SaltRuntime> runtime)
     : options_(options),
       nodegroups_(options.nodegroups, options.conf_file),
@@ -197,7 +197,7 @@ Result<Secret> SaltMaster::make_token(const auth::Credentials& credentials) {
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const Options& options,
-                                                    std::unique_ptr<auth::RemoteLogins> logins,
+                                                    std::unique_ptr<auth::Logins> logins,
                                                     std::unique_ptr<auth::Permissions> permissions,
                                                     std::shared_ptr<Runtime> runtime) {
   return std::shared_ptr<master::Master>(

@@ -16,7 +16,7 @@ namespace rest_fcgi::salt {
 /// nothing that changes.
 class SaltMaster final : public master::Master {
  public:
-  SaltMaster(const Options& options, std::unique_ptr<auth::RemoteLogins> logins,
+  SaltMaster(const Options& options, std::unique_ptr<auth::Logins> logins,
              std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<SaltRuntime> runtime);
 
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) override;

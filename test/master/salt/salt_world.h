@@ -44,7 +44,7 @@ class SaltWorld {
     auto runtime = salt::make_runtime(options, system_clock());
     REQUIRE(runtime);
     runtime_ = *runtime;
-    auto logins = auth::RemoteLogins::make(guard, ttl, system_clock());
+    auto logins = auth::Logins::make(guard, ttl, system_clock());
     REQUIRE(logins);
     auto permissions = auth::Permissions::make(rules);
     REQUIRE(permissions);

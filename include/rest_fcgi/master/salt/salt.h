@@ -6,7 +6,7 @@
 #include <string>
 
 #include "rest_fcgi/auth/permissions.h"
-#include "rest_fcgi/auth/remote_logins.h"
+#include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/master.h"
@@ -41,7 +41,7 @@ class Runtime {
 /// A master over `runtime`, which all masters of one process share. `permissions` are the rules of the
 /// master's own `external_auth`, for what is checked here because the master would check it less strictly.
 [[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(
-    const Options& options, std::unique_ptr<auth::RemoteLogins> logins,
+    const Options& options, std::unique_ptr<auth::Logins> logins,
     std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<Runtime> runtime);
 
 }  // namespace rest_fcgi::salt

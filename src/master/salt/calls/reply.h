@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rest_fcgi/auth/remote_logins.h"
+#include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/master.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/auth/remote_logins.h"
+#include "rest_fcgi/auth/logins.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -10,7 +10,6 @@
 #include "auth/digest.h"
 #include "auth/grant_table.h"
 #include "auth/login_guard.h"
-#include "auth/refusal.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -48,9 +47,10 @@ std::string_view not_to_be_asked(const Credentials& credentials) {
   return beyond_limits(credentials);
 }
 
-class Logins final : public RemoteLogins {
+class GuardedLogins final : public Logins {
  public:
-  Logins(std::unique_ptr<LoginGuard> guard, KeyedDigest digest, std::chrono::seconds ttl, const Clock& clock)
+  GuardedLogins(std::unique_ptr<LoginGuard> guard, KeyedDigest digest, std::chrono::seconds ttl,
+                const Clock& clock)
       : guard_(std::move(guard)), digest_(std::move(digest)), clock_(clock), grants_(ttl, clock) {}
 
   Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
@@ -63,6 +63,10 @@ class Logins final : public RemoteLogins {
   Outcome find_or_ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
   Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const;
   Outcome ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
+  [[nodiscard]] Result<LoginGuard::Standing> stand(const Credentials& credentials) const;
+  [[nodiscard]] static Error failed(LoginGuard::Attempt& attempt, Error error,
+                                    const Credentials& credentials);
+  void forgive(const Credentials& credentials, const LoginGuard::Standing& standing);
 
   // constant after construction; the guard synchronizes itself
   const std::unique_ptr<LoginGuard> guard_;
@@ -74,9 +78,9 @@ class Logins final : public RemoteLogins {
 };
 
 /// The part of the thread that asks: whatever ends it, those that wait hear of it.
-class Logins::Lead {
+class GuardedLogins::Lead {
  public:
-  Lead(Logins& logins, const GrantTable::Key& key, Flight& flight)
+  Lead(GuardedLogins& logins, const GrantTable::Key& key, Flight& flight)
       : logins_(logins), key_(key), flight_(flight) {}
   Lead(const Lead&) = delete;
   Lead& operator=(const Lead&) = delete;
@@ -103,35 +107,37 @@ class Logins::Lead {
     logins_.flights_.erase(key_);
   }
 
-  Logins& logins_;
+  GuardedLogins& logins_;
   const GrantTable::Key key_;
   Flight& flight_;
   bool has_ended_ = false;
 };
 
-Outcome Logins::login(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+/// Comes before the table is looked at, which would tell who guesses that a guess was right.
+Result<LoginGuard::Standing> GuardedLogins::stand(const Credentials& credentials) const {
+  const std::string_view beyond = not_to_be_asked(credentials);
+  if (!beyond.empty()) return refused("limits", beyond, credentials);
+  return guard_->check(who_of(credentials));
+}
+
+Outcome GuardedLogins::login(const Credentials& credentials, const Check& check, SteadyTime deadline) {
   if (credentials.kind == Credentials::Kind::none) {
     return refused("form", "there are no credentials", credentials);
   }
-  const std::string_view beyond = not_to_be_asked(credentials);
-  if (!beyond.empty()) return refused("limits", beyond, credentials);
-  // Before the table is looked at: it would tell who guesses that a guess was right.
-  const auto standing = guard_->check(who_of(credentials));
+  const auto standing = stand(credentials);
   if (!standing) return standing.error();
   auto grant = find_or_ask(credentials, check, deadline);
-  // A good token says nothing about other tokens that were tried from there.
-  const bool forgiving = credentials.kind == Credentials::Kind::eauth;
-  if (grant && forgiving && standing->has_failed) guard_->forgive(who_of(credentials));
+  if (grant) forgive(credentials, *standing);
   return grant;
 }
 
-GrantTable::Key Logins::key_of(const Credentials& credentials) const {
+GrantTable::Key GuardedLogins::key_of(const Credentials& credentials) const {
   // No user's name is empty, so that no token is mistaken for somebody's password.
   if (credentials.kind == Credentials::Kind::token) return digest_.of({}, {}, credentials.token.reveal());
   return digest_.of(credentials.eauth, credentials.username, credentials.password.reveal());
 }
 
-Outcome Logins::find_or_ask(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+Outcome GuardedLogins::find_or_ask(const Credentials& credentials, const Check& check, SteadyTime deadline) {
   const GrantTable::Key key = key_of(credentials);
   std::shared_ptr<Flight> flight;
   {
@@ -155,7 +161,7 @@ Outcome Logins::find_or_ask(const Credentials& credentials, const Check& check, 
   return outcome;
 }
 
-Outcome Logins::wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const {
+Outcome GuardedLogins::wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const {
   const auto left = deadline - clock_.steady();
   if (!flight.landed.wait_for(lock, left, [&] { return flight.has_landed; })) {
     return Error{ErrorKind::timeout, "These credentials are being checked, and no answer came in time."};
@@ -163,39 +169,45 @@ Outcome Logins::wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyT
   return flight.outcome;
 }
 
-Outcome Logins::ask(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+Outcome GuardedLogins::ask(const Credentials& credentials, const Check& check, SteadyTime deadline) {
   auto attempt = guard_->begin(who_of(credentials), deadline);
   if (!attempt) return std::move(attempt).error();
   auto grant = check(credentials);
   if (grant) return std::make_shared<const Grant>(*std::move(grant));
-  const bool is_token = credentials.kind == Credentials::Kind::token;
-  const ErrorKind kind = grant.error().kind;
-  // Who decides may break for wrong passwords alone; who is told so has to be as slow as others.
-  const bool guessed = kind == ErrorKind::authentication || (kind == ErrorKind::internal && !is_token);
-  if (auto counted = guessed ? attempt->failed() : Result<void>(); !counted)
-    return std::move(counted).error();
-  if (kind != ErrorKind::authentication) return std::move(grant).error();
-  return refused(is_token ? "token" : "verification", grant.error().message, credentials);
+  return failed(*attempt, std::move(grant).error(), credentials);
 }
 
-Result<void> Logins::guarded(const Credentials& credentials, const Try& try_them, SteadyTime deadline) {
-  const std::string_view beyond = not_to_be_asked(credentials);
-  if (!beyond.empty()) return refused("limits", beyond, credentials);
-  const auto standing = guard_->check(who_of(credentials));
+/// Who decides may break for wrong passwords alone; who is told so has to be as slow as others.
+Error GuardedLogins::failed(LoginGuard::Attempt& attempt, Error error, const Credentials& credentials) {
+  const bool is_token = credentials.kind == Credentials::Kind::token;
+  const bool guessed =
+      error.kind == ErrorKind::authentication || (error.kind == ErrorKind::internal && !is_token);
+  if (!guessed) return error;
+  if (auto counted = attempt.failed(); !counted) return std::move(counted).error();
+  if (error.kind != ErrorKind::authentication) return error;
+  return refused(is_token ? "token" : "verification", error.message, credentials);
+}
+
+/// A good token says nothing about other tokens that were tried from its address.
+void GuardedLogins::forgive(const Credentials& credentials, const LoginGuard::Standing& standing) {
+  if (standing.has_failed && credentials.kind == Credentials::Kind::eauth) {
+    guard_->forgive(who_of(credentials));
+  }
+}
+
+Result<void> GuardedLogins::guarded(const Credentials& credentials, const Try& try_them,
+                                    SteadyTime deadline) {
+  const auto standing = stand(credentials);
   if (!standing) return standing.error();
   auto attempt = guard_->begin(who_of(credentials), deadline);
   if (!attempt) return std::move(attempt).error();
-  const Result<bool> taken = try_them();
-  if (!taken) return taken.error();
-  if (*taken) {
-    if (standing->has_failed) guard_->forgive(who_of(credentials));
-    return {};
-  }
-  if (auto counted = attempt->failed(); !counted) return counted;
-  return refused("verification", "the call was refused for its credentials", credentials);
+  Result<void> taken = try_them();
+  if (!taken) return failed(*attempt, std::move(taken).error(), credentials);
+  forgive(credentials, *standing);
+  return {};
 }
 
-void Logins::forget(const Credentials& credentials, const Grant& grant) {
+void GuardedLogins::forget(const Credentials& credentials, const Grant& grant) {
   const GrantTable::Key key = key_of(credentials);
   const std::lock_guard lock(mutex_);
   grants_.forget(key, grant);
@@ -203,14 +215,14 @@ void Logins::forget(const Credentials& credentials, const Grant& grant) {
 
 }  // namespace
 
-Result<std::unique_ptr<RemoteLogins>> RemoteLogins::make(const LoginGuardOptions& guard,
-                                                         std::chrono::seconds ttl, const Clock& clock) {
+Result<std::unique_ptr<Logins>> Logins::make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
+                                             const Clock& clock) {
   auto digest = KeyedDigest::make();
   if (!digest) return std::move(digest).error();
   auto made = LoginGuard::make(guard, clock);
   if (!made) return std::move(made).error();
-  return std::unique_ptr<RemoteLogins>(
-      std::make_unique<Logins>(*std::move(made), *std::move(digest), ttl, clock));
+  return std::unique_ptr<Logins>(
+      std::make_unique<GuardedLogins>(*std::move(made), *std::move(digest), ttl, clock));
 }
 
 }  // namespace rest_fcgi::auth

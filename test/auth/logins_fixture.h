@@ -11,7 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/manual_clock.h"
-#include "rest_fcgi/auth/remote_logins.h"
+#include "rest_fcgi/auth/logins.h"
 
 namespace rest_fcgi::auth {
 
@@ -26,11 +26,11 @@ inline Credentials with_token(std::string_view token) {
 
 /// Remote logins, and who decides: all tokens are good, and the password `sesame`. Thread-safe, but for what
 /// is to be set while nobody logs in.
-class RemoteLoginsFixture {
+class LoginsFixture {
  public:
-  explicit RemoteLoginsFixture(LoginGuardOptions guard = {.tries = 0},
-                               std::chrono::seconds ttl = std::chrono::seconds(30)) {
-    auto made = RemoteLogins::make(guard, ttl, clock);
+  explicit LoginsFixture(LoginGuardOptions guard = {.tries = 0},
+                         std::chrono::seconds ttl = std::chrono::seconds(30)) {
+    auto made = Logins::make(guard, ttl, clock);
     REQUIRE(made);
     remote = *std::move(made);
   }
@@ -45,7 +45,7 @@ class RemoteLoginsFixture {
   }
 
   test::ManualClock clock;
-  std::unique_ptr<RemoteLogins> remote;
+  std::unique_ptr<Logins> remote;
   std::atomic<int> asked = 0;
   std::chrono::seconds lasts{std::chrono::hours(12)};  ///< each grant; not to be set while somebody logs in
   /// Instead of the usual answer; no error: good. Not to be set while somebody logs in.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/auth/remote_logins.h"
+#include "rest_fcgi/auth/logins.h"
 
 #include <atomic>
 #include <string>
@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
-#include "remote_logins_fixture.h"
+#include "logins_fixture.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::string_view kToken = "0123456789abcdef0123456789abcdef";
 constexpr std::string_view kOtherToken = "fedcba9876543210fedcba9876543210";
 
 /// Are they refused with what everybody gets to see, without a question, and does the log say why?
-void refuses(RemoteLoginsFixture& logins, const Credentials& credentials, std::string_view cause) {
+void refuses(LoginsFixture& logins, const Credentials& credentials, std::string_view cause) {
   CAPTURE(cause);
   const test::CapturedLog log;
   const auto grant = logins.login(credentials);
@@ -35,7 +35,7 @@ void refuses(RemoteLoginsFixture& logins, const Credentials& credentials, std::s
 }  // namespace
 
 TEST_CASE("good credentials are asked about once, and stand for their grant until their time is over") {
-  RemoteLoginsFixture logins;
+  LoginsFixture logins;
   const auto first = logins.login(with_password("fred", "sesame"));
   REQUIRE(first);
   CHECK((*first)->name == "fred");
@@ -51,7 +51,7 @@ TEST_CASE("good credentials are asked about once, and stand for their grant unti
 }
 
 TEST_CASE("a grant is not used beyond its own end") {
-  RemoteLoginsFixture logins;
+  LoginsFixture logins;
   logins.lasts = seconds(10);
   REQUIRE(logins.login(with_password("fred", "sesame")));
   logins.clock.advance(seconds(10));
@@ -60,7 +60,7 @@ TEST_CASE("a grant is not used beyond its own end") {
 }
 
 TEST_CASE("with a time of 0 a grant is remembered for its own request, and for those that began no later") {
-  RemoteLoginsFixture logins({.tries = 0}, seconds(0));
+  LoginsFixture logins({.tries = 0}, seconds(0));
   const SteadyTime deadline = logins.clock.steady() + hours(1);
   const auto first = logins.login(with_password("fred", "sesame"), deadline);
   REQUIRE(first);
@@ -76,7 +76,7 @@ TEST_CASE("with a time of 0 a grant is remembered for its own request, and for t
 }
 
 TEST_CASE("a grant is for one back end, one user and one password") {
-  RemoteLoginsFixture logins;
+  LoginsFixture logins;
   logins.answer = [](const Credentials&) { return std::nullopt; };
   REQUIRE(logins.login(with_password("fred", "sesame")));
   REQUIRE(logins.login(with_password("fred", "sesame2")));
@@ -86,7 +86,7 @@ TEST_CASE("a grant is for one back end, one user and one password") {
 }
 
 TEST_CASE("a refusal is never remembered, looks like any other, and its cause is in the log alone") {
-  RemoteLoginsFixture logins;
+  LoginsFixture logins;
   const test::CapturedLog log;
   for (int i = 1; i <= 2; ++i) {
     const auto grant = logins.login(with_password("fred", "canary"));
@@ -100,7 +100,7 @@ TEST_CASE("a refusal is never remembered, looks like any other, and its cause is
 }
 
 TEST_CASE("a failure that is no refusal is handed on as it is, and not remembered") {
-  RemoteLoginsFixture logins;
+  LoginsFixture logins;
   logins.answer = [](const Credentials&) { return Error{ErrorKind::unavailable, "nobody is there"}; };
   const auto grant = logins.login(with_password("fred", "sesame"));
   REQUIRE_FALSE(grant);
@@ -111,7 +111,7 @@ TEST_CASE("a failure that is no refusal is handed on as it is, and not remembere
 }
 
 TEST_CASE("nobody is asked about what cannot be credentials") {
-  RemoteLoginsFixture logins;
+  LoginsFixture logins;
   const std::string name(257, 'n');
   const std::string password(1025, 'p');
   const std::string eauth(65, 'e');
@@ -132,7 +132,7 @@ TEST_CASE("nobody is asked about what cannot be credentials") {
 }
 
 TEST_CASE("a token is asked about once, and is nobody's password") {
-  RemoteLoginsFixture logins;
+  LoginsFixture logins;
   REQUIRE(logins.login(with_token(kToken)));
   REQUIRE(logins.login(with_token(kToken)));
   CHECK(logins.asked == 1);
@@ -144,7 +144,7 @@ TEST_CASE("a token is asked about once, and is nobody's password") {
 }
 
 TEST_CASE("who guesses is refused without a question, also a password that is remembered") {
-  RemoteLoginsFixture logins({.tries = 2});
+  LoginsFixture logins({.tries = 2});
   const test::CapturedLog log;
   Credentials owner = with_password("fred", "sesame");
   owner.remote = "192.0.2.8";
@@ -163,7 +163,7 @@ TEST_CASE("who guesses is refused without a question, also a password that is re
 }
 
 TEST_CASE("a good login forgives the failures before it, also where it was remembered") {
-  RemoteLoginsFixture logins({.tries = 2});
+  LoginsFixture logins({.tries = 2});
   const test::CapturedLog log;
   CHECK(logins.login(with_password("fred", "sesame")));
   for (int i = 0; i < 3; ++i) {
@@ -173,7 +173,7 @@ TEST_CASE("a good login forgives the failures before it, also where it was remem
 }
 
 TEST_CASE("who decides and breaks slows whom it breaks for, but not who is unavailable") {
-  RemoteLoginsFixture logins({.tries = 1});
+  LoginsFixture logins({.tries = 1});
   const test::CapturedLog log;
   logins.answer = [](const Credentials&) { return Error{ErrorKind::unavailable, "nobody is there"}; };
   for (int i = 0; i < 2; ++i) {
@@ -187,7 +187,7 @@ TEST_CASE("who decides and breaks slows whom it breaks for, but not who is unava
 }
 
 TEST_CASE("bad tokens are counted together, apart from all users, and no good one forgives them") {
-  RemoteLoginsFixture logins({.tries = 1, .address_tries = 2});
+  LoginsFixture logins({.tries = 1, .address_tries = 2});
   const test::CapturedLog log;
   logins.answer = [](const Credentials& credentials) -> std::optional<Error> {
     if (credentials.kind == Credentials::Kind::token && credentials.token.reveal() == kOtherToken) {
@@ -205,14 +205,14 @@ TEST_CASE("bad tokens are counted together, apart from all users, and no good on
 }
 
 TEST_CASE("where too many threads wait already, a refusal says so") {
-  RemoteLoginsFixture logins({.max_delayed = 0});
+  LoginsFixture logins({.max_delayed = 0});
   const auto grant = logins.login(with_password("fred", "wrong"));
   REQUIRE_FALSE(grant);
   CHECK(grant.error().kind == ErrorKind::throttled);
 }
 
 TEST_CASE("what is no longer taken is asked about again, and nothing newer is forgotten") {
-  RemoteLoginsFixture logins;
+  LoginsFixture logins;
   const Credentials fred = with_password("fred", "sesame");
   const auto first = logins.login(fred);
   REQUIRE(first);
@@ -229,46 +229,46 @@ TEST_CASE("what is no longer taken is asked about again, and nothing newer is fo
 
 TEST_CASE("credentials that go along with a call are guarded as a login is, and nothing is remembered") {
   const test::CapturedLog log;
-  RemoteLoginsFixture logins({.tries = 2});
+  LoginsFixture logins({.tries = 2});
   int tries = 0;
-  const auto go = [&](std::string_view password, Result<bool> taken) {
+  const auto go = [&](std::string_view password, Result<void> taken) {
     return logins.remote->guarded(
         with_password("fred", password),
-        [&]() -> Result<bool> {
+        [&]() -> Result<void> {
           ++tries;
           return taken;
         },
         logins.clock.steady() + hours(1));
   };
-  CHECK(go("sesame", true));
-  CHECK(go("sesame", true));
+  CHECK(go("sesame", {}));
+  CHECK(go("sesame", {}));
   CHECK(tries == 2);
   CHECK(go("sesame", Error{ErrorKind::unavailable, "not there"}).error().message == "not there");
-  CHECK(go("wrong", false).error().kind == ErrorKind::authentication);
-  CHECK(go("sesame", true));  // forgives
-  CHECK(go("wrong", false).error().kind == ErrorKind::authentication);
-  CHECK(go("wrong", false).error().kind != ErrorKind::timeout);
-  CHECK(go("sesame", true).error().kind == ErrorKind::throttled);
+  CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind == ErrorKind::authentication);
+  CHECK(go("sesame", {}));  // forgives
+  CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind == ErrorKind::authentication);
+  CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind != ErrorKind::timeout);
+  CHECK(go("sesame", {}).error().kind == ErrorKind::throttled);
   CHECK(tries == 7);
   CHECK(logins.remote
             ->guarded(
-                with_password("", "x"), [] { return true; }, SteadyTime::max())
+                with_password("", "x"), [] { return Result<void>(); }, SteadyTime::max())
             .error()
             .kind == ErrorKind::authentication);
 }
 
 TEST_CASE("whose turn does not come by its deadline is told so, and is not asked about") {
-  RemoteLoginsFixture logins({.tries = 1});
+  LoginsFixture logins({.tries = 1});
   const SteadyTime now = logins.clock.steady();
   bool held = false;
-  const auto hold = [&]() -> Result<bool> {
+  const auto hold = [&]() -> Result<void> {
     held = true;
     const auto grant = logins.login(with_password("fred", "sesame"), now);
     CHECK(grant.error().kind == ErrorKind::timeout);
     const auto inner = logins.remote->guarded(
-        with_password("fred", "other"), [] { return Result<bool>(true); }, now);
+        with_password("fred", "other"), [] { return Result<void>(); }, now);
     CHECK(inner.error().kind == ErrorKind::timeout);
-    return true;
+    return {};
   };
   CHECK(logins.remote->guarded(with_password("fred", "sesame"), hold, now + hours(1)));
   CHECK(held);
@@ -279,7 +279,7 @@ TEST_CASE("whose turn does not come by its deadline is told so, and is not asked
 TEST_CASE("logins are not made where the guard cannot have the file that it was given") {
   LoginGuardOptions guard;
   guard.file = "/nosuch/guard";
-  const auto made = RemoteLogins::make(guard, seconds(30), system_clock());
+  const auto made = Logins::make(guard, seconds(30), system_clock());
   REQUIRE_FALSE(made);
   CHECK(made.error().kind == ErrorKind::configuration);
 }

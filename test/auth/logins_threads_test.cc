@@ -12,7 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
-#include "remote_logins_fixture.h"
+#include "logins_fixture.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -44,7 +44,7 @@ class Crowd {
   using Answer = std::function<Result<Grant>()>;
 
   explicit Crowd(const LoginGuardOptions& guard = {.tries = 0}, seconds ttl = seconds(0)) {
-    auto made = RemoteLogins::make(guard, ttl, clock_);
+    auto made = Logins::make(guard, ttl, clock_);
     REQUIRE(made);
     remote_ = *std::move(made);
   }
@@ -103,7 +103,7 @@ class Crowd {
 
   WatchedClock clock_;
   const SteadyTime start_ = clock_.steady();
-  std::unique_ptr<RemoteLogins> remote_;
+  std::unique_ptr<Logins> remote_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::vector<Outcome> outcomes_;  // guarded by mutex_ until the threads are joined
@@ -227,7 +227,7 @@ TEST_CASE("those that wait take no place of those that the guard lets wait") {
 }
 
 TEST_CASE("other credentials do not wait") {
-  RemoteLoginsFixture logins;
+  LoginsFixture logins;
   logins.answer = [&](const Credentials& credentials) -> std::optional<Error> {
     if (credentials.username == "fred") CHECK(logins.login(with_password("gene", "sesame")));
     return std::nullopt;
@@ -237,7 +237,7 @@ TEST_CASE("other credentials do not wait") {
 }
 
 TEST_CASE("a grant that is forgotten while the same credentials are asked about is not the new one") {
-  RemoteLoginsFixture logins;
+  LoginsFixture logins;
   const Credentials fred = with_password("fred", "sesame");
   const auto older = logins.login(fred);
   REQUIRE(older);
@@ -253,7 +253,7 @@ TEST_CASE("a grant that is forgotten while the same credentials are asked about 
 }
 
 TEST_CASE("many threads may log in at once") {
-  RemoteLoginsFixture logins;
+  LoginsFixture logins;
   std::atomic<int> wrong_answers = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: MIT
+#include "auth/acl.h"
+
+#include <optional>
+
+#include <doctest/doctest.h>
+
+#include "acl_fixture.h"
+#include "rest_fcgi/auth/permissions.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+bool matches(std::string_view pattern, std::string_view text) {
+  const auto compiled = AclPattern::make(pattern);
+  REQUIRE(compiled);
+  return compiled->matches(text);
+}
+
+/// fred may call cmd.run under these conditions, anywhere that `*` reaches.
+AclFixture under(std::vector<ArgumentCondition> conditions) {
+  return AclFixture::of_fred({on("*", {{"cmd.run", std::move(conditions)}})});
+}
+
+bool allows(const AclFixture& acl, const std::string& args, const std::string& kwargs = "{}") {
+  return acl.local(R"({"fun": "cmd.run", "arg": )" + args + R"(, "kwarg": )" + kwargs + "}");
+}
+
+struct Vector {
+  std::string about;
+  std::vector<Rule> rules;
+  Form form;
+  const char* call;
+  bool allowed;
+};
+
+constexpr Form kRunner = Form::runner;
+constexpr Form kWheel = Form::wheel;
+
+const Vector kVectors[] = {
+    {"all runners", {on("@runner")}, kRunner, R"("manage.up")", true},
+    {"all runners, in the plural", {on("@runners")}, kRunner, R"("manage.up")", true},
+    {"all wheels", {on("@wheel")}, kWheel, R"("key.list_all")", true},
+    {"all wheels, in the plural", {on("@wheels")}, kWheel, R"("key.list_all")", true},
+    {"runners are no wheels", {on("@runner"), on("@runners")}, kWheel, R"("key.list_all")", false},
+    {"wheels are no runners", {on("@wheel"), on("@wheels")}, kRunner, R"("manage.up")", false},
+    {"one module", {on("@jobs")}, kRunner, R"("jobs.active")", true},
+    {"one module, another one called", {on("@jobs")}, kRunner, R"("manage.up")", false},
+    {"a module is a module of wheels, too", {on("@key")}, kWheel, R"("key.list_all")", true},
+    {"a module's name is whole", {on("@job")}, kRunner, R"("jobs.active")", false},
+    {"an unknown scope", {on("@"), on("@runnerss"), on("@*")}, kRunner, R"("manage.up")", false},
+
+    {"a function of all runners, by its full name",
+     {on("@runner", {{"manage.up", {}}})},
+     kRunner,
+     R"("manage.up")",
+     true},
+    {"the same, in the plural", {on("@runners", {{"manage.*", {}}})}, kRunner, R"("manage.up")", true},
+    {"the same, without the module", {on("@runner", {{"up", {}}})}, kRunner, R"("manage.up")", false},
+    {"another function", {on("@runner", {{"manage.up", {}}})}, kRunner, R"("manage.down")", false},
+    {"a function of all wheels", {on("@wheel", {{"key.list.*", {}}})}, kWheel, R"("key.list_all")", true},
+    {"a function of a module, by its own name",
+     {on("@jobs", {{"active", {}}})},
+     kRunner,
+     R"("jobs.active")",
+     true},
+    {"the same, with the module", {on("@jobs", {{"jobs.active", {}}})}, kRunner, R"("jobs.active")", false},
+    {"another function of a module", {on("@jobs", {{"active", {}}})}, kRunner, R"("jobs.list_jobs")", false},
+    {"one of several rules",
+     {on("@manage"), on("@jobs", {{"active", {}}})},
+     kRunner,
+     R"("jobs.active")",
+     true},
+
+    {"conditions on arguments",
+     {on("@jobs", {{"lookup_jid", {{{"2.*"}, {}}}}})},
+     kRunner,
+     R"({"fun": "jobs.lookup_jid", "arg": ["2024"]})",
+     true},
+    {"conditions on arguments that do not hold",
+     {on("@jobs", {{"lookup_jid", {{{"2.*"}, {}}}}})},
+     kRunner,
+     R"({"fun": "jobs.lookup_jid", "arg": ["1"]})",
+     false},
+    {"conditions on keyword arguments",
+     {on("@runner", {{"jobs.lookup_jid", {{{}, {{"jid", "2.*"}}}}}})},
+     kRunner,
+     R"({"fun": "jobs.lookup_jid", "kwarg": {"jid": "2024"}})",
+     true},
+    {"conditions on keyword arguments that do not hold",
+     {on("@runner", {{"jobs.lookup_jid", {{{}, {{"jid", "2.*"}}}}}})},
+     kRunner,
+     R"({"fun": "jobs.lookup_jid", "arg": ["2024"]})",
+     false},
+
+    {"no rules at all", {}, kRunner, R"("manage.up")", false},
+    {"rules for minions",
+     {anywhere(".*"), anywhere("*"), on("*", {{".*", {}}})},
+     kRunner,
+     R"("manage.up")",
+     false},
+    {"a name without a dot", {on("@runner"), on("@manage")}, kRunner, R"("manage")", false},
+    {"a name with two dots", {on("@runner"), on("@manage")}, kRunner, R"("manage.up.x")", false},
+    {"a name that is a dot", {on("@manage")}, kRunner, R"(".")", false},
+    {"no name", {on("@runner")}, kRunner, R"("")", false},
+};
+
+using Names = AclFixture::Names;
+
+const Names kWeb = {"web1", "web2"};
+const Names kMixed = {"web1", "db1"};
+
+struct CallVector {
+  std::string about;
+  std::vector<Rule> rules;
+  const char* calls;
+  Names minions;
+  bool allowed;
+};
+
+const CallVector kCallVectors[] = {
+    {"an exact name", {anywhere("test.ping")}, R"("test.ping")", kMixed, true},
+    {"an exact name is no start", {anywhere("test.ping")}, R"("test.ping_all")", kMixed, false},
+    {"a glob", {anywhere("test.*")}, R"("test.echo")", kMixed, true},
+    {"a glob ends at the name's end", {anywhere("test.p?ng")}, R"("test.pings")", kMixed, false},
+    {"a regular expression", {anywhere("(test|grains)\\.\\w+")}, R"("grains.items")", kMixed, true},
+    {"a regular expression is no start", {anywhere("(test|grains)\\.")}, R"("test.ping")", kMixed, false},
+    {"everything", {anywhere(".*")}, R"("cmd.run")", kMixed, true},
+    {"another function", {anywhere("test.*")}, R"("cmd.run")", kMixed, false},
+    {"no rules at all", {}, R"("test.ping")", kMixed, false},
+
+    {"a target that holds all minions", {on("web*", {{"test.ping", {}}})}, R"("test.ping")", kWeb, true},
+    {"a target that holds only some", {on("web*", {{"test.ping", {}}})}, R"("test.ping")", kMixed, false},
+    {"two targets that hold all only together",
+     {on("web*", {{"test.ping", {}}}), on("db*", {{"test.ping", {}}})},
+     R"("test.ping")",
+     kMixed,
+     false},
+    {"another function on a target", {on("web*", {{"test.ping", {}}})}, R"("cmd.run")", kWeb, false},
+    {"a target without functions", {on("web*")}, R"("test.ping")", kWeb, false},
+    {"a target that reaches no minion", {on("web*", {{"test.ping", {}}})}, R"("test.ping")", {}, false},
+    {"any target that reaches no minion", {on("*", {{".*", {}}})}, R"("test.ping")", {}, false},
+
+    {"no function", {anywhere(".*")}, "[]", kWeb, false},
+    {"each of a list", {anywhere("test.*")}, R"(["test.ping", "test.echo"])", kWeb, true},
+    {"a forbidden one first", {anywhere("test.*")}, R"(["cmd.run", "test.ping", "test.echo"])", kWeb, false},
+    {"a forbidden one between",
+     {anywhere("test.*")},
+     R"(["test.ping", "cmd.run", "test.echo"])",
+     kWeb,
+     false},
+    {"a forbidden one last", {anywhere("test.*")}, R"(["test.ping", "test.echo", "cmd.run"])", kWeb, false},
+    {"a list that two rules allow together",
+     {anywhere("test.ping"), on("web*", {{"cmd.run", {}}})},
+     R"(["cmd.run", "test.ping"])",
+     kWeb,
+     true},
+    {"a list of which one may not run there",
+     {anywhere("test.ping"), on("db*", {{"cmd.run", {}}})},
+     R"(["cmd.run", "test.ping"])",
+     kWeb,
+     false},
+    {"functions that call others need their own names",
+     {anywhere("test.*")},
+     R"({"fun": "module.run", "arg": ["test.ping"]})",
+     kWeb,
+     false},
+
+    {"the question for a job, without a rule", {}, R"("saltutil.find_job")", kWeb, false},
+    {"the question for a job, with a rule",
+     {anywhere("saltutil.find_job")},
+     R"("saltutil.find_job")",
+     kWeb,
+     true},
+
+    {"a runner's rule is for no minion", {on("@runner"), on("@test")}, R"("test.ping")", kWeb, false},
+    {"nor is one with functions",
+     {on("@runner", {{".*", {}}}), on("@jobs", {{".*", {}}})},
+     R"("test.ping")",
+     kWeb,
+     false},
+};
+
+}  // namespace
+
+TEST_CASE("a pattern without special characters is an exact name") {
+  CHECK(matches("test.ping", "test.ping"));
+  CHECK_FALSE(matches("test.ping", "testXping"));
+  CHECK_FALSE(matches("test.ping", "test.ping_all"));
+  CHECK_FALSE(matches("test.ping", "my_test.ping"));
+  CHECK_FALSE(matches("test.ping", "test.ping\n"));
+  CHECK_FALSE(matches("", "test.ping"));
+}
+
+TEST_CASE("a pattern is a glob over the whole name") {
+  CHECK(matches("test.*", "test.ping"));
+  CHECK(matches("t?st.ping", "test.ping"));
+  CHECK(matches("test.[pe]*", "test.echo"));
+  CHECK(matches("*.ping", "test.ping"));
+  CHECK_FALSE(matches("*.ping", "test.pingpong"));
+}
+
+TEST_CASE("a pattern is a regular expression over the whole name") {
+  CHECK(matches("test\\.(ping|echo)", "test.echo"));
+  CHECK_FALSE(matches("test\\.(ping|echo)", "test.echoes"));
+  CHECK_FALSE(matches("test\\.(ping|echo)", "a test.echo"));
+  CHECK(matches("^test\\.ping$", "test.ping"));
+  CHECK_FALSE(matches("^test\\.ping$", "test.ping\n"));
+  CHECK(matches("test.p.+", "test.ping"));
+  CHECK(matches("t[a-z]+\\.ping", "test.ping"));
+}
+
+TEST_CASE("a text that is its own pattern matches, whatever it means as a pattern") {
+  CHECK(matches("a+b", "a+b"));
+  CHECK(matches("[x]", "[x]"));
+}
+
+TEST_CASE(".* and * match anything") {
+  for (const char* anything : {".*", "*"}) {
+    CHECK(matches(anything, "test.ping"));
+    CHECK(matches(anything, ""));
+    CHECK(matches(anything, "two\nlines"));
+  }
+}
+
+TEST_CASE("special characters that make up no pattern are named as a mistake") {
+  for (const std::string_view wrong : {"test.(ping", "test.ping)", "[abc", "(?<x", "test.(*", "\\"}) {
+    CAPTURE(wrong);
+    const auto compiled = AclPattern::make(wrong);
+    REQUIRE_FALSE(compiled);
+    CHECK(compiled.error().kind == ErrorKind::configuration);
+    CHECK(compiled.error().message.starts_with(
+        "\"" + std::string(wrong) + "\" is neither an exact name, nor a glob, nor a regular expression: "));
+  }
+}
+
+TEST_CASE("positional arguments have to match their patterns in order") {
+  const auto acl = under({{{"ls", "/srv/.*"}, {}}});
+  CHECK(allows(acl, R"(["ls", "/srv/x"])"));
+  CHECK(allows(acl, R"(["ls", "/srv/x", "more"])"));
+  CHECK_FALSE(allows(acl, R"(["ls"])"));
+  CHECK_FALSE(allows(acl, "[]"));
+  CHECK_FALSE(allows(acl, R"(["/srv/x", "ls"])"));
+  CHECK_FALSE(allows(acl, R"(["ls", "/etc"])"));
+}
+
+TEST_CASE("an argument has to match as a whole") {
+  const auto acl = under({{{"ls|id"}, {}}});
+  CHECK(allows(acl, R"(["id"])"));
+  CHECK_FALSE(allows(acl, R"(["id; reboot"])"));
+  CHECK_FALSE(allows(acl, R"(["id\n"])"));
+  CHECK_FALSE(allows(acl, R"(["sudo id"])"));
+}
+
+TEST_CASE("an argument without a pattern has to be there, whatever it is") {
+  const auto acl = under({{{std::nullopt, "x"}, {}}});
+  CHECK(allows(acl, R"([{"a": 1}, "x"])"));
+  CHECK(allows(acl, R"(["two\nlines", "x"])"));
+  CHECK_FALSE(allows(acl, R"(["x"])"));
+  CHECK_FALSE(allows(under({{{std::nullopt}, {}}}), "[]"));
+}
+
+TEST_CASE("keyword arguments have to be there and to match") {
+  const auto acl = under({{{}, {{"cwd", "/srv(/.*)?"}, {"runas", std::nullopt}}}});
+  CHECK(allows(acl, "[]", R"({"cwd": "/srv", "runas": "www"})"));
+  CHECK(allows(acl, "[]", R"({"cwd": "/srv/x", "runas": null, "shell": "sh"})"));
+  CHECK_FALSE(allows(acl, "[]", R"({"cwd": "/srv"})"));
+  CHECK_FALSE(allows(acl, "[]", R"({"cwd": "/etc", "runas": "www"})"));
+  CHECK_FALSE(allows(acl, R"(["/srv", "www"])"));
+}
+
+TEST_CASE("values of other types count as Python's str() writes them") {
+  CHECK(allows(under({{{"True"}, {}}}), "[true]"));
+  CHECK(allows(under({{{"None"}, {}}}), "[null]"));
+  CHECK(allows(under({{{"[0-9]+"}, {}}}), "[15]"));
+  CHECK_FALSE(allows(under({{{"[0-9]+"}, {}}}), "[15.5]"));
+  CHECK(allows(under({{{"\\['a', 1\\]"}, {}}}), R"([["a", 1]])"));
+}
+
+TEST_CASE("both arguments and keyword arguments have to be right") {
+  const auto acl = under({{{"ls"}, {{"cwd", "/srv"}}}});
+  CHECK(allows(acl, R"(["ls"])", R"({"cwd": "/srv"})"));
+  CHECK_FALSE(allows(acl, R"(["ls"])", R"({"cwd": "/"})"));
+  CHECK_FALSE(allows(acl, R"(["id"])", R"({"cwd": "/srv"})"));
+}
+
+TEST_CASE("of several conditions one is enough, and none means any arguments") {
+  const auto either = under({{{"ls"}, {}}, {{"id"}, {}}});
+  CHECK(allows(either, R"(["ls"])"));
+  CHECK(allows(either, R"(["id"])"));
+  CHECK_FALSE(allows(either, R"(["ps"])"));
+  CHECK(allows(under({}), R"(["anything"])"));
+  CHECK(allows(under({{}}), R"(["anything"])"));
+}
+
+TEST_CASE("each function of a list is held against its own arguments") {
+  const auto acl = under({{{"ls"}, {}}});
+  CHECK(acl.local(R"([{"fun": "cmd.run", "arg": ["ls"]}, {"fun": "cmd.run", "arg": ["ls", "x"]}])"));
+  CHECK_FALSE(acl.local(R"([{"fun": "cmd.run", "arg": ["ls"]}, {"fun": "cmd.run", "arg": ["reboot"]}])"));
+  CHECK_FALSE(acl.local(R"([{"fun": "cmd.run", "arg": ["reboot"]}, {"fun": "cmd.run", "arg": ["ls"]}])"));
+}
+
+TEST_CASE("a keyword that comes twice has to be right both times") {
+  const auto permissions =
+      Permissions::make({{"auto", {}, {{"fred", {on("*", {{"cmd.run", {{{}, {{"cwd", "/srv"}}}}}})}}}}});
+  REQUIRE(permissions);
+  Options options;
+  options.external_auth.push_back({"auto", {}, {}});
+  options.allow_auto_eauth = true;
+  const auto authenticator = Authenticator::make(options, system_clock());
+  REQUIRE(authenticator);
+  const auto fred = (*authenticator)
+                        ->authenticate({Credentials::Kind::eauth, "auto", "fred", SecretView("x"), {}},
+                                       SteadyTime() + std::chrono::hours(1));
+  REQUIRE(fred);
+  JsonDocument document;
+  REQUIRE(document.parse(R"(["/srv", "/"])"));
+  auto values = document.root().elements().begin();
+  const JsonMember good{"cwd", *values};
+  const JsonMember bad{"cwd", *++values};
+  const auto allows = [&](std::vector<JsonMember> kwargs) {
+    const FunctionCall call{"cmd.run", {}, kwargs};
+    return (*permissions)->allow_local(*fred, std::span(&call, 1), [](std::string_view) { return true; });
+  };
+  CHECK(allows({good, good}));
+  CHECK_FALSE(allows({good, bad}));
+  CHECK_FALSE(allows({bad, good}));
+}
+
+TEST_CASE("runners and wheels are allowed as Salt's grammar says") {
+  for (const Vector& vector : kVectors) {
+    CAPTURE(vector.about);
+    CHECK(AclFixture::of_fred(vector.rules).master(vector.form, vector.call) == vector.allowed);
+  }
+}
+
+TEST_CASE("rules for runners are those of the user, as for minions") {
+  const AclFixture acl({{"fred", {on("@jobs")}}, {"*", {on("@manage")}}});
+  CHECK(acl.master(Form::runner, R"("jobs.active")", "fred"));
+  CHECK_FALSE(acl.master(Form::runner, R"("manage.up")", "fred"));
+  CHECK(acl.master(Form::runner, R"("manage.up")", "gene"));
+}
+
+TEST_CASE("functions on minions are allowed as Salt's grammar says") {
+  for (const CallVector& vector : kCallVectors) {
+    CAPTURE(vector.about);
+    CHECK(AclFixture::of_fred(vector.rules).local(vector.calls, vector.minions) == vector.allowed);
+  }
+}
+
+TEST_CASE("a user has the rules of their name, and others have not") {
+  const AclFixture acl({{"fred", {anywhere("test.ping")}}, {"gene", {anywhere("test.echo")}}});
+  CHECK(acl.local(R"("test.ping")", kWeb, "fred"));
+  CHECK_FALSE(acl.local(R"("test.echo")", kWeb, "fred"));
+  CHECK_FALSE(acl.local(R"("test.ping")", kWeb, "freddy"));
+  CHECK_FALSE(acl.local(R"("test.ping")", kWeb, "Fred"));
+}
+
+TEST_CASE("names of users are no patterns, neither those in the rules nor those that log in") {
+  const AclFixture acl({{"ops-*", {anywhere("cmd.run")}},
+                        {"j.doe", {anywhere("cmd.run")}},
+                        {"DOMAIN\\x", {anywhere("cmd.run")}}});
+  for (const std::string user : {"ops-1", "jxdoe", "*", ".*", "j.do?", "[j].doe"}) {
+    CAPTURE(user);
+    CHECK_FALSE(acl.local(R"("cmd.run")", kWeb, user));
+  }
+  for (const std::string user : {"ops-*", "j.doe", "DOMAIN\\x"}) CHECK(acl.local(R"("cmd.run")", kWeb, user));
+}
+
+TEST_CASE("the star is for users that nothing else names") {
+  const AclFixture acl({{"*", {anywhere("test.ping")}}, {"fred", {anywhere("test.echo")}}, {"none", {}}});
+  CHECK(acl.local(R"("test.ping")", kWeb, "gene"));
+  CHECK(acl.local(R"("test.ping")", kWeb, "*"));
+  CHECK_FALSE(acl.local(R"("test.ping")", kWeb, "fred"));
+  CHECK_FALSE(acl.local(R"("test.ping")", kWeb, "none"));
+}
+
+TEST_CASE("a user has the rules of each of their groups, besides those of their name or of the star") {
+  const AclFixture acl({{"ops%", {anywhere("cmd.run")}},
+                        {"dev%", {anywhere("test.echo")}},
+                        {"fred", {anywhere("test.ping")}},
+                        {"*", {anywhere("test.arg")}}});
+  CHECK(acl.local(R"(["cmd.run", "test.echo", "test.ping"])", kWeb, "fred", {"ops", "dev"}));
+  CHECK_FALSE(acl.local(R"("test.arg")", kWeb, "fred", {"ops"}));
+  CHECK(acl.local(R"(["cmd.run", "test.arg"])", kWeb, "gene", {"ops"}));
+  CHECK_FALSE(acl.local(R"("cmd.run")", kWeb, "gene", {"operators"}));
+  CHECK_FALSE(acl.local(R"("cmd.run")", kWeb, "ops%"));
+  CHECK_FALSE(acl.local(R"("cmd.run")", kWeb, "ops"));
+}
+
+TEST_CASE("rules count only for users of their own back end") {
+  const auto acl = AclFixture::of_eauths({{"file", {}, {{"fred", {anywhere(".*"), on("@runner")}}}},
+                                          {"auto", {}, {{"fred", {anywhere("test.ping")}}}}});
+  CHECK(acl.local(R"("test.ping")"));
+  CHECK_FALSE(acl.local(R"("cmd.run")"));
+  CHECK_FALSE(acl.runner(R"("jobs.active")"));
+  CHECK_FALSE(AclFixture::of_eauths({}).local(R"("test.ping")"));
+}
+
+TEST_CASE("a pattern that is none is named with its place") {
+  const auto permissions = Permissions::make({{"file", {}, {{"fred", {on("web*", {{"test.(ping", {}}})}}}}});
+  REQUIRE_FALSE(permissions);
+  CHECK(permissions.error().kind == ErrorKind::configuration);
+  CHECK(
+      permissions.error().message.starts_with("external_auth: file: fred: \"test.(ping\" is neither an exact "
+                                              "name, nor a glob, nor a regular expression: "));
+}
+
+TEST_CASE("rules with a pattern that is none can be dropped, and their users stay") {
+  std::vector<EauthOptions> rules = {
+      {"file", {}, {{"fred", {anywhere("test.(ping"), anywhere("test.*")}}, {"*", {anywhere(".*")}}}},
+      {"pam", {}, {{"eve", {on("web*", {{"cmd.*", {{{"(x"}, {}}}}})}}, {"*", {anywhere(".*")}}}}};
+  rules[0].principals[0].rules[0].where = "master:7";
+  const std::vector<std::string> dropped = drop_bad_rules(rules);
+  REQUIRE(dropped.size() == 2);
+  CHECK(dropped[0].starts_with("master:7: external_auth: file: fred: \"test.(ping\" is neither"));
+  CHECK(dropped[1].starts_with("external_auth: pam: eve: \"(x\" is neither"));
+  CHECK(rules[0].principals[0].rules.size() == 1);
+  CHECK(rules[1].principals[0].rules.empty());
+  CHECK(drop_bad_rules(rules).empty());
+  const auto permissions = Permissions::make(rules);
+  REQUIRE(permissions);
+  CHECK((*permissions)
+            ->explain_local({"pam", "eve"}, {"cmd.run", {}, {}}, [](std::string_view) { return true; })
+            .empty());
+}
+
+TEST_CASE("a condition's pattern that is none is named, too") {
+  for (const ArgumentCondition& condition :
+       {ArgumentCondition{{"(x"}, {}}, ArgumentCondition{{}, {{"key", "(x"}}}}) {
+    const auto permissions =
+        Permissions::make({{"file", {}, {{"fred", {on("@jobs", {{".*", {condition}}})}}}}});
+    REQUIRE_FALSE(permissions);
+    CHECK(permissions.error().message.find("\"(x\" is neither") != std::string::npos);
+  }
+}
+
+}  // namespace rest_fcgi::auth
