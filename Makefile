@@ -3,7 +3,10 @@
 #   make            builds build/rest_fcgi
 #   make demo       sets up, builds, starts the responder behind a private nginx and sends example requests
 #   make demo-stop  stops what `make demo` left running
-#   make test       sets up, builds and runs every test
+#   make test       sets up, builds and runs every test, against one real Salt
+#   make test-salt  runs the tests with a real Salt against each living line, beside Salt's own client; SELECT limits them
+#   make record-salt asks Salt's own client of each line again what test/vectors has of it
+#   make nightly    runs what takes long: all of test-salt, hundreds of kills, an hour's load in short
 #   make unit       builds and runs the unit tests only; ROOMS="core auth" limits them to some rooms
 #   make wire       builds and runs the tests of the running program only; SELECT=tls limits them by name
 #   make sanitize   runs the tests under the address, undefined-behaviour and thread sanitizers
@@ -11,6 +14,8 @@
 #   make bench-salt the same in front of a real Salt master, against bare ZeroMQ loops
 #   make bench-etcd returns stored a second in a real etcd, against a bare loop and Salt's own returner
 #   make lint       checks format, layering, clang's warnings and clang-tidy
+#   make each       checks that each file compiles alone
+#   make coverage   says which lines the unit tests run; ROOMS limits the tests
 #   make format     formats the sources in place
 #   make deps       installs the Debian packages that are missing (with sudo where needed)
 #   make install    installs into $(DESTDIR)$(PREFIX); with PREFIX=/usr, where Debian expects a service
@@ -20,7 +25,15 @@
 #
 # Variables: V=1 shows commands; CXX=clang++ chooses the compiler; SAN=address,undefined or SAN=thread adds
 # sanitizers; BUILD=DIR builds elsewhere; DEMO_PORT=8080; PREFIX=/usr/local; SKIP_DEPS=1 installs nothing;
-# CXXFLAGS and LDFLAGS are yours.
+# AS_BUILT=1 installs what was built, whatever has changed since; CXXFLAGS and LDFLAGS are yours.
+
+# As many compilers as there are processors, unless make is told otherwise; those that it starts share them.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+ifneq ($(filter clean,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
 
 CXX      ?= g++
 ifeq ($(origin CXX),default)
@@ -119,17 +132,18 @@ DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libboost-program-o
               libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libzmq3-dev cppzmq-dev libmsgpack-cxx-dev \
               libcurl4-openssl-dev # a well kept client for HTTP and TLS, for etcd
 DEPS_DEMO  := nginx curl openssl
-DEPS_TEST  := doctest-dev python3 python3-pytest python3-venv apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
+DEPS_TEST  := doctest-dev python3 python3-pytest python3-pytest-xdist python3-venv apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
               etcd-server \
               iproute2 net-tools procps # what a real minion reads the network and processes with
+DEPS_COVERAGE := doctest-dev etcd-server gcovr
 DEPS_BENCH := python3 python3-pytest python3-venv wrk etcd-server
 DEPS_LINT  := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
 # Installs packages first, then goes on in a make of its own, so that nothing starts to compile before, also with -j.
 need = $(Q)SKIP_DEPS=$(SKIP_DEPS) sh deploy/deps.sh $(1)
-then = $(Q)+$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) $(1)
-JOBS  ?= $(shell nproc)
+then = $(Q)+$(MAKE) --no-print-directory $(1)
 comma := ,
+space := $(subst ,, )
 
 deps:
 	$(call need,$(sort $(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST) $(DEPS_BENCH) $(DEPS_LINT)))
@@ -144,26 +158,69 @@ demo-stop:
 	$(Q)$(DEMO) stop
 
 RUN_TESTS = CXX='$(CXX)' REST_FCGI_BINARY='$(BUILD)/rest_fcgi' REST_FCGI_SANITIZED='$(SAN)' $(PYTHON) test/run.py
+# Compilers work while the Python index is asked. The first line's Salt is the one that all rows are tried against.
 test:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,$(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests)
+	$(call then,$(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests salts)
 	$(Q)$(RUN_TESTS) --unit $(BUILD)/unit_tests test/compile_fail test/lint test/wire
+
+.PHONY: test-salt test-lines record-salt nightly salts
+SALT_LINES ?= 3006
+salts:
+	$(Q)$(PYTHON) test/wire/support/salts.py $(SALT_LINES)
+
+EVERY_LINE := 3006 3007 3008
+LIVE := REST_FCGI_NEWEST_SALT=1 REST_FCGI_SALT_LIVE=1 REST_FCGI_SALT_ROWS=all REST_FCGI_SALT_LINES='$(EVERY_LINE)'
+test-salt:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
+	$(call then,$(BUILD)/rest_fcgi $(HELPER) salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
+	$(Q)$(LIVE) $(RUN_TESTS) $(if $(SELECT),--select '$(SELECT)') test/wire/salt_engine
+
+# The main rows, and what else differs from line to line, on the lines that `make test` leaves out.
+OTHER_LINES := $(wordlist 2,9,$(EVERY_LINE))
+test-lines:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
+	$(call then,$(BUILD)/rest_fcgi $(HELPER) salts SALT_LINES='$(OTHER_LINES)')
+	$(Q)REST_FCGI_SALT_LINES='$(OTHER_LINES)' $(RUN_TESTS) --select '$(subst $(space), or ,$(OTHER_LINES))' test/wire/salt_engine
+
+record-salt:
+	$(call need,$(DEPS_TEST))
+	$(Q)$(PYTHON) test/record_salt.py $(EVERY_LINE)
+
+nightly:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
+	$(call then,$(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
+	$(Q)REST_FCGI_LONG=1 $(LIVE) $(RUN_TESTS) --unit $(BUILD)/unit_tests test/wire
 
 SELECT ?=
 wire: $(BUILD)/rest_fcgi $(HELPER)
 	$(Q)$(RUN_TESTS) $(if $(SELECT),--select '$(SELECT)') test/wire
 
-# What runs under which sanitizer, and how it is told to complain, stands in test/sanitize.sh. The rooms where threads
-# meet:
-THREADED := core auth etcd returner master master/embedded master/embedded/jobs master/embedded/process \
-            master/salt master/salt/events master/salt/requests master/recording client gateway
-sanitize:
-	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O0 -g1' sanitized)
-	$(call then,BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O0 -g1' TEST_ROOMS='$(THREADED)' sanitized)
+# What runs under which sanitizer, and how it is told to complain, stands in test/sanitize.sh. The thread sanitizer runs
+# the unit tests of all rooms but those in which no threads meet.
+ONE_THREAD := http yaml lowstate config master/salt/packed master/salt/calls $(addprefix master/embedded/,python host target modules runners)
+THREADED := $(filter-out $(ONE_THREAD),$(ROOMS))
+ASAN := BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O0 -g1'
+TSAN := BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O0 -g1' TEST_ROOMS='$(THREADED)'
+sanitize: sanitize-address sanitize-thread
 
-.PHONY: sanitized
-sanitized: $(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests
+.PHONY: sanitize-address sanitize-thread sanitizers sanitized instrumented
+.NOTPARALLEL: sanitize
+sanitize-address:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
+	$(call then,$(ASAN) sanitized)
+
+sanitize-thread:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
+	$(call then,$(TSAN) sanitized)
+
+# What they compile, and no more.
+sanitizers:
+	$(call then,$(ASAN) instrumented)
+	$(call then,$(TSAN) instrumented)
+
+instrumented: $(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests
+sanitized: instrumented
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' PYTHON='$(PYTHON)' sh test/sanitize.sh
 
 $(BUILD)/bare $(BUILD)/bare_salt $(BUILD)/bare_etcd: $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
@@ -197,25 +254,56 @@ lint:
 	$(Q)shellcheck $(SCRIPTS)
 	$(call then,tidy)
 
-# clang-tidy gives clang's warnings, too, so that no source is parsed twice; tests get the warnings alone. A file that
-# passed is looked at again when something in it changed. clang-tidy does not tell what it read, so any header counts.
+# clang-tidy gives clang's warnings, too, so that no source is parsed twice; tests get the warnings alone. It reads a room
+# at once, as the compiler does. What passed is looked at again when it changed, or a header that it includes.
 CLANG  := $(BUILD)/clang
-TIDIED := $(patsubst %.cc,$(CLANG)/%.ok,$(SOURCES) src/main.cc $(filter src/pam_helper/%,$(HELPER_SOURCES)))
+TIDIED := $(UNITS:$(BUILD)/%.cc=$(CLANG)/%.ok) $(patsubst %.cc,$(CLANG)/%.ok,$(ALONE) src/main.cc) $(CLANG)/unity/rest_fcgi_pam.ok
 WARNED := $(TESTS:%.cc=$(CLANG)/%.ok)
 .PHONY: tidy
 tidy: $(TIDIED) $(WARNED)
 
-$(TIDIED): $(CLANG)/%.ok: %.cc $(filter %.h,$(FORMATTED)) .clang-tidy $(CLANG)/flags
+# clang-tidy does not tell what it read; the compiler does.
+define look
 	@mkdir -p $(@D)
 	$(call say,TIDY,$<)
-	$(Q)clang-tidy --quiet $< -- $(LANGUAGE) 2>$(@:.ok=.log) || { cat $(@:.ok=.log); false; }
+	$(Q)clang-tidy --quiet $< -- $(LANGUAGE) -I. $(ROOM_FLAGS) 2>$(@:.ok=.log) || { cat $(@:.ok=.log); false; }
+	$(Q)$(CXX) $(LANGUAGE) -I. -MM -MP -MF $(@:.ok=.d) -MT $@ $<
 	@touch $@
+endef
+$(CLANG)/unity/%.ok: $(BUILD)/unity/%.cc .clang-tidy $(CLANG)/flags
+	$(look)
+$(filter $(CLANG)/src/%,$(TIDIED)): $(CLANG)/%.ok: %.cc .clang-tidy $(CLANG)/flags
+	$(look)
 
 $(WARNED): $(CLANG)/%.ok: %.cc $(CLANG)/flags
 	@mkdir -p $(@D)
 	$(call say,CLANG,$<)
 	$(Q)clang++ -fsyntax-only $(LANGUAGE) -MMD -MP -MF $(@:.ok=.d) -MT $@ $<
 	@touch $@
+
+# Each file includes what it uses: alone, and without a precompiled header, it compiles. Which ones are to be looked at is
+# said with EACH_OF, and all are if it is not.
+EACH_OF ?= $(SOURCES) src/main.cc $(HELPER_SOURCES) $(TESTS)
+LONE := $(patsubst %.cc,$(BUILD)/each/%.ok,$(sort $(EACH_OF)))
+.PHONY: each
+each: $(LONE)
+$(LONE): $(BUILD)/each/%.ok: %.cc $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,EACH,$<)
+	$(Q)$(CXX) -fsyntax-only $(FLAGS) -O0 -U_FORTIFY_SOURCE -MMD -MP -MF $(@:.ok=.d) -MT $@ $<
+	@touch $@
+
+coverage:
+	$(call need,$(DEPS_BUILD) $(DEPS_COVERAGE))
+	$(call then,BUILD=$(BUILD)/coverage CXXFLAGS='-O0 -g1 --coverage' LDFLAGS=--coverage PCH= covered)
+
+.PHONY: covered coverage
+covered: $(BUILD)/unit_tests $(HELPER)
+	$(Q)find $(BUILD) -name '*.gcda' -delete
+	$(Q)$(BUILD)/unit_tests --minimal || echo 'some tests failed'
+	$(Q)gcovr --root . --object-directory $(BUILD) --filter src/ --filter include/ --gcov-ignore-parse-errors -o $(BUILD)/coverage.txt
+	$(Q)tail -n 2 $(BUILD)/coverage.txt
+	$(Q)echo 'line by line: $(BUILD)/coverage.txt'
 
 $(CLANG)/flags: FORCE
 	@mkdir -p $(@D)
@@ -228,7 +316,14 @@ format:
 # Where Debian expects it with PREFIX=/usr.
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 INSTALL = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' sh deploy/install.sh
-install: $(BUILD)/rest_fcgi $(HELPER)
+# Nothing is compiled as root on the way: what lay in the user's clone afterwards would be root's. What was built with
+# another prefix would look for its helper elsewhere.
+ROOT := $(filter 0,$(shell id -u))
+TO_BUILD := $(MAKE) $(if $(filter-out build,$(BUILD)),BUILD=$(BUILD)) $(if $(filter-out /usr/local,$(PREFIX)),PREFIX=$(PREFIX))
+install: $(if $(AS_BUILT)$(ROOT),,$(BUILD)/rest_fcgi $(HELPER))
+	$(if $(AS_BUILT),,$(Q)[ -x $(BUILD)/rest_fcgi ] && [ -x $(HELPER) ] && [ "$$(cat $(BUILD)/prefix)" = '$(PREFIX)' ] && \
+	  [ -z "$$(find src include -name '*.[ch]*' -newer $(BUILD)/rest_fcgi)" ] || \
+	  { echo 'make install: not built yet, or not as it is now. Run this first, as yourself:  $(strip $(TO_BUILD))' >&2; exit 1; })
 	$(Q)$(INSTALL) install
 
 uninstall:
@@ -238,8 +333,8 @@ clean:
 	$(Q)$(DEMO) stop
 	$(Q)rm -rf $(BUILD)
 
-# Everything is rebuilt when the compiler or its flags change.
-FLAGS_NOW := $(CXX) $(FLAGS) $(CXXFLAGS) $(LDFLAGS)
+# Everything is rebuilt when the compiler, its version or its flags change.
+FLAGS_NOW := $(CXX) $(FLAGS) $(CXXFLAGS) $(LDFLAGS) $(shell $(CXX) --version | sed -n 1p)
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(FLAGS_NOW)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_NOW)' > $@
@@ -286,4 +381,4 @@ $(BUILD)/test/%.o: test/%.cc $(BUILD)/flags $(addsuffix .gch,$(call precompiled,
 	$(call say,CXX,$<)
 	$(call compile,test)
 
--include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(HELPER_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(WARNED:.ok=.d)
+-include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(HELPER_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(WARNED:.ok=.d) $(TIDIED:.ok=.d) $(LONE:.ok=.d)

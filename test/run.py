@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Runs tests and sums them up in one line, `N passed, N failed`. Exit status 0 only if none failed.
 
-usage: run.py [--unit PROGRAM] [--select EXPRESSION] [PYTEST_PATH ...]
+Most tests wait most of the time: unit tests and those of pytest run at the same time, and pytest's in several processes
+where there is pytest-xdist. Files of tests share what they start, and so stay together. With REST_FCGI_COUNTS=FILE the
+sums are added to that file, a line a run.
+
+usage: run.py [--unit PROGRAM] [--select EXPRESSION] [--workers N] [PYTEST_PATH ...]
 """
 
 import argparse
 import collections
+import importlib.util
 import os
 import pathlib
 import re
@@ -28,18 +33,38 @@ def judge(status, count):
     return count
 
 
-def doctest(program):
-    """Runs doctest's cases. Their summary is the last thing that a run without a crash prints."""
-    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True, errors="replace") as child:
-        summary = None
-        for line in child.stdout:
-            print(line, end="", flush=True)
-            summary = DOCTEST_SUMMARY.search(line) or summary
-    if not summary:
-        print(f"{program} ended with {child.returncode} and without a summary")
-        return CRASH
-    # doctest skips what a filter leaves out, and there is none.
-    return judge(child.returncode, Count(int(summary[1]), int(summary[2]), 0))
+SHARDS = 2  # of the unit tests
+ORDER = ["--order-by=rand", "--rand-seed=10"]  # spreads those that wait evenly
+
+
+class Doctest:
+    """A program of unit tests, which runs in parts side by side."""
+
+    def __init__(self, program):
+        self._program = program
+        counted = subprocess.run([program, "--count"], capture_output=True, text=True, check=False).stdout
+        total = int((re.search(r"passing the current filters: (\d+)", counted) or [0, 0])[1])
+        size = total // SHARDS + 1
+        self._parts = [self._start(at * size + 1, (at + 1) * size) for at in range(SHARDS)]
+
+    def _start(self, first, last):
+        output = tempfile.TemporaryFile("w+", errors="replace")
+        argv = [self._program, *ORDER, f"--first={first}", f"--last={last}"]
+        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT), output
+
+    def counts(self):
+        """Waits for all of it and prints what it said. A summary is the last thing of a run without a crash."""
+        for child, output in self._parts:
+            child.wait()
+            output.seek(0)
+            text = output.read()
+            print(text, end="", flush=True)
+            summary = DOCTEST_SUMMARY.search(text)
+            if summary:
+                yield judge(child.returncode, Count(int(summary[1]), int(summary[2]), 0))  # others skip the rest
+            else:
+                print(f"{self._program} ended with {child.returncode} and without a summary")
+                yield CRASH
 
 
 def count_junit(report):
@@ -52,11 +77,18 @@ def count_junit(report):
     return count
 
 
-def pytest(paths, select):
+def side_by_side(workers):
+    """pytest's options for that."""
+    if workers < 2 or not importlib.util.find_spec("xdist"):
+        return []
+    return ["-n", str(workers), "--dist", "loadgroup"]
+
+
+def pytest(paths, select, workers):
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "junit.xml"
         argv = [sys.executable, "-m", "pytest", "-q", "-rfEs", "--tb=short", "-p", "no:cacheprovider"]
-        argv += [f"--junitxml={report}", *(["-k", select] if select else []), *paths]
+        argv += [f"--junitxml={report}", *(["-k", select] if select else []), *side_by_side(workers), *paths]
         status = subprocess.call(argv, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
         if not report.exists():
             print(f"pytest ended with {status} and without a report")
@@ -68,13 +100,18 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
     parser.add_argument("--unit", action="append", default=[])
     parser.add_argument("--select", default="")
+    parser.add_argument("--workers", type=int, default=min(2 * (os.cpu_count() or 1), 8))
     parser.add_argument("paths", nargs="*")
     options = parser.parse_args()
-    counts = [doctest(program) for program in options.unit]
-    if options.paths:
-        counts.append(pytest(options.paths, options.select))
+    units = [Doctest(program) for program in options.unit]
+    counts = [pytest(options.paths, options.select, options.workers)] if options.paths else []
+    counts += [count for unit in units for count in unit.counts()]
     passed, failed, skipped = (sum(column) for column in zip(*counts))
-    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""), flush=True)
+    summary = f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
+    if "REST_FCGI_COUNTS" in os.environ:
+        with open(os.environ["REST_FCGI_COUNTS"], "a") as sums:
+            print(passed, failed, skipped, file=sums)
+    print(summary, flush=True)
     return 1 if failed or not passed else 0
 
 

@@ -21,6 +21,24 @@ from support.nginx import Nginx
 URL = os.environ.get("REST_FCGI_URL")
 
 
+# Where tests run side by side: what takes longest begins first.
+LONGEST = ("test_salt_engine_rows", "test_salt_engine_failures", "test_salt_engine", "test_salt_ways", "test_salt_call", "test_salt")
+LONGEST += ("test_etcd", "test_durability", "test_apache")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """The tests of a file share what it starts, so that they stay together."""
+
+    def rank(item):
+        return next((at for at, name in enumerate(LONGEST) if item.path.name.startswith(name)), len(LONGEST))
+
+    items.sort(key=rank)
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 def short_directory():
     """A directory with a path short enough for a unix socket (107 bytes)."""
     return pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))

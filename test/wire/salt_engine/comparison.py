@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What the responder and Salt's NetapiClient said to the same chunk, made comparable."""
 
+import hashlib
 import json
 import re
 
 from support.daemon import ROOT
+from support.salt_master import MINIONS
 
+LONG, MANY = 5000, 50  # of what is longer a recording holds the beginning and a digest
+NO_RETURN = "Minion did not return."
 STATUS = {  # of what NetapiClient raises
     "AuthenticationError": 401,
     "AuthorizationError": 401,
@@ -18,6 +22,14 @@ STATUS = {  # of what NetapiClient raises
 }
 JID = re.compile(r"\b20\d{18}\b")
 STAMP = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(\+00:00)?")
+VOLATILE = [
+    (JID, "JID"),
+    (STAMP, "STAMP"),
+    (re.compile(r'(File "[^"]*", line) \d+'), r"\1 N"),
+    (re.compile(r"(/usr(/local)?/lib/)?python3\.\d+"), "PYTHON"),
+    (re.compile(r"\n *[~^]+(?=\n)"), ""),  # younger Pythons mark a part of each line in a traceback
+]
+
 
 
 def differences():
@@ -27,14 +39,24 @@ def differences():
     return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
 
 
-def neutral(value):
-    """The same value without what differs from call to call."""
+def neutral(value, places=()):
+    """The same value without what differs from call to call, from machine to machine, and by lines of Salt's sources."""
+    if isinstance(value, dict) and len(value) > MANY:  # the documentation of all functions, which differ by machine
+        return f"a map of more than {MANY} keys"
     if isinstance(value, dict):
-        fixed = {key: 0 if key in ("pid", "ts") else neutral(one) for key, one in value.items()}
-        return {neutral(key): one for key, one in fixed.items()}
+        fixed = {key: 0 if key in ("pid", "ts") else neutral(one, places) for key, one in value.items()}
+        return {neutral(key, places): one for key, one in fixed.items()}
     if isinstance(value, list):
-        return [neutral(one) for one in value]
-    return STAMP.sub("STAMP", JID.sub("JID", value)) if isinstance(value, str) else value
+        return [neutral(one, places) for one in value]
+    if not isinstance(value, str):
+        return value
+    for path, word in places:
+        value = value.replace(path, word)
+    for pattern, word in VOLATILE:
+        value = pattern.sub(word, value)
+    if len(value) > LONG:
+        return f"{value[:100]} and so on: {len(value)} characters, {hashlib.sha256(value.encode()).hexdigest()[:16]}"
+    return value
 
 
 def in_any_order(items):
@@ -55,18 +77,45 @@ def like(low, value):
     return value
 
 
-def of_netapi(low, answer):
-    """(status, value) that the responder should give for what NetapiClient gave."""
+def of_netapi(low, answer, places=()):
+    """NetapiClient's answer as it is recorded and compared: {"return": value} or {"error": class, "message": text}."""
     if "error" in answer:
-        return STATUS.get(answer["error"], 500), neutral(answer["message"])
-    return 200, like(low, neutral(answer["return"]))
+        return neutral(answer, places)
+    return {"return": like(low, neutral(answer["return"], places))}
 
 
-def of_engine(low, reply):
+def expected(answer):
+    """(status, value) that the responder should give for that."""
+    if "error" in answer:
+        return STATUS.get(answer["error"], 500), answer["message"]
+    return 200, answer["return"]
+
+
+def of_engine(low, reply, places=()):
     """(status, value) of the responder's reply to one chunk."""
     if reply.status != 200:
-        return reply.status, neutral(reply.ret)
+        return reply.status, neutral(reply.ret, places)
     if low.get("client") == "local_batch":
-        return 200, like(low, neutral(reply.ret))
+        return 200, like(low, neutral(reply.ret, places))
     (value,) = reply.ret
-    return 200, like(low, neutral(value))
+    return 200, like(low, neutral(value, places))
+
+
+def silent(value, wanted):
+    """The living minions that say something in `wanted` and nothing in `value`: on a busy machine one is too slow for a
+    row's timeout, which tells nothing about who waited for it."""
+    return {minion for minion in MINIONS if _said(minion, wanted) and not _said(minion, value)}
+
+
+def _said(minion, value):
+    """Is there a return of that minion?"""
+    if isinstance(value, dict):
+        own = value.get(minion)
+        if isinstance(own, dict) and "ret" in own:
+            own = own["ret"]
+        if minion in value:
+            return own not in (False, {}, None) and not str(own).startswith(NO_RETURN)
+        return any(_said(minion, one) for one in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_said(minion, one) for one in value)
+    return value == minion

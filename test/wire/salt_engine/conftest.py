@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A real Salt for each line of releases, with the responder in front of it, one line after the other."""
+"""Real Salts with the responder in front of them.
+
+REST_FCGI_SALT_LINES names the lines of releases, and is one that all rows are tried against unless it is set.
+REST_FCGI_SALT_ROWS=all tries all rows on the others, too; else they get those that are marked as main.
+REST_FCGI_SALT_LIVE=1 compares with Salt's own client, asked at the same time, and not with what was recorded.
+"""
 
 import os
 import pathlib
@@ -17,8 +22,29 @@ def short_home():
     return pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))
 
 
-def pytest_collection_modifyitems(items):
+WANTED = os.environ.get("REST_FCGI_SALT_LINES", salts.LINES[0]).split()
+ALL_ROWS = os.environ.get("REST_FCGI_SALT_ROWS") == "all"
+TABLES = {"test_salt_engine_rows.py", "test_salt_engine_secrets.py", "test_salt_command_line.py"}  # they break nothing
+
+
+def wanted(item):
+    params = params_of(item)
+    if "salt" not in params:
+        return True
+    if "row" in params and not (ALL_ROWS or params["row"].main or params["salt"] == salts.LINES[0]):
+        return False
+    return params["salt"] in WANTED
+
+
+def pytest_collection_modifyitems(config, items):
     """All tests of a line come together, so that each line is started once."""
+    left_out = [item for item in items if not wanted(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if wanted(item)]
+    for item in items:
+        if "salt" in params_of(item):
+            use = "tables" if item.path.name in TABLES else "trouble"
+            item.add_marker(pytest.mark.xdist_group(f"salt-{item.callspec.params['salt']}-{use}"))
     lines = {at: item.callspec.params["salt"] for at, item in enumerate(items) if "salt" in params_of(item)}
     in_order = [items[at] for at in sorted(lines, key=lines.get)]
     for at, item in zip(lines, in_order):

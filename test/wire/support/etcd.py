@@ -5,16 +5,14 @@ import base64
 import http.client
 import json
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import urllib.parse
 
 import pytest
 
-from .process import PATIENCE, wait_until
+from .process import PATIENCE, free_port, wait_until
 
 ETCD = shutil.which("etcd")
 ROOT = ("root", "rootpw")
@@ -47,18 +45,6 @@ def require():
     if os.environ.get("CI") == "true":
         pytest.fail("no etcd here: the package etcd-server has it", pytrace=False)
     pytest.skip("no etcd here")
-
-
-def unused_port():
-    """Below those that the kernel gives to connections, so that it is still free when a member comes back."""
-    while True:
-        port = random.randrange(20000, 32000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
 
 
 def base64_text(value):
@@ -102,8 +88,8 @@ class Member:
     def __init__(self, directory, name, tls):
         self.name = name
         self.data, self.log = directory / name, directory / f"{name}.log"
-        self.port, self.peer = unused_port(), unused_port()
-        self.plain = unused_port() if tls else self.port  # for the test itself, without TLS
+        self.port, self.peer = free_port(), free_port()
+        self.plain = free_port() if tls else self.port  # for the test itself, without TLS
         self.process = None
         self.frozen = False
 

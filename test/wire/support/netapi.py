@@ -2,42 +2,80 @@
 """Salt's own NetapiClient, to compare with."""
 
 import json
+import os
 import queue
+import select
 import subprocess
+import time
 
 from .salts import NETAPI
 
+PATIENCE = 150  # seconds for one answer; more than any timeout inside Salt that a row leaves as it is
+
+
+class Unanswered(Exception):
+    """NetapiClient gave no answer in time, or ended."""
+
+
+class _Child:
+    """One process that has it, for one request at a time. Begins at the first request."""
+
+    def __init__(self, argv, log_path):
+        self._argv, self._log_path, self._process = argv, log_path, None
+
+    def ask(self, low, seconds):
+        if self._process is None:
+            with open(self._log_path, "ab") as log:
+                self._process = subprocess.Popen(
+                    self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0
+                )
+        try:
+            self._process.stdin.write(json.dumps(low).encode() + b"\n")
+            return json.loads(self._line(time.monotonic() + seconds))
+        except (Unanswered, OSError) as error:
+            self.stop()  # what it still says would be taken for the next answer
+            raise Unanswered(f"{low}: {error}") from error
+
+    def _line(self, end):
+        line = b""
+        while not line.endswith(b"\n"):
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self._process.stdout], [], [], left)[0]:
+                raise Unanswered("no answer in time")
+            piece = os.read(self._process.stdout.fileno(), 1 << 16)
+            if not piece:
+                raise Unanswered(f"NetapiClient ended with {self._process.wait()}")
+            line += piece
+        return line
+
+    def stop(self):
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+            self._process.stdin.close()
+            self._process.stdout.close()
+            self._process = None
+
 
 class Netapi:
-    """Processes that have it, for one request at a time each. Callable from many threads."""
+    """Processes that have it. Callable from many threads."""
 
-    def __init__(self, folder, config_path, log_path, size=3):
+    def __init__(self, folder, config_path, log_path, size=4):
         """Comes back at once; the first answers take until Salt is imported."""
-        self._children = []
-        self._idle = queue.SimpleQueue()
-        with open(log_path, "ab") as log:
-            for _ in range(size):
-                argv = [folder / "bin/python", "-W", "ignore", NETAPI, config_path]
-                child = subprocess.Popen(
-                    argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1
-                )
-                self._children.append(child)
-                self._idle.put(child)
+        argv = [folder / "bin/python", "-W", "ignore", NETAPI, config_path]
+        self._children = [_Child(argv, log_path) for _ in range(size)]
+        self._idle = queue.LifoQueue()  # a second one begins when the first is busy
+        for child in self._children:
+            self._idle.put(child)
 
-    def __call__(self, low):
-        """{"return": value} or {"error": class, "message": text} for a chunk."""
+    def __call__(self, low, seconds=PATIENCE):
+        """{"return": value} or {"error": class, "message": text} for a chunk. Raises Unanswered."""
         child = self._idle.get()
         try:
-            print(json.dumps(low), file=child.stdin, flush=True)
-            line = child.stdout.readline()
+            return child.ask(low, seconds)
         finally:
             self._idle.put(child)
-        assert line, f"NetapiClient ended with {child.poll()} at {low}"
-        return json.loads(line)
 
     def stop(self):
         for child in self._children:
-            child.stdin.close()
-        for child in self._children:
-            child.wait(30)
-            child.stdout.close()
+            child.stop()

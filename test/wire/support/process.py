@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A child process that a test starts, waits for and ends, and nothing else."""
 
+import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -21,10 +23,20 @@ def wait_until(condition, what, seconds=PATIENCE):
     raise AssertionError(f"waited {seconds} s in vain until {what}")
 
 
+_given = set()
+_slice = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port on loopback that nobody has, below those that the kernel gives to connections, so that it is still free
+    when somebody comes back to it. Workers that run tests at the same time have a range each."""
+    while True:
+        port = random.randrange(12000 + 2000 * _slice, 14000 + 2000 * _slice)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            if port not in _given:
+                _given.add(port)
+                return port
 
 
 def connect(address, timeout=PATIENCE):

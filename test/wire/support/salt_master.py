@@ -15,7 +15,7 @@ import time
 
 from .api import CRED
 from .daemon import CLIENTS, merge
-from .netapi import Netapi
+from .netapi import Netapi, Unanswered
 from .process import PATIENCE, free_port, wait_until
 
 SECRET = "s3cret-of-the-master"
@@ -209,6 +209,11 @@ class Salt:
     def netapi(self):
         return Netapi(self.folder, self.master.config_path, self.home / "netapi.log")
 
+    @property
+    def places(self):
+        """Paths of this run, and the words that stand for them where answers are compared."""
+        return [(str(self.home), "HOME"), (str(self.folder), "SALT")]
+
     def await_minions(self, *minions, seconds=6 * PATIENCE):
         """Waits until these minions, or all, answer a ping."""
         wanted = set(minions or self.minions)
@@ -216,7 +221,10 @@ class Salt:
         waits = itertools.chain([1, 1, 2], itertools.repeat(5))
 
         def all_answer():
-            answer = self.netapi({**ping, "timeout": next(waits), "gather_job_timeout": 1}).get("return", {})
+            try:
+                answer = self.netapi({**ping, "timeout": next(waits), "gather_job_timeout": 1}).get("return", {})
+            except Unanswered:
+                return False
             return isinstance(answer, dict) and {minion for minion, value in answer.items() if value is True} >= wanted
 
         wait_until(all_answer, f"{wanted} answer; the master says: {self.master.log()}", seconds)

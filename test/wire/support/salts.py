@@ -1,35 +1,64 @@
 # SPDX-License-Identifier: MIT
-"""Real Salts, each line of releases in an environment of its own below build/salt, from the Python package index.
+"""Real Salts from the Python package index, an environment a release, shared by all clones of a user.
 
-They are kept: an index is asked once a line. All tests that need a Salt get it here.
+They lie in ${XDG_CACHE_HOME:-~/.cache}/rest_fcgi/salt-RELEASE and never change there: each is made beside its place and
+gets its name when it is complete. All tests that need a Salt get it here. What is installed is the release that
+test/vectors has answers of; with REST_FCGI_NEWEST_SALT=1 it is the newest of its line that is there.
+
+usage: salts.py LINE ...   installs what is missing, or what is newer with REST_FCGI_NEWEST_SALT=1
 """
 
+import contextlib
 import fcntl
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
-import pytest
-
-from .daemon import ROOT
-
+TOP = pathlib.Path(__file__).resolve().parents[3]
 LINES = ("3006", "3007", "3008")
-FOLDER = ROOT / "build/salt"
+VECTORS = TOP / "test/vectors"
 CALLS, EVENTS, NETAPI, ETCD_RETURNER = (  # programs for Salt's own Python
     pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "netapi", "etcd_returner")
 )
 # What Salt's etcd returner asks for, in the first line alone; the newest one has no such returner any more.
 MORE = {LINES[0]: ["etcd3-py", "python-etcd"]}
-PATIENCE = 600  # seconds; an index may be slow
+PATIENCE = 1200  # seconds; an index may be slow
+NEWEST = bool(os.environ.get("REST_FCGI_NEWEST_SALT"))
 
 
 class Unavailable(Exception):
     """Why there is no such Salt."""
 
 
-_missing = {}  # line: Unavailable
+_found = {}  # line: its folder, or Unavailable
+
+
+def recorded(line):
+    """The release that the recorded answers of a line are of; None without a recording."""
+    path = VECTORS / f"salt-{line}.json"
+    return json.loads(path.read_text())["salt"] if path.exists() else None
+
+
+def cache():
+    """The folder of all Salts. One in which somebody else could put programs is not used, and neither is one that is
+    closed to us, as after a `sudo make test`: then it is a folder of the build."""
+    base = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "rest_fcgi"
+    with contextlib.suppress(OSError, RuntimeError):
+        base.mkdir(parents=True, exist_ok=True)
+        if _is_ours(base) and os.access(base, os.W_OK | os.X_OK):
+            return base
+    base = TOP / "build/salt"
+    base.mkdir(parents=True, exist_ok=True)
+    return base
+
+
+def _is_ours(path):
+    about = path.stat()
+    return about.st_uid == os.geteuid() and not about.st_mode & 0o002
 
 
 def _run(*argv):
@@ -40,49 +69,94 @@ def _run(*argv):
     if done.returncode != 0:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
         raise Unavailable(f"{' '.join(map(str, argv[1:4]))}: {last[0]}")
+    return done.stdout
 
 
-def _install(line, folder):
-    shutil.rmtree(folder, ignore_errors=True)
-    _run(sys.executable, "-m", "venv", folder)
-    # Where an index lacks what the newest release asks for, pip takes the release before.
-    pip = [folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1"]
-    _run(*pip, *_wanted(line))
-    (folder / "complete").write_text(" ".join(_wanted(line)))
+def _pip(python, *words):
+    return _run(python, "-m", "pip", *words, "--disable-pip-version-check", "--retries", "2")
 
 
-def _wanted(line):
-    return [f"salt=={line}.*", *MORE.get(line, [])]
-
-
-def _complete(line, folder):
-    """Was all that is wanted now installed there?"""
+def _complete(folder, line):
+    """Was all that is wanted now installed there, and by us?"""
     mark = folder / "complete"
-    return mark.exists() and mark.read_text() == " ".join(_wanted(line))
+    return mark.exists() and _is_ours(folder) and mark.read_text().split() == ["salt", *MORE.get(line, [])]
 
 
-def installed(line):
-    """The folder of that line's environment; makes it where that was not done yet. Raises Unavailable."""
-    if line in _missing:
-        raise _missing[line]
-    folder = FOLDER / line
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    with open(FOLDER / f"{line}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another run of the tests may be at it
-        if not _complete(line, folder):
-            try:
-                _install(line, folder)
-            except Unavailable as reason:
-                _missing[line] = reason  # asked once: it takes seconds
-                raise
-    return folder
+def _present(base, line, release):
+    """What is there of it: the release itself, or the newest of the line."""
+    found = [path for path in base.glob(f"salt-{release or f'{line}.*'}") if _complete(path, line)]
+    return max(found, key=lambda path: int(path.name.rpartition(".")[2]), default=None)
+
+
+def _install(base, line, release):
+    """Makes an environment beside its place, and moves it there."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f".{line}-", dir=base))
+    try:
+        folder.chmod(0o755)
+        _run(sys.executable, "-m", "venv", folder)
+        python = folder / "bin/python"
+        # Where an index lacks what the newest release asks for, pip takes the release before.
+        wanted = f"salt=={release or f'{line}.*'}"
+        _pip(python, "install", "--quiet", wanted, *MORE.get(line, []))
+        installed = _run(python, "-c", "from importlib import metadata; print(metadata.version('salt'))").strip()
+        (folder / "complete").write_text(" ".join(["salt", *MORE.get(line, [])]))
+        place = base / f"salt-{installed}"
+        if not (place.exists() and _complete(place, line)):
+            shutil.rmtree(place, ignore_errors=True)
+            folder.rename(place)
+        return place
+    except OSError as error:
+        raise Unavailable(f"{base}: {error}") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _find(line, fresh):
+    base = cache()
+    release = None if NEWEST else recorded(line)
+    with open(base / f"salt-{line}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be at it
+        for left in base.glob(f".{line}-*"):  # by one that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        return (not fresh and _present(base, line, release)) or _install(base, line, release)
+
+
+def installed(line, fresh=False):
+    """The folder of that line's environment; makes it where that was not done yet, and asks the index in any case where
+    it is to be `fresh`. Raises Unavailable."""
+    if line not in _found:
+        try:
+            _found[line] = _find(line, fresh)
+        except (Unavailable, OSError) as reason:
+            _found[line] = Unavailable(str(reason))  # asked once: it takes seconds
+    if isinstance(_found[line], Unavailable):
+        raise _found[line]
+    return _found[line]
+
+
+def release_of(folder):
+    return folder.name.partition("-")[2]
 
 
 def require(line):
     """The same; where there is none the test is skipped, or fails with CI=true."""
+    import pytest
+
     try:
         return installed(line)
     except Unavailable as reason:
         if os.environ.get("CI") == "true":
             pytest.fail(f"no Salt {line} here: {reason}", pytrace=False)
         pytest.skip(f"no Salt here: {reason}")
+
+
+def main():
+    for line in sys.argv[1:]:
+        try:
+            print(f"  SALT    {installed(line, fresh=NEWEST)}", flush=True)
+        except Unavailable as reason:
+            print(f"  SALT    there is no {line} here: {reason}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

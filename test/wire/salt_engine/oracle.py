@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""What Salt's own NetapiClient answers to the rows: asked live, and as test/vectors has it recorded."""
+
+import json
+import os
+
+from comparison import of_netapi, silent
+from support.netapi import Unanswered
+from support.salts import VECTORS
+
+LIVE = bool(os.environ.get("REST_FCGI_SALT_LIVE"))
+TIMES = 6  # that it is asked at most, until two answers are the same
+HIDDEN = {"password": "PASSWORD"}  # what a recorded chunk has in place of the secret
+
+
+def shown(low):
+    """A chunk as it is recorded."""
+    return {key: HIDDEN.get(key, value) for key, value in low.items()}
+
+
+def ask(salt, row, wanted=None):
+    """What NetapiClient answers: `wanted` at once where it is that, else what it says twice in a row. Raises Unanswered
+    where it never does, or where minions that speak in `wanted` do not answer it."""
+    last = problem = None
+    for _ in range(TIMES):
+        try:
+            answer = of_netapi(row.low, salt.netapi(row.low), salt.places)
+        except Unanswered as reason:
+            problem = reason
+            continue
+        if wanted is not None and (answer == wanted or silent(answer, wanted)):
+            if answer == wanted:
+                return answer
+            problem = f"{silent(answer, wanted)} did not answer NetapiClient"
+            continue
+        if answer == last:
+            return answer
+        last, problem = answer, f"it says something else each time: {answer}"
+    raise Unanswered(f"{row.name}: {problem}")
+
+
+class Recording:
+    """The recorded answers of a line."""
+
+    def __init__(self, line):
+        self.path = VECTORS / f"salt-{line}.json"
+        self._rows = json.loads(self.path.read_text(encoding="utf-8"))["rows"] if self.path.exists() else {}
+
+    def __getitem__(self, row):
+        assert row.name in self._rows, f"{self.path.name} has no answer to the row {row.name!r}: make record-salt"
+        asked = self._rows[row.name]["low"]
+        assert asked == shown(row.low), f"the row {row.name!r} has changed since it was recorded: make record-salt"
+        return self.before(row)
+
+    def before(self, row):
+        """What is recorded of a row of that name; None where nothing is."""
+        found = self._rows.get(row.name, {})
+        return {key: value for key, value in found.items() if key != "low"} or None
+
+    def write(self, release, answers):
+        """`answers` are pairs of rows and answers."""
+        self._rows = {row.name: {"low": shown(row.low), **_sorted(answer)} for row, answer in answers}
+        rows = ",\n".join(f"{_text(name)}: {_text(found)}" for name, found in self._rows.items())
+        self.path.write_text(f'{{"salt": {_text(release)}, "rows": {{\n{rows}\n}}}}\n', encoding="utf-8")
+
+
+def _sorted(value):
+    """Maps come as minions answer, and would differ with each recording."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(one) for one in value] if isinstance(value, list) else value
+
+
+def _text(value):
+    return json.dumps(value, ensure_ascii=False)
