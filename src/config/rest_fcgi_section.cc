@@ -56,6 +56,7 @@ void read_threads(Reader& section, gateway::Options& options) {
   const Node* least = section.value("min_threads");
   section.count("min_threads", options.min_threads, kThreads);
   section.count("max_threads", options.max_threads, kThreads);
+  section.count("max_waiting", options.max_waiting, {0, kThreads.most});
   if (options.min_threads <= options.max_threads) return;
   if (least != nullptr) {
     section.unexpected(*least, "min_threads", format("no more than max_threads, {}", options.max_threads));

@@ -43,6 +43,7 @@ std::vector<std::string> restart_keys(const Settings& running, const Settings& w
   compare("allow_remote", now.allow_remote, then.allow_remote);
   compare("min_threads", now.min_threads, then.min_threads);
   compare("max_threads", now.max_threads, then.max_threads);
+  compare("max_waiting", now.max_waiting, then.max_waiting);
   compare("max_request_body_size", now.max_request_body_size, then.max_request_body_size);
   compare("receive_timeout", now.receive_timeout, then.receive_timeout);
   compare("send_timeout", now.send_timeout, then.send_timeout);

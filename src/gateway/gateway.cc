@@ -2,39 +2,43 @@
 #include "rest_fcgi/gateway/gateway.h"
 
 #include <signal.h>
-#include <sys/eventfd.h>
 
 #include <memory>
 #include <utility>
 
 #include "gateway/listener.h"
 #include "gateway/pool.h"
-#include "gateway/process.h"
 #include "gateway/request.h"
+#include "gateway/sys.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::gateway {
 namespace {
 
-void reread(const Reload& reload, Pool& pool) {
-  auto application = reload();
-  if (!application) {
-    log::error(format("going on with the old configuration: {}", application.error().message));
-    return;
+/// Whatever goes wrong, the application that answers now goes on.
+void reread(const Reload& reload, Pool& pool) noexcept {
+  try {
+    auto application = reload();
+    if (!application) {
+      log::error(format("going on with the old configuration: {}", application.error().message));
+      return;
+    }
+    pool.replace(*std::move(application));
+    log::info("configuration reread");
+  } catch (...) {
+    log_exception("going on with the old configuration");
   }
-  pool.replace(*std::move(application));
-  log::info("configuration reread");
 }
 
 class FastCgiGateway final : public Gateway {
  public:
-  FastCgiGateway(Options options, std::unique_ptr<Listener> listener, UniqueFd stop_event)
-      : options_(std::move(options)), listener_(std::move(listener)), stop_event_(std::move(stop_event)) {}
+  FastCgiGateway(Options options, std::unique_ptr<Listener> listener, PoolEvents events)
+      : options_(std::move(options)), listener_(std::move(listener)), events_(std::move(events)) {}
 
   Result<SteadyTime> serve(http::Application application, const Reload& reload) override {
-    const auto pool = std::make_shared<Pool>(options_, std::move(listener_), std::move(application),
-                                             std::move(stop_event_));
+    const auto pool =
+        std::make_shared<Pool>(options_, std::move(listener_), std::move(application), std::move(events_));
     if (auto started = pool->start(); !started) return std::move(started).error();
     await_stop(reload, *pool);
     const SteadyTime deadline = system_clock().steady() + options_.shutdown_timeout;
@@ -58,21 +62,22 @@ class FastCgiGateway final : public Gateway {
 
   const Options options_;
   std::unique_ptr<Listener> listener_;
-  UniqueFd stop_event_;
+  PoolEvents events_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();
-  // For each thread its epoll and its connection; the rest is for files that the applications open.
-  raise_file_limit(2 * options.max_threads + 256);
+  // For each thread its epoll and its connection, and who waits; the rest is for files that applications
+  // open.
+  raise_file_limit(2 * options.max_threads + options.max_waiting + 256);
   auto listener = Listener::open(options);
   if (!listener) return std::move(listener).error();
-  UniqueFd stop_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_event) return Error{ErrorKind::internal, format("eventfd: {}", errno_text()), {}};
+  auto events = PoolEvents::make();
+  if (!events) return std::move(events).error();
   return std::unique_ptr<Gateway>(
-      std::make_unique<FastCgiGateway>(options, *std::move(listener), std::move(stop_event)));
+      std::make_unique<FastCgiGateway>(options, *std::move(listener), *std::move(events)));
 }
 
 }  // namespace rest_fcgi::gateway

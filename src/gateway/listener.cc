@@ -1,25 +1,37 @@
 // SPDX-License-Identifier: MIT
 #include "gateway/listener.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pwd.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 
+#include <charconv>
+#include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
-#include "gateway/tcp_socket.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::gateway {
 namespace {
 
+/// Connections that the kernel keeps until they are accepted: as many as net.core.somaxconn allows.
+constexpr int kBacklog = 65535;
+
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kTcp = "tcp:";
 constexpr std::string_view kAccepted =
     "accepted are unix:PATH, tcp:HOST:PORT, and fd:0 for a listening socket on file descriptor 0";
+constexpr std::string_view kTcpAccepted =
+    "accepted are tcp:127.0.0.1:9000, tcp:[::1]:9000, tcp:localhost:9000 and the like";
 
 Error failure(std::string why) {
   return {ErrorKind::configuration, std::move(why), {}};
@@ -38,7 +50,226 @@ bool is_listening_stream(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
+struct HostPort {
+  std::string host;
+  in_port_t port = 0;
+};
+
+std::optional<in_port_t> parse_port(std::string_view text) {
+  in_port_t port = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, port);
+  if (error != std::errc() || rest != end || port == 0) return std::nullopt;
+  return port;
+}
+
+Result<HostPort> split(std::string_view address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos) return failure(format("the port is missing; {}", kTcpAccepted));
+  std::string_view host = address.substr(0, colon);
+  const std::string_view port_text = address.substr(colon + 1);
+  const auto port = parse_port(port_text);
+  if (!port) return failure(format("'{}' is not a port from 1 to 65535; {}", port_text, kTcpAccepted));
+
+  const bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  if (brackets) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return failure(format("an IPv6 address has to be in brackets; {}", kTcpAccepted));
+  }
+  if (host == "localhost" && !brackets) host = "127.0.0.1";
+  return HostPort{std::string(host), *port};
+}
+
+/// An IPv4 or IPv6 socket address.
+struct TcpAddress {
+  sockaddr_storage storage = {};
+  socklen_t size = 0;
+  bool loopback = false;
+
+  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
+
+  template <class T>
+  void assign(const T& address, bool is_loopback) {
+    std::memcpy(&storage, &address, sizeof address);
+    size = sizeof address;
+    loopback = is_loopback;
+  }
+};
+
+Result<TcpAddress> resolve(const HostPort& where) {
+  TcpAddress address;
+  sockaddr_in v4 = {};
+  sockaddr_in6 v6 = {};
+  if (::inet_pton(AF_INET, where.host.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(where.port);
+    address.assign(v4, ntohl(v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET);
+  } else if (::inet_pton(AF_INET6, where.host.c_str(), &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(where.port);
+    address.assign(v6, IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr));
+  } else {
+    return failure(format("'{}' is not an IP address; {}", where.host, kTcpAccepted));
+  }
+  return address;
+}
+
+/// Listens on `address`, which is `HOST:PORT` with an IPv4 address, an IPv6 address in brackets or
+/// `localhost`. Another address than loopback's takes `allow_remote`. Errors: configuration, saying why
+/// without naming the address.
+Result<UniqueFd> open_tcp_socket(std::string_view address, bool allow_remote) {
+  auto where = split(address);
+  if (!where) return std::move(where).error();
+  auto resolved = resolve(*where);
+  if (!resolved) return std::move(resolved).error();
+  if (!resolved->loopback && !allow_remote) {
+    return failure(
+        "other hosts could connect, and FastCGI has neither passwords nor encryption; use a loopback "
+        "address, or "
+        "set allow_remote: true");
+  }
+
+  UniqueFd fd(::socket(resolved->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return failure(errno_text());
+  set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (::bind(fd.get(), resolved->get(), resolved->size) != 0) return failure(errno_text());
+  if (::listen(fd.get(), kBacklog) != 0) return failure(errno_text());
+  return fd;
+}
+
+class UnixAddress {
+ public:
+  explicit UnixAddress(const std::string& path) {
+    path.copy(address_.sun_path, sizeof address_.sun_path - 1);
+  }
+  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&address_); }
+  static constexpr socklen_t size() noexcept { return sizeof(sockaddr_un); }
+
+ private:
+  sockaddr_un address_ = {AF_UNIX, {}};
+};
+
+UniqueFd new_socket() {
+  return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+/// Makes sure that nothing is in the way at `path`.
+Result<void> clear_path(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return {};
+    return failure(errno_text());
+  }
+  if (!S_ISSOCK(status.st_mode)) return failure("the path exists and is not a socket; it is left alone");
+
+  const UniqueFd probe = new_socket();
+  const UnixAddress address(path);
+  // EAGAIN: somebody listens, and the queue is full.
+  if (::connect(probe.get(), address.get(), UnixAddress::size()) == 0 || errno == EAGAIN) {
+    return failure("another process is serving this socket");
+  }
+  if (errno != ECONNREFUSED) {
+    return failure(format("cannot tell whether a process is serving this socket: {}", errno_text()));
+  }
+  if (::unlink(path.c_str()) != 0) return failure(format("cannot replace the old socket: {}", errno_text()));
+  return {};
+}
+
+/// Owner and group as numbers; -1 is what chown(2) takes for "as it is".
+struct Ownership {
+  uid_t user = static_cast<uid_t>(-1);
+  gid_t group = static_cast<gid_t>(-1);
+};
+
+Result<Ownership> find_ownership(const Options& options) {
+  Ownership ownership;
+  // Before any thread starts, so the functions with static storage will do.
+  if (!options.socket_owner.empty()) {
+    const passwd* user = ::getpwnam(options.socket_owner.c_str());
+    if (user == nullptr) return failure(format("socket_owner: there is no user '{}'", options.socket_owner));
+    ownership.user = user->pw_uid;
+  }
+  if (!options.socket_group.empty()) {
+    const group* found = ::getgrnam(options.socket_group.c_str());
+    if (found == nullptr)
+      return failure(format("socket_group: there is no group '{}'", options.socket_group));
+    ownership.group = found->gr_gid;
+  }
+  return ownership;
+}
+
+Result<void> set_access(const std::string& path, const Ownership& ownership, mode_t mode) {
+  if (::lchown(path.c_str(), ownership.user, ownership.group) != 0) {
+    return failure(format("cannot set the socket's owner or group: {}", errno_text()));
+  }
+  if (::chmod(path.c_str(), mode) != 0) {
+    return failure(format("cannot set the socket's mode: {}", errno_text()));
+  }
+  return {};
+}
+
+struct UnixSocket {
+  UniqueFd fd;
+  SocketFile file;
+};
+
+/// Binds `path` and listens on it. Nobody can connect before owner, group and mode are what the options ask
+/// for. A socket that nobody serves any more is replaced. Errors: configuration, saying why without naming
+/// the path.
+Result<UnixSocket> open_unix_socket(const std::string& path, const Options& options) {
+  constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
+  if (path.empty()) return failure("there is no path after 'unix:'");
+  if (path.size() > kMaxPath) {
+    return failure(format("the path has {} bytes; a unix socket's has {} at most", path.size(), kMaxPath));
+  }
+  auto ownership = find_ownership(options);
+  if (!ownership) return std::move(ownership).error();
+  if (auto cleared = clear_path(path); !cleared) return std::move(cleared).error();
+
+  UnixSocket made{new_socket(), {}};
+  const UnixAddress address(path);
+  const mode_t old_mask = ::umask(0177);
+  const int bound = ::bind(made.fd.get(), address.get(), UnixAddress::size());
+  const int bind_error = errno;
+  ::umask(old_mask);
+  if (bound != 0) return failure(errno_text(bind_error));
+  made.file = SocketFile(path);
+
+  // Connections are refused until listen(2), so nobody gets in under the access rights of before.
+  if (auto set = set_access(path, *ownership, options.socket_mode); !set) return std::move(set).error();
+  if (::listen(made.fd.get(), kBacklog) != 0) return failure(errno_text());
+  return made;
+}
+
 }  // namespace
+
+SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
+  struct stat status {};
+  if (::lstat(path_.c_str(), &status) != 0) path_.clear();
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+}
+
+SocketFile::SocketFile(SocketFile&& other) noexcept
+    : path_(std::exchange(other.path_, {})), device_(other.device_), inode_(other.inode_) {}
+
+SocketFile& SocketFile::operator=(SocketFile&& other) noexcept {
+  remove();
+  path_ = std::exchange(other.path_, {});
+  device_ = other.device_;
+  inode_ = other.inode_;
+  return *this;
+}
+
+void SocketFile::remove() noexcept {
+  if (path_.empty()) return;
+  struct stat status {};
+  const bool ours =
+      ::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+  if (ours) ::unlink(path_.c_str());
+  path_.clear();
+}
 
 Result<UniqueFd> take_inherited_socket(int fd) {
   if (!is_listening_stream(fd)) {

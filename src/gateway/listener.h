@@ -1,23 +1,40 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gateway/sys.h"
-#include "gateway/unix_socket.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/gateway/options.h"
 
 namespace rest_fcgi::gateway {
 
-/// Connections that the kernel keeps for us while all threads are busy.
-inline constexpr int kBacklog = 1024;
-
 /// Takes over the listening socket that another program opened for us as descriptor `fd`, which then reads
 /// from /dev/null. Errors: configuration, when it is no listening stream socket, or cannot be taken.
 Result<UniqueFd> take_inherited_socket(int fd);
+
+/// The name of a unix socket in the file system. Owns it: removes it at the end, if it is still the same
+/// file.
+class SocketFile {
+ public:
+  SocketFile() = default;
+  explicit SocketFile(std::string path);
+  SocketFile(SocketFile&& other) noexcept;
+  SocketFile& operator=(SocketFile&& other) noexcept;
+  ~SocketFile() { remove(); }
+
+  void remove() noexcept;
+
+ private:
+  std::string path_;  ///< empty: nothing to remove
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
 
 /// The socket on which connections come in. `accept` and `fd` may be used by many threads at once, also while
 /// one calls `close`. Owns the socket and, where we made one, its name in the file system.
@@ -39,6 +56,9 @@ class Listener {
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
   [[nodiscard]] bool closed() const noexcept { return closed_; }
+
+  /// May other processes accept from the same socket?
+  [[nodiscard]] bool shared() const noexcept { return kind_ == Kind::inherited; }
 
   /// Takes no more connections and removes the socket's name. Returns those that were waiting on a socket of
   /// our own; those on an inherited one are left to the processes that share it. Call once.

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "gateway/pool.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -13,145 +20,243 @@
 namespace rest_fcgi::gateway {
 namespace {
 
+/// The accepting thread's pause after a failure: whatever is short does not come back sooner by asking more
+/// often.
+constexpr std::chrono::milliseconds kPause{100};
+
 Options sane(Options options) {
   options.max_threads = std::max<std::size_t>(options.max_threads, 1);
   options.min_threads = std::clamp<std::size_t>(options.min_threads, 1, options.max_threads);
   return options;
 }
 
+/// Without memory for a line in the log there is none.
+template <class Log>
+void log_safely(const Log& write) noexcept {
+  try {
+    write();
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
 }  // namespace
 
+Result<PoolEvents> PoolEvents::make() {
+  PoolEvents events;
+  for (UniqueFd* event : {&events.stop, &events.waiting, &events.crowded}) {
+    event->reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!*event) return Error{ErrorKind::internal, format("eventfd: {}", errno_text()), {}};
+  }
+  return events;
+}
+
 Pool::Pool(const Options& options, std::unique_ptr<Listener> listener, http::Application application,
-           UniqueFd stop_event)
+           PoolEvents events)
     : options_(sane(options)),
       listener_(std::move(listener)),
-      application_(std::move(application)),
-      stop_event_(std::move(stop_event)) {}
+      events_(std::move(events)),
+      application_(std::make_shared<const http::Application>(std::move(application))) {}
 
 Result<void> Pool::start() {
-  const std::lock_guard lock(mutex_);
-  while (members_ < options_.min_threads && add_thread()) {
+  while (members_ < options_.min_threads && add_worker()) {
   }
   if (members_ == 0) return Error{ErrorKind::internal, "not a single worker thread can be started", {}};
+  // No epoll: it waits for nobody, and answers whom the accepting thread gives it.
+  auto refuser = std::make_shared<Worker>(shared_from_this(), UniqueFd());
+  auto started = Thread::start(
+      "accept", [pool = shared_from_this(), refuser] { pool->accept_ahead(*refuser); }, kSmallStack);
+  if (!started) {
+    stop();
+    return std::move(started).error();
+  }
+  accepting_ = *std::move(started);
   return {};
 }
 
-void Pool::begin_work() noexcept {
-  if (idle_.fetch_sub(1) == 1) grow();
-}
-
-void Pool::grow() noexcept {
-  try {
-    if (members_ >= options_.max_threads) return report_exhaustion();
-    const std::lock_guard lock(mutex_);
-    if (idle_ > 0 || members_ >= options_.max_threads) return;
-    add_thread();
-  } catch (const std::bad_alloc&) {
-    return;  // no memory to say so; the next request tries again
+void Pool::replace(http::Application application) {
+  auto changed = std::make_shared<const http::Application>(std::move(application));
+  {
+    const std::lock_guard lock(application_mutex_);
+    application_.swap(changed);
   }
+  // The old one may end here, and with it much else: not under the lock.
 }
 
-Result<void> Pool::start_worker() {
-  try {
-    auto worker = Worker::make(shared_from_this());
-    if (!worker) return std::move(worker).error();
-    auto thread = Thread::start(
-        format("fcgi-{}", ++started_),
-        [pool = shared_from_this(), worker = *std::move(worker)]() mutable {
-          worker->run();
-          // What it holds, the application too, is gone before anybody hears that the thread ended.
-          worker.reset();
-          pool->thread_ends();
-        },
-        kSmallStack);
-    if (!thread) return std::move(thread).error();
-    thread->detach();
-    return {};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorKind::internal, "no memory", {}};
-  }
+std::shared_ptr<const http::Application> Pool::application() const {
+  const std::lock_guard lock(application_mutex_);
+  return application_;
 }
 
-bool Pool::add_thread() {
+/// Starts one more worker. False: there may be no more, or none could be started, which is logged once.
+bool Pool::add_worker() {
+  const std::lock_guard lock(mutex_);
+  if (members_ >= options_.max_threads) return false;
   // Counted before it runs, since it counts itself as busy as soon as it runs.
   ++members_;
   ++running_;
   ++idle_;
-  if (auto started = start_worker(); !started) {
+  auto started = start_worker();
+  if (!started) {
     --members_;
     --running_;
     --idle_;
-    if (!start_failing_.exchange(true)) {
-      log::error(format("cannot start another worker thread, going on with {}: {}", members_.load(),
-                        started.error().message));
-    }
+    if (start_failing_.exchange(true)) return false;
+    log::error(format("cannot start another worker thread, going on with {}: {}", members_.load(),
+                      started.error().message));
     return false;
   }
   start_failing_ = false;
   return true;
 }
 
-void Pool::report_exhaustion() {
+Result<void> Pool::start_worker() try {
+  auto made = Worker::make(shared_from_this());
+  if (!made) return std::move(made).error();
+  auto thread = Thread::start(
+      format("fcgi-{}", ++started_),
+      [pool = shared_from_this(), worker = *std::move(made)]() mutable {
+        worker->run();
+        // What it holds is gone before anybody hears that the thread ended.
+        worker.reset();
+        const std::lock_guard lock(pool->mutex_);
+        --pool->running_;
+        pool->thread_ended_.notify_all();
+      },
+      kSmallStack);
+  if (!thread) return std::move(thread).error();
+  thread->detach();
+  return {};
+} catch (const std::bad_alloc&) {
+  return Error{ErrorKind::internal, "no memory", {}};
+}
+
+void Pool::begin_work() noexcept {
+  const std::ptrdiff_t left = --idle_;
+  if (left <= 0 && members_ >= options_.max_threads) report_exhaustion();
+  if (left <= waiting_size_ && !watching_) signal_event(events_.crowded);
+}
+
+void Pool::report_exhaustion() noexcept {
   if (exhaustion_reported_.load(std::memory_order_relaxed) || exhaustion_reported_.exchange(true)) return;
-  log::warning(format("all {} threads are busy; further connections wait for one of them (max_threads)",
-                      options_.max_threads));
+  log_safely([this] {
+    log::warning(format("all {} threads are busy; further connections wait for one of them (max_threads)",
+                        options_.max_threads));
+  });
 }
 
 bool Pool::dismiss_idle() {
   // For so long there was a thread to spare.
   exhaustion_reported_ = false;
   const std::lock_guard lock(mutex_);
-  if (members_ <= options_.min_threads) return false;
-  // Before it counts as idle no more: who takes the last idle thread's place has to see that there is room.
+  if (members_ <= options_.min_threads || spare() <= 1) return false;
   --members_;
-  std::ptrdiff_t idle = idle_;
-  do {
-    if (idle <= 1) {
-      ++members_;
-      return false;
-    }
-  } while (!idle_.compare_exchange_weak(idle, idle - 1));
+  // Another worker may have begun to work meanwhile; then the accepting thread starts one in place of this.
+  if (--idle_ <= waiting_size_) signal_event(events_.crowded);
   return true;
 }
 
-void Pool::accept_fails(int error) noexcept {
-  if (accept_failing_.exchange(true)) return;
-  try {
-    log::error(format("cannot accept a connection, trying again: {}", errno_text(error)));
-  } catch (const std::bad_alloc&) {
-    accept_failing_ = false;  // to be said later
+void Pool::accept_ahead(Worker& refuser) noexcept {
+  while (!closing_) {
+    clear_event(events_.crowded);
+    try {
+      while (!closing_ && spare() <= 0) {
+        accept_all(refuser);
+        if (!add_worker()) break;
+      }
+    } catch (const std::exception&) {
+      log_safely([] { log::error("a connection was dropped for want of memory"); });
+    }
+    await_crowd();
   }
 }
 
-void Pool::stop() {
-  auto waiting = listener_->close();
+/// Takes who comes, as long as no worker is to spare for them.
+void Pool::accept_all(Worker& refuser) {
+  while (!closing_ && spare() <= 0) {
+    const bool room = has_room();
+    if (!room && listener_->shared()) return;
+    UniqueFd connection = accept();
+    if (!connection) return;
+    if (room) {
+      keep(std::move(connection));
+    } else {
+      refuser.refuse(std::move(connection));
+    }
+  }
+}
+
+/// May one more connection wait?
+bool Pool::has_room() const noexcept {
+  const std::size_t members = members_;
+  std::size_t room = listener_->shared() ? 0 : options_.max_waiting;
+  if (!start_failing_ && members < options_.max_threads) room += options_.max_threads - members;
+  return -spare() < static_cast<std::ptrdiff_t>(room);
+}
+
+/// Sleeps until workers are short; where they are and no more of them can be started, until somebody comes.
+void Pool::await_crowd() noexcept {
+  const bool short_of_workers = spare() <= 0;
+  watching_ = short_of_workers && !accept_failing_ && (has_room() || !listener_->shared());
+  std::array<pollfd, 2> events = {
+      {{events_.crowded.get(), POLLIN, 0}, {watching_ ? listener_->fd() : -1, POLLIN, 0}}};
+  const bool retry = short_of_workers && (accept_failing_ || start_failing_);
+  ::poll(events.data(), events.size(), retry ? poll_timeout(kPause) : -1);
+  watching_ = false;
+}
+
+UniqueFd Pool::accept() {
+  UniqueFd connection = listener_->accept();
+  const int error = errno;
+  if (connection) {
+    if (accept_failing_.load(std::memory_order_relaxed)) accept_failing_ = false;
+    return connection;
+  }
+  const bool passing = error == EAGAIN || error == EINTR || error == ECONNABORTED;
+  if (passing || listener_->closed() || accept_failing_.exchange(true)) return connection;
+  log_safely(
+      [error] { log::error(format("cannot accept a connection, trying again: {}", errno_text(error))); });
+  return connection;
+}
+
+void Pool::keep(UniqueFd connection) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_ = std::move(waiting);
+    waiting_.push_back(std::move(connection));
+    ++waiting_size_;
   }
-  stopping_ = true;
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(stop_event_.get(), &one, sizeof one);
+  // A worker that goes idle from now on looks by itself.
+  if (idle_ > 0 || keeping_ > 0) signal_event(events_.waiting);
 }
 
 UniqueFd Pool::take_waiting() {
-  const std::lock_guard lock(mutex_);
-  if (waiting_.empty()) return UniqueFd();
-  UniqueFd connection = std::move(waiting_.back());
-  waiting_.pop_back();
+  if (waiting_size_ == 0) return UniqueFd();
+  UniqueFd connection;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) return connection;
+    connection = std::move(waiting_.front());
+    waiting_.pop_front();
+    --waiting_size_;
+  }
+  // Who was told of several connections and takes one tells the next.
+  if (waiting_size_ > 0 && (idle_ > 0 || keeping_ > 0)) signal_event(events_.waiting);
   return connection;
+}
+
+void Pool::stop() {
+  closing_ = true;
+  signal_event(events_.crowded);
+  accepting_.join();
+  for (UniqueFd& connection : listener_->close()) keep(std::move(connection));
+  stopping_ = true;
+  signal_event(events_.stop);
 }
 
 std::size_t Pool::wait_for_end(SteadyTime deadline) {
   std::unique_lock lock(mutex_);
   thread_ended_.wait_until(lock, deadline, [this] { return running_ == 0; });
   return running_;
-}
-
-void Pool::thread_ends() {
-  const std::lock_guard lock(mutex_);
-  --running_;
-  thread_ended_.notify_all();
 }
 
 }  // namespace rest_fcgi::gateway

@@ -4,34 +4,52 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <mutex>
-#include <vector>
 
-#include "gateway/current_application.h"
 #include "gateway/listener.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/gateway/options.h"
+#include "rest_fcgi/http/application.h"
 
 namespace rest_fcgi::gateway {
 
-/// The worker threads and what they share. Thread-safe. Each thread holds a reference, so that a thread which
-/// is still at work when the gateway is gone finds everything in place.
+class Worker;
+
+/// eventfd(2)s by which threads that wait in poll(2) or epoll_wait(2) are told something.
+struct PoolEvents {
+  UniqueFd stop;     ///< readable, for ever and for all: the gateway stops
+  UniqueFd waiting;  ///< readable: connections wait in the pool, and a thread that waits may take one
+  UniqueFd crowded;  ///< readable: the accepting thread is needed
+
+  /// Errors: internal.
+  static Result<PoolEvents> make();
+};
+
+/// The worker threads, one thread more that accepts what they cannot take at once, and what all of them
+/// share. Thread-safe. Each thread holds a reference, so that a thread which is still at work when the
+/// gateway is gone finds everything in place.
 ///
-/// As long as fewer than `max_threads` exist, one of them at least waits for a connection: whoever takes the
-/// last one's place starts another thread first. A thread counts as idle from the moment it is started.
+/// An idle worker accepts its connection itself, which is the quickest way. Where no worker is to spare, the
+/// accepting thread takes connections from the kernel at once, before the kernel's queue (net.core.somaxconn)
+/// is full and refuses them; keeps them, `max_waiting` at most beyond those for which threads can be started;
+/// and starts those threads. It answers whoever comes beyond that with 503. A listening socket that other
+/// processes may share is left alone while no further thread can be started: they may have threads to spare.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   Pool(const Options& options, std::unique_ptr<Listener> listener, http::Application application,
-       UniqueFd stop_event);
+       PoolEvents events);
 
-  /// Starts `min_threads` threads. Errors: internal, if not even one can be started.
+  /// Starts `min_threads` workers and the accepting thread. Errors: internal, if not even one worker can be
+  /// started, or the accepting thread cannot.
   Result<void> start();
 
   /// Further requests are answered by `application`; those in flight go on with the old one.
-  void replace(http::Application application) { application_.replace(std::move(application)); }
+  void replace(http::Application application);
 
   /// Takes no more connections than those that wait already, and lets threads end when they have nothing to
   /// do.
@@ -43,21 +61,30 @@ class Pool : public std::enable_shared_from_this<Pool> {
   // What follows is for the threads.
 
   [[nodiscard]] const Options& options() const noexcept { return options_; }
-  [[nodiscard]] const CurrentApplication& application() const noexcept { return application_; }
   [[nodiscard]] const Listener& listener() const noexcept { return *listener_; }
-
-  /// Becomes readable, for ever and for all, when the gateway stops.
-  [[nodiscard]] int stop_event() const noexcept { return stop_event_.get(); }
+  [[nodiscard]] const PoolEvents& events() const noexcept { return events_; }
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
 
-  /// A connection that waited when the gateway stopped; none: all are taken.
+  /// The application that answers now. To be held for one request: what was replaced should end soon.
+  [[nodiscard]] std::shared_ptr<const http::Application> application() const;
+
+  /// Accepts a connection. None: there is none, or `accept_failing`, which is logged once.
+  UniqueFd accept();
+  [[nodiscard]] bool accept_failing() const noexcept { return accept_failing_; }
+
+  /// A connection that waits in the pool for a worker; none: none does.
   UniqueFd take_waiting();
 
-  /// The calling thread goes from idle to busy, and back.
+  /// The calling worker goes from idle to busy, and back. A worker counts as idle from when it is started.
   void begin_work() noexcept;
-  void end_work() noexcept { idle_.fetch_add(1); }
+  void end_work() noexcept { ++idle_; }
 
-  /// May the calling thread, which was idle for long, end? It then must.
+  /// The calling worker, which is busy, waits on a kept connection, and no longer does. Where all threads are
+  /// taken it gives that up for a connection that waits in the pool.
+  void begin_keeping() noexcept { ++keeping_; }
+  void end_keeping() noexcept { --keeping_; }
+
+  /// May the calling worker, which was idle for long, end? It then must.
   bool dismiss_idle();
 
   /// Nobody is there to take a connection, and nobody more will come.
@@ -65,38 +92,44 @@ class Pool : public std::enable_shared_from_this<Pool> {
     return idle_ <= 0 && (members_ >= options_.max_threads || start_failing_);
   }
 
-  /// Accepting failed for want of something. Logs once until `accept_works`.
-  void accept_fails(int error) noexcept;
-  void accept_works() noexcept {
-    if (accept_failing_.load(std::memory_order_relaxed)) accept_failing_ = false;
-  }
-
-  /// The last thing that a thread does.
-  void thread_ends();
-
  private:
-  void grow() noexcept;
-  bool add_thread();            // REQUIRES: mutex_ is held
+  /// Idle workers beyond those that connections wait for already.
+  [[nodiscard]] std::ptrdiff_t spare() const noexcept { return idle_ - waiting_size_; }
+  [[nodiscard]] bool has_room() const noexcept;
+
+  void accept_ahead(Worker& refuser) noexcept;
+  void accept_all(Worker& refuser);
+  void await_crowd() noexcept;
+  void keep(UniqueFd connection);
+  bool add_worker();
   Result<void> start_worker();  // REQUIRES: mutex_ is held
-  void report_exhaustion();
+  void report_exhaustion() noexcept;
 
   const Options options_;
   const std::unique_ptr<Listener> listener_;
-  CurrentApplication application_;
-  const UniqueFd stop_event_;
-  std::atomic<bool> stopping_ = false;
+  const PoolEvents events_;
+  std::atomic<bool> closing_ = false;   ///< the accepting thread has to end
+  std::atomic<bool> stopping_ = false;  ///< and then all others
   std::atomic<bool> accept_failing_ = false;
   std::atomic<bool> start_failing_ = false;
   std::atomic<bool> exhaustion_reported_ = false;
+  std::atomic<bool> watching_ = false;  ///< the accepting thread sees by itself who comes
 
-  std::atomic<std::ptrdiff_t> idle_ = 0;  ///< threads that wait for a connection, or will right away
-  std::atomic<std::size_t> members_ = 0;  ///< threads that take connections; changed under mutex_
+  std::atomic<std::ptrdiff_t> idle_ = 0;          ///< workers that wait for a connection, or will right away
+  std::atomic<std::ptrdiff_t> waiting_size_ = 0;  ///< of waiting_; changed under mutex_
+  std::atomic<std::ptrdiff_t> keeping_ = 0;       ///< workers that wait on a kept connection
+  std::atomic<std::size_t> members_ = 0;          ///< workers that take connections; changed under mutex_
+
+  Thread accepting_;
+
+  mutable std::mutex application_mutex_;
+  std::shared_ptr<const http::Application> application_;  // guarded by application_mutex_
 
   std::mutex mutex_;
   std::condition_variable thread_ended_;
-  std::size_t running_ = 0;        // guarded by mutex_; members, and threads about to end
-  std::size_t started_ = 0;        // guarded by mutex_; ever, for the threads' names
-  std::vector<UniqueFd> waiting_;  // guarded by mutex_
+  std::size_t running_ = 0;       // guarded by mutex_; members, and workers about to end
+  std::size_t started_ = 0;       // guarded by mutex_; workers ever, for the threads' names
+  std::deque<UniqueFd> waiting_;  // guarded by mutex_; first come, first served
 };
 
 }  // namespace rest_fcgi::gateway

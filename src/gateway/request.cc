@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <cstdio>
 #include <limits>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/http/status.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -42,6 +45,36 @@ Result<void> check_reads() {
       "libfcgi does not read through this program's OS_Read, which guards it: a libfcgi that was linked "
       "without -Bsymbolic and -Bsymbolic-functions is needed",
       {}};
+}
+
+/// What a thread keeps for its next request.
+constexpr std::size_t kKeptCapacity = 64u << 10;
+
+/// The part of the stream that libfcgi has in its buffer, after it read from the connection where that was
+/// empty. Empty at the end of the stream. libfcgi forgets the part, and the caller wipes it.
+std::pair<unsigned char*, std::size_t> next_chunk(FCGX_Stream& stream) {
+  // FCGX_GetStr would copy without telling where from; this is the only other call that fills the buffer.
+  if (FCGX_GetChar(&stream) == EOF) return {nullptr, 0};
+  unsigned char* begin = stream.rdNext - 1;
+  stream.rdNext = stream.stop;
+  return {begin, static_cast<std::size_t>(stream.stop - begin)};
+}
+
+bool is_plain_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+void append_number(std::size_t value, std::string& out) {
+  std::array<char, 24> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  out.append(digits.data(), end);
+}
+
+void append_clean(std::string_view text, std::string& out) {
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code >= 0x20 && code != 0x7F) out += c;
+  }
 }
 
 }  // namespace
@@ -107,6 +140,98 @@ bool Request::finish() {
   // In this order both streams' ends go out in one write.
   if (FCGX_FClose(libfcgi_.err) != 0 || FCGX_FClose(libfcgi_.out) != 0) return failed_to_write();
   return true;
+}
+
+void Body::refuse(ErrorKind kind, std::string message) {
+  error_ = Error{kind, std::move(message), {}};
+  bytes_ = WipedBytes();
+}
+
+void Body::accept_length(std::string_view content_length) {
+  if (content_length.empty()) return;
+  if (!is_plain_number(content_length)) {
+    constexpr std::size_t kShown = 40;
+    return refuse(ErrorKind::malformed,
+                  format("CONTENT_LENGTH is '{}', and has to be a number of bytes in decimal digits",
+                         content_length.substr(0, kShown)));
+  }
+  std::size_t length = 0;
+  const auto parsed =
+      std::from_chars(content_length.data(), content_length.data() + content_length.size(), length);
+  if (parsed.ec != std::errc() || length > limits_.max_size) {
+    return refuse(ErrorKind::too_large,
+                  format("Request body is larger than max_request_body_size ({} bytes)", limits_.max_size));
+  }
+  declared_ = length;
+  bytes_.reserve(length);
+}
+
+void Body::take(std::string_view chunk) {
+  received_ += chunk.size();
+  if (!error_ && received_ > limits_.max_size) {
+    refuse(ErrorKind::too_large,
+           format("Request body is larger than max_request_body_size ({} bytes)", limits_.max_size));
+  }
+  if (error_) {
+    discarded_ += chunk.size();
+  } else if (!declared_ || received_ <= *declared_) {
+    bytes_.insert(bytes_.end(), chunk.begin(), chunk.end());
+  }
+}
+
+void Body::check_length() {
+  if (error_ || !declared_ || received_ == *declared_) return;
+  refuse(ErrorKind::malformed,
+         format("Request body has {} bytes, and CONTENT_LENGTH says {}", received_, *declared_));
+}
+
+bool Body::tired_of_discarding(SteadyTime deadline) const {
+  if (!error_) return false;
+  return discarded_ > limits_.max_discarded || system_clock().steady() > deadline;
+}
+
+Body::End Body::read(FCGX_Stream& stream, std::string_view content_length) {
+  wipe();
+  accept_length(content_length);
+  const SteadyTime deadline = system_clock().steady() + limits_.discard_time;
+  for (auto [begin, size] = next_chunk(stream); size != 0; std::tie(begin, size) = next_chunk(stream)) {
+    take({reinterpret_cast<const char*>(begin), size});
+    rest_fcgi::wipe(begin, size);
+    if (tired_of_discarding(deadline)) return End::abandoned;
+  }
+  if (FCGX_GetError(&stream) != 0) return End::broken;
+  check_length();
+  return End::complete;
+}
+
+Result<std::string_view> Body::content() const {
+  if (error_) return *error_;
+  return std::string_view(bytes_.data(), bytes_.size());
+}
+
+void Body::wipe() noexcept {
+  if (bytes_.capacity() > kKeptCapacity) bytes_ = WipedBytes();
+  rest_fcgi::wipe(bytes_.data(), bytes_.size());
+  bytes_.clear();
+  declared_.reset();
+  received_ = 0;
+  discarded_ = 0;
+  error_.reset();
+}
+
+void write_head(const http::Response& response, std::string& head) {
+  head.assign("Status: ");
+  append_number(static_cast<std::size_t>(response.status), head);
+  head.append(" ").append(http::reason(response.status)).append("\r\n");
+  for (const auto& [name, value] : response.headers) {
+    append_clean(name, head);
+    head.append(": ");
+    append_clean(value, head);
+    head.append("\r\n");
+  }
+  head.append("Content-Length: ");
+  append_number(response.body.size(), head);
+  head.append("\r\n\r\n");
 }
 
 }  // namespace rest_fcgi::gateway

@@ -2,14 +2,19 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <limits>
+#include <string_view>
 
 #include "rest_fcgi/core/files.h"
+#include "rest_fcgi/core/unique_fd.h"
 
-/// The small change of POSIX that the gateway's files share.
+/// The small change of POSIX that the gateway's files share, and what a serving process does to itself;
+/// `harden_process` is declared in rest_fcgi/gateway/gateway.h.
 namespace rest_fcgi::gateway {
 
 /// For poll(2) and epoll_wait(2), which count milliseconds in an int.
@@ -18,9 +23,30 @@ inline int poll_timeout(std::chrono::milliseconds wait) noexcept {
       std::clamp<std::chrono::milliseconds::rep>(wait.count(), 0, std::numeric_limits<int>::max()));
 }
 
+/// Makes an eventfd(2) readable for whoever waits on it, and takes that back.
+inline void signal_event(const UniqueFd& event) noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(event.get(), &one, sizeof one);
+}
+inline void clear_event(const UniqueFd& event) noexcept {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = ::read(event.get(), &count, sizeof count);
+}
+
 template <class T>
 bool set_option(int fd, int level, int name, const T& value) noexcept {
   return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
+
+/// Waits for a signal that asks for something, SIGHUP, SIGTERM, SIGINT or SIGUSR1, and returns it. REQUIRES:
+/// they are blocked in all threads.
+int wait_for_signal();
+
+/// Allows this process `wanted` open files, or as many as it may have.
+void raise_file_limit(std::size_t wanted);
+
+/// To be called where an exception is handled: logs that it came from `where`, and its type; its text may
+/// quote a request. Without memory for that, nothing.
+void log_exception(std::string_view where) noexcept;
 
 }  // namespace rest_fcgi::gateway

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "gateway/worker.h"
 
-#include <cxxabi.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -9,12 +8,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <exception>
-#include <typeinfo>
 #include <utility>
 
-#include "gateway/response.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
@@ -29,6 +24,9 @@ constexpr milliseconds kCrowdCheck{1000};
 /// The pause after a failed accept: whatever is short does not come back sooner by asking more often.
 constexpr milliseconds kAcceptPause{100};
 
+/// For each step of a request that is refused: no peer may hold up the thread that accepts all others.
+constexpr milliseconds kRefusalTime{1000};
+
 timeval to_timeval(milliseconds time) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
   return {seconds.count(), std::chrono::microseconds(time - seconds).count()};
@@ -37,26 +35,8 @@ timeval to_timeval(milliseconds time) {
 bool watch(int epoll, int fd, std::uint32_t events) {
   epoll_event event = {};
   event.events = events;
+  event.data.fd = fd;
   return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
-/// The type of the exception that is being handled; its text may quote the request.
-std::string exception_name() {
-  const std::type_info* type = abi::__cxa_current_exception_type();
-  if (type == nullptr) return "an exception";
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(
-      abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), &std::free);
-  return name ? name.get() : type->name();
-}
-
-/// Says that the exception which is being handled came from `where`; without memory for that, nothing.
-void log_exception(std::string_view where) noexcept {
-  try {
-    log::error(format("{}: {}", where, exception_name()));
-  } catch (const std::exception&) {
-    return;
-  }
 }
 
 /// A peer that misbehaves is worth a line, one that goes away is not.
@@ -77,21 +57,20 @@ BodyLimits body_limits(const Options& options) {
 
 Result<std::unique_ptr<Worker>> Worker::make(std::shared_ptr<Pool> pool) {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  const PoolEvents& events = pool->events();
   // Exclusive: a connection wakes one of the threads that wait.
   if (!epoll || !watch(epoll.get(), pool->listener().fd(), EPOLLIN | EPOLLEXCLUSIVE) ||
-      !watch(epoll.get(), pool->stop_event(), EPOLLIN)) {
+      !watch(epoll.get(), events.waiting.get(), EPOLLIN | EPOLLEXCLUSIVE) ||
+      !watch(epoll.get(), events.stop.get(), EPOLLIN)) {
     return Error{ErrorKind::internal, format("epoll: {}", errno_text()), {}};
   }
   return std::make_unique<Worker>(std::move(pool), std::move(epoll));
 }
 
 Worker::Worker(std::shared_ptr<Pool> pool, UniqueFd epoll)
-    : pool_(std::move(pool)),
-      epoll_(std::move(epoll)),
-      application_(pool_->application()),
-      body_(body_limits(pool_->options())) {}
+    : pool_(std::move(pool)), epoll_(std::move(epoll)), body_(body_limits(pool_->options())) {}
 
-void Worker::run() {
+void Worker::run() noexcept {
   while (UniqueFd connection = next_connection()) {
     pool_->begin_work();
     do {
@@ -104,40 +83,31 @@ void Worker::run() {
 
 UniqueFd Worker::next_connection() {
   const int patience = poll_timeout(pool_->options().idle_thread_timeout);
+  const PoolEvents& events = pool_->events();
   while (!pool_->stopping()) {
+    if (UniqueFd connection = pool_->take_waiting()) return connection;
     epoll_event event = {};
     const int ready = ::epoll_wait(epoll_.get(), &event, 1, patience);
     if (pool_->stopping()) break;
     if (ready == 0) {
       if (pool_->dismiss_idle()) return UniqueFd();
-      // An application that was replaced should not live as long as an idle thread.
-      application_.refresh();
-    } else if (UniqueFd connection = accept()) {
+    } else if (event.data.fd == events.waiting.get()) {
+      clear_event(events.waiting);
+    } else if (UniqueFd connection = pool_->accept()) {
       return connection;
+    } else if (pool_->accept_failing()) {
+      pollfd stop = {events.stop.get(), POLLIN, 0};
+      ::poll(&stop, 1, poll_timeout(kAcceptPause));
     }
   }
   return pool_->take_waiting();
 }
 
-UniqueFd Worker::accept() {
-  UniqueFd connection = pool_->listener().accept();
-  if (connection) {
-    pool_->accept_works();
-    return connection;
-  }
-  const int error = errno;
-  const bool passing = error == EAGAIN || error == EINTR || error == ECONNABORTED;
-  if (passing || pool_->listener().closed()) return connection;
-  pool_->accept_fails(error);
-  pollfd stop = {pool_->stop_event(), POLLIN, 0};
-  ::poll(&stop, 1, poll_timeout(kAcceptPause));
-  return connection;
-}
-
 void Worker::serve(UniqueFd connection) noexcept {
   try {
-    set_option(connection.get(), SOL_SOCKET, SO_SNDTIMEO, to_timeval(pool_->options().send_timeout));
-    Request request(std::move(connection), pool_->options().receive_timeout);
+    const Options& options = pool_->options();
+    set_option(connection.get(), SOL_SOCKET, SO_SNDTIMEO, to_timeval(options.send_timeout));
+    Request request(std::move(connection), options.receive_timeout);
     do {
       if (!request.receive()) return log_lost(request, "without a whole request");
     } while (answer(request) && await_next_request(request.connection()));
@@ -157,15 +127,40 @@ bool Worker::answer(Request& request) {
     return false;
   }
   environ_.body = body_.content();
+  return reply(request) && end == Body::End::complete && request.keeps_connection();
+}
+
+void Worker::refuse(UniqueFd connection) noexcept {
+  try {
+    set_option(connection.get(), SOL_SOCKET, SO_SNDTIMEO, to_timeval(kRefusalTime));
+    Request request(std::move(connection), kRefusalTime);
+    if (!request.receive()) return;
+    environ_.clear();
+    request.copy_variables(environ_);
+    // A web server that is still sending would not see an answer.
+    Body unread({.max_size = 0, .discard_time = kRefusalTime});
+    if (unread.read(request.input(), {}) == Body::End::broken) return;
+    environ_.body =
+        Error{ErrorKind::unavailable,
+              format("All {} threads are busy and {} requests wait for one (max_threads, max_waiting)",
+                     pool_->options().max_threads, pool_->options().max_waiting)};
+    static_cast<void>(reply(request));
+  } catch (...) {
+    log_exception("a request was dropped");
+  }
+}
+
+bool Worker::reply(Request& request) {
   const http::Response response = call_application();
   environ_.body = std::string_view();
   body_.wipe();
-  return send(request, response) && end == Body::End::complete && request.keeps_connection();
+  return send(request, response);
 }
 
 http::Response Worker::call_application() {
+  const auto application = pool_->application();
   try {
-    return application_.get()(environ_);
+    return (*application)(environ_);
   } catch (...) {
     log_exception("the application threw, and the request is answered with 500");
     return {http::Status::internal_server_error, {}, {}};
@@ -185,19 +180,29 @@ bool Worker::send(Request& request, const http::Response& response) {
 /// True: something comes on the kept connection, be it its end.
 bool Worker::await_next_request(int connection) {
   const SteadyTime deadline = system_clock().steady() + pool_->options().keep_conn_timeout;
-  for (;;) {
-    // With all threads taken, a connection that waits to be accepted goes before one that may never be used
-    // again.
-    const int listener = pool_->exhausted() ? pool_->listener().fd() : -1;
-    std::array<pollfd, 3> events = {
-        {{connection, POLLIN, 0}, {pool_->stop_event(), POLLIN, 0}, {listener, POLLIN, 0}}};
-    const auto left = std::chrono::ceil<milliseconds>(deadline - system_clock().steady());
+  const PoolEvents& pool_events = pool_->events();
+  pool_->begin_keeping();
+  bool comes = false;
+  for (milliseconds left = pool_->options().keep_conn_timeout; !comes && left > milliseconds(0);) {
+    // With all threads taken, a connection that waits for one goes before one that may never be used again.
+    const bool exhausted = pool_->exhausted();
+    if (exhausted) successor_ = pool_->take_waiting();
+    if (successor_) break;
+    std::array<pollfd, 4> events = {
+        {{connection, POLLIN, 0},
+         {pool_events.stop.get(), POLLIN, 0},
+         {exhausted ? pool_events.waiting.get() : -1, POLLIN, 0},
+         {exhausted && pool_->listener().shared() ? pool_->listener().fd() : -1, POLLIN, 0}}};
     ::poll(events.data(), events.size(), poll_timeout(std::min(left, kCrowdCheck)));
-    if (events[0].revents != 0) return true;
-    if (events[1].revents != 0 || left <= milliseconds(0)) return false;
-    if (events[2].revents != 0) successor_ = accept();
-    if (successor_) return false;
+    comes = events[0].revents != 0;
+    if (events[1].revents != 0) break;
+    if (events[2].revents != 0) clear_event(pool_events.waiting);
+    if (events[3].revents != 0) successor_ = pool_->accept();
+    if (successor_) break;
+    left = std::chrono::ceil<milliseconds>(deadline - system_clock().steady());
   }
+  pool_->end_keeping();
+  return comes;
 }
 
 }  // namespace rest_fcgi::gateway

@@ -4,8 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "gateway/body.h"
-#include "gateway/current_application.h"
 #include "gateway/pool.h"
 #include "gateway/request.h"
 #include "gateway/sys.h"
@@ -22,25 +20,27 @@ class Worker {
   /// Errors: internal, when there are no descriptors left.
   static Result<std::unique_ptr<Worker>> make(std::shared_ptr<Pool> pool);
 
+  /// Without an `epoll` it can only `refuse`.
   Worker(std::shared_ptr<Pool> pool, UniqueFd epoll);
 
   /// Returns when the thread is no longer needed: nothing to do for long, or the gateway stops.
-  void run();
+  void run() noexcept;
 
-  [[nodiscard]] const std::shared_ptr<Pool>& pool() const noexcept { return pool_; }
+  /// Reads a request, for a moment and no longer, and has the application say that there is no thread for it.
+  void refuse(UniqueFd connection) noexcept;
 
  private:
   UniqueFd next_connection();
   UniqueFd accept();
   void serve(UniqueFd connection) noexcept;
   bool answer(Request& request);
+  [[nodiscard]] bool reply(Request& request);
   [[nodiscard]] http::Response call_application();
   bool send(Request& request, const http::Response& response);
   bool await_next_request(int connection);
 
   const std::shared_ptr<Pool> pool_;
   const UniqueFd epoll_;
-  CurrentApplication::View application_;
   UniqueFd successor_;  ///< the connection for which a kept one has to make room
   Body body_;
   http::Environ environ_;

@@ -81,12 +81,14 @@ TEST_CASE("a socket's mode is octal, however it is written") {
 TEST_CASE("every limit of the gateway is read") {
   const gateway::Options options =
       with(
-          "{min_threads: 2, max_threads: 3, max_request_body_size: 4096, receive_timeout: 1.5, send_timeout: "
+          "{min_threads: 2, max_threads: 3, max_waiting: 0, max_request_body_size: 4096, receive_timeout: "
+          "1.5, send_timeout: "
           "2,\n"
           "   idle_thread_timeout: 3, keep_conn_timeout: 4, shutdown_timeout: 0}")
           .gateway;
   CHECK(options.min_threads == 2);
   CHECK(options.max_threads == 3);
+  CHECK(options.max_waiting == 0);
   CHECK(options.max_request_body_size == 4096);
   CHECK(options.receive_timeout == milliseconds(1500));
   CHECK(options.send_timeout == milliseconds(2000));

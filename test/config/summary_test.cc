@@ -78,18 +78,35 @@ TEST_CASE("keys that take effect at start only are found where they differ") {
       "sqlite3.database: /d/jobs.db\nsqlite3.timeout: 1\n"
       "rest_fcgi: {listen: 'unix:/a', socket_mode: '0600', socket_owner: a, socket_group: b, allow_remote: "
       "true,\n"
-      "  min_threads: 2, max_threads: 3, max_request_body_size: 1K, receive_timeout: 1, send_timeout: 1,\n"
+      "  min_threads: 2, max_threads: 3, max_waiting: 4, max_request_body_size: 1K, receive_timeout: 1, "
+      "send_timeout: 1,\n"
       "  idle_thread_timeout: 1, keep_conn_timeout: 1, shutdown_timeout: 1, jobs_kept: 1, jobs_bytes_kept: "
       "1K, jobs_spool_bytes: 1M,\n"
       "  embedded: {max_workers: 1, max_queued: 1}}\n");
-  CHECK(restart_keys(before, after) ==
-        std::vector<std::string>{
-            "listen",           "socket_mode",           "socket_owner",        "socket_group",
-            "allow_remote",     "min_threads",           "max_threads",         "max_request_body_size",
-            "receive_timeout",  "send_timeout",          "idle_thread_timeout", "keep_conn_timeout",
-            "shutdown_timeout", "master_job_cache",      "ext_job_cache",       "keep_jobs_seconds",
-            "sqlite3.database", "sqlite3.timeout",       "jobs_spool_bytes",    "jobs_kept",
-            "jobs_bytes_kept",  "embedded: max_workers", "embedded: max_queued"});
+  CHECK(restart_keys(before, after) == std::vector<std::string>{"listen",
+                                                                "socket_mode",
+                                                                "socket_owner",
+                                                                "socket_group",
+                                                                "allow_remote",
+                                                                "min_threads",
+                                                                "max_threads",
+                                                                "max_waiting",
+                                                                "max_request_body_size",
+                                                                "receive_timeout",
+                                                                "send_timeout",
+                                                                "idle_thread_timeout",
+                                                                "keep_conn_timeout",
+                                                                "shutdown_timeout",
+                                                                "master_job_cache",
+                                                                "ext_job_cache",
+                                                                "keep_jobs_seconds",
+                                                                "sqlite3.database",
+                                                                "sqlite3.timeout",
+                                                                "jobs_spool_bytes",
+                                                                "jobs_kept",
+                                                                "jobs_bytes_kept",
+                                                                "embedded: max_workers",
+                                                                "embedded: max_queued"});
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "gateway/body.h"
-
 #include <algorithm>
 #include <deque>
 #include <string>
@@ -8,6 +6,8 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "gateway/request.h"
 
 using rest_fcgi::ErrorKind;
 using rest_fcgi::gateway::Body;

@@ -52,7 +52,7 @@ struct Turned {
     std::array<char, 8192> buffer;
     errno = 0;
     const int got = incoming.read(buffer.data(), buffer.size());
-    return got < 0 ? errno_text() : std::string(buffer.data(), static_cast<std::size_t>(got));
+    return got < 0 ? rest_fcgi::errno_text() : std::string(buffer.data(), static_cast<std::size_t>(got));
   }
   /// Is `bytes` what a read of them gives?
   bool passes(std::string_view bytes) { return read(bytes) == bytes; }
@@ -75,8 +75,8 @@ TEST_CASE("a request's bytes are what a read gives, and its connection's end is 
 
 TEST_CASE("what libfcgi must not see ends the read with EPROTO until the next request begins") {
   Turned turned;
-  CHECK(turned.read(record(kGetValues, "", 0)) == errno_text(EPROTO));
-  CHECK(turned.read(post("fine")) == errno_text(EPROTO));
+  CHECK(turned.read(record(kGetValues, "", 0)) == rest_fcgi::errno_text(EPROTO));
+  CHECK(turned.read(post("fine")) == rest_fcgi::errno_text(EPROTO));
   CHECK(!turned.incoming.problem().empty());
   turned.incoming.begin_request();
   CHECK(turned.incoming.problem().empty());
@@ -94,7 +94,7 @@ TEST_CASE("variables that come bit by bit have the receive time-out in all") {
   CHECK(turned.passes(bytes.substr(2, 1)));
   CHECK(turned.incoming.problem().empty());
   turned.clock.advance(milliseconds(1));
-  CHECK(turned.read(bytes.substr(3, 1)) == errno_text(ETIMEDOUT));
+  CHECK(turned.read(bytes.substr(3, 1)) == rest_fcgi::errno_text(ETIMEDOUT));
   CHECK(turned.incoming.problem() == kLateVariables);
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("a body has the receive time-out after the variables came, and a secon
   turned.clock.advance(seconds(1));
   SUBCASE("which is over") {
     turned.clock.advance(milliseconds(1));
-    CHECK(turned.read(record(kStdin, "").substr(0, 1)) == errno_text(ETIMEDOUT));
+    CHECK(turned.read(record(kStdin, "").substr(0, 1)) == rest_fcgi::errno_text(ETIMEDOUT));
     CHECK(turned.incoming.problem() == kLateBody);
   }
   SUBCASE("which what came makes longer") {
@@ -117,7 +117,7 @@ TEST_CASE("a body has the receive time-out after the variables came, and a secon
     turned.clock.advance(seconds(2));
     CHECK(turned.passes(record(kStdin, "x")));
     turned.clock.advance(milliseconds(1));
-    CHECK(turned.read(record(kStdin, "x").substr(0, 8)) == errno_text(ETIMEDOUT));
+    CHECK(turned.read(record(kStdin, "x").substr(0, 8)) == rest_fcgi::errno_text(ETIMEDOUT));
   }
 }
 

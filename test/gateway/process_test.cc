@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "gateway/process.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>

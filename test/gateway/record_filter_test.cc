@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "gateway/record_filter.h"
-
 #include <fcgiapp.h>
 #include <sys/socket.h>
 

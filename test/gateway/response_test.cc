@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "gateway/response.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "gateway/request.h"
 
 using rest_fcgi::gateway::write_head;
 using rest_fcgi::http::Response;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -209,6 +210,29 @@ TEST_CASE("an application that was replaced is gone soon, also where no request 
   CHECK(served.connect().request(post("x")).body == "x");
   served.signal(SIGHUP);
   CHECK(eventually([&] { return watched.expired(); }));
+}
+
+TEST_CASE("an idle kept connection does not keep an application that was replaced") {
+  auto inside = std::make_shared<int>(0);
+  const std::weak_ptr<int> watched = inside;
+  Served served([inside = std::move(inside)](const http::Environ& request) { return echo(request); }, {},
+                [] { return saying("new"); });
+  FcgiClient kept = served.connect();
+  CHECK(kept.request(post("x", {}, true)).body == "x");
+  served.signal(SIGHUP);
+  CHECK(eventually([&] { return watched.expired(); }));
+  CHECK(kept.request(post("x", {}, true)).body == "new");
+}
+
+TEST_CASE("an exception in a reload leaves the old application in place") {
+  Served served(saying("old"), {}, []() -> Result<http::Application> {
+    throw std::runtime_error("of a library, with a secret");
+  });
+  served.signal(SIGHUP);
+  CHECK(eventually(
+      [&] { return served.log().has("going on with the old configuration: std::runtime_error"); }));
+  CHECK(!served.log().has("secret"));
+  CHECK(served.connect().request(post("")).body == "old");
 }
 
 TEST_CASE("after a SIGHUP with a configuration that is wrong the old one serves on, and the log says why") {

@@ -21,7 +21,7 @@ namespace {
 /// Bodies `slow` wait at `door`; all others are echoed.
 http::Application slow_at(Door& door) {
   return [&door](const http::Environ& request) {
-    if (*request.body == "slow") door.pass();
+    if (request.body && *request.body == "slow") door.pass();
     return echo(request);
   };
 }
@@ -77,6 +77,53 @@ TEST_CASE("max_threads is not exceeded, and who comes later waits for a thread")
   check_answered(slow);
   CHECK(fast.reply().body == "fast");
   CHECK(log.count("all 4 threads are busy") == 1);
+}
+
+TEST_CASE("who comes while max_threads work and max_waiting wait is told so by the application") {
+  Door door;
+  Options options = threads_between(1, 2);
+  options.max_waiting = 3;
+  Served served(slow_at(door), options);
+  auto working = send_slow(served, 2);
+  REQUIRE(door.waiting(2) == 2);
+  auto waiting = send_slow(served, 3);
+  const std::string refusal = "All 2 threads are busy and 3 requests wait for one (max_threads, max_waiting)";
+  for (int i = 0; i < 3; ++i) {
+    FcgiClient refused = served.connect();
+    const FcgiReply reply = refused.request(post(std::string(100'000, 'x'), {}, true));
+    CHECK(reply.body == refusal);
+    CHECK(reply.ended);
+    CHECK(refused.closed_within(milliseconds(10000)));
+  }
+  door.open();
+  check_answered(working);
+  check_answered(waiting);
+  CHECK(served.connect().request(post("fast")).body == "fast");
+}
+
+TEST_CASE("who says nothing holds up the refusal of others for a moment only") {
+  Door door;
+  Options options = threads_between(1, 1);
+  options.max_waiting = 0;
+  Served served(slow_at(door), options);
+  auto working = send_slow(served, 1);
+  REQUIRE(door.waiting(1) == 1);
+  FcgiClient silent = served.connect();
+  CHECK(served.connect().request(post("x")).body.find("All 1 threads are busy") == 0);
+  CHECK(silent.closed_within(milliseconds(10000)));
+  door.open();
+  check_answered(working);
+}
+
+TEST_CASE("many more connections at once than the kernel's queue was made for are all answered") {
+  Door door;
+  Options options = threads_between(1, 4);
+  options.max_waiting = 1996;
+  Served served(slow_at(door), options);
+  auto clients = send_slow(served, 2000);
+  CHECK(door.waiting(4) == 4);
+  door.open();
+  check_answered(clients);
 }
 
 TEST_CASE("that all threads are busy is said again the next time") {

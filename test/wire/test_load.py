@@ -3,12 +3,13 @@
 
 import concurrent.futures
 import json
+import socket
 import time
 
 from support import fastcgi
 from support.api import CRED, local
 from support.daemon import NEEDS_PTRACE
-from support.process import connect, wait_until
+from support.process import PATIENCE, connect, wait_until
 
 
 def at_once(count, function):
@@ -37,6 +38,37 @@ def test_slow_requests_do_not_keep_a_fast_one_waiting(daemon, front):
         assert not any(request.done() for request in slow)
         assert all(request.result() == [{"ms-0": True}] for request in slow)
     assert crowded < 20 * alone + 0.25
+
+
+def sent(address, data):
+    """A connection on which that was sent; fails where it is not taken at once."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.setblocking(False)
+    connection.connect(address)
+    connection.settimeout(PATIENCE)
+    connection.sendall(data)
+    return connection
+
+
+def test_two_thousand_requests_at_once_are_all_answered(start):
+    daemon = start({"rest_fcgi": {"max_threads": 2500}})
+    request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[1])]).encode())
+    connections = [sent(daemon.address, request) for _ in range(2000)]
+    assert [fastcgi.receive(connection).status for connection in connections] == [200] * 2000
+
+
+def test_who_comes_when_no_more_may_wait_reads_why(start):
+    daemon = start({"rest_fcgi": {"max_threads": 2, "max_waiting": 0}})
+    slow = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[3])]).encode())
+    quick = fastcgi.request(json.dumps([local("test.ping", tgt="ms-0")]).encode())
+    working = [sent(daemon.address, slow) for _ in range(2)]
+    refused = wait_until(
+        lambda: (lambda answer: answer if answer.status == 503 else None)(fastcgi.talk(daemon.address, quick)),
+        "both threads are busy",
+    )
+    assert json.loads(refused.body)["return"].startswith("All 2 threads are busy")
+    assert b"Retry-After: 1\r\n" in refused.stdout
+    assert [fastcgi.receive(connection).status for connection in working] == [200, 200]
 
 
 def test_parallel_calls_get_their_own_answers(api):

@@ -19,6 +19,7 @@ struct Options {
   bool allow_remote = false;    ///< may `tcp:` bind another address than loopback? FastCGI has no encryption
   std::size_t min_threads = 4;  ///< kept when idle
   std::size_t max_threads = 1024;
+  std::size_t max_waiting = 1024;  ///< connections kept while all threads are busy; more are told 503
   std::size_t max_request_body_size = 1048576;           ///< bytes
   std::chrono::milliseconds receive_timeout{30000};      ///< for the next bytes, and all variables
   std::chrono::milliseconds send_timeout{30000};         ///< for the web server to take our reply

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include "gateway/process.h"
+#include "gateway/sys.h"
 
+#include <cxxabi.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <typeinfo>
 
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/gateway/gateway.h"
 
 namespace rest_fcgi::gateway {
@@ -19,6 +25,16 @@ sigset_t awaited_signals() {
   ::sigemptyset(&signals);
   for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
   return signals;
+}
+
+/// The type of the exception that is being handled; its text may quote the request.
+std::string exception_name() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return "an exception";
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), &std::free);
+  return name ? name.get() : type->name();
 }
 
 }  // namespace
@@ -47,6 +63,14 @@ void raise_file_limit(std::size_t wanted) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void log_exception(std::string_view where) noexcept {
+  try {
+    log::error(format("{}: {}", where, exception_name()));
+  } catch (const std::exception&) {
+    return;
+  }
 }
 
 }  // namespace rest_fcgi::gateway
