@@ -13,7 +13,7 @@
 #   make bench      measures requests a second against a bare libfcgi responder
 #   make bench-salt the same in front of a real Salt master, against bare ZeroMQ loops
 #   make bench-etcd returns stored a second in a real etcd, against a bare loop and Salt's own returner
-#   make lint       checks format, layering, clang's warnings and clang-tidy
+#   make lint       checks format, layering, clang's warnings and clang-tidy; SINCE=COMMIT only of what is new since then
 #   make each       checks that each file compiles alone
 #   make coverage   says which lines the unit tests run; ROOMS limits the tests
 #   make format     formats the sources in place
@@ -257,8 +257,13 @@ lint:
 # clang-tidy gives clang's warnings, too, so that no source is parsed twice; tests get the warnings alone. It reads a room
 # at once, as the compiler does. What passed is looked at again when it changed, or a header that it includes.
 CLANG  := $(BUILD)/clang
-TIDIED := $(UNITS:$(BUILD)/%.cc=$(CLANG)/%.ok) $(patsubst %.cc,$(CLANG)/%.ok,$(ALONE) src/main.cc) $(CLANG)/unity/rest_fcgi_pam.ok
-WARNED := $(TESTS:%.cc=$(CLANG)/%.ok)
+# SINCE=COMMIT leaves out what has not changed since then, and includes nothing that has.
+SINCE  ?=
+NEW    := $(if $(SINCE),$(shell $(PYTHON) test/lint/affected.py $(SINCE)),$(SOURCES) src/main.cc $(HELPER_SOURCES) $(TESTS))
+NEW_UNITS := $(foreach room,$(JOINED),$(if $(filter $(wildcard src/$(room)/*.cc),$(NEW)),$(call unit_of,$(room)))) \
+             $(if $(filter $(HELPER_SOURCES),$(NEW)),$(HELPER_UNIT))
+TIDIED := $(NEW_UNITS:$(BUILD)/%.cc=$(CLANG)/%.ok) $(patsubst %.cc,$(CLANG)/%.ok,$(filter $(ALONE) src/main.cc,$(NEW)))
+WARNED := $(patsubst %.cc,$(CLANG)/%.ok,$(filter $(TESTS),$(NEW)))
 .PHONY: tidy
 tidy: $(TIDIED) $(WARNED)
 

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 
 import pytest
-from support.daemon import SANITIZED, run
+from support.daemon import KILLS, run
 from support.jobs import Clients, call, kill_again_and_again, refused, runner
 from support.process import wait_until
 
@@ -16,7 +16,6 @@ def database_of(daemon):
     return daemon.directory / "cache/rest_fcgi/jobs.db"
 
 
-KILLS = 10 if SANITIZED else 200  # processes with a sanitizer take long to start
 
 
 def test_no_answered_job_is_missing_after_many_kills_under_load(start, capsys):

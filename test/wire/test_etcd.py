@@ -10,7 +10,7 @@ import time
 
 import pytest
 from support import salts
-from support.daemon import SANITIZED
+from support.daemon import KILLS
 from support.etcd import USER, Certificates
 from support.jobs import LOGIN, Clients, call, kill_again_and_again, refused, runner
 from support.process import wait_until
@@ -207,7 +207,6 @@ def test_what_a_killed_responder_had_not_delivered_the_next_one_delivers(start, 
     wait_until(lambda: len(listed(daemon_again.address)) == 6, "all six are there")
 
 
-KILLS = 10 if SANITIZED else 200
 
 
 def found_in(etcd):

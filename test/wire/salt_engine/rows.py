@@ -75,7 +75,11 @@ def rows_of_targets():
         yield Row(f"target {tgt_type} {tgt}", local("test.ping", tgt, tgt_type=tgt_type), main)
     for tgt in ("127.0.0.0/8", "127.0.0.1", "203.0.113.0/24"):  # the master counts in whom it has no data about
         yield Row(
-            f"target ipcidr {tgt}", local("test.ping", tgt, tgt_type="ipcidr", **SOON), slow=True, ours=NO_RESPONSE
+            f"target ipcidr {tgt}",
+            local("test.ping", tgt, tgt_type="ipcidr", **SOON),
+            slow=True,
+            ours=NO_RESPONSE,
+            alike=("3008",),
         )
     for tgt_type, tgt in NOBODY:
         yield Row(f"target {tgt_type} {tgt}", local("test.ping", tgt, tgt_type=tgt_type))

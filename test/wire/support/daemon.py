@@ -14,6 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BINARY = pathlib.Path(os.environ.get("REST_FCGI_BINARY", ROOT / "build/rest_fcgi")).resolve()
 SANITIZED = os.environ.get("REST_FCGI_SANITIZED", "")  # the sanitizers that the binary was built with
 
+LONG = bool(os.environ.get("REST_FCGI_LONG"))  # `make nightly`
+KILLS = 10 if SANITIZED else 200 if LONG else 25  # processes with a sanitizer take long to start
+
 
 def may_look_into_others():
     """Have we the capability CAP_SYS_PTRACE? The responder is not dumpable, and closed to all others."""
