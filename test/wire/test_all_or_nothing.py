@@ -7,12 +7,15 @@ from support.api import chunk, local, without
 
 GOOD = {**local("test.ping"), "client": "local_async"}
 
+ADMIN = {"eauth": "sharedsecret", "username": "admin", "password": "shared"}
+
 BAD = {
     "form": (without(local("test.ping"), "fun"), 400),
     "client": (chunk("foo", "test.ping", tgt="*"), 400),
     "disabled client": (chunk("wheel", "key.list_all"), 400),
     "no credentials": (without(local("test.ping"), "eauth", "username", "password"), 401),
-    "bad credentials": ({**local("test.ping"), "username": "nobody"}, 401),
+    "wrong password": ({**local("test.ping"), **ADMIN, "password": "wrong"}, 401),
+    "user without rules": ({**local("test.ping"), "username": "nobody"}, 401),
     "permission": (local("test.echo", arg=["x"]), 401),
     "runner": (chunk("runner", "nosuch.fun"), 401),
 }
@@ -25,7 +28,11 @@ def narrow(start, front):
         start(
             {
                 "netapi_enable_clients": ["local", "local_async", "runner"],
-                "external_auth": {"auto": {"saltdev": ["test.ping", {"@runner": ["jobs.*"]}]}},
+                "sharedsecret": "shared",
+                "external_auth": {
+                    "auto": {"saltdev": ["test.ping", {"@runner": ["jobs.*"]}]},
+                    "sharedsecret": {"admin": ["test.ping"]},
+                },
             }
         )
     )
@@ -37,6 +44,12 @@ def test_a_list_with_one_bad_chunk_runs_nothing(narrow, what):
     for low in ([bad, GOOD], [GOOD, bad], [GOOD, bad, GOOD]):
         assert narrow.post(*low).status == status
     assert narrow.run(chunk("runner", "jobs.list_jobs")) == [{}]
+    (job,) = narrow.run(GOOD)
+    assert list(narrow.run(chunk("runner", "jobs.list_jobs"))[0]) == [job["jid"]], "what runs is listed"
+
+
+def test_the_right_password_is_what_the_wrong_one_lacks(narrow):
+    assert narrow.post({**local("test.ping"), **ADMIN}).status == 200
 
 
 def test_what_ran_before_a_failure_is_in_the_reply(start, front):

@@ -88,10 +88,13 @@ def test_any_other_json_value_is_refused(api, body):
     assert reply.status == 400 and "list of lowstate" in reply.ret
 
 
-@pytest.mark.parametrize("second", ["text", 1, None, []])
-def test_a_chunk_that_is_no_object_is_named_by_its_index(api, second):
-    reply = api.post(local("test.ping"), second)
-    assert reply.status == 400 and "1" in reply.ret
+@pytest.mark.parametrize("chunk", ["text", 1, None, []])
+@pytest.mark.parametrize("at", [0, 2])
+def test_a_chunk_that_is_no_object_is_named_by_its_index(api, chunk, at):
+    low = [local("test.ping")] * 3
+    low[at] = chunk
+    kind = type(chunk).__name__
+    refused(api.post(*low), 400, f"Lowstate chunk {at}: it must be an object; found {kind}.")
 
 
 def test_a_missing_client_is_an_unknown_one(api):
@@ -101,7 +104,8 @@ def test_a_missing_client_is_an_unknown_one(api):
 @pytest.mark.parametrize("key", ["fun", "tgt"])
 def test_a_missing_key_is_named_with_its_chunk(api, key):
     reply = api.post(local("test.ping"), without(local("test.ping"), key))
-    assert reply.status == 400 and "1" in reply.ret and key in reply.ret
+    needed = "a local chunk needs 'client', 'tgt' and 'fun'"
+    refused(reply, 400, f"Lowstate chunk 1: '{key}' is missing; {needed}.")
 
 
 def test_an_unknown_client_is_refused(api):
