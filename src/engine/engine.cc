@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "rest_fcgi/auth/authenticator.h"
-#include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/auth/logins.h"
+#include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/returner/returners.h"
 
@@ -15,18 +15,17 @@ namespace {
 Result<Runtime> make_salt_runtime(const config::Settings& settings) {
   auto runtime = salt::make_runtime(settings.salt, system_clock());
   if (!runtime) return std::move(runtime).error();
-  if (settings.returner.ext_job_cache.empty()) return Runtime(SaltRuntime{*std::move(runtime), nullptr});
+  if (settings.returner.ext_job_cache.empty()) return Runtime(SaltEngine{*std::move(runtime), nullptr});
   auto returners = returner::Returners::make(settings.returner, system_clock());
   if (!returners) return std::move(returners).error();
   auto recorder = recording::make_recorder(*std::move(returners), system_clock());
-  return Runtime(SaltRuntime{*std::move(runtime), std::move(recorder)});
+  return Runtime(SaltEngine{*std::move(runtime), std::move(recorder)});
 }
 
 Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings& settings,
                                                          std::unique_ptr<auth::Permissions> permissions,
-                                                         const SaltRuntime& salt) {
-  auto logins =
-      auth::Logins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock());
+                                                         const SaltEngine& salt) {
+  auto logins = auth::Logins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock());
   if (!logins) return std::move(logins).error();
   auto master = salt::make_master(settings.salt, *std::move(logins), std::move(permissions), salt.runtime);
   if (!master || !salt.recorder) return master;
@@ -48,7 +47,7 @@ Result<std::shared_ptr<master::Master>> make_master(const config::Settings& sett
                                                     const Runtime& runtime) {
   auto permissions = auth::Permissions::make(settings.auth.external_auth);
   if (!permissions) return std::move(permissions).error();
-  if (const auto* salt = std::get_if<SaltRuntime>(&runtime)) {
+  if (const auto* salt = std::get_if<SaltEngine>(&runtime)) {
     return make_salt_master(settings, *std::move(permissions), *salt);
   }
   auto authenticator = auth::Authenticator::make(settings.auth, system_clock());
@@ -58,18 +57,20 @@ Result<std::shared_ptr<master::Master>> make_master(const config::Settings& sett
 }
 
 void start(const Runtime& runtime) {
-  if (const auto* salt = std::get_if<SaltRuntime>(&runtime)) salt->runtime->join_event_bus();
+  if (const auto* salt = std::get_if<SaltEngine>(&runtime)) salt->runtime->join_event_bus();
 }
 
 std::size_t shut_down(const Runtime& runtime, SteadyTime deadline) {
   if (const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime)) {
     return (*embedded)->shutdown(deadline);
   }
-  const auto& salt = std::get<SaltRuntime>(runtime);
+  const auto& salt = std::get<SaltEngine>(runtime);
   const std::size_t running = salt.runtime->shutdown(deadline);
   if (!salt.recorder) return running;
-  if (const auto flushed = salt.recorder->flush(deadline); !flushed) log::warning(flushed.error().message);
-  return running;
+  const auto flushed = salt.recorder->flush(deadline);
+  if (flushed) return running;
+  log::warning(flushed.error().message);
+  return running + 1;  // the job caches may still be at it
 }
 
 }  // namespace rest_fcgi::engine

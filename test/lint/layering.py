@@ -35,12 +35,12 @@ MAY_INCLUDE = {
 # the room's own folder may include all of them.
 FOLDERS = {
     "master/embedded/python": [],
-    "master/embedded/host": ["python"],
+    "master/embedded/host": ["python", "json_text.h"],
     "master/embedded/process": ["host"],
     "master/embedded/target": ["host", "minion.h"],
-    "master/embedded/jobs": ["python", "host", "target", "minion.h"],
-    "master/embedded/modules": ["python", "host", "process", "jobs", "minion.h", "execution.h"],
-    "master/embedded/runners": ["python", "host", "target", "jobs", "modules", "minion.h"],
+    "master/embedded/jobs": ["host", "target", "json_text.h"],
+    "master/embedded/modules": ["python", "host", "process", "jobs", "minion.h", "execution.h", "json_text.h"],
+    "master/embedded/runners": ["python", "host", "target", "jobs", "modules", "minion.h", "json_text.h"],
     "master/salt/packed": [],
     "master/salt/requests": ["not_available.h"],
     "master/salt/events": ["lines.h", "not_available.h"],

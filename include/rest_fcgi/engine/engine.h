@@ -16,13 +16,14 @@
 /// How the engine that the configuration names is put together. Thread-safe where its parts are.
 namespace rest_fcgi::engine {
 
-struct SaltRuntime {
+/// The parts of the engine for a real master.
+struct SaltEngine {
   std::shared_ptr<salt::Runtime> runtime;
   std::shared_ptr<recording::Recorder> recorder;  ///< null: jobs are kept by the master alone
 };
 
 /// What of an engine outlives a reload: of the embedded one or of the one for a real master.
-using Runtime = std::variant<std::shared_ptr<embedded::Runtime>, SaltRuntime>;
+using Runtime = std::variant<std::shared_ptr<embedded::Runtime>, SaltEngine>;
 
 /// Errors: configuration, for job caches that cannot be opened and addresses that are none; internal.
 [[nodiscard]] Result<Runtime> make_runtime(const config::Settings& settings);
@@ -34,7 +35,8 @@ using Runtime = std::variant<std::shared_ptr<embedded::Runtime>, SaltRuntime>;
 /// To be called when requests may come.
 void start(const Runtime& runtime);
 
-/// Returns how much still runs, and uses the runtime, at the deadline.
+/// Waits for what runs, and for what is on its way to the job caches, until the deadline. Returns 0 where all
+/// of it had ended then; else threads still use the runtime and all that a process's end would destroy.
 std::size_t shut_down(const Runtime& runtime, SteadyTime deadline);
 
 }  // namespace rest_fcgi::engine

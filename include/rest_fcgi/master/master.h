@@ -19,6 +19,12 @@
 
 namespace rest_fcgi::master {
 
+/// What an engine found out about a chunk when it admitted it, and needs again to run it. Each engine derives
+/// its own.
+struct Admitted {
+  virtual ~Admitted() = default;
+};
+
 /// Leave to run one chunk. Only a `Master` makes one, after it looked at the chunk's credentials, and
 /// everything that dispatches takes one: there is no way to run a chunk around the check. Borrows the chunk.
 class Permit {
@@ -30,20 +36,29 @@ class Permit {
   /// When all that is done under it has to have ended.
   [[nodiscard]] SteadyTime deadline() const noexcept { return deadline_; }
 
+  /// For the engine that made it, which knows what it is. REQUIRES: that engine gave something.
+  [[nodiscard]] const Admitted& admitted() const noexcept { return *admitted_; }
+
   /// The same, ending no later than this.
   [[nodiscard]] Permit ending_by(SteadyTime end) const {
-    return {*chunk_, user_, eauth_, std::min(end, deadline_)};
+    return {*chunk_, user_, eauth_, std::min(end, deadline_), admitted_};
   }
 
  private:
   friend class Master;
-  Permit(const lowstate::Chunk& chunk, std::string user, std::string eauth, SteadyTime deadline)
-      : chunk_(&chunk), user_(std::move(user)), eauth_(std::move(eauth)), deadline_(deadline) {}
+  Permit(const lowstate::Chunk& chunk, std::string user, std::string eauth, SteadyTime deadline,
+         std::shared_ptr<const Admitted> admitted)
+      : chunk_(&chunk),
+        user_(std::move(user)),
+        eauth_(std::move(eauth)),
+        deadline_(deadline),
+        admitted_(std::move(admitted)) {}
 
   const lowstate::Chunk* chunk_;
   std::string user_;
   std::string eauth_;
   SteadyTime deadline_;
+  std::shared_ptr<const Admitted> admitted_;  // null where the engine gave nothing
 };
 
 /// What one minion returned: Salt's event `salt/job/<jid>/ret/<minion>`.
@@ -149,8 +164,9 @@ class Master {
 
  protected:
   [[nodiscard]] static Permit permit(const lowstate::Chunk& chunk, std::string user, std::string eauth,
-                                     SteadyTime deadline) {
-    return {chunk, std::move(user), std::move(eauth), deadline};
+                                     SteadyTime deadline,
+                                     std::shared_ptr<const Admitted> admitted = nullptr) {
+    return {chunk, std::move(user), std::move(eauth), deadline, std::move(admitted)};
   }
 };
 

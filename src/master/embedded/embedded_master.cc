@@ -3,20 +3,30 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <utility>
-#include <vector>
 
-#include "master/embedded/rule_call.h"
 #include "master/embedded/runners/master_function.h"
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/master/embedded/embedded.h"
+#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::embedded {
 
 namespace {
+
+/// The minions of a local call.
+struct AdmittedLocal final : master::Admitted {
+  explicit AdmittedLocal(Selection its_selection) : selection(std::move(its_selection)) {}
+  Selection selection;
+};
+
+/// The arguments of a runner or wheel, as rules saw them and as the function will get them.
+struct AdmittedMaster final : master::Admitted {
+  explicit AdmittedMaster(std::shared_ptr<const lowstate::MasterArguments> its_arguments)
+      : arguments(std::move(its_arguments)) {}
+  std::shared_ptr<const lowstate::MasterArguments> arguments;
+};
 
 Error not_authorized() {
   return {ErrorKind::authorization, "Authorization error occurred."};
@@ -27,48 +37,91 @@ auth::Form form_of(lowstate::Client client) {
   return wheel ? auth::Form::wheel : auth::Form::runner;
 }
 
+MasterCaller::Order order_of(const master::Permit& permit) {
+  return {form_of(permit.chunk().client), permit.chunk().master().function.name, permit.user(),
+          static_cast<const AdmittedMaster&>(permit.admitted()).arguments};
+}
+
 /// The part of a selection that `only` names.
-void narrow(Selection& selection, const Minions& minions, const std::vector<std::string>& only) {
+Selection narrowed(const Selection& selection, const Minions& minions, const std::vector<std::string>& only) {
   const Selection wanted = select_ids(minions, {only.begin(), only.end()});
-  std::vector<std::size_t> both;
+  Selection both;
   std::set_intersection(selection.positions.begin(), selection.positions.end(), wanted.positions.begin(),
-                        wanted.positions.end(), std::back_inserter(both));
-  selection = {std::move(both), {}};
+                        wanted.positions.end(), std::back_inserter(both.positions));
+  return both;
+}
+
+/// Null where there is none, and where the default one cannot be had.
+Result<std::unique_ptr<ProcDir>> open_proc_dir(const Options& options) {
+  if (options.proc_dir.empty()) return std::unique_ptr<ProcDir>();
+  Result<std::unique_ptr<ProcDir>> opened = ProcDir::open(options.proc_dir);
+  if (opened || !options.proc_dir_is_default) return opened;
+  log::warning(format("jobs of other processes are not seen: {}", opened.error().message));
+  return std::unique_ptr<ProcDir>();
 }
 
 }  // namespace
 
+EmbeddedRuntime::EmbeddedRuntime(const Options& options, std::unique_ptr<returner::Returners> returners,
+                                 const Clock& clock, std::unique_ptr<ProcDir> proc)
+    : jobs_(std::make_shared<Jobs>(std::move(returners), clock, std::move(proc), options.max_queued_bytes,
+                                   options.jid_share)),
+      workers_({options.max_workers, options.max_queued}) {}
+
+std::size_t EmbeddedRuntime::shutdown(SteadyTime deadline) {
+  std::size_t interrupted = 0;
+  if (!workers_.close(deadline)) {
+    // Calls count as interrupted before they are asked to stop: what a function returns because it was
+    // stopped is not its result, and is dropped.
+    interrupted = jobs_->interrupt_all();
+    workers_.stop();
+  }
+  if (const Result<void> flushed = jobs_->returners().flush(); !flushed) log::error(flushed.error().message);
+  return interrupted;
+}
+
+Result<std::shared_ptr<Runtime>> make_runtime(const Options& options,
+                                              std::unique_ptr<returner::Returners> returners,
+                                              const Clock& clock) {
+  Result<std::unique_ptr<ProcDir>> proc = open_proc_dir(options);
+  if (!proc) return std::move(proc).error();
+  return std::shared_ptr<Runtime>(
+      std::make_shared<EmbeddedRuntime>(options, std::move(returners), clock, *std::move(proc)));
+}
+
 EmbeddedMaster::EmbeddedMaster(const std::shared_ptr<const MasterFacts>& facts,
                                std::unique_ptr<auth::Authenticator> authenticator,
                                std::unique_ptr<auth::Permissions> permissions, RuleTargets targets,
-                               const std::shared_ptr<EmbeddedRuntime>& runtime)
+                               std::shared_ptr<EmbeddedRuntime> runtime)
     : minions_(facts->minions),
       authenticator_(std::move(authenticator)),
       permissions_(std::move(permissions)),
       targets_(std::move(targets)),
-      publisher_(minions_, facts->modules, runtime),
-      caller_(facts, runtime) {}
+      runtime_(std::move(runtime)),
+      publisher_(minions_, facts->modules, runtime_->jobs(), runtime_->workers()),
+      caller_(facts, runtime_->jobs(), runtime_->workers()) {}
 
 Result<master::Permit> EmbeddedMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
   // Who calls comes first: nobody else learns anything about targets and functions.
   Result<auth::Identity> identity = authenticator_->authenticate(chunk.credentials, deadline);
   if (!identity) return std::move(identity).error();
-  Result<void> authorized = chunk.is_local()
-                                ? authorize_local(*identity, chunk.local())
-                                : authorize_master(*identity, form_of(chunk.client), chunk.master());
-  if (authorized) return permit(chunk, identity->name(), identity->eauth(), deadline);
-  Error refused = std::move(authorized).error();
+  Admitted admitted = chunk.is_local() ? admit_local(*identity, chunk.local())
+                                       : admit_master(*identity, form_of(chunk.client), chunk.master());
+  if (admitted) {
+    return permit(chunk, identity->name(), identity->eauth(), deadline, *std::move(admitted));
+  }
+  Error refused = std::move(admitted).error();
   refused.user = identity->name();
   refused.eauth = identity->eauth();
   return refused;
 }
 
-Result<void> EmbeddedMaster::authorize_local(const auth::Identity& identity,
-                                             const lowstate::LocalCall& call) const {
+EmbeddedMaster::Admitted EmbeddedMaster::admit_local(const auth::Identity& identity,
+                                                     const lowstate::LocalCall& call) const {
   // Resolved when a rule asks for it, so that a caller without rights costs nothing. A target that cannot be
   // resolved reaches nobody, which no rule about minions allows.
   std::optional<Result<Selection>> selection;
-  const auto selected = [&]() -> const Result<Selection>& {
+  const auto selected = [&]() -> Result<Selection>& {
     if (!selection) selection.emplace(select(*minions_, call.target));
     return *selection;
   };
@@ -84,73 +137,68 @@ Result<void> EmbeddedMaster::authorize_local(const auth::Identity& identity,
   }
   if (!permissions_->allow_local(identity, calls, within)) return not_authorized();
   if (!selected()) return selected().error();
-  return publisher_.check(call);
+  if (Result<void> kept = runtime_->jobs()->check_returners(call.ret); !kept) return std::move(kept).error();
+  return Admitted(std::make_shared<AdmittedLocal>(*std::move(selected())));
 }
 
-Result<void> EmbeddedMaster::authorize_master(const auth::Identity& identity, auth::Form form,
-                                              const lowstate::MasterCall& call) const {
-  // Rules see what the function will get.
-  const auto arguments = lowstate::MasterArguments::take(call.function, form == auth::Form::runner);
-  if (!arguments) return arguments.error();
+EmbeddedMaster::Admitted EmbeddedMaster::admit_master(const auth::Identity& identity, auth::Form form,
+                                                      const lowstate::MasterCall& call) const {
+  auto arguments = lowstate::MasterArguments::take(call.function, form == auth::Form::runner);
+  if (!arguments) return std::move(arguments).error();
   const auth::FunctionCall seen{call.function.name, (*arguments)->args, (*arguments)->kwargs};
   if (!permissions_->allow_master(identity, form, seen)) return not_authorized();
   if (form == auth::Form::runner && find_runner(call.function.name) == nullptr) {
     return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
   }
-  return {};
+  return Admitted(std::make_shared<AdmittedMaster>(*std::move(arguments)));
 }
 
-Result<Publisher::Order> EmbeddedMaster::order_for(
-    const master::Permit& permit, const std::optional<std::vector<std::string>>& only) const {
+Publisher::Order EmbeddedMaster::order_for(const master::Permit& permit,
+                                           const std::optional<std::vector<std::string>>& only) const {
   const lowstate::LocalCall& call = permit.chunk().local();
-  Result<Selection> selection = select(*minions_, call.target);
-  if (!selection) return std::move(selection).error();
-  if (only) narrow(*selection, *minions_, *only);
+  const Selection& all = static_cast<const AdmittedLocal&>(permit.admitted()).selection;
   // A batch is many publications, which cannot all have the caller's jid.
   const bool batch = permit.chunk().client == lowstate::Client::local_batch;
-  return Publisher::Order{call, permit.user(), *std::move(selection), only.has_value(),
-                          batch ? std::string_view() : call.jid};
+  return {call, permit.user(), only ? narrowed(all, *minions_, *only) : all, only.has_value(),
+          batch ? std::string_view() : call.jid};
 }
 
 Result<master::Job> EmbeddedMaster::publish(const master::Permit& permit,
                                             const master::Publication& publication,
                                             std::shared_ptr<master::Returns> returns) {
-  Result<Publisher::Order> order = order_for(permit, publication.only);
-  if (!order) return std::move(order).error();
+  const Publisher::Order order = order_for(permit, publication.only);
   switch (publication.what) {
     case master::Publication::What::call:
-      return publisher_.run(*order, returns);
+      return publisher_.run(order, returns);
     case master::Publication::What::ping:
-      return publisher_.ping(*order, returns);
+      return publisher_.ping(order, returns);
     case master::Publication::What::has_function:
-      return publisher_.has_function(*order, returns);
+      return publisher_.has_function(order, returns);
     case master::Publication::What::find_job:
-      return publisher_.find_job(*order, publication.jid, returns);
+      return publisher_.find_job(order, publication.jid, returns);
   }
   return Error{ErrorKind::internal, "This publication is of no kind that exists."};
 }
 
 Result<master::Job> EmbeddedMaster::publish_async(const master::Permit& permit) {
-  Result<Publisher::Order> order = order_for(permit, std::nullopt);
-  if (!order) return std::move(order).error();
-  return publisher_.run_async(*order);
+  return publisher_.run_async(order_for(permit, std::nullopt));
 }
 
 Result<master::Started> EmbeddedMaster::runner(const master::Permit& permit,
                                                std::shared_ptr<master::RunnerReturns> returns) {
-  return caller_.runner(permit.chunk().master().function, permit.user(), returns);
+  return caller_.run(order_of(permit), returns);
 }
 
 Result<master::Started> EmbeddedMaster::runner_async(const master::Permit& permit) {
-  return caller_.start(MasterJob::Form::runner, permit.chunk().master().function, permit.user());
+  return caller_.run_async(order_of(permit));
 }
 
 Result<master::WheelReply> EmbeddedMaster::wheel(const master::Permit& permit) {
-  return caller_.wheel(permit.chunk().master().function, permit.user());
+  return caller_.wheel(order_of(permit));
 }
 
 Result<master::Started> EmbeddedMaster::wheel_async(const master::Permit& permit) {
-  return caller_.start(MasterJob::Form::wheel, permit.chunk().master().function, permit.user());
+  return caller_.run_async(order_of(permit));
 }
 
 Result<Secret> EmbeddedMaster::make_token(const auth::Credentials& credentials) {
@@ -172,10 +220,9 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
   if (!modules) return std::move(modules).error();
   const auto facts = std::make_shared<const MasterFacts>(
       MasterFacts{*std::move(minions), *std::move(modules), options.config_values});
-  const auto embedded =
-      std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime));  // make_runtime makes no other
   return std::shared_ptr<master::Master>(std::make_shared<EmbeddedMaster>(
-      facts, std::move(authenticator), std::move(permissions), *std::move(targets), embedded));
+      facts, std::move(authenticator), std::move(permissions), *std::move(targets),
+      std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime))));  // make_runtime makes no other
 }
 
 }  // namespace rest_fcgi::embedded

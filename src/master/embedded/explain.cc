@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "master/embedded/minion.h"
-#include "master/embedded/target/rule_targets.h"
+#include "master/embedded/rules.h"
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/auth/system_groups.h"
 #include "rest_fcgi/core/format.h"

@@ -2,103 +2,192 @@
 #include "master/embedded/master_caller.h"
 
 #include <exception>
-#include <utility>
+#include <optional>
+#include <stop_token>
+#include <string>
 
+#include "master/embedded/json_text.h"
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::embedded {
 
-namespace {
+/// One call of a runner or wheel under way. Immutable once its jid is set; then it may be shared by threads.
+class MasterJob {
+ public:
+  /// What became of it.
+  struct Outcome {
+    Json ret;
+    bool success = true;
+    /// The job cache could not be asked: whoever waits gets this error, in place of a return.
+    std::optional<Error> unavailable{};
+  };
 
-Result<master::RunnerReturn> told(const MasterJob& job, MasterJob::Outcome outcome, Json event) {
+  MasterJob(const MasterCaller::Order& order, WallTime now)
+      : form_(order.form),
+        name_(order.name),
+        user_(order.user),
+        started_(now),
+        function_(form_ == auth::Form::runner ? find_runner(name_) : find_wheel(name_)),
+        arguments_(order.arguments) {}
+
+  void set_jid(std::string jid) { jid_ = std::move(jid); }
+  [[nodiscard]] const std::string& jid() const noexcept { return jid_; }
+
+  /// `salt/run/<jid>` or `salt/wheel/<jid>`.
+  [[nodiscard]] std::string tag() const { return format("salt/{}/{}", is_runner() ? "run" : "wheel", jid_); }
+
+  /// May a request's own thread run it? True for a function that does not exist: saying so is quick.
+  [[nodiscard]] bool quick() const noexcept { return function_ == nullptr || function_->quick; }
+
+  /// The job as the job cache keeps it, without a jid: a master's own minion runs it.
+  [[nodiscard]] returner::Load load(const std::string& master_id) const;
+
+  /// Runs the function. What goes wrong is an outcome without success, in a sentence.
+  [[nodiscard]] Outcome run(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const;
+
+  /// Same where exceptions may not get through: a job that lost its return would be waited for in vain.
+  [[nodiscard]] Outcome run_safely(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const;
+
+  /// Salt's event about the return.
+  [[nodiscard]] Json event(const Outcome& outcome) const;
+
+  /// What whoever waits gets.
+  [[nodiscard]] Result<master::RunnerReturn> reply(Outcome outcome, Json event) const;
+
+ private:
+  [[nodiscard]] bool is_runner() const noexcept { return form_ == auth::Form::runner; }
+  [[nodiscard]] std::string_view word() const noexcept { return is_runner() ? "runner" : "wheel"; }
+  [[nodiscard]] Outcome invalid_arguments(const std::string& complaint) const;
+
+  const auth::Form form_;
+  const std::string name_;
+  const std::string user_;
+  const WallTime started_;
+  const MasterFunction* const function_;  // null: no such function
+  const std::shared_ptr<const lowstate::MasterArguments> arguments_;
+  std::string jid_;
+};
+
+returner::Load MasterJob::load(const std::string& master_id) const {
+  returner::Load load;
+  load.fun = Json::string(format("{}.{}", word(), name_));
+  load.arg = arguments_->json();
+  load.tgt = Json::string(master_id);
+  load.tgt_type = lowstate::name_of(lowstate::TargetType::list);
+  load.user = user_;
+  load.minions = {master_id};
+  return load;
+}
+
+MasterJob::Outcome MasterJob::invalid_arguments(const std::string& complaint) const {
+  const std::string sentence = format("Passed invalid arguments: {}", complaint);
+  if (!is_runner()) return {Json::string(sentence), false};
+  // To Salt, a runner that could not be called has succeeded.
+  return {Json::string(format("\n{}\n\nUsage:\n{}", sentence, function_->usage)), true};
+}
+
+MasterJob::Outcome MasterJob::run(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const {
+  if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
+  const Result<BoundArguments> bound = function_->bind(*arguments_);
+  if (!bound) return invalid_arguments(bound.error().message);
+  Result<Json> ret =
+      function_->run({*facts.minions, *facts.modules, facts.config_values, jobs, stop}, *bound);
+  if (ret) return {*std::move(ret), true};
+  Outcome failed{Json::string(format("Exception occurred in {} {}: {}", word(), name_, ret.error().message)),
+                 false};
+  if (ret.error().kind == ErrorKind::unavailable) failed.unavailable = std::move(ret).error();
+  return failed;
+}
+
+MasterJob::Outcome MasterJob::run_safely(const MasterFacts& facts, Jobs& jobs,
+                                         const std::stop_token& stop) const {
+  try {
+    return run(facts, jobs, stop);
+  } catch (const std::exception& exception) {
+    return {Json::string(format("Exception occurred in {}: {}", tag(), exception.what())), false};
+  }
+}
+
+Json MasterJob::event(const Outcome& outcome) const {
+  return written_json([&](JsonWriter& writer) {
+    writer.begin_object().key("fun").string(format("{}.{}", word(), name_)).key("jid").string(jid_);
+    if (!is_runner()) writer.key("tag").string(tag());
+    writer.key("user").string(user_);
+    if (is_runner()) writer.key("fun_args").json(arguments_->json());
+    writer.key("_stamp").string(master::iso_stamp(started_)).key("return").json(outcome.ret);
+    writer.key("success").boolean(outcome.success).end_object();
+  });
+}
+
+Result<master::RunnerReturn> MasterJob::reply(Outcome outcome, Json event) const {
   if (!outcome.unavailable) return master::RunnerReturn{std::move(outcome.ret), std::move(event)};
   Error error = *std::move(outcome.unavailable);
-  error.jid = job.jid();
+  error.jid = jid_;
   return error;
 }
 
-/// Where the return of a job on a worker thread goes: the job cache first, then who waits.
+namespace {
+
+/// Hands on the return of a job on a worker thread: to the job cache first, then to who waits.
 void deliver(Jobs& jobs, const MasterJob& job, MasterJob::Outcome outcome,
              const MasterCaller::Mailbox& returns) {
   Json event = job.event(outcome);
   jobs.record(job.jid(), {jobs.master_id(), event, outcome.success ? 0 : 1, outcome.success, ""},
               jobs.also_for({}));
-  if (returns) returns->put(told(job, std::move(outcome), std::move(event)));
-}
-
-/// A job that lost its return would be waited for in vain.
-MasterJob::Outcome run_safely(const MasterJob& job, const MasterFacts& facts, Jobs& jobs,
-                              const std::stop_token& stop) {
-  try {
-    return job.run(facts, jobs, stop);
-  } catch (const std::exception& exception) {
-    return {Json::string(format("Exception occurred in {}: {}", job.tag(), exception.what())), false};
-  }
+  if (returns) returns->put(job.reply(std::move(outcome), std::move(event)));
 }
 
 }  // namespace
 
-Result<master::Started> MasterCaller::runner(const lowstate::Function& call, std::string_view user,
-                                             const Mailbox& returns) {
-  Jobs& jobs = *runtime_->jobs();
-  Result<std::shared_ptr<MasterJob>> made =
-      MasterJob::make(MasterJob::Form::runner, call, user, jobs.clock().wall());
-  if (!made) return std::move(made).error();
-  MasterJob& job = **made;
-  if (!job.quick()) return run_on_worker(*std::move(made), returns);
-  job.set_jid(jobs.new_jid());
-  MasterJob::Outcome outcome = job.run(*facts_, jobs, {});
-  Json event = job.event(outcome);
-  returns->put(told(job, std::move(outcome), std::move(event)));
-  return master::Started{job.jid(), job.tag()};
+Result<master::Started> MasterCaller::run(const Order& order, const Mailbox& returns) {
+  auto job = std::make_shared<MasterJob>(order, jobs_->clock().wall());
+  if (!job->quick()) return run_on_worker(std::move(job), returns);
+  job->set_jid(jobs_->new_jid());
+  MasterJob::Outcome outcome = job->run(*facts_, *jobs_, {});
+  Json event = job->event(outcome);
+  returns->put(job->reply(std::move(outcome), std::move(event)));
+  return master::Started{job->jid(), job->tag()};
 }
 
-Result<master::Started> MasterCaller::start(MasterJob::Form form, const lowstate::Function& call,
-                                            std::string_view user) {
-  Result<std::shared_ptr<MasterJob>> job =
-      MasterJob::make(form, call, user, runtime_->jobs()->clock().wall());
-  if (!job) return std::move(job).error();
-  return run_on_worker(*std::move(job), nullptr);
+Result<master::Started> MasterCaller::run_async(const Order& order) {
+  return run_on_worker(std::make_shared<MasterJob>(order, jobs_->clock().wall()), nullptr);
 }
 
-Result<master::WheelReply> MasterCaller::wheel(const lowstate::Function& call, std::string_view user) {
-  Jobs& jobs = *runtime_->jobs();
-  Result<std::shared_ptr<MasterJob>> made =
-      MasterJob::make(MasterJob::Form::wheel, call, user, jobs.clock().wall());
-  if (!made) return std::move(made).error();
-  MasterJob& job = **made;
-  job.set_jid(jobs.new_jid());
-  const Json event = job.event(job.run(*facts_, jobs, {}));
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object().key("tag").string(job.tag()).key("data").json(event).end_object();
-  return master::WheelReply{job.jid(), Json::trusted(std::move(text))};
+master::WheelReply MasterCaller::wheel(const Order& order) {
+  MasterJob job(order, jobs_->clock().wall());
+  job.set_jid(jobs_->new_jid());
+  const Json event = job.event(job.run(*facts_, *jobs_, {}));
+  return {job.jid(), written_json([&](JsonWriter& writer) {
+            writer.begin_object().key("tag").string(job.tag()).key("data").json(event).end_object();
+          })};
 }
 
 Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> job, const Mailbox& returns) {
-  const std::shared_ptr<Jobs>& jobs = runtime_->jobs();
-  Result<master::Workers::Reservation> room = runtime_->workers().reserve(1);
+  Result<master::Workers::Reservation> room = workers_.reserve(1);
   if (!room) return std::move(room).error();
-  returner::Load load = job->load(jobs->master_id());
-  load.jid = jobs->new_jid();
+  returner::Load load = job->load(jobs_->master_id());
+  load.jid = jobs_->new_jid();
   job->set_jid(load.jid);
   master::Started started{job->jid(), job->tag()};
 
   const std::shared_ptr<const MasterJob> shared = std::move(job);
   // The table that interrupts is the Jobs' own: a shared_ptr here would keep it alive for ever.
-  auto interrupt = [shared, returns, owner = jobs.get()](std::size_t) {
+  auto interrupt = [shared, returns, owner = jobs_.get()](std::size_t) {
     log::warning(format("{} was interrupted: the engine shuts down", shared->tag()));
     deliver(*owner, *shared, {Json::string(kInterrupted), false}, returns);
   };
   const auto running = std::make_shared<RunningJob>(std::move(load), "", std::move(interrupt));
   const auto durability = returns ? returner::Durability::grouped : returner::Durability::durable;
-  if (Result<void> kept = jobs->start(running, durability, jobs->also_for({})); !kept) {
+  if (Result<void> kept = jobs_->start(running, durability, jobs_->also_for({})); !kept) {
     return std::move(kept).error();
   }
-  room->submit([facts = facts_, jobs, shared, returns, running](const std::stop_token& stop) {
+  room->submit([facts = facts_, jobs = jobs_, shared, returns, running](const std::stop_token& stop) {
     const std::stop_callback when_all_stop(stop, [&running] { running->stop(0); });
-    MasterJob::Outcome outcome = run_safely(*shared, *facts, *jobs, running->stop_token(0));
+    MasterJob::Outcome outcome = shared->run_safely(*facts, *jobs, running->stop_token(0));
     if (!running->claim(0)) return;
     deliver(*jobs, *shared, std::move(outcome), returns);
     jobs->finish(*running, 0);

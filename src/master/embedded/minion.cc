@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/minion.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "master/embedded/host/grains.h"
-#include "master/embedded/host/host_names.h"
+#include "master/embedded/json_text.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -35,13 +32,17 @@ Result<void> check_id(std::string_view id) {
 
 Result<JsonDocument> object(const Json& json, std::string_view what, std::string_view id) {
   JsonDocument document;
-  const Result<void> parsed = document.parse(json.text());
+  const Result<void> parsed = read_own(document, json.text());
   if (!parsed) return configuration(format("the {} of minion {}: {}", what, id, parsed.error().message));
   if (!document.root().is(JsonValue::Kind::object)) {
     return configuration(
         format("the {} of minion {} must be a map, found {}", what, id, document.root().type_name()));
   }
   return document;
+}
+
+JsonDocument merged(JsonValue base, JsonValue over) {
+  return own_document(written_json([&](JsonWriter& writer) { write_merged(writer, base, over, false); }));
 }
 
 Result<Minion> make_minion(const MinionOptions& options, JsonValue host) {
@@ -51,22 +52,17 @@ Result<Minion> make_minion(const MinionOptions& options, JsonValue host) {
   Result<JsonDocument> declared = object(options.grains, "grains", options.id);
   if (!declared) return std::move(declared).error();
 
-  // Texts made of documents that were read parse again.
-  JsonDocument id;
-  (void)id.parse(format("{{\"id\": {}}}", Json::string(options.id).text()));
-  JsonDocument laid_over;
-  (void)laid_over.parse(merge_objects(host, declared->root()).text());
-  JsonDocument grains;
-  (void)grains.parse(merge_objects(laid_over.root(), id.root()).text());
-  return Minion{options.id, std::move(grains), *std::move(pillar)};
+  const JsonDocument id =
+      own_document(Json::trusted(format("{{\"id\": {}}}", Json::string(options.id).text())));
+  const JsonDocument own = merged(declared->root(), id.root());
+  return Minion{options.id, merged(host, own.root()), *std::move(pillar)};
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const Minions>> Minions::make(
     const std::vector<MinionOptions>& declared, const std::vector<master::NodegroupOptions>& nodegroups) {
-  JsonDocument host;
-  (void)host.parse(host_grains().text());  // written just now, so it parses
+  const JsonDocument host = own_document(host_grains());
   std::vector<MinionOptions> options = declared;
   if (options.empty()) options.push_back({.id = host_name()});
   std::sort(options.begin(), options.end(), [](const auto& a, const auto& b) { return a.id < b.id; });

@@ -4,40 +4,171 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
-#include <utility>
+#include <functional>
+#include <unordered_map>
 #include <vector>
 
-#include "master/embedded/local_job.h"
+#include "master/embedded/execution.h"
+#include "master/embedded/json_text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/lowstate/published.h"
 
 namespace rest_fcgi::embedded {
 
-namespace {
-
-/// Where the returns of one job on worker threads go: the job cache first, so that whoever got a return can
-/// look its job up, then who waits.
-class Delivery {
+/// The functions of a local chunk with all that they need to run on any minion. Immutable once its jid is
+/// set; then it may be shared by threads.
+class LocalJob {
  public:
-  Delivery(std::string jid, Jobs::Also also, Publisher::Mailbox mailbox)
-      : jid_(std::move(jid)), also_(std::move(also)), mailbox_(std::move(mailbox)) {}
+  /// Its arguments stay where they are: it must not outlive the chunk.
+  LocalJob(const lowstate::LocalCall& call, std::string_view user);
 
-  void deliver(Jobs& jobs, master::Return ret) const {
-    jobs.record(jid_, ret, also_);
-    if (mailbox_) mailbox_->put(std::move(ret));
-  }
+  /// With arguments of its own: it may outlive the request. Errors: internal, where they cannot be copied.
+  [[nodiscard]] static Result<std::shared_ptr<LocalJob>> owning(const lowstate::LocalCall& call,
+                                                                std::string_view user);
 
-  void interrupt(Jobs& jobs, const std::string& minion) const {
-    log::warning(format("job {} on {} was interrupted: the engine shuts down", jid_, minion));
-    deliver(jobs, {minion, Json::string(kInterrupted), 1, false, ""});
-  }
+  /// The job as the job cache keeps it, without jid and minions.
+  [[nodiscard]] returner::Load load(const lowstate::LocalCall& call) const;
+
+  /// It is for these minions alone, whatever the chunk's target says. Call before `load`.
+  void narrow(const std::vector<std::string>& minions);
+
+  void set_jid(std::string jid) { jid_ = std::move(jid); }
+  [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
+
+  /// Runs all functions on one minion.
+  [[nodiscard]] master::Return run(const Engine& engine, const Minion& minion,
+                                   const std::stop_token& stop) const;
 
  private:
-  const std::string jid_;
-  const Jobs::Also also_;
-  const Publisher::Mailbox mailbox_;  // null: nobody waits
+  Result<void> own(const lowstate::LocalCall& call);
+  [[nodiscard]] master::Return run_one(const Engine& engine, const Minion& minion, std::size_t index,
+                                       const std::stop_token& stop) const;
+
+  std::string jid_;
+  const std::string user_;
+  std::string_view tgt_type_;  // a constant's text
+  const std::string ret_;
+  Json tgt_;
+  const bool compound_;
+  std::vector<std::string> arg_json_;  // of each function
+  struct Owned {
+    JsonDocument arguments;
+    std::vector<lowstate::Function> functions;  ///< look into `arguments`
+  };
+  std::unique_ptr<Owned> owned_;
+  const std::vector<lowstate::Function>* functions_;  // the chunk's, or the owned ones
 };
+
+LocalJob::LocalJob(const lowstate::LocalCall& call, std::string_view user)
+    : user_(user),
+      tgt_type_(lowstate::name_of(call.target.type)),
+      ret_(call.ret),
+      tgt_(call.target.as_sent.json()),
+      compound_(call.compound),
+      functions_(&call.functions) {
+  arg_json_.reserve(call.functions.size());
+  for (const lowstate::Function& function : call.functions) {
+    JsonWriter arguments(arg_json_.emplace_back());
+    lowstate::write_arguments(arguments, function);
+  }
+}
+
+Result<std::shared_ptr<LocalJob>> LocalJob::owning(const lowstate::LocalCall& call, std::string_view user) {
+  auto job = std::make_shared<LocalJob>(call, user);
+  if (Result<void> owned = job->own(call); !owned) return std::move(owned).error();
+  return job;
+}
+
+Result<void> LocalJob::own(const lowstate::LocalCall& call) {
+  const Json copy = written_json([&call](JsonWriter& writer) {
+    writer.begin_array();
+    for (const lowstate::Function& function : call.functions) {
+      writer.begin_array().string(function.name).begin_array();
+      for (const JsonValue& value : function.args) value.write(writer);
+      writer.end_array().begin_object();
+      for (const auto& [key, value] : function.kwargs) value.write(writer.key(key));
+      writer.end_object().end_array();
+    }
+    writer.end_array();
+  });
+  owned_ = std::make_unique<Owned>();
+  if (Result<void> read = read_own(owned_->arguments, copy.text()); !read) return read;
+  for (const JsonValue one : owned_->arguments.root().elements()) {
+    auto part = one.elements().begin();
+    lowstate::Function function{(*part).text(), {}, {}};
+    for (const JsonValue value : (*++part).elements()) function.args.push_back(value);
+    for (const JsonMember member : (*++part).members()) function.kwargs.push_back(member);
+    owned_->functions.push_back(std::move(function));
+  }
+  functions_ = &owned_->functions;
+  return {};
+}
+
+returner::Load LocalJob::load(const lowstate::LocalCall& call) const {
+  returner::Load load;
+  load.fun = lowstate::published_functions(call);
+  load.arg = lowstate::published_arguments(call);
+  load.tgt = tgt_;
+  load.tgt_type = tgt_type_;
+  load.user = user_;
+  if (call.metadata) load.metadata = call.metadata->json();
+  return load;
+}
+
+void LocalJob::narrow(const std::vector<std::string>& minions) {
+  tgt_type_ = lowstate::name_of(lowstate::TargetType::list);
+  tgt_ = written_json([&minions](JsonWriter& writer) { write_strings(writer, minions); });
+}
+
+master::Return LocalJob::run_one(const Engine& engine, const Minion& minion, std::size_t index,
+                                 const std::stop_token& stop) const {
+  const lowstate::Function& function = (*functions_)[index];
+  const JobContext context{jid_, function.name, user_, tgt_type_, ret_, tgt_.text(), arg_json_[index]};
+  Outcome outcome = execute(engine, minion, function.name, function.args, function.kwargs, context, stop);
+  return {minion.id, std::move(outcome.ret), outcome.retcode, outcome.success, std::move(outcome.out)};
+}
+
+/// A program that a signal ended has a return code below 0: any code but 0 is worse than 0.
+int worse_retcode(int a, int b) {
+  if (a <= 0 && b <= 0) return std::min(a, b);
+  return std::max(a, b);
+}
+
+master::Return LocalJob::run(const Engine& engine, const Minion& minion, const std::stop_token& stop) const {
+  if (!compound_) return run_one(engine, minion, 0, stop);
+  std::vector<master::Return> returns;
+  // Of functions that are called twice the later return counts.
+  std::unordered_map<std::string_view, std::size_t> last;
+  master::Return all{minion.id, {}, 0, true, ""};
+  for (std::size_t i = 0; i < functions_->size(); ++i) {
+    const master::Return& one = returns.emplace_back(run_one(engine, minion, i, stop));
+    last[(*functions_)[i].name] = i;
+    all.retcode = worse_retcode(all.retcode, one.retcode);
+    all.success = all.success && one.success;
+  }
+  const auto by_function = [&](const auto& write) {
+    return written_json([&](JsonWriter& writer) {
+      writer.begin_object();
+      for (std::size_t i = 0; i < returns.size(); ++i) {
+        const std::string_view name = (*functions_)[i].name;
+        if (last[name] == i) write(writer.key(name), returns[i]);
+      }
+      writer.end_object();
+    });
+  };
+  all.ret = by_function([](JsonWriter& writer, const master::Return& one) { writer.json(one.ret); });
+  all.retcodes =
+      by_function([](JsonWriter& writer, const master::Return& one) { writer.integer(one.retcode); });
+  return all;
+}
+
+namespace {
+
+/// Hands on a return: to the job cache first, so that whoever got one can look its job up, then to who waits.
+using Deliver = std::function<void(master::Return)>;
 
 /// One job on worker threads, with all that its tasks share.
 struct Work {
@@ -46,7 +177,7 @@ struct Work {
   std::vector<std::size_t> positions;  ///< of the job's minions
   std::shared_ptr<Jobs> jobs;
   std::shared_ptr<const LocalJob> job;
-  Delivery delivery;
+  Deliver deliver;
   std::shared_ptr<RunningJob> running;
 
   void run(std::size_t call, const std::stop_token& stop) const {
@@ -54,7 +185,7 @@ struct Work {
     const std::stop_callback when_all_stop(stop, [this, call] { running->stop(call); });
     master::Return ret = run_on(minion, running->stop_token(call));
     if (!running->claim(call)) return;
-    delivery.deliver(*jobs, std::move(ret));
+    deliver(std::move(ret));
     jobs->finish(*running, call);
   }
 
@@ -65,9 +196,8 @@ struct Work {
     try {
       return job->run({*modules, *jobs}, minion, stop);
     } catch (const std::exception& exception) {
-      return {minion.id,
-              Json::string(format("The minion function caused an exception: {}", exception.what())), 1, false,
-              ""};
+      const std::string what = format("The minion function caused an exception: {}", exception.what());
+      return {minion.id, Json::string(what), 1, false, ""};
     }
   }
 };
@@ -85,13 +215,21 @@ void submit(master::Workers::Reservation& room, const std::shared_ptr<const Work
   }
 }
 
+/// May a request's own thread run all of these functions?
+bool all_quick(const Modules& modules, const std::vector<lowstate::Function>& functions) {
+  return std::all_of(functions.begin(), functions.end(), [&modules](const lowstate::Function& function) {
+    return modules.is_quick(function.name);
+  });
+}
+
 }  // namespace
 
 master::Job Publisher::job_for(const Order& order) const {
   master::Job job;
   job.minions.reserve(order.selection.positions.size());
-  for (const std::size_t position : order.selection.positions)
+  for (const std::size_t position : order.selection.positions) {
     job.minions.push_back(minions_->all()[position].id);
+  }
   job.missing = order.selection.missing;
   return job;
 }
@@ -109,23 +247,28 @@ Result<master::Job> Publisher::run_async(const Order& order) {
   return run_on_workers(order, std::move(job), nullptr);
 }
 
-Result<master::Job> Publisher::run_here(const Order& order, master::Job job, const Mailbox& returns) {
-  Jobs& jobs = *runtime_->jobs();
-  Result<std::string> jid = jobs.claim_jid(order.jid);
+Result<returner::Load> Publisher::take_jid(const Order& order, master::Job& job, LocalJob& local) {
+  Result<std::string> jid = jobs_->claim_jid(order.jid);
   if (!jid) return std::move(jid).error();
-  LocalJob local = LocalJob::borrowing(order.call, order.user);
   if (order.narrowed) local.narrow(job.minions);
   returner::Load load = local.load(order.call);
   load.minions = job.minions;
   job.jid = load.jid = *jid;
   local.set_jid(*std::move(jid));
-  const Jobs::Also also = jobs.also_for(order.call.ret);
-  if (Result<void> saved = jobs.save(load, returner::Durability::grouped, also); !saved) {
+  return load;
+}
+
+Result<master::Job> Publisher::run_here(const Order& order, master::Job job, const Mailbox& returns) {
+  LocalJob local(order.call, order.user);
+  const Result<returner::Load> load = take_jid(order, job, local);
+  if (!load) return load.error();
+  const Jobs::Also also = jobs_->also_for(order.call.ret);
+  if (Result<void> saved = jobs_->save(*load, returner::Durability::grouped, also); !saved) {
     return std::move(saved).error();
   }
   for (const std::size_t position : order.selection.positions) {
-    master::Return ret = local.run({*modules_, jobs}, minions_->all()[position], {});
-    jobs.record(job.jid, ret, also);
+    master::Return ret = local.run({*modules_, *jobs_}, minions_->all()[position], {});
+    jobs_->record(job.jid, ret, also);
     returns->put(std::move(ret));
   }
   return job;
@@ -134,33 +277,30 @@ Result<master::Job> Publisher::run_here(const Order& order, master::Job job, con
 Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job job, const Mailbox& returns) {
   // Functions that end at once are not worth a thread for each minion.
   const bool in_one_task = all_quick(*modules_, order.call.functions);
-  Result<master::Workers::Reservation> room =
-      runtime_->workers().reserve(in_one_task ? 1 : job.minions.size());
+  Result<master::Workers::Reservation> room = workers_.reserve(in_one_task ? 1 : job.minions.size());
   if (!room) return std::move(room).error();
   Result<std::shared_ptr<LocalJob>> local = LocalJob::owning(order.call, order.user);
   if (!local) return std::move(local).error();
-  const std::shared_ptr<Jobs>& jobs = runtime_->jobs();
-  Result<std::string> jid = jobs->claim_jid(order.jid);
-  if (!jid) return std::move(jid).error();
-  if (order.narrowed) (*local)->narrow(job.minions);
-  returner::Load load = (*local)->load(order.call);
-  load.minions = job.minions;
-  job.jid = load.jid = *jid;
-  (*local)->set_jid(*jid);
+  Result<returner::Load> load = take_jid(order, job, **local);
+  if (!load) return std::move(load).error();
 
-  const Jobs::Also also = jobs->also_for(order.call.ret);
-  const Delivery delivery(*std::move(jid), also, returns);
+  const Jobs::Also also = jobs_->also_for(order.call.ret);
   // The table that interrupts is the Jobs' own: a shared_ptr here would keep it alive for ever.
-  auto interrupt = [delivery, owner = jobs.get(), minions = job.minions](std::size_t call) {
-    delivery.interrupt(*owner, minions[call]);
+  const Deliver deliver = [owner = jobs_.get(), jid = job.jid, also, returns](master::Return ret) {
+    owner->record(jid, ret, also);
+    if (returns) returns->put(std::move(ret));
   };
-  auto running = std::make_shared<RunningJob>(std::move(load), (*local)->ret(), std::move(interrupt));
+  auto interrupt = [deliver, jid = job.jid, minions = job.minions](std::size_t call) {
+    log::warning(format("job {} on {} was interrupted: the engine shuts down", jid, minions[call]));
+    deliver({minions[call], Json::string(kInterrupted), 1, false, ""});
+  };
+  auto running = std::make_shared<RunningJob>(*std::move(load), (*local)->ret(), std::move(interrupt));
   const auto durability = returns ? returner::Durability::grouped : returner::Durability::durable;
-  if (Result<void> started = jobs->start(running, durability, also); !started) {
+  if (Result<void> started = jobs_->start(running, durability, also); !started) {
     return std::move(started).error();
   }
-  const auto work = std::make_shared<const Work>(Work{minions_, modules_, order.selection.positions, jobs,
-                                                      *std::move(local), delivery, std::move(running)});
+  const auto work = std::make_shared<const Work>(Work{minions_, modules_, order.selection.positions, jobs_,
+                                                      *std::move(local), deliver, std::move(running)});
   submit(*room, work, in_one_task);
   return job;
 }
@@ -169,9 +309,10 @@ template <class ReturnOf>
 master::Job Publisher::answer(const Order& order, const Mailbox& returns, const ReturnOf& return_of) {
   master::Job job = job_for(order);
   if (job.minions.empty()) return job;
-  job.jid = runtime_->jobs()->new_jid();
-  for (const std::string& minion : job.minions)
+  job.jid = jobs_->new_jid();
+  for (const std::string& minion : job.minions) {
     returns->put(master::Return{minion, return_of(minion), 0, true, ""});
+  }
   return job;
 }
 
@@ -188,7 +329,7 @@ master::Job Publisher::has_function(const Order& order, const Mailbox& returns) 
 }
 
 master::Job Publisher::find_job(const Order& order, std::string_view jid, const Mailbox& returns) {
-  const std::shared_ptr<const RunningJob> job = runtime_->jobs()->running().find(jid);
+  const std::shared_ptr<const RunningJob> job = jobs_->running().find(jid);
   const Json description = job ? describe_running(::getpid(), job->load(), job->ret()) : Json::empty_object();
   return answer(order, returns, [&](const std::string& minion) {
     return job && job->runs_on(minion) ? description : Json::empty_object();

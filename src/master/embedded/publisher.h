@@ -4,25 +4,33 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "master/embedded/jobs/jobs.h"
 #include "master/embedded/minion.h"
 #include "master/embedded/modules/loader.h"
-#include "master/embedded/runtime.h"
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/master.h"
+#include "rest_fcgi/master/workers.h"
 
 namespace rest_fcgi::embedded {
+
+class LocalJob;
 
 /// Runs local calls that were permitted, on the minions that they mean. Thread-safe.
 class Publisher {
  public:
   using Mailbox = std::shared_ptr<master::Returns>;
 
+  /// `workers` has to outlive it.
   Publisher(std::shared_ptr<const Minions> minions, std::shared_ptr<const Modules> modules,
-            std::shared_ptr<EmbeddedRuntime> runtime)
-      : minions_(std::move(minions)), modules_(std::move(modules)), runtime_(std::move(runtime)) {}
+            std::shared_ptr<Jobs> jobs, master::Workers& workers)
+      : minions_(std::move(minions)),
+        modules_(std::move(modules)),
+        jobs_(std::move(jobs)),
+        workers_(workers) {}
 
   /// One publication of a call: which of it, for whom, and on whose behalf. Borrows.
   struct Order {
@@ -33,16 +41,11 @@ class Publisher {
     std::string_view jid = {};  ///< the caller's own; empty: one is made
   };
 
-  /// Can the call be kept where it asks for? Errors: invocation, for a returner that is not here.
-  [[nodiscard]] Result<void> check(const lowstate::LocalCall& call) const {
-    return runtime_->jobs()->check_returners(call.ret);
-  }
-
   /// Quick functions have returned when this comes back; others return from worker threads.
   /// Errors: invocation for a jid that is taken, unavailable, internal.
   [[nodiscard]] Result<master::Job> run(const Order& order, const Mailbox& returns);
 
-  /// All functions run on worker threads, and return to the job cache.
+  /// All functions run on worker threads, and return to the job cache. Errors: as `run`.
   [[nodiscard]] Result<master::Job> run_async(const Order& order);
 
   /// `true` from each minion.
@@ -59,12 +62,14 @@ class Publisher {
   [[nodiscard]] Result<master::Job> run_on_workers(const Order& order, master::Job job,
                                                    const Mailbox& returns);
   [[nodiscard]] master::Job job_for(const Order& order) const;
+  [[nodiscard]] Result<returner::Load> take_jid(const Order& order, master::Job& job, LocalJob& local);
   template <class ReturnOf>
   [[nodiscard]] master::Job answer(const Order& order, const Mailbox& returns, const ReturnOf& return_of);
 
   const std::shared_ptr<const Minions> minions_;
   const std::shared_ptr<const Modules> modules_;
-  const std::shared_ptr<EmbeddedRuntime> runtime_;
+  const std::shared_ptr<Jobs> jobs_;
+  master::Workers& workers_;
 };
 
 }  // namespace rest_fcgi::embedded

@@ -211,6 +211,20 @@ TEST_CASE("compound functions return a map, the largest retcode, and success onl
   CHECK_FALSE(ret.success);
 }
 
+TEST_CASE("of compound functions a return code below 0 counts, unless there is one above") {
+  EmbeddedEngine engine;
+  const auto retcode = [&engine](const char* first, const char* second) {
+    const auto [job, returns] = engine.publish(format(
+        R"("client": "local", "tgt": "ms-0", "fun": ["cmd.run", "test.ping", "cmd.run_all"], "arg": [["{}", "python_shell=true"], [], ["{}", "python_shell=true"]])",
+        first, second));
+    return returns.at("ms-0").retcode;
+  };
+  CHECK(retcode("kill -9 $$", "true") == -9);
+  CHECK(retcode("true", "kill -9 $$") == -9);
+  CHECK(retcode("kill -9 $$", "exit 3") == 3);
+  CHECK(retcode("true", "true") == 0);
+}
+
 TEST_CASE("of a compound function that is called twice the later return counts") {
   EmbeddedEngine engine;
   CHECK(

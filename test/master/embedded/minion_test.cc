@@ -7,7 +7,6 @@
 #include <doctest/doctest.h>
 
 #include "master/embedded/host/grains.h"
-#include "master/embedded/host/host_names.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
@@ -87,13 +86,14 @@ TEST_CASE("the host's grains have Salt's names") {
   CHECK(grain(*minions, "mem_total").integer().value_or(0) > 0);
 }
 
-TEST_CASE("objects are merged member by member, and all else replaces") {
-  JsonDocument base;
-  JsonDocument over;
-  REQUIRE(base.parse(R"({"a": {"x": 1, "y": [1]}, "b": 2, "c": {"z": 1}})"));
-  REQUIRE(over.parse(R"({"a": {"y": [2], "w": 3}, "c": 4, "d": 5})"));
-  CHECK(merge_objects(base.root(), over.root()).text() ==
-        R"({"a": {"x": 1, "y": [2], "w": 3}, "b": 2, "c": 4, "d": 5})");
+TEST_CASE("grains and pillar may hold more values than a request") {
+  std::string many = "[0";
+  for (int i = 0; i < 120'000; ++i) many += ", 0";
+  const Json data = Json::trusted("{\"many\": " + many + "]}");
+  const auto minions = *Minions::make({{.id = "m", .grains = data, .pillar = data}});
+  CHECK(grain(*minions, "many").size() == 120'001);
+  CHECK(grain(*minions, "kernel").text() == "Linux");
+  CHECK(minions->all()[0].pillar.root().find("many")->size() == 120'001);
 }
 
 TEST_CASE("the operating system's grains are what Salt derives from os-release") {

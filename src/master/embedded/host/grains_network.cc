@@ -1,11 +1,66 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <net/route.h>
+#include <netinet/in.h>
+#include <unistd.h>
 
-#include "master/embedded/host/grains_parts.h"
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include <linux/if_arp.h>
+#include <linux/if_packet.h>
+
+#include "master/embedded/host/grains.h"
 #include "master/embedded/host/host_text.h"
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
 namespace {
+
+/// A line of /etc/hosts: an address, then names. Fewer than two words: nothing.
+std::vector<std::string_view> words_on(std::string_view line) {
+  return words_of(line.substr(0, line.find('#')));
+}
+
+bool names(const std::vector<std::string_view>& words, std::string_view name) {
+  return words.size() > 1 && std::find(words.begin() + 1, words.end(), name) != words.end();
+}
+
+/// The bytes at `offset` of an address that the system gave.
+std::string_view bytes_at(const sockaddr& address, std::size_t offset, std::size_t size) {
+  return {reinterpret_cast<const char*>(&address) + offset, size};
+}
+
+std::optional<IpAddress> address_of(const sockaddr& address) {
+  if (address.sa_family == AF_INET)
+    return IpAddress::of_bytes(bytes_at(address, offsetof(sockaddr_in, sin_addr), 4));
+  if (address.sa_family != AF_INET6) return std::nullopt;
+  return IpAddress::of_bytes(bytes_at(address, offsetof(sockaddr_in6, sin6_addr), 16));
+}
+
+/// Tunnels have an IPv4 address in place of a hardware address.
+std::string hw_addr_of(const sockaddr& address) {
+  sockaddr_ll link{};
+  std::memcpy(&link, &address, sizeof link);
+  const std::string_view bytes = bytes_at(address, offsetof(sockaddr_ll, sll_addr), link.sll_halen);
+  if (link.sll_hatype == ARPHRD_TUNNEL || link.sll_hatype == ARPHRD_SIT || link.sll_hatype == ARPHRD_IPGRE) {
+    const auto endpoint = IpAddress::of_bytes(bytes);
+    return endpoint ? endpoint->text() : std::string();
+  }
+  std::string text;
+  for (const char byte : bytes) {
+    text += format("{}{:02x}", text.empty() ? "" : ":", static_cast<unsigned char>(byte));
+  }
+  return text;
+}
 
 void write_addresses(JsonWriter& writer, std::string_view key, const std::vector<IpAddress>& addresses,
                      int version) {
@@ -16,33 +71,76 @@ void write_addresses(JsonWriter& writer, std::string_view key, const std::vector
   writer.end_array();
 }
 
+/// IPv4 before IPv6, and last what the kernel calls secondary: further IPv4 addresses of a network.
+std::vector<IpAddress> in_salts_order(const std::vector<NetworkInterface::Address>& addresses) {
+  std::vector<IpNetwork> networks;
+  std::vector<IpAddress> first;
+  std::vector<IpAddress> second;
+  std::vector<IpAddress> third;
+  for (const auto& [address, prefix] : addresses) {
+    const IpNetwork network = IpNetwork::of(address, prefix);
+    const bool is_secondary = std::find(networks.begin(), networks.end(), network) != networks.end();
+    networks.push_back(network);
+    (address.version() == 6 ? second : is_secondary ? third : first).push_back(address);
+  }
+  first.insert(first.end(), second.begin(), second.end());
+  first.insert(first.end(), third.begin(), third.end());
+  return first;
+}
+
 /// The addresses of each interface that have that IP version, or all of them for 0.
-void write_by_interface(JsonWriter& writer, std::string_view key, const std::vector<Interface>& interfaces,
-                        int version) {
+void write_by_interface(JsonWriter& writer, std::string_view key,
+                        const std::vector<NetworkInterface>& interfaces, int version) {
   writer.key(key).begin_object();
-  for (const Interface& interface : interfaces) {
-    std::vector<IpAddress> primary;
-    std::vector<IpAddress> secondary;
-    for (const InterfaceAddress& one : interface.addresses) {
-      (one.secondary ? secondary : primary).push_back(one.address);
-    }
-    // Salt lists IPv4 before IPv6, and what is secondary last.
-    std::stable_partition(primary.begin(), primary.end(),
-                          [](const IpAddress& a) { return a.version() == 4; });
-    primary.insert(primary.end(), secondary.begin(), secondary.end());
-    write_addresses(writer, interface.name, primary, version);
+  for (const NetworkInterface& interface : interfaces) {
+    write_addresses(writer, interface.name, in_salts_order(interface.addresses), version);
   }
   writer.end_object();
 }
 
-void write_gateway(JsonWriter& writer, std::string_view key, const Route* route) {
+/// An address as the tables of /proc/net write it. IPv4 ones are in the host's byte order there.
+std::string address_of_hex_digits(std::string_view digits) {
+  std::string bytes;
+  for (std::size_t at = 0; at + 2 <= digits.size(); at += 2) {
+    unsigned value = 0;
+    std::from_chars(digits.data() + at, digits.data() + at + 2, value, 16);
+    bytes += static_cast<char>(value);
+  }
+  if (bytes.size() == 4 && std::endian::native == std::endian::little)
+    std::reverse(bytes.begin(), bytes.end());
+  const auto address = IpAddress::of_bytes(bytes);
+  return address ? address->text() : std::string();
+}
+
+/// A default route: its gateway, as an address in hexadecimal digits, where it has one.
+using Gateway = std::optional<std::string_view>;
+
+bool is_zero(std::string_view digits) {
+  return digits.find_first_not_of('0') == std::string_view::npos;
+}
+
+/// The first default route that is up. `columns`: where destination, its mask or length, gateway and flags
+/// stand.
+std::optional<Gateway> default_route(std::string_view table, const std::array<std::size_t, 4>& columns) {
+  for (const std::string_view line : lines_of(table)) {
+    const auto words = words_of(line);
+    if (words.size() < 8) continue;
+    unsigned flags = 0;
+    const std::string_view digits = words[columns[3]];
+    std::from_chars(digits.data(), digits.data() + digits.size(), flags, 16);
+    const bool is_default = is_zero(words[columns[0]]) && is_zero(words[columns[1]]);
+    if (!is_default || (flags & RTF_UP) == 0 || (flags & RTF_REJECT) != 0) continue;
+    return (flags & RTF_GATEWAY) != 0 ? Gateway(words[columns[2]]) : Gateway();
+  }
+  return std::nullopt;
+}
+
+void write_gateway(JsonWriter& writer, std::string_view key, const std::optional<Gateway>& route) {
   writer.key(key);
-  if (route == nullptr) {
-    writer.boolean(false);
-  } else if (route->flags.find('G') == std::string::npos) {
-    writer.boolean(true);
+  if (route && *route) {
+    writer.string(address_of_hex_digits(**route));
   } else {
-    writer.string(route->gateway);
+    writer.boolean(route.has_value());
   }
 }
 
@@ -52,7 +150,40 @@ void write_words(JsonWriter& writer, std::string_view key, const std::vector<std
   writer.end_array();
 }
 
+std::string resolv_conf() {
+  // systemd's own file names the servers behind its local one.
+  const auto behind = read_text("/run/systemd/resolve/resolv.conf");
+  return behind ? *behind : read_text("/etc/resolv.conf").value_or("");
+}
+
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  return name.data();
+}
+
+HostNames names_in(std::string_view hosts, std::string_view hostname) {
+  std::optional<std::string> fqdn;
+  for (const std::string_view line : lines_of(hosts)) {
+    const auto words = words_on(line);
+    if (!fqdn && names(words, hostname)) fqdn = words[1];
+  }
+  HostNames found{fqdn.value_or(std::string(hostname)), {}};
+  std::set<IpAddress> addresses;
+  for (const std::string_view line : lines_of(hosts)) {
+    const auto words = words_on(line);
+    if (!names(words, found.fqdn)) continue;
+    if (const auto address = IpAddress::parse(words[0])) addresses.insert(*address);
+  }
+  found.addresses.assign(addresses.begin(), addresses.end());
+  return found;
+}
+
+HostNames host_names() {
+  return names_in(read_text("/etc/hosts").value_or(""), host_name());
+}
 
 void write_name_grains(JsonWriter& writer, const HostNames& names) {
   const std::size_t dot = std::min(names.fqdn.find('.'), names.fqdn.size());
@@ -63,29 +194,25 @@ void write_name_grains(JsonWriter& writer, const HostNames& names) {
   write_addresses(writer, "fqdn_ip6", names.addresses, 6);
 }
 
-void write_address_grains(JsonWriter& writer, const std::vector<Interface>& interfaces) {
+void write_address_grains(JsonWriter& writer, const std::vector<NetworkInterface>& interfaces) {
+  std::set<IpAddress> all;
   writer.key("hwaddr_interfaces").begin_object();
-  for (const Interface& interface : interfaces) {
+  for (const NetworkInterface& interface : interfaces) {
     if (!interface.hw_addr.empty()) writer.key(interface.name).string(interface.hw_addr);
+    for (const auto& [address, prefix] : interface.addresses) all.insert(address);
   }
   writer.end_object();
   write_by_interface(writer, "ip_interfaces", interfaces, 0);
   write_by_interface(writer, "ip4_interfaces", interfaces, 4);
   write_by_interface(writer, "ip6_interfaces", interfaces, 6);
-  write_addresses(writer, "ipv4", addresses_of(interfaces, 4, true), 4);
-  write_addresses(writer, "ipv6", addresses_of(interfaces, 6, true), 6);
+  write_addresses(writer, "ipv4", {all.begin(), all.end()}, 4);
+  write_addresses(writer, "ipv6", {all.begin(), all.end()}, 6);
 }
 
-void write_gateway_grains(JsonWriter& writer, const std::vector<Route>& routes) {
-  const auto gateway = [&routes](std::string_view family) -> const Route* {
-    const auto found = std::find_if(routes.begin(), routes.end(), [family](const Route& route) {
-      return route.is_default() && route.family == family && route.flags.starts_with('U');
-    });
-    return found == routes.end() ? nullptr : &*found;
-  };
-  const Route* inet = gateway("inet");
-  const Route* inet6 = gateway("inet6");
-  writer.key("ip_gw").boolean(inet != nullptr || inet6 != nullptr);
+void write_gateway_grains(JsonWriter& writer, std::string_view route, std::string_view ipv6_route) {
+  const auto inet = default_route(route, {1, 7, 2, 3});
+  const auto inet6 = default_route(ipv6_route, {0, 1, 4, 8});
+  writer.key("ip_gw").boolean(inet || inet6);
   write_gateway(writer, "ip4_gw", inet);
   write_gateway(writer, "ip6_gw", inet6);
 }
@@ -120,6 +247,37 @@ void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf) {
   write_words(writer, "search", search);
   write_words(writer, "options", options);
   writer.end_object();
+}
+
+std::vector<NetworkInterface> network_interfaces() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(first, &::freeifaddrs);
+  std::vector<NetworkInterface> interfaces;
+  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr) continue;
+    // An address may have a label, `eth0:1`.
+    const std::string_view label = one->ifa_name;
+    const std::string_view name = label.substr(0, label.find(':'));
+    auto found = std::find_if(interfaces.begin(), interfaces.end(),
+                              [name](const NetworkInterface& interface) { return interface.name == name; });
+    if (found == interfaces.end()) found = interfaces.insert(found, {std::string(name), "", {}});
+    if (one->ifa_addr->sa_family == AF_PACKET) {
+      found->hw_addr = hw_addr_of(*one->ifa_addr);
+    } else if (const auto address = address_of(*one->ifa_addr)) {
+      const auto mask = one->ifa_netmask == nullptr ? std::nullopt : address_of(*one->ifa_netmask);
+      found->addresses.push_back({*address, mask ? mask->prefix_of_mask().value_or(0) : address->bits()});
+    }
+  }
+  return interfaces;
+}
+
+void write_host_network_grains(JsonWriter& writer) {
+  write_name_grains(writer, host_names());
+  write_address_grains(writer, network_interfaces());
+  write_gateway_grains(writer, read_text("/proc/net/route").value_or(""),
+                       read_text("/proc/net/ipv6_route").value_or(""));
+  write_dns_grain(writer, resolv_conf());
 }
 
 }  // namespace rest_fcgi::embedded

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/jobs/jobs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <unordered_set>
 #include <utility>
 
-#include "master/embedded/host/host_names.h"
-#include "master/embedded/minion.h"
-#include "master/embedded/target/target_compound.h"
+#include "master/embedded/host/grains.h"
+#include "master/embedded/json_text.h"
+#include "master/embedded/target/target.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -15,15 +20,7 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// The names in `ret`, which Salt separates by commas.
-std::vector<std::string_view> names_in(std::string_view ret) {
-  std::vector<std::string_view> names = target::split_ids(ret);
-  for (std::string_view& name : names) {
-    name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
-    name = name.substr(0, name.find_last_not_of(' ') + 1);
-  }
-  return names;
-}
+constexpr std::chrono::milliseconds kPause{500};  // between two looks of a Watcher
 
 }  // namespace
 
@@ -56,7 +53,7 @@ Result<std::string> Jobs::claim_jid(std::string_view chosen) {
 }
 
 Result<void> Jobs::check_returners(std::string_view ret) const {
-  for (const std::string_view name : names_in(ret)) {
+  for (const std::string_view name : target::split_names(ret)) {
     if (returners_->find(name) != nullptr) continue;
     std::string known;
     for (const std::string& one : returners_->names()) known.append(known.empty() ? "" : ", ").append(one);
@@ -73,7 +70,7 @@ Jobs::Also Jobs::also_for(std::string_view ret) const {
     also.push_back(one);
   };
   for (returner::Returner* one : returners_->ext_job_caches()) add(one);
-  for (const std::string_view name : names_in(ret)) add(returners_->find(name));
+  for (const std::string_view name : target::split_names(ret)) add(returners_->find(name));
   return also;
 }
 
@@ -146,6 +143,145 @@ std::size_t Jobs::interrupt_all() {
     if (proc_) proc_->remove(job->load().jid);
   }
   return interrupted;
+}
+
+Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret) {
+  return written_json([&](JsonWriter& writer) {
+    writer.begin_object().key("pid").integer(pid).key("fun").json(load.fun).key("arg").json(load.arg);
+    writer.key("tgt").json(load.tgt).key("jid").string(load.jid).key("ret").string(ret);
+    writer.key("tgt_type").string(load.tgt_type).key("user").string(load.user).end_object();
+  });
+}
+
+std::vector<ProcDir::Entry> Jobs::others() {
+  if (!proc_) return {};
+  std::vector<ProcDir::Entry> entries = proc_->others();
+  for (const ProcDir::Entry& entry : entries) {
+    if (entry.is_gone) settle(entry);
+  }
+  std::erase_if(entries, [](const ProcDir::Entry& entry) { return entry.is_gone; });
+  return entries;
+}
+
+/// Several processes may do so at the same time: they record the same, and the last one finds no file. A
+/// return that the dead process left behind may come to the job cache before or after that, and stays.
+void Jobs::settle(const ProcDir::Entry& orphan) {
+  if (!proc_->has(orphan)) return;  // another process has settled it meanwhile
+  const Result<void> recorded = record_orphan(orphan.job);
+  if (recorded) return proc_->drop(orphan);
+  // It is tried again by whoever looks next.
+  log_failure(recorded, format("the end of process {}", orphan.job.pid), orphan.job.load.jid);
+}
+
+Result<void> Jobs::record_orphan(const ActiveJob& orphan) {
+  const std::string& jid = orphan.load.jid;
+  Result<std::optional<returner::Load>> kept = cache().get_load(jid);
+  if (!kept) return std::move(kept).error();
+  const bool is_kept = kept->has_value();
+  const returner::Load load = is_kept ? **std::move(kept) : orphan.load;
+  const Also also = also_for(orphan.ret);
+  if (!is_kept && !load.minions.empty()) {
+    if (Result<void> saved = save(load, returner::Durability::durable, also); !saved) return saved;
+  }
+  const Result<std::vector<std::string>> missing = without_return(load);
+  if (!missing) return missing.error();
+  for (const std::string& minion : *missing) {
+    const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
+    if (Result<void> recorded = cache().returner(jid, ret); !recorded) return recorded;
+    for (returner::Returner* one : also) log_failure(one->returner(jid, ret), "a return", jid);
+  }
+  if (missing->empty()) return {};
+  log::warning(format("job {} was interrupted: its process {} is gone, and {} of its {} returns are missing",
+                      jid, orphan.pid, missing->size(), load.minions.size()));
+  return {};
+}
+
+Json Jobs::orphaned_return(const returner::Load& load) const {
+  const bool on_the_master = load.minions.size() == 1 && load.minions.front() == master_id_;
+  if (!on_the_master) return Json::string(kOrphaned);
+  // Runners and wheels return their whole event.
+  return written_json([&](JsonWriter& writer) {
+    writer.begin_object().key("fun").json(load.fun).key("jid").string(load.jid);
+    writer.key("user").string(load.user).key("fun_args").json(load.arg);
+    writer.key("_stamp").string(master::iso_stamp(clock_.wall())).key("return").string(kOrphaned);
+    writer.key("success").boolean(false).end_object();
+  });
+}
+
+Result<std::vector<std::string>> Jobs::without_return(const returner::Load& load) const {
+  const Result<std::vector<returner::JobReturn>> returns = cache().get_jid(load.jid);
+  if (!returns) return returns.error();
+  std::unordered_set<std::string_view> returned;
+  for (const returner::JobReturn& ret : *returns) returned.insert(ret.minion);
+  std::vector<std::string> missing = load.minions;
+  std::erase_if(missing, [&returned](const std::string& minion) { return returned.contains(minion); });
+  return missing;
+}
+
+std::vector<ActiveJob> Jobs::active() {
+  std::vector<ActiveJob> jobs;
+  for (const auto& job : running_.all()) {
+    jobs.push_back({::getpid(), job->load(), job->ret(), job->running()});
+  }
+  for (ProcDir::Entry& entry : others()) {
+    ActiveJob& job = jobs.emplace_back(std::move(entry.job));
+    // The other process's file does not tell which minions returned; where both share a job cache, that does.
+    auto running = without_return(job.load);
+    job.running = running ? *std::move(running) : job.load.minions;
+  }
+  std::sort(jobs.begin(), jobs.end(),
+            [](const ActiveJob& a, const ActiveJob& b) { return a.load.jid < b.load.jid; });
+  return jobs;
+}
+
+Result<std::optional<pid_t>> Jobs::stop(std::string_view jid, std::string_view minion) {
+  if (const auto job = running_.find(jid); job && job->stop_on(minion)) {
+    return std::optional<pid_t>(::getpid());
+  }
+  for (const ProcDir::Entry& entry : others()) {
+    if (entry.job.load.jid != jid) continue;
+    const auto& minions = entry.job.load.minions;
+    const auto found = std::lower_bound(minions.begin(), minions.end(), minion);
+    if (found == minions.end() || *found != minion) continue;
+    Result<void> marked = proc_->mark(entry, static_cast<std::size_t>(found - minions.begin()));
+    if (!marked) return std::move(marked).error();
+    return std::optional<pid_t>(entry.job.pid);
+  }
+  return std::optional<pid_t>();
+}
+
+bool Jobs::heed_marks() {
+  for (const ProcDir::Mark& mark : proc_->take_marks()) {
+    const auto job = running_.find(mark.jid);
+    if (job && mark.call < job->load().minions.size()) job->stop(mark.call);
+  }
+  return !running_.empty();
+}
+
+void Watcher::wake() {
+  const std::lock_guard lock(mutex_);
+  awake_ = true;
+  changed_.notify_one();
+  if (thread_.joinable()) return;
+  try {
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  } catch (const std::system_error& error) {
+    log::warning(format("jobs cannot be stopped by other processes: no thread can be had: {}", error.what()));
+  }
+}
+
+void Watcher::run(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    changed_.wait(lock, stop, [this] { return awake_; });
+    changed_.wait_for(lock, stop, kPause, [] { return false; });
+    if (stop.stop_requested()) return;
+    awake_ = false;  // a wake while we look counts for the next time
+    lock.unlock();
+    const bool again = look_();
+    lock.lock();
+    awake_ = awake_ || again;
+  }
 }
 
 }  // namespace rest_fcgi::embedded

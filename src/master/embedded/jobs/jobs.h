@@ -2,15 +2,18 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "master/embedded/jobs/proc_dir.h"
 #include "master/embedded/jobs/running_jobs.h"
-#include "master/embedded/jobs/watcher.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/jid.h"
@@ -28,16 +31,35 @@ inline constexpr std::string_view kOrphaned = "Job interrupted: the process that
 /// What a call returns that was asked to stop.
 inline constexpr std::string_view kTerminated = "Job terminated: it was asked to stop before it ended.";
 
-/// A job that runs now, here or in another process.
-struct ActiveJob {
-  pid_t pid = 0;
-  returner::Load load;
-  std::string ret;                   ///< the returners that the caller named
-  std::vector<std::string> running;  ///< the minions on which it runs, sorted
-};
-
 /// Salt's words for a job that runs: what `saltutil.running` lists.
 [[nodiscard]] Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret);
+
+/// A thread that looks after something twice a second for as long as there is something to look after. It
+/// starts with the first need, and sleeps between needs. Thread-safe.
+class Watcher {
+ public:
+  /// Returns whether it has to be called again. Throws nothing.
+  using Look = std::function<bool()>;
+
+  explicit Watcher(Look look) : look_(std::move(look)) {}
+
+  /// Ends the thread, and waits for it. Nobody may call `wake` any more.
+  ~Watcher() = default;
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  /// There is something to look after. Where no thread can be had, the log says so.
+  void wake();
+
+ private:
+  void run(const std::stop_token& stop);
+
+  const Look look_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool awake_ = false;   // guarded by mutex_
+  std::jthread thread_;  // guarded by mutex_; goes first, as the thread uses the rest
+};
 
 /// All jobs of this process: their ids, what is kept about them, and which of them run; and, through the proc
 /// directory, what other processes run. Shared by the runtime, the masters, and the tasks on worker threads.
@@ -100,11 +122,12 @@ class Jobs {
 
  private:
   /// Those of other processes that still run. What the others left is settled.
-  [[nodiscard]] std::vector<ProcEntry> others();
-  void settle(const ProcEntry& orphan);
-  [[nodiscard]] Result<void> record_orphan(const ProcEntry& orphan);
+  [[nodiscard]] std::vector<ProcDir::Entry> others();
+  void settle(const ProcDir::Entry& orphan);
+  [[nodiscard]] Result<void> record_orphan(const ActiveJob& orphan);
   [[nodiscard]] Json orphaned_return(const returner::Load& load) const;
-  [[nodiscard]] ActiveJob seen_from_here(ProcEntry entry) const;
+  /// The job's minions of which no return is kept.
+  [[nodiscard]] Result<std::vector<std::string>> without_return(const returner::Load& load) const;
   bool heed_marks();
   void log_failure(const Result<void>& kept, std::string_view what, std::string_view jid);
 
@@ -114,7 +137,7 @@ class Jobs {
   const std::unique_ptr<ProcDir> proc_;  // null: none
   RunningJobs running_;
   master::JidSource jids_;
-  std::atomic<bool> failing_{false};  // is the log told that the job cache does not work?
+  std::atomic<bool> failing_{false};  // a failure of the job cache stands in the log, and no success since
   Watcher watcher_;                   // goes first, as its thread uses the rest
 };
 

@@ -3,17 +3,17 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <filesystem>
-#include <system_error>
-#include <utility>
+#include <map>
+#include <random>
 
+#include "master/embedded/json_text.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/lowstate/jid.h"
@@ -24,15 +24,10 @@ namespace {
 
 constexpr std::size_t kMaxEntries = 20'000;
 constexpr std::size_t kMaxFileSize = 64 * 1024 * 1024;
-constexpr std::string_view kStop = ".stop.";
-constexpr const char* kUnknownStart = "unknown";  // no process has this one
+constexpr std::string_view kLock = ".lock";
 
-std::string cause() {
-  return std::strerror(errno);
-}
-
-Error unusable(const std::string& path, std::string_view what) {
-  return {ErrorKind::configuration, format("embedded: proc_dir: {} {}", path, what)};
+Error internal_error() {
+  return {ErrorKind::internal, errno_text()};
 }
 
 template <class Number>
@@ -43,67 +38,130 @@ std::optional<Number> number_in(std::string_view text) {
   return number;
 }
 
-std::string file_name(std::string_view jid, pid_t pid) {
-  return format("{}.{}", jid, pid);
-}
-
 struct CloseDirectory {
   void operator()(DIR* stream) const { ::closedir(stream); }
 };
 
-}  // namespace
-
-/// What a name in the directory says: `JID.PID`, a mark `JID.PID.stop.CALL`, and with a dot in front one
-/// that is being written.
-struct ProcDir::Name {
+/// What the name of a file in the directory says. An owner is the `PID-NUMBER` of a process.
+struct ProcName {
+  enum class Kind {
+    job,         ///< `JID.OWNER`
+    unfinished,  ///< `.JID.OWNER`: being written
+    mark,        ///< `JID.OWNER.CALL`
+    lock,        ///< `OWNER.lock`
+  };
+  Kind kind = Kind::job;
   std::string_view jid;
+  std::string owner;
   pid_t pid = 0;
-  std::optional<std::size_t> stop;
-  bool unfinished = false;
+  std::size_t call = 0;
 };
 
-std::optional<ProcDir::Name> ProcDir::parse_name(std::string_view text) {
-  Name name;
-  name.unfinished = text.starts_with('.');
-  if (name.unfinished) text.remove_prefix(1);
-  name.jid = text.substr(0, text.find('.'));
-  if (!lowstate::is_jid(name.jid) || text.size() <= name.jid.size() + 1) return std::nullopt;
-  text.remove_prefix(name.jid.size() + 1);
-  const std::size_t stop = text.find(kStop);
-  const auto pid = number_in<pid_t>(text.substr(0, stop));
-  if (!pid) return std::nullopt;
+/// The text up to the next dot, which is removed together with it.
+std::string_view part_of(std::string_view& text) {
+  const std::size_t end = std::min(text.find('.'), text.size());
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
+/// Absent for what no ProcDir made.
+std::optional<ProcName> parse_name(std::string_view text) {
+  ProcName name;
+  if (text.ends_with(kLock)) {
+    name.kind = ProcName::Kind::lock;
+    text.remove_suffix(kLock.size());
+  } else {
+    if (text.starts_with('.')) name.kind = ProcName::Kind::unfinished;
+    text.remove_prefix(name.kind == ProcName::Kind::unfinished ? 1 : 0);
+    name.jid = part_of(text);
+    if (!lowstate::is_jid(name.jid)) return std::nullopt;
+  }
+  name.owner = part_of(text);
+  const std::size_t hyphen = name.owner.find('-');
+  const auto pid = number_in<pid_t>(std::string_view(name.owner).substr(0, hyphen));
+  if (!pid || hyphen == std::string::npos) return std::nullopt;
   name.pid = *pid;
-  if (stop == std::string_view::npos) return name;
-  name.stop = number_in<std::size_t>(text.substr(stop + kStop.size()));
-  if (!name.stop) return std::nullopt;
+  if (text.empty()) return name;
+  const auto call = number_in<std::size_t>(text);
+  if (!call || name.kind != ProcName::Kind::job) return std::nullopt;
+  name.kind = ProcName::Kind::mark;
+  name.call = *call;
   return name;
 }
 
+Json text_of(const returner::Load& load, std::string_view ret) {
+  return written_json([&](JsonWriter& writer) {
+    writer.begin_object().key("jid").string(load.jid).key("fun").json(load.fun).key("arg").json(load.arg);
+    writer.key("tgt").json(load.tgt).key("tgt_type").string(load.tgt_type).key("user").string(load.user);
+    if (load.metadata) writer.key("metadata").json(*load.metadata);
+    write_strings(writer.key("ret").string(ret).key("minions"), load.minions);
+    writer.end_object();
+  });
+}
+
+/// What such a text says; of one that is not whole, nothing.
+ActiveJob job_in(std::string_view text) {
+  JsonDocument document;
+  ActiveJob job;
+  if (!read_own(document, text)) return job;
+  const auto at = [&document](std::string_view key) {
+    return document.root().find(key).value_or(JsonValue());
+  };
+  job.load.fun = at("fun").json();
+  job.load.arg = at("arg").json();
+  job.load.tgt = at("tgt").json();
+  job.load.tgt_type = at("tgt_type").text();
+  job.load.user = at("user").text();
+  if (const auto metadata = document.root().find("metadata")) job.load.metadata = metadata->json();
+  job.ret = at("ret").text();
+  for (const JsonValue minion : at("minions").elements()) job.load.minions.emplace_back(minion.text());
+  return job;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<ProcDir>> ProcDir::open(const std::string& path) {
-  std::error_code ignored;
-  std::filesystem::create_directory(std::filesystem::path(path).parent_path(), ignored);
-  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    return unusable(path, format("cannot be made: {}", cause()));
-  }
-  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat status = {};
-  if (!directory.is_open() || ::fstat(directory.get(), &status) != 0) {
-    return unusable(path, format("cannot be opened: {}", cause()));
-  }
-  if (const auto why = distrust(status, {.of_root = false})) return unusable(path, *why);
-  return std::unique_ptr<ProcDir>(new ProcDir(std::move(directory)));
+  const auto unusable = [&path](const Error& error) {
+    return Error{ErrorKind::configuration, format("embedded: proc_dir: {} {}", path, error.message)};
+  };
+  Result<UniqueFd> directory = open_private_folder(path);
+  if (!directory) return unusable(directory.error());
+  std::unique_ptr<ProcDir> made(new ProcDir(*std::move(directory)));
+  if (const Result<void> named = made->take_name(); !named) return unusable(named.error());
+  return made;
 }
 
-ProcDir::ProcDir(UniqueFd directory) : directory_(std::move(directory)), self_(ProcessId::self()) {
-  // An earlier process may have had our pid.
-  for (const std::string& text : names()) {
-    const std::optional<Name> name = parse_name(text);
-    if (name && name->pid == self_.pid && (name->unfinished || name->stop)) unlink(text);
+Result<void> ProcDir::take_name() {
+  std::random_device random;
+  for (;;) {
+    const std::string owner = format("{}-{:08x}{:08x}", ::getpid(), random(), random());
+    UniqueFd file(::openat(directory_.get(), (owner + std::string(kLock)).c_str(),
+                           O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    struct stat status = {};
+    if (!file.is_open() || ::flock(file.get(), LOCK_EX) != 0 || ::fstat(file.get(), &status) != 0) {
+      return Error{ErrorKind::internal, format("cannot be written to: {}", errno_text())};
+    }
+    if (status.st_nlink == 0) continue;  // somebody found it without its lock, and removed it
+    owner_ = owner;
+    lock_ = std::move(file);
+    return {};
   }
 }
 
-std::string ProcDir::own_name(std::string_view jid) const {
-  return file_name(jid, self_.pid);
+ProcDir::~ProcDir() {
+  if (lock_.is_open()) unlink(owner_ + std::string(kLock));
+}
+
+bool ProcDir::is_gone(const std::string& owner) const {
+  const UniqueFd file(
+      ::openat(directory_.get(), (owner + std::string(kLock)).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.is_open()) return errno == ENOENT;
+  return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+std::string ProcDir::own_file(std::string_view jid) const {
+  return format("{}.{}", jid, owner_);
 }
 
 void ProcDir::unlink(const std::string& name) const {
@@ -114,31 +172,26 @@ Result<void> ProcDir::write(const std::string& name, std::string_view text) {
   const std::string unfinished = "." + name;
   const UniqueFd file(::openat(directory_.get(), unfinished.c_str(),
                                O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  const bool written = file.is_open() && write_all(file.get(), text) &&
-                       ::renameat(directory_.get(), unfinished.c_str(), directory_.get(), name.c_str()) == 0;
-  if (written) return {};
-  const Error error{ErrorKind::internal, cause()};
+  const bool is_written =
+      file.is_open() && write_all(file.get(), text) &&
+      ::renameat(directory_.get(), unfinished.c_str(), directory_.get(), name.c_str()) == 0;
+  if (is_written) return {};
+  const Error error = internal_error();
   unlink(unfinished);
   return error;
 }
 
 Result<void> ProcDir::add(const returner::Load& load, std::string_view ret) {
-  const Json text = to_json({self_, load, std::string(ret)});
+  const Json text = text_of(load, ret);
   if (text.text().size() > kMaxFileSize) {
     return Error{ErrorKind::internal,
                  format("its load has {} bytes, more than {}", text.text().size(), kMaxFileSize)};
   }
-  {
-    const std::lock_guard lock(mutex_);
-    own_.insert(load.jid);
-  }
-  return write(own_name(load.jid), text.text());
+  return write(own_file(load.jid), text.text());
 }
 
 void ProcDir::remove(const std::string& jid) {
-  unlink(own_name(jid));
-  const std::lock_guard lock(mutex_);
-  own_.erase(jid);
+  unlink(own_file(jid));
 }
 
 std::vector<std::string> ProcDir::names() const {
@@ -156,7 +209,7 @@ std::vector<std::string> ProcDir::names() const {
   return names;
 }
 
-std::optional<ProcEntry> ProcDir::read(const std::string& name) const {
+std::optional<ActiveJob> ProcDir::read(const std::string& name) const {
   const UniqueFd file(
       ::openat(directory_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status = {};
@@ -169,65 +222,56 @@ std::optional<ProcEntry> ProcDir::read(const std::string& name) const {
     if (got <= 0) break;
     size += static_cast<std::size_t>(got);
   }
-  std::optional<ProcEntry> entry = proc_entry_from(text);
-  // What is not whole survived a crash of the host: processes rename what they wrote to its end.
-  if (!entry) entry.emplace().process.started = kUnknownStart;
-  return entry;
+  return job_in(std::string_view(text).substr(0, size));
 }
 
-std::vector<ProcEntry> ProcDir::others() const {
-  std::vector<ProcEntry> entries;
-  for (const std::string& text : names()) {
-    const std::optional<Name> name = parse_name(text);
-    if (!name || is_own(*name)) continue;
-    if (name->unfinished || name->stop) {
-      if (!ProcessId{name->pid, ""}.runs()) unlink(text);
+std::vector<ProcDir::Entry> ProcDir::others() const {
+  std::vector<Entry> entries;
+  std::map<std::string, bool> gone;
+  for (const std::string& file : names()) {
+    const std::optional<ProcName> name = parse_name(file);
+    if (!name || name->owner == owner_) continue;
+    const auto [owner, is_new] = gone.try_emplace(name->owner);
+    if (is_new) owner->second = is_gone(name->owner);
+    if (name->kind != ProcName::Kind::job) {
+      if (owner->second) unlink(file);
       continue;
     }
-    std::optional<ProcEntry> entry = read(text);
-    if (!entry) continue;  // it has gone meanwhile
-    entry->process.pid = name->pid;
-    entry->load.jid = name->jid;
-    entries.push_back(*std::move(entry));
+    std::optional<ActiveJob> job = read(file);
+    if (!job) continue;  // it has gone meanwhile
+    job->pid = name->pid;
+    job->load.jid = name->jid;
+    entries.push_back({file, *std::move(job), owner->second});
   }
   return entries;
 }
 
-bool ProcDir::is_own(const Name& name) const {
-  if (name.pid != self_.pid) return false;
-  if (name.unfinished || name.stop) return true;
-  const std::lock_guard lock(mutex_);
-  return own_.contains(name.jid);
+bool ProcDir::has(const Entry& entry) const {
+  return ::faccessat(directory_.get(), entry.file.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-bool ProcDir::has(const ProcEntry& entry) const {
-  const std::string name = file_name(entry.load.jid, entry.process.pid);
-  return ::faccessat(directory_.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-void ProcDir::drop(const ProcEntry& entry) {
-  const std::string file = file_name(entry.load.jid, entry.process.pid);
+void ProcDir::drop(const Entry& entry) {
   for (const std::string& name : names()) {
-    if (name.starts_with(file + ".")) unlink(name);
+    if (name.starts_with(entry.file + ".")) unlink(name);
   }
-  unlink(file);
+  unlink(entry.file);
 }
 
-Result<void> ProcDir::mark(const ProcEntry& entry, std::size_t call) {
-  const std::string name = format("{}{}{}", file_name(entry.load.jid, entry.process.pid), kStop, call);
+Result<void> ProcDir::mark(const Entry& entry, std::size_t call) {
+  const std::string name = format("{}.{}", entry.file, call);
   const UniqueFd file(::openat(directory_.get(), name.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
                                S_IRUSR | S_IWUSR));
   if (file.is_open()) return {};
-  return Error{ErrorKind::internal, cause()};
+  return internal_error();
 }
 
 std::vector<ProcDir::Mark> ProcDir::take_marks() {
   std::vector<Mark> marks;
-  for (const std::string& text : names()) {
-    const std::optional<Name> name = parse_name(text);
-    if (!name || name->pid != self_.pid || !name->stop) continue;
-    marks.push_back({std::string(name->jid), *name->stop});
-    unlink(text);
+  for (const std::string& file : names()) {
+    const std::optional<ProcName> name = parse_name(file);
+    if (!name || name->owner != owner_ || name->kind != ProcName::Kind::mark) continue;
+    marks.push_back({std::string(name->jid), name->call});
+    unlink(file);
   }
   return marks;
 }

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "master/embedded/host/merged.h"
+#include "master/embedded/json_text.h"
 #include "master/embedded/modules/file_support.h"
 #include "master/embedded/modules/replies.h"
 #include "master/embedded/modules/traverse.h"

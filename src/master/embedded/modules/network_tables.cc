@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "master/embedded/host/host_names.h"
+#include "master/embedded/host/grains.h"
 #include "master/embedded/host/host_text.h"
 #include "master/embedded/host/routes.h"
 #include "master/embedded/modules/network_module.h"

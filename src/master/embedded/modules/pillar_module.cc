@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-#include "master/embedded/host/merged.h"
+#include "master/embedded/json_text.h"
 #include "master/embedded/modules/replies.h"
 #include "master/embedded/modules/traverse.h"
 #include "master/embedded/python/python.h"

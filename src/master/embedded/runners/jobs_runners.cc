@@ -1,65 +1,83 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
+#include "master/embedded/runners/jobs_runners.h"
+
 #include <array>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
+#include "master/embedded/json_text.h"
 #include "master/embedded/python/python.h"
-#include "master/embedded/runners/job_lists.h"
-#include "master/embedded/runners/master_function.h"
-#include "master/embedded/runners/stored_job.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::embedded {
 
 namespace {
 
-using Found = Result<std::optional<StoredJob>>;
+void write_minions(JsonWriter& writer, const returner::Load& load) {
+  write_strings(writer.key("Minions"), load.minions);
+}
 
-/// The job that a runner's arguments mean.
-Found find_meant(const MasterContext& context, JsonValue jid, JsonValue ext_source) {
-  const Result<const returner::Returner*> source = source_named(context.jobs, ext_source);
+void write_result(JsonWriter& writer, const std::vector<returner::JobReturn>& returns) {
+  writer.key("Result").begin_object();
+  for (const returner::JobReturn& ret : returns) {
+    writer.key(ret.minion).begin_object().key("return").json(ret.ret);
+    writer.key("retcode").integer(ret.retcode).key("success").boolean(ret.success);
+    if (!ret.out.empty()) writer.key("out").string(ret.out);
+    writer.end_object();
+  }
+  writer.end_object();
+}
+
+/// In place of the description of a job that is not kept.
+void write_no_such_job(JsonWriter& writer) {
+  writer.key("Error").string("Cannot contact returner or no job with this jid");
+}
+
+/// The job that a runner's arguments `jid` and `ext_source` mean; absent where it is not kept.
+Result<std::optional<StoredJob>> find_meant(const MasterContext& context, const BoundArguments& arguments) {
+  const Result<const returner::Returner*> source = source_named(context.jobs, arguments["ext_source"]);
   if (!source) return source.error();
-  return find_stored(**source, jid.python_str());
+  const std::string jid = arguments["jid"].python_str();
+  Result<std::optional<returner::Load>> load = (*source)->get_load(jid);
+  if (!load) return std::move(load).error();
+  if (!*load) return std::optional<StoredJob>();
+  Result<std::vector<returner::JobReturn>> returns = (*source)->get_jid(jid);
+  if (!returns) return std::move(returns).error();
+  return std::optional(StoredJob{**std::move(load), *std::move(returns)});
 }
 
 Result<Json> list_job(const MasterContext& context, const BoundArguments& arguments) {
-  const std::string jid = arguments.values[0].python_str();
-  const Found found = find_meant(context, arguments.values[0], arguments.values[1]);
+  const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   const std::optional<StoredJob>& job = *found;
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object().key("jid").string(jid);
-  if (job) {
-    write_description(writer, job->load);
-    write_minions(writer, job->load);
-  } else {
-    write_no_such_job(writer);
-  }
-  write_start_time(writer, jid);
-  write_result(writer, job ? job->returns : std::vector<returner::JobReturn>());
-  writer.end_object();
-  return Json::trusted(std::move(text));
+  const std::string jid = arguments["jid"].python_str();
+  return written_json([&](JsonWriter& writer) {
+    writer.begin_object().key("jid").string(jid);
+    if (job) {
+      write_description(writer, job->load);
+      write_minions(writer, job->load);
+    } else {
+      write_no_such_job(writer);
+    }
+    write_start_time(writer, jid);
+    write_result(writer, job ? job->returns : std::vector<returner::JobReturn>());
+    writer.end_object();
+  });
 }
 
 Result<Json> print_job(const MasterContext& context, const BoundArguments& arguments) {
-  const Found found = find_meant(context, arguments.values[0], arguments.values[1]);
+  const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   if (*found) return printed(**found);
-  const std::string jid = arguments.values[0].python_str();
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object().key(jid).begin_object();
-  write_no_such_job(writer);
-  write_start_time(writer, jid);
-  write_result(writer, {});
-  writer.end_object().end_object();
-  return Json::trusted(std::move(text));
+  const std::string jid = arguments["jid"].python_str();
+  return written_json([&jid](JsonWriter& writer) {
+    write_no_such_job(writer.begin_object().key(jid).begin_object());
+    write_start_time(writer, jid);
+    write_result(writer, {});
+    writer.end_object().end_object();
+  });
 }
 
 void write_missing(JsonWriter& writer, const StoredJob& job) {
@@ -71,21 +89,20 @@ void write_missing(JsonWriter& writer, const StoredJob& job) {
 }
 
 Result<Json> lookup_jid(const MasterContext& context, const BoundArguments& arguments) {
-  const std::vector<JsonValue>& given = arguments.values;
-  const bool returned = given[2].is(JsonValue::Kind::null) || python_bool(given[2]);
-  const Found found = find_meant(context, given[0], given[1]);
+  const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   const std::optional<StoredJob>& job = *found;
   if (!job) return Json::empty_object();
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object();
-  if (returned) {
-    for (const returner::JobReturn& ret : job->returns) writer.key(ret.minion).json(ret.ret);
-  }
-  if (python_bool(given[3])) write_missing(writer, *job);
-  writer.end_object();
-  return with_outputter(job->returns.empty() ? std::string() : job->returns.front().out, std::move(text));
+  const JsonValue returned = arguments["returned"];
+  Json data = written_json([&](JsonWriter& writer) {
+    writer.begin_object();
+    if (returned.is(JsonValue::Kind::null) || python_bool(returned)) {
+      for (const returner::JobReturn& ret : job->returns) writer.key(ret.minion).json(ret.ret);
+    }
+    if (python_bool(arguments["missing"])) write_missing(writer, *job);
+    writer.end_object();
+  });
+  return with_outputter(job->returns.empty() ? std::string() : job->returns.front().out, std::move(data));
 }
 
 bool is_truthy(const Json& ret) {
@@ -96,29 +113,27 @@ bool is_truthy(const Json& ret) {
 
 /// To Salt a return that Python takes for true is a success, and all else is none.
 Result<Json> exit_success(const MasterContext& context, const BoundArguments& arguments) {
-  const Found found = find_meant(context, arguments.values[0], arguments.values[1]);
+  const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   std::map<std::string_view, bool> success;
   if (*found) {
     for (const std::string& minion : (*found)->load.minions) success[minion] = false;
     for (const returner::JobReturn& ret : (*found)->returns) success[ret.minion] = is_truthy(ret.ret);
   }
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object();
-  for (const auto& [minion, verdict] : success) writer.key(minion).boolean(verdict);
-  writer.end_object();
-  return Json::trusted(std::move(text));
+  return written_json([&success](JsonWriter& writer) {
+    writer.begin_object();
+    for (const auto& [minion, is_success] : success) writer.key(minion).boolean(is_success);
+    writer.end_object();
+  });
 }
 
-/// Salt asks the minions for what is active, and a runner does not run on one.
+/// Is it a runner or a wheel? Salt asks the minions for what is active, and these run on none.
 bool runs_on_the_master(const MasterContext& context, const ActiveJob& job) {
   return job.load.minions.size() == 1 && job.load.minions.front() == context.jobs.master_id();
 }
 
 void write_active(JsonWriter& writer, const ActiveJob& job, const std::vector<returner::JobReturn>& returns) {
-  writer.key(job.load.jid).begin_object();
-  write_description(writer, job.load);
+  write_description(writer.key(job.load.jid).begin_object(), job.load);
   write_start_time(writer, job.load.jid);
   writer.key("Running").begin_array();
   for (const std::string& minion : job.running) {
@@ -144,86 +159,79 @@ Result<Json> active(const MasterContext& context, const BoundArguments&) {
 }
 
 Result<Json> master(const MasterContext& context, const BoundArguments&) {
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_array();
-  for (const ActiveJob& job : context.jobs.active()) {
-    if (runs_on_the_master(context, job)) writer.json(describe_running(job.pid, job.load, job.ret));
-  }
-  writer.end_array();
-  return Json::trusted(std::move(text));
+  return written_json([&context](JsonWriter& writer) {
+    writer.begin_array();
+    for (const ActiveJob& job : context.jobs.active()) {
+      if (runs_on_the_master(context, job)) writer.json(describe_running(job.pid, job.load, job.ret));
+    }
+    writer.end_array();
+  });
 }
 
-constexpr std::array<MasterFunction, 9> kFunctions = {{
-    {.name = "jobs.active",
-     .usage = "jobs.active(display_progress=False)",
-     .summary = "Show the jobs that run on minions now, with where they run and what returned.",
-     .parameters = {{{"display_progress"}}},
-     .run = active},
-    {.name = "jobs.exit_success",
-     .usage = "jobs.exit_success(jid, ext_source=None)",
-     .summary = "For each minion of a job, show whether it returned something true.",
-     .parameters = {{{"jid", true}, {"ext_source"}}},
-     .run = exit_success},
-    {.name = "jobs.last_run",
-     .usage = "jobs.last_run(ext_source=None, outputter=None, metadata=None, function=None, target=None, "
-              "display_progress=False)",
-     .summary = "Show the newest job that fits, with its returns; False where none does.",
-     .parameters =
-         {{{"ext_source"}, {"outputter"}, {"metadata"}, {"function"}, {"target"}, {"display_progress"}}},
-     .run = job_lists::last_run},
-    {.name = "jobs.list_job",
-     .usage = "jobs.list_job(jid, ext_source=None, display_progress=False)",
-     .summary = "Show a job with its returns.",
-     .parameters = {{{"jid", true}, {"ext_source"}, {"display_progress"}}},
-     .run = list_job},
-    {.name = "jobs.list_jobs",
-     .usage = "jobs.list_jobs(ext_source=None, outputter=None, search_metadata=None, search_function=None, "
-              "search_target=None, start_time=None, end_time=None, display_progress=False, after=None, "
-              "before=None, limit=None)",
-     .summary =
-         "List the jobs that fit, oldest first. 'after' and 'before' are jids; with 'limit', those that\n"
-         "follow 'after', where that is given, else the newest ones.",
-     .parameters = {{{"ext_source"},
-                     {"outputter"},
-                     {"search_metadata"},
-                     {"search_function"},
-                     {"search_target"},
-                     {"start_time"},
-                     {"end_time"},
-                     {"display_progress"},
-                     {"after"},
-                     {"before"},
-                     {"limit"}}},
-     .run = job_lists::list_jobs},
-    {.name = "jobs.list_jobs_filter",
-     .usage = "jobs.list_jobs_filter(count, filter_find_job=True, ext_source=None, outputter=None, "
-              "display_progress=False)",
-     .summary = "List the newest jobs.",
-     .parameters =
-         {{{"count", true}, {"filter_find_job"}, {"ext_source"}, {"outputter"}, {"display_progress"}}},
-     .run = job_lists::list_jobs_filter},
-    {.name = "jobs.lookup_jid",
-     .usage = "jobs.lookup_jid(jid, ext_source=None, returned=True, missing=False, display_progress=False)",
-     .summary = "Show what a job's minions returned.",
-     .parameters = {{{"jid", true}, {"ext_source"}, {"returned"}, {"missing"}, {"display_progress"}}},
-     .run = lookup_jid},
-    {.name = "jobs.master",
-     .usage = "jobs.master()",
-     .summary = "List the runners and wheels that run now.",
-     .parameters = {},
-     .run = master},
-    {.name = "jobs.print_job",
-     .usage = "jobs.print_job(jid, ext_source=None)",
-     .summary = "Show a job with its returns below its jid.",
-     .parameters = {{{"jid", true}, {"ext_source"}}},
-     .run = print_job},
+constexpr std::array<MasterFunction, 9> kJobsRunners = {{
+    {"jobs.active(display_progress=False)",
+     "Show the jobs that run on minions now, with where they run and what returned.", active},
+    {"jobs.exit_success(jid, ext_source=None)",
+     "For each minion of a job, show whether it returned something true.", exit_success},
+    {"jobs.last_run(ext_source=None, outputter=None, metadata=None, function=None, target=None, "
+     "display_progress=False)",
+     "Show the newest job that fits, with its returns; False where none does.", last_run},
+    {"jobs.list_job(jid, ext_source=None, display_progress=False)", "Show a job with its returns.", list_job},
+    {"jobs.list_jobs(ext_source=None, outputter=None, search_metadata=None, search_function=None, "
+     "search_target=None, start_time=None, end_time=None, display_progress=False, after=None, before=None, "
+     "limit=None)",
+     "List the jobs that fit, oldest first. 'after' and 'before' are jids; with 'limit', those that\n"
+     "follow 'after', where that is given, else the newest ones.",
+     list_jobs},
+    {"jobs.list_jobs_filter(count, filter_find_job=True, ext_source=None, outputter=None, "
+     "display_progress=False)",
+     "List the newest jobs.", list_jobs_filter},
+    {"jobs.lookup_jid(jid, ext_source=None, returned=True, missing=False, display_progress=False)",
+     "Show what a job's minions returned.", lookup_jid},
+    {"jobs.master()", "List the runners and wheels that run now.", master},
+    {"jobs.print_job(jid, ext_source=None)", "Show a job with its returns below its jid.", print_job},
 }};
 
 }  // namespace
 
+Result<const returner::Returner*> source_named(const Jobs& jobs, JsonValue ext_source) {
+  if (!python_bool(ext_source)) return &jobs.cache();
+  if (const returner::Returner* found = jobs.returners().find(ext_source.text())) return found;
+  std::string names;
+  for (const std::string& name : jobs.returners().names()) names.append(names.empty() ? "" : ", ") += name;
+  return Error{ErrorKind::invocation,
+               format("ext_source is {}, but the job caches here are {}", ext_source.python_repr(), names)};
+}
+
+void write_description(JsonWriter& writer, const returner::Load& load) {
+  writer.key("Function").json(load.fun).key("Arguments").json(load.arg).key("Target").json(load.tgt);
+  writer.key("Target-type").string(load.tgt_type).key("User").string(load.user);
+  if (load.metadata) writer.key("Metadata").json(*load.metadata);
+}
+
+void write_start_time(JsonWriter& writer, std::string_view jid) {
+  writer.key("StartTime").string(master::jid_start_time(jid));
+}
+
+Json printed(const StoredJob& job) {
+  return written_json([&job](JsonWriter& writer) {
+    write_description(writer.begin_object().key(job.load.jid).begin_object(), job.load);
+    write_minions(writer, job.load);
+    write_start_time(writer, job.load.jid);
+    write_result(writer, job.returns);
+    writer.end_object().end_object();
+  });
+}
+
+Json with_outputter(std::string_view outputter, Json data) {
+  if (outputter.empty()) return data;
+  return written_json([&](JsonWriter& writer) {
+    writer.begin_object().key("outputter").string(outputter).key("data").json(data).end_object();
+  });
+}
+
 MasterFunctions jobs_runners() {
-  return kFunctions;
+  return kJobsRunners;
 }
 
 }  // namespace rest_fcgi::embedded

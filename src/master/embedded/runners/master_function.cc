@@ -2,7 +2,7 @@
 #include "master/embedded/runners/master_function.h"
 
 #include <algorithm>
-#include <optional>
+#include <string>
 
 #include "rest_fcgi/core/format.h"
 
@@ -10,84 +10,106 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-Error complain(const MasterFunction& function, std::string_view what) {
-  const std::string_view name = function.name.substr(function.name.find('.') + 1);
-  return {ErrorKind::invocation, format("{}() {}", name, what)};
-}
+struct MasterParameter {
+  std::string_view name;
+  bool required = false;
+};
 
-Error too_many(const MasterFunction& function, std::size_t takes, std::size_t required, std::size_t given) {
-  const std::string accepted =
-      takes == required ? format("{}", takes) : format("from {} to {}", required, takes);
-  const bool singular = takes == 1 && required == 1;
-  return complain(function, format("takes {} positional argument{} but {} {} given", accepted,
-                                   singular ? "" : "s", given, given == 1 ? "was" : "were"));
-}
-
-template <std::size_t N>
-std::size_t count_named(const std::array<MasterParameter, N>& parameters) {
-  return static_cast<std::size_t>(std::count_if(parameters.begin(), parameters.end(),
-                                                [](const MasterParameter& p) { return !p.name.empty(); }));
-}
-
-template <std::size_t N>
-const MasterFunction* find(const std::array<MasterFunctions, N>& tables, std::string_view name) {
-  for (const MasterFunctions functions : tables) {
-    for (const MasterFunction& function : functions) {
-      if (function.name == name) return &function;
-    }
+/// What stands between the parentheses of a usage.
+std::vector<MasterParameter> parameters_in(std::string_view usage) {
+  std::vector<MasterParameter> parameters;
+  std::string_view left = usage.substr(usage.find('(') + 1);
+  left.remove_suffix(1);
+  while (!left.empty()) {
+    const std::size_t end = std::min(left.find(", "), left.size());
+    const std::string_view one = left.substr(0, end);
+    parameters.push_back({one.substr(0, one.find('=')), one.find('=') == std::string_view::npos});
+    left.remove_prefix(std::min(end + 2, left.size()));
   }
-  return nullptr;
+  return parameters;
+}
+
+/// Puts arguments to parameters as Python does.
+class MasterBinder {
+ public:
+  MasterBinder(const MasterFunction& function, const lowstate::MasterArguments& arguments)
+      : function_(function), arguments_(arguments), parameters_(parameters_in(function.usage)) {}
+
+  Result<BoundArguments> bind() {
+    BoundArguments bound{arguments_.args, arguments_.kwargs, {}};
+    if (!parameters_.empty() && parameters_.front().name == "*args") return bound;
+    const std::size_t positional = std::min(parameters_.size(), arguments_.args.size());
+    std::vector<bool> given(parameters_.size());
+    for (const MasterParameter& parameter : parameters_) bound.named.push_back({parameter.name, {}});
+    for (std::size_t i = 0; i < positional; ++i) {
+      bound.named[i].value = arguments_.args[i];
+      given[i] = true;
+    }
+    for (const auto& [key, value] : arguments_.kwargs) {
+      const auto found = std::find_if(bound.named.begin(), bound.named.end(),
+                                      [name = key](const JsonMember& member) { return member.key == name; });
+      if (found == bound.named.end())
+        return complaint(format("got an unexpected keyword argument '{}'", key));
+      const auto at = static_cast<std::size_t>(found - bound.named.begin());
+      if (given[at]) return complaint(format("got multiple values for argument '{}'", key));
+      found->value = value;
+      given[at] = true;
+    }
+    if (arguments_.args.size() > positional) return too_many();
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (given[i] || !parameters_[i].required) continue;
+      return complaint(format("missing 1 required positional argument: '{}'", parameters_[i].name));
+    }
+    return bound;
+  }
+
+ private:
+  [[nodiscard]] Error complaint(std::string_view what) const {
+    const std::string_view name = function_.name();
+    return {ErrorKind::invocation, format("{}() {}", name.substr(name.find('.') + 1), what)};
+  }
+
+  [[nodiscard]] Error too_many() const {
+    const std::size_t takes = parameters_.size();
+    const auto required = static_cast<std::size_t>(std::count_if(
+        parameters_.begin(), parameters_.end(), [](const MasterParameter& p) { return p.required; }));
+    const std::string accepted =
+        takes == required ? format("{}", takes) : format("from {} to {}", required, takes);
+    const std::size_t given = arguments_.args.size();
+    return complaint(format("takes {} positional argument{} but {} {} given", accepted,
+                            takes == 1 && required == 1 ? "" : "s", given, given == 1 ? "was" : "were"));
+  }
+
+  const MasterFunction& function_;
+  const lowstate::MasterArguments& arguments_;
+  const std::vector<MasterParameter> parameters_;
+};
+
+const MasterFunction* find_in(MasterFunctions functions, std::string_view name) {
+  const auto found = std::find_if(functions.begin(), functions.end(),
+                                  [name](const MasterFunction& function) { return function.name() == name; });
+  return found == functions.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
+JsonValue BoundArguments::operator[](std::string_view parameter) const {
+  return std::find_if(named.begin(), named.end(),
+                      [parameter](const JsonMember& member) { return member.key == parameter; })
+      ->value;
+}
+
 Result<BoundArguments> MasterFunction::bind(const lowstate::MasterArguments& arguments) const {
-  BoundArguments bound{{}, arguments.args, arguments.kwargs};
-  if (any_arguments) return bound;
-  const std::size_t takes = count_named(parameters);
-  const auto named = [this, takes](std::string_view key) {
-    const auto* const end = parameters.begin() + takes;
-    return static_cast<std::size_t>(
-        std::find_if(parameters.begin(), end, [key](const MasterParameter& p) { return p.name == key; }) -
-        parameters.begin());
-  };
-  std::vector<bool> given(takes);
-  bound.values.resize(takes);
-  for (std::size_t i = 0; i < std::min(takes, arguments.args.size()); ++i) {
-    bound.values[i] = arguments.args[i];
-    given[i] = true;
-  }
-  for (const auto& [key, value] : arguments.kwargs) {
-    const std::size_t at = named(key);
-    if (at == takes) return complain(*this, format("got an unexpected keyword argument '{}'", key));
-    if (given[at]) return complain(*this, format("got multiple values for argument '{}'", key));
-    bound.values[at] = value;
-    given[at] = true;
-  }
-  const auto required = static_cast<std::size_t>(std::count_if(
-      parameters.begin(), parameters.end(), [](const MasterParameter& p) { return p.required; }));
-  if (arguments.args.size() > takes) return too_many(*this, takes, required, arguments.args.size());
-  for (std::size_t i = 0; i < takes; ++i) {
-    if (given[i] || !parameters[i].required) continue;
-    return complain(*this, format("missing 1 required positional argument: '{}'", parameters[i].name));
-  }
-  return bound;
-}
-
-std::array<MasterFunctions, 5> all_runners() {
-  return {cache_runners(), doc_runners(), jobs_runners(), manage_runners(), test_runners()};
-}
-
-std::array<MasterFunctions, 3> all_wheels() {
-  return {config_wheels(), key_wheels(), minions_wheels()};
+  return MasterBinder(*this, arguments).bind();
 }
 
 const MasterFunction* find_runner(std::string_view name) {
-  return find(all_runners(), name);
+  const MasterFunction* found = find_in(jobs_runners(), name);
+  return found != nullptr ? found : find_in(other_runners(), name);
 }
 
 const MasterFunction* find_wheel(std::string_view name) {
-  return find(all_wheels(), name);
+  return find_in(wheels(), name);
 }
 
 }  // namespace rest_fcgi::embedded

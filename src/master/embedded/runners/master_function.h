@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <memory>
 #include <span>
 #include <stop_token>
-#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "master/embedded/jobs/jobs.h"
@@ -18,13 +17,6 @@
 
 /// Functions that run on the master: runners and wheels.
 namespace rest_fcgi::embedded {
-
-/// Arguments in the order of a function's parameters. Borrows.
-struct BoundArguments {
-  std::vector<JsonValue> values;       ///< one for each parameter; null where the caller left it out
-  std::span<const JsonValue> args;     ///< all positional ones
-  std::span<const JsonMember> kwargs;  ///< all keyword arguments
-};
 
 /// What functions on the master see of one configuration. Immutable; shared by the master and by the jobs
 /// that it started, which may outlive it.
@@ -43,39 +35,39 @@ struct MasterContext {
   const std::stop_token& stop;
 };
 
-struct MasterParameter {
-  std::string_view name;
-  bool required = false;
+/// The arguments of one call. Borrows.
+struct BoundArguments {
+  std::span<const JsonValue> args;     ///< all positional ones
+  std::span<const JsonMember> kwargs;  ///< all keyword arguments
+  std::vector<JsonMember>
+      named;  ///< one for each parameter of the function; null where the caller left it out
+
+  /// The argument for a parameter. REQUIRES: the function has one of that name.
+  [[nodiscard]] JsonValue operator[](std::string_view parameter) const;
 };
 
 /// One runner or wheel, as its table lists it.
 struct MasterFunction {
-  std::string_view name;  ///< with its module: `manage.up`
+  /// How it is called, as Python would define it: `manage.up(tgt='*', tgt_type='glob')`. Its name and its
+  /// parameters are read from here: those with a default may be left out, and `*args, **kwargs` takes
+  /// whatever comes.
   std::string_view usage;
-  std::string_view summary;                    ///< what it does, for `doc.runner` and `doc.wheel`
-  std::array<MasterParameter, 11> parameters;  ///< up to the first without a name
-  bool any_arguments = false;                  ///< takes whatever comes
-  bool quick = true;                           ///< ends at once
+  std::string_view summary;  ///< what it does, for `doc.runner` and `doc.wheel`
   /// Errors: of any kind; the sentence is what the caller gets to see.
   Result<Json> (*run)(const MasterContext& context, const BoundArguments& arguments) = nullptr;
+  bool quick = true;  ///< ends at once
+
+  /// With its module: `manage.up`.
+  [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
 
   /// Errors: invocation, in the words in which Python complains about arguments that do not fit.
   [[nodiscard]] Result<BoundArguments> bind(const lowstate::MasterArguments& arguments) const;
 };
 
 using MasterFunctions = std::span<const MasterFunction>;
-[[nodiscard]] MasterFunctions cache_runners();
-[[nodiscard]] MasterFunctions doc_runners();
 [[nodiscard]] MasterFunctions jobs_runners();
-[[nodiscard]] MasterFunctions manage_runners();
-[[nodiscard]] MasterFunctions test_runners();
-[[nodiscard]] MasterFunctions config_wheels();
-[[nodiscard]] MasterFunctions key_wheels();
-[[nodiscard]] MasterFunctions minions_wheels();
-
-/// All tables of runners, and of wheels, by the names of their modules.
-[[nodiscard]] std::array<MasterFunctions, 5> all_runners();
-[[nodiscard]] std::array<MasterFunctions, 3> all_wheels();
+[[nodiscard]] MasterFunctions other_runners();
+[[nodiscard]] MasterFunctions wheels();
 
 /// Null where there is no such runner.
 [[nodiscard]] const MasterFunction* find_runner(std::string_view name);

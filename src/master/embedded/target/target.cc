@@ -2,17 +2,62 @@
 #include "master/embedded/target/target.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 #include <utility>
 #include <variant>
 
-#include "master/embedded/target/target_compound.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/master/nodegroup.h"
 
 namespace rest_fcgi::embedded {
 
 namespace target {
+
+Result<Step> compile_pcre(std::string_view pattern) {
+  Result<Regex> regex = Regex::compile(pattern);
+  if (!regex) return std::move(regex).error();
+  return Step(Pcre{*std::move(regex)});
+}
+
+Step compile_list(std::vector<std::string_view> ids) {
+  std::sort(ids.begin(), ids.end());
+  return List{std::move(ids)};
+}
+
+Result<Step> compile_grain(std::string_view expression, std::string_view delimiter, DataMatcher::How how) {
+  Result<DataMatcher> matcher = DataMatcher::compile(expression, delimiter, how);
+  if (!matcher) return std::move(matcher).error();
+  return Step(Grain{*std::move(matcher)});
+}
+
+Result<Step> compile_pillar(std::string_view expression, std::string_view delimiter, DataMatcher::How how) {
+  Result<DataMatcher> matcher = DataMatcher::compile(expression, delimiter, how);
+  if (!matcher) return std::move(matcher).error();
+  return Step(Pillar{*std::move(matcher)});
+}
+
+Result<Step> compile_ipcidr(std::string_view text) {
+  const std::optional<IpNetwork> network = IpNetwork::parse(text, true);
+  if (network) return Step(IpCidr{*network});
+  return Error{
+      ErrorKind::invocation,
+      "neither an address such as 10.0.0.1 or fe80::1 nor a network such as 10.0.0.0/8 or fe80::/10, "
+      "whose bits behind the prefix are 0"};
+}
+
+Error no_range() {
+  return {ErrorKind::invocation,
+          "range is not supported by the embedded engine, which has no range server to ask"};
+}
+
+Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegroups) {
+  if (const auto* ids = nodegroups.find(name)) return Step(List{*ids});
+  const std::string names = nodegroups.names();
+  return Error{ErrorKind::invocation,
+               names.empty() ? "there are no nodegroups here" : "the nodegroups here are " + names};
+}
 
 namespace {
 
@@ -167,6 +212,96 @@ Result<Selection> select(const Minions& minions, const lowstate::Target& target)
     if (matcher->matches(minions.all()[i])) selection.positions.push_back(i);
   }
   return selection;
+}
+
+namespace {
+
+constexpr std::string_view kNodegroup = "N@";
+
+/// A regular expression is one word; of several, each is an id.
+lowstate::Target target_of(const std::vector<std::string>& words) {
+  lowstate::Target target;
+  target.type = lowstate::TargetType::compound;
+  target.list.assign(words.begin(), words.end());
+  const master::NodegroupForm form = master::form_of(words);
+  if (form == master::NodegroupForm::compound) return target;
+  if (form == master::NodegroupForm::pcre && words.size() == 1) {
+    target.type = lowstate::TargetType::pcre;
+    target.expression = words.front();
+  } else {
+    target.type = lowstate::TargetType::list;
+  }
+  return target;
+}
+
+Error mistake(std::string_view name, std::string_view what) {
+  return {ErrorKind::configuration, format("nodegroups: {}: {}", name, what)};
+}
+
+}  // namespace
+
+/// Makes groups in the order in which they need each other.
+class Nodegroups::Builder {
+ public:
+  Builder(const std::vector<master::NodegroupOptions>& options, const std::vector<Minion>& minions)
+      : options_(options), minions_(minions) {}
+
+  Result<Nodegroups> build() {
+    for (const master::NodegroupOptions& group : options_) {
+      if (Result<void> added = add(group); !added) return std::move(added).error();
+    }
+    return std::move(groups_);
+  }
+
+ private:
+  Result<void> add(const master::NodegroupOptions& group) {
+    if (groups_.find(group.name) != nullptr) return {};
+    if (group.words.empty()) return mistake(group.name, "is empty; it must be a compound target");
+    if (!open_.insert(group.name).second) return mistake(group.name, "lies in itself");
+    if (Result<void> inner = add_inner(group); !inner) return inner;
+    open_.erase(group.name);
+    const Result<TargetMatcher> matcher = TargetMatcher::compile(target_of(group.words), groups_);
+    if (!matcher) return mistake(group.name, matcher.error().message);
+    std::vector<std::string_view>& members = groups_.members_[group.name];
+    for (const Minion& minion : minions_) {
+      if (matcher->matches(minion)) members.push_back(minion.id);
+    }
+    return {};
+  }
+
+  Result<void> add_inner(const master::NodegroupOptions& group) {
+    for (const std::string_view word : group.words) {
+      if (word.size() <= kNodegroup.size() || !word.starts_with(kNodegroup)) continue;
+      const std::string_view name = word.substr(kNodegroup.size());
+      const auto inner =
+          std::find_if(options_.begin(), options_.end(),
+                       [name](const master::NodegroupOptions& other) { return other.name == name; });
+      if (inner == options_.end()) return mistake(group.name, format("there is no nodegroup {}", name));
+      if (Result<void> added = add(*inner); !added) return added;
+    }
+    return {};
+  }
+
+  const std::vector<master::NodegroupOptions>& options_;
+  const std::vector<Minion>& minions_;
+  std::set<std::string_view> open_;  // those that wait for others
+  Nodegroups groups_;
+};
+
+Result<Nodegroups> Nodegroups::make(const std::vector<master::NodegroupOptions>& options,
+                                    const std::vector<Minion>& minions) {
+  return Builder(options, minions).build();
+}
+
+const std::vector<std::string_view>* Nodegroups::find(std::string_view name) const {
+  const auto found = members_.find(name);
+  return found == members_.end() ? nullptr : &found->second;
+}
+
+std::string Nodegroups::names() const {
+  std::string names;
+  for (const auto& [name, members] : members_) names.append(names.empty() ? "" : ", ").append(name);
+  return names;
 }
 
 }  // namespace rest_fcgi::embedded

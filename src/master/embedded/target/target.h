@@ -4,14 +4,115 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "master/embedded/host/ip_address.h"
 #include "master/embedded/minion.h"
-#include "master/embedded/target/target_step.h"
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
+/// Which minions a target means.
 namespace rest_fcgi::embedded {
+
+/// What a compiled target is made of.
+namespace target {
+
+/// How many delimiters an expression may have, and how many one with regular expressions, where a pattern is
+/// compiled for each.
+inline constexpr std::size_t kMaxLevels = 64;
+inline constexpr std::size_t kMaxPcreLevels = 16;
+
+/// Asks whether grains or pillar data have what an expression says, by Salt's rules
+/// (salt.utils.data.subdict_match): `os:Deb*` is a pattern for the value of `os`; `a:b:c` is `c` below `a:b`,
+/// or `b:c` below `a`; of a list any element will do; of an object a key will do as well; `*:` stands for any
+/// key. Values are compared as Python writes them and without regard to case, which for a regular expression
+/// means that `\D` is read as `\d`. Work is bounded, so that no expression can hold a thread: what exceeds
+/// the bound does not match. Borrows its texts. Immutable; thread-safe.
+class DataMatcher {
+ public:
+  enum class How { glob, pcre, exact };
+
+  /// Errors: invocation, for too many levels, and for a regular expression that is none.
+  [[nodiscard]] static Result<DataMatcher> compile(std::string_view expression, std::string_view delimiter,
+                                                   How how);
+
+  [[nodiscard]] bool matches(JsonValue data) const;
+
+ private:
+  class Match;
+  DataMatcher(std::string_view expression, std::string_view delimiter, How how)
+      : expression_(expression), delimiter_(delimiter), how_(how) {}
+  Result<void> compile_patterns();
+  [[nodiscard]] const Regex* pattern_at(std::size_t offset) const;
+
+  std::string_view expression_;
+  std::string_view delimiter_;
+  How how_;
+  // The end of the expression from an offset on, as a pattern; those that are no regular expression are left
+  // out and match nothing.
+  std::vector<std::pair<std::size_t, Regex>> patterns_;
+};
+
+struct Glob {
+  std::string_view pattern;
+};
+struct Pcre {
+  Regex regex;
+};
+struct List {
+  std::vector<std::string_view> ids;  ///< sorted
+};
+struct Grain {
+  DataMatcher matcher;
+};
+struct Pillar {
+  DataMatcher matcher;
+};
+struct IpCidr {
+  IpNetwork network;  ///< of one address where that is asked for
+};
+struct Not {};
+struct And {};
+struct Or {};
+
+/// Operands push whether they match; operators work on what was pushed before them (postfix order, which has
+/// no brackets and needs no recursion).
+using Step = std::variant<Glob, Pcre, List, Grain, Pillar, IpCidr, Not, And, Or>;
+
+// Each compiles one kind of operand. Errors: invocation, in words that go into a sentence.
+[[nodiscard]] Result<Step> compile_pcre(std::string_view pattern);
+[[nodiscard]] Step compile_list(std::vector<std::string_view> ids);
+[[nodiscard]] Result<Step> compile_grain(std::string_view expression, std::string_view delimiter,
+                                         DataMatcher::How how);
+[[nodiscard]] Result<Step> compile_pillar(std::string_view expression, std::string_view delimiter,
+                                          DataMatcher::How how);
+[[nodiscard]] Result<Step> compile_ipcidr(std::string_view text);
+[[nodiscard]] Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegroups);
+/// There is no range server to ask.
+[[nodiscard]] Error no_range();
+
+/// The words of a compound expression: what stands between spaces.
+[[nodiscard]] std::vector<std::string_view> split_words(std::string_view expression);
+
+/// The ids of a list: what stands between commas.
+[[nodiscard]] std::vector<std::string_view> split_ids(std::string_view list);
+
+/// Same for names, without blanks around them.
+[[nodiscard]] std::vector<std::string_view> split_names(std::string_view list);
+
+/// Compiles a compound target, Salt's grammar: words `G@key:value` (grain), `P@` (grain_pcre), `I@` (pillar),
+/// `J@` (pillar_pcre), each also with a delimiter of its own such as `G|@key|value`, `E@regex`, `L@id,id`,
+/// `S@network`, `N@nodegroup` and plain globs, joined by `and`, `or`, `not` and brackets, each a word of its
+/// own. `not` binds closest, then `and`, then `or`; `a not b` is `a and not b`. The steps borrow the words.
+/// Errors: invocation, naming the word by its number, from 1.
+[[nodiscard]] Result<std::vector<Step>> compile_compound(const std::vector<std::string_view>& words,
+                                                         const Nodegroups& nodegroups);
+
+}  // namespace target
 
 /// A target, ready to be asked about minions. Borrows the texts that it was compiled from. Immutable;
 /// thread-safe.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/target/target_compound.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "master/embedded/target/target.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 
@@ -191,16 +190,18 @@ std::vector<std::string_view> split_ids(std::string_view list) {
   return split_at(list, ",");
 }
 
+std::vector<std::string_view> split_names(std::string_view list) {
+  std::vector<std::string_view> names = split_ids(list);
+  for (std::string_view& name : names) {
+    name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
+    name = name.substr(0, name.find_last_not_of(' ') + 1);
+  }
+  return names;
+}
+
 Result<std::vector<Step>> compile_compound(const std::vector<std::string_view>& words,
                                            const Nodegroups& nodegroups) {
   return Compiler(words, nodegroups).compile();
-}
-
-Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegroups) {
-  if (const auto* ids = nodegroups.find(name)) return Step(List{*ids});
-  const std::string names = nodegroups.names();
-  return Error{ErrorKind::invocation,
-               names.empty() ? "there are no nodegroups here" : "the nodegroups here are " + names};
 }
 
 }  // namespace rest_fcgi::embedded::target

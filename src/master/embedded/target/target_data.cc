@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/target/target_data.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "master/embedded/target/target.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded::target {

@@ -7,23 +7,11 @@
 #include <doctest/doctest.h>
 
 #include "master/embedded/host/file_systems.h"
-#include "master/embedded/host/merged.h"
 #include "master/embedded/host/mounts.h"
 #include "master/embedded/host/processes.h"
 
 namespace rest_fcgi::embedded {
 namespace {
-
-std::string merged(std::string_view base, std::string_view over, bool lists) {
-  JsonDocument below;
-  JsonDocument above;
-  REQUIRE(below.parse(base));
-  REQUIRE(above.parse(over));
-  std::string text;
-  JsonWriter writer(text);
-  write_merged(writer, below.root(), above.root(), lists);
-  return text;
-}
 
 TEST_CASE("mounts are read with blanks in their names") {
   const auto mounts =
@@ -70,13 +58,6 @@ TEST_CASE("this process is among those of the host") {
   REQUIRE(self != all.end());
   CHECK_FALSE(self->user.empty());
   CHECK(self->command.find("unit_tests") != std::string::npos);
-}
-
-TEST_CASE("maps are laid over each other, and lists replaced or joined") {
-  CHECK(merged(R"({"a": {"x": [1, 2], "y": 1}, "b": 1})", R"({"a": {"x": [2, 3]}, "c": null})", false) ==
-        R"({"a": {"x": [2, 3], "y": 1}, "b": 1, "c": null})");
-  CHECK(merged(R"({"a": {"x": [1, 2]}, "b": [1]})", R"({"a": {"x": [2, 3]}, "b": 2})", true) ==
-        R"({"a": {"x": [1, 2, 3]}, "b": 2})");
 }
 
 }  // namespace

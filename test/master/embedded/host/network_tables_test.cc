@@ -7,7 +7,6 @@
 #include <doctest/doctest.h>
 #include <linux/rtnetlink.h>
 
-#include "master/embedded/host/host_names.h"
 #include "master/embedded/host/interfaces.h"
 #include "master/embedded/host/netlink.h"
 #include "master/embedded/host/routes.h"
@@ -114,21 +113,6 @@ TEST_CASE("routes are read as netstat shows them") {
   CHECK(routes[4].flags == "!n");
   CHECK(address_of_hex("12345", true).empty());
   CHECK(address_of_hex("0000000x", true).empty());
-}
-
-TEST_CASE("the first name on the line of /etc/hosts is the fully qualified one") {
-  const HostNames names = names_in(
-      "127.0.0.1 localhost # web\n10.0.0.5\tweb.example.org web\nfd00::5 web.example.org\n10.0.0.4 "
-      "web.example.org\nnonsense web.example.org\n",
-      "web");
-  CHECK(names.fqdn == "web.example.org");
-  CHECK(texts(names.addresses) == std::vector<std::string>{"10.0.0.4", "10.0.0.5", "fd00::5"});
-}
-
-TEST_CASE("a host that /etc/hosts does not know has its own name and no address") {
-  const HostNames names = names_in("127.0.0.1 localhost\n", "web");
-  CHECK(names.fqdn == "web");
-  CHECK(names.addresses.empty());
 }
 
 }  // namespace

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/jobs/jobs.h"
 
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 
@@ -68,12 +65,18 @@ std::unique_ptr<returner::Returners> memory() {
   return *returner::Returners::make({}, system_clock());
 }
 
-/// Puts the file of a process that has ended into the directory.
+/// Leaves the job of a process that has gone in the directory.
 void leave_orphan(const test::TempDir& dir, const returner::Load& load) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(0);
-  ::waitpid(child, nullptr, 0);
-  std::ofstream(dir / format("{}.{}", load.jid, child)) << to_json({{child, "boot/1"}, load, ""}).text();
+  const auto proc = ProcDir::open(dir.path());
+  REQUIRE(proc);
+  REQUIRE((*proc)->add(load, ""));
+}
+
+/// How many jobs the directory shows.
+std::size_t shown_in(const test::TempDir& dir) {
+  const auto proc = ProcDir::open(dir.path());
+  REQUIRE(proc);
+  return (*proc)->others().size();
 }
 
 std::string returned(Jobs& jobs, const std::string& minion) {
@@ -180,7 +183,7 @@ TEST_CASE("what a process left that is gone is recorded as interrupted, and its 
   CHECK(returned(jobs, "ms-0") == expected);
   CHECK(returned(jobs, "ms-1") == expected);
   CHECK(log.has("2 of its 2 returns are missing"));
-  CHECK(std::filesystem::is_empty(dir.path()));
+  CHECK(shown_in(dir) == 0);
 }
 
 TEST_CASE("of a job that was interrupted, the returns that came before stay") {
@@ -212,25 +215,27 @@ TEST_CASE("what cannot be recorded as interrupted is left for later") {
   leave_orphan(dir, load_of(kJid));
   Jobs jobs(returner::Returners::of("full", std::make_unique<FullCache>()), system_clock(),
             *ProcDir::open(dir.path()), kPlenty);
-  CHECK_FALSE(std::filesystem::is_empty(dir.path()));
+  CHECK(shown_in(dir) == 1);
   CHECK(log.has("the disk is full"));
 }
 
 TEST_CASE("two processes see each other's jobs, and can stop them") {
   const test::TempDir dir;
   Jobs jobs(memory(), system_clock(), *ProcDir::open(dir.path()), kPlenty);
-  // As if the process that started this test ran a job.
-  const ProcEntry other{{::getppid(), ""}, load_of(kJid), "sqlite3"};
-  std::ofstream(dir / format("{}.{}", kJid, ::getppid())) << to_json(other).text();
+  const auto other = ProcDir::open(dir.path());
+  REQUIRE(other);
+  REQUIRE((*other)->add(load_of(kJid), "sqlite3"));
   const std::vector<ActiveJob> active = jobs.active();
   REQUIRE(active.size() == 1);
-  CHECK(active[0].pid == ::getppid());
+  CHECK(active[0].pid == ::getpid());
   CHECK(active[0].running == std::vector<std::string>{"ms-0", "ms-1"});
   CHECK(active[0].ret == "sqlite3");
   const auto stopped = jobs.stop(kJid, "ms-1");
   REQUIRE(stopped);
-  CHECK(*stopped == std::optional<pid_t>(::getppid()));
-  CHECK(std::filesystem::exists(dir / format("{}.{}.stop.1", kJid, ::getppid())));
+  CHECK(*stopped == std::optional<pid_t>(::getpid()));
+  const auto marks = (*other)->take_marks();
+  REQUIRE(marks.size() == 1);
+  CHECK(marks[0].call == 1);
   CHECK_FALSE(jobs.stop(kJid, "nosuch")->has_value());
   CHECK_FALSE(jobs.stop("20261120230610043747", "ms-1")->has_value());
 }
@@ -242,7 +247,7 @@ TEST_CASE("a mark of another process stops a call within a second or so") {
   REQUIRE(jobs.start(job, returner::Durability::grouped, {}));
   const auto other = ProcDir::open(dir.path());
   REQUIRE(other);
-  REQUIRE((*other)->mark({ProcessId::self(), load_of(kJid), ""}, 1));
+  REQUIRE((*other)->mark((*other)->others().at(0), 1));
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!job->stop_token(1).stop_requested() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -250,9 +255,9 @@ TEST_CASE("a mark of another process stops a call within a second or so") {
   CHECK(job->stop_token(1).stop_requested());
   CHECK_FALSE(job->stop_token(0).stop_requested());
   jobs.finish(*job, 0);
-  CHECK_FALSE(std::filesystem::is_empty(dir.path()));
+  CHECK(shown_in(dir) == 1);
   jobs.finish(*job, 1);
-  CHECK(std::filesystem::is_empty(dir.path()));
+  CHECK(shown_in(dir) == 0);
 }
 
 TEST_CASE("a job that cannot be shown runs all the same") {

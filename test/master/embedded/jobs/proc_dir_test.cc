@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -42,16 +44,35 @@ std::unique_ptr<ProcDir> opened(const std::string& path) {
   return *std::move(directory);
 }
 
-/// A process that does nothing until it is ended.
-class Child {
+std::vector<std::string> files(const std::filesystem::path& dir) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    names.push_back(entry.path().filename());
+  }
+  return names;
+}
+
+/// A process that shows a job until it is killed.
+class OtherProcess {
  public:
-  Child() : pid_(::fork()) {
-    while (pid_ == 0) ::pause();
+  explicit OtherProcess(const std::string& path) {
+    std::array<int, 2> ready{};
+    REQUIRE(::pipe(ready.data()) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const auto proc = ProcDir::open(path);
+      if (proc && (*proc)->add(load_of(kJid), "sqlite3")) (void)!::write(ready[1], "x", 1);
+      for (;;) ::pause();
+    }
+    ::close(ready[1]);
+    char byte = 0;
+    CHECK(::read(ready[0], &byte, 1) == 1);
+    ::close(ready[0]);
   }
-  ~Child() {
-    if (pid_ > 0) end();
+  ~OtherProcess() {
+    if (pid_ > 0) kill();
   }
-  void end() {
+  void kill() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
@@ -59,19 +80,8 @@ class Child {
   [[nodiscard]] pid_t pid() const { return pid_; }
 
  private:
-  pid_t pid_;
+  pid_t pid_ = -1;
 };
-
-/// As if that process showed the job.
-void show(const test::TempDir& dir, pid_t pid, const std::string& started) {
-  const ProcEntry entry{{pid, started}, load_of(kJid), "sqlite3"};
-  std::ofstream(dir / format("{}.{}", kJid, pid)) << to_json(entry).text();
-}
-
-std::size_t files_in(const test::TempDir& dir) {
-  using Files = std::filesystem::directory_iterator;
-  return static_cast<std::size_t>(std::distance(Files(dir.path()), Files()));
-}
 
 }  // namespace
 
@@ -82,86 +92,106 @@ TEST_CASE("a job of this process has a file of its own as long as it runs, for i
   REQUIRE(::stat((dir / "proc").c_str(), &status) == 0);
   CHECK((status.st_mode & 07777) == 0700);
   REQUIRE(proc->add(load_of(kJid), ""));
-  const std::string path = dir / format("proc/{}.{}", kJid, ::getpid());
-  REQUIRE(::stat(path.c_str(), &status) == 0);
-  CHECK((status.st_mode & 07777) == 0600);
+  for (const std::string& name : files(dir / "proc")) {
+    REQUIRE(::stat((dir / ("proc/" + name)).c_str(), &status) == 0);
+    CHECK((status.st_mode & 07777) == 0600);
+  }
+  CHECK(files(dir / "proc").size() == 2);  // and the one that says that this process runs
   CHECK(proc->others().empty());
   proc->remove(kJid);
-  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK(files(dir / "proc").size() == 1);
 }
 
-TEST_CASE("an entry is read as it was written") {
-  const ProcEntry written{{77, "boot/1"}, load_of(kJid), "memory,sqlite3"};
-  const auto read = proc_entry_from(to_json(written).text());
-  REQUIRE(read.has_value());
-  CHECK(to_json(*read) == to_json(written));
-  CHECK(read->load.minions == written.load.minions);
-  CHECK(read->process == written.process);
-  CHECK_FALSE(proc_entry_from(std::string(200000, '[')).has_value());
-  for (const char* text : {"", "{}", "[]", "{\"pid\": 1}", "{\"pid\": \"1\", \"jid\": \"2\"}"}) {
-    CAPTURE(text);
-    CHECK_FALSE(proc_entry_from(text).has_value());
-  }
+TEST_CASE("a job is read as it was shown") {
+  const test::TempDir dir;
+  const auto proc = opened(dir.path());
+  const auto other = opened(dir.path());
+  REQUIRE(other->add(load_of(kJid), "memory,sqlite3"));
+  const auto others = proc->others();
+  REQUIRE(others.size() == 1);
+  CHECK_FALSE(others[0].is_gone);
+  const ActiveJob& job = others[0].job;
+  CHECK(job.pid == ::getpid());
+  CHECK(job.ret == "memory,sqlite3");
+  CHECK(job.load.jid == kJid);
+  CHECK(job.load.fun.text() == "\"test.sleep\"");
+  CHECK(job.load.arg.text() == "[600]");
+  CHECK(job.load.tgt.text() == "\"*\"");
+  CHECK(job.load.tgt_type == "glob");
+  CHECK(job.load.user == "fred");
+  CHECK(job.load.metadata->text() == R"({"a": 1})");
+  CHECK(job.load.minions == std::vector<std::string>{"ms-0", "ms-1"});
 }
 
 TEST_CASE("jobs of other processes are seen, and whether these still run") {
   const test::TempDir dir;
   const auto proc = opened(dir.path());
-  Child child;
-  show(dir, child.pid(), "");
+  OtherProcess other(dir.path());
   auto others = proc->others();
   REQUIRE(others.size() == 1);
-  CHECK(others[0].process.pid == child.pid());
-  CHECK(others[0].load.jid == kJid);
-  CHECK(others[0].ret == "sqlite3");
-  CHECK(others[0].process.runs());
-  child.end();
-  CHECK_FALSE(others[0].process.runs());
+  CHECK(others[0].job.pid == other.pid());
+  CHECK(others[0].job.ret == "sqlite3");
+  CHECK_FALSE(others[0].is_gone);
+  other.kill();
+  others = proc->others();
+  REQUIRE(others.size() == 1);
+  CHECK(others[0].is_gone);
 }
 
-TEST_CASE("a process that got the pid of another one is not that one") {
-  CHECK(ProcessId::self().runs());
-  CHECK_FALSE(ProcessId::self().started.empty());
-  CHECK_FALSE(ProcessId{::getpid(), "another boot/1"}.runs());
-  CHECK_FALSE(ProcessId{0, ""}.runs());
+TEST_CASE("processes of the same pid, as containers have them, are told from each other") {
   const test::TempDir dir;
   const auto proc = opened(dir.path());
-  show(dir, ::getpid(), "another boot/1");
+  auto first = opened(dir.path());
+  const auto second = opened(dir.path());
+  REQUIRE(first->add(load_of(kJid), ""));
+  REQUIRE(second->add(load_of("20261120230610043747"), ""));
+  REQUIRE(second->others().size() == 1);
+  REQUIRE(proc->mark(second->others()[0], 0));
+  CHECK(second->take_marks().empty());
+  CHECK(first->take_marks().size() == 1);
+  first.reset();
   const auto others = proc->others();
-  REQUIRE(others.size() == 1);
-  CHECK_FALSE(others[0].process.runs());
+  REQUIRE(others.size() == 2);
+  CHECK(others[0].is_gone);
+  CHECK_FALSE(others[1].is_gone);
 }
 
 TEST_CASE("what a process left is dropped together with its marks") {
   const test::TempDir dir;
   const auto proc = opened(dir.path());
-  Child child;
-  show(dir, child.pid(), "");
+  auto other = opened(dir.path());
+  REQUIRE(other->add(load_of(kJid), ""));
+  other.reset();
   const auto others = proc->others();
   REQUIRE(others.size() == 1);
   REQUIRE(proc->mark(others[0], 1));
-  CHECK(files_in(dir) == 2);
+  CHECK(files(dir.path()).size() == 3);
   CHECK(proc->has(others[0]));
   proc->drop(others[0]);
   CHECK_FALSE(proc->has(others[0]));
-  CHECK(files_in(dir) == 0);
+  CHECK(files(dir.path()).size() == 1);
 }
 
-TEST_CASE("an entry that is not whole belongs to a process that is gone") {
+TEST_CASE("of a file that is not whole the job's id is known alone") {
   const test::TempDir dir;
   const auto proc = opened(dir.path());
-  std::ofstream(dir / format("{}.{}", kJid, ::getppid())) << "{\"pid\":";
-  const auto others = proc->others();
-  REQUIRE(others.size() == 1);
-  CHECK(others[0].load.jid == kJid);
-  CHECK_FALSE(others[0].process.runs());
+  for (const std::string& text : {std::string("{\"fun\":"), std::string(), std::string(200000, '[')}) {
+    std::ofstream(dir / format("{}.1-1", kJid)) << text;
+    const auto others = proc->others();
+    REQUIRE(others.size() == 1);
+    CHECK(others[0].job.load.jid == kJid);
+    CHECK(others[0].job.load.minions.empty());
+    CHECK(others[0].is_gone);
+  }
 }
 
 TEST_CASE("marks reach the process that they are for, once") {
   const test::TempDir dir;
   const auto proc = opened(dir.path());
-  ProcEntry own{ProcessId::self(), load_of(kJid), ""};
-  REQUIRE(proc->mark(own, 1));
+  const auto other = opened(dir.path());
+  REQUIRE(proc->add(load_of(kJid), ""));
+  REQUIRE(other->mark(other->others().at(0), 1));
+  CHECK(other->take_marks().empty());
   const auto marks = proc->take_marks();
   REQUIRE(marks.size() == 1);
   CHECK(marks[0].jid == kJid);
@@ -171,21 +201,21 @@ TEST_CASE("marks reach the process that they are for, once") {
 
 TEST_CASE("files that are none of ours are left alone, and leftovers are not") {
   const test::TempDir dir;
-  std::ofstream(dir / format(".{}.{}", kJid, ::getpid())) << "x";
-  std::ofstream(dir / format("{}.{}.stop.0", kJid, ::getpid())) << "";
   const auto proc = opened(dir.path());
-  CHECK(files_in(dir) == 0);
   for (const char* name :
-       {"20261120230610043746", "x.1", "20261120230610043746.x", "20261120230610043746.1.y"}) {
+       {"20261120230610043746", "x.1-1", "20261120230610043746.x", "20261120230610043746.1-1.y", "x.lock"}) {
     std::ofstream(dir / name) << "x";
   }
   CHECK(proc->others().empty());
-  CHECK(files_in(dir) == 4);
-  Child child;
-  std::ofstream(dir / format(".{}.{}", kJid, child.pid())) << "x";
+  CHECK(files(dir.path()).size() == 6);
+  for (const char* name : {".20261120230610043746.1-1", "20261120230610043746.1-1.0", "1-1.lock"}) {
+    std::ofstream(dir / name) << "x";
+  }
   CHECK(proc->others().empty());
-  CHECK(files_in(dir) == 5);
-  child.end();
+  CHECK(files(dir.path()).size() == 6);
+  const auto other = opened(dir.path());
+  CHECK(proc->others().empty());
+  CHECK(files(dir.path()).size() == 7);  // the lock of a process that runs stays
 }
 
 TEST_CASE("a directory that others may write to, or that is none, is refused") {
@@ -212,6 +242,6 @@ TEST_CASE("a job that cannot be shown says why") {
   const Result<void> added = proc->add(load_of(kJid), "");
   REQUIRE_FALSE(added);
   CHECK(added.error().message.find("No such file") != std::string::npos);
-  CHECK_FALSE(proc->mark({ProcessId::self(), load_of(kJid), ""}, 0));
+  CHECK_FALSE(proc->mark({"file", {}, false}, 0));
   CHECK(proc->others().empty());
 }

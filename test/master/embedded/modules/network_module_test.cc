@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/execution.h"
-#include "master/embedded/host/host_names.h"
+#include "master/embedded/host/grains.h"
 #include "master/embedded/minion.h"
 #include "master/embedded/modules/network_parts.h"
 

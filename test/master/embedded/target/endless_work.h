@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "master/embedded/target/target_data.h"
+#include "master/embedded/target/target.h"
 
 namespace rest_fcgi::embedded {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/target/target_data.h"
-
 #include <string>
 #include <vector>
 

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "endless_work.h"
-#include "master/embedded/target/target_data.h"
+#include "master/embedded/target/target.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;

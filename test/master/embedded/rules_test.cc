@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/rule_call.h"
+#include "master/embedded/rules.h"
 
 #include <string>
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/host/merged.h"
+#include "master/embedded/json_text.h"
 
 #include <optional>
 #include <set>
-#include <string>
+
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
 namespace {
@@ -13,6 +14,19 @@ bool both(const JsonValue& a, const JsonValue& b, JsonValue::Kind kind) {
 }
 
 }  // namespace
+
+Result<void> read_own(JsonDocument& document, std::string_view text) {
+  const Result<void> parsed = document.parse(text, JsonLimits::none());
+  if (parsed) return {};
+  return Error{ErrorKind::internal,
+               format("JSON text of this engine cannot be read again: {}", parsed.error().message)};
+}
+
+JsonDocument own_document(const Json& json) {
+  JsonDocument document;
+  (void)read_own(document, json.text());
+  return document;
+}
 
 void write_merged(JsonWriter& writer, const JsonValue& base, const JsonValue& over, bool merge_lists) {
   writer.begin_object();

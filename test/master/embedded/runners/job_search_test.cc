@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/jobs/timestamp.h"
-
 #include <doctest/doctest.h>
 
+#include "master/embedded/runners/jobs_runners.h"
 #include "rest_fcgi/master/jid.h"
 
 using namespace rest_fcgi;

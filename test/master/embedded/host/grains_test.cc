@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/host/grains_parts.h"
+#include "master/embedded/host/grains.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "../../../support/temp_dir.h"
-#include "master/embedded/host/grains.h"
 #include "rest_fcgi/core/json_document.h"
 
 namespace rest_fcgi::embedded {
@@ -71,6 +71,24 @@ TEST_CASE("containers and virtual machines have Salt's names") {
   CHECK(virtual_of({"", "ThinkPad", false}) == R"({"virtual": "physical"})");
 }
 
+TEST_CASE("the first name on the line of /etc/hosts is the fully qualified one") {
+  const HostNames names = names_in(
+      "127.0.0.1 localhost # web\n10.0.0.5\tweb.example.org web\nfd00::5 web.example.org\n10.0.0.4 "
+      "web.example.org\nnonsense web.example.org\n",
+      "web");
+  CHECK(names.fqdn == "web.example.org");
+  REQUIRE(names.addresses.size() == 3);
+  CHECK(names.addresses[0].text() == "10.0.0.4");
+  CHECK(names.addresses[1].text() == "10.0.0.5");
+  CHECK(names.addresses[2].text() == "fd00::5");
+}
+
+TEST_CASE("a host that /etc/hosts does not know has its own name and no address") {
+  const HostNames names = names_in("127.0.0.1 localhost\n", "web");
+  CHECK(names.fqdn == "web");
+  CHECK(names.addresses.empty());
+}
+
 TEST_CASE("a fully qualified name is cut at its first dot") {
   const auto names = [](const HostNames& host) {
     return written([&host](JsonWriter& writer) { write_name_grains(writer, host); });
@@ -82,34 +100,55 @@ TEST_CASE("a fully qualified name is cut at its first dot") {
         R"({"fqdn": "web", "host": "web", "domain": "", "fqdn_ip4": [], "fqdn_ip6": []})");
 }
 
-TEST_CASE("addresses are told by interface, secondary ones last") {
-  const auto address = [](std::string_view text, bool secondary) {
-    return InterfaceAddress{*IpAddress::parse(text), 24, std::nullopt, "", "global", secondary};
+TEST_CASE("addresses are told by interface, further ones of an IPv4 network last") {
+  const auto address = [](std::string_view text) {
+    return NetworkInterface::Address{*IpAddress::parse(text), 24};
   };
-  const std::vector<Interface> all = {
-      {"e",
-       "",
-       "02:00",
-       true,
-       {address("10.0.0.1", false), address("10.0.0.2", true), address("fd00::1", false)}},
-      {"t", "", "", false, {}}};
-  CHECK(
-      written([&all](JsonWriter& writer) { write_address_grains(writer, all); }) ==
-      R"({"hwaddr_interfaces": {"e": "02:00"}, "ip_interfaces": {"e": ["10.0.0.1", "fd00::1", "10.0.0.2"], "t": []}, )"
-      R"("ip4_interfaces": {"e": ["10.0.0.1", "10.0.0.2"], "t": []}, )"
-      R"("ip6_interfaces": {"e": ["fd00::1"], "t": []}, "ipv4": ["10.0.0.1", "10.0.0.2"], "ipv6": ["fd00::1"]})");
+  const std::vector<NetworkInterface> all = {{"e",
+                                              "02:00",
+                                              {address("10.0.0.1"), address("10.0.0.2"), address("10.0.1.1"),
+                                               address("fd00::1"), address("fd00::2")}},
+                                             {"t", "", {}}};
+  CHECK(written([&all](JsonWriter& writer) { write_address_grains(writer, all); }) ==
+        R"({"hwaddr_interfaces": {"e": "02:00"}, )"
+        R"("ip_interfaces": {"e": ["10.0.0.1", "10.0.1.1", "fd00::1", "fd00::2", "10.0.0.2"], "t": []}, )"
+        R"("ip4_interfaces": {"e": ["10.0.0.1", "10.0.1.1", "10.0.0.2"], "t": []}, )"
+        R"("ip6_interfaces": {"e": ["fd00::1", "fd00::2"], "t": []}, )"
+        R"("ipv4": ["10.0.0.1", "10.0.0.2", "10.0.1.1"], "ipv6": ["fd00::1", "fd00::2"]})");
+}
+
+TEST_CASE("this host has a loopback interface with its address") {
+  const std::vector<NetworkInterface> all = network_interfaces();
+  const auto lo =
+      std::find_if(all.begin(), all.end(), [](const NetworkInterface& one) { return one.name == "lo"; });
+  REQUIRE(lo != all.end());
+  CHECK(lo->hw_addr == "00:00:00:00:00:00");
+  if (!lo->addresses.empty()) {
+    CHECK(lo->addresses[0].address.text() == "127.0.0.1");
+    CHECK(lo->addresses[0].prefix == 8);
+  }
 }
 
 TEST_CASE("a gateway is an address, or just there, or not") {
-  const auto gateways = [](const std::vector<Route>& routes) {
-    return written([&routes](JsonWriter& writer) { write_gateway_grains(writer, routes); });
+  const auto gateways = [](std::string_view route, std::string_view ipv6_route) {
+    return written([&](JsonWriter& writer) { write_gateway_grains(writer, route, ipv6_route); });
   };
-  CHECK(gateways({}) == R"({"ip_gw": false, "ip4_gw": false, "ip6_gw": false})");
-  CHECK(gateways({{"inet6", "::/0", "::", "", "!n", "lo"},
-                  {"inet", "0.0.0.0", "10.0.0.1", "0.0.0.0", "UG", "e"}}) ==
-        R"({"ip_gw": true, "ip4_gw": "10.0.0.1", "ip6_gw": false})");
-  CHECK(gateways({{"inet6", "::/0", "::", "", "U", "tun0"},
-                  {"inet", "10.0.0.0", "0.0.0.0", "255.0.0.0", "U", "e"}}) ==
+  CHECK(gateways("", "") == R"({"ip_gw": false, "ip4_gw": false, "ip6_gw": false})");
+  const std::string zeros(32, '0');
+  const std::string rejected =
+      zeros + " 00 " + zeros + " 00 " + zeros + " ffffffff 00000001 00000000 00200200       lo\n";
+  CHECK(gateways("Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\n"
+                 "eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+                 "eth1\t00000000\t020200C0\t0002\t0\t0\t0\t00000000\t0\t0\t0\n"
+                 "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+                 "too short\n",
+                 rejected) == R"({"ip_gw": true, "ip4_gw": "192.0.2.1", "ip6_gw": false})");
+  CHECK(gateways("", rejected + zeros + " 00 " + zeros +
+                         " 00 fd000000000000000000000000000001 00000400 00000002 00000000 "
+                         "00000003     eth0\n") ==
+        R"({"ip_gw": true, "ip4_gw": false, "ip6_gw": "fd00::1"})");
+  CHECK(gateways("", zeros + " 00 " + zeros + " 00 " + zeros +
+                         " 00000400 00000002 00000000 00000001     tun0\n") ==
         R"({"ip_gw": true, "ip4_gw": false, "ip6_gw": true})");
 }
 
