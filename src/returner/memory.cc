@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: MIT
-#include "returner/memory.h"
-
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "returner/jid_key.h"
+#include "rest_fcgi/returner/returner.h"
+#include "returner/record.h"
 
 namespace rest_fcgi::returner {
-
 namespace {
 
-constexpr std::size_t kMostClaims = 1024;  // of one shard
+constexpr std::size_t kMostClaims = 1024;     // of one shard
+constexpr std::chrono::seconds kLookTime{1};  // between looks for what is outdated
 
 std::size_t bytes_of(const Load& load) {
   std::size_t bytes = load.jid.size() + load.fun.text().size() + load.arg.text().size() +
@@ -26,14 +38,76 @@ std::size_t bytes_of(const JobReturn& ret) {
   return ret.minion.size() + ret.ret.text().size() + ret.out.size();
 }
 
-}  // namespace
+/// The job cache in memory. Jobs lie in shards, by jid, each with a lock of its own, so that requests which
+/// save their jobs at the same moment do not wait for each other. The limits count over all shards: who goes
+/// beyond one drops the oldest job there is, whichever shard it lies in.
+class MemoryReturner : public Returner {
+ public:
+  MemoryReturner(const Options& options, const Clock& clock) : options_(options), clock_(clock) {}
 
-MemoryReturner::Shard& MemoryReturner::shard_of(std::string_view jid) {
-  return shards_[std::hash<std::string_view>{}(jid) % shards_.size()];
-}
+  [[nodiscard]] Result<bool> prep_jid(std::string_view passed_jid) override;
+  Result<void> save_load(Load load, Durability durability) override;
+  Result<void> save_minions(std::string_view jid, const std::vector<std::string>& minions) override;
+  Result<void> returner(std::string_view jid, JobReturn ret) override;
+  [[nodiscard]] Result<std::optional<Load>> get_load(std::string_view jid) const override;
+  [[nodiscard]] Result<std::vector<JobReturn>> get_jid(std::string_view jid) const override;
+  [[nodiscard]] Result<std::vector<FunctionReturn>> get_fun(std::string_view fun) const override;
+  [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override;
+  [[nodiscard]] Result<std::vector<std::string>> get_minions() const override;
+  [[nodiscard]] bool works_on(const struct stat&) const override { return false; }
+  Result<void> flush() override { return {}; }
+  Result<std::size_t> clean_old_jobs() override;
 
-const MemoryReturner::Shard& MemoryReturner::shard_of(std::string_view jid) const {
-  return shards_[std::hash<std::string_view>{}(jid) % shards_.size()];
+ private:
+  struct ByMinion {
+    bool operator()(const JobReturn& a, const JobReturn& b) const { return a.minion < b.minion; }
+  };
+  struct Entry {
+    Load load;
+    std::set<JobReturn, ByMinion> returns;
+    std::size_t bytes = 0;
+    std::uint64_t number = 0;  ///< in the order of saving, over all shards
+    WallTime saved;
+  };
+  static constexpr std::uint64_t kNoEntry = UINT64_MAX;
+  struct alignas(64) Shard {
+    mutable std::mutex mutex;
+    std::deque<std::unique_ptr<Entry>> entries;           // oldest first; guarded by mutex
+    std::unordered_map<std::string_view, Entry*> by_jid;  // keys lie in the entries; guarded by mutex
+    std::set<std::string, std::less<>> claimed;   // jids without a load so far, bounded; guarded by mutex
+    std::atomic<std::uint64_t> oldest{kNoEntry};  // number of the first entry; written under mutex
+  };
+
+  [[nodiscard]] std::vector<Load> loads(const JobQuery& query) const;
+  /// Without what is outdated: whatever is looked at or added, that goes first.
+  [[nodiscard]] std::array<Shard, 16>& shards() const;
+  [[nodiscard]] Shard& shard_of(std::string_view jid) const {
+    return shards()[std::hash<std::string_view>{}(jid) % shards_.size()];
+  }
+  void add(Shard& shard, std::unique_ptr<Entry> entry);
+  void replace(Shard& shard, Entry& entry, Entry& again);
+  void drop_beyond_limits();
+  bool drop_first(Shard& shard, WallTime before = WallTime::max()) const;
+  std::size_t drop_saved_before(WallTime time) const;
+
+  const Options options_;
+  const Clock& clock_;
+  mutable std::array<Shard, 16> shards_;
+  std::atomic<std::uint64_t> next_number_{0};
+  mutable std::atomic<std::size_t> jobs_{0};
+  mutable std::atomic<std::size_t> bytes_{0};
+  mutable std::atomic<WallTime> looked_{WallTime()};  // for what is outdated
+};
+
+std::array<MemoryReturner::Shard, 16>& MemoryReturner::shards() const {
+  const WallTime now = clock_.wall();
+  const WallTime looked = looked_;
+  const bool is_due = now < looked || now - looked > kLookTime;  // also where the clock was set back
+  if (is_due && options_.keep_jobs_seconds.count() != 0) {
+    looked_ = now;
+    drop_saved_before(now - options_.keep_jobs_seconds);
+  }
+  return shards_;
 }
 
 Result<bool> MemoryReturner::prep_jid(std::string_view passed_jid) {
@@ -119,7 +193,7 @@ Result<void> MemoryReturner::save_minions(std::string_view jid, const std::vecto
 }
 
 Result<std::optional<Load>> MemoryReturner::get_load(std::string_view jid) const {
-  const Shard& shard = shard_of(jid);
+  Shard& shard = shard_of(jid);
   const std::lock_guard lock(shard.mutex);
   const auto found = shard.by_jid.find(jid);
   if (found == shard.by_jid.end()) return std::optional<Load>();
@@ -127,7 +201,7 @@ Result<std::optional<Load>> MemoryReturner::get_load(std::string_view jid) const
 }
 
 Result<std::vector<JobReturn>> MemoryReturner::get_jid(std::string_view jid) const {
-  const Shard& shard = shard_of(jid);
+  Shard& shard = shard_of(jid);
   const std::lock_guard lock(shard.mutex);
   const auto found = shard.by_jid.find(jid);
   if (found == shard.by_jid.end()) return std::vector<JobReturn>();
@@ -137,7 +211,7 @@ Result<std::vector<JobReturn>> MemoryReturner::get_jid(std::string_view jid) con
 Result<std::vector<FunctionReturn>> MemoryReturner::get_fun(std::string_view fun) const {
   const std::string wanted = Json::string(fun).text();
   std::map<std::string, FunctionReturn> newest;
-  for (const Shard& shard : shards_) {
+  for (const Shard& shard : shards()) {
     const std::lock_guard lock(shard.mutex);
     for (const auto& entry : shard.entries) {
       if (entry->load.fun.text() != wanted) continue;
@@ -156,7 +230,7 @@ Result<std::vector<FunctionReturn>> MemoryReturner::get_fun(std::string_view fun
 std::vector<Load> MemoryReturner::loads(const JobQuery& query) const {
   const std::string fun = query.fun.empty() ? std::string() : Json::string(query.fun).text();
   std::vector<Load> found;
-  for (const Shard& shard : shards_) {
+  for (const Shard& shard : shards()) {
     const std::lock_guard lock(shard.mutex);
     for (const auto& entry : shard.entries) {
       const Load& load = entry->load;
@@ -179,7 +253,7 @@ Result<void> MemoryReturner::get_jids(const JobQuery& query, const LoadVisitor& 
 
 Result<std::vector<std::string>> MemoryReturner::get_minions() const {
   std::set<std::string> minions;
-  for (const Shard& shard : shards_) {
+  for (const Shard& shard : shards()) {
     const std::lock_guard lock(shard.mutex);
     for (const auto& entry : shard.entries) {
       for (const JobReturn& ret : entry->returns) minions.insert(ret.minion);
@@ -190,10 +264,13 @@ Result<std::vector<std::string>> MemoryReturner::get_minions() const {
 
 Result<std::size_t> MemoryReturner::clean_old_jobs() {
   if (options_.keep_jobs_seconds.count() == 0) return std::size_t{0};
-  const WallTime before = clock_.wall() - options_.keep_jobs_seconds;
+  return drop_saved_before(clock_.wall() - options_.keep_jobs_seconds);
+}
+
+std::size_t MemoryReturner::drop_saved_before(WallTime time) const {
   std::size_t dropped = 0;
   for (Shard& shard : shards_) {
-    while (drop_first(shard, before)) ++dropped;
+    while (drop_first(shard, time)) ++dropped;
   }
   return dropped;
 }
@@ -209,7 +286,7 @@ void MemoryReturner::drop_beyond_limits() {
   }
 }
 
-bool MemoryReturner::drop_first(Shard& shard, WallTime before) {
+bool MemoryReturner::drop_first(Shard& shard, WallTime before) const {
   std::unique_ptr<Entry> dropped;  // destroyed after the lock is gone
   const std::lock_guard lock(shard.mutex);
   if (shard.entries.empty() || shard.entries.front()->saved >= before) return false;
@@ -221,6 +298,8 @@ bool MemoryReturner::drop_first(Shard& shard, WallTime before) {
   bytes_ -= dropped->bytes;
   return true;
 }
+
+}  // namespace
 
 std::unique_ptr<Returner> make_memory_returner(const Options& options, const Clock& clock) {
   return std::make_unique<MemoryReturner>(options, clock);

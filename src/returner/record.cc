@@ -1,12 +1,106 @@
 // SPDX-License-Identifier: MIT
 #include "returner/record.h"
 
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 
-#include "returner/packed.h"
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::returner {
 namespace {
+
+constexpr std::size_t kJidDigits = 20;
+constexpr JidKey kCentury = 1'000'000'000'000'000'000;
+constexpr JidKey kOurCentury = 20;
+constexpr JidKey kFirstCentury = 11;  // the first and last whole ones that 64 bits hold
+constexpr JidKey kLastCentury = 28;
+constexpr JidKey kLeast = (kFirstCentury - kOurCentury) * kCentury;
+constexpr JidKey kGreatest = (kLastCentury - kOurCentury + 1) * kCentury - 1;
+
+bool is_decimal(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
+
+/// The key of the least jid that is not before `text`.
+JidKey jid_bound(std::string_view text) noexcept {
+  JidKey century = 0;
+  JidKey rest = 0;
+  bool in_digits = true;
+  for (std::size_t i = 0; i < kJidDigits; ++i) {
+    in_digits = in_digits && i < text.size() && is_decimal(text[i]);
+    const JidKey digit = in_digits ? text[i] - '0' : 0;
+    JidKey& part = i < 2 ? century : rest;
+    part = part * 10 + digit;
+  }
+  if (century < kFirstCentury) return kLeast;
+  if (century > kLastCentury) return kGreatest + 1;
+  return (century - kOurCentury) * kCentury + rest;
+}
+
+/// Appends numbers, in this host's order of bytes, and texts, each after its length, to `out`, which it
+/// borrows. Not synchronized.
+class Packer {
+ public:
+  explicit Packer(std::string& out) : out_(out) {}
+
+  template <class Number>
+  Packer& number(Number value) {
+    static_assert(std::is_integral_v<Number>);
+    char bytes[sizeof value];
+    std::memcpy(bytes, &value, sizeof value);
+    out_.append(bytes, sizeof value);
+    return *this;
+  }
+
+  Packer& text(std::string_view value) {
+    number(static_cast<std::uint32_t>(value.size()));
+    out_.append(value);
+    return *this;
+  }
+
+ private:
+  std::string& out_;
+};
+
+/// Takes apart what a Packer wrote. Texts are views of the bytes that it was given. Once something is not
+/// there, `ok()` is false, and all else is 0 or empty. Not synchronized.
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
+
+  template <class Number>
+  Number number() {
+    static_assert(std::is_integral_v<Number>);
+    Number value = 0;
+    if (const std::string_view taken = take(sizeof value); !taken.empty()) {
+      std::memcpy(&value, taken.data(), sizeof value);
+    }
+    return value;
+  }
+
+  std::string_view text() { return take(number<std::uint32_t>()); }
+
+  [[nodiscard]] std::string_view rest() const noexcept { return bytes_; }
+  [[nodiscard]] bool at_end() const noexcept { return bytes_.empty(); }
+  [[nodiscard]] bool ok() const noexcept { return ok_; }
+
+ private:
+  std::string_view take(std::size_t size) {
+    ok_ = ok_ && size <= bytes_.size();
+    if (!ok_) {
+      bytes_ = {};
+      return {};
+    }
+    const std::string_view taken = bytes_.substr(0, size);
+    bytes_.remove_prefix(size);
+    return taken;
+  }
+
+  std::string_view bytes_;
+  bool ok_ = true;
+};
 
 constexpr std::size_t kMostNumbers = 64;  // what lengths and numbers of a record take, and some more
 
@@ -14,7 +108,7 @@ void pack_head(Packer& packer, RecordView::Kind kind, JidKey key) {
   packer.number(static_cast<std::uint8_t>(kind)).number(key);
 }
 
-LoadView load_in(Unpacker& from) {
+LoadView load_view(Unpacker& from) {
   LoadView load;
   load.saved = from.number<std::int64_t>();
   for (std::string_view* text : {&load.fun, &load.arg, &load.tgt, &load.tgt_type, &load.user}) {
@@ -26,6 +120,46 @@ LoadView load_in(Unpacker& from) {
 }
 
 }  // namespace
+
+std::optional<JidKey> key_of(std::string_view jid) noexcept {
+  if (jid.size() != kJidDigits || !std::all_of(jid.begin(), jid.end(), is_decimal)) return std::nullopt;
+  const JidKey century = (jid[0] - '0') * 10 + (jid[1] - '0');
+  if (century < kFirstCentury || century > kLastCentury) return std::nullopt;
+  return jid_bound(jid);
+}
+
+std::string jid_of(JidKey key) {
+  // Unsigned, since the whole range is wider than what a signed number holds.
+  const std::uint64_t from_first = static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(kLeast);
+  constexpr auto kSize = static_cast<std::uint64_t>(kCentury);
+  return format("{:02}{:018}", from_first / kSize + kFirstCentury, from_first % kSize);
+}
+
+JidKey least_key(std::string_view first) noexcept {
+  return jid_bound(first);
+}
+
+JidKey greatest_key(std::string_view last) noexcept {
+  if (last.empty()) return kGreatest;
+  return last.size() < kJidDigits ? jid_bound(last) - 1 : jid_bound(last);
+}
+
+JidKeys keys_of(const JobQuery& query) noexcept {
+  JidKeys keys{least_key(query.first), greatest_key(query.last)};
+  // A jid is greater than each of its beginnings, and than itself with something behind it smaller.
+  if (!query.after.empty())
+    keys.least = std::max(keys.least, jid_bound(query.after) + (query.after.size() < kJidDigits ? 0 : 1));
+  if (!query.before.empty()) {
+    keys.greatest =
+        std::min(keys.greatest, jid_bound(query.before) - (query.before.size() > kJidDigits ? 0 : 1));
+  }
+  return keys;
+}
+
+bool means(const JobQuery& query, std::string_view jid) noexcept {
+  return jid >= query.first && (query.last.empty() || jid <= query.last) &&
+         (query.after.empty() || jid > query.after) && (query.before.empty() || jid < query.before);
+}
 
 std::string load_record(JidKey key, const Load& load, WallTime saved) {
   std::string record;
@@ -67,7 +201,7 @@ std::optional<RecordView> view_of(std::string_view record) {
   view.key = from.number<JidKey>();
   switch (view.kind) {
     case RecordView::Kind::load:
-      view.load = load_in(from);
+      view.load = load_view(from);
       break;
     case RecordView::Kind::ret:
     case RecordView::Kind::stand_in:
@@ -110,6 +244,19 @@ std::optional<JobReturn> take_return(std::string_view& packed) {
   ret.ret = Json::trusted(std::string(from.text()));
   packed = from.rest();
   return from.ok() ? std::optional(std::move(ret)) : std::nullopt;
+}
+
+std::string stamped_record(WallTime stamp, std::string_view record) {
+  std::string stamped;
+  stamped.reserve(sizeof(std::int64_t) + record.size());
+  Packer(stamped).number(static_cast<std::int64_t>(stamp.time_since_epoch().count()));
+  return stamped.append(record);
+}
+
+StampedRecord unstamped(std::string_view stamped) {
+  Unpacker from(stamped);
+  const WallTime stamp{WallTime::duration(from.number<std::int64_t>())};
+  return {stamp, from.rest()};
 }
 
 }  // namespace rest_fcgi::returner

@@ -9,10 +9,35 @@
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/returner/returner.h"
-#include "returner/jid_key.h"
 
-/// What waits for the database, as bytes. The views below point into these bytes.
 namespace rest_fcgi::returner {
+
+/// A jid, which is a number of 20 digits, as the database's 64-bit key: less 20 * 10^18, so that keys sort as
+/// jids do, and this century's read as the jid without its first two digits.
+using JidKey = std::int64_t;
+
+/// Absent where the text is not 20 digits, or its year is not between 1100 and 2899.
+[[nodiscard]] std::optional<JidKey> key_of(std::string_view jid) noexcept;
+
+[[nodiscard]] std::string jid_of(JidKey key);
+
+/// The keys of the jids from `first` on, and of those up to `last`, as texts compare. Both may be jids, their
+/// beginnings, or empty, which bounds nothing.
+[[nodiscard]] JidKey least_key(std::string_view first) noexcept;
+[[nodiscard]] JidKey greatest_key(std::string_view last) noexcept;
+
+/// The keys of the jids that a query means: from the least to the greatest, both included.
+struct JidKeys {
+  JidKey least = 0;
+  JidKey greatest = 0;
+};
+[[nodiscard]] JidKeys keys_of(const JobQuery& query) noexcept;
+
+/// Does the query mean that jid? Also of one that has no key.
+[[nodiscard]] bool means(const JobQuery& query, std::string_view jid) noexcept;
+
+// One call of the returner as bytes: what waits in a spool for the database, or for etcd. The views below
+// point into these bytes.
 
 struct LoadView {
   std::int64_t saved = 0;  ///< microseconds since 1970
@@ -46,6 +71,14 @@ struct RecordView {
 
 /// Absent where the bytes are no record.
 [[nodiscard]] std::optional<RecordView> view_of(std::string_view record);
+
+/// A record as it waits for etcd: with the time when it was told.
+struct StampedRecord {
+  WallTime stamp;
+  std::string_view record;
+};
+[[nodiscard]] std::string stamped_record(WallTime stamp, std::string_view record);
+[[nodiscard]] StampedRecord unstamped(std::string_view stamped);
 
 [[nodiscard]] std::string packed_minions(const std::vector<std::string>& minions);
 [[nodiscard]] std::vector<std::string> minions_in(std::string_view packed);

@@ -11,8 +11,8 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
-#include "returner/etcd_returner.h"
-#include "returner/sqlite_returner.h"
+#include "returner/etcd/etcd_returner.h"
+#include "returner/sqlite/sqlite_returner.h"
 
 namespace rest_fcgi::returner {
 namespace {

@@ -34,6 +34,9 @@ MAY_INCLUDE = {
 # The folders inside a large room: the folders, or single headers, of the same room that each may include. What lies in
 # the room's own folder may include all of them.
 FOLDERS = {
+    "returner/spool": ["record.h"],
+    "returner/sqlite": ["record.h", "spool"],
+    "returner/etcd": ["record.h", "spool"],
     "master/embedded/python": [],
     "master/embedded/host": ["python", "json_text.h"],
     "master/embedded/process": ["host"],

@@ -12,7 +12,7 @@
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/returner/returner.h"
-#include "returner/sqlite_returner.h"
+#include "returner/sqlite/sqlite_returner.h"
 
 namespace rest_fcgi::returner {
 

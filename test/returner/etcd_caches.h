@@ -10,7 +10,7 @@
 #include "../support/temp_dir.h"
 #include "caches.h"
 #include "fake_etcd_store.h"
-#include "returner/etcd_returner.h"
+#include "returner/etcd/etcd_returner.h"
 
 namespace rest_fcgi::returner {
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "returner/etcd_json.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "caches.h"
-#include "returner/jid_key.h"
+#include "returner/etcd/layout.h"
+#include "returner/record.h"
 
 namespace rest_fcgi::returner {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "returner/etcd_layout.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "returner/etcd/layout.h"
 
 namespace rest_fcgi::returner {
 namespace {

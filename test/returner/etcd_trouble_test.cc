@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <filesystem>
-#include <thread>
 
 #include "../support/captured_log.h"
 #include "etcd_caches.h"
@@ -65,7 +64,7 @@ struct EtcdTrouble {
 
 TEST_CASE(
     "while etcd is away jobs wait and readers are told why; the log says it once, and when it is back") {
-  const EtcdTrouble trouble;
+  EtcdTrouble trouble;
   trouble.go_away();
   for (int i = 1; i <= 10; ++i) trouble.save(i);
   CHECK(trouble.refusal() == "The job cache etcd cannot be used now: no member answers.");
@@ -79,7 +78,7 @@ TEST_CASE(
               "etcd.host: http://127.0.0.1:2379 cannot be written: no member answers. "
               "Jobs wait in its spool.") == 1);
   trouble.come_back();
-  std::this_thread::sleep_for(std::chrono::milliseconds(600));  // a failure counts for half a second
+  trouble.clock.advance(std::chrono::milliseconds(600));  // a failure counts for half a second
   CHECK(jids_of(*trouble.cache).size() == 11);
   CHECK(count(trouble.log.text(), "is written again; nothing was lost") == 1);
 }
@@ -115,7 +114,7 @@ TEST_CASE("a durable job is taken while etcd is away, and is there after a resta
 
 TEST_CASE(
     "what finds no room while etcd is away is counted as lost, and that is said; a durable job is refused") {
-  const EtcdTrouble trouble(64 * 1024);
+  EtcdTrouble trouble(64 * 1024);
   trouble.go_away();
   trouble.save(1);
   (void)trouble.refusal();
@@ -129,7 +128,7 @@ TEST_CASE(
   CHECK(saved.error().message.find("no member answers. Missing: ") != std::string::npos);
   CHECK(count(trouble.log.text(), "its spool is full: jobs are lost from now on") == 1);
   trouble.come_back();
-  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  trouble.clock.advance(std::chrono::milliseconds(600));
   const std::size_t kept = jids_of(*trouble.cache).size();
   CHECK(kept > 100);
   CHECK(kept < 1000);
@@ -177,9 +176,9 @@ TEST_CASE("what a dead process told is written by the next, in its order") {
 }
 
 TEST_CASE("a process that lives finds what another one left that died") {
-  const EtcdTrouble trouble;
+  EtcdTrouble trouble;
   trouble.leave_behind({trouble.told(1, load_record(*key_of(jid_number(1)), load_of(jid_number(1)), {}))});
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // it looks once a second
+  trouble.clock.advance(std::chrono::milliseconds(1100));  // it looks once a second
   CHECK(trouble.cache->get_load(jid_number(1))->has_value());
   CHECK(trouble.spools() == 1);
 }
@@ -228,7 +227,7 @@ TEST_CASE("a folder for the spool that cannot be had is an error") {
   const auto opened = EtcdReturner::open(options, clock);
   REQUIRE_FALSE(opened.ok());
   CHECK(opened.error().kind == ErrorKind::unavailable);
-  CHECK(opened.error().message.find("cannot be made: Not a directory") != std::string::npos);
+  CHECK(opened.error().message.find("cannot be opened: Not a directory") != std::string::npos);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "returner/etcd_store.h"
+#include "returner/etcd/store.h"
 
 namespace rest_fcgi::returner {
 
@@ -58,8 +58,7 @@ class FakeEtcdStore : public EtcdStore {
  public:
   explicit FakeEtcdStore(std::shared_ptr<FakeEtcd> etcd) : etcd_(std::move(etcd)) {}
 
-  Result<std::vector<std::optional<std::string>>> get(const std::vector<std::string>& keys,
-                                                      Deadline) override {
+  Result<std::vector<std::optional<std::string>>> get(const std::vector<std::string>& keys) override {
     const std::lock_guard lock(etcd_->mutex_);
     if (etcd_->error_) return *etcd_->error_;
     std::vector<std::optional<std::string>> values;
@@ -67,7 +66,7 @@ class FakeEtcdStore : public EtcdStore {
     return values;
   }
 
-  Result<void> visit(const std::string& folder, const Visitor& visitor, Deadline) override {
+  Result<void> visit(const std::string& folder, const Visitor& visitor) override {
     const FakeEtcd::Map map = etcd_->map();
     const std::lock_guard lock(etcd_->mutex_);
     if (etcd_->error_) return *etcd_->error_;
@@ -77,20 +76,27 @@ class FakeEtcdStore : public EtcdStore {
     return {};
   }
 
-  Result<std::vector<std::string>> names(const std::string& folder, const Names& wanted, Deadline) override {
-    const std::lock_guard lock(etcd_->mutex_);
-    if (etcd_->error_) return *etcd_->error_;
-    std::vector<std::string> names;
-    for (const auto& [key, value] : etcd_->map_) {
-      if (!key.starts_with(folder)) continue;
-      std::string name = key.substr(folder.size(), key.find('/', folder.size()) - folder.size());
-      if (name < wanted.first || (!wanted.last.empty() && name > wanted.last)) continue;
-      if (names.size() < wanted.most && (names.empty() || names.back() != name)) names.push_back(name);
+  Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
+                          const LoadVisitor& visitor) override {
+    std::map<std::string, std::string> loads;
+    {
+      const std::lock_guard lock(etcd_->mutex_);
+      if (etcd_->error_) return *etcd_->error_;
+      for (const auto& [key, value] : etcd_->map_) {
+        if (!key.starts_with(layout.jobs())) continue;
+        const std::string jid = key.substr(layout.jobs().size(), key.rfind('/') - layout.jobs().size());
+        if (key != layout.load(jid) || !is_like_jid(jid)) continue;
+        if (least_key(jid) >= walk.keys.least && least_key(jid) <= walk.keys.greatest) loads[jid] = value;
+      }
     }
-    return names;
+    bool more = true;
+    const auto visit = [&](const auto& load) { more = more && visitor(load.first, load.second); };
+    walk.newest_first ? std::for_each(loads.rbegin(), loads.rend(), visit)
+                      : std::for_each(loads.begin(), loads.end(), visit);
+    return {};
   }
 
-  Result<void> write(const std::vector<EtcdWrite>& writes, Deadline) override {
+  Result<void> write(const std::vector<EtcdWrite>& writes) override {
     const std::lock_guard lock(etcd_->mutex_);
     if (etcd_->error_) return *etcd_->error_;
     std::size_t puts = 0;
@@ -111,15 +117,14 @@ class FakeEtcdStore : public EtcdStore {
     return {};
   }
 
-  Result<bool> claim(const EtcdPair& claim, const std::string& taken_by, std::chrono::seconds,
-                     Deadline) override {
+  Result<bool> claim(const EtcdPair& claim, const std::string& taken_by, std::chrono::seconds) override {
     const std::lock_guard lock(etcd_->mutex_);
     if (etcd_->error_) return *etcd_->error_;
     if (value_of(taken_by)) return false;
     return etcd_->map_.try_emplace(claim.key, claim.value).first->second == claim.value;
   }
 
-  Result<bool> replace(const EtcdPair& pair, const std::string& before, Deadline) override {
+  Result<bool> replace(const EtcdPair& pair, const std::string& before) override {
     const std::lock_guard lock(etcd_->mutex_);
     if (etcd_->error_) return *etcd_->error_;
     if (value_of(pair.key) != before) return false;

@@ -5,7 +5,7 @@
 
 #include "../support/captured_log.h"
 #include "etcd_caches.h"
-#include "returner/sqlite_connection.h"
+#include "returner/sqlite/database.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -69,7 +69,8 @@ TEST_CASE("a database that was chosen and cannot be had is a mistake in the conf
   REQUIRE_FALSE(returners.ok());
   CHECK(returners.error().kind == ErrorKind::configuration);
   CHECK(returners.error().message == "sqlite3.database: " + options.sqlite3.database +
-                                         " cannot be used: it cannot be made: Not a directory");
+                                         " cannot be used: its folder " + (dir / "file") +
+                                         " cannot be opened: Not a directory");
 }
 
 TEST_CASE("where nobody chose the database and it cannot be had, jobs are in memory, and the log says so") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "returner/spool.h"
+#include "returner/spool/spool.h"
 
 #include <sys/stat.h>
 

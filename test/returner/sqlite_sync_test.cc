@@ -6,7 +6,7 @@
 
 #include "../support/captured_log.h"
 #include "caches.h"
-#include "returner/sqlite_connection.h"
+#include "returner/sqlite/database.h"
 
 // A disk that does not take what is written, and says so only once.
 

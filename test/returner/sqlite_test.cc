@@ -9,8 +9,7 @@
 
 #include "../support/captured_log.h"
 #include "caches.h"
-#include "returner/sqlite_connection.h"
-#include "returner/sqlite_schema.h"
+#include "returner/sqlite/database.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -192,19 +191,6 @@ TEST_CASE("a spool that nothing was written into is taken away without a word") 
   (void)database.open();
   CHECK(database.files() == std::vector<std::string>{"jobs.db"});
   CHECK(log.text().empty());
-}
-
-TEST_CASE("a task that throws fails alone, and the writer goes on") {
-  const Database database;
-  const test::CapturedLog log;
-  SqliteReaders readers(database.options.sqlite3);
-  const auto writer = *SqliteWriter::start(database.options, database.clock, readers);
-  const Result<void> done =
-      writer->run(Durability::grouped, [](SqliteStore&) -> Result<void> { throw std::bad_alloc(); });
-  REQUIRE_FALSE(done.ok());
-  CHECK(done.error().kind == ErrorKind::unavailable);
-  CHECK(done.error().message == "The job cache sqlite3 cannot be used now: std::bad_alloc.");
-  CHECK(writer->run(Durability::durable, [](SqliteStore&) { return Result<void>(); }));
 }
 
 TEST_CASE("a folder that belongs to another user is refused") {

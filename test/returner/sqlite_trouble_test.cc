@@ -6,7 +6,7 @@
 
 #include "../support/captured_log.h"
 #include "caches.h"
-#include "returner/sqlite_connection.h"
+#include "returner/sqlite/database.h"
 
 // A database that cannot be written, for one reason or another.
 

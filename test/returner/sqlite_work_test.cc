@@ -3,8 +3,7 @@
 
 #include "caches.h"
 #include "returner/record.h"
-#include "returner/sqlite_queries.h"
-#include "returner/sqlite_store.h"
+#include "returner/sqlite/store.h"
 
 // What a look at the jobs costs, in steps of SQLite's machine rather than in time.
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/thread.h"
+#include "rest_fcgi/etcd/options.h"
+#include "returner/etcd/layout.h"
+#include "returner/record.h"
+
+namespace rest_fcgi::returner {
+
+struct EtcdPair {
+  std::string key;
+  std::string value;
+};
+
+/// Puts that belong together, and are left out where a guard says so. Plain value.
+struct EtcdWrite {
+  enum class Unless {
+    exists,   ///< left out where there is the key `guard`
+    greater,  ///< left out where the value of the key `guard` is greater than `than`, as bytes compare
+    /// Left out where the key `guard` was changed since the cluster was last heard of before the write: one
+    /// that timed out, and is carried out late, undoes nothing. API v2 has no such comparison, and does it at
+    /// any rate.
+    changed,
+  };
+  Unless unless = Unless::exists;
+  std::string guard{};
+  std::string than{};
+  std::vector<EtcdPair> puts{};
+};
+
+/// Which loads to walk over, in the order of their jids.
+struct EtcdWalk {
+  JidKeys keys;
+  bool newest_first = false;
+  WallTime now;  ///< hardly any job is newer
+};
+
+/// What the returner needs of etcd. Abstract because a cluster has two APIs, each with data of its own: v3,
+/// with transactions and leases, and v2; and for tests. Thread-safe. Errors are those of `etcd::Client`; each
+/// request has 5 s for reading, 4 s for writing, which is time for two members that do not answer.
+class EtcdStore {
+ public:
+  using Visitor = std::function<void(const std::string& key, const std::string& value)>;
+  /// Gets a jid and its stored load; returns false to end the walk.
+  using LoadVisitor = std::function<bool(const std::string& jid, const std::string& stored)>;
+
+  virtual ~EtcdStore() = default;
+
+  /// The values of these keys, in their order; absent where there is no such key.
+  [[nodiscard]] virtual Result<std::vector<std::optional<std::string>>> get(
+      const std::vector<std::string>& keys) = 0;
+
+  /// Visits all keys below `folder`, which ends with a slash, in their order.
+  [[nodiscard]] virtual Result<void> visit(const std::string& folder, const Visitor& visitor) = 0;
+
+  /// Visits the loads of jobs, as of one moment where the API knows moments.
+  [[nodiscard]] virtual Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
+                                                const LoadVisitor& visitor) = 0;
+
+  /// All of it, in as few transactions as there are: in v3 in one. No key is put twice in it. What is written
+  /// goes after the store's time to live.
+  [[nodiscard]] virtual Result<void> write(const std::vector<EtcdWrite>& writes) = 0;
+
+  /// Puts it where there is neither that key nor `taken_by`, for a time. Says whether it is there now, with
+  /// this value.
+  [[nodiscard]] virtual Result<bool> claim(const EtcdPair& claim, const std::string& taken_by,
+                                           std::chrono::seconds ttl) = 0;
+
+  /// Puts it where the key's value is `before`. Says whether it was.
+  [[nodiscard]] virtual Result<bool> replace(const EtcdPair& pair, const std::string& before) = 0;
+};
+
+/// Opens no connection. `ttl` 0: for ever. Errors: configuration.
+[[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v3(const etcd::Options& options,
+                                                                    std::chrono::seconds ttl);
+[[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v2(const etcd::Options& options,
+                                                                    std::chrono::seconds ttl);
+
+/// Calls `call(0)` to `call(count - 1)`, at most `most` of them at a time, and comes back when none is under
+/// way. Returns the first error, after which none begins any more; what a call throws is one: unavailable.
+template <class Call>
+[[nodiscard]] Result<void> at_once(std::size_t count, std::size_t most, const Call& call) {
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  Result<void> all;
+  const auto one_after_the_other = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      Result<void> done;
+      try {
+        done = call(i);
+      } catch (const std::exception& exception) {  // memory is short
+        done = Error{ErrorKind::unavailable, exception.what()};
+      }
+      if (done) continue;
+      next = count;
+      const std::lock_guard lock(mutex);
+      if (all) all = std::move(done);
+    }
+  };
+  std::vector<Thread> others;
+  for (std::size_t i = 1; i < std::min(count, most); ++i) {
+    auto thread = Thread::start("etcd", one_after_the_other);
+    if (!thread) break;
+    others.push_back(*std::move(thread));
+  }
+  one_after_the_other();
+  others.clear();  // which waits for them
+  return all;
+}
+
+}  // namespace rest_fcgi::returner
