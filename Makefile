@@ -45,8 +45,8 @@ DEMO_PORT ?= 8080
 BUILD    ?= build
 SAN      ?=
 CXXFLAGS ?= -O2 -g1
-# All but the helper, which is a program of its own.
-ROOMS    ?= $(filter-out pam_helper,$(sort $(patsubst src/%/,%,$(wildcard src/*/ src/*/*/ src/*/*/*/))))
+# All but the helpers, which are programs of their own.
+ROOMS    ?= $(filter-out helper,$(sort $(patsubst src/%/,%,$(wildcard src/*/ src/*/*/ src/*/*/*/))))
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
@@ -76,16 +76,17 @@ TEST_ROOMS ?= $(ROOMS)
 TESTS    := $(sort $(foreach room,$(TEST_ROOMS),$(wildcard test/$(room)/*_test.cc)) $(wildcard test/support/*.cc))
 OBJECTS  := $(UNITS:.cc=.o) $(ALONE:%.cc=$(BUILD)/%.o)
 MAIN     := $(BUILD)/src/main.o
-HELPER_SOURCES := $(sort $(wildcard src/pam_helper/*.cc)) src/auth/pam_wire.cc src/auth/system_groups.cc src/core/secret.cc
-HELPER_UNIT := $(BUILD)/unity/rest_fcgi_pam.cc
-HELPER_OBJECTS := $(HELPER_UNIT:.cc=.o)
-HELPER   := $(BUILD)/rest_fcgi_pam
+PAM_SOURCES := $(wildcard src/helper/pam*.cc) src/helper/stream.cc src/auth/pam_wire.cc src/auth/system_groups.cc src/core/secret.cc
+RUN_SOURCES := $(wildcard src/helper/run*.cc) src/helper/stream.cc src/master/embedded/process/run_wire.cc
+HELPER_SOURCES := $(sort $(PAM_SOURCES) $(RUN_SOURCES))
+HELPERS  := $(BUILD)/rest_fcgi_pam $(BUILD)/rest_fcgi_run
+HELPER_OBJECTS := $(HELPERS:$(BUILD)/%=$(BUILD)/unity/%.o)
 TEST_OBJECTS := $(TESTS:%.cc=$(BUILD)/%.o)
 
 .PHONY: all objects unit wire help deps demo demo-stop test sanitize bench bench-salt bench-etcd lint format install uninstall clean
 .DELETE_ON_ERROR:
 
-all: $(BUILD)/rest_fcgi $(HELPER)
+all: $(BUILD)/rest_fcgi $(HELPERS)
 
 help:
 	@sed -n '1,/^$$/{/^#/{s/^# \{0,1\}//p}}' Makefile
@@ -107,9 +108,14 @@ $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS)
 # libpam is linked into this small program alone. The address sanitizer stands before crypt(3), which it looks for at the
 # start; modules of PAM load it later.
 LOADED_EARLY := -Wl,--no-as-needed -lcrypt
-$(HELPER): $(HELPER_OBJECTS)
+$(BUILD)/rest_fcgi_pam: $(BUILD)/unity/rest_fcgi_pam.o
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LINK) $(LDFLAGS) $^ -lpam $(if $(SAN),$(LOADED_EARLY)) -o $@
+
+# Started for each program that a job runs: what it need not load makes it twice as quick to start.
+$(BUILD)/rest_fcgi_run: $(BUILD)/unity/rest_fcgi_run.o
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(LINK) $(LDFLAGS) $^ $(if $(SAN),,-static-libstdc++ -static-libgcc) -o $@
 
 # Where the responder looks for the helper, unless it is told.
 $(BUILD)/prefix: FORCE
@@ -124,7 +130,7 @@ $(WITH_PREFIX): private FLAGS += -DREST_FCGI_PAM_HELPER='"$(PREFIX)/lib/rest_fcg
 
 objects: $(OBJECTS)
 
-unit: $(BUILD)/unit_tests $(HELPER)
+unit: $(BUILD)/unit_tests $(HELPERS)
 	$(Q)$(BUILD)/unit_tests
 
 # Debian's names of what each part needs.
@@ -151,7 +157,7 @@ deps:
 DEMO = BUILD='$(BUILD)' DEMO_PORT='$(DEMO_PORT)' sh deploy/demo/demo.sh
 demo:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO))
-	$(call then,$(BUILD)/rest_fcgi)
+	$(call then,$(BUILD)/rest_fcgi $(BUILD)/rest_fcgi_run)
 	$(Q)$(DEMO) start
 
 demo-stop:
@@ -161,7 +167,7 @@ RUN_TESTS = CXX='$(CXX)' REST_FCGI_BINARY='$(BUILD)/rest_fcgi' REST_FCGI_SANITIZ
 # Compilers work while the Python index is asked. The first line's Salt is the one that all rows are tried against.
 test:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,$(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests salts)
+	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests salts)
 	$(Q)$(RUN_TESTS) --unit $(BUILD)/unit_tests test/compile_fail test/lint test/wire
 
 .PHONY: test-salt test-lines record-salt nightly salts
@@ -173,14 +179,14 @@ EVERY_LINE := 3006 3007 3008
 LIVE := REST_FCGI_NEWEST_SALT=1 REST_FCGI_SALT_LIVE=1 REST_FCGI_SALT_ROWS=all REST_FCGI_SALT_LINES='$(EVERY_LINE)'
 test-salt:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,$(BUILD)/rest_fcgi $(HELPER) salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
+	$(call then,$(BUILD)/rest_fcgi $(HELPERS) salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
 	$(Q)$(LIVE) $(RUN_TESTS) $(if $(SELECT),--select '$(SELECT)') test/wire/salt_engine
 
 # The main rows, and what else differs from line to line, on the lines that `make test` leaves out.
 OTHER_LINES := $(wordlist 2,9,$(EVERY_LINE))
 test-lines:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,$(BUILD)/rest_fcgi $(HELPER) salts SALT_LINES='$(OTHER_LINES)')
+	$(call then,$(BUILD)/rest_fcgi $(HELPERS) salts SALT_LINES='$(OTHER_LINES)')
 	$(Q)REST_FCGI_SALT_LINES='$(OTHER_LINES)' $(RUN_TESTS) --select '$(subst $(space), or ,$(OTHER_LINES))' test/wire/salt_engine
 
 record-salt:
@@ -189,11 +195,11 @@ record-salt:
 
 nightly:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,$(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
+	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
 	$(Q)REST_FCGI_LONG=1 $(LIVE) $(RUN_TESTS) --unit $(BUILD)/unit_tests test/wire
 
 SELECT ?=
-wire: $(BUILD)/rest_fcgi $(HELPER)
+wire: $(BUILD)/rest_fcgi $(HELPERS)
 	$(Q)$(RUN_TESTS) $(if $(SELECT),--select '$(SELECT)') test/wire
 
 # What runs under which sanitizer, and how it is told to complain, stands in test/sanitize.sh. The thread sanitizer runs
@@ -219,7 +225,7 @@ sanitizers:
 	$(call then,$(ASAN) instrumented)
 	$(call then,$(TSAN) instrumented)
 
-instrumented: $(BUILD)/rest_fcgi $(HELPER) $(BUILD)/unit_tests
+instrumented: $(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests
 sanitized: instrumented
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' PYTHON='$(PYTHON)' sh test/sanitize.sh
 
@@ -261,7 +267,8 @@ CLANG  := $(BUILD)/clang
 SINCE  ?=
 NEW    := $(if $(SINCE),$(shell $(PYTHON) test/lint/affected.py $(SINCE)),$(SOURCES) src/main.cc $(HELPER_SOURCES) $(TESTS))
 NEW_UNITS := $(foreach room,$(JOINED),$(if $(filter $(wildcard src/$(room)/*.cc),$(NEW)),$(call unit_of,$(room)))) \
-             $(if $(filter $(HELPER_SOURCES),$(NEW)),$(HELPER_UNIT))
+             $(if $(filter $(PAM_SOURCES),$(NEW)),$(BUILD)/unity/rest_fcgi_pam.cc) \
+             $(if $(filter $(RUN_SOURCES),$(NEW)),$(BUILD)/unity/rest_fcgi_run.cc)
 TIDIED := $(NEW_UNITS:$(BUILD)/%.cc=$(CLANG)/%.ok) $(patsubst %.cc,$(CLANG)/%.ok,$(filter $(ALONE) src/main.cc,$(NEW)))
 WARNED := $(patsubst %.cc,$(CLANG)/%.ok,$(filter $(TESTS),$(NEW)))
 .PHONY: tidy
@@ -303,7 +310,7 @@ coverage:
 	$(call then,BUILD=$(BUILD)/coverage CXXFLAGS='-O0 -g1 --coverage' LDFLAGS=--coverage PCH= covered)
 
 .PHONY: covered coverage
-covered: $(BUILD)/unit_tests $(HELPER)
+covered: $(BUILD)/unit_tests $(HELPERS)
 	$(Q)find $(BUILD) -name '*.gcda' -delete
 	$(Q)$(BUILD)/unit_tests --minimal || echo 'some tests failed'
 	$(Q)gcovr --root . --object-directory $(BUILD) --filter src/ --filter include/ --gcov-ignore-parse-errors -o $(BUILD)/coverage.txt
@@ -325,8 +332,8 @@ INSTALL = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$
 # another prefix would look for its helper elsewhere.
 ROOT := $(filter 0,$(shell id -u))
 TO_BUILD := $(MAKE) $(if $(filter-out build,$(BUILD)),BUILD=$(BUILD)) $(if $(filter-out /usr/local,$(PREFIX)),PREFIX=$(PREFIX))
-install: $(if $(AS_BUILT)$(ROOT),,$(BUILD)/rest_fcgi $(HELPER))
-	$(if $(AS_BUILT),,$(Q)[ -x $(BUILD)/rest_fcgi ] && [ -x $(HELPER) ] && [ "$$(cat $(BUILD)/prefix)" = '$(PREFIX)' ] && \
+install: $(if $(AS_BUILT)$(ROOT),,$(BUILD)/rest_fcgi $(HELPERS))
+	$(if $(AS_BUILT),,$(Q)[ -x $(BUILD)/rest_fcgi ] && [ -x $(word 1,$(HELPERS)) ] && [ -x $(word 2,$(HELPERS)) ] && [ "$$(cat $(BUILD)/prefix)" = '$(PREFIX)' ] && \
 	  [ -z "$$(find src include -name '*.[ch]*' -newer $(BUILD)/rest_fcgi)" ] || \
 	  { echo 'make install: not built yet, or not as it is now. Run this first, as yourself:  $(strip $(TO_BUILD))' >&2; exit 1; })
 	$(Q)$(INSTALL) install
@@ -370,7 +377,8 @@ $(1): FORCE
 	@printf '#include "%s"\n' $(2) | cmp -s - $$@ || printf '#include "%s"\n' $(2) > $$@
 endef
 $(foreach room,$(JOINED),$(eval $(call unity,$(call unit_of,$(room)),$(sort $(wildcard src/$(room)/*.cc)))))
-$(eval $(call unity,$(HELPER_UNIT),$(HELPER_SOURCES)))
+$(eval $(call unity,$(BUILD)/unity/rest_fcgi_pam.cc,$(PAM_SOURCES)))
+$(eval $(call unity,$(BUILD)/unity/rest_fcgi_run.cc,$(RUN_SOURCES)))
 
 $(BUILD)/unity/%.o: $(BUILD)/unity/%.cc $(BUILD)/flags $(addsuffix .gch,$(call precompiled,src))
 	$(call say,CXX,$*)

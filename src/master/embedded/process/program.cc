@@ -3,20 +3,29 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <signal.h>
-#include <sys/wait.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <limits>
+#include <optional>
 #include <system_error>
-#include <utility>
+#include <vector>
 
-#include "master/embedded/process/child.h"
-#include "master/embedded/process/running_program.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/helper_process.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/unique_fd.h"
 
 #ifndef REST_FCGI_PREFIX  // the Makefile says where everything is installed
 #define REST_FCGI_PREFIX "/usr/local"
@@ -25,32 +34,16 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-std::string errno_text(int error) {
-  return format("[Errno {}] {}", error, std::system_category().message(error));
-}
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using wire::Reply;
+using How = Ended::How;
 
-Error cannot_start(const Program& program, int error) {
-  return {ErrorKind::internal,
-          format("The program '{}' cannot be started: {}", program.argv[0], errno_text(error))};
-}
+constexpr int kReadsInARow = 32;  // so that a program that never stops to write cannot keep us from the rest
+constexpr std::chrono::seconds kStartPatience{60};  // from the order until the program runs
 
-Error explained(const Program& program, const ChildFailure& failure) {
-  switch (failure.step) {
-    case ChildStep::identity:
-      return {
-          ErrorKind::internal,
-          format("The program '{}' cannot run as the user of id {}: {}; only a process of root's may change "
-                 "its user.",
-                 program.argv[0], program.identity->uid, errno_text(failure.error))};
-    case ChildStep::folder:
-      return {ErrorKind::internal, format("{}: '{}'", errno_text(failure.error), program.cwd)};
-    case ChildStep::exec:
-      return {failure.error == ENOENT ? ErrorKind::not_found : ErrorKind::internal,
-              format("{}: '{}'", errno_text(failure.error), program.argv[0])};
-    case ChildStep::descriptors:
-      break;
-  }
-  return cannot_start(program, failure.error);
+Error cannot_start(const Program& program, std::string_view cause) {
+  return {ErrorKind::internal, format("The program '{}' cannot be started: {}", program.argv[0], cause)};
 }
 
 /// The system would take a text with a NUL byte for a shorter one.
@@ -64,139 +57,302 @@ Result<void> check_texts(const Program& program) {
   return {};
 }
 
-/// Where the program may lie: what Python tries, too.
-std::vector<std::string> candidates_for(const Program& program) {
-  const std::string& name = program.argv[0];
-  if (name.find('/') != std::string::npos) return {name};
-  std::string path = "/bin:/usr/bin";
-  for (const std::string& variable : program.environment) {
-    if (variable.starts_with("PATH=")) path = variable.substr(5);
+/// The descriptors between a program and its thread here. A closed one of ours: there is none.
+struct Streams {
+  UniqueFd input;
+  UniqueFd output;
+  UniqueFd errors;
+  std::array<UniqueFd, 3> theirs;
+  UniqueFd wake;  ///< what a stop request writes to
+};
+
+/// False where the system has no descriptor left, which errno tells.
+bool make_pipe(UniqueFd& read, UniqueFd& write, const UniqueFd& ours) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+  read = UniqueFd(ends[0]);
+  write = UniqueFd(ends[1]);
+  ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
+  // Under another user a program could not open /dev/stdout else. Nobody reaches a pipe who could not reach
+  // into a process that has it.
+  return ::fchmod(ends[0], 0666) == 0;
+}
+
+bool open_streams(const Program& program, Streams& streams) {
+  streams.wake = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!streams.wake.is_open()) return false;
+  auto& [in, out, err] = streams.theirs;
+  if (program.input.empty() && !program.on_line) {
+    in = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  } else if (!make_pipe(in, streams.input, streams.input)) {
+    return false;
   }
-  std::vector<std::string> candidates;
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    const std::string folder = path.substr(begin, end - begin);
-    candidates.push_back(folder.empty() ? name : format("{}/{}", folder, name));
+  if (!in.is_open() || !make_pipe(streams.output, out, streams.output)) return false;
+  if (!program.merge_errors) return make_pipe(streams.errors, err, streams.errors);
+  err = UniqueFd(::fcntl(out.get(), F_DUPFD_CLOEXEC, 0));
+  return err.is_open();
+}
+
+bool would_block() {
+  return errno == EAGAIN || errno == EINTR;
+}
+
+/// One program, from the order until rest_fcgi_run says that it ended. Used by one thread, once.
+class RunningProgram {
+ public:
+  RunningProgram(const Program& program, Streams streams, HelperProcess helper, milliseconds patience)
+      : program_(program), streams_(std::move(streams)), helper_(std::move(helper)), patience_(patience) {}
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+  ~RunningProgram();
+
+  [[nodiscard]] Result<Ended> wait(const std::stop_token& stop, std::string order);
+
+ private:
+  void poll_once();
+  void send_order();
+  void feed();
+  [[nodiscard]] std::string_view unfed() const;
+  void take(UniqueFd& fd, std::string& text, bool& cut);
+  void take_output();
+  void take_lines();
+  void take_replies();
+  void look_at(Reply reply);
+  void end_leftovers();
+  void look_at_time(bool stop_requested);
+  [[nodiscard]] int milliseconds_to_wait() const;
+  [[nodiscard]] Result<Ended> result(bool stop_requested);
+  [[nodiscard]] Error lost(std::string_view what) const;
+
+  const Program& program_;
+  Streams streams_;
+  HelperProcess helper_;
+  const milliseconds patience_;
+  std::string order_;    // what is left of it
+  std::string replies_;  // not yet whole frames
+  std::string answers_;  // of on_line, which follow the input
+  std::size_t fed_ = 0;  // bytes of both
+  Ended ended_;
+  std::optional<Reply> last_;
+  std::optional<SteadyTime> give_up_at_;
+  bool is_exited_ = false;  // the program itself; there are others
+  bool is_stopping_ = false;
+  bool is_closed_ = false;  // by rest_fcgi_run
+  bool is_given_up_ = false;
+};
+
+/// An exception may pass here: what rest_fcgi_run started ends before that itself is killed.
+RunningProgram::~RunningProgram() {
+  if (last_ || is_closed_ || is_given_up_) return;
+  ::shutdown(helper_.socket(), SHUT_WR);
+  const SteadyTime deadline = steady_clock::now() + program_.grace + patience_;
+  pollfd end{helper_.socket(), POLLRDHUP, 0};
+  while ((end.revents & (POLLHUP | POLLERR | POLLRDHUP)) == 0 && steady_clock::now() < deadline)
+    ::poll(&end, 1, 100);
+}
+
+Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string order) {
+  order_ = std::move(order);
+  give_up_at_ = steady_clock::now() + kStartPatience;
+  {
+    // At once: whoever requests a stop may end this process before this thread wakes up.
+    const std::stop_callback on_stop(stop, [this] {
+      ::shutdown(helper_.socket(), SHUT_WR);
+      ::eventfd_write(streams_.wake.get(), 1);
+    });
+    while (!last_ && !is_closed_ && !is_given_up_) {
+      poll_once();
+      look_at_time(stop.stop_requested());
+    }
+  }
+  take_output();
+  return result(stop.stop_requested());
+}
+
+void RunningProgram::poll_once() {
+  // Closed descriptors are -1, which poll passes over. A stop that was seen needs no second look.
+  const short socket_events = order_.empty() || is_stopping_ ? POLLIN : POLLIN | POLLOUT;
+  std::array<pollfd, 5> waited = {{{helper_.socket(), socket_events, 0},
+                                   {unfed().empty() ? -1 : streams_.input.get(), POLLOUT, 0},
+                                   {streams_.output.get(), POLLIN, 0},
+                                   {streams_.errors.get(), POLLIN, 0},
+                                   {is_stopping_ ? -1 : streams_.wake.get(), POLLIN, 0}}};
+  if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
+  if ((waited[0].revents & POLLOUT) != 0) send_order();
+  if (waited[1].revents != 0) feed();
+  if (waited[2].revents != 0 || waited[3].revents != 0) take_output();
+  if ((waited[0].revents & ~POLLOUT) != 0) take_replies();
+  if (is_exited_ && !streams_.output.is_open() && !streams_.errors.is_open()) end_leftovers();
+}
+
+/// The program's descriptors go with the first byte, and are closed here.
+void RunningProgram::send_order() {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
+  iovec bytes{order_.data(), order_.size()};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  if (streams_.theirs[0].is_open()) {
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int) * 3);
+    const std::array<int, 3> fds = {streams_.theirs[0].get(), streams_.theirs[1].get(),
+                                    streams_.theirs[2].get()};
+    std::memcpy(CMSG_DATA(header), fds.data(), sizeof fds);
+  }
+  const ssize_t sent = ::sendmsg(helper_.socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0 && would_block()) return;
+  for (UniqueFd& fd : streams_.theirs) fd.reset();
+  order_.erase(
+      0, sent < 0 ? order_.size() : static_cast<std::size_t>(sent));  // with nobody there its end is seen
+}
+
+std::string_view RunningProgram::unfed() const {
+  const std::size_t size = program_.input.size();
+  return fed_ < size ? std::string_view(program_.input).substr(fed_)
+                     : std::string_view(answers_).substr(fed_ - size);
+}
+
+void RunningProgram::feed() {
+  const std::string_view left = unfed();
+  const ssize_t written = ::write(streams_.input.get(), left.data(), left.size());
+  if (written >= 0) {
+    fed_ += static_cast<std::size_t>(written);
+  } else if (would_block()) {
+    return;
+  }
+  // It has all, or wants no more.
+  if (written < 0 || (unfed().empty() && !program_.on_line)) streams_.input.reset();
+}
+
+void RunningProgram::take(UniqueFd& fd, std::string& text, bool& cut) {
+  std::array<char, 65536> bytes;
+  for (int i = 0; i < kReadsInARow && fd.is_open(); ++i) {
+    const ssize_t got = ::read(fd.get(), bytes.data(), bytes.size());
+    if (got < 0 && would_block()) return;
+    if (got <= 0) return fd.reset();
+    if (cut) continue;
+    text.append(bytes.data(), static_cast<std::size_t>(got));
+    if (program_.on_line && &fd == &streams_.output) take_lines();
+    cut = text.size() > program_.output_limit;
+    if (cut) text.resize(program_.output_limit);
+  }
+}
+
+void RunningProgram::take_output() {
+  take(streams_.output, ended_.output, ended_.output_cut);
+  take(streams_.errors, ended_.errors, ended_.errors_cut);
+}
+
+void RunningProgram::take_lines() {
+  std::string& text = ended_.output;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    answers_ += program_.on_line(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
   }
-  return candidates;
+  text.erase(0, begin);
 }
 
-/// `texts` as exec takes them. Borrows.
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-/// The same descriptor where none of the standard ones is, of which this process may have none.
-UniqueFd beyond_standard(UniqueFd fd) {
-  if (!fd.is_open() || fd.get() > STDERR_FILENO) return fd;
-  return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-}
-
-struct Pipe {
-  UniqueFd read = UniqueFd();
-  UniqueFd write = UniqueFd();
-  [[nodiscard]] bool is_open() const noexcept { return read.is_open() && write.is_open(); }
-};
-
-Pipe make_pipe() {
-  std::array<int, 2> ends = {-1, -1};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return {};
-  return {beyond_standard(UniqueFd(ends[0])), beyond_standard(UniqueFd(ends[1]))};
-}
-
-/// All descriptors that a program and this process share.
-struct Channels {
-  Pipe input;
-  Pipe output;
-  Pipe errors;
-  Pipe report;
-
-  /// False where the system has none left, which errno tells.
-  bool open(const Program& program) {
-    if (program.input.empty() && !program.on_line) {
-      input.read = beyond_standard(UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
-    } else {
-      input = make_pipe();
-    }
-    output = make_pipe();
-    if (!program.merge_errors) errors = make_pipe();
-    report = make_pipe();
-    return input.read.is_open() && ((program.input.empty() && !program.on_line) || input.write.is_open()) &&
-           output.is_open() && (program.merge_errors || errors.is_open()) && report.is_open();
+void RunningProgram::take_replies() {
+  std::array<char, 4096> bytes;
+  const ssize_t got = ::recv(helper_.socket(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  if (got < 0 && would_block()) return;
+  is_closed_ = got <= 0;
+  if (got > 0) replies_.append(bytes.data(), static_cast<std::size_t>(got));
+  while (replies_.size() >= wire::kHeader) {
+    const auto size = wire::body_size(replies_, wire::kMaxReply);
+    const std::size_t whole = wire::kHeader + size.value_or(0);
+    if (size && replies_.size() < whole) return;
+    const auto reply =
+        size ? wire::read_reply(std::string_view(replies_).substr(wire::kHeader, *size)) : std::nullopt;
+    is_closed_ = is_closed_ || !reply;  // nothing that is spoken here
+    if (!reply) return;
+    replies_.erase(0, whole);
+    look_at(*reply);
   }
-
-  void close_childs_ends() {
-    for (UniqueFd* fd : {&input.read, &output.write, &errors.write, &report.write}) *fd = UniqueFd();
-  }
-};
-
-/// Forks with all signals blocked: no handler of ours may run in the child.
-pid_t fork_into(const ChildPlan& plan) {
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t pid = ::fork();
-  if (pid == 0) become_program(plan);
-  const int error = errno;
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  errno = error;
-  return pid;
 }
 
-/// Absent: the program runs.
-std::optional<ChildFailure> read_report(int report) {
-  ChildFailure failure;
-  ssize_t got = 0;
-  do {
-    got = ::read(report, &failure, sizeof failure);
-  } while (got < 0 && errno == EINTR);
-  if (got != sizeof failure) return std::nullopt;
-  return failure;
+void RunningProgram::look_at(Reply reply) {
+  switch (reply.kind) {
+    case Reply::Kind::started:
+      ended_.pid = reply.number;
+      give_up_at_.reset();
+      if (program_.time_limit)
+        give_up_at_ = steady_clock::now() + *program_.time_limit + program_.grace + patience_;
+      break;
+    case Reply::Kind::exited:
+      is_exited_ = true;
+      break;
+    default:
+      last_ = std::move(reply);
+  }
 }
 
-bool changes_identity(const std::optional<Identity>& identity) {
-  return identity && (identity->uid != ::geteuid() || identity->gid != ::getegid());
+/// Nobody who could say something is left, and what is left is no part of the result.
+void RunningProgram::end_leftovers() {
+  is_exited_ = false;
+  ::shutdown(helper_.socket(), SHUT_WR);
+  give_up_at_ = steady_clock::now() + patience_;
 }
 
-/// The pid, once the program runs.
-Result<pid_t> start(const Program& program, Channels& channels) {
-  const std::vector<std::string> candidates = candidates_for(program);
-  const std::vector<char*> paths = pointers_to(candidates);
-  const std::vector<char*> argv = pointers_to(program.argv);
-  const std::vector<char*> environment = pointers_to(program.environment);
-  ChildPlan plan;
-  plan.candidates = paths.data();
-  plan.argv = argv.data();
-  plan.environment = environment.data();
-  plan.cwd = program.cwd.c_str();
-  plan.umask = program.umask;
-  if (changes_identity(program.identity)) {
-    plan.change_identity = true;
-    plan.uid = program.identity->uid;
-    plan.gid = program.identity->gid;
-    plan.groups = program.identity->groups;
+void RunningProgram::look_at_time(bool stop_requested) {
+  const SteadyTime now = steady_clock::now();
+  if (stop_requested && !is_stopping_) {
+    is_stopping_ = true;
+    streams_.input.reset();
+    give_up_at_ = now + program_.grace + patience_;
   }
-  plan.input = channels.input.read.get();
-  plan.output = channels.output.write.get();
-  plan.errors = program.merge_errors ? plan.output : channels.errors.write.get();
-  plan.report = channels.report.write.get();
-  const pid_t pid = fork_into(plan);
-  if (pid < 0) return cannot_start(program, errno);
-  channels.close_childs_ends();
-  if (const auto failure = read_report(channels.report.read.get())) {
-    ::waitpid(pid, nullptr, 0);
-    return explained(program, *failure);
+  is_given_up_ = give_up_at_ && now >= *give_up_at_;
+}
+
+int RunningProgram::milliseconds_to_wait() const {
+  if (!give_up_at_) return -1;
+  const auto left = std::chrono::ceil<milliseconds>(*give_up_at_ - steady_clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
+}
+
+Result<Ended> RunningProgram::result(bool stop_requested) {
+  if (last_ && last_->kind == Reply::Kind::missing) return Error{ErrorKind::not_found, last_->text};
+  if (last_ && last_->kind == Reply::Kind::failed) return Error{ErrorKind::internal, last_->text};
+  if (!last_ && is_given_up_) return lost("does not answer any more");
+  if (!last_ && !stop_requested)
+    return lost("ended before it; it may refuse this user, or have no place for more");
+  ended_.code = last_ ? last_->number : -SIGKILL;
+  const bool is_timed_out = last_ && last_->kind == Reply::Kind::timed_out;
+  if (is_timed_out) {
+    ended_.how = How::timed_out;
+  } else if (stop_requested || last_->kind == Reply::Kind::stopped) {
+    ended_.how = How::stopped;
+  } else if (ended_.code < 0) {
+    ended_.how = How::killed;
   }
-  return pid;
+  if (!last_ || last_->text.empty()) return std::move(ended_);
+  const std::string left =
+      format("The program '{}' left what cannot be ended, as it took on another user: {}", program_.argv[0],
+             last_->text);
+  if (is_timed_out || ended_.how == How::stopped) return Error{ErrorKind::internal, left};
+  log::warning(left);
+  return std::move(ended_);
+}
+
+Error RunningProgram::lost(std::string_view what) const {
+  return {ErrorKind::unavailable,
+          format("The program '{}' is lost: rest_fcgi_run {}.", program_.argv[0], what)};
 }
 
 }  // namespace
+
+std::string shipped(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path beside = own.parent_path() / name;
+  if (!error && std::filesystem::exists(beside, error)) return beside;
+  return REST_FCGI_PREFIX "/lib/rest_fcgi/" + name;
+}
 
 Identity identity_of(const Account& account) {
   Identity identity{account.uid, account.gid, {}};
@@ -209,26 +365,19 @@ Identity identity_of(const Account& account) {
   return identity;
 }
 
-std::string shipped(const std::string& name) {
-  std::error_code error;
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path beside = own.parent_path() / name;
-  if (!error && std::filesystem::exists(beside, error)) return beside;
-  return REST_FCGI_PREFIX "/lib/rest_fcgi/" + name;
-}
-
 Result<Ended> ProgramRunner::run(const Program& program, const std::stop_token& stop) const {
   if (Result<void> checked = check_texts(program); !checked) return std::move(checked).error();
-  Channels channels;
-  if (!channels.open(program)) return cannot_start(program, errno);
-  auto wake = RunningProgram::make_wake();
-  if (!wake.is_open()) return cannot_start(program, errno);
-  const Result<pid_t> pid = start(program, channels);
-  if (!pid) return pid.error();
-  RunningProgram running(program, *pid,
-                         {std::move(channels.input.write), std::move(channels.output.read),
-                          std::move(channels.errors.read), std::move(wake)});
-  return running.wait(stop);
+  if (stop.stop_requested()) return Ended{.how = How::stopped, .code = -SIGTERM};
+  std::string order = wire::to_frame(program);
+  if (order.empty()) {
+    return Error{ErrorKind::internal, format("[Errno 7] Argument list too long: '{}'", program.argv[0])};
+  }
+  Streams streams;
+  if (!open_streams(program, streams)) return cannot_start(program, errno_text());
+  Result<HelperProcess> helper = HelperProcess::start(helper_, patience_);
+  if (!helper) return Error{helper.error().kind, cannot_start(program, helper.error().message).message};
+  return RunningProgram(program, std::move(streams), *std::move(helper), patience_)
+      .wait(stop, std::move(order));
 }
 
 }  // namespace rest_fcgi::embedded

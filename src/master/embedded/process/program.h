@@ -6,39 +6,23 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "master/embedded/host/users.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/master/embedded/run_wire.h"
 
 namespace rest_fcgi::embedded {
-
-/// Whom a program runs as. Plain value.
-struct Identity {
-  uid_t uid = 0;
-  gid_t gid = 0;
-  std::vector<gid_t> groups;
-};
 
 /// A user as after a login: with their own group and all others that they are in.
 [[nodiscard]] Identity identity_of(const Account& account);
 
 /// A program to run, and how. Plain value.
-struct Program {
-  std::vector<std::string>
-      argv;  ///< not empty; a name without a slash is looked for in the environment's PATH
-  std::vector<std::string> environment;  ///< `NAME=value`; nothing else is passed on
-  std::string cwd = "/";
-  std::string input;                 ///< standard input; empty: there is none
-  std::optional<Identity> identity;  ///< absent: that of this process
-  mode_t umask = 022;
-  std::optional<std::chrono::milliseconds> time_limit;
-  std::chrono::milliseconds grace{2000};  ///< between SIGTERM and SIGKILL, where it has to be ended
+struct Program : StartOrder {
+  std::string input;                   ///< standard input; empty: there is none
   std::size_t output_limit = 8 << 20;  ///< bytes that are kept of each output; what follows is read and lost
   bool merge_errors = false;           ///< standard error goes where standard output goes
   /// Called by the waiting thread with each whole line of standard output, without its newline; what it
@@ -66,26 +50,33 @@ struct Ended {
   bool errors_cut = false;
 };
 
-/// Starts programs by way of rest_fcgi_run. Immutable, thread-safe.
+/// Starts programs by way of rest_fcgi_run, one for each. Immutable, thread-safe.
 class ProgramRunner {
  public:
-  /// `helper` is the absolute path of rest_fcgi_run, which is started for each program, or `unix:PATH`, a
-  /// socket where an init system starts it for each connection.
-  explicit ProgramRunner(std::string helper) : helper_(std::move(helper)) {}
+  /// `helper` is the absolute path of rest_fcgi_run, which this process starts, or `unix:PATH`, a socket
+  /// where an init system starts it for each connection. `patience` is how long it may take beyond the times
+  /// that it is told, before it is given up.
+  explicit ProgramRunner(std::string helper, std::chrono::milliseconds patience = std::chrono::seconds(15))
+      : helper_(std::move(helper)), patience_(patience) {}
+
+  /// Are programs started by this process's own user, in what it sees as the host? Else users, folders and
+  /// variables are those of wherever rest_fcgi_run runs.
+  [[nodiscard]] bool is_here() const noexcept { return !helper_.starts_with("unix:"); }
 
   /// Runs a program, and waits until it ended and nobody has its output open any more. It leads a session and
   /// a process group of its own. Where its time is over or `stop` is requested, the whole group gets SIGTERM,
-  /// and after the grace, or once the program is gone, SIGKILL; what left the group by itself is not
-  /// followed. No zombie is left; no shell is involved.
+  /// and after the grace, or once the program is gone, all that it started gets SIGKILL, wherever that went;
+  /// so does what it leaves behind when it ends by itself. No zombie is left; no shell is involved.
   ///
   /// REQUIRES: this process ignores SIGPIPE, and does not ignore SIGCHLD.
   /// Errors: not_found, where there is no such program; invocation, where a text holds a NUL byte; internal,
-  /// where it cannot be started; unavailable, where rest_fcgi_run is not there. The sentence is Python's
-  /// where Python has one.
+  /// where it cannot be started, or not be ended; unavailable, where rest_fcgi_run is not there. The sentence
+  /// is Python's where Python has one.
   [[nodiscard]] Result<Ended> run(const Program& program, const std::stop_token& stop) const;
 
  private:
   std::string helper_;
+  std::chrono::milliseconds patience_;
 };
 
 /// The path of a file or folder that is installed with the program: beside the running executable where it is

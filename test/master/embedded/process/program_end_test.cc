@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <new>
+
 #include "programs.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::embedded {
 namespace {
@@ -49,13 +59,136 @@ TEST_CASE("the output of children is waited for when the program itself is gone"
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("who left the group with the output open is not waited for once the program was ended") {
+TEST_CASE("who left the group and the session ends with the program that is ended") {
   const Ended ended = run_until_line("setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & sleep 1000",
                                      milliseconds(100));
   CHECK(ended.how == How::stopped);
-  const std::string escaped = first_line(ended.output);
-  CHECK(is_alive(escaped));
-  ::kill(std::stoi(escaped), SIGKILL);
+  CHECK_FALSE(is_alive(first_line(ended.output)));
+}
+
+/// A daemon as from of old: an orphan in a session of its own, with no descriptor of the program's.
+const std::string kDaemon =
+    "setsid sh -c 'sleep 1000 & echo $! > grandchild; echo $$ > daemon; wait' </dev/null >/dev/null 2>&1 &";
+
+TEST_CASE("a daemon and its children end when the program ends by itself") {
+  const test::TempDir dir;
+  Program leaves = shell(kDaemon + " until [ -s daemon ]; do sleep 0.01; done; echo left; exit 3");
+  leaves.cwd = dir.path();
+  const Ended ended = run(leaves);
+  CHECK(ended.how == How::exited);
+  CHECK(ended.code == 3);
+  CHECK(ended.output == "left\n");
+  CHECK_FALSE(is_alive(dir.read("daemon")));
+  CHECK_FALSE(is_alive(dir.read("grandchild")));
+  CHECK_FALSE(has_children());
+}
+
+TEST_CASE("a daemon and its children end when the program's time is over") {
+  const test::TempDir dir;
+  Program leaves = shell(kDaemon + " sleep 1000");
+  leaves.cwd = dir.path();
+  leaves.time_limit = milliseconds(500);
+  CHECK(run(leaves).how == How::timed_out);
+  CHECK_FALSE(is_alive(dir.read("daemon")));
+  CHECK_FALSE(is_alive(dir.read("grandchild")));
+}
+
+TEST_CASE("the time limit holds before the program runs, too") {
+  const test::TempDir dir;
+  const std::string path = dir.write("held", "#!/bin/sh\n");
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  // Whoever opens a file with a lease on it, exec too, waits until the holder lets go, or for 45 s.
+  const UniqueFd lease(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  ::signal(SIGIO, SIG_IGN);
+  REQUIRE(::fcntl(lease.get(), F_SETLEASE, F_WRLCK) == 0);
+  Program held = program({path});
+  held.time_limit = milliseconds(100);
+  const auto start = steady_clock::now();
+  CHECK(run(held).how == How::timed_out);
+  CHECK(steady_clock::now() - start < std::chrono::seconds(30));
+}
+
+TEST_CASE("a program that took on another user is given up after the grace, with a sentence") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root can make a program that others may not kill");
+    return;
+  }
+  const test::TempDir dir;
+  std::filesystem::permissions(dir.path(), std::filesystem::perms(0755));
+  const std::string helper = dir / "rest_fcgi_run";
+  std::filesystem::copy_file(shipped("rest_fcgi_run"), helper);
+  const std::string sudo = dir / "sudo";
+  std::filesystem::copy_file("/usr/bin/setpriv", sudo);
+  std::filesystem::permissions(sudo, std::filesystem::perms(04755));
+  const auto nobody = account_of("nobody");
+  REQUIRE(nobody.has_value());
+  Result<Ended> ended = Ended{};
+  std::string who;
+  std::thread([&] {
+    // This thread alone, as system calls without glibc's help have it; the helper that it starts runs as
+    // nobody.
+    REQUIRE(::syscall(SYS_setresuid, nobody->uid, nobody->uid, nobody->uid) == 0);
+    Program stays = program({sudo, "--reuid=0", "sleep", "1000"});
+    stays.time_limit = milliseconds(100);
+    stays.grace = milliseconds(100);
+    ended = ProgramRunner(helper).run(stays, {});
+  }).join();
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().kind == ErrorKind::internal);
+  const std::string said = ended.error().message;
+  const std::string begin =
+      format("The program '{}' left what cannot be ended, as it took on another user: process ", sudo);
+  REQUIRE(said.starts_with(begin));
+  CHECK(said.ends_with(" (sleep)"));
+  ::kill(std::stoi(said.substr(begin.size())), SIGKILL);
+}
+
+TEST_CASE("a rest_fcgi_run that does not answer is given up") {
+  const test::TempDir dir;
+  const std::string deaf = dir.write("deaf", "#!/bin/sh\nexec sleep 1000 2>/dev/null\n");
+  std::filesystem::permissions(deaf, std::filesystem::perms::owner_all);
+  Program any = program({"true"});
+  any.grace = milliseconds(0);
+  std::stop_source stop;
+  const std::jthread stopper([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    stop.request_stop();
+  });
+  const Result<Ended> ended = ProgramRunner(deaf, milliseconds(50)).run(any, stop.get_token());
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().kind == ErrorKind::unavailable);
+  CHECK(ended.error().message == "The program 'true' is lost: rest_fcgi_run does not answer any more.");
+  CHECK_FALSE(has_children());
+}
+
+TEST_CASE("a rest_fcgi_run that is not there, or goes away, is an error") {
+  Program any = program({"true"});
+  const auto refusal = [&any](const std::string& helper) {
+    const Result<Ended> ended = ProgramRunner(helper).run(any, {});
+    REQUIRE_FALSE(ended);
+    CHECK(ended.error().kind == ErrorKind::unavailable);
+    return ended.error().message;
+  };
+  CHECK(refusal("/nosuch/run") ==
+        "The program 'true' cannot be started: the helper /nosuch/run cannot be started: No such file or "
+        "directory");
+  CHECK(refusal("unix:/nosuch/run") ==
+        "The program 'true' cannot be started: the socket /nosuch/run cannot be connected: No such file or "
+        "directory");
+  CHECK(refusal("/bin/true").starts_with("The program 'true' is lost: rest_fcgi_run ended before it"));
+  any = shell("kill -9 $PPID; sleep 1000");
+  CHECK(refusal(shipped("rest_fcgi_run")).find(" is lost: rest_fcgi_run ended before it") !=
+        std::string::npos);
+}
+
+TEST_CASE("a program ends when who answers its lines throws") {
+  const test::TempDir dir;
+  Program asks = shell("echo $$ > pid; setsid sleep 1000 & echo line; wait");
+  asks.cwd = dir.path();
+  asks.on_line = [](std::string_view) -> std::string { throw std::bad_alloc(); };
+  CHECK_THROWS(static_cast<void>(runner().run(asks, {})));
+  CHECK(ends_soon(dir.read("pid")));
+  CHECK_FALSE(has_children());
 }
 
 TEST_CASE("a stop request ends a program, before and while it runs") {

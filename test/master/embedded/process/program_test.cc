@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -217,6 +218,39 @@ TEST_CASE("a program gets no descriptor but the three standard ones") {
   ::close(leaked);
 }
 
+TEST_CASE("a program may open its own standard descriptors, as another user too") {
+  Program echo = shell("echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin");
+  echo.input = "in";
+  CHECK(run(echo).output == "out\nin");
+  CHECK(run(echo).errors == "err\n");
+  if (::geteuid() != 0) return;
+  const auto nobody = account_of("nobody");
+  REQUIRE(nobody.has_value());
+  echo.identity = identity_of(*nobody);
+  CHECK(run(echo).output == "out\nin");
+  CHECK(run(echo).errors == "err\n");
+}
+
+TEST_CASE("without a folder a program begins at home, or at the top where it has none") {
+  const test::TempDir dir;
+  Program pwd = program({"pwd"});
+  pwd.cwd.clear();
+  CHECK(run(pwd).output == "/\n");
+  pwd.environment = {"HOME=" + dir.path().string()};
+  CHECK(run(pwd).output == dir.path().string() + "\n");
+  pwd.environment = {"HOME=/nosuch"};
+  CHECK(run(pwd).output == "/\n");
+}
+
+TEST_CASE("a program may have the variables that rest_fcgi_run has and nobody named") {
+  Program env = program({"/usr/bin/env"});
+  env.environment = {"A=1"};
+  env.inherit = true;
+  CHECK(run(env).output == "A=1\nPATH=/usr/sbin:/usr/bin:/sbin:/bin\n");
+  env.environment = {"PATH=/bin"};
+  CHECK(run(env).output == "PATH=/bin\n");
+}
+
 TEST_CASE("a program runs as another user, with that user's groups alone") {
   if (::geteuid() != 0) {
     MESSAGE("skipped: only root may run programs as others");
@@ -233,8 +267,10 @@ TEST_CASE("a program runs as another user, with that user's groups alone") {
   CHECK(failure(id).message == format("[Errno 13] Permission denied: '{}'", dir.path().string()));
 }
 
-/// Takes from this thread what root has over others.
+/// Takes from this thread, and from what it starts, what root has over others.
 void drop_capabilities() {
+  for (const unsigned long capability : {6UL, 7UL})  // CAP_SETGID, CAP_SETUID
+    ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[2] = {};
   REQUIRE(::syscall(SYS_capset, &header, none) == 0);

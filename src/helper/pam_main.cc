@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
-#include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -15,16 +14,16 @@
 #include <string>
 #include <string_view>
 
-#include "pam_helper/frames.h"
-#include "pam_helper/session.h"
-#include "pam_helper/stack.h"
+#include "helper/pam.h"
+#include "helper/stream.h"
 #include "rest_fcgi/auth/pam_wire.h"
+#include "rest_fcgi/core/secret.h"
 
 // The one program that talks to PAM: its modules are not thread-safe, and many of them want root. It reads
 // requests from standard input and writes answers to standard output, one after the other, until the input
 // ends. The responder starts it, or a socket unit does, for each connection.
 
-namespace rest_fcgi::pam_helper {
+namespace rest_fcgi::helper {
 namespace {
 
 constexpr unsigned kLongestRequest = 60;  // seconds; the responder has given up long before
@@ -61,14 +60,6 @@ int complain(const std::string& text) {
   return EX_NOPERM;
 }
 
-bool is_peer(const std::string& name) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  const passwd* const user = ::getpwnam(name.c_str());
-  return peer.uid == 0 || (user != nullptr && peer.uid == user->pw_uid);
-}
-
 /// No core dump and no debugger: passwords pass through here.
 void harden() {
   constexpr rlimit kNone{0, 0};
@@ -98,6 +89,17 @@ auth::pam::Answer answer(const auth::pam::Request& request, const std::string& c
   return {cause.empty() ? auth::pam::Outcome::good : auth::pam::Outcome::refused, std::move(cause), {}};
 }
 
+/// The body of the next frame, waited for; absent at the end of the stream, and for what is no frame.
+std::optional<WipedBytes> read_body(int fd) {
+  std::array<char, auth::pam::kHeader> header{};
+  if (!read_all(fd, header.data(), header.size())) return std::nullopt;
+  const auto size = auth::pam::body_size({header.data(), header.size()});
+  if (!size) return std::nullopt;
+  WipedBytes body(*size);
+  if (!read_all(fd, body.data(), body.size())) return std::nullopt;
+  return body;
+}
+
 int serve(int in, int out, const std::string& confdir) {
   while (const auto body = read_body(in)) {
     const auto request = auth::pam::read_request({body->data(), body->size()});
@@ -107,7 +109,7 @@ int serve(int in, int out, const std::string& confdir) {
     WipedBytes frame = to_frame(answer(*request, confdir));
     ::alarm(0);
     if (frame.empty()) frame = to_frame(auth::pam::Answer{auth::pam::Outcome::failed, "too many groups", {}});
-    if (!write_frame(out, frame)) break;
+    if (!write_all(out, frame.data(), frame.size())) break;
   }
   return EXIT_SUCCESS;
 }
@@ -130,10 +132,10 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace rest_fcgi::pam_helper
+}  // namespace rest_fcgi::helper
 
 int main(int argc, char** argv) try {
-  return rest_fcgi::pam_helper::run(argc, argv);
+  return rest_fcgi::helper::run(argc, argv);
 } catch (const std::exception& error) {
-  return rest_fcgi::pam_helper::complain(error.what());
+  return rest_fcgi::helper::complain(error.what());
 }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/helper_process.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "rest_fcgi/core/files.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi {
+namespace {
+
+Error not_there(std::string cause) {
+  return {ErrorKind::unavailable, std::move(cause)};
+}
+
+/// How a child begins: our socket as its standard input and output, no signal blocked or ignored, and in a
+/// process group of its own, which keys at a terminal do not reach.
+class SpawnAttributes {
+ public:
+  explicit SpawnAttributes(int socket) {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t none;
+    sigset_t all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions_, socket, STDOUT_FILENO);
+    // Not all that libraries open here is closed on exec.
+    ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    ::posix_spawnattr_setpgroup(&attributes_, 0);
+    ::posix_spawnattr_setflags(&attributes_,
+                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+  SpawnAttributes(const SpawnAttributes&) = delete;
+  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
+  ~SpawnAttributes() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+
+  [[nodiscard]] int spawn(const std::string& path, pid_t& process) const {
+    std::string name = path;
+    std::string search = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+    const std::array<char*, 2> arguments{name.data(), nullptr};
+    const std::array<char*, 2> environment{search.data(), nullptr};
+    return ::posix_spawn(&process, path.c_str(), &actions_, &attributes_, arguments.data(),
+                         environment.data());
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+/// Passwords and commands go to nobody but root and this process's own user.
+bool is_peer_trusted(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         (peer.uid == 0 || peer.uid == ::geteuid());
+}
+
+}  // namespace
+
+Result<HelperProcess> HelperProcess::start(const std::string& helper, std::chrono::milliseconds patience) {
+  constexpr std::string_view kSocket = "unix:";
+  return helper.starts_with(kSocket) ? connect(helper.substr(kSocket.size()), patience) : spawn(helper);
+}
+
+Result<HelperProcess> HelperProcess::spawn(const std::string& path) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return not_there(format("there is no socket for the helper: {}", errno_text()));
+  }
+  UniqueFd ours(ends[0]);
+  const UniqueFd theirs(ends[1]);
+  pid_t process = 0;
+  if (const int error = SpawnAttributes(theirs.get()).spawn(path, process); error != 0) {
+    return not_there(format("the helper {} cannot be started: {}", path, errno_text(error)));
+  }
+  return HelperProcess(std::move(ours), process);
+}
+
+Result<HelperProcess> HelperProcess::connect(const std::string& path, std::chrono::milliseconds patience) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return not_there(format("the socket path {} is too long", path));
+  std::memcpy(address.sun_path, path.data(), path.size());
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto left = std::max(patience, std::chrono::milliseconds(1)).count();
+  const timeval limit{left / 1000, left % 1000 * 1000};
+  const bool connected =
+      socket.is_open() && ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
+      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  if (!connected) return not_there(format("the socket {} cannot be connected: {}", path, errno_text()));
+  if (!is_peer_trusted(socket.get())) {
+    return not_there(format("the socket {} belongs neither to root nor to this process's user", path));
+  }
+  return HelperProcess(std::move(socket), 0);
+}
+
+HelperProcess::~HelperProcess() {
+  if (process_ == 0) return;
+  // One that left its group, or runs as somebody else, cannot be killed: it sees the end of its input.
+  socket_.reset();
+  ::kill(-process_, SIGKILL);
+  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace rest_fcgi

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+#include "helper/run.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "helper/stream.h"
+
+namespace rest_fcgi::helper {
+namespace {
+
+using embedded::Identity;
+using embedded::StartOrder;
+using embedded::wire::Reply;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using Time = steady_clock::time_point;
+
+constexpr milliseconds kKillPatience{5000};  // what was killed is gone by then, unless it cannot be killed
+constexpr milliseconds kKillRound{10};
+
+std::string errno_text(int error) {
+  return "[Errno " + std::to_string(error) + "] " + ::strerror(error);
+}
+
+std::string quoted(const std::string& text) {
+  return "'" + text + "'";
+}
+
+/// What a child process writes where it cannot become the program.
+struct StartFailure {
+  enum class Step : int { preparation, identity, folder, program };
+  Step step = Step::preparation;
+  int error = 0;  // errno
+};
+
+Reply explained(const StartOrder& order, const StartFailure& failure) {
+  const std::string cause = errno_text(failure.error);
+  const std::string program = "The program " + quoted(order.argv[0]) + " cannot ";
+  switch (failure.step) {
+    case StartFailure::Step::identity:
+      return {Reply::Kind::failed, 0,
+              program + "run as the user of id " + std::to_string(order.identity->uid) + ": " + cause +
+                  "; only a process of root's may change its user."};
+    case StartFailure::Step::folder:
+      return {Reply::Kind::failed, 0, cause + ": " + quoted(order.cwd)};
+    case StartFailure::Step::program:
+      return {failure.error == ENOENT ? Reply::Kind::missing : Reply::Kind::failed, 0,
+              cause + ": " + quoted(order.argv[0])};
+    case StartFailure::Step::preparation:
+      break;
+  }
+  return {Reply::Kind::failed, 0, program + "be started: " + cause};
+}
+
+std::string_view name_in(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+/// The variable's value; empty where there is none.
+std::string value_of(std::string_view name, const std::vector<std::string>& environment) {
+  for (const std::string& variable : environment) {
+    if (name_in(variable) == name) return variable.substr(std::min(name.size() + 1, variable.size()));
+  }
+  return {};
+}
+
+std::vector<std::string> environment_for(const StartOrder& order) {
+  std::vector<std::string> environment = order.environment;
+  for (char** own = environ; order.inherit && *own != nullptr; ++own) {
+    const bool is_named =
+        std::any_of(order.environment.begin(), order.environment.end(),
+                    [own](const std::string& variable) { return name_in(variable) == name_in(*own); });
+    if (!is_named) environment.emplace_back(*own);
+  }
+  return environment;
+}
+
+/// Where the program may lie: what Python tries, too.
+std::vector<std::string> candidates_for(const std::string& name,
+                                        const std::vector<std::string>& environment) {
+  if (name.find('/') != std::string::npos) return {name};
+  const bool has_path = std::any_of(environment.begin(), environment.end(),
+                                    [](const std::string& variable) { return name_in(variable) == "PATH"; });
+  const std::string path = has_path ? value_of("PATH", environment) : "/bin:/usr/bin";
+  std::vector<std::string> candidates;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const std::string folder = path.substr(begin, end - begin);
+    candidates.push_back(folder.empty() ? name : folder + "/" + name);
+    begin = end + 1;
+  }
+  return candidates;
+}
+
+/// `texts` as exec takes them. Borrows.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// The child process, until it is the program.
+class Beginning {
+ public:
+  Beginning(const StartOrder& order, int report) : order_(order), report_(report) {}
+
+  /// Leads a session and process group of its own, without a terminal, with default signals, and with no
+  /// descriptor but the three standard ones, since all others here are closed on exec. Ends with this
+  /// process, whose id is `helper`.
+  [[noreturn]] void become_program(const std::array<UniqueFd, 3>& streams, pid_t helper) const {
+    for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);  // fails for those never handled
+    ::setsid();  // cannot fail: a new process leads no group
+    for (int fd = 0; fd < 3; ++fd) {
+      if (::dup2(streams[static_cast<std::size_t>(fd)].get(), fd) < 0)
+        give_up(StartFailure::Step::preparation);
+    }
+    if (order_.identity) take_on(*order_.identity);
+    // After the change of user, which takes it away.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != helper) ::_exit(127);
+    ::umask(order_.umask);
+    const std::vector<std::string> environment = environment_for(order_);
+    enter_folder(environment);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    execute(environment);
+  }
+
+ private:
+  [[noreturn]] void give_up(StartFailure::Step step, int error = errno) const {
+    const StartFailure failure{step, error};
+    // Shorter than PIPE_BUF, so all of it or nothing; with nothing the parent sees the exit status.
+    [[maybe_unused]] const ssize_t written = ::write(report_, &failure, sizeof failure);
+    ::_exit(127);
+  }
+
+  void take_on(const Identity& identity) const {
+    if (identity.uid == ::geteuid() && identity.gid == ::getegid()) return;
+    const bool taken = ::setgroups(identity.groups.size(), identity.groups.data()) == 0 &&
+                       ::setresgid(identity.gid, identity.gid, identity.gid) == 0 &&
+                       ::setresuid(identity.uid, identity.uid, identity.uid) == 0;
+    if (!taken) give_up(StartFailure::Step::identity);
+  }
+
+  void enter_folder(const std::vector<std::string>& environment) const {
+    if (order_.cwd.empty()) {
+      const std::string home = value_of("HOME", environment);
+      if (!home.starts_with('/') || ::chdir(home.c_str()) != 0) {
+        if (::chdir("/") != 0) give_up(StartFailure::Step::folder);
+      }
+    } else if (::chdir(order_.cwd.c_str()) != 0) {
+      give_up(StartFailure::Step::folder);
+    }
+  }
+
+  [[noreturn]] void execute(const std::vector<std::string>& environment) const {
+    const std::vector<char*> arguments = pointers_to(order_.argv);
+    const std::vector<char*> variables = pointers_to(environment);
+    int error = ENOENT;
+    for (const std::string& path : candidates_for(order_.argv[0], environment)) {
+      ::execve(path.c_str(), arguments.data(), variables.data());
+      // A file that is there but cannot be run says more than those that are not there.
+      if (errno != ENOENT && errno != ENOTDIR) error = errno;
+    }
+    give_up(StartFailure::Step::program, error);
+  }
+
+  const StartOrder& order_;
+  const int report_;
+};
+
+/// The program and what it starts, until all is gone. What loses its parent becomes this process's child.
+class Job {
+ public:
+  Job(const StartOrder& order, int socket) : order_(order), socket_(socket) {}
+
+  void run(std::array<UniqueFd, 3> streams);
+
+ private:
+  bool start(std::array<UniqueFd, 3> streams);
+  void say(Reply reply) const {
+    const std::string frame = to_frame(reply);
+    write_all(socket_, frame.data(), frame.size());
+  }
+  [[nodiscard]] bool is_over() const {
+    return is_childless_ || is_time_to_kill_ || (is_gone_ && (is_closed_ || how_ != Reply::Kind::ended));
+  }
+  [[nodiscard]] int milliseconds_to_wait() const;
+  void wait_for_something();
+  void look_at_time();
+  void take_report();
+  void take_signals();
+  void reap();
+  void end(Reply::Kind how);
+  void end_all();
+  [[nodiscard]] bool kill_children();
+  [[nodiscard]] std::string whoever_is_left() const;
+
+  const StartOrder& order_;
+  const int socket_;
+  UniqueFd signals_;
+  UniqueFd report_;  // of the child process, which closes it when it is the program
+  pid_t program_ = 0;
+  std::optional<Time> term_at_;
+  Time kill_at_{};
+  std::optional<StartFailure> failure_;
+  Reply::Kind how_ = Reply::Kind::ended;
+  int code_ = 0;
+  bool is_closed_ = false;     // the responder's side of the socket
+  bool is_gone_ = false;       // the program itself
+  bool is_childless_ = false;  // so is all else
+  bool is_time_to_kill_ = false;
+};
+
+void Job::run(std::array<UniqueFd, 3> streams) {
+  if (!start(std::move(streams))) return say(explained(order_, {StartFailure::Step::preparation, errno}));
+  while (!is_over()) {
+    wait_for_something();
+    look_at_time();
+  }
+  end_all();
+  say(failure_ ? explained(order_, *failure_) : Reply{how_, code_, is_childless_ ? "" : whoever_is_left()});
+}
+
+/// False where errno tells why not.
+bool Job::start(std::array<UniqueFd, 3> streams) {
+  sigset_t taken;
+  ::sigemptyset(&taken);
+  ::sigaddset(&taken, SIGCHLD);
+  ::sigaddset(&taken, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &taken, nullptr);
+  signals_ = UniqueFd(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  std::array<int, 2> ends{};
+  if (!signals_.is_open() || ::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 ||
+      ::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return false;
+  }
+  report_ = UniqueFd(ends[0]);
+  const UniqueFd childs_report(ends[1]);
+  const pid_t self = ::getpid();
+  if (order_.time_limit) term_at_ = steady_clock::now() + *order_.time_limit;
+  program_ = ::fork();
+  if (program_ == 0) Beginning(order_, childs_report.get()).become_program(streams, self);
+  return program_ > 0;
+}
+
+int Job::milliseconds_to_wait() const {
+  const std::optional<Time> next = how_ == Reply::Kind::ended ? term_at_ : std::optional(kill_at_);
+  if (!next) return -1;
+  const auto left = std::chrono::ceil<milliseconds>(*next - steady_clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
+}
+
+void Job::wait_for_something() {
+  std::array<pollfd, 3> waited = {
+      {{is_closed_ ? -1 : socket_, POLLIN, 0}, {report_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
+  if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
+  if (waited[0].revents != 0) {  // nothing is sent behind the order, so it is the end
+    is_closed_ = true;
+    if (!is_gone_) end(Reply::Kind::stopped);
+  }
+  if (waited[1].revents != 0) take_report();
+  if (waited[2].revents != 0) take_signals();
+}
+
+void Job::look_at_time() {
+  const Time now = steady_clock::now();
+  if (how_ == Reply::Kind::ended) {
+    if (term_at_ && now >= *term_at_ && !is_childless_) end(Reply::Kind::timed_out);
+  } else if (now >= kill_at_) {
+    is_time_to_kill_ = true;
+  }
+}
+
+void Job::take_report() {
+  StartFailure failure;
+  if (::read(report_.get(), &failure, sizeof failure) == sizeof failure) {
+    failure_ = failure;
+  } else {
+    say({Reply::Kind::started, program_});
+  }
+  report_.reset();
+}
+
+void Job::take_signals() {
+  signalfd_siginfo signal{};
+  while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
+    if (signal.ssi_signo == SIGTERM && how_ == Reply::Kind::ended) end(Reply::Kind::stopped);
+  }
+  reap();
+}
+
+void Job::reap() {
+  // While the program is a zombie its group's number is nobody else's.
+  if (how_ != Reply::Kind::ended && !is_gone_) {
+    siginfo_t zombie{};
+    ::waitid(P_PID, static_cast<id_t>(program_), &zombie, WEXITED | WNOHANG | WNOWAIT);
+    if (zombie.si_pid == program_) ::kill(-program_, SIGKILL);
+  }
+  const bool was_gone = is_gone_;
+  int status = 0;
+  pid_t pid = 0;
+  while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+    if (pid != program_) continue;
+    is_gone_ = true;
+    code_ = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+  }
+  is_childless_ = pid < 0 && errno == ECHILD;
+  if (!is_gone_ || was_gone) return;
+  if (report_.is_open()) take_report();
+  if (!is_childless_ && how_ == Reply::Kind::ended) say({Reply::Kind::exited, code_});
+}
+
+void Job::end(Reply::Kind how) {
+  how_ = how;
+  kill_at_ = steady_clock::now() + order_.grace;
+  // It may not lead its group yet.
+  if (!is_gone_ && ::kill(-program_, SIGTERM) != 0) ::kill(program_, SIGTERM);
+}
+
+/// Kills until there is no child. What a child leaves behind becomes a child of this process.
+void Job::end_all() {
+  const Time deadline = steady_clock::now() + kKillPatience;
+  while (!is_childless_ && steady_clock::now() < deadline && kill_children()) {
+    pollfd waited{signals_.get(), POLLIN, 0};
+    ::poll(&waited, 1, static_cast<int>(kKillRound.count()));
+    take_signals();
+  }
+}
+
+std::vector<pid_t> children() {
+  std::ifstream list("/proc/thread-self/children");
+  return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
+}
+
+/// False where there is none that may be killed.
+bool Job::kill_children() {
+  bool is_killed = false;
+  for (const pid_t child : children()) {
+    // All of a group at once, since one that is killed alone may have started another one just before.
+    const pid_t group = ::getpgid(child);
+    if (group > 0 && group != ::getpgrp()) is_killed = ::kill(-group, SIGKILL) == 0 || is_killed;
+    is_killed = ::kill(child, SIGKILL) == 0 || is_killed;
+  }
+  return is_killed;
+}
+
+std::string Job::whoever_is_left() const {
+  std::string text;
+  for (const pid_t child : children()) {
+    std::ifstream file("/proc/" + std::to_string(child) + "/comm");
+    std::string name;
+    std::getline(file, name);
+    text += (text.empty() ? "process " : ", ") + std::to_string(child) + " (" + name + ")";
+  }
+  return text;
+}
+
+}  // namespace
+
+void run(const embedded::StartOrder& order, std::array<UniqueFd, 3> streams, int socket) {
+  Job(order, socket).run(std::move(streams));
+}
+
+}  // namespace rest_fcgi::helper

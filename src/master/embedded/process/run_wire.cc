@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/master/embedded/run_wire.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rest_fcgi::embedded::wire {
+namespace {
+
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kMaxText = kMaxReply / 2;  // bytes of a reply's text
+
+/// How an order begins. What follows: the groups, then the folder, arguments and variables, each with a NUL
+/// byte.
+struct OrderHead {
+  std::uint32_t version = kVersion;
+  std::uint32_t inherit = 0;
+  std::uint32_t umask = 0;
+  std::uint32_t has_identity = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::uint32_t groups = 0;  // how many; so the next two
+  std::uint32_t arguments = 0;
+  std::uint32_t variables = 0;
+  std::uint32_t has_time_limit = 0;
+  std::int64_t time_limit = 0;  // milliseconds; so the next one
+  std::int64_t grace = 0;
+};
+
+/// How a reply begins. Its text follows.
+struct ReplyHead {
+  std::uint32_t version = kVersion;
+  std::uint32_t kind = 0;
+  std::int32_t number = 0;
+};
+
+template <class Plain>
+void append(std::string& frame, const Plain& value) {
+  frame.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/// Takes a value off the front of a body; false where it is too short.
+template <class Plain>
+bool take(std::string_view& body, Plain& value) {
+  if (body.size() < sizeof value) return false;
+  std::memcpy(&value, body.data(), sizeof value);
+  body.remove_prefix(sizeof value);
+  return true;
+}
+
+bool take(std::string_view& body, std::string& text) {
+  const std::size_t end = body.find('\0');
+  if (end == std::string_view::npos) return false;
+  text = body.substr(0, end);
+  body.remove_prefix(end + 1);
+  return true;
+}
+
+template <class Value>
+bool take(std::string_view& body, std::vector<Value>& values, std::uint32_t count) {
+  while (values.size() < count) {
+    if (!take(body, values.emplace_back())) return false;
+  }
+  return true;
+}
+
+/// The bytes behind a length.
+std::string framed(const std::string& body) {
+  std::string frame;
+  append(frame, static_cast<std::uint32_t>(body.size()));
+  return frame + body;
+}
+
+}  // namespace
+
+std::string to_frame(const StartOrder& order) {
+  OrderHead head;
+  head.inherit = order.inherit ? 1 : 0;
+  head.umask = order.umask;
+  const Identity identity = order.identity.value_or(Identity{});
+  head.has_identity = order.identity ? 1 : 0;
+  head.uid = identity.uid;
+  head.gid = identity.gid;
+  head.groups = static_cast<std::uint32_t>(identity.groups.size());
+  head.arguments = static_cast<std::uint32_t>(order.argv.size());
+  head.variables = static_cast<std::uint32_t>(order.environment.size());
+  head.has_time_limit = order.time_limit ? 1 : 0;
+  head.time_limit = order.time_limit.value_or(std::chrono::milliseconds(0)).count();
+  head.grace = order.grace.count();
+  std::string body;
+  append(body, head);
+  for (const gid_t group : identity.groups) append(body, group);
+  body += order.cwd + '\0';
+  for (const auto* texts : {&order.argv, &order.environment}) {
+    for (const std::string& text : *texts) body.append(text).push_back('\0');
+  }
+  return body.size() > kMaxOrder ? std::string() : framed(body);
+}
+
+std::string to_frame(const Reply& reply) {
+  std::string body;
+  append(body, ReplyHead{kVersion, static_cast<std::uint32_t>(reply.kind), reply.number});
+  return framed(body + reply.text.substr(0, kMaxText));
+}
+
+std::optional<std::size_t> body_size(std::string_view header, std::size_t limit) {
+  std::uint32_t size = 0;
+  if (!take(header, size) || size > limit) return std::nullopt;
+  return size;
+}
+
+std::optional<StartOrder> read_order(std::string_view body) {
+  OrderHead head;
+  StartOrder order;
+  Identity identity;
+  const bool whole = take(body, head) && head.version == kVersion && head.arguments > 0 &&
+                     take(body, identity.groups, head.groups) && take(body, order.cwd) &&
+                     take(body, order.argv, head.arguments) && take(body, order.environment, head.variables);
+  if (!whole || !body.empty()) return std::nullopt;
+  order.inherit = head.inherit != 0;
+  order.umask = head.umask;
+  identity.uid = head.uid;
+  identity.gid = head.gid;
+  if (head.has_identity != 0) order.identity = identity;
+  if (head.has_time_limit != 0) order.time_limit = std::chrono::milliseconds(head.time_limit);
+  order.grace = std::chrono::milliseconds(head.grace);
+  return order;
+}
+
+std::optional<Reply> read_reply(std::string_view body) {
+  ReplyHead head;
+  if (!take(body, head) || head.version != kVersion) return std::nullopt;
+  const auto last = static_cast<std::uint32_t>(Reply::Kind::stopped);
+  if (head.kind == 0 || head.kind > last) return std::nullopt;
+  return Reply{static_cast<Reply::Kind>(head.kind), head.number, std::string(body)};
+}
+
+}  // namespace rest_fcgi::embedded::wire
