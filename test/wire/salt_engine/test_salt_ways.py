@@ -69,6 +69,11 @@ def await_answers(engine, *minions, seconds=90):
     wait_until(all_answer, f"{minions} answer: {engine.post(low)}: {engine.log()}", seconds)
 
 
+def await_master(engine):
+    """Waits until it answers: it listens before its workers are there."""
+    wait_until(lambda: engine.post(call("wheel", "key.list_all")).status == 200, "the master answers", 300)
+
+
 def check_calls_of_the_master(engine):
     """A runner's return comes over the event bus; the others come over the other way alone."""
     assert engine.run(call("runner", "test.arg", arg=["a"])) == [{"args": ["a"], "kwargs": {}}]
@@ -108,6 +113,7 @@ def test_a_master_on_ipv6(interface):
         if interface == "::1":
             salt.add_minion("ms-0", master="::1", ipv6=True)
         with in_front(salt) as engine:
+            await_master(engine)
             check_calls_of_the_master(engine)
             await_answers(engine, *salt.minions)
 
