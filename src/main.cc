@@ -58,16 +58,12 @@ Result<http::Application> make_application(const config::Settings& settings, con
   return netapi::make_rest_wsgi(settings.netapi, std::move(client), system_clock());
 }
 
-/// Makes an application, too, since that may fail. But no files and directories: this may run as another user
-/// than the server, and would make some that the server could not use.
+/// Makes an application, too, since that may fail.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   const bool salt = settings.engine == config::Engine::salt;
   const std::string summary =
       config::summary(settings, command_line, salt ? salt::describe_event_bus(settings.salt) : std::string());
-  settings.auth.token_dir.clear();
-  settings.auth.login_guard.file.clear();
-  settings.embedded.proc_dir.clear();
-  settings.returner = {};  // jobs in memory
+  settings = std::move(settings).without_files();
   auto runtime = engine::make_runtime(settings);
   if (!runtime) return fail(runtime.error());
   auto application = make_application(settings, *runtime);
@@ -80,8 +76,7 @@ bool is_failure(ErrorKind kind) {
 }
 
 int make_token(config::Settings settings, const config::CommandLine& command_line) {
-  settings.embedded.proc_dir.clear();
-  settings.returner = {};  // jobs in memory
+  settings = std::move(settings).without_jobs();
   auto runtime = engine::make_runtime(settings);
   if (!runtime) return fail(runtime.error());
   auto master = engine::make_master(settings, *runtime);
@@ -96,15 +91,13 @@ int make_token(config::Settings settings, const config::CommandLine& command_lin
   return config::print_secret(*token) ? EXIT_SUCCESS : EX_SOFTWARE;
 }
 
-/// Makes no files either.
 int explain(config::Settings settings, const config::CommandLine& command_line) {
   if (settings.engine == config::Engine::salt) {
     return fail(
         {ErrorKind::configuration,
          "--explain is about the rules of the embedded engine; with engine: salt the master decides"});
   }
-  settings.auth.token_dir.clear();
-  settings.auth.login_guard.file.clear();
+  settings = std::move(settings).without_files();
   const auto explanation = embedded::explain(settings.embedded, settings.auth,
                                              {command_line.username, command_line.fun, command_line.tgt});
   if (!explanation) return fail(explanation.error(), EX_CONFIG);
@@ -130,7 +123,7 @@ Result<http::Application> reload(const config::CommandLine& command_line, const 
   if (!application) return application;
   if (auto opened = open_log(*wanted); !opened) return std::move(opened).error();
   for (const std::string& key : config::restart_keys(at_start, *wanted)) {
-    log::warning(format("rest_fcgi: {}: the new value takes effect after a restart", key));
+    log::warning(format("{}: the new value takes effect after a restart", key));
   }
   return application;
 }

@@ -1,28 +1,139 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "config/master_file.h"
-#include "config/mistakes.h"
 #include "config/reader.h"
 #include "config/sections.h"
 #include "rest_fcgi/config/config.h"
 
 namespace rest_fcgi::config {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// The octal digits of a mode: YAML 1.1 and Salt disagree about what number `0660` is, and both are not what
+/// is meant.
+std::optional<mode_t> mode_in(const Node& node) {
+  if (!node.is(Kind::integer) && !node.is(Kind::string)) return std::nullopt;
+  std::string_view digits = node.text;
+  if (digits.starts_with("0o")) digits.remove_prefix(2);
+  unsigned mode = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), mode, 8);
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.size() < 3 || mode > 0777) {
+    return std::nullopt;
+  }
+  return mode;
+}
+
+void read_socket(Reader& section, gateway::Options& options) {
+  if (const Node* listen = section.value("listen")) {
+    if (listen->is(Kind::string) && is_listen_address(listen->text)) {
+      options.listen = listen->text;
+    } else {
+      section.unexpected(*listen, "listen", kListenAddresses);
+    }
+  }
+  if (const Node* node = section.value("socket_mode")) {
+    const auto mode = mode_in(*node);
+    if (!mode)
+      section.unexpected(*node, "socket_mode", "octal permissions from 000 to 777, such as \"0660\"");
+    options.socket_mode = mode.value_or(options.socket_mode);
+  }
+  section.note_start_key("socket_mode", options.socket_mode);
+  section.at_start().text("socket_owner", options.socket_owner);
+  section.at_start().text("socket_group", options.socket_group);
+  section.at_start().flag("allow_remote", options.allow_remote);
+}
+
+void read_threads(Reader& section, gateway::Options& options) {
+  const Node* least = section.value("min_threads");
+  section.count("min_threads", options.min_threads, kThreads);
+  section.at_start().count("max_threads", options.max_threads, kThreads);
+  if (options.min_threads > options.max_threads && least != nullptr) {
+    section.unexpected(*least, "min_threads", format("no more than max_threads, {}", options.max_threads));
+  }
+  options.min_threads = std::min(options.min_threads, options.max_threads);
+  section.note_start_key("min_threads", options.min_threads);
+  section.at_start().count("max_waiting", options.max_waiting, {0, kThreads.most});
+}
+
+void read_timeouts(Reader& section, Settings& settings) {
+  gateway::Options& options = settings.gateway;
+  section.at_start().seconds("receive_timeout", options.receive_timeout, kTenthOfASecond, kDay);
+  section.at_start().seconds("send_timeout", options.send_timeout, kTenthOfASecond, kDay);
+  section.at_start().seconds("idle_thread_timeout", options.idle_thread_timeout, kTenthOfASecond, kDay);
+  section.at_start().seconds("keep_conn_timeout", options.keep_conn_timeout, kTenthOfASecond, kDay);
+  section.at_start().seconds("shutdown_timeout", options.shutdown_timeout, milliseconds(0), kHour);
+  section.seconds("request_timeout", settings.client.request_timeout, kTenthOfASecond, kDay);
+}
+
+void read_request_limits(Reader& section, Settings& settings) {
+  lowstate::Options& options = settings.netapi.lowstate;
+  section.at_start().bytes("max_request_body_size", settings.gateway.max_request_body_size, {64, kGiB});
+  section.count("max_nesting", options.json.max_depth, {2, 500});
+  section.count("max_key_length", options.json.max_key_length, {16, 65536});
+  section.count("max_values", options.json.max_values, {100, 100000000});
+  section.count("max_chunks", options.max_chunks, {1, 10000});
+}
+
+void read_logs(Reader& section, Settings& settings) {
+  section.log_level("log_level", settings.log.level);
+  section.absolute_path("log_file", settings.log.file);
+  section.absolute_path("audit_log", settings.log.audit_file);
+  if (const auto chosen = section.choice("audit_format", {"text", "json"})) {
+    settings.netapi.audit_as_json = *chosen == "json";
+  }
+}
+
+/// To be read first: it says what other keys mean.
+void read_engine(Reader& section, Settings& settings) {
+  const auto engine = section.choice("engine", {"embedded", "salt"});
+  if (engine && *engine == "salt") settings.engine = Engine::salt;
+}
+
+/// Our section, `rest_fcgi:`.
+void read_rest_fcgi(Reader& section, Settings& settings) {
+  read_socket(section, settings.gateway);
+  read_threads(section, settings.gateway);
+  read_timeouts(section, settings);
+  read_request_limits(section, settings);
+  read_logs(section, settings);
+  section.whole_seconds("auth_cache_ttl", settings.auth.auth_cache_ttl, {0, 300});
+  section.flag("allow_auto_eauth", settings.auth.allow_auto_eauth);
+  read_logins(section, settings);
+  section.at_start().count("jobs_kept", settings.returner.max_jobs, {1, 10000000});
+  section.at_start().bytes("jobs_spool_bytes", settings.returner.spool_bytes, {64 * 1024, kGiB});
+  section.at_start().bytes("jobs_bytes_kept", settings.returner.max_bytes, {1024, 64 * kGiB});
+  read_salt_section(section, settings.salt);
+  read_embedded_section(section, settings);
+  section.refuse_unknown_keys();
+}
+
+}  // namespace
 
 Result<Settings> load(const CommandLine& command_line) {
   auto master = read_master_file(command_line.config);
   if (!master) return std::move(master).error();
   Settings settings;
   settings.warnings = std::move(master->warnings);
-  Mistakes mistakes;
-  Reader top(&master->root, "", mistakes);
+  Findings findings;
+  Reader top(&master->root, "", findings);
   Reader section = top.section("rest_fcgi");
   read_engine(section, settings);
   read_salt_keys(top, settings);
   read_recorded_jobs(section, top, settings);
   read_rest_fcgi(section, settings);
-  if (mistakes.any()) return mistakes.take_first();
+  if (findings.mistake()) return *findings.mistake();
   if (command_line.listen) settings.gateway.listen = *command_line.listen;
+  note_etcd_returner(top, settings.returner.etcd);
+  section.note_start_key("listen", settings.gateway.listen);
+  settings.start_keys = findings.take_start_keys();
+  for (std::string& warning : findings.take_warnings()) settings.warnings.push_back(std::move(warning));
   if (command_line.log_level) settings.log.level = *command_line.log_level;
   settings.salt.timeout = settings.client.timeout;
   settings.salt.conf_file = command_line.config;

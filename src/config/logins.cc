@@ -3,23 +3,175 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "config/sections.h"
 
 namespace rest_fcgi::config {
 namespace {
 
-void read_pam_helper(Reader& section, auth::PamOptions& options) {
-  static constexpr std::string_view kExpected =
-      "the path of rest_fcgi_pam, or unix:PATH of a socket where it answers; paths begin with a slash";
-  const Node* helper = section.value("pam_helper");
-  if (helper == nullptr) return;
-  if (!helper->is(Kind::string) || !(helper->text.starts_with('/') || helper->text.starts_with("unix:/"))) {
-    return section.unexpected(*helper, "pam_helper", kExpected);
-  }
-  options.helper = helper->text;
+constexpr std::string_view kEntries =
+    "functions such as test.*, targets such as web*: [test.*], @runner, @wheel or @jobs";
+constexpr std::string_view kFunctions =
+    "functions such as test.*, or maps such as test.arg: {args: [a], kwargs: {b: c}}";
+constexpr std::string_view kPattern = "text, or nothing for any value";
+
+/// Where a mistake goes.
+using Complain = std::function<void(const Error&)>;
+
+std::string place_of(const Node& node) {
+  return format("{}:{}", *node.place.file, node.place.line);
 }
+
+/// Reads one rule, an entry of a user's list: all of the grammar that Salt understands, and a mistake for
+/// what Salt would silently skip, since who writes a rule means something by it.
+class RuleReader {
+ public:
+  explicit RuleReader(Findings& findings) : findings_(findings) {}
+
+  auth::Rule read(const Node& item, const std::string& path) {
+    const std::string where = place_of(item);
+    if (item.is(Kind::string) && !item.text.empty()) {
+      return item.text.starts_with('@') ? auth::Rule{item.text, {}, where}
+                                        : auth::Rule{"", {{item.text, {}, where}}, where};
+    }
+    if (item.is(Kind::map) && item.entries.size() == 1 && !item.entries.front().key.empty()) {
+      const Entry& scope = item.entries.front();
+      return {scope.key, read_functions(scope.value, format("{}: {}", path, scope.key)), where};
+    }
+    findings_.unexpected(item, path, kEntries);
+    return {};
+  }
+
+ private:
+  /// At least one: a rule of an `@` scope without functions allows all of them, which only `- '@runner'` may
+  /// say.
+  std::vector<auth::FunctionRule> read_functions(const Node& node, const std::string& path) {
+    std::vector<auth::FunctionRule> functions;
+    if (!node.is(Kind::list)) {
+      functions.push_back(read_function(node, path));
+      return functions;
+    }
+    for (const Node& item : node.items) functions.push_back(read_function(item, path));
+    if (functions.empty())
+      findings_.add(node.place, path, format("found an empty list, expected {}", kFunctions));
+    return functions;
+  }
+
+  auth::FunctionRule read_function(const Node& node, const std::string& path) {
+    if (node.is(Kind::string) && !node.text.empty()) return {node.text, {}, place_of(node)};
+    if (node.is(Kind::map) && node.entries.size() == 1 && !node.entries.front().key.empty()) {
+      const Entry& function = node.entries.front();
+      return {function.key, read_conditions(function.value, format("{}: {}", path, function.key)),
+              place_of(node)};
+    }
+    findings_.unexpected(node, path, kFunctions);
+    return {};
+  }
+
+  /// At least one: a function without conditions takes any arguments.
+  std::vector<auth::ArgumentCondition> read_conditions(const Node& node, const std::string& path) {
+    std::vector<auth::ArgumentCondition> conditions;
+    if (!node.is(Kind::list)) {
+      conditions.push_back(read_condition(node, path));
+      return conditions;
+    }
+    for (const Node& item : node.items) conditions.push_back(read_condition(item, path));
+    if (conditions.empty()) findings_.add(node.place, path, "found an empty list, expected args and kwargs");
+    return conditions;
+  }
+
+  auth::ArgumentCondition read_condition(const Node& node, const std::string& path) {
+    auth::ArgumentCondition condition;
+    if (!node.is(Kind::map)) {
+      findings_.unexpected(node, path, "a map such as {args: [a], kwargs: {b: c}}");
+      return condition;
+    }
+    Reader reader(&node, path, findings_);
+    if (const Node* args = reader.list("args")) {
+      for (const Node& arg : args->items) condition.args.push_back(read_pattern(arg, reader.path_to("args")));
+    }
+    if (const Node* kwargs = reader.map("kwargs")) {
+      for (const Entry& kwarg : kwargs->entries) {
+        const std::string kwarg_path = format("{}: {}", reader.path_to("kwargs"), kwarg.key);
+        condition.kwargs.emplace_back(kwarg.key, read_pattern(kwarg.value, kwarg_path));
+      }
+    }
+    reader.refuse_unknown_keys();
+    return condition;
+  }
+
+  std::optional<std::string> read_pattern(const Node& node, const std::string& path) {
+    if (node.is(Kind::null)) return std::nullopt;
+    if (!node.is(Kind::string)) findings_.unexpected(node, path, kPattern);
+    return node.text;
+  }
+
+  Findings& findings_;
+};
+
+/// Reads back ends with their users. A rule with a mistake is left out as a whole, since a part of it could
+/// allow more; its user stays, and so is not taken for one of those that `*` stands for.
+class EauthReader {
+ public:
+  EauthReader(const Complain& complain, bool with_settings)
+      : complain_(complain), with_settings_(with_settings) {}
+
+  auth::EauthOptions read(const Entry& entry) const {
+    auth::EauthOptions eauth{entry.key, {}, {}};
+    const std::string path = "external_auth: " + entry.key;
+    if (!entry.value.is(Kind::map) && !entry.value.is(Kind::null)) {
+      unexpected(entry.value, path, "a map from users to lists of functions");
+    }
+    for (const Entry& item : entry.value.entries) {
+      const std::string item_path = format("{}: {}", path, item.key);
+      if (item.key.starts_with('^')) {
+        if (with_settings_)
+          eauth.settings.emplace_back(item.key.substr(1), read_setting(item.value, item_path));
+      } else {
+        eauth.principals.push_back({item.key, read_rules(item.value, item_path)});
+      }
+    }
+    return eauth;
+  }
+
+  void unexpected(const Node& found, std::string_view path, std::string_view expected) const {
+    Findings findings;
+    findings.unexpected(found, path, expected);
+    complain_(*findings.mistake());
+  }
+
+ private:
+  /// A value that is not shown: some back ends have passwords among their settings.
+  std::string read_setting(const Node& node, const std::string& path) const {
+    if (node.is(Kind::list) || node.is(Kind::map) || node.is(Kind::null)) {
+      unexpected(node, path, "one value");
+    }
+    return node.text;
+  }
+
+  std::vector<auth::Rule> read_rules(const Node& node, const std::string& path) const {
+    std::vector<auth::Rule> rules;
+    if (!node.is(Kind::list) && !node.is(Kind::null)) {
+      unexpected(node, path, format("a list of {}", kEntries));
+    }
+    for (const Node& item : node.items) {
+      Findings findings;
+      auth::Rule rule = RuleReader(findings).read(item, path);
+      if (findings.mistake()) {
+        complain_(*findings.mistake());
+      } else {
+        rules.push_back(std::move(rule));
+      }
+    }
+    return rules;
+  }
+
+  const Complain& complain_;
+  const bool with_settings_;
+};
 
 void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   constexpr std::int64_t kDayInSeconds = 86400;
@@ -49,8 +201,31 @@ void bound_waiting(Settings& settings) {
 
 }  // namespace
 
+void leave_to_master(std::string_view mistake, Settings& settings) {
+  settings.warnings.push_back(
+      format("{}; the Salt master decides about this, and here it permits no list of functions", mistake));
+}
+
+void read_external_auth(Reader& top, Settings& settings) {
+  static constexpr std::string_view kKey = "external_auth";
+  const bool ours = settings.engine == Engine::embedded;
+  const Complain complain = [&](const Error& mistake) {
+    if (ours) return top.findings().keep(mistake);
+    leave_to_master(mistake.message, settings);
+  };
+  const Node* external_auth = top.value(kKey);
+  if (external_auth == nullptr || external_auth->is(Kind::null)) return;
+  const EauthReader reader(complain, ours);
+  if (!external_auth->is(Kind::map)) return reader.unexpected(*external_auth, kKey, "a map");
+  for (const Entry& entry : external_auth->entries) {
+    settings.auth.external_auth.push_back(reader.read(entry));
+  }
+}
+
 void read_logins(Reader& section, Settings& settings) {
-  read_pam_helper(section, settings.auth.pam);
+  section.program_or_socket(
+      "pam_helper", settings.auth.pam.helper,
+      "the path of rest_fcgi_pam, or unix:PATH of a socket where it answers; paths begin with a slash");
   read_login_guard(section.section("login_guard"), settings.auth.login_guard);
   bound_waiting(settings);
 }

@@ -1,28 +1,116 @@
 // SPDX-License-Identifier: MIT
 #include "config/master_file.h"
 
+#include <fcntl.h>
 #include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
-#include "config/merge.h"
-#include "config/read_file.h"
-#include "config/yaml.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/yaml/yaml.h"
 
 namespace rest_fcgi::config {
 namespace {
 
+constexpr std::size_t kLargestFile = 16 * 1024 * 1024;
 constexpr std::string_view kDefaultInclude = "master.d/*.conf";
 constexpr int kDeepestInclude = 16;
+
+Error failure(const std::string& path, std::string_view text) {
+  return {ErrorKind::configuration, format("{}: {}", path, text)};
+}
+
+Error cannot_read(const std::string& path, int cause) {
+  return failure(path, format("cannot read this configuration file: {}", errno_text(cause)));
+}
+
+Result<void> check(const std::string& path, const struct stat& status) {
+  if (!S_ISREG(status.st_mode)) return failure(path, "found no regular file, expected a configuration file");
+  if ((status.st_mode & S_IWOTH) != 0) {
+    return failure(path,
+                   format("found mode {:04o}: any user may change this configuration file; expected a mode "
+                          "without that, such as after chmod o-w",
+                          status.st_mode & 07777U));
+  }
+  if (static_cast<std::size_t>(status.st_size) > kLargestFile) {
+    return failure(path,
+                   format("found a file of {} bytes, expected at most {}", status.st_size, kLargestFile));
+  }
+  return {};
+}
+
+/// The text of a configuration file. It may hold secrets, so it is wiped after use.
+Result<WipedBytes> read_file(const std::string& path) {
+  // Without O_NONBLOCK, a FIFO would keep us here for good.
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return cannot_read(path, errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return cannot_read(path, errno);
+  if (auto checked = check(path, status); !checked) return std::move(checked).error();
+  WipedBytes text(static_cast<std::size_t>(status.st_size));
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cannot_read(path, errno);
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  text.resize(size);
+  return text;
+}
+
+void append_missing(Node& into, Node list) {
+  std::vector<Node> missing;
+  for (Node& item : list.items) {
+    const bool known = std::any_of(into.items.begin(), into.items.end(),
+                                   [&item](const Node& other) { return yaml::equal(item, other); });
+    if (!known) missing.push_back(std::move(item));
+  }
+  std::move(missing.begin(), missing.end(), std::back_inserter(into.items));
+}
+
+void set(Node& map, Entry entry) {
+  if (Entry* old = map.find(entry.key)) {
+    *old = std::move(entry);
+  } else {
+    map.entries.push_back(std::move(entry));
+  }
+}
+
+/// Adds an included file to those included before it (Salt's `dictupdate.update` with `merge_lists`): maps
+/// are merged key by key, a list gets the items that it lacks, all else is replaced. REQUIRES: both are maps.
+void merge_included(Node& into, Node file) {
+  for (Entry& entry : file.entries) {
+    Entry* old = into.find(entry.key);
+    if (old != nullptr && old->value.is(Kind::map) && entry.value.is(Kind::map)) {
+      merge_included(old->value, std::move(entry.value));
+    } else if (old != nullptr && old->value.is(Kind::list) && entry.value.is(Kind::list)) {
+      append_missing(old->value, std::move(entry.value));
+    } else {
+      set(into, std::move(entry));
+    }
+  }
+}
+
+/// Replaces whole top-level keys: what all included files gave wins over the file that includes them.
+/// REQUIRES: both are maps.
+void replace_keys(Node& into, Node from) {
+  for (Entry& entry : from.entries) set(into, std::move(entry));
+}
 
 Result<Node> read_map(const std::string& path) {
   auto text = read_file(path);
   if (!text) return std::move(text).error();
-  auto root = parse_yaml(path, {text->data(), text->size()});
+  auto root = yaml::read(path, {text->data(), text->size()});
   if (!root) return std::move(root).error();
   if (root->is(Kind::null)) root->kind = Kind::map;  // an empty file, or one of comments alone
   if (!root->is(Kind::map)) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "config/tree.h"
+#include "config/reader.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::config {

@@ -2,11 +2,10 @@
 #include "config/reader.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
-
-#include "config/names.h"
-#include "config/scalar.h"
+#include <numeric>
 
 namespace rest_fcgi::config {
 namespace {
@@ -29,13 +28,13 @@ std::int64_t unit_of(char suffix) {
 }
 
 std::optional<std::int64_t> bytes_in(const Node& node) {
-  if (node.is(Kind::integer)) return to_integer(node.text);
+  if (node.is(Kind::integer)) return yaml::to_integer(node.text);
   if (!node.is(Kind::string) || node.text.size() < 2) return std::nullopt;
   const std::string number = node.text.substr(0, node.text.size() - 1);
   const std::int64_t unit = unit_of(node.text.back());
   std::int64_t bytes = 0;
-  if (unit == 0 || kind_of_plain(number) != Kind::integer) return std::nullopt;
-  const auto count = to_integer(number);
+  if (unit == 0 || yaml::kind_of_plain(number) != Kind::integer) return std::nullopt;
+  const auto count = yaml::to_integer(number);
   if (!count || __builtin_mul_overflow(*count, unit, &bytes)) return std::nullopt;
   return bytes;
 }
@@ -51,11 +50,59 @@ bool within(std::int64_t value, Range range) {
 
 std::optional<std::int64_t> integer_within(const Node& node, Range range) {
   if (!node.is(Kind::integer)) return std::nullopt;
-  const auto found = to_integer(node.text);
+  const auto found = yaml::to_integer(node.text);
   return found && within(*found, range) ? found : std::nullopt;
 }
 
+constexpr std::size_t kMostNearNames = 3;
+
+/// How many letters have to be inserted, removed or replaced (Levenshtein's distance).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string shown(const std::string& value) {
+  return value;
+}
+std::string shown(bool value) {
+  return value ? "true" : "false";
+}
+std::string shown(std::size_t value) {
+  return std::to_string(value);
+}
+template <class Rep, class Period>
+std::string shown(std::chrono::duration<Rep, Period> time) {
+  return std::to_string(time.count());
+}
+
 }  // namespace
+
+template <class Value>
+class Reader::Noting {
+ public:
+  Noting(Reader& reader, std::string_view key, const Value& value)
+      : reader_(reader), key_(key), value_(value) {}
+  ~Noting() {
+    if (std::exchange(reader_.at_start_, false)) reader_.note_start_key(key_, shown(value_));
+  }
+  Noting(const Noting&) = delete;
+  Noting& operator=(const Noting&) = delete;
+
+ private:
+  Reader& reader_;
+  const std::string_view key_;
+  const Value& value_;
+};
 
 std::string Reader::path_to(std::string_view key) const {
   return path_.empty() ? std::string(key) : format("{}: {}", path_, key);
@@ -83,6 +130,7 @@ const Node* Reader::container(std::string_view key, Kind kind, std::string_view 
 }
 
 void Reader::text(std::string_view key, std::string& value) {
+  const Noting noting(*this, key, value);
   const Node* node = scalar(key, Kind::string, "text");
   if (node == nullptr) return;
   if (node->text.starts_with("sdb://")) {
@@ -93,6 +141,7 @@ void Reader::text(std::string_view key, std::string& value) {
 }
 
 void Reader::absolute_path(std::string_view key, std::string& value) {
+  const Noting noting(*this, key, value);
   static constexpr std::string_view kExpected = "a path that begins with a slash";
   const Node* node = scalar(key, Kind::string, kExpected);
   if (node == nullptr) return;
@@ -100,12 +149,23 @@ void Reader::absolute_path(std::string_view key, std::string& value) {
   value = node->text;
 }
 
+void Reader::program_or_socket(std::string_view key, std::string& value, std::string_view expected) {
+  const Noting noting(*this, key, value);
+  const Node* node = this->value(key);
+  if (node == nullptr) return;
+  const bool is_place = node->text.starts_with('/') || node->text.starts_with("unix:/");
+  if (!node->is(Kind::string) || !is_place) return unexpected(*node, key, expected);
+  value = node->text;
+}
+
 void Reader::flag(std::string_view key, bool& value) {
+  const Noting noting(*this, key, value);
   const Node* node = scalar(key, Kind::boolean, "true or false");
-  if (node != nullptr) value = to_boolean(node->text);
+  if (node != nullptr) value = yaml::to_boolean(node->text);
 }
 
 void Reader::count(std::string_view key, std::size_t& value, Range range) {
+  const Noting noting(*this, key, value);
   const Node* node = this->value(key);
   if (node == nullptr) return;
   const auto found = integer_within(*node, range);
@@ -114,6 +174,7 @@ void Reader::count(std::string_view key, std::size_t& value, Range range) {
 }
 
 void Reader::bytes(std::string_view key, std::size_t& value, Range range) {
+  const Noting noting(*this, key, value);
   const Node* node = this->value(key);
   if (node == nullptr) return;
   const auto found = bytes_in(*node);
@@ -126,10 +187,12 @@ void Reader::bytes(std::string_view key, std::size_t& value, Range range) {
 
 void Reader::seconds(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
                      std::chrono::seconds most) {
+  const Noting noting(*this, key, value);
   const Node* node = this->value(key);
   if (node == nullptr) return;
   const bool is_number = node->is(Kind::integer) || node->is(Kind::real);
-  const double found = is_number ? to_real(node->text) * 1000 : std::numeric_limits<double>::quiet_NaN();
+  const double found =
+      is_number ? yaml::to_real(node->text) * 1000 : std::numeric_limits<double>::quiet_NaN();
   const std::chrono::milliseconds upper = most;
   if (!(found >= static_cast<double>(least.count()) && found <= static_cast<double>(upper.count()))) {
     return unexpected(*node, key, format("seconds from {} to {}", in_seconds(least), in_seconds(upper)));
@@ -138,6 +201,7 @@ void Reader::seconds(std::string_view key, std::chrono::milliseconds& value, std
 }
 
 void Reader::whole_seconds(std::string_view key, std::chrono::seconds& value, Range range) {
+  const Noting noting(*this, key, value);
   const Node* node = this->value(key);
   if (node == nullptr) return;
   const auto found = integer_within(*node, range);
@@ -167,10 +231,10 @@ void Reader::secret(std::string_view key, Secret& value) {
   const Node* node = this->value(key);
   if (node == nullptr) return;
   if (!node->is(Kind::string)) {
-    mistakes_.add(node->place, path_to(key),
+    findings_.add(node->place, path_to(key),
                   "found a value that is no text (it is not shown), expected text: put it into quotes");
   } else if (node->text.starts_with("sdb://")) {
-    mistakes_.add(node->place, path_to(key),
+    findings_.add(node->place, path_to(key),
                   "found a sdb:// reference, which is not looked up here, expected the "
                   "secret itself");
   } else {
@@ -183,10 +247,54 @@ void Reader::refuse_unknown_keys() {
   for (const Entry& entry : map_->entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
     const std::vector<std::string> near = near_names(entry.key, known_);
-    mistakes_.add(entry.place, path_to(in_quotes(entry.key)),
+    findings_.add(entry.place, path_to(in_quotes(entry.key)),
                   near.empty() ? format("there is no such key, expected one of {}", joined(known_, ", "))
                                : format("there is no such key, did you mean {}?", joined(near, " or ")));
   }
+}
+
+std::vector<std::string> near_names(std::string_view word, const std::vector<std::string>& names) {
+  std::vector<std::pair<std::size_t, std::string>> near;
+  for (const std::string& name : names) {
+    const std::size_t letters = distance(word, name);
+    if (letters <= std::max<std::size_t>(1, name.size() / 4)) near.emplace_back(letters, name);
+  }
+  std::sort(near.begin(), near.end());
+  std::vector<std::string> found;
+  for (auto& [letters, name] : near) {
+    if (found.size() < kMostNearNames) found.push_back(std::move(name));
+  }
+  return found;
+}
+
+std::string joined(const std::vector<std::string>& names, std::string_view separator) {
+  std::string text;
+  for (const std::string& name : names) {
+    if (!text.empty()) text += separator;
+    text += name;
+  }
+  return text;
+}
+
+std::optional<log::Level> level_of(std::string_view name) {
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return log::level_named(lower);
+}
+
+bool is_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port > 0;
+}
+
+bool is_listen_address(std::string_view address) {
+  if (address == "fd:0") return true;
+  if (address.starts_with("unix:")) return address.size() > 5;
+  if (!address.starts_with("tcp:")) return false;
+  const std::size_t colon = address.rfind(':');
+  return colon > 4 && is_port(address.substr(colon + 1));
 }
 
 }  // namespace rest_fcgi::config

@@ -8,14 +8,67 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "config/mistakes.h"
-#include "config/tree.h"
+#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/yaml/yaml.h"
 
 namespace rest_fcgi::config {
+
+using yaml::describe;
+using yaml::Entry;
+using yaml::in_quotes;
+using yaml::Kind;
+using yaml::mistake_at;
+using yaml::Node;
+using yaml::Place;
+
+/// What is found out while options are read, besides the options: the first mistake, so that readers go on
+/// without asking after each step; what looks like an oversight; and the keys that take effect at start only,
+/// with what they have. Not synchronized.
+class Findings {
+ public:
+  using StartKeys = std::vector<std::pair<std::string, std::string>>;
+
+  /// A mistake; `key` with all keys above it, such as `rest_fcgi: max_threads`.
+  void add(const Place& place, std::string_view key, std::string_view text) {
+    keep(mistake_at(place, format("{}: {}", key, text)));
+  }
+
+  /// A mistake that was found elsewhere.
+  void keep(Error mistake) {
+    if (!first_) first_ = std::move(mistake);
+  }
+
+  void unexpected(const Node& found, std::string_view key, std::string_view expected) {
+    add(found.place, key, format("found {}, expected {}", describe(found), expected));
+  }
+
+  void warn(std::string text) { warnings_.push_back(std::move(text)); }
+  void warn(const Place& place, std::string_view text) { warn(mistake_at(place, text).message); }
+
+  void add_start_key(std::string key, std::string value) {
+    start_keys_.emplace_back(std::move(key), std::move(value));
+  }
+
+  [[nodiscard]] const std::optional<Error>& mistake() const noexcept { return first_; }
+  [[nodiscard]] std::vector<std::string> take_warnings() { return std::move(warnings_); }
+  [[nodiscard]] StartKeys take_start_keys() { return std::move(start_keys_); }
+
+ private:
+  std::optional<Error> first_;
+  std::vector<std::string> warnings_;
+  StartKeys start_keys_;
+};
+
+inline constexpr std::chrono::milliseconds kTenthOfASecond{100};
+inline constexpr std::chrono::seconds kHour{3600};
+inline constexpr std::chrono::seconds kDay{86400};
+inline constexpr std::int64_t kGiB = 1024 * 1024 * 1024;
 
 /// Which numbers are accepted, ends included.
 struct Range {
@@ -23,16 +76,34 @@ struct Range {
   std::int64_t most = 0;
 };
 
+inline constexpr Range kThreads{1, 16384};
+
 /// Reads one map's entries into options, each by its type. What is absent keeps the default that the option
-/// has; what is wrong goes to `mistakes`. Borrows both the map and `mistakes`. Not synchronized.
+/// has; what is wrong goes to `findings`. Borrows both the map and `findings`. Not synchronized.
 class Reader {
  public:
   /// `path` holds the keys that lead to `map`; empty at the top. A null `map` has no entries.
-  Reader(const Node* map, std::string path, Mistakes& mistakes)
-      : map_(map), path_(std::move(path)), mistakes_(mistakes) {}
+  Reader(const Node* map, std::string path, Findings& findings)
+      : map_(map), path_(std::move(path)), findings_(findings) {}
+
+  /// What the next call reads takes effect at start only: a reload says so when it is another value.
+  Reader& at_start() {
+    at_start_ = true;
+    return *this;
+  }
+
+  /// The same for a value that was read by other means.
+  template <class Value>
+  void note_start_key(std::string_view key, const Value& value) {
+    findings_.add_start_key(path_to(key), format("{}", value));
+  }
 
   void text(std::string_view key, std::string& value);
   void absolute_path(std::string_view key, std::string& value);
+
+  /// Where a helper answers: the path of its program, or `unix:PATH`. `expected` says so.
+  void program_or_socket(std::string_view key, std::string& value, std::string_view expected);
+
   void flag(std::string_view key, bool& value);
   void count(std::string_view key, std::size_t& value, Range range);
 
@@ -54,7 +125,7 @@ class Reader {
   /// The map or list of that key; null where there is none. One without entries may be written as nothing.
   const Node* map(std::string_view key) { return container(key, Kind::map, "a map"); }
   const Node* list(std::string_view key) { return container(key, Kind::list, "a list"); }
-  Reader section(std::string_view key) { return {map(key), path_to(key), mistakes_}; }
+  Reader section(std::string_view key) { return {map(key), path_to(key), findings_}; }
 
   /// The value of that key, which is hereby known; null where there is none.
   const Node* value(std::string_view key);
@@ -63,19 +134,41 @@ class Reader {
   void refuse_unknown_keys();
 
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {
-    mistakes_.unexpected(found, path_to(key), expected);
+    findings_.unexpected(found, path_to(key), expected);
   }
   [[nodiscard]] std::string path_to(std::string_view key) const;
-  [[nodiscard]] Mistakes& mistakes() noexcept { return mistakes_; }
+  [[nodiscard]] Findings& findings() noexcept { return findings_; }
 
  private:
+  /// Notes the key for `at_start` when a call has read its value.
+  template <class Value>
+  class Noting;
+
   const Node* scalar(std::string_view key, Kind kind, std::string_view expected);
   const Node* container(std::string_view key, Kind kind, std::string_view expected);
 
   const Node* map_;
   std::string path_;
-  Mistakes& mistakes_;
+  Findings& findings_;
   std::vector<std::string> known_;
+  bool at_start_ = false;
 };
+
+/// Those of `names` that are close to `word`, the closest first; at most three.
+[[nodiscard]] std::vector<std::string> near_names(std::string_view word,
+                                                  const std::vector<std::string>& names);
+
+[[nodiscard]] std::string joined(const std::vector<std::string>& names, std::string_view separator);
+
+/// A log level by Salt's name, in upper or lower case.
+[[nodiscard]] std::optional<log::Level> level_of(std::string_view name);
+inline constexpr std::string_view kLogLevels =
+    "all, garbage, trace, debug, profile, info, warning, error, critical or quiet";
+
+[[nodiscard]] bool is_port(std::string_view text);
+
+/// Does `address` have the form of an address to listen on? Whether it can be had shows when it is opened.
+[[nodiscard]] bool is_listen_address(std::string_view address);
+inline constexpr std::string_view kListenAddresses = "unix:PATH, tcp:HOST:PORT or fd:0";
 
 }  // namespace rest_fcgi::config

@@ -1,18 +1,46 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
 
-#include "config/names.h"
 #include "config/sections.h"
 
 namespace rest_fcgi::config {
 namespace {
 
-constexpr std::chrono::milliseconds kTenthOfASecond{100};
-constexpr std::chrono::seconds kDay{86400};
+constexpr std::string_view kNodegroupForms =
+    "a compound target such as 'web* and G@os:Debian', or a list of its words";
+
+std::vector<std::string> words_in(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(std::move(word));
+  return words;
+}
+
+/// Salt takes any scalar for its text there.
+bool is_word(const Node& node) {
+  return !node.is(Kind::list) && !node.is(Kind::map) && !node.is(Kind::null);
+}
+
+std::vector<std::string> read_words(const Node& node, const std::string& path, Findings& findings) {
+  if (node.is(Kind::string)) return words_in(node.text);
+  std::vector<std::string> words;
+  if (!node.is(Kind::list)) findings.unexpected(node, path, kNodegroupForms);
+  for (const Node& item : node.items) {
+    if (is_word(item)) {
+      words.push_back(item.text);
+    } else {
+      findings.unexpected(item, path, kNodegroupForms);
+    }
+  }
+  return words;
+}
+
 constexpr std::int64_t kYearInSeconds = 31536000;
 
 std::string client_names() {
@@ -64,13 +92,12 @@ void read_tokens(Reader& top, const std::string& root_dir, const std::string& ca
 
 /// Salt refuses these users and functions before it looks at anything else; whoever relies on that has to
 /// know.
-void warn_of_blacklist(Reader& top, std::vector<std::string>& warnings) {
+void warn_of_blacklist(Reader& top) {
   const Node* blacklist = top.value("publisher_acl_blacklist");
   if (blacklist == nullptr || blacklist->entries.empty()) return;
-  warnings.push_back(mistake_at(blacklist->place,
-                                "publisher_acl_blacklist: is not enforced here; what it refuses is "
-                                "allowed where external_auth allows it")
-                         .message);
+  top.findings().warn(blacklist->place,
+                      "publisher_acl_blacklist: is not enforced here; what it refuses is allowed where "
+                      "external_auth allows it");
 }
 
 std::string read_cachedir(Reader& top) {
@@ -85,7 +112,78 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   read_tokens(top, root_dir, cachedir, settings.auth);
   read_job_caches(top, below(root_dir, cachedir + "/rest_fcgi/jobs.db"), settings);
   settings.embedded.proc_dir = below(root_dir, cachedir + "/proc");
-  warn_of_blacklist(top, settings.warnings);
+  warn_of_blacklist(top);
+}
+
+constexpr Range kPorts{1, 65535};
+
+/// Where to connect to, for a master that listens there.
+std::string address_of(const std::string& interface) {
+  if (interface == "0.0.0.0") return "127.0.0.1";
+  return interface == "::" ? "::1" : interface;
+}
+
+void read_port(Reader& top, std::string_view key, unsigned& port) {
+  std::size_t number = port;
+  top.at_start().count(key, number, kPorts);
+  port = static_cast<unsigned>(number);
+}
+
+/// The workers that take what no other pool does: of `worker_pools` (3008) those of the pool with the command
+/// `*`.
+void read_workers(Reader& top, std::size_t& workers) {
+  constexpr Range kWorkers{1, 1024};
+  top.count("worker_threads", workers, kWorkers);
+  const Node* pools = top.map("worker_pools");
+  if (pools == nullptr) return;
+  for (const Entry& entry : pools->entries) {
+    if (!entry.value.is(Kind::map)) continue;
+    Reader pool(&entry.value, format("worker_pools: {}", entry.key), top.findings());
+    const Node* commands = pool.list("commands");
+    const bool takes_all =
+        commands != nullptr && std::any_of(commands->items.begin(), commands->items.end(),
+                                           [](const Node& item) { return item.text == "*"; });
+    if (takes_all) pool.count("worker_count", workers, kWorkers);
+  }
+}
+
+void read_transport(Reader& top) {
+  const Node* transport = top.value("transport");
+  if (transport == nullptr || (transport->is(Kind::string) && transport->text == "zeromq")) return;
+  top.unexpected(*transport, "transport", "zeromq, the only one that this engine speaks");
+}
+
+/// A map, or null where there is none. What its words mean is for the engine to say.
+std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Findings& findings) {
+  std::vector<master::NodegroupOptions> groups;
+  if (nodegroups == nullptr) return groups;
+  for (const Entry& entry : nodegroups->entries) {
+    groups.push_back({entry.key, read_words(entry.value, format("nodegroups: {}", entry.key), findings)});
+  }
+  return groups;
+}
+
+/// How to reach the real master that this file belongs to, for the engine `salt`.
+void read_real_master(Reader& top, const std::string& sock_dir, Settings& settings) {
+  salt::Options& options = settings.salt;
+  std::string interface = "0.0.0.0";
+  top.text("interface", interface);
+  options.interface = address_of(interface);
+  top.note_start_key("interface", options.interface);
+  read_port(top, "ret_port", options.ret_port);
+  read_port(top, "tcp_master_pub_port", options.tcp_master_pub_port);
+  read_transport(top);
+  options.sock_dir = sock_dir;
+  top.note_start_key("sock_dir", options.sock_dir);
+  if (const auto mode = top.choice("ipc_mode", {"ipc", "tcp"})) options.ipc_mode_tcp = *mode == "tcp";
+  top.note_start_key("ipc_mode", options.ipc_mode_tcp);
+  read_workers(top, options.worker_threads);
+  top.note_start_key("worker_threads", options.worker_threads);
+  top.text("ext_job_cache", options.ext_job_cache);
+  top.flag("order_masters", options.order_masters);
+  std::chrono::milliseconds syndic_wait = std::chrono::seconds(5);
+  top.seconds("syndic_wait", syndic_wait, kTenthOfASecond, kHour);
+  if (options.order_masters) settings.client.syndic_wait = syndic_wait;
 }
 
 }  // namespace
@@ -99,7 +197,7 @@ void read_salt_keys(Reader& top, Settings& settings) {
   top.log_level("log_level", settings.log.level);
   read_external_auth(top, settings);
   const std::string root_dir = read_text(top, "root_dir", "/");
-  auto nodegroups = read_nodegroups(top.map("nodegroups"), top.mistakes());
+  auto nodegroups = read_nodegroups(top.map("nodegroups"), top.findings());
   if (settings.engine == Engine::salt) {
     settings.salt.nodegroups = std::move(nodegroups);
     read_real_master(top, below(root_dir, read_text(top, "sock_dir", "/var/run/salt/master")), settings);
@@ -114,15 +212,19 @@ void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {
   const Node* node = section.value(key);
   if (node == nullptr) return;
   if (settings.engine != Engine::salt) {
-    return section.mistakes().add(
+    return section.findings().add(
         node->place, section.path_to(key),
         "is for engine: salt; the embedded engine goes by ext_job_cache at the top");
   }
   if (!node->is(Kind::string) || node->text != "etcd") return section.unexpected(*node, key, "etcd");
   settings.returner.ext_job_cache = {node->text};
   const std::string root_dir = read_text(top, "root_dir", "/");
-  read_etcd_returner(top, below(root_dir, read_cachedir(top) + "/rest_fcgi/etcd"), settings.returner.etcd,
-                     settings.warnings);
+  read_etcd_returner(top, below(root_dir, read_cachedir(top) + "/rest_fcgi/etcd"), settings.returner.etcd);
+}
+
+void read_salt_section(Reader& section, salt::Options& options) {
+  section.at_start().count("master_connections", options.master_connections, {1, 1024});
+  section.flag("inline_login", options.inline_login);
 }
 
 }  // namespace rest_fcgi::config

@@ -15,6 +15,26 @@ bool continues_character(char byte) {
 
 }  // namespace
 
+std::size_t utf8_length(std::string_view text) noexcept {
+  const auto byte = [text](std::size_t i) -> unsigned {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  const auto within = [&byte](std::size_t i, unsigned low, unsigned high) {
+    return byte(i) >= low && byte(i) <= high;
+  };
+  const auto tail = [&within](std::size_t i) { return within(i, 0x80, 0xBF); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return tail(1) ? 2 : 0;
+  if (first == 0xE0) return within(1, 0xA0, 0xBF) && tail(2) ? 3 : 0;
+  if (first == 0xED) return within(1, 0x80, 0x9F) && tail(2) ? 3 : 0;
+  if (first >= 0xE1 && first <= 0xEF) return tail(1) && tail(2) ? 3 : 0;
+  if (first == 0xF0) return within(1, 0x90, 0xBF) && tail(2) && tail(3) ? 4 : 0;
+  if (first >= 0xF1 && first <= 0xF3) return tail(1) && tail(2) && tail(3) ? 4 : 0;
+  if (first == 0xF4) return within(1, 0x80, 0x8F) && tail(2) && tail(3) ? 4 : 0;
+  return 0;
+}
+
 std::string excerpt(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   std::size_t end = most;

@@ -76,7 +76,8 @@ std::optional<std::string> changeable_part(const std::filesystem::path& path) {
     struct stat status {};
     if (::lstat(part.c_str(), &status) != 0) return part.string();
     const bool is_sticky_above = part != path && (status.st_mode & S_ISVTX) != 0;
-    if (distrust(status, {true, is_sticky_above ? mode_t{0} : mode_t{S_IWGRP | S_IWOTH}})) return part.string();
+    if (distrust(status, {true, is_sticky_above ? mode_t{0} : mode_t{S_IWGRP | S_IWOTH}}))
+      return part.string();
     if (part == part.root_path()) return std::nullopt;
   }
 }

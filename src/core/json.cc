@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/utf8.h"
+#include "rest_fcgi/core/excerpt.h"
 
 namespace rest_fcgi {
 namespace {

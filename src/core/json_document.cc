@@ -8,7 +8,7 @@
 
 #include "core/json_node.h"
 #include "core/json_number.h"
-#include "core/utf8.h"
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi {

@@ -11,7 +11,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/append_sink.h"
-#include "core/utf8.h"
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::log {

@@ -10,6 +10,7 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/lowstate/lowstate.h"
 
 namespace rest_fcgi::lowstate {
 
@@ -60,5 +61,15 @@ class ChunkReader {
 
 /// A number, whether it came as one or in a string.
 [[nodiscard]] std::optional<double> number_of(JsonValue value) noexcept;
+
+/// Reads `fun`, `arg` and `kwarg` of a local chunk.
+void read_functions(ChunkReader& reader, Client client, LocalCall& call);
+
+/// Reads a runner's or wheel's `fun` and arguments: `arg`, `kwarg`, and the keys that mean nothing to the
+/// client.
+void read_master_function(ChunkReader& reader, Client client, Function& function);
+
+/// The names of all target types, for a message.
+[[nodiscard]] std::string all_target_types();
 
 }  // namespace rest_fcgi::lowstate

@@ -6,11 +6,47 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/lowstate/jid.h"
-#include "rest_fcgi/lowstate/yamlify.h"
+#include "rest_fcgi/yaml/yaml.h"
 
 namespace rest_fcgi::lowstate {
 
 namespace {
+
+/// Without Python's white space at both ends.
+std::string_view strip(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n\v\f";
+  const std::size_t begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+/// Texts that Salt keeps from the YAML reader, since it would lose them.
+bool stays_text(std::string_view text) {
+  const std::string_view word = strip(text);
+  if (word.empty() || word == "---" || word == "...") return true;
+  constexpr std::string_view no_values = "&*!|>%";  // anchors, aliases, tags, blocks and directives
+  if (no_values.find(word.front()) != std::string_view::npos) return true;
+  if (text.find_first_of("\t\r\n") != std::string_view::npos) return true;
+  return word.find('_') != std::string_view::npos &&
+         word.find_first_not_of("0123456789_") == std::string_view::npos;
+}
+
+/// Did YAML take `text` for more, or for less, than who wrote it meant? Lists and maps need their brackets,
+/// and a `#` starts a comment, which is not to cut a text short.
+bool is_lost(const yaml::Node& value, std::string_view text) {
+  using yaml::Kind;
+  if (value.is(Kind::map)) return !text.starts_with('{');
+  if (value.is(Kind::list)) return !text.starts_with('[');
+  if (!value.is(Kind::string) && !value.is(Kind::null)) return false;
+  const bool is_empty = value.text.empty() && !strip(text).starts_with('"') && !strip(text).starts_with('\'');
+  return is_empty || text.find('#') != std::string_view::npos;
+}
+
+/// Python's `\w`. Bytes of characters beyond ASCII count as letters, as nearly all of them are.
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
 
 void write_value(JsonWriter& writer, JsonValue value) {
   if (value.is(JsonValue::Kind::integer) && is_jid(value.text())) {
@@ -54,6 +90,26 @@ std::string normalized(const Function& function, bool as_command_line) {
 }
 
 }  // namespace
+
+Json yamlify_scalar(std::string_view text) {
+  if (text == "None") return {};
+  if (stays_text(text)) return Json::string(text);
+  const Result<yaml::Node> value = yaml::read("", text);
+  if (!value || is_lost(*value, text)) return Json::string(text);
+  return yaml::to_json(*value);
+}
+
+std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::string_view text) {
+  if (text.empty() || !is_word(text[0]) || (text[0] >= '0' && text[0] <= '9')) return std::nullopt;
+  std::size_t end = 1;
+  while (end < text.size() && (is_word(text[end]) || text[end] == '.' || text[end] == '-')) ++end;
+  if (end == text.size() || text[end] != '=') return std::nullopt;
+  std::string_view value = text.substr(end + 1);
+  if (value.starts_with('=')) return std::nullopt;
+  if (value.ends_with('\n')) value.remove_suffix(1);  // Python's `$` also matches before a last line feed
+  if (value.find('\n') != std::string_view::npos) return std::nullopt;
+  return std::pair(text.substr(0, end), value);
+}
 
 Result<std::shared_ptr<const MasterArguments>> MasterArguments::take(const Function& function,
                                                                      bool as_command_line) {

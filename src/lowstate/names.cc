@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "lowstate/names.h"
-
 #include <array>
+#include <string>
 #include <utility>
 
+#include "lowstate/chunk_reader.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+
 namespace rest_fcgi::lowstate {
+
 namespace {
 
 constexpr std::array<std::pair<Client, std::string_view>, std::size(kClients)> kClientNames{{
@@ -72,6 +75,37 @@ std::string all_target_types() {
   std::string names;
   for (const auto& entry : kTargetTypeNames) names.append(names.empty() ? "" : ", ").append(entry.second);
   return names;
+}
+
+void write_arguments(JsonWriter& writer, const Function& function, bool marked) {
+  writer.begin_array();
+  for (const JsonValue& value : function.args) value.write(writer);
+  if (!function.kwargs.empty()) {
+    writer.begin_object();
+    for (const auto& [key, value] : function.kwargs) value.write(writer.key(key));
+    if (marked) writer.key("__kwarg__").boolean(true);
+    writer.end_object();
+  }
+  writer.end_array();
+}
+
+Json published_functions(const LocalCall& call) {
+  if (!call.compound) return Json::string(call.functions.front().name);
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_array();
+  for (const Function& function : call.functions) writer.string(function.name);
+  writer.end_array();
+  return Json::trusted(std::move(text));
+}
+
+Json published_arguments(const LocalCall& call) {
+  std::string text;
+  JsonWriter writer(text);
+  if (call.compound) writer.begin_array();
+  for (const Function& function : call.functions) write_arguments(writer, function, true);
+  if (call.compound) writer.end_array();
+  return Json::trusted(std::move(text));
 }
 
 }  // namespace rest_fcgi::lowstate

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "../support/temp_dir.h"
-#include "config/node_json.h"
 #include "rest_fcgi/config/config.h"
 
 namespace rest_fcgi::config {
@@ -59,13 +58,6 @@ inline Settings settings_of(std::string_view master) {
 
 inline std::string error_of(std::string_view master) {
   return ConfigDir(master).error();
-}
-
-/// A tree as JSON text; the first mistake that it has.
-inline std::string json_of(const Node& node) {
-  Mistakes mistakes;
-  const Json json = to_json(node, "key", mistakes);
-  return mistakes.any() ? mistakes.take_first().message : json.text();
 }
 
 }  // namespace rest_fcgi::config

@@ -20,14 +20,15 @@ namespace {
 std::string read(const ConfigDir& dir) {
   const auto master = read_master_file(dir / "master");
   if (!master) return dir.without_dir(master.error().message);
-  return master->warnings.empty() ? json_of(master->root) : dir.without_dir(master->warnings.front());
+  return master->warnings.empty() ? yaml::to_json(master->root).text()
+                                  : dir.without_dir(master->warnings.front());
 }
 
 std::string key(const ConfigDir& dir, const char* name) {
   const auto master = read_master_file(dir / "master");
   REQUIRE(master);
   const Entry* entry = master->root.find(name);
-  return entry == nullptr ? "absent" : json_of(entry->value);
+  return entry == nullptr ? "absent" : yaml::to_json(entry->value).text();
 }
 
 TEST_CASE("a master file alone is read as it is") {

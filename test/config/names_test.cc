@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "config/names.h"
-
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "config/reader.h"
 
 namespace rest_fcgi::config {
 namespace {

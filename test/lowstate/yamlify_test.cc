@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/lowstate/yamlify.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "rest_fcgi/lowstate/master_arguments.h"
 
 namespace rest_fcgi::lowstate {
 namespace {
@@ -44,7 +44,7 @@ TEST_CASE("yamlify reads integers, also of other bases and of any size") {
 }
 
 TEST_CASE("yamlify takes leading zeros for decimal digits, as Salt does") {
-  check({{"0644", "644"}, {"007", "7"}, {"00", "0"}});
+  check({{"0644", "644"}, {"007", "7"}, {"00", "0"}, {"-010", "-8"}, {"+010", "8"}});
   check_stays_text({"0899", "09", "0_7", "0o17"});
 }
 
@@ -77,7 +77,8 @@ TEST_CASE("yamlify reads base 60 numbers, as YAML 1.1 does") {
          {"1_0:30", "630"}});
   check({{"-1:30.5", "-90.5"}, {"1:2:3:4:5:6", "804182706"}});
   check_stays_text({"1:60", "01:30", "0:5", ":30", "1:", "1:x", "1:30.x", "1:123", "_1:30", "x:30"});
-  check_stays_text({"1:2:3:4:5:6:7", "1234567890:30"});
+  check({{"1:2:3:4:5:6:7", "48250962367"}, {"1234567890:30", "74074073430"}});
+  check_stays_text({"99999999999999999999:30"});
 }
 
 TEST_CASE("yamlify takes quotes off") {
@@ -97,6 +98,7 @@ TEST_CASE("yamlify leaves quotes alone that do not hold the whole text, or hold 
 
 TEST_CASE("yamlify reads lists and objects in brackets, YAML's as well as JSON's") {
   check({{"[1, 2]", "[1, 2]"}, {"[]", "[]"}, {"[ ]", "[]"}, {"[a, b c, 'd',]", R"(["a", "b c", "d"])"}});
+  check({{"[1]#x", "[1]"}, {"[a: 1]", R"([{"a": 1}])"}, {"[.inf]", R"([".inf"])"}});
   check({{"[1] ", "[1]"},
          {"[a#b]", R"(["a#b"])"},
          {"[http://x:80]", R"(["http://x:80"])"},
@@ -116,11 +118,10 @@ TEST_CASE("yamlify writes keys that are no text as Python's json.dumps does") {
 }
 
 TEST_CASE("yamlify leaves brackets alone that hold no YAML, or something that only YAML can say") {
-  check_stays_text(
-      {"[1",           "{a: 1",    "]",      "}",       "[,]",     "{,}",     "{a: 1}}", "[1] x", "[1]#x",
-       "{a: 1, a: 2}", "{[a]: 1}", "[a: 1]", " [1]",    " {a: 1}", "[- a]",   "[?a]",    "[:a]",  "[*a]",
-       "[=]",          "[<<]",     "['a]",   "{'a: 1}", "{a: ]}",  "{a: 'b}", "{",       "[",     "{a b",
-       "{a: [}"});
+  check_stays_text({"[1",           "{a: 1",    "]",    "}",       "[,]",    "{,}",     "{a: 1}}", "[1] x",
+                    "{a: 1, a: 2}", "{[a]: 1}", " [1]", " {a: 1}", "[- a]",  "[?a]",    "[:a]",    "[*a]",
+                    "[=]",          "[<<]",     "['a]", "{'a: 1}", "{a: ]}", "{a: 'b}", "{",       "[",
+                    "{a b",         "{a: [}"});
   check_stays_text({std::string(200, '[') + std::string(200, ']')});
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rest_fcgi/auth/options.h"
@@ -53,6 +54,15 @@ struct Settings {
   returner::Options returner;
   Engine engine = Engine::embedded;
   std::vector<std::string> warnings;  ///< what looks like an oversight, one line each
+  /// The keys that take effect at start only, with what they have.
+  std::vector<std::pair<std::string, std::string>> start_keys;
+
+  /// What `--check-config` and `--explain` make an engine of: the same, but nothing on the disk is made or
+  /// opened, since they may run as another user than the server, who could not use what they made.
+  [[nodiscard]] Settings without_files() &&;
+
+  /// What `--mk-token` makes an engine of: tokens are stored, but no jobs are kept.
+  [[nodiscard]] Settings without_jobs() &&;
 };
 
 /// Reads Salt's own master file, with `default_include` and `include` merged as Salt merges them. Salt's keys
@@ -69,7 +79,8 @@ void leave_to_master(std::string_view mistake, Settings& settings);
 [[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line,
                                   std::string_view event_bus = {});
 
-/// The keys that differ between what runs and what is `wanted` now, and that take effect at start only.
+/// The keys that take effect at start only and differ between what runs and what is `wanted` now, each with
+/// the keys above it, such as `rest_fcgi: listen`.
 [[nodiscard]] std::vector<std::string> restart_keys(const Settings& running, const Settings& wanted);
 
 /// One line of standard input; where that is a terminal, it is asked for without echo.

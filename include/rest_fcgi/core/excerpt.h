@@ -7,6 +7,9 @@
 
 namespace rest_fcgi {
 
+/// Length of the well-formed UTF-8 sequence (Unicode 15, table 3-7) that starts `text`; 0 where none does.
+[[nodiscard]] std::size_t utf8_length(std::string_view text) noexcept;
+
 /// `text` for a message or a log: where it has more than `most` bytes, as many whole characters of UTF-8 as
 /// fit, and three dots.
 [[nodiscard]] std::string excerpt(std::string_view text, std::size_t most);

@@ -123,6 +123,12 @@ struct Chunk {
   [[nodiscard]] const MasterCall& master() const { return std::get<MasterCall>(call); }
 };
 
+/// A job's `fun`, as Salt publishes and records it: a name, or the list of them for compound functions.
+[[nodiscard]] Json published_functions(const LocalCall& call);
+
+/// A job's `arg`: a list, or a list of lists for compound functions. Keyword arguments are marked as such.
+[[nodiscard]] Json published_arguments(const LocalCall& call);
+
 /// Reads a parsed body into chunks: a list of objects, or one object, which is a list of one.
 /// Errors: invocation, a sentence that names the chunk's index, the key, what was found and what is accepted;
 /// for a client that is no client, Salt's own sentence. Nothing is read in part.

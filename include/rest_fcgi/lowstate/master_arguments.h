@@ -2,8 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
@@ -28,5 +32,16 @@ struct MasterArguments {
   /// are any.
   [[nodiscard]] Json json() const;
 };
+
+/// What Salt makes of the value of a keyword argument that came as text, `name=value`
+/// (salt.utils.args.yamlify_arg): null, booleans, integers and floats by YAML 1.1's words, quoted strings
+/// without their quotes, and lists and objects in brackets; all else is the text itself. Never fails: text
+/// that is no YAML is a string.
+[[nodiscard]] Json yamlify_scalar(std::string_view text);
+
+/// The two sides of `name=value`, where the name could be that of a Python argument; absent for any other
+/// text, also for `name==value` (salt.utils.args.parse_kwarg). Borrows `text`.
+[[nodiscard]] std::optional<std::pair<std::string_view, std::string_view>> split_keyword(
+    std::string_view text);
 
 }  // namespace rest_fcgi::lowstate

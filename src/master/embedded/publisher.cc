@@ -14,7 +14,7 @@
 #include "master/embedded/json_text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
-#include "rest_fcgi/lowstate/published.h"
+#include "rest_fcgi/lowstate/lowstate.h"
 
 namespace rest_fcgi::embedded {
 

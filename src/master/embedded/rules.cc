@@ -6,7 +6,7 @@
 
 #include "master/embedded/json_text.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/lowstate/yamlify.h"
+#include "rest_fcgi/lowstate/master_arguments.h"
 
 namespace rest_fcgi::embedded {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "master/recording/recorder.h"
-#include "rest_fcgi/lowstate/published.h"
+#include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/recording/recording.h"
 
 namespace rest_fcgi::recording {

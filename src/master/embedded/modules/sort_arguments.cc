@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "master/embedded/modules/binding.h"
-#include "rest_fcgi/lowstate/yamlify.h"
+#include "rest_fcgi/lowstate/master_arguments.h"
 
 namespace rest_fcgi::embedded {
 namespace {

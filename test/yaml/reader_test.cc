@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-#include "config/yaml.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
-#include "config_dir.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/yaml/yaml.h"
 
-namespace rest_fcgi::config {
+namespace rest_fcgi::yaml {
 namespace {
 
 std::string read(std::string_view text) {
-  const auto root = parse_yaml("F", text);
-  return root ? json_of(*root) : root.error().message;
+  const auto root = yaml::read("F", text);
+  return root ? to_json(*root).text() : root.error().message;
 }
 
 TEST_CASE("maps, lists and scalars are read with their types") {
@@ -109,7 +108,13 @@ TEST_CASE("broken YAML is an error with its line") {
 }
 
 TEST_CASE("nesting without end is an error") {
-  CHECK(read(std::string(10000, '[')) == "F:1: bad file");
+  CHECK(read(std::string(10000, '[')) == "F:1: lists and maps are nested more than 100 deep");
+  CHECK(read(std::string(100, '[') + std::string(100, ']')).starts_with("[["));
+  CHECK(read(std::string(101, '[') + std::string(101, ']')) ==
+        "F:1: lists and maps are nested more than 100 deep");
+  // Aliases do not go deeper either, however many there are.
+  CHECK(read("a: &a " + std::string(90, '[') + std::string(90, ']') + "\nb: " + std::string(20, '[') + "*a" +
+             std::string(20, ']')) == "F:2: lists and maps are nested more than 100 deep");
 }
 
 TEST_CASE("control characters are an error with their line") {
@@ -121,7 +126,7 @@ TEST_CASE("control characters are an error with their line") {
 }
 
 TEST_CASE("every value knows its line, one that is missing the line of its key") {
-  const auto root = parse_yaml("F", "# first\na:\n\n  - 1\n  - x\nb:\n\n\nc: {d: 1}\n");
+  const auto root = yaml::read("F", "# first\na:\n\n  - 1\n  - x\nb:\n\n\nc: {d: 1}\n");
   REQUIRE(root);
   CHECK(root->find("a")->place.line == 2);
   CHECK(root->find("a")->value.items[1].place.line == 5);
@@ -130,11 +135,44 @@ TEST_CASE("every value knows its line, one that is missing the line of its key")
   CHECK(*root->find("b")->value.place.file == "F");
 }
 
-TEST_CASE("numbers that JSON cannot hold are mistakes") {
-  CHECK(read("[1, 9223372036854775808]") ==
-        "F:1: key: found 9223372036854775808, expected integers of at most 64 bits");
-  CHECK(read("a: .inf") == "F:1: key: found .inf, expected numbers that JSON can hold");
+TEST_CASE("numbers keep all their digits, and those that JSON cannot hold are told of") {
+  CHECK(read("[1, 9223372036854775808, 0x10, 1:30, 1_0.5]") == "[1, 9223372036854775808, 16, 90, 10.5]");
+  CHECK(read("a: [.inf, 0x_]") == R"({"a": [".inf", "0x_"]})");
+  std::string told;
+  const auto root = yaml::read("F", "[.inf, 1, -.Inf, .nan, 0xFFFFFFFFFFFFFFFFF]");
+  REQUIRE(root);
+  static_cast<void>(to_json(*root, [&told](const Node& node) { told += describe(node) + " "; }));
+  CHECK(told == ".inf -.Inf .nan 0xFFFFFFFFFFFFFFFFF ");
+}
+
+TEST_CASE("keys that are no text are written as Python's json.dumps writes them") {
+  CHECK(read("{1: a, yes: b, ~: c, 1.50: d, '2': e, x: f}") ==
+        R"({"1": "a", "true": "b", "null": "c", "1.5": "d", "2": "e", "x": "f"})");
+  CHECK(read("{1: a, 0x1: b}") == "F:1: \"0x1\": this key stands here for the second time, after line 1");
+}
+
+TEST_CASE("what only looks like YAML in brackets is an error") {
+  CHECK(read("[,]") == "F:1: found a comma, expected a value in front of it");
+  CHECK(read("{,}") == "F:1: found a comma, expected a value in front of it");
+  CHECK(read("{a: , b}") == R"({"a": null, "b": null})");
+  CHECK(read("[:a]") == "F:1: found a colon, expected a value or a key in front of it");
+  CHECK(read("[=]") == "F:1: found = without quotes, expected a value");
+  CHECK(read("[<<]") == "F:1: found << without quotes, expected a value");
+  CHECK(read("{=: 1}") == R"({"=": 1})");
+}
+
+TEST_CASE("every escape of a text in double quotes gives its character") {
+  CHECK(read(R"("\_\N\x41\u20ac")") == "\"\u00a0\u0085A\u20ac\"");
+}
+
+TEST_CASE("text that came from no file is shown by line and column") {
+  const auto root = yaml::read("", "a: 1\nb: @x");
+  REQUIRE_FALSE(root);
+  CHECK(root.error().kind == ErrorKind::malformed);
+  CHECK(root.error().message == "line 2, column 4: unknown token");
+  CHECK(yaml::read("", "a: \x04").error().message ==
+        "line 1, column 4: found the control character \\x04, which YAML does not allow");
 }
 
 }  // namespace
-}  // namespace rest_fcgi::config
+}  // namespace rest_fcgi::yaml

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "config/names.h"
+#include "config/reader.h"
+#include "config/sections.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/format.h"
 
@@ -99,6 +101,25 @@ std::string audit_line(const Settings& settings) {
   return format("{} to {}", settings.netapi.audit_as_json ? "json" : "text", file.empty() ? "the log" : file);
 }
 
+double seconds_of(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+template <class Names>
+void write_names(JsonWriter& writer, const Names& names) {
+  writer.begin_array();
+  for (const std::string_view name : names) writer.string(name);
+  writer.end_array();
+}
+
+void write_embedded(JsonWriter& writer, const embedded::Options& options) {
+  writer.begin_object().key("max_workers").integer(static_cast<std::int64_t>(options.max_workers));
+  writer.key("max_queued").integer(static_cast<std::int64_t>(options.max_queued));
+  writer.key("minions").begin_array();
+  for (const embedded::MinionOptions& minion : options.minions) writer.string(minion.id);
+  writer.end_array().key("proc_dir").string(options.proc_dir).end_object();
+}
+
 }  // namespace
 
 std::string summary(const Settings& settings, const CommandLine& command_line, std::string_view event_bus) {
@@ -124,6 +145,59 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   line("audit", audit_line(settings));
   for (const std::string& warning : settings.warnings) line("warning", warning);
   return text;
+}
+
+/// A list of what is shown, not of what is hidden: a new option is a secret until somebody says that it is
+/// none. Users, rules, grains and pillar data stay out.
+Json config_values(const Settings& settings) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object();
+  writer.key("ext_job_cache");
+  write_names(writer, settings.returner.ext_job_cache);
+  writer.key("gather_job_timeout").number(seconds_of(settings.client.gather_job_timeout));
+  writer.key("keep_jobs_seconds").integer(settings.returner.keep_jobs_seconds.count());
+  writer.key("master_job_cache").string(settings.returner.master_job_cache);
+  std::vector<std::string_view> clients;
+  for (const lowstate::Client client : settings.client.enabled) clients.push_back(lowstate::name_of(client));
+  writer.key("netapi_enable_clients");
+  write_names(writer, clients);
+  writer.key("nodegroups").begin_object();
+  for (const master::NodegroupOptions& group : settings.embedded.nodegroups) {
+    write_names(writer.key(group.name), group.words);
+  }
+  writer.end_object().key("rest_fcgi").begin_object().key("embedded");
+  write_embedded(writer, settings.embedded);
+  writer.key("engine").string("embedded").end_object();
+  writer.key("rest_timeout").number(seconds_of(settings.client.rest_timeout));
+  writer.key("timeout").number(seconds_of(settings.client.timeout)).end_object();
+  return Json::trusted(std::move(text));
+}
+
+std::vector<std::string> restart_keys(const Settings& running, const Settings& wanted) {
+  std::vector<std::string> keys;
+  const auto add_missing = [&keys](const auto& from, const auto& in) {
+    for (const auto& entry : from) {
+      const bool same = std::find(in.begin(), in.end(), entry) != in.end();
+      const bool known = std::find(keys.begin(), keys.end(), entry.first) != keys.end();
+      if (!same && !known) keys.push_back(entry.first);
+    }
+  };
+  add_missing(wanted.start_keys, running.start_keys);
+  add_missing(running.start_keys, wanted.start_keys);
+  return keys;
+}
+
+Settings Settings::without_jobs() && {
+  embedded.proc_dir.clear();
+  returner = {};  // jobs in memory
+  return std::move(*this);
+}
+
+Settings Settings::without_files() && {
+  auth.token_dir.clear();
+  auth.login_guard.file.clear();
+  return std::move(*this).without_jobs();
 }
 
 }  // namespace rest_fcgi::config

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "config/tree.h"
-
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
-#include "config/scalar.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/yaml/yaml.h"
 
-namespace rest_fcgi::config {
+namespace rest_fcgi::yaml {
 namespace {
 
 constexpr std::size_t kShownBytes = 60;
@@ -58,6 +57,64 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+/// A scalar as JSON has it; absent for text, and for a number that JSON cannot hold.
+std::optional<std::string> json_of(Kind kind, std::string_view text) {
+  switch (kind) {
+    case Kind::null:
+      return "null";
+    case Kind::boolean:
+      return to_boolean(text) ? "true" : "false";
+    case Kind::integer:
+      return to_decimal(text);
+    case Kind::real:
+      if (const double value = to_real(text); std::isfinite(value)) return python_float(value);
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Writes one tree. Lives for that long.
+class Transcriber {
+ public:
+  Transcriber(JsonWriter& writer, const std::function<void(const Node&)>& unfit)
+      : writer_(writer), unfit_(unfit) {}
+
+  void write(const Node& node) {
+    switch (node.kind) {
+      case Kind::list:
+        writer_.begin_array();
+        for (const Node& item : node.items) write(item);
+        writer_.end_array();
+        return;
+      case Kind::map:
+        writer_.begin_object();
+        for (const Entry& entry : node.entries) {
+          writer_.key(name_of(entry));
+          write(entry.value);
+        }
+        writer_.end_object();
+        return;
+      default:
+        write_scalar(node);
+    }
+  }
+
+ private:
+  void write_scalar(const Node& node) {
+    const auto json = json_of(node.kind, node.text);
+    if (json) {
+      writer_.raw(*json);
+    } else {
+      writer_.string(node.text);
+      if (node.kind != Kind::string && unfit_) unfit_(node);
+    }
+  }
+
+  JsonWriter& writer_;
+  const std::function<void(const Node&)>& unfit_;
+};
+
 }  // namespace
 
 const Entry* Node::find(std::string_view key) const {
@@ -85,7 +142,21 @@ bool equal(const Node& a, const Node& b) {
   }
 }
 
+std::string name_of(const Entry& entry) {
+  return (entry.plain_key ? json_of(kind_of_plain(entry.key), entry.key) : std::nullopt).value_or(entry.key);
+}
+
+Json to_json(const Node& node, const std::function<void(const Node&)>& unfit) {
+  std::string text;
+  JsonWriter writer(text);
+  Transcriber(writer, unfit).write(node);
+  return Json::trusted(std::move(text));
+}
+
 Error mistake_at(const Place& place, std::string_view text) {
+  if (place.file == nullptr || place.file->empty()) {
+    return {ErrorKind::malformed, escaped(format("line {}, column {}: {}", place.line, place.column, text))};
+  }
   return {ErrorKind::configuration, escaped(format("{}:{}: {}", *place.file, place.line, text))};
 }
 
@@ -108,4 +179,4 @@ std::string in_quotes(std::string_view text) {
   return format("\"{}{}\"", escaped(cut(text, kShownBytes)), text.size() > kShownBytes ? "..." : "");
 }
 
-}  // namespace rest_fcgi::config
+}  // namespace rest_fcgi::yaml

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "config/scalar.h"
-
 #include <cmath>
 #include <string>
 
 #include <doctest/doctest.h>
 
-#include "config/tree.h"
+#include "rest_fcgi/yaml/yaml.h"
 
-namespace rest_fcgi::config {
+namespace rest_fcgi::yaml {
 namespace {
 
 TEST_CASE("null is written in five ways") {
@@ -44,6 +42,7 @@ TEST_CASE("integers have the values that Salt's loader gives them") {
                                                          {"-017", -15},
                                                          {"+017", 15},
                                                          {"-00", 0},
+                                                         {"-010", -8},
                                                          {"1_000", 1000},
                                                          {"1:30", 90},
                                                          {"190:20:30", 685230},
@@ -86,6 +85,7 @@ TEST_CASE("what only looks like a number is text") {
     CHECK(kind_of_plain(text) == Kind::string);
   }
   CHECK(kind_of_plain(std::string(100000, '1')) == Kind::string);
+  CHECK(kind_of_plain(std::string(100000, ':')) == Kind::string);
 }
 
 Node node(Kind kind, std::string text) {
@@ -117,4 +117,4 @@ TEST_CASE("a message shows a value on one line and not too long") {
 }
 
 }  // namespace
-}  // namespace rest_fcgi::config
+}  // namespace rest_fcgi::yaml

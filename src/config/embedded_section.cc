@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/sections.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+constexpr std::string_view kMinionForms = "ids, or maps such as web1: {grains: {role: web}, pillar: {}}";
+constexpr std::size_t kLongestId = 255;
+
+/// Ids become parts of paths in what Salt's users build on top, and words in targets and logs.
+bool is_minion_id(std::string_view id) {
+  if (id.empty() || id.size() > kLongestId || id == "." || id == "..") return false;
+  return std::none_of(id.begin(), id.end(), [](char c) {
+    return c == '/' || c == '\\' || static_cast<unsigned char>(c) <= 0x20 || c == 0x7F;
+  });
+}
+
+/// What minions hold, as Salt would send it.
+Json json_of(Reader& reader, const Node& node, std::string_view key) {
+  return yaml::to_json(
+      node, [&](const Node& unfit) { reader.unexpected(unfit, key, "numbers that JSON can hold"); });
+}
+
+/// Collects the minions of one configuration.
+class MinionReader {
+ public:
+  MinionReader(std::string path, Findings& findings) : path_(std::move(path)), findings_(findings) {}
+
+  void read_list(const Node& list) {
+    for (const Node& item : list.items) {
+      if (item.is(Kind::map) && item.entries.size() == 1) {
+        add(item.entries.front());
+      } else if (item.is(Kind::map) || item.is(Kind::list) || item.is(Kind::null)) {
+        findings_.unexpected(item, path_, kMinionForms);
+      } else {
+        add_id(item.place, item.text);
+      }
+    }
+  }
+
+  void add(const Entry& entry) {
+    embedded::MinionOptions& minion = add_id(entry.place, entry.key);
+    const Node& value = entry.value;
+    if (value.is(Kind::null)) return;
+    const std::string path = format("{}: {}", path_, entry.key);
+    if (!value.is(Kind::map)) return findings_.unexpected(value, path, "a map with grains and pillar");
+    Reader reader(&value, path, findings_);
+    if (const Node* grains = reader.map("grains")) {
+      minion.grains = json_of(reader, *grains, "grains");
+    }
+    if (const Node* pillar = reader.map("pillar")) {
+      minion.pillar = json_of(reader, *pillar, "pillar");
+    }
+    reader.refuse_unknown_keys();
+  }
+
+  [[nodiscard]] std::vector<embedded::MinionOptions> take() { return std::move(minions_); }
+
+ private:
+  embedded::MinionOptions& add_id(const Place& place, const std::string& id) {
+    if (!is_minion_id(id)) {
+      findings_.add(place, path_,
+                    format("found the id {}, expected up to {} characters without slashes and spaces",
+                           in_quotes(id), kLongestId));
+    }
+    if (std::any_of(minions_.begin(), minions_.end(), [&id](const auto& other) { return other.id == id; })) {
+      findings_.add(place, path_, format("found the id {} for the second time", in_quotes(id)));
+    }
+    minions_.emplace_back().id = id;
+    return minions_.back();
+  }
+
+  std::string path_;
+  Findings& findings_;
+  std::vector<embedded::MinionOptions> minions_;
+};
+
+using Named = std::pair<std::string, std::string>;  // a key, and the path that it has
+
+std::string normal(const std::string& path) {
+  std::string text = std::filesystem::path(path).lexically_normal().string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+bool is_within(const std::string& path, const std::string& folder) {
+  return path == folder || folder == "/" || path.starts_with(folder + "/");
+}
+
+/// Folders in which nothing but this program, or the host's administrator, may write.
+std::vector<Named> own_folders(const Settings& settings) {
+  std::vector<Named> folders = {{"token_dir", settings.auth.token_dir},
+                                {"embedded: proc_dir", settings.embedded.proc_dir}};
+  for (const std::string& folder : settings.embedded.modules.module_dirs) {
+    folders.emplace_back("embedded: module_dirs", folder);
+  }
+  const std::string& database = settings.returner.sqlite3.database;
+  if (!database.empty()) {
+    folders.emplace_back("sqlite3.database", std::filesystem::path(database).parent_path().string());
+  }
+  return folders;
+}
+
+std::vector<Named> own_files(const Settings& settings) {
+  std::vector<Named> files = {{"log_file", settings.log.file},
+                              {"audit_log", settings.log.audit_file},
+                              {"login_guard: file", settings.auth.login_guard.file}};
+  for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
+    for (const auto& [name, value] : eauth.settings) {
+      if (name == "filename") files.emplace_back(format("external_auth: {}: ^filename", eauth.name), value);
+    }
+  }
+  return files;
+}
+
+/// Enough for the hosts that one cluster bears, and each can still make 15,000 job ids a second.
+constexpr std::int64_t kMostHosts = 64;
+
+/// The same at each start, and for each user of a host another, as far as chance has it.
+std::int64_t default_number() {
+  std::string name;
+  if (!std::getline(std::ifstream("/etc/machine-id"), name)) {
+    name.assign(HOST_NAME_MAX + 1, '\0');
+    ::gethostname(name.data(), name.size() - 1);
+  }
+  const std::size_t hash = std::hash<std::string>{}(name + '/' + std::to_string(::geteuid()));
+  return static_cast<std::int64_t>(hash % kMostHosts);
+}
+
+bool uses_etcd(const returner::Options& options) {
+  const auto& others = options.ext_job_cache;
+  return options.etcd.is_chosen || options.master_job_cache == "etcd" ||
+         std::find(others.begin(), others.end(), "etcd") != others.end();
+}
+
+/// A list or a map; `path` is the key in messages.
+std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std::string& path,
+                                                  Findings& findings) {
+  MinionReader reader(path, findings);
+  if (minions.is(Kind::list)) {
+    reader.read_list(minions);
+  } else if (minions.is(Kind::map)) {
+    for (const Entry& entry : minions.entries) reader.add(entry);
+  } else if (!minions.is(Kind::null)) {
+    findings.unexpected(minions, path, format("a list of {}", kMinionForms));
+  }
+  return reader.take();
+}
+
+/// Callers write to `file_root`, so it must not overlap what this program trusts.
+void check_file_root(Reader& embedded, const Settings& settings) {
+  const Node* node = embedded.value("file_root");
+  if (node == nullptr || settings.embedded.modules.file_root.empty()) return;
+  const std::string root = normal(settings.embedded.modules.file_root);
+  const auto complain = [&](const std::string& key, const std::string& path) {
+    embedded.unexpected(*node, "file_root", format("a folder apart from {}, {}", key, path));
+  };
+  for (const auto& [key, path] : own_folders(settings)) {
+    if (path.empty()) continue;
+    if (is_within(normal(path), root) || is_within(root, normal(path))) return complain(key, path);
+  }
+  for (const auto& [key, path] : own_files(settings)) {
+    if (!path.empty() && is_within(normal(path), root)) return complain(key, path);
+  }
+}
+
+void read_host_number(Reader& section, Settings& settings) {
+  std::size_t number = static_cast<std::size_t>(default_number());
+  section.count("host_number", number, {0, kMostHosts - 1});
+  if (uses_etcd(settings.returner)) {
+    settings.embedded.jid_share = {kMostHosts, static_cast<std::int64_t>(number)};
+  }
+  section.note_start_key("host_number", settings.embedded.jid_share.mine);
+}
+
+void read_proc_dir(Reader& embedded, embedded::Options& options) {
+  const Node* node = embedded.value("proc_dir");
+  options.proc_dir_is_default = node == nullptr;
+  if (node == nullptr) return embedded.note_start_key("proc_dir", options.proc_dir);
+  if (node->is(Kind::string) && (node->text.empty() || node->text.starts_with('/'))) {
+    options.proc_dir = node->text;
+  } else {
+    embedded.unexpected(*node, "proc_dir", "a path that begins with a slash, or '' for none");
+  }
+  embedded.note_start_key("proc_dir", options.proc_dir);
+}
+
+void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
+  if (const Node* folders = embedded.list("module_dirs")) {
+    for (const Node& folder : folders->items) {
+      if (folder.is(Kind::string) && folder.text.starts_with('/')) {
+        options.module_dirs.push_back(folder.text);
+      } else {
+        embedded.unexpected(folder, "module_dirs", "paths that begin with a slash");
+      }
+    }
+  }
+  embedded.seconds("script_timeout", options.script_timeout, kTenthOfASecond, kDay);
+  embedded.text("script_user", options.script_user);
+  embedded.program_or_socket("run_helper", options.run_helper,
+                             "a path that begins with a slash, or unix:PATH");
+}
+
+}  // namespace
+
+void read_embedded_section(Reader& section, Settings& settings) {
+  embedded::Options& options = settings.embedded;
+  Reader embedded = section.section("embedded");
+  if (const Node* minions = embedded.value("minions")) {
+    options.minions = read_minions(*minions, embedded.path_to("minions"), embedded.findings());
+  }
+  embedded.at_start().count("max_workers", options.max_workers, kThreads);
+  embedded.at_start().count("max_queued", options.max_queued, {0, 1000000});
+  embedded.at_start().bytes("max_queued_bytes", options.max_queued_bytes, {1024, 64 * kGiB});
+  embedded.absolute_path("file_root", options.modules.file_root);
+  read_proc_dir(embedded, options);
+  read_script_modules(embedded, options.modules);
+  read_host_number(section, settings);
+  check_file_root(embedded, settings);
+  embedded.refuse_unknown_keys();
+}
+
+}  // namespace rest_fcgi::config

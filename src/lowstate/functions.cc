@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lowstate/chunk_reader.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::lowstate {
+namespace {
+
+constexpr std::size_t kMaxName = 255;
+constexpr std::string_view kMarker = "__kwarg__";
+
+bool is_keyword_arguments(JsonValue value) {
+  const auto marker = value.find(kMarker);
+  return marker && marker->is(JsonValue::Kind::boolean) && marker->boolean();
+}
+
+/// The name of a function, whether it stands in `fun` by itself or in a list.
+std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
+  if (!fun.is(JsonValue::Kind::string)) {
+    reader.refuse("fun", "the name of a function", fun);
+  } else if (fun.text().empty()) {
+    reader.complain("'fun' is empty; it must be the name of a function.");
+  } else if (fun.text().size() > kMaxName) {
+    reader.complain(
+        format("'fun' has {} bytes; the name of a function has at most {}.", fun.text().size(), kMaxName));
+  }
+  return fun.text();
+}
+
+/// Keyword arguments from several places, of which a later one wins. Borrows the document. Not synchronized.
+class KeywordArguments {
+ public:
+  void add(JsonMember argument);
+
+  [[nodiscard]] std::vector<JsonMember> take() && { return std::move(members_); }
+
+ private:
+  /// Found by search while they are few; beyond, by `places_`, so that a body full of them stays cheap. No
+  /// hash table: callers know its function, and choose the keys.
+  static constexpr std::size_t kFew = 16;
+
+  std::vector<JsonMember> members_;
+  std::map<std::string_view, std::size_t> places_;
+};
+
+void KeywordArguments::add(JsonMember argument) {
+  if (members_.size() < kFew) {
+    const auto same = std::find_if(members_.begin(), members_.end(),
+                                   [&](const JsonMember& known) { return known.key == argument.key; });
+    if (same != members_.end()) {
+      same->value = argument.value;
+    } else {
+      members_.push_back(argument);
+    }
+    return;
+  }
+  if (places_.empty()) {
+    for (std::size_t i = 0; i < members_.size(); ++i) places_.emplace(members_[i].key, i);
+  }
+  const auto [place, is_new] = places_.try_emplace(argument.key, members_.size());
+  if (is_new) {
+    members_.push_back(argument);
+  } else {
+    members_[place->second].value = argument.value;
+  }
+}
+
+/// Reads arguments in the form in which they come for one function: a list, or one value, which is one
+/// argument. None where there is no `arg`, or an empty string, which Salt's examples send. An object among
+/// them with `"__kwarg__": true` is keyword arguments, as on Salt's wire.
+void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, KeywordArguments& kwargs) {
+  if (!arg || (arg->is(JsonValue::Kind::string) && arg->text().empty())) return;
+  const auto add = [&](JsonValue value) {
+    if (!is_keyword_arguments(value)) {
+      args.push_back(value);
+      return;
+    }
+    for (const JsonMember member : value.members()) {
+      if (member.key != kMarker) kwargs.add(member);
+    }
+  };
+  if (!arg->is(JsonValue::Kind::array)) {
+    add(*arg);
+    return;
+  }
+  args.reserve(arg->size());
+  for (const JsonValue value : arg->elements()) add(value);
+}
+
+constexpr std::size_t kMaxFunctions = 100;  // in one compound call
+
+/// What a minion is told about its job arrives as keyword arguments of these names; nobody else may claim
+/// them.
+constexpr std::string_view kPublished = "__pub_";
+
+/// Hands over `kwargs`, once they are known to be harmless.
+void set_kwargs(ChunkReader& reader, KeywordArguments kwargs, Function& function) {
+  function.kwargs = std::move(kwargs).take();
+  for (const JsonMember& member : function.kwargs) {
+    if (member.key.substr(0, kPublished.size()) != kPublished) continue;
+    reader.complain(
+        format("the keyword argument {} is refused; names that begin with '{}' are for Salt itself.",
+               quoted(member.key), kPublished));
+  }
+}
+
+void read_one(ChunkReader& reader, JsonValue fun, Function& function) {
+  function.name = read_function_name(reader, fun);
+  KeywordArguments kwargs;
+  read_arguments(reader.find("arg"), function.args, kwargs);
+  if (const auto object = reader.object("kwarg")) {
+    for (const JsonMember member : object->members()) {
+      if (member.key != kMarker) kwargs.add(member);
+    }
+  }
+  set_kwargs(reader, std::move(kwargs), function);
+}
+
+/// Gives each function the list that stands at its place in `arg`.
+void deal_arguments(ChunkReader& reader, std::vector<Function>& functions) {
+  const auto arg = reader.find("arg");
+  if (!arg || (arg->is(JsonValue::Kind::string) && arg->text().empty())) return;
+  if (!arg->is(JsonValue::Kind::array)) {
+    reader.refuse("arg", "a list with one list of arguments for each function in 'fun'", *arg);
+    return;
+  }
+  if (arg->size() == 0) return;
+  if (arg->size() != functions.size()) {
+    reader.complain(
+        format("'arg' must hold one list of arguments for each function in 'fun'; found {} for {} functions.",
+               arg->size(), functions.size()));
+    return;
+  }
+  auto function = functions.begin();
+  for (const JsonValue list : arg->elements()) {
+    if (!list.is(JsonValue::Kind::array))
+      reader.refuse("arg", "a list of lists, since 'fun' is a list", list);
+    KeywordArguments kwargs;
+    read_arguments(list, function->args, kwargs);
+    set_kwargs(reader, std::move(kwargs), *function++);
+  }
+}
+
+void read_compound(ChunkReader& reader, JsonValue fun, LocalCall& call) {
+  call.compound = true;
+  if (fun.size() == 0) reader.complain("'fun' is an empty list; it must name at least one function.");
+  if (fun.size() > kMaxFunctions) {
+    reader.complain(format("'fun' names {} functions; at most {} are accepted.", fun.size(), kMaxFunctions));
+    return;
+  }
+  for (const JsonValue name : fun.elements())
+    call.functions.push_back({read_function_name(reader, name), {}, {}});
+  deal_arguments(reader, call.functions);
+  const auto kwarg = reader.object("kwarg");
+  if (kwarg && kwarg->size() != 0) {
+    reader.complain(
+        "'kwarg' does not say which of the functions in 'fun' it is for; put an object with "
+        "\"__kwarg__\": true at the end of that function's list in 'arg'.");
+  }
+}
+
+/// Keys that mean something to Salt's client, or that it drops; all others are keyword arguments.
+constexpr std::array<std::string_view, 12> kOwnKeys{"client", "fun",      "arg",      "kwarg",
+                                                    "eauth",  "username", "password", "token",
+                                                    "user",   "key",      "timeout",  "full_return"};
+
+bool is_own_key(std::string_view key) {
+  return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
+}
+
+/// Names such as `__user__` and `__jid__` are how Salt tells a function who called it.
+void add_kwarg(ChunkReader& reader, JsonMember member, KeywordArguments& kwargs) {
+  if (member.key.substr(0, 2) == "__") {
+    reader.complain(
+        format("the key {} is refused; keys that begin with '__' are for Salt itself.", quoted(member.key)));
+  }
+  kwargs.add(member);
+}
+
+}  // namespace
+
+void read_functions(ChunkReader& reader, Client client, LocalCall& call) {
+  const auto fun = reader.find("fun");
+  if (!fun) {
+    reader.complain(format("'fun' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
+  } else if (fun->is(JsonValue::Kind::array)) {
+    read_compound(reader, *fun, call);
+  } else {
+    read_one(reader, *fun, call.functions.emplace_back());
+  }
+}
+
+void read_master_function(ChunkReader& reader, Client client, Function& function) {
+  const auto fun = reader.find("fun");
+  if (!fun) {
+    reader.complain(format("'fun' is missing; a {} chunk needs 'client' and 'fun'.", name_of(client)));
+    return;
+  }
+  function.name = read_function_name(reader, *fun);
+  KeywordArguments from_arg;
+  read_arguments(reader.find("arg"), function.args, from_arg);
+  KeywordArguments kwargs;
+  for (const JsonMember& member : std::move(from_arg).take()) add_kwarg(reader, member, kwargs);
+  if (const auto object = reader.object("kwarg")) {
+    for (const JsonMember member : object->members()) add_kwarg(reader, member, kwargs);
+  }
+  for (const JsonMember member : reader.chunk().members()) {
+    if (!is_own_key(member.key)) add_kwarg(reader, member, kwargs);
+  }
+  function.kwargs = std::move(kwargs).take();
+}
+
+}  // namespace rest_fcgi::lowstate

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/yaml/yaml.h"
+
+namespace rest_fcgi::yaml {
+namespace {
+
+[[noreturn]] void fail(const YAML::Mark& mark, const std::string& text) {
+  throw YAML::ParserException(mark, text);
+}
+
+YAML::Mark mark_of(const Place& place) {
+  YAML::Mark mark;
+  mark.line = static_cast<int>(place.line) - 1;
+  mark.column = static_cast<int>(place.column) - 1;
+  return mark;
+}
+
+[[noreturn]] void fail(const Place& place, const std::string& text) {
+  fail(mark_of(place), text);
+}
+
+/// The part of a tag after `tag:yaml.org,2002:`; all of it where it is another one.
+std::string_view short_tag(std::string_view tag) {
+  static constexpr std::string_view kPrefix = "tag:yaml.org,2002:";
+  return tag.starts_with(kPrefix) ? tag.substr(kPrefix.size()) : tag;
+}
+
+[[noreturn]] void refuse_tag(const YAML::Mark& mark, std::string_view tag) {
+  fail(mark, format("found the tag {}, expected a plain value", in_quotes(tag)));
+}
+
+/// yaml-cpp 0.7 makes single bytes of the escapes `\N` and `\_`, U+0085 and U+00A0.
+std::string repaired(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    out.append(length == 0 ? "\xC2" : "").append(text.substr(0, std::max<std::size_t>(length, 1)));
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
+Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::string& text) {
+  const std::string_view name = short_tag(tag);
+  if (name == "?" || name == "int" || name == "float" || name == "bool" || name == "null") {
+    return kind_of_plain(text);
+  }
+  // "!" is how the parser marks quotes. Salt keeps dates as text.
+  if (name == "!" || name == "str" || name == "timestamp" || name == "binary") return Kind::string;
+  refuse_tag(mark, tag);
+}
+
+struct Size {
+  std::size_t values = 1;
+  std::size_t depth = 0;  ///< lists and maps inside each other
+};
+
+Size size_of(const Node& node) {
+  Size size;
+  const auto add = [&size](const Node& part) {
+    const Size inner = size_of(part);
+    size.values += inner.values;
+    size.depth = std::max(size.depth, inner.depth);
+  };
+  for (const Node& item : node.items) add(item);
+  for (const Entry& entry : node.entries) add(entry.value);
+  if (node.is(Kind::list) || node.is(Kind::map)) ++size.depth;
+  return size;
+}
+
+/// The maps that a `<<` names, in the order in which they are searched.
+std::vector<const Node*> merged_maps(const Entry& merge) {
+  std::vector<const Node*> maps;
+  if (merge.value.is(Kind::list)) {
+    for (const Node& item : merge.value.items) maps.push_back(&item);
+  } else {
+    maps.push_back(&merge.value);
+  }
+  for (const Node* map : maps) {
+    if (!map->is(Kind::map)) {
+      fail(merge.place, format("<<: found {}, expected a map or a list of maps", describe(*map)));
+    }
+  }
+  return maps;
+}
+
+/// Replaces each `<<` by the entries of the maps that it names; an entry of the map itself wins over those.
+void resolve_merges(Node& map) {
+  const auto is_merge = [](const Entry& entry) { return entry.plain_key && entry.key == "<<"; };
+  const auto first = std::stable_partition(map.entries.begin(), map.entries.end(),
+                                           [&](const Entry& entry) { return !is_merge(entry); });
+  const std::vector<Entry> merges(std::make_move_iterator(first), std::make_move_iterator(map.entries.end()));
+  map.entries.erase(first, map.entries.end());
+  if (merges.empty()) return;
+  std::set<std::string> own;
+  for (const Entry& entry : map.entries) own.insert(entry.key);
+  for (const Entry& merge : merges) {
+    for (const Node* merged : merged_maps(merge)) {
+      for (const Entry& entry : merged->entries) {
+        if (own.count(entry.key) == 0) map.entries.push_back(entry);
+      }
+    }
+  }
+}
+
+void refuse_duplicates(const Node& map) {
+  std::map<std::string, const Entry*> seen;
+  for (const Entry& entry : map.entries) {
+    const auto [first, is_new] = seen.emplace(name_of(entry), &entry);
+    if (is_new) continue;
+    fail(entry.place, format("{}: this key stands here for the second time, after line {}",
+                             in_quotes(entry.key), first->second->place.line));
+  }
+}
+
+/// Makes a tree of the events of yaml-cpp's parser. yaml-cpp's own tree would not do: it accepts a key twice,
+/// shares what aliases name, and knows nothing of `<<`. Mistakes are thrown as YAML::ParserException. Not
+/// synchronized.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  /// Borrows `text`, which is what the parser reads.
+  TreeBuilder(std::shared_ptr<const std::string> file, std::string_view text, const Limits& limits)
+      : file_(std::move(file)), text_(text), limits_(limits) {}
+
+  /// The document; null where there was none.
+  [[nodiscard]] Node take_root() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (has_root_) fail(mark, "a second document begins here, expected one");
+  }
+
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const bool is_value = !open_.empty() && open_.back().expects_value;
+    const bool at_comma =
+        static_cast<std::size_t>(mark.pos) < text_.size() && text_[static_cast<std::size_t>(mark.pos)] == ',';
+    if (!is_value && at_comma) fail(mark, "found a comma, expected a value in front of it");
+    add(mark, node_at(mark, Kind::null, "null"), anchor, true);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
+    const Size size = size_of(found->second);
+    copied_ += size.values;
+    if (copied_ > limits_.max_aliased) {
+      fail(mark, format("aliases stand for more than {} values", limits_.max_aliased));
+    }
+    check_depth(mark, open_.size() + size.depth);
+    add(mark, found->second, 0, true);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    const bool is_plain = tag == "?";
+    const bool is_key = !open_.empty() && open_.back().node.is(Kind::map) && !open_.back().expects_value;
+    // YAML 1.1's own keys, for which there is no value in Python.
+    if (is_plain && !is_key && (value == "=" || value == "<<")) {
+      fail(mark, format("found {} without quotes, expected a value", value));
+    }
+    if (is_plain && !open_.empty() && open_.back().in_brackets && value.starts_with(':')) {
+      fail(mark, "found a colon, expected a value or a key in front of it");
+    }
+    const Kind kind = kind_of_scalar(mark, tag, value);
+    add(mark, node_at(mark, kind, is_plain ? value : repaired(value)), anchor, is_plain);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value style) override {
+    const std::string_view name = short_tag(tag);
+    if (name != "?" && name != "seq" && name != "omap" && name != "pairs") refuse_tag(mark, tag);
+    open(mark, Kind::list, anchor, style);
+  }
+
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value style) override {
+    const std::string_view name = short_tag(tag);
+    if (name != "?" && name != "map" && name != "set") refuse_tag(mark, tag);
+    open(mark, Kind::map, anchor, style);
+  }
+
+  void OnMapEnd() override {
+    resolve_merges(open_.back().node);
+    refuse_duplicates(open_.back().node);
+    close();
+  }
+
+ private:
+  /// A list or map whose end has not been seen.
+  struct Open {
+    Node node;
+    YAML::anchor_t anchor;
+    bool in_brackets;
+    bool expects_value = false;  ///< of a map: its last entry has a key only
+  };
+
+  [[nodiscard]] Place place(const YAML::Mark& mark) const {
+    return {file_, static_cast<std::size_t>(mark.line + 1), static_cast<std::size_t>(mark.column + 1)};
+  }
+
+  [[nodiscard]] Node node_at(const YAML::Mark& mark, Kind kind, std::string text) const {
+    return {kind, place(mark), std::move(text), {}, {}};
+  }
+
+  void check_depth(const YAML::Mark& mark, std::size_t depth) const {
+    if (depth <= limits_.max_depth) return;
+    fail(mark, format("lists and maps are nested more than {} deep", limits_.max_depth));
+  }
+
+  void open(const YAML::Mark& mark, Kind kind, YAML::anchor_t anchor, YAML::EmitterStyle::value style) {
+    check_depth(mark, open_.size() + 1);
+    open_.push_back({node_at(mark, kind, ""), anchor, style == YAML::EmitterStyle::Flow});
+  }
+
+  void close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    add(mark_of(closed.node.place), std::move(closed.node), closed.anchor, true);
+  }
+
+  void add(const YAML::Mark& mark, Node node, YAML::anchor_t anchor, bool plain) {
+    if (anchor != 0) anchored_[anchor] = node;
+    if (open_.empty()) {
+      root_ = std::move(node);
+      has_root_ = true;
+    } else if (open_.back().node.is(Kind::list)) {
+      open_.back().node.items.push_back(std::move(node));
+    } else {
+      add_to_map(mark, open_.back(), std::move(node), plain);
+    }
+  }
+
+  void add_to_map(const YAML::Mark& mark, Open& map, Node node, bool plain) {
+    std::vector<Entry>& entries = map.node.entries;
+    if (map.expects_value) {
+      // Where nothing follows a key, the parser has already gone on to a later line.
+      if (node.is(Kind::null)) node.place = entries.back().place;
+      entries.back().value = std::move(node);
+    } else {
+      if (node.is(Kind::list) || node.is(Kind::map)) {
+        fail(mark, format("found {} as a key, expected text", describe(node)));
+      }
+      entries.push_back({std::move(node.text), plain, place(mark), {}});
+    }
+    map.expects_value = !map.expects_value;
+  }
+
+  const std::shared_ptr<const std::string> file_;
+  const std::string_view text_;
+  const Limits limits_;
+  Node root_;
+  bool has_root_ = false;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Node> anchored_;  ///< what aliases name: complete values only
+  std::size_t copied_ = 0;                   ///< values that aliases added
+};
+
+bool is_control_character(char c) {
+  const auto code = static_cast<unsigned char>(c);
+  return (code < 0x20 && c != '\t' && c != '\n' && c != '\r') || code == 0x7F;
+}
+
+std::size_t count_lines(std::string_view text) {
+  const auto feeds = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  return feeds + (text.ends_with('\n') ? 0 : 1);
+}
+
+}  // namespace
+
+Result<Node> read(const std::string& file, std::string_view text, const Limits& limits) {
+  const auto name = std::make_shared<const std::string>(file);
+  // yaml-cpp takes one of these characters for the end of the file.
+  const auto control = std::find_if(text.begin(), text.end(), is_control_character);
+  if (control != text.end()) {
+    const std::string_view before = text.substr(0, static_cast<std::size_t>(control - text.begin()));
+    const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+    return mistake_at({name, count_lines(text.substr(0, before.size() + 1)), column},
+                      format("found the control character \\x{:02x}, which YAML does not allow",
+                             static_cast<unsigned char>(*control)));
+  }
+  // yaml-cpp would take the end of the file for the missing end of a quoted text, but not the end of a
+  // document.
+  std::istringstream input(std::string(text) + (text.ends_with('\n') ? "...\n" : "\n...\n"));
+  TreeBuilder builder(name, text, limits);
+  try {
+    YAML::Parser parser(input);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& error) {
+    const auto line = static_cast<std::size_t>(std::max(error.mark.line, 0)) + 1;
+    const auto column = static_cast<std::size_t>(std::max(error.mark.column, 0)) + 1;
+    return mistake_at({name, std::min(line, count_lines(text)), column}, error.msg);
+  }
+  return builder.take_root();
+}
+
+}  // namespace rest_fcgi::yaml

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <iterator>
+#include <limits>
+#include <string>
+
+#include "rest_fcgi/core/pattern.h"
+#include "rest_fcgi/yaml/yaml.h"
+
+// Scalars that are written without quotes, by the resolvers of PyYAML (yaml/resolver.py) and its constructors
+// (yaml/constructor.py), which Salt changes in salt/utils/yamlloader.py.
+namespace rest_fcgi::yaml {
+namespace {
+
+constexpr std::size_t kLongestNumber = 4300;  // Python's own limit for reading an integer
+
+const Regex& integer_pattern() {
+  static const Regex pattern = *Regex::compile(
+      "[-+]?0b[0-1_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+"
+      "|[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+");
+  return pattern;
+}
+
+const Regex& real_pattern() {
+  static const Regex pattern = *Regex::compile(
+      "[-+]?[0-9][0-9_]*\\.[0-9_]*(?:[eE][-+][0-9]+)?|\\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
+      "|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\\.[0-9_]*|[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)");
+  return pattern;
+}
+
+bool is_boolean(std::string_view text) {
+  static constexpr std::string_view kNames[] = {"yes",  "Yes",  "YES",  "no",    "No",    "NO",
+                                                "true", "True", "TRUE", "false", "False", "FALSE",
+                                                "on",   "On",   "ON",   "off",   "Off",   "OFF"};
+  return std::find(std::begin(kNames), std::end(kNames), text) != std::end(kNames);
+}
+
+/// A number's digits without underscores, and its sign.
+struct Digits {
+  explicit Digits(std::string_view number) {
+    has_sign = number.front() == '-' || number.front() == '+';
+    negative = number.front() == '-';
+    number.remove_prefix(has_sign ? 1 : 0);
+    std::copy_if(number.begin(), number.end(), std::back_inserter(text), [](char c) { return c != '_'; });
+  }
+
+  std::string text;
+  bool has_sign = false;
+  bool negative = false;
+};
+
+std::optional<std::uint64_t> parse_digits(std::string_view text, int base) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// `190:20:30`, where each part counts 60 of the next.
+std::optional<std::uint64_t> parse_sexagesimal(std::string_view text) {
+  std::uint64_t value = 0;
+  while (true) {
+    const std::size_t colon = text.find(':');
+    const auto part = parse_digits(text.substr(0, colon), 10);
+    if (!part || __builtin_mul_overflow(value, 60, &value) || __builtin_add_overflow(value, *part, &value)) {
+      return std::nullopt;
+    }
+    if (colon == std::string_view::npos) return value;
+    text.remove_prefix(colon + 1);
+  }
+}
+
+/// Of a number that is not written in plain decimals.
+std::optional<std::uint64_t> parse_other(std::string_view text) {
+  if (text.find(':') != std::string_view::npos) return parse_sexagesimal(text);
+  if (text.starts_with("0x")) return parse_digits(text.substr(2), 16);
+  if (text.starts_with("0b")) return parse_digits(text.substr(2), 2);
+  return parse_digits(text, 8);
+}
+
+/// Of `1.5` and of `1:30.5`.
+double parse_real(std::string_view text) {
+  double value = 0;
+  while (true) {
+    const std::size_t colon = text.find(':');
+    value = value * 60 + std::strtod(std::string(text.substr(0, colon)).c_str(), nullptr);
+    if (colon == std::string_view::npos) return value;
+    text.remove_prefix(colon + 1);
+  }
+}
+
+}  // namespace
+
+Kind kind_of_plain(std::string_view text) {
+  if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") return Kind::null;
+  if (is_boolean(text)) return Kind::boolean;
+  static constexpr std::string_view kStarts = "+-.0123456789";
+  if (text.size() > kLongestNumber || kStarts.find(text.front()) == std::string_view::npos) {
+    return Kind::string;
+  }
+  if (integer_pattern().match_all(text)) return Kind::integer;
+  return real_pattern().match_all(text) ? Kind::real : Kind::string;
+}
+
+bool to_boolean(std::string_view text) {
+  const char second = text.size() > 1 ? text[1] : '\0';
+  return text.front() == 'y' || text.front() == 'Y' || text.front() == 't' || text.front() == 'T' ||
+         second == 'n' || second == 'N';
+}
+
+std::optional<std::string> to_decimal(std::string_view text) {
+  Digits digits(text);
+  std::string& number = digits.text;
+  const bool starts_with_zero = number.size() > 1 && number.front() == '0';
+  const bool is_octal = starts_with_zero && digits.has_sign;
+  if (is_octal || number.find_first_of(":xb") != std::string::npos) {
+    const auto value = parse_other(number);
+    if (!value) return std::nullopt;
+    number = std::to_string(*value);
+  } else if (starts_with_zero) {
+    number.erase(0, std::min(number.find_first_not_of('0'), number.size() - 1));
+  }
+  return (digits.negative && number != "0" ? "-" : "") + number;
+}
+
+std::optional<std::int64_t> to_integer(std::string_view text) {
+  const auto digits = to_decimal(text);
+  if (!digits) return std::nullopt;
+  std::int64_t value = 0;
+  const auto read = std::from_chars(digits->data(), digits->data() + digits->size(), value);
+  return read.ec == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+double to_real(std::string_view text) {
+  if (kind_of_plain(text) == Kind::integer) {
+    if (const auto decimal = to_decimal(text)) return std::strtod(decimal->c_str(), nullptr);
+  }
+  const Digits digits(text);
+  const bool is_word = digits.text.find_first_of("nN") != std::string::npos;  // .inf or .nan
+  double value = is_word ? std::numeric_limits<double>::infinity() : parse_real(digits.text);
+  if (is_word && (digits.text[1] == 'n' || digits.text[1] == 'N'))
+    value = std::numeric_limits<double>::quiet_NaN();
+  return digits.negative ? -value : value;
+}
+
+}  // namespace rest_fcgi::yaml
