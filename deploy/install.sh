@@ -39,6 +39,7 @@ folder() {
 
 place 755 "$BUILD/rest_fcgi" "$usr/bin/rest_fcgi"
 place 755 "$BUILD/rest_fcgi_pam" "$usr/lib/rest_fcgi/rest_fcgi_pam"
+place 755 "$BUILD/rest_fcgi_run" "$usr/lib/rest_fcgi/rest_fcgi_run"
 fill "$top/deploy/rest_fcgi.8" "$usr/share/man/man8/rest_fcgi.8"
 
 systemd=$top/deploy/systemd
@@ -47,7 +48,9 @@ for unit in "$systemd"/*.service "$systemd"/*.socket; do
 done
 fill "$systemd/sysusers.conf" "$usr/lib/sysusers.d/rest_fcgi.conf"
 fill "$systemd/tmpfiles.conf" "$usr/lib/tmpfiles.d/rest_fcgi.conf"
-fill "$systemd/salt-master.conf" "$usr/share/doc/rest_fcgi/salt-master.conf" # an example, and so not in use
+for example in salt-master manage-host; do # for those who want them, and so not in use
+  fill "$systemd/$example.conf" "$usr/share/doc/rest_fcgi/$example.conf"
+done
 fill "$top/deploy/logrotate" "$etc/logrotate.d/rest_fcgi"
 if [ "$verb" = install ] && [ ! -e "$etc/rest_fcgi/master" ]; then
   # Nobody else may read it; systemd-tmpfiles gives it the group rest_fcgi.

@@ -19,6 +19,7 @@ from support.make import install
 from support.process import Process
 
 UNITS = ["rest_fcgi.service", "rest_fcgi.socket", "rest_fcgi-pam.socket", "rest_fcgi-pam@.service"]
+UNITS += ["rest_fcgi-run.socket", "rest_fcgi-run@.service"]
 TOOLS = "/usr/sbin:/usr/bin:/sbin:/bin"
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to give files away")
 
@@ -50,12 +51,13 @@ def prefix(directory):
 
 def test_install_puts_everything_where_debian_expects_it(root):
     doc = "usr/share/doc/rest_fcgi/"
-    expected = {"usr/bin/rest_fcgi", "usr/lib/rest_fcgi/rest_fcgi_pam", "usr/share/man/man8/rest_fcgi.8"}
+    expected = {"usr/bin/rest_fcgi", "usr/lib/rest_fcgi/rest_fcgi_pam", "usr/lib/rest_fcgi/rest_fcgi_run"}
+    expected |= {"usr/share/man/man8/rest_fcgi.8"}
     expected |= {f"usr/lib/systemd/system/{unit}" for unit in UNITS}
     expected |= {"usr/lib/sysusers.d/rest_fcgi.conf", "usr/lib/tmpfiles.d/rest_fcgi.conf"}
     expected |= {"etc/rest_fcgi/master", "etc/logrotate.d/rest_fcgi"}
     expected |= {doc + "README.md", doc + "configuration.md", doc + "salt.md", doc + "master.example"}
-    expected |= {doc + "salt-master.conf"}
+    expected |= {doc + "salt-master.conf", doc + "manage-host.conf"}
     expected |= {doc + "nginx/tls.conf", doc + "nginx/site/listen.conf", doc + "apache/fcgid.conf"}
     expected |= {doc + "apache/site/program.conf"}
     files = content(root)
@@ -69,7 +71,7 @@ def test_install_puts_everything_where_debian_expects_it(root):
 
 def test_paths_follow_the_prefix(prefix):
     files = content(prefix)
-    for name in UNITS[0], UNITS[3]:
+    for name in UNITS[0], UNITS[3], UNITS[5]:
         (start,) = re.findall(rb"^ExecStart=(\S+)", files[f"lib/systemd/system/{name}"], re.MULTILINE)
         assert start.startswith(bytes(prefix))
     assert {"etc/rest_fcgi/master", "etc/logrotate.d/rest_fcgi"} <= set(files)
@@ -95,14 +97,26 @@ def test_systemd_has_nothing_against_the_units(prefix):
     assert verify(prefix, *UNITS) == (0, "")
 
 
-def test_systemd_has_nothing_against_the_drop_in_for_a_salt_master(prefix):
-    folder = prefix / "lib/systemd/system" / f"{UNITS[0]}.d"
+@pytest.mark.parametrize(
+    "unit, name, key", [(UNITS[0], "salt-master", "SupplementaryGroups"), (UNITS[5], "manage-host", "RestrictSUIDSGID")]
+)
+def test_systemd_has_nothing_against_the_drop_ins(prefix, unit, name, key):
+    folder = prefix / "lib/systemd/system" / f"{unit}.d"
     folder.mkdir()
-    drop_in = (prefix / "share/doc/rest_fcgi/salt-master.conf").read_text()
-    (folder / "salt-master.conf").write_text(drop_in)
-    assert verify(prefix, UNITS[0]) == (0, "")
-    (folder / "salt-master.conf").write_text(drop_in.replace("SupplementaryGroups", "SupplementaryGroup"))
-    assert "SupplementaryGroup" in verify(prefix, UNITS[0])[1]
+    drop_in = (prefix / f"share/doc/rest_fcgi/{name}.conf").read_text()
+    (folder / f"{name}.conf").write_text(drop_in)
+    assert verify(prefix, unit) == (0, "")
+    (folder / f"{name}.conf").write_text(drop_in.replace(key, key + "s"))
+    assert key + "s" in verify(prefix, unit)[1]
+
+
+def test_jobs_run_as_another_user_than_the_responder(root):
+    units = root / "usr/lib/systemd/system"
+    (address,) = re.findall(r"^ListenStream=(.*)$", (units / UNITS[4]).read_text(), re.MULTILINE)
+    assert f"run_helper: unix:{address}\n" in (root / "etc/rest_fcgi/master").read_text()
+    users = [re.findall(r"^User=(.*)$", (units / unit).read_text(), re.MULTILINE) for unit in (UNITS[0], UNITS[5])]
+    assert users == [["rest_fcgi"], ["rest_fcgi_run"]]
+    assert f"Wants={UNITS[4]}\n" in (units / UNITS[0]).read_text()
 
 
 def test_a_missing_program_and_a_misspelled_setting_would_be_noticed(prefix):
@@ -114,7 +128,7 @@ def test_a_missing_program_and_a_misspelled_setting_would_be_noticed(prefix):
 
 
 # Out of 10, where 10 is a service without any protection.
-@pytest.mark.parametrize("unit, exposure", [(UNITS[0], 1.7), (UNITS[3], 2.5)])
+@pytest.mark.parametrize("unit, exposure", [(UNITS[0], 1.6), (UNITS[3], 2.5), (UNITS[5], 1.8)])
 def test_the_services_are_as_exposed_as_their_duty_asks_for(root, unit, exposure):
     threshold = f"--threshold={exposure * 10:.0f}"
     status, text = run("systemd-analyze", "security", "--offline=true", f"--root={root}", threshold, "--no-pager", unit)
@@ -131,16 +145,19 @@ def test_the_socket_is_where_the_web_servers_expect_it(root):
 
 def test_the_users_and_directories_are_made(root):
     assert run("systemd-sysusers", f"--root={root}", "rest_fcgi.conf")[0] == 0
-    (line,) = (root / "etc/passwd").read_text().splitlines()
-    assert line.startswith("rest_fcgi:x:") and line.endswith(":/usr/sbin/nologin")
-    assert (root / "etc/group").read_text().startswith("rest_fcgi:x:")
+    lines = (root / "etc/passwd").read_text().splitlines()
+    assert sorted(line.split(":")[0] for line in lines) == ["rest_fcgi", "rest_fcgi_run"]
+    assert all(line.endswith(":/usr/sbin/nologin") for line in lines)
+    groups = (root / "etc/group").read_text().splitlines()
+    assert sorted(line.split(":")[0] for line in groups) == ["rest_fcgi", "rest_fcgi_run"]
 
 
 @NEEDS_ROOT
 def test_the_configuration_is_its_groups_to_read(root):
     run("systemd-sysusers", f"--root={root}", "rest_fcgi.conf")
     assert run("systemd-tmpfiles", f"--root={root}", "--create", "rest_fcgi.conf") == (0, "")
-    group = int((root / "etc/group").read_text().split(":")[2])
+    (group,) = re.findall(r"^rest_fcgi:x:(\d+):", (root / "etc/group").read_text(), re.MULTILINE)
+    group = int(group)
     for path, mode in [(root / "etc/rest_fcgi", 0o750), (root / "etc/rest_fcgi/master", 0o640)]:
         status = path.stat()
         assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (0, group, mode)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""rest_fcgi_run, which starts what jobs run: what becomes of all that a job started, and who may order what."""
+
+import os
+import pwd
+import signal
+import socket
+import struct
+import subprocess
+
+import pytest
+
+from support import daemon as daemons
+from support.api import chunk, local
+from support.process import Process, wait_until
+
+HELPER = daemons.BINARY.parent / "rest_fcgi_run"
+TGT = "ms-0"
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may run a helper as somebody else")
+
+# A child in the program's group, a daemon in a session of its own without any descriptor of the program's, and its child.
+TREE = """
+    sleep 1000 & echo $! > child
+    setsid sh -c 'sleep 1000 & echo $! > grandchild; echo $$ > daemon; wait' </dev/null >/dev/null 2>&1 &
+    until [ -s daemon ]; do sleep 0.01; done
+    touch all
+"""
+
+
+def call(api, fun, *arg, **kwarg):
+    return api.run(local(fun, tgt=TGT, arg=list(arg), kwarg=kwarg))[0][TGT]
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class Tree:
+    """The processes that a job started, which tell their numbers in a folder."""
+
+    def __init__(self, directory):
+        self.folder = directory / "tree"
+        self.folder.mkdir()
+
+    def start(self, api, then, **kwarg):
+        low = local("cmd.run", tgt=TGT, arg=[TREE + then], kwarg={"python_shell": True, "cwd": str(self.folder), **kwarg})
+        jid = api.run({**low, "client": "local_async"})[0]["jid"]
+        wait_until((self.folder / "all").exists, "all run")
+        return jid
+
+    def left(self):
+        pids = [(self.folder / name).read_text().strip() for name in ("child", "grandchild", "daemon")]
+        return [pid for pid in pids if is_alive(pid)]
+
+
+@pytest.fixture
+def tree(directory):
+    return Tree(directory)
+
+
+def has_returned(api, jid):
+    wait_until(lambda: TGT in api.run(chunk("runner", "jobs.list_job", jid=jid))[0]["Result"], "the job returned")
+
+
+def test_a_job_that_ends_by_itself_leaves_nothing_behind(start, front, tree):
+    api = front(start())
+    has_returned(api, tree.start(api, "kill $(cat child)"))
+    assert tree.left() == []
+
+
+def test_a_time_limit_leaves_nothing_behind(start, front, tree):
+    api = front(start())
+    has_returned(api, tree.start(api, "wait", timeout=1))
+    assert tree.left() == []
+
+
+def test_a_job_that_is_killed_leaves_nothing_behind(start, front, tree):
+    api = front(start())
+    jid = tree.start(api, "wait")
+    assert "sent to job" in call(api, "saltutil.kill_job", jid)
+    has_returned(api, jid)
+    assert tree.left() == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_server_that_ends_leaves_nothing_behind(start, front, tree, how):
+    daemon = start({"rest_fcgi": {"shutdown_timeout": 0}})
+    tree.start(front(daemon), "trap '' TERM; while :; do sleep 1; done")
+    daemon.kill(how)
+    daemon.wait(30)
+    wait_until(lambda: tree.left() == [], "all have ended")
+
+
+def test_a_hundred_megabytes_of_output_are_cut_and_kept_nowhere(start, front):
+    daemon = start()
+    before = int(daemon.status("VmRSS"))
+    ret = call(front(daemon), "cmd.run", "head -c 100000000 /dev/zero | tr '\\0' x", python_shell=True)
+    assert ret.endswith("\n[Cut here: there is more than 8388608 bytes.]") and len(ret) < 8388608 + 100
+    assert int(daemon.status("VmHWM")) - before < 90_000
+
+
+def test_a_helper_that_is_not_there_is_named(start, front, directory):
+    for helper, what in [
+        ("/nosuch/run", "the helper /nosuch/run cannot be started: No such file or directory"),
+        ("unix:/nosuch/run.sock", "the socket /nosuch/run.sock cannot be connected: No such file or directory"),
+    ]:
+        api = front(start({"rest_fcgi": {"embedded": {"run_helper": helper}}}))
+        assert call(api, "cmd.run", "true").endswith(f"reason: The program 'true' cannot be started: {what}")
+        assert call(api, "test.ping") is True
+
+
+@pytest.fixture
+def activated(directory):
+    """A socket where each connection gets a helper of its own, as systemd does it: activated("--peer", "root")."""
+    started = []
+
+    def starter(*args, before=()):
+        address = str(directory / f"run{len(started)}.sock")
+        argv = ["systemd-socket-activate", "-l", address, "--accept", "--inetd", *before, HELPER, *args]
+        started.append(Process(argv, directory / f"run{len(started)}.log", address))
+        return address
+
+    yield starter
+    for process in started:
+        process.stop()
+
+
+def test_jobs_run_behind_a_socket_and_end_with_the_server(start, front, tree, activated):
+    daemon = start({"rest_fcgi": {"embedded": {"run_helper": f"unix:{activated('--peer', pwd.getpwuid(os.geteuid()).pw_name)}"}}})
+    api = front(daemon)
+    assert call(api, "cmd.run", "echo a b", python_shell=True) == "a b"
+    tree.start(api, "wait")
+    daemon.kill(signal.SIGKILL)
+    daemon.wait(30)
+    wait_until(lambda: tree.left() == [], "all have ended")
+
+
+def test_who_is_not_the_peer_has_nothing_run(start, front, activated):
+    if os.geteuid() == 0:
+        pytest.skip("root is everybody's peer")
+    api = front(start({"rest_fcgi": {"embedded": {"run_helper": f"unix:{activated('--peer', 'nobody')}"}}}))
+    assert "it may refuse this user" in call(api, "cmd.run", "true")
+
+
+def helper(*args, **options):
+    return subprocess.run([HELPER, *args], capture_output=True, timeout=30, **options)
+
+
+@pytest.mark.parametrize("args", [["--nosuch", "x"], ["--peer"], ["--peer", ""], ["x"]])
+def test_an_argument_that_it_does_not_know_is_answered_with_its_usage(args):
+    result = helper(*args)
+    assert result.returncode == 64 and result.stderr.startswith(b"Usage: rest_fcgi_run")
+
+
+def test_who_sends_no_socket_is_refused():
+    result = helper("--peer", "nobody", input=b"")
+    assert result.returncode == 77
+    assert b"refused: standard input is no socket with the user nobody or root at its other end" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "what", [b"", b"\0", b"\xff\xff\xff\xff", struct.pack("=I", 4) + b"none", struct.pack("=I", 100) + b"cut off"]
+)
+def test_what_is_no_order_ends_it(what):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(what)
+        ours.shutdown(socket.SHUT_WR)
+        result = helper(stdin=theirs)
+    assert result.returncode == 76
+    assert result.stderr == b"rest_fcgi_run: standard input is no order of this version\n"
