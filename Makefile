@@ -211,7 +211,7 @@ TSAN := BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O0 -g1' TEST_ROOMS='$(THREADED
 sanitize: sanitize-address sanitize-thread
 
 .PHONY: sanitize-address sanitize-thread sanitizers sanitized instrumented
-.NOTPARALLEL: sanitize
+sanitize-thread: | $(if $(filter sanitize,$(MAKECMDGOALS)),sanitize-address) # one after the other
 sanitize-address:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,$(ASAN) sanitized)
