@@ -54,7 +54,8 @@ Result<config::Settings> read_settings(const config::CommandLine& command_line) 
 Result<http::Application> make_application(const config::Settings& settings, const engine::Runtime& runtime) {
   auto master = engine::make_master(settings, runtime);
   if (!master) return std::move(master).error();
-  auto client = std::make_shared<const client::NetapiClient>(settings.client, *std::move(master));
+  auto client =
+      std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock());
   return netapi::make_rest_wsgi(settings.netapi, std::move(client), system_clock());
 }
 

@@ -1,29 +1,53 @@
 // SPDX-License-Identifier: MIT
-#include "client/batch.h"
-
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <string>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
-#include "client/return_event.h"
+#include "client/local.h"
+#include "client/returns.h"
 
 namespace rest_fcgi::client {
+namespace {
 
 using master::Publication;
 
-std::size_t window_size(const lowstate::BatchSize& batch, std::size_t minions) {
-  const auto all = static_cast<double>(minions);
-  const double wanted = batch.percent ? batch.amount / 100 * all : batch.amount;
-  return static_cast<std::size_t>(std::max(1.0, std::trunc(std::min(wanted, all))));
-}
+/// One `local_batch` call. Not synchronized.
+class Batch {
+ public:
+  explicit Batch(const Call& call) : call_(call), local_(call.permit.chunk().local()), gatherer_(call) {}
 
-Batch::Batch(master::Master& master, const master::Permit& permit, const Options& options)
-    : permit_(permit), call_(permit.chunk().local()), gatherer_(master, permit, options) {}
+  Result<Reply> run();
+
+ private:
+  Result<void> ping();
+  Result<void> work();
+  Result<void> fill_window();
+  void take_in(const Arrival& arrival);
+  void take_silent(const std::string& minion);
+  void forget_old_places();
+  [[nodiscard]] bool may_start() const noexcept { return !failed_ && started_ < minions_.size(); }
+
+  const Call& call_;
+  const lowstate::LocalCall& local_;
+  Gatherer gatherer_;
+  std::vector<std::string> minions_;         ///< that answered the ping
+  std::size_t started_ = 0;                  ///< how many of them, from the front
+  std::unordered_set<std::string> at_work_;  ///< started and not returned
+  std::size_t window_ = 1;
+  std::deque<SteadyTime>
+      kept_places_;      ///< of minions that returned: when others may have them (`batch_wait`)
+  bool failed_ = false;  ///< and `failhard` is set: start no more
+  Reply reply_;
+};
 
 Result<Reply> Batch::run() {
   Result<void> done = ping();
   if (done) {
-    window_ = window_size(call_.batch, minions_.size());
+    window_ = window_size(local_.batch, minions_.size());
     done = work();
   }
   if (done) return std::move(reply_);
@@ -49,7 +73,7 @@ Result<void> Batch::work() {
   while (true) {
     forget_old_places();
     if (Result<void> filled = fill_window(); !filled) return filled;
-    if (at_work_ == 0 && !may_start()) return {};
+    if (at_work_.empty() && !may_start()) return {};
     const bool place_comes_free = may_start() && !kept_places_.empty();
     const auto next = gatherer_.next(place_comes_free ? kept_places_.front() : SteadyTime::max());
     if (!next) return next.error();
@@ -58,47 +82,58 @@ Result<void> Batch::work() {
 }
 
 Result<void> Batch::fill_window() {
-  const std::size_t taken = at_work_ + kept_places_.size();
+  const std::size_t taken = at_work_.size() + kept_places_.size();
   if (!may_start() || taken >= window_) return {};
   const auto first = minions_.begin() + static_cast<std::ptrdiff_t>(started_);
   const std::size_t count = std::min(window_ - taken, minions_.size() - started_);
   const std::vector<std::string> next(first, first + static_cast<std::ptrdiff_t>(count));
   const auto published = gatherer_.publish({Publication::What::call, next, {}});
   if (!published) return published.error();
-  const master::Job& job = **published;
   started_ += count;
-  if (!job.jid.empty()) reply_.jid.append(reply_.jid.empty() ? "" : ",").append(job.jid);
+  const std::string& jid = published->job->jid;
+  if (!jid.empty()) reply_.jid.append(reply_.jid.empty() ? "" : ",").append(jid);
+  const auto& expected = published->minions;
   for (const std::string& minion : next) {
     // One that went away after it had answered the ping is no part of the job.
-    if (std::find(job.minions.begin(), job.minions.end(), minion) == job.minions.end()) {
-      take_silent(minion);
+    const bool there = !jid.empty() && std::find(expected.begin(), expected.end(), minion) != expected.end();
+    if (there) {
+      at_work_.insert(minion);
     } else {
-      ++at_work_;
+      take_silent(minion);
     }
   }
   return {};
 }
 
 void Batch::take_in(const Arrival& arrival) {
-  --at_work_;
-  if (call_.batch_wait.count() > 0) kept_places_.push_back(system_clock().steady() + call_.batch_wait);
-  if (!arrival.ret) {
-    take_silent(arrival.minion);
-    return;
-  }
-  if (call_.failhard && arrival.ret->retcode > 0) failed_ = true;
-  reply_.items.push_back(call_.raw ? return_event(*arrival.ret, arrival.jid, permit_)
-                                   : by_minion(arrival.minion, arrival.ret->ret));
+  if (at_work_.erase(arrival.minion) == 0) return;  // a minion that the batch did not start
+  if (local_.batch_wait.count() > 0) kept_places_.push_back(call_.clock.steady() + local_.batch_wait);
+  if (!arrival.ret) return take_silent(arrival.minion);
+  if (local_.failhard && arrival.ret->retcode > 0) failed_ = true;
+  reply_.items.push_back(local_.raw ? return_event(*arrival.ret, arrival.jid, call_.permit)
+                                    : by_minion(arrival.minion, arrival.ret->ret));
 }
 
 void Batch::take_silent(const std::string& minion) {
-  if (call_.failhard) failed_ = true;
+  if (local_.failhard) failed_ = true;
   reply_.items.push_back(by_minion(minion, Json::empty_object()));
 }
 
 void Batch::forget_old_places() {
-  const SteadyTime now = system_clock().steady();
+  const SteadyTime now = call_.clock.steady();
   while (!kept_places_.empty() && kept_places_.front() <= now) kept_places_.pop_front();
+}
+
+}  // namespace
+
+std::size_t window_size(const lowstate::BatchSize& batch, std::size_t minions) {
+  const auto all = static_cast<double>(minions);
+  const double wanted = batch.percent ? batch.amount / 100 * all : batch.amount;
+  return static_cast<std::size_t>(std::max(1.0, std::trunc(std::min(wanted, all))));
+}
+
+Result<Reply> cmd_batch(const Call& call) {
+  return Batch(call).run();
 }
 
 }  // namespace rest_fcgi::client

@@ -2,6 +2,7 @@
 #include "client/gatherer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
@@ -30,32 +31,137 @@ bool says_that_it_runs(const Return& answer) {
   return text.size() > 2 && text.front() == '{' && text != R"({"return": {}})";
 }
 
+/// What it adds to a reply, about.
+std::size_t size_of(const master::Delivery& delivery) {
+  const auto* ret = std::get_if<Return>(&delivery);
+  if (ret == nullptr) return 0;
+  return ret->minion.size() + ret->ret.text().size() + (ret->event ? ret->event->text().size() : 0);
+}
+
 }  // namespace
 
-Gatherer::Gatherer(master::Master& master, const master::Permit& permit, const Options& options)
-    : master_(master),
-      permit_(permit),
-      patience_(patience_for(permit.chunk().local(), options)),
-      request_timeout_(options.request_timeout),
-      inbox_(std::make_shared<master::Mailbox<Letter>>()) {}
+Error reply_too_large(const Options& options) {
+  return {ErrorKind::reply_too_large,
+          format("What was returned has more than {} bytes (max_reply_bytes)", options.max_reply_bytes)};
+}
 
-std::shared_ptr<master::Returns> Gatherer::new_round() {
+JobWait::JobWait(const std::vector<std::string>& minions, Patience patience, SteadyTime now)
+    : patience_(patience), settled_(now + patience.syndic_wait), deadline_(now + patience.timeout) {
+  for (const std::string& minion : minions) add(minion, deadline_);
+}
+
+bool JobWait::add(std::string_view minion, SteadyTime limit) {
+  if (known_.count(minion) > 0) return false;
+  const std::string& added = minions_.emplace_back(minion);
+  known_.insert(added);
+  limits_.emplace(added, limit);
+  return true;
+}
+
+void JobWait::expect(const std::vector<std::string>& minions, const std::vector<std::string>& syndics,
+                     SteadyTime now) {
+  for (const std::string& syndic : syndics) {
+    const auto found = limits_.find(syndic);
+    if (found == limits_.end()) continue;
+    syndics_.insert(found->first);
+    limits_.erase(found);
+  }
+  for (const std::string& minion : minions) {
+    if (add(minion, now + patience_.timeout)) continue;
+    if (auto syndic = syndics_.extract(minion)) limits_.emplace(syndic.value(), now + patience_.timeout);
+  }
+}
+
+bool JobWait::returned(std::string_view minion) {
+  if (limits_.erase(minion) + syndics_.erase(minion) > 0) return true;
+  if (patience_.syndic_wait.count() == 0 || !add(minion, deadline_)) return false;
+  limits_.erase(minion);
+  return true;
+}
+
+void JobWait::runs(std::string_view minion, SteadyTime now) {
+  const auto limit = limits_.find(minion);
+  if (limit == limits_.end()) return;
+  limit->second = now + patience_.timeout;
+  ask_ = true;
+}
+
+JobWait::Step JobWait::step(SteadyTime now) const {
+  if (limits_.empty()) return now < settled_ ? Step::wait : Step::give_up;
+  if (now < deadline_) return Step::wait;
+  if (ask_) return Step::ask;
+  return now < latest_limit() ? Step::wait : Step::give_up;
+}
+
+SteadyTime JobWait::due(SteadyTime now) const {
+  if (limits_.empty()) return settled_;
+  return ask_ || now < deadline_ ? deadline_ : latest_limit();
+}
+
+void JobWait::asked(SteadyTime now) {
+  deadline_ = now + patience_.gather_job_timeout + patience_.syndic_wait;
+  ask_ = false;
+}
+
+SteadyTime JobWait::latest_limit() const {
+  SteadyTime latest = SteadyTime::min();
+  for (const auto& [minion, limit] : limits_) latest = std::max(latest, limit);
+  return latest;
+}
+
+std::vector<std::string> JobWait::waiting() const {
+  std::vector<std::string> waiting;
+  std::copy_if(minions_.begin(), minions_.end(), std::back_inserter(waiting),
+               [this](const std::string& minion) { return limits_.count(minion) != 0; });
+  return waiting;
+}
+
+Gatherer::Gatherer(const Call& call)
+    : call_(call),
+      patience_(patience_for(call.permit.chunk().local(), call.options)),
+      inbox_(std::make_shared<Inbox>()) {
+  inbox_->room = call.room;
+}
+
+bool Gatherer::Inbox::take(std::size_t bytes) {
+  std::size_t left = room;
+  do {
+    if (bytes > left) return false;
+  } while (!room.compare_exchange_weak(left, left - bytes));
+  return true;
+}
+
+/// A mailbox for the returns of the next round. Where they count for the size of the reply, an Error comes in
+/// place of the first one that does not fit into it, and the others that do not fit are dropped as they come.
+std::shared_ptr<master::Returns> Gatherer::new_round(bool counts) {
   return std::make_shared<master::Returns>(
-      [inbox = inbox_, round = rounds_.size()](master::Delivery delivery) {
-        inbox->put({round, std::move(delivery)});
+      [inbox = inbox_, round = rounds_.size(), counts,
+       too_large = reply_too_large(call_.options)](master::Delivery delivery) {
+        if (counts && !inbox->take(size_of(delivery))) {
+          if (inbox->full.exchange(true)) return;
+          delivery = too_large;
+        }
+        inbox->letters.put({round, std::move(delivery)});
       });
 }
 
-Result<const master::Job*> Gatherer::publish(const Publication& publication) {
-  auto returns = new_round();
-  Result<master::Job> job = master_.publish(permit_, publication, returns);
+Result<Gatherer::Published> Gatherer::publish(const Publication& publication) {
+  auto returns = new_round(publication.what == Publication::What::call);
+  Result<master::Job> job = call_.master.publish(call_.permit, publication, returns);
   if (!job) return std::move(job).error();
-  const SteadyTime now = system_clock().steady();
-  PendingJob pending(job->minions, patience_, now);
-  Active& active = jobs_.emplace_back(Active{*std::move(job), std::move(pending)});
+  const SteadyTime now = call_.clock.steady();
+  std::vector<std::string> minions = job->minions;
+  // A master does not know the minions below its syndics, and says of them that they are missing.
+  const bool may_be_below = patience_.syndic_wait.count() > 0 && !job->jid.empty();
+  if (publication.only && may_be_below) minions = *publication.only;
+  Active& active = jobs_.emplace_back(Active{*std::move(job), JobWait(minions, patience_, now)});
   rounds_.push_back({&active, false, std::move(returns)});
-  if (!active.job.jid.empty() && !active.pending.done(now)) active_.push_back(&active);
-  return &active.job;
+  if (active.job.jid.empty() || active.wait.done(now)) {
+    active.is_over = true;
+  } else {
+    active_.push_back(&active);
+  }
+  return Published{&active.job, active.wait.waiting()};
 }
 
 Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
@@ -68,14 +174,14 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
     if (active_.empty() && until == SteadyTime::max()) return std::optional<Arrival>();
     // What has come is looked at before the time is, so that a slow host does not give up what it has in its
     // hands.
-    auto letter = inbox_->take(std::min({until, permit_.deadline(), due(system_clock().steady())}));
+    auto letter = inbox_->letters.take(std::min({until, call_.permit.deadline(), due(call_.clock.steady())}));
     const bool has_letter = letter.has_value();
     if (has_letter) {
       auto opened = open(*std::move(letter));
       if (!opened || opened->has_value()) return opened;
     }
-    const SteadyTime now = system_clock().steady();
-    if (now >= permit_.deadline()) return too_late();
+    const SteadyTime now = call_.clock.steady();
+    if (now >= call_.permit.deadline()) return too_late();
     if (has_letter) continue;
     if (Result<void> stepped = take_steps(now); !stepped) return std::move(stepped).error();
     if (now >= until) return std::optional<Arrival>();
@@ -85,14 +191,14 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
 Result<void> Gatherer::take_steps(SteadyTime now) {
   for (std::size_t i = active_.size(); i-- > 0;) {  // from the end, since give_up takes jobs out
     Active& job = *active_[i];
-    switch (job.pending.step(now)) {
-      case PendingJob::Step::wait:
+    switch (job.wait.step(now)) {
+      case JobWait::Step::wait:
         break;
-      case PendingJob::Step::ask:
+      case JobWait::Step::ask:
         if (Result<void> asked = ask(job, now); !asked) return asked;
         break;
-      case PendingJob::Step::give_up:
-        give_up(job, job.pending.waiting());
+      case JobWait::Step::give_up:
+        give_up(job, job.wait.waiting());
         break;
     }
   }
@@ -100,9 +206,9 @@ Result<void> Gatherer::take_steps(SteadyTime now) {
 }
 
 Result<void> Gatherer::ask(Active& active, SteadyTime now) {
-  const Publication question{Publication::What::find_job, active.pending.waiting(), active.job.jid};
-  auto answers = new_round();
-  Result<master::Job> asked = master_.publish(permit_, question, answers);
+  const Publication question{Publication::What::find_job, active.wait.waiting(), active.job.jid};
+  auto answers = new_round(false);
+  Result<master::Job> asked = call_.master.publish(call_.permit, question, answers);
   if (!asked) {
     Error error = std::move(asked).error();
     error.jid = active.job.jid;
@@ -112,16 +218,21 @@ Result<void> Gatherer::ask(Active& active, SteadyTime now) {
   if (active.question) rounds_[*active.question].returns.reset();
   active.question = rounds_.size();
   rounds_.push_back({&active, true, std::move(answers)});
-  active.pending.asked(now);
+  active.wait.asked(now);
   return {};
 }
 
 void Gatherer::give_up(Active& active, const std::vector<std::string>& minions) {
   for (const std::string& minion : minions) {
-    if (!active.pending.returned(minion)) continue;
+    if (!active.wait.returned(minion)) continue;
     given_up_.push_back({minion, std::nullopt, active.job.jid});
   }
-  if (active.pending.done(system_clock().steady())) std::erase(active_, &active);
+  if (active.wait.done(call_.clock.steady())) finish(active);
+}
+
+void Gatherer::finish(Active& active) {
+  active.is_over = true;
+  std::erase(active_, &active);
 }
 
 Result<std::optional<Arrival>> Gatherer::open(Letter letter) {
@@ -131,9 +242,9 @@ Result<std::optional<Arrival>> Gatherer::open(Letter letter) {
     lost->jid = active.job.jid;
     return std::move(*lost);
   }
-  const SteadyTime now = system_clock().steady();
+  const SteadyTime now = call_.clock.steady();
   if (const auto* more = std::get_if<master::MoreMinions>(&letter.delivery)) {
-    if (!round.is_question) active.pending.expect(more->minions, more->syndics, now);
+    if (!round.is_question) active.wait.expect(more->minions, more->syndics, now);
     return std::optional<Arrival>();
   }
   auto& ret = std::get<Return>(letter.delivery);
@@ -143,12 +254,12 @@ Result<std::optional<Arrival>> Gatherer::open(Letter letter) {
 }
 
 std::optional<Arrival> Gatherer::take_in(Active& active, Return ret) {
-  if (!active.pending.returned(ret.minion)) {
+  if (active.is_over || !active.wait.returned(ret.minion)) {
     log::debug(
         format("Job {}: ignored a return of {}, which was not waited for", active.job.jid, ret.minion));
     return std::nullopt;
   }
-  if (active.pending.done(system_clock().steady())) std::erase(active_, &active);
+  if (active.wait.done(call_.clock.steady())) finish(active);
   std::string minion = ret.minion;
   return Arrival{std::move(minion), std::move(ret), active.job.jid};
 }
@@ -157,18 +268,18 @@ void Gatherer::note_answer(Active& active, const Return& answer) {
   if (answer.retcode > 0) {
     give_up(active, {answer.minion});  // it cannot even answer that
   } else if (says_that_it_runs(answer)) {
-    active.pending.runs(answer.minion, system_clock().steady());
+    active.wait.runs(answer.minion, call_.clock.steady());
   }
 }
 
 SteadyTime Gatherer::due(SteadyTime now) const {
   SteadyTime due = SteadyTime::max();
-  for (const Active* active : active_) due = std::min(due, active->pending.due(now));
+  for (const Active* active : active_) due = std::min(due, active->wait.due(now));
   return due;
 }
 
 Error Gatherer::too_late() const {
-  const double seconds = std::chrono::duration<double>(request_timeout_).count();
+  const double seconds = std::chrono::duration<double>(call_.options.request_timeout).count();
   if (active_.empty()) {
     return {ErrorKind::timeout,
             format("The chunk did not finish within {} seconds (request_timeout)", seconds)};

@@ -1,19 +1,99 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
-#include "client/pending_job.h"
 #include "rest_fcgi/client/options.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/master.h"
 
 namespace rest_fcgi::client {
+
+/// One chunk's call, and what it runs with. Borrows all of it; lives for the call.
+struct Call {
+  master::Master& master;
+  const master::Permit& permit;
+  const Options& options;
+  const Clock& clock;
+  std::size_t room;  ///< bytes that may be gathered for it
+};
+
+/// For a call that gathered more than it may.
+[[nodiscard]] Error reply_too_large(const Options& options);
+
+/// How long one job is waited for.
+struct Patience {
+  std::chrono::milliseconds timeout;             ///< until minions are asked whether the job still runs
+  std::chrono::milliseconds gather_job_timeout;  ///< how long they have to answer
+  /// How long, from the start, syndics may name minions of theirs, and how much later answers come through
+  /// them; 0: there are none.
+  std::chrono::milliseconds syndic_wait{0};
+};
+
+/// Salt's rules for how long to wait for one job's minions. After `timeout` those that have not returned are
+/// asked whether the job still runs (`saltutil.find_job`). While some say yes, they are asked again every
+/// `gather_job_timeout`; when a round stays without a yes, and for each minion `timeout` has passed since its
+/// last one, the wait is over. So a job may run as long as its minion says that it does.
+///
+/// Does nothing by itself: it is told what happened and when, and says what is due. Owns its copy of the ids.
+/// Not synchronized.
+class JobWait {
+ public:
+  JobWait(const std::vector<std::string>& minions, Patience patience, SteadyTime now);
+
+  /// Syndics named minions of theirs. Those that are known are left alone, also where they have returned. The
+  /// syndics themselves are not waited for, unless they are such minions as well.
+  void expect(const std::vector<std::string>& minions, const std::vector<std::string>& syndics,
+              SteadyTime now);
+
+  /// A minion returned. False where it has returned before, was given up, or is none of ours; where there are
+  /// syndics every minion may be one of ours.
+  bool returned(std::string_view minion);
+
+  /// A minion said that it is still at work.
+  void runs(std::string_view minion, SteadyTime now);
+
+  enum class Step {
+    wait,     ///< until `due()`
+    ask,      ///< all in `waiting()`, and say so with `asked`
+    give_up,  ///< on all in `waiting()`
+  };
+  [[nodiscard]] Step step(SteadyTime now) const;
+  [[nodiscard]] SteadyTime due(SteadyTime now) const;
+  void asked(SteadyTime now);
+
+  /// Nobody is waited for any more, nor is anybody expected to be named.
+  [[nodiscard]] bool done(SteadyTime now) const noexcept { return limits_.empty() && now >= settled_; }
+
+  /// Who has not returned, in the order of the job.
+  [[nodiscard]] std::vector<std::string> waiting() const;
+
+ private:
+  [[nodiscard]] SteadyTime latest_limit() const;
+  /// False where it is known already.
+  bool add(std::string_view minion, SteadyTime limit);
+
+  std::deque<std::string> minions_;               // a deque, since others look into it
+  std::unordered_set<std::string_view> known_;    ///< all of minions_
+  std::unordered_set<std::string_view> syndics_;  ///< of minions_, neither returned nor waited for
+  Patience patience_;
+  std::unordered_map<std::string_view, SteadyTime>
+      limits_;           ///< of those that have not returned; into minions_
+  SteadyTime settled_;   ///< from when on no further minions are named
+  SteadyTime deadline_;  ///< of the timeout, later of the round of questions
+  bool ask_ = true;      ///< is there reason to ask when it has passed?
+};
 
 /// What came for one minion of a job.
 struct Arrival {
@@ -22,31 +102,38 @@ struct Arrival {
   std::string_view jid;               ///< into the Gatherer
 };
 
-/// Publishes jobs under one permit and waits for their returns, one job or several at once. It tells whom it
-/// waits for from strangers and duplicates, asks minions that take long whether they still run the job, and
-/// gives up as Salt does (`PendingJob`), at the latest at the permit's deadline. Borrows all that it gets.
+/// Publishes jobs of one call and waits for their returns, one job or several at once. A return of a minion
+/// that the job does not wait for, or that has returned before, is dropped. Minions that take long are asked
+/// whether they still run the job, and are given up as Salt does it (`JobWait`), at the latest at the
+/// permit's deadline.
 ///
 /// For one thread; only what reaches it through a mailbox comes from others.
 class Gatherer {
  public:
-  Gatherer(master::Master& master, const master::Permit& permit, const Options& options);
+  explicit Gatherer(const Call& call);
   Gatherer(const Gatherer&) = delete;  // jobs are pointed at
   Gatherer& operator=(const Gatherer&) = delete;
 
-  /// Publishes a job whose returns `next` then gives. What is returned lives as long as this. Errors: the
-  /// master's.
-  Result<const master::Job*> publish(const master::Publication& publication);
+  /// A job that was published.
+  struct Published {
+    const master::Job* job;            ///< lives as long as the Gatherer
+    std::vector<std::string> minions;  ///< who is waited for, each once
+  };
+
+  /// Publishes a job whose returns `next` then gives. Errors: the master's.
+  Result<Published> publish(const master::Publication& publication);
 
   /// The next return; each minion of each job arrives once. Absent when nothing is waited for any more, or
-  /// `until` has passed. Errors: timeout, naming the unfinished jobs, when the deadline has passed; the
-  /// master's.
+  /// `until` has passed. Errors: timeout, naming the unfinished jobs, when the deadline has passed;
+  /// reply_too_large; the master's.
   Result<std::optional<Arrival>> next(SteadyTime until = SteadyTime::max());
 
  private:
   struct Active {
     master::Job job;
-    PendingJob pending;
+    JobWait wait;
     std::optional<std::size_t> question{};  ///< the last one's round
+    bool is_over = false;                   ///< nobody is waited for any more
   };
   /// What one publication's returns are about.
   struct Round {
@@ -58,23 +145,30 @@ class Gatherer {
     std::size_t round;
     master::Delivery delivery;
   };
+  /// What senders share with this, who may come late.
+  struct Inbox {
+    master::Mailbox<Letter> letters;
+    std::atomic<std::size_t> room;  ///< bytes of returns that may still come
+    std::atomic<bool> full = false;
 
-  std::shared_ptr<master::Returns> new_round();
+    /// False where they do not fit.
+    bool take(std::size_t bytes);
+  };
 
+  std::shared_ptr<master::Returns> new_round(bool counts);
   Result<void> take_steps(SteadyTime now);
   Result<void> ask(Active& active, SteadyTime now);
   void give_up(Active& active, const std::vector<std::string>& minions);
+  void finish(Active& active);
   Result<std::optional<Arrival>> open(Letter letter);
   std::optional<Arrival> take_in(Active& active, master::Return ret);
   void note_answer(Active& active, const master::Return& ret);
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
   [[nodiscard]] Error too_late() const;
 
-  master::Master& master_;
-  const master::Permit& permit_;
-  Patience patience_;
-  std::chrono::milliseconds request_timeout_;
-  std::shared_ptr<master::Mailbox<Letter>> inbox_;  // shared with late senders
+  const Call call_;
+  const Patience patience_;
+  const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
   std::deque<Active> jobs_;       ///< all that were published; they stay where they are
   std::vector<Active*> active_;   ///< those that somebody still has to return to

@@ -2,30 +2,119 @@
 #include "rest_fcgi/client/netapi_client.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
-#include "client/batch.h"
-#include "client/local_client.h"
-#include "client/runner_client.h"
-#include "client/wheel_client.h"
+#include "client/local.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::client {
-
-using lowstate::Client;
-
 namespace {
 
-/// Clients that exist in Salt and not here. They are enabled or not like any other, so that what a caller
-/// reads does not depend on it.
+using lowstate::Client;
+using master::RunnerReturn;
+
+/// For `ssh`, which Salt has and this does not. It is enabled or not like any other client, so that what a
+/// caller reads of clients that are not enabled is the same for all.
 Error not_available(Client client) {
   return {ErrorKind::invocation, format("Client '{}' is not available.", name_of(client))};
 }
 
+/// A reply of one item, where that is not too large.
+Result<Reply> reply_with(const Call& call, Json item, std::string jid) {
+  if (item.text().size() > call.room) {
+    Error error = reply_too_large(call.options);
+    error.jid = std::move(jid);
+    return error;
+  }
+  Reply reply;
+  reply.items.push_back(std::move(item));
+  reply.jid = std::move(jid);
+  return reply;
+}
+
+/// `{"tag": ..., "jid": ...}`: what `runner_async` and `wheel_async` give.
+Result<Reply> started_reply(const Call& call, Result<master::Started> started) {
+  if (!started) return std::move(started).error();
+  std::string text;
+  JsonWriter(text)
+      .begin_object()
+      .key("tag")
+      .string(started->tag)
+      .key("jid")
+      .string(started->jid)
+      .end_object();
+  return reply_with(call, Json::trusted(std::move(text)), std::move(started->jid));
+}
+
+Json whole_event(const RunnerReturn& ret, std::string_view tag) {
+  std::string text;
+  JsonWriter(text)
+      .begin_object()
+      .key("data")
+      .json(ret.data)
+      .key("tag")
+      .string(format("{}/ret", tag))
+      .end_object();
+  return Json::trusted(std::move(text));
+}
+
+/// `runner`: what the function returned, or its whole event. After a timeout the runner goes on.
+Result<Reply> runner(const Call& call) {
+  const lowstate::MasterCall& asked = call.permit.chunk().master();
+  const SteadyTime until = call.clock.steady() + asked.timeout.value_or(call.options.rest_timeout);
+  const auto returns = std::make_shared<master::RunnerReturns>();
+  Result<master::Started> started = call.master.runner(call.permit.ending_by(until), returns);
+  if (!started) return std::move(started).error();
+  std::optional<Result<RunnerReturn>> taken = returns->take(std::min(until, call.permit.deadline()));
+  if (!taken) {
+    return Error{ErrorKind::timeout, format("RunnerClient job '{}' timed out", started->jid), started->jid};
+  }
+  if (!*taken) {
+    Error lost = std::move(*taken).error();
+    lost.jid = started->jid;
+    return lost;
+  }
+  RunnerReturn& ret = **taken;
+  return reply_with(call, asked.full_return ? whole_event(ret, started->tag) : std::move(ret.ret),
+                    std::move(started->jid));
+}
+
+/// `wheel`: the master's whole reply, unlike a runner's. A function that failed says so in it.
+Result<Reply> wheel(const Call& call) {
+  Result<master::WheelReply> wheel = call.master.wheel(call.permit);
+  if (!wheel) return std::move(wheel).error();
+  return reply_with(call, std::move(wheel->reply), std::move(wheel->jid));
+}
+
+Result<Reply> run_call(const Call& call) {
+  switch (call.permit.chunk().client) {
+    case Client::local:
+      return cmd(call);
+    case Client::local_async:
+      return run_job(call);
+    case Client::local_batch:
+      return cmd_batch(call);
+    case Client::local_subset:
+      return cmd_subset(call);
+    case Client::runner:
+      return runner(call);
+    case Client::runner_async:
+      return started_reply(call, call.master.runner_async(call.permit));
+    case Client::wheel:
+      return wheel(call);
+    case Client::wheel_async:
+      return started_reply(call, call.master.wheel_async(call.permit));
+    case Client::ssh:
+      break;
+  }
+  return not_available(call.permit.chunk().client);
+}
+
 }  // namespace
 
-NetapiClient::NetapiClient(Options options, std::shared_ptr<master::Master> master)
-    : options_(std::move(options)), master_(std::move(master)) {}
+NetapiClient::NetapiClient(Options options, std::shared_ptr<master::Master> master, const Clock& clock)
+    : options_(std::move(options)), master_(std::move(master)), clock_(clock) {}
 
 Result<master::Permit> NetapiClient::admit(const lowstate::Chunk& chunk, SteadyTime deadline) const {
   if (std::find(options_.enabled.begin(), options_.enabled.end(), chunk.client) == options_.enabled.end()) {
@@ -42,37 +131,18 @@ Result<master::Permit> NetapiClient::admit(const lowstate::Chunk& chunk, SteadyT
 }
 
 SteadyTime NetapiClient::deadline() const {
-  return system_clock().steady() + options_.request_timeout;
+  return clock_.steady() + options_.request_timeout;
 }
 
-Result<Reply> NetapiClient::run(const master::Permit& permit) const {
-  if (system_clock().steady() >= permit.deadline()) {
+Result<Reply> NetapiClient::run(const master::Permit& permit, std::size_t gathered) const {
+  if (clock_.steady() >= permit.deadline()) {
     return Error{
         ErrorKind::timeout,
         format("Lowstate chunk {} was not started: the request had taken {} seconds (request_timeout)",
                permit.chunk().index, std::chrono::duration<double>(options_.request_timeout).count())};
   }
-  switch (permit.chunk().client) {
-    case Client::local:
-      return LocalClient(options_, *master_).cmd(permit);
-    case Client::local_async:
-      return LocalClient(options_, *master_).run_job(permit);
-    case Client::local_batch:
-      return Batch(*master_, permit, options_).run();
-    case Client::local_subset:
-      return LocalClient(options_, *master_).cmd_subset(permit);
-    case Client::runner:
-      return RunnerClient(options_, *master_).cmd_sync(permit);
-    case Client::runner_async:
-      return RunnerClient(options_, *master_).cmd_async(permit);
-    case Client::wheel:
-      return WheelClient(*master_).cmd_sync(permit);
-    case Client::wheel_async:
-      return WheelClient(*master_).cmd_async(permit);
-    case Client::ssh:
-      break;
-  }
-  return not_available(permit.chunk().client);
+  const std::size_t room = options_.max_reply_bytes - std::min(gathered, options_.max_reply_bytes);
+  return run_call({*master_, permit, options_, clock_, room});
 }
 
 }  // namespace rest_fcgi::client

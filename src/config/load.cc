@@ -70,6 +70,7 @@ void read_timeouts(Reader& section, Settings& settings) {
   section.at_start().seconds("keep_conn_timeout", options.keep_conn_timeout, kTenthOfASecond, kDay);
   section.at_start().seconds("shutdown_timeout", options.shutdown_timeout, milliseconds(0), kHour);
   section.seconds("request_timeout", settings.client.request_timeout, kTenthOfASecond, kDay);
+  section.bytes("max_reply_bytes", settings.client.max_reply_bytes, {1024, 64 * kGiB});
 }
 
 void read_request_limits(Reader& section, Settings& settings) {

@@ -28,6 +28,8 @@ std::string_view reason(Status status) noexcept {
       return "Service Unavailable";
     case Status::gateway_timeout:
       return "Gateway Timeout";
+    case Status::insufficient_storage:
+      return "Insufficient Storage";
   }
   return "Unknown";
 }

@@ -162,19 +162,21 @@ Result<void> RestWsgi::run(const std::vector<Permit>& permits, AuditTrail& trail
                            std::vector<Completed>& completed) const {
   completed.reserve(permits.size());
   std::optional<Error> failure;
+  std::size_t gathered = 0;  // bytes, by all chunks so far
   for (const Permit& permit : permits) {
     if (failure) {
       trail.write(permit, {}, kNotRun);
       continue;
     }
     trail.restart();
-    Result<client::Reply> reply = guarded([&] { return client_->run(permit); });
+    Result<client::Reply> reply = guarded([&] { return client_->run(permit, gathered); });
     failure = reply ? reply->failure : reply.error();
     if (failure) {
       trail.write(permit, failure->jid, row_for(failure->kind).outcome);
       trail.restart();
     } else {
       trail.write(permit, reply->jid, "ok");
+      for (const Json& item : reply->items) gathered += item.text().size();
     }
     if (reply) completed.push_back({permit.chunk().client, *std::move(reply)});
   }

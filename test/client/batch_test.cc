@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "client/batch.h"
-
 #include <atomic>
 
 #include <doctest/doctest.h>
 
 #include "admitted.h"
+#include "client/local.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
@@ -204,5 +203,65 @@ TEST_CASE("a batch whose time is over while it only waits for a place says so") 
   REQUIRE(reply);
   REQUIRE(reply->failure);
   CHECK(reply->failure->message == "The chunk did not finish within 0.25 seconds (request_timeout)");
+  CHECK(reply->items.size() == 1);
+}
+
+TEST_CASE("minions below a syndic, which the master calls missing, are waited for and return once each") {
+  client::Options options = quick_options();
+  options.syndic_wait = milliseconds(30);
+  const Clients clients(options);
+  FakeMaster& master = clients.master();
+  master.minions = {"above", "below-0", "below-1"};
+  master.below_syndic = {"below-0", "below-1"};
+  CHECK(clients.text(batch(R"("batch": 1, "timeout": 60)")) ==
+        "{\"above\": true}\n{\"below-0\": true}\n{\"below-1\": true}");
+  CHECK(master.started() ==
+        Started{"ping above,below-0,below-1", "call above", "call below-0", "call below-1"});
+}
+
+TEST_CASE("a minion below a syndic that answers the ping and not the job has an empty item") {
+  client::Options options = quick_options();
+  options.syndic_wait = milliseconds(30);
+  const Clients clients(options);
+  FakeMaster& master = clients.master();
+  master.minions = {"below"};
+  master.below_syndic = {"below"};
+  master.on_minion = [](const std::string& minion, const Publication& publication, const std::string&,
+                        auto returns) {
+    if (publication.what == What::ping) returns->put(returned(minion));
+  };
+  CHECK(clients.text(batch(R"("batch": 1)")) == "{\"below\": {}}");
+}
+
+TEST_CASE("returns of minions that a batch did not start are in no item, and count for nothing") {
+  client::Options options = quick_options();
+  options.syndic_wait = milliseconds(30);
+  const Clients clients(options);
+  FakeMaster& master = clients.master();
+  master.minions = {"a", "b"};
+  master.on_minion = [](const std::string& minion, const Publication& publication, const std::string&,
+                        auto returns) {
+    if (publication.what == What::call) {
+      for (const char* stranger : {"x", "y", "z"}) returns->put(returned(stranger));
+    }
+    returns->put(returned(minion));
+  };
+  CHECK(clients.text(batch(R"("batch": 1, "timeout": 60)")) == "{\"a\": true}\n{\"b\": true}");
+}
+
+TEST_CASE("a batch that gathers more than fits into a reply ends, and keeps what fitted") {
+  client::Options options = quick_options();
+  options.max_reply_bytes = 1000;
+  const Clients clients(options);
+  clients.master().on_minion = [](const std::string& minion, const Publication& publication,
+                                  const std::string&, auto returns) {
+    const bool call = publication.what == What::call;
+    returns->put(returned(minion, call ? '"' + std::string(600, 'x') + '"' : "true"));
+  };
+  const auto reply = clients.run(batch(R"("batch": 1, "timeout": 60)"));
+  REQUIRE(reply);
+  REQUIRE(reply->failure);
+  CHECK(reply->failure->kind == ErrorKind::reply_too_large);
+  CHECK(reply->failure->jid == fake_jid(2) + "," + fake_jid(3));
   CHECK(reply->items.size() == 1);
 }

@@ -166,3 +166,44 @@ TEST_CASE("a runner's return that may have been missed is an error with the job'
   CHECK(reply.error().kind == ErrorKind::unavailable);
   CHECK(reply.error().jid == fake_jid(1));
 }
+
+TEST_CASE("returns that are more than fits into a reply end it, with the job's id and what fitted") {
+  client::Options options = quick_options();
+  options.max_reply_bytes = 1500;
+  options.timeout = std::chrono::seconds(60);
+  const Clients clients(options);
+  clients.master().on_minion = [](const std::string& minion, const master::Publication&, const std::string&,
+                                  auto returns) {
+    for (int i = 0; i < 3; ++i) returns->put(returned(minion, '"' + std::string(600, 'x') + '"'));
+  };
+  const auto reply = clients.run(R"("client": "local", "tgt": "*", "fun": "test.ping")");
+  REQUIRE(reply);
+  REQUIRE(reply->failure);
+  CHECK(reply->failure->kind == ErrorKind::reply_too_large);
+  CHECK(reply->failure->message == "What was returned has more than 1500 bytes (max_reply_bytes)");
+  CHECK(reply->failure->jid == fake_jid(1));
+  CHECK(reply->items.at(0).text().size() < 1500);
+
+  const Admitted again(clients.master(), R"("client": "local", "tgt": "*", "fun": "test.ping")",
+                       clients.client().deadline());
+  const auto second = clients.client().run(again.permit(), 1499);  // after what other chunks gave
+  REQUIRE_FALSE(second);
+  CHECK(second.error().kind == ErrorKind::reply_too_large);
+  CHECK(second.error().jid == fake_jid(2));
+}
+
+TEST_CASE("a runner's and a wheel's return that does not fit into a reply is none, but its job has an id") {
+  client::Options options = quick_options();
+  options.max_reply_bytes = 10;
+  const Clients clients(options);
+  clients.master().on_runner = [](const std::shared_ptr<master::RunnerReturns>& returns) {
+    returns->put(master::RunnerReturn{Json::string("more than ten bytes"), Json()});
+  };
+  for (const std::string_view chunk :
+       {kRunner, std::string_view(R"("client": "wheel", "fun": "key.list")")}) {
+    const auto reply = clients.run(chunk);
+    REQUIRE_FALSE(reply);
+    CHECK(reply.error().kind == ErrorKind::reply_too_large);
+    CHECK_FALSE(reply.error().jid.empty());
+  }
+}

@@ -21,6 +21,7 @@ TEST_CASE("a status has its reason phrase") {
   CHECK(reason(Status::internal_server_error) == "Internal Server Error");
   CHECK(reason(Status::service_unavailable) == "Service Unavailable");
   CHECK(reason(Status::gateway_timeout) == "Gateway Timeout");
+  CHECK(reason(Status::insufficient_storage) == "Insufficient Storage");
 }
 
 TEST_CASE("a status outside the list has a reason phrase, too") {

@@ -14,6 +14,7 @@ TEST_CASE("each kind of error has its status") {
   CHECK(row_for(ErrorKind::authorization).status == Status::unauthorized);
   CHECK(row_for(ErrorKind::throttled).status == Status::too_many_requests);
   CHECK(row_for(ErrorKind::too_large).status == Status::content_too_large);
+  CHECK(row_for(ErrorKind::reply_too_large).status == Status::insufficient_storage);
   CHECK(row_for(ErrorKind::not_found).status == Status::not_found);
   CHECK(row_for(ErrorKind::unavailable).status == Status::service_unavailable);
   CHECK(row_for(ErrorKind::timeout).status == Status::gateway_timeout);

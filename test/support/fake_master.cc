@@ -97,7 +97,13 @@ Result<master::Job> FakeMaster::publish(const master::Permit&, const Publication
       returns->put(returned(minion, publication.what == What::find_job ? "{}" : "true"));
     }
   }
-  return master::Job{*jid, reached, publication.only ? std::vector<std::string>() : missing};
+  const auto above = std::partition(reached.begin(), reached.end(), [this](const std::string& id) {
+    return std::find(below_syndic.begin(), below_syndic.end(), id) == below_syndic.end();
+  });
+  std::vector<std::string> not_known(above, reached.end());
+  reached.erase(above, reached.end());
+  if (!publication.only) not_known.insert(not_known.end(), missing.begin(), missing.end());
+  return master::Job{*jid, reached, not_known};
 }
 
 Result<master::Job> FakeMaster::publish_async(const master::Permit&) {

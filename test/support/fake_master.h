@@ -25,7 +25,8 @@ class FakeMaster final : public master::Master {
 
   std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< whom every target matches
   std::vector<std::string> missing;
-  std::vector<std::string> gone;  ///< whom a call does not reach, though a ping did
+  std::vector<std::string> below_syndic;  ///< of `minions`, whom the master itself calls missing
+  std::vector<std::string> gone;          ///< whom a call does not reach, though a ping did
   /// What one minion does about one publication, of the job `jid`.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
       on_minion;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,28 +24,31 @@ struct Reply {
 };
 
 /// Salt's NetapiClient: checks a chunk and hands it to the client that it names. Immutable; thread-safe.
+/// `clock` outlives it.
 class NetapiClient {
  public:
-  NetapiClient(Options options, std::shared_ptr<master::Master> master);
+  NetapiClient(Options options, std::shared_ptr<master::Master> master, const Clock& clock = system_clock());
 
-  /// Every check that comes before running: the client is enabled, credentials are there and good, the call
-  /// is permitted. What is done under the permit ends by `deadline`. Errors, in that order, with Salt's
-  /// sentences: invocation, authentication, authorization; then what `Master::admit` says.
+  /// The checks that come before running: the client is enabled, there are credentials, and the master admits
+  /// the chunk. What is done under the permit ends by `deadline`. Errors, in that order: invocation and
+  /// authentication, in Salt's sentences; those of `Master::admit`.
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) const;
 
   /// When a request that begins now has to end: after `request_timeout`.
   [[nodiscard]] SteadyTime deadline() const;
 
-  /// Runs a chunk that was admitted, and waits for what it gives, up to its deadline. Errors: timeout (with
-  /// the jid where a job was started), unavailable, internal, and what `Master` says; where something had
-  /// returned by then, it is a Reply with that and the failure.
-  [[nodiscard]] Result<Reply> run(const master::Permit& permit) const;
+  /// Runs a chunk that was admitted, and waits for what it gives, up to its deadline. `gathered`: bytes that
+  /// earlier chunks of the request gave, which count for `max_reply_bytes`. Errors, with the jid where a job
+  /// was started: timeout, reply_too_large (the job goes on), unavailable, internal, and what `Master` says;
+  /// where something had returned by then, it is a Reply with that and the failure.
+  [[nodiscard]] Result<Reply> run(const master::Permit& permit, std::size_t gathered = 0) const;
 
   [[nodiscard]] const std::vector<lowstate::Client>& enabled() const noexcept { return options_.enabled; }
 
  private:
   Options options_;
-  std::shared_ptr<master::Master> master_;  // shared with main, which shuts it down
+  std::shared_ptr<master::Master> master_;  // used by nobody else: each reload makes one of each
+  const Clock& clock_;
 };
 
 }  // namespace rest_fcgi::client

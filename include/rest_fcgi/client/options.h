@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <vector>
 
 #include "rest_fcgi/lowstate/lowstate.h"
@@ -22,6 +23,8 @@ struct Options {
   std::chrono::milliseconds rest_timeout{300000};
   /// The end of every wait, counted from the start of the request, whatever else a chunk asks for.
   std::chrono::milliseconds request_timeout{300000};
+  /// What the chunks of one request may return together, as JSON text.
+  std::size_t max_reply_bytes = std::size_t{128} << 20;
 };
 
 }  // namespace rest_fcgi::client

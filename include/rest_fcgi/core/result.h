@@ -12,17 +12,18 @@ namespace rest_fcgi {
 /// What went wrong, by whose fault it is. The list is closed: one table in `netapi` gives each its HTTP
 /// status.
 enum class ErrorKind {
-  malformed,       ///< the body is not JSON, or breaks a limit on its form
-  invocation,      ///< Salt's SaltInvocationError: it is JSON, but nothing that can be run
-  authentication,  ///< no credentials, or none that are good
-  authorization,   ///< good credentials without the right to do this
-  throttled,       ///< too many failed tries to log in; the credentials were not looked at
-  too_large,       ///< the body exceeds `max_request_body_size`
-  not_found,       ///< the thing asked for does not exist; nothing failed
-  unavailable,     ///< who should answer is not there (now)
-  timeout,         ///< who should answer did not do so in time
-  configuration,   ///< a mistake in the configuration or on the command line
-  internal,        ///< our own fault, or the host's
+  malformed,        ///< the body is not JSON, or breaks a limit on its form
+  invocation,       ///< Salt's SaltInvocationError: it is JSON, but nothing that can be run
+  authentication,   ///< no credentials, or none that are good
+  authorization,    ///< good credentials without the right to do this
+  throttled,        ///< too many failed tries to log in; the credentials were not looked at
+  too_large,        ///< the body exceeds `max_request_body_size`
+  reply_too_large,  ///< what was asked for exceeds `max_reply_bytes`
+  not_found,        ///< the thing asked for does not exist; nothing failed
+  unavailable,      ///< who should answer is not there (now)
+  timeout,          ///< who should answer did not do so in time
+  configuration,    ///< a mistake in the configuration or on the command line
+  internal,         ///< our own fault, or the host's
 };
 
 /// A failure that was expected to happen now and then. Plain value; `message` is one sentence for whoever

@@ -18,6 +18,7 @@ enum class Status {
   internal_server_error = 500,
   service_unavailable = 503,
   gateway_timeout = 504,
+  insufficient_storage = 507,
 };
 
 /// The reason phrase, such as `Not Found`.

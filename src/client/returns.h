@@ -9,9 +9,6 @@
 
 namespace rest_fcgi::client {
 
-/// A return's `retcode`: of a compound call a map by function, where the master knows it.
-void write_retcode(JsonWriter& writer, const master::Return& ret);
-
 /// Writes the map by minion that `local` gives. Borrows the job's id. Not synchronized.
 class ReturnMap {
  public:
@@ -36,5 +33,13 @@ class ReturnMap {
   std::string_view jid_;
   bool full_return_;
 };
+
+/// `{"<minion>": <ret>}`, an item of `local_batch`.
+[[nodiscard]] Json by_minion(std::string_view minion, const Json& ret);
+
+/// The same as the event that Salt's bus carries, `{"data": {...}, "tag": "salt/job/<jid>/ret/<minion>"}`: an
+/// item of `local_batch` with `raw`.
+[[nodiscard]] Json return_event(const master::Return& ret, std::string_view jid,
+                                const master::Permit& permit);
 
 }  // namespace rest_fcgi::client

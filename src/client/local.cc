@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include "client/local_client.h"
+#include "client/local.h"
 
 #include <algorithm>
 #include <random>
 #include <utility>
 
-#include "client/gatherer.h"
-#include "client/return_map.h"
+#include "client/returns.h"
 
 namespace rest_fcgi::client {
 namespace {
 
 using master::Publication;
 
-Reply reply(Json item, std::string jid) {
+Reply reply_of(Json item, std::string jid) {
   Reply reply;
   reply.items.push_back(std::move(item));
   reply.jid = std::move(jid);
@@ -22,7 +21,7 @@ Reply reply(Json item, std::string jid) {
 
 /// What Salt gives where nobody matched.
 Reply nobody() {
-  return reply(Json::empty_object(), {});
+  return reply_of(Json::empty_object(), {});
 }
 
 std::mt19937& dice() {
@@ -30,26 +29,20 @@ std::mt19937& dice() {
   return engine;
 }
 
-}  // namespace
-
-Result<Reply> LocalClient::cmd(const master::Permit& permit) {
-  return cmd_on(permit, {});
-}
-
-Result<Reply> LocalClient::cmd_on(const master::Permit& permit, const Publication& publication) {
-  Gatherer gatherer(master_, permit, options_);
-  const Result<const master::Job*> published = gatherer.publish(publication);
+Result<Reply> cmd_on(const Call& call, const Publication& publication) {
+  Gatherer gatherer(call);
+  const auto published = gatherer.publish(publication);
   if (!published) return published.error();
-  const master::Job& job = **published;
+  const master::Job& job = *published->job;
   if (job.jid.empty()) return nobody();
-  ReturnMap map(job.jid, permit.chunk().local().full_return);
+  ReturnMap map(job.jid, call.permit.chunk().local().full_return);
   std::vector<std::string> missing = job.missing;  // also what is known to a syndic alone
   std::vector<std::string> silent;
   while (true) {
     Result<std::optional<Arrival>> next = gatherer.next();
     if (!next && map.empty()) return std::move(next).error();
     if (!next) {
-      Reply partial = reply(map.take(), job.jid);
+      Reply partial = reply_of(map.take(), job.jid);
       partial.failure = std::move(next).error();
       return partial;
     }
@@ -64,34 +57,11 @@ Result<Reply> LocalClient::cmd_on(const master::Permit& permit, const Publicatio
   }
   for (const std::string& minion : silent) map.add_silent(minion);
   for (const std::string& minion : missing) map.add_silent(minion);
-  return reply(map.take(), job.jid);
+  return reply_of(map.take(), job.jid);
 }
 
-Result<Reply> LocalClient::run_job(const master::Permit& permit) {
-  Result<master::Job> job = master_.publish_async(permit);
-  if (!job) return std::move(job).error();
-  if (job->jid.empty()) return nobody();
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object().key("jid").string(job->jid).key("minions").begin_array();
-  for (const std::string& minion : job->minions) writer.string(minion);
-  writer.end_array().end_object();
-  return reply(Json::trusted(std::move(text)), std::move(job->jid));
-}
-
-Result<Reply> LocalClient::cmd_subset(const master::Permit& permit) {
-  auto able = who_has_function(permit);
-  if (!able) return std::move(able).error();
-  if (able->empty()) return nobody();
-  std::shuffle(able->begin(), able->end(), dice());
-  able->resize(std::min(able->size(), permit.chunk().local().subset));
-  Publication publication;
-  publication.only = *std::move(able);
-  return cmd_on(permit, publication);
-}
-
-Result<std::vector<std::string>> LocalClient::who_has_function(const master::Permit& permit) {
-  Gatherer gatherer(master_, permit, options_);
+Result<std::vector<std::string>> who_has_function(const Call& call) {
+  Gatherer gatherer(call);
   const auto published = gatherer.publish({Publication::What::has_function, std::nullopt, {}});
   if (!published) return published.error();
   std::vector<std::string> able;
@@ -102,6 +72,35 @@ Result<std::vector<std::string>> LocalClient::who_has_function(const master::Per
     Arrival& arrival = **next;
     if (arrival.ret && arrival.ret->ret == Json::boolean(true)) able.push_back(std::move(arrival.minion));
   }
+}
+
+}  // namespace
+
+Result<Reply> cmd(const Call& call) {
+  return cmd_on(call, {});
+}
+
+Result<Reply> run_job(const Call& call) {
+  Result<master::Job> job = call.master.publish_async(call.permit);
+  if (!job) return std::move(job).error();
+  if (job->jid.empty()) return nobody();
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().key("jid").string(job->jid).key("minions").begin_array();
+  for (const std::string& minion : job->minions) writer.string(minion);
+  writer.end_array().end_object();
+  return reply_of(Json::trusted(std::move(text)), std::move(job->jid));
+}
+
+Result<Reply> cmd_subset(const Call& call) {
+  auto able = who_has_function(call);
+  if (!able) return std::move(able).error();
+  if (able->empty()) return nobody();
+  std::shuffle(able->begin(), able->end(), dice());
+  able->resize(std::min(able->size(), call.permit.chunk().local().subset));
+  Publication publication;
+  publication.only = *std::move(able);
+  return cmd_on(call, publication);
 }
 
 }  // namespace rest_fcgi::client

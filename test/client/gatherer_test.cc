@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "client/pending_job.h"
+#include "client/gatherer.h"
 
 #include <doctest/doctest.h>
 
 using rest_fcgi::SteadyTime;
-using rest_fcgi::client::PendingJob;
-using Step = PendingJob::Step;
+using rest_fcgi::client::JobWait;
+using Step = JobWait::Step;
 
 namespace {
 
@@ -14,11 +14,11 @@ SteadyTime at(double seconds) {
   return SteadyTime(std::chrono::hours(1)) + std::chrono::milliseconds(static_cast<int>(seconds * 1000));
 }
 
-PendingJob job(const std::vector<std::string>& minions) {
+JobWait job(const std::vector<std::string>& minions) {
   return {minions, {std::chrono::seconds(2), std::chrono::seconds(10)}, at(0)};
 }
 
-PendingJob job_with_syndics(const std::vector<std::string>& minions) {
+JobWait job_with_syndics(const std::vector<std::string>& minions) {
   return {minions, {std::chrono::seconds(2), std::chrono::seconds(10), std::chrono::seconds(5)}, at(0)};
 }
 
@@ -27,7 +27,7 @@ using Ids = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("a job is done when each of its minions has returned") {
-  PendingJob pending = job({"a", "b"});
+  JobWait pending = job({"a", "b"});
   CHECK(pending.returned("b"));
   CHECK(!pending.done(at(0)));
   CHECK(pending.waiting() == Ids{"a"});
@@ -36,14 +36,14 @@ TEST_CASE("a job is done when each of its minions has returned") {
 }
 
 TEST_CASE("a second return and a stranger's are none") {
-  PendingJob pending = job({"a"});
+  JobWait pending = job({"a"});
   CHECK(!pending.returned("x"));
   CHECK(pending.returned("a"));
   CHECK(!pending.returned("a"));
 }
 
 TEST_CASE("an id that stands twice in a job is one minion") {
-  PendingJob pending = job({"a", "a"});
+  JobWait pending = job({"a", "a"});
   CHECK(pending.returned("a"));
   CHECK(pending.done(at(0)));
 }
@@ -53,7 +53,7 @@ TEST_CASE("a job without minions is done") {
 }
 
 TEST_CASE("nothing is due before the timeout; then the silent minions are asked") {
-  const PendingJob pending = job({"a"});
+  const JobWait pending = job({"a"});
   CHECK(pending.step(at(1.9)) == Step::wait);
   CHECK(pending.due(at(1.9)) == at(2));
   CHECK(pending.step(at(2)) == Step::ask);
@@ -61,7 +61,7 @@ TEST_CASE("nothing is due before the timeout; then the silent minions are asked"
 }
 
 TEST_CASE("a job is given up when nobody says in time that it runs") {
-  PendingJob pending = job({"a", "b"});
+  JobWait pending = job({"a", "b"});
   pending.asked(at(2));
   CHECK(pending.step(at(11.9)) == Step::wait);
   CHECK(pending.due(at(11.9)) == at(12));
@@ -69,7 +69,7 @@ TEST_CASE("a job is given up when nobody says in time that it runs") {
 }
 
 TEST_CASE("minions are asked again for as long as one says that the job runs") {
-  PendingJob pending = job({"a", "b"});
+  JobWait pending = job({"a", "b"});
   pending.asked(at(2));
   pending.runs("a", at(2.2));
   CHECK(pending.step(at(11.9)) == Step::wait);
@@ -79,7 +79,7 @@ TEST_CASE("minions are asked again for as long as one says that the job runs") {
 }
 
 TEST_CASE("a minion that said late that it runs has its timeout from then on") {
-  PendingJob pending({"a", "b"}, {std::chrono::seconds(20), std::chrono::seconds(1)}, at(0));
+  JobWait pending({"a", "b"}, {std::chrono::seconds(20), std::chrono::seconds(1)}, at(0));
   pending.asked(at(20));
   pending.runs("a", at(20.5));
   CHECK(pending.step(at(21)) == Step::ask);
@@ -90,7 +90,7 @@ TEST_CASE("a minion that said late that it runs has its timeout from then on") {
 }
 
 TEST_CASE("what a minion that returned says about running changes nothing") {
-  PendingJob pending = job({"a", "b"});
+  JobWait pending = job({"a", "b"});
   pending.asked(at(2));
   CHECK(pending.returned("a"));
   pending.runs("a", at(3));
@@ -98,7 +98,7 @@ TEST_CASE("what a minion that returned says about running changes nothing") {
 }
 
 TEST_CASE("with syndics a job is not done before they had their time to name minions") {
-  PendingJob pending = job_with_syndics({});
+  JobWait pending = job_with_syndics({});
   CHECK_FALSE(pending.done(at(4.9)));
   CHECK(pending.step(at(4.9)) == Step::wait);
   CHECK(pending.due(at(1)) == at(5));
@@ -109,7 +109,7 @@ TEST_CASE("with syndics a job is not done before they had their time to name min
 
 TEST_CASE(
     "a minion that a syndic names is waited for from then on; one that is known is not waited for again") {
-  PendingJob pending = job_with_syndics({"a"});
+  JobWait pending = job_with_syndics({"a"});
   CHECK(pending.returned("a"));
   pending.expect({"a", "b", "b"}, {}, at(4));
   CHECK(pending.waiting() == Ids{"b"});
@@ -120,7 +120,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a syndic that names minions is not waited for, but its own return is one") {
-  PendingJob pending = job_with_syndics({"syndic", "other"});
+  JobWait pending = job_with_syndics({"syndic", "other"});
   pending.expect({"a"}, {"syndic", "unknown"}, at(1));
   CHECK(pending.waiting() == Ids{"other", "a"});
   CHECK(pending.returned("syndic"));
@@ -131,7 +131,7 @@ TEST_CASE("a syndic that names minions is not waited for, but its own return is 
 }
 
 TEST_CASE("a syndic that is one of the named minions as well is waited for") {
-  PendingJob pending = job_with_syndics({"syndic"});
+  JobWait pending = job_with_syndics({"syndic"});
   pending.expect({"syndic", "a"}, {"syndic"}, at(1));
   CHECK(pending.waiting() == Ids{"syndic", "a"});
   CHECK(pending.due(at(3)) == at(2));
@@ -140,7 +140,7 @@ TEST_CASE("a syndic that is one of the named minions as well is waited for") {
 }
 
 TEST_CASE("with syndics a minion may return that nobody has named, once") {
-  PendingJob pending = job_with_syndics({});
+  JobWait pending = job_with_syndics({});
   CHECK(pending.returned("below"));
   CHECK_FALSE(pending.returned("below"));
   pending.expect({"below"}, {"syndic"}, at(1));
@@ -148,7 +148,7 @@ TEST_CASE("with syndics a minion may return that nobody has named, once") {
 }
 
 TEST_CASE("answers that come through syndics have that much longer") {
-  PendingJob pending = job_with_syndics({"a"});
+  JobWait pending = job_with_syndics({"a"});
   pending.asked(at(2));
   CHECK(pending.step(at(16.9)) == Step::wait);
   CHECK(pending.step(at(17)) == Step::give_up);
