@@ -2,11 +2,19 @@
 #include "master/recording/recorder.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <future>
+#include <stop_token>
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/master/recording/recording.h"
 
 namespace rest_fcgi::recording {
 namespace {
@@ -16,7 +24,200 @@ constexpr std::chrono::hours kLongestJob{1};
 
 constexpr std::size_t kMaxJobs = 4096;
 
+using master::Permit;
+using master::Publication;
+
+Json list_of(const std::vector<std::string>& ids) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_array();
+  for (const std::string& id : ids) writer.string(id);
+  writer.end_array();
+  return Json::trusted(std::move(text));
+}
+
+returner::Load load_of(const Permit& permit, const Publication& publication, const master::Job& job) {
+  const lowstate::LocalCall& call = permit.chunk().local();
+  returner::Load load;
+  load.jid = job.jid;
+  load.fun = lowstate::published_functions(call);
+  load.arg = lowstate::published_arguments(call);
+  load.tgt = publication.only ? list_of(*publication.only) : call.target.as_sent.json();
+  load.tgt_type = lowstate::name_of(publication.only ? lowstate::TargetType::list : call.target.type);
+  load.user = permit.user();
+  if (call.metadata) load.metadata = call.metadata->json();
+  load.minions = job.minions;
+  return load;
+}
+
+/// Records what is published, and leaves all else to the master behind it. Thread-safe, as that is.
+class RecordingMaster final : public master::Master {
+ public:
+  RecordingMaster(std::shared_ptr<master::Master> behind, std::shared_ptr<JobRecorder> recorder)
+      : behind_(std::move(behind)), recorder_(std::move(recorder)) {}
+
+  [[nodiscard]] Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) override {
+    return behind_->admit(chunk, deadline);
+  }
+  [[nodiscard]] Result<master::Job> publish(const Permit& permit, const Publication& publication,
+                                            std::shared_ptr<master::Returns> returns) override {
+    if (publication.what != Publication::What::call) return behind_->publish(permit, publication, returns);
+    return record(permit, publication, returns, returner::Durability::grouped);
+  }
+  /// Published as a job that somebody waits for: its returns are recorded.
+  [[nodiscard]] Result<master::Job> publish_async(const Permit& permit) override {
+    return record(permit, {}, nullptr, returner::Durability::durable);
+  }
+  [[nodiscard]] Result<master::Started> runner(const Permit& permit,
+                                               std::shared_ptr<master::RunnerReturns> returns) override {
+    return behind_->runner(permit, std::move(returns));
+  }
+  [[nodiscard]] Result<master::Started> runner_async(const Permit& permit) override {
+    return behind_->runner_async(permit);
+  }
+  [[nodiscard]] Result<master::WheelReply> wheel(const Permit& permit) override {
+    return behind_->wheel(permit);
+  }
+  [[nodiscard]] Result<master::Started> wheel_async(const Permit& permit) override {
+    return behind_->wheel_async(permit);
+  }
+  [[nodiscard]] Result<Secret> make_token(const auth::Credentials& credentials) override {
+    return behind_->make_token(credentials);
+  }
+
+ private:
+  [[nodiscard]] Result<master::Job> record(const Permit& permit, const Publication& publication,
+                                           const std::shared_ptr<master::Returns>& listener,
+                                           returner::Durability durability) {
+    const auto recorded = std::make_shared<RecordedJob>(recorder_->caches(), listener);
+    auto tap = std::make_shared<master::Returns>(
+        [recorded](master::Delivery delivery) { recorded->hear(std::move(delivery)); });
+    Result<master::Job> job = behind_->publish(permit, publication, tap);
+    if (!job || job->jid.empty()) return job;
+    recorded->begin(load_of(permit, publication, *job), durability);
+    recorder_->hold(recorded, std::move(tap));
+    return job;
+  }
+
+  const std::shared_ptr<master::Master> behind_;
+  const std::shared_ptr<JobRecorder> recorder_;
+};
+
 }  // namespace
+
+struct Caches::State {
+  explicit State(std::unique_ptr<returner::Returners> given) : returners(std::move(given)) {}
+
+  void note(std::string_view jid, const Result<void>& kept) {
+    if (kept) {
+      if (failing.exchange(false)) log::warning("ext_job_cache: jobs are kept again");
+    } else if (!failing.exchange(true)) {
+      log::error(
+          format("ext_job_cache: job {} is not kept as it should be: {}; of those that follow the log "
+                 "says no more",
+                 jid, kept.error().message));
+    }
+  }
+
+  void tell(std::string_view jid, const Call& call) {
+    for (returner::Returner* const cache : returners->ext_job_caches()) note(jid, call(*cache));
+  }
+
+  const std::unique_ptr<returner::Returners> returners;
+  std::atomic<std::size_t> calls{0};  // that wait, and their bytes
+  std::atomic<std::size_t> bytes{0};
+  std::atomic<bool> failing{false};
+};
+
+Caches::Caches(std::unique_ptr<returner::Returners> returners, Limits limits)
+    : most_calls_(limits.calls),
+      state_(std::make_shared<State>(std::move(returners))),
+      most_bytes_(limits.bytes),
+      workers_({.threads = 1, .queued = limits.calls + kFlushes}) {}
+
+void Caches::tell(std::string_view jid, const Call& call) {
+  state_->tell(jid, call);
+}
+
+void Caches::tell_soon(std::string jid, std::size_t bytes, Call call) {
+  const auto leave = [state = state_, bytes] {
+    state->bytes -= bytes;
+    --state->calls;
+  };
+  const std::size_t calls_before = state_->calls.fetch_add(1);
+  const std::size_t bytes_before = state_->bytes.fetch_add(bytes);
+  const bool fits = calls_before < most_calls_ && bytes_before + bytes <= most_bytes_;
+  auto room = fits ? workers_.reserve(1) : Error{ErrorKind::unavailable, "too much waits to be kept"};
+  if (!room) {
+    leave();
+    return state_->note(jid, room.error());
+  }
+  room->submit([state = state_, leave, jid = std::move(jid), call = std::move(call)](const std::stop_token&) {
+    state->tell(jid, call);
+    leave();
+  });
+}
+
+Result<void> Caches::flush(SteadyTime deadline) {
+  auto room = workers_.reserve(1);
+  if (!room) return std::move(room).error();
+  const auto done = std::make_shared<std::promise<Result<void>>>();
+  std::future<Result<void>> flushed = done->get_future();
+  room->submit(
+      [state = state_, done](const std::stop_token&) { done->set_value(state->returners->flush()); });
+  if (flushed.wait_until(deadline) == std::future_status::ready) return flushed.get();
+  return Error{ErrorKind::unavailable, "ext_job_cache: not all that waits could be kept in time"};
+}
+
+void RecordedJob::hear(master::Delivery delivery) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (jid_.empty()) {
+      early_.push_back(delivery);
+    } else {
+      record(delivery);
+    }
+  }
+  if (const auto listener = listener_.lock()) listener->put(std::move(delivery));
+}
+
+void RecordedJob::begin(const returner::Load& load, returner::Durability durability) {
+  // On the caller's thread: a crash does not take away what is answered next.
+  caches_->tell(load.jid, [&](returner::Returner& cache) { return cache.save_load(load, durability); });
+  const std::scoped_lock lock(mutex_);
+  jid_ = load.jid;
+  expected_.insert(load.minions.begin(), load.minions.end());
+  for (const master::Delivery& delivery : std::exchange(early_, {})) record(delivery);
+}
+
+bool RecordedJob::done() const {
+  const std::scoped_lock lock(mutex_);
+  return !jid_.empty() && expected_.empty();
+}
+
+void RecordedJob::record(const master::Delivery& delivery) {
+  if (const auto* ret = std::get_if<master::Return>(&delivery)) return record_return(*ret);
+  if (const auto* more = std::get_if<master::MoreMinions>(&delivery)) record_more(*more);
+}
+
+void RecordedJob::record_return(const master::Return& ret) {
+  expected_.erase(ret.minion);
+  returned_.insert(ret.minion);
+  caches_->tell_soon(
+      jid_, ret.ret.text().size(),
+      [jid = jid_, kept = returner::JobReturn{ret.minion, ret.ret, ret.retcode, ret.success, ret.out}](
+          returner::Returner& cache) { return cache.returner(jid, kept); });
+}
+
+void RecordedJob::record_more(const master::MoreMinions& more) {
+  for (const std::string& minion : more.minions) {
+    if (returned_.count(minion) == 0) expected_.insert(minion);
+  }
+  for (const std::string& syndic : more.syndics) expected_.erase(syndic);
+  caches_->tell_soon(jid_, 0, [jid = jid_, minions = more.minions](returner::Returner& cache) {
+    return cache.save_minions(jid, minions);
+  });
+}
 
 void JobRecorder::hold(std::shared_ptr<const RecordedJob> job, std::shared_ptr<master::Returns> returns) {
   if (job->done()) return;
@@ -48,6 +249,12 @@ void JobRecorder::sweep(SteadyTime now) {
 std::shared_ptr<Recorder> make_recorder(std::unique_ptr<returner::Returners> returners, const Clock& clock) {
   auto caches = std::make_shared<Caches>(std::move(returners), Caches::Limits{});
   return std::make_shared<JobRecorder>(std::move(caches), clock, kMaxJobs);
+}
+
+std::shared_ptr<master::Master> make_master(std::shared_ptr<master::Master> master,
+                                            std::shared_ptr<Recorder> recorder) {
+  return std::make_shared<RecordingMaster>(std::move(master),
+                                           std::static_pointer_cast<JobRecorder>(std::move(recorder)));
 }
 
 }  // namespace rest_fcgi::recording
