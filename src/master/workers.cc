@@ -29,7 +29,7 @@ void run_task(const std::function<void(const std::stop_token&)>& task, const std
   try {
     task(stop);
   } catch (const std::exception& exception) {
-    log::error(format("a task of the embedded engine failed: {}", exception.what()));
+    log::error(format("a task in the background failed: {}", exception.what()));
   }
 }
 

@@ -46,8 +46,8 @@ FOLDERS = {
     "master/embedded/modules": ["python", "host", "process", "jobs", "minion.h", "execution.h", "json_text.h"],
     "master/embedded/runners": ["python", "host", "target", "jobs", "modules", "minion.h", "json_text.h"],
     "master/salt/packed": [],
-    "master/salt/requests": ["not_available.h"],
-    "master/salt/events": ["lines.h", "not_available.h"],
+    "master/salt/requests": ["lines.h"],
+    "master/salt/events": ["lines.h", "packed"],
     "master/salt/calls": ["packed"],
 }
 

@@ -97,7 +97,7 @@ TEST_CASE("a task that throws ends alone") {
   submit(workers, [&](const std::stop_token&) { ran = true; });
   CHECK(workers.close(soon()));
   CHECK(ran);
-  CHECK(log.has("a task of the embedded engine failed: no luck"));
+  CHECK(log.has("a task in the background failed: no luck"));
 }
 
 TEST_CASE("no threads at all count as one") {

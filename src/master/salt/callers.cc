@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "master/salt/calls/replies.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
@@ -15,13 +16,13 @@ using master::Permit;
 
 // Asking about credentials changes nothing that matters, so it may be done again where a worker was lost.
 // Each try has longer than the one before: a back end may be slow by itself.
-constexpr Errand kMakeToken{Lane::login, std::chrono::seconds(5)};
-constexpr Errand kGetToken{Lane::publish, std::chrono::seconds(3)};
-constexpr Errand kConfirm{Lane::login, std::chrono::seconds(15)};
+constexpr SendTerms kMakeToken{Lane::login, std::chrono::seconds(5)};
+constexpr SendTerms kGetToken{Lane::publish, std::chrono::seconds(3)};
+constexpr SendTerms kConfirm{Lane::login, std::chrono::seconds(15)};
 constexpr int kTries = 3;
 
-SteadyTime until(const Errand& errand, SteadyTime deadline) {
-  return std::min(deadline, system_clock().steady() + errand.patience);
+SteadyTime until(const SendTerms& terms, SteadyTime deadline) {
+  return std::min(deadline, system_clock().steady() + terms.patience);
 }
 
 /// What every caller gets to see whose credentials are not good, whichever engine it is.
@@ -34,6 +35,10 @@ Error no_rights(std::string_view user, std::string_view eauth) {
   error.user = user;
   error.eauth = eauth;
   return error;
+}
+
+bool is_refusal(const Error& error) {
+  return error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization;
 }
 
 void log_refusal(const Permit& permit, std::string_view message) {
@@ -65,11 +70,12 @@ Result<void> Callers::confirm(const Credentials& credentials, SteadyTime deadlin
     const auto reply = requests_->request(kConfirm.lane, login_load(credentials), until(kConfirm, deadline));
     if (!reply) return reply.error();
     const auto answer = read_publish_reply({reply->data(), reply->size()});
-    if (!answer) return answer.error();
+    if (answer) return {};
     // Everybody has the right to it, so that this one was refused before the password was looked at.
-    if (answer->refusal == Refusal::rights) return no_rights(credentials.username, credentials.eauth);
-    if (answer->refusal) return bad_credentials();
-    return {};
+    if (answer.error().kind == ErrorKind::authorization) {
+      return no_rights(credentials.username, credentials.eauth);
+    }
+    return answer.error().kind == ErrorKind::authentication ? bad_credentials() : answer.error();
   };
   return logins_->guarded(credentials, try_them, deadline);
 }
@@ -92,12 +98,12 @@ Result<Callers::GrantPtr> Callers::confirmed_login(const Credentials& credential
 
 Result<auth::Grant> Callers::ask(const Credentials& credentials, SteadyTime deadline) const {
   const bool by_token = credentials.kind == Credentials::Kind::token;
-  const Errand& first = by_token ? kGetToken : kMakeToken;
+  const SendTerms& first = by_token ? kGetToken : kMakeToken;
   for (int tries = 1;; ++tries) {
-    const Errand errand{first.lane, first.patience * tries};
+    const SendTerms terms{first.lane, first.patience * tries};
     auto reply =
-        requests_->request(errand.lane, by_token ? get_token_load(credentials) : mk_token_load(credentials),
-                           until(errand, deadline));
+        requests_->request(terms.lane, by_token ? get_token_load(credentials) : mk_token_load(credentials),
+                           until(terms, deadline));
     if (!reply) {
       const bool lost = reply.error().kind == ErrorKind::timeout && system_clock().steady() < deadline;
       if (lost && tries < kTries) continue;
@@ -105,41 +111,36 @@ Result<auth::Grant> Callers::ask(const Credentials& credentials, SteadyTime dead
     }
     const std::string_view bytes(reply->data(), reply->size());
     auto answer = by_token ? read_get_token_reply(bytes) : read_mk_token_reply(bytes);
-    if (!answer) return std::move(answer).error();
-    if (answer->refusal) return bad_credentials();
-    return std::move(answer->value);
+    return !answer && is_refusal(answer.error()) ? bad_credentials() : std::move(answer);
   }
 }
 
-Result<void> Callers::send(const Permit& permit, const Errand& errand, const Write& write,
-                           const Read& read) const {
+Result<void> Callers::send(const Permit& permit, const SendTerms& terms, const Steps& steps) const {
   const Credentials& credentials = permit.chunk().credentials;
   for (bool again = false;; again = true) {
     const Result<GrantPtr> grant = login(credentials, permit.deadline());
     if (!grant) return grant.error();
-    if (!*grant) return send_inline(permit, errand, write, read);
+    if (!*grant) return send_inline(permit, terms, steps);
     const Credentials token = token_of(**grant);
-    const Result<Refused> sent = send_once(permit, errand, {&token, permit.user()}, write, read);
-    if (!sent) return sent.error();
-    if (!sent->has_value()) return {};
-    log_refusal(permit, (*sent)->message);
-    if ((*sent)->refusal == Refusal::rights) return no_rights(permit.user(), permit.eauth());
+    Result<void> sent = send_once(permit, terms, {&token, permit.user()}, steps);
+    if (sent || !is_refusal(sent.error())) return sent;
+    log_refusal(permit, sent.error().message);
+    if (sent.error().kind == ErrorKind::authorization) return no_rights(permit.user(), permit.eauth());
     logins_->forget(credentials, **grant);
     if (again) return bad_credentials();
   }
 }
 
 /// The master checks a password in each load then: it takes what a login takes, and is guarded as one.
-Result<void> Callers::send_inline(const Permit& permit, const Errand& errand, const Write& write,
-                                  const Read& read) const {
+Result<void> Callers::send_inline(const Permit& permit, const SendTerms& terms, const Steps& steps) const {
   const Credentials& credentials = permit.chunk().credentials;
-  Refused refused;
+  std::optional<Error> refused;
   const auto try_them = [&]() -> Result<void> {
-    auto sent = send_once(permit, {Lane::login, errand.patience}, {&credentials, permit.user()}, write, read);
-    if (!sent) return std::move(sent).error();
-    refused = *std::move(sent);
-    if (refused && refused->refusal != Refusal::rights) return bad_credentials();
-    return {};
+    Result<void> sent =
+        send_once(permit, {Lane::login, terms.patience}, {&credentials, permit.user()}, steps);
+    if (sent || !is_refusal(sent.error())) return sent;
+    refused = std::move(sent).error();
+    return refused->kind == ErrorKind::authentication ? bad_credentials() : Result<void>();
   };
   auto guarded = logins_->guarded(credentials, try_them, permit.deadline());
   if (refused) log_refusal(permit, refused->message);
@@ -148,13 +149,14 @@ Result<void> Callers::send_inline(const Permit& permit, const Errand& errand, co
   return {};
 }
 
-Result<Callers::Refused> Callers::send_once(const Permit& permit, const Errand& errand, const Caller& caller,
-                                            const Write& write, const Read& read) const {
-  Result<WipedBytes> load = write(caller);
+Result<void> Callers::send_once(const Permit& permit, const SendTerms& terms, const Caller& caller,
+                                const Steps& steps) const {
+  Result<WipedBytes> load = steps.write(caller);
   if (!load) return std::move(load).error();
-  const auto reply = requests_->request(errand.lane, *std::move(load), until(errand, permit.deadline()));
+  const auto reply =
+      requests_->request(terms.lane, *std::move(load), until(terms, permit.deadline()), steps.before);
   if (!reply) return reply.error();
-  return read({reply->data(), reply->size()});
+  return steps.read({reply->data(), reply->size()});
 }
 
 }  // namespace rest_fcgi::salt

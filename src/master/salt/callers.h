@@ -5,11 +5,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 
-#include "master/salt/calls/load.h"
-#include "master/salt/calls/reply.h"
+#include "master/salt/calls/loads.h"
 #include "master/salt/requests/request_pool.h"
 #include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/clock.h"
@@ -21,14 +19,16 @@ namespace rest_fcgi::salt {
 /// How a load is sent: in which lane, and for how long at most its answer is waited for, whatever the
 /// request's deadline. A worker of the master can be lost without a word; what waits for it must not wait for
 /// ever.
-struct Errand {
+struct SendTerms {
   Lane lane;
   std::chrono::seconds patience;
 };
-inline constexpr Errand kPublish{Lane::publish, std::chrono::seconds(15)};  // when Salt's own client gives up
-inline constexpr Errand kQuestion{Lane::question, std::chrono::seconds(15)};
-inline constexpr Errand kRunner{Lane::call, std::chrono::seconds(60)};
-inline constexpr Errand kWheel{Lane::call, std::chrono::hours(24)};  // it runs to its end before the answer
+inline constexpr SendTerms kPublish{Lane::publish,
+                                    std::chrono::seconds(15)};  // when Salt's own client gives up
+inline constexpr SendTerms kQuestion{Lane::question, std::chrono::seconds(15)};
+inline constexpr SendTerms kRunner{Lane::runner, std::chrono::seconds(60)};
+inline constexpr SendTerms kWheel{Lane::wheel,
+                                  std::chrono::hours(24)};  // it runs to its end before the answer
 
 /// Sends loads for those who call. Credentials are traded for a token first, once, and the token is what goes
 /// along; with `inline_login` the credentials are. Thread-safe.
@@ -36,9 +36,9 @@ class Callers {
  public:
   using GrantPtr = std::shared_ptr<const auth::Grant>;
   using Write = std::function<Result<WipedBytes>(const Caller&)>;
+  using Before = RequestPool::Before;
 
-  Callers(bool inline_login, std::unique_ptr<auth::Logins> logins,
-          std::shared_ptr<RequestPool> requests);
+  Callers(bool inline_login, std::unique_ptr<auth::Logins> logins, std::shared_ptr<RequestPool> requests);
 
   /// What stands for these credentials; null where they go along themselves. Errors: authentication,
   /// throttled, and those of `RequestPool`.
@@ -57,38 +57,36 @@ class Callers {
   /// Asks the master itself. Errors: the same.
   [[nodiscard]] Result<auth::Grant> ask(const auth::Credentials& credentials, SteadyTime deadline) const;
 
-  /// Sends the load that `write` makes, and reads the answer with `read`. Where the master no longer takes a
-  /// token, the credentials are traded for a new one, once: a refused load was not carried out. Errors:
-  /// authentication, throttled, authorization; those of `write`, `read` and `RequestPool`.
+  /// Sends the load that `write` makes, after a call of `before`, and reads the answer with `read`. Where the
+  /// master no longer takes a token, the credentials are traded for a new one, once: a refused load was not
+  /// carried out. Errors: authentication, throttled, authorization; those of `write`, `before`, `read` and
+  /// `RequestPool`.
   template <class T>
-  [[nodiscard]] Result<T> call(const master::Permit& permit, const Errand& errand, const Write& write,
-                               Result<Answer<T>> (*read)(std::string_view)) const {
+  [[nodiscard]] Result<T> call(const master::Permit& permit, const SendTerms& terms, const Write& write,
+                               Result<T> (*read)(std::string_view), const Before& before = {}) const {
     std::optional<T> value;
-    const Result<void> sent = send(permit, errand, write, [&](std::string_view bytes) -> Result<Refused> {
-      Result<Answer<T>> answer = read(bytes);
+    const auto keep = [&](std::string_view bytes) -> Result<void> {
+      Result<T> answer = read(bytes);
       if (!answer) return std::move(answer).error();
-      if (answer->refusal) return Refused{{*answer->refusal, std::move(answer->message)}};
-      value = std::move(answer->value);
-      return Refused();
-    });
-    if (!sent) return sent.error();
+      value = *std::move(answer);
+      return {};
+    };
+    Result<void> sent = send(permit, terms, {write, before, keep});
+    if (!sent) return std::move(sent).error();
     return *std::move(value);
   }
 
  private:
-  struct WhyRefused {
-    Refusal refusal;
-    std::string message;
+  struct Steps {
+    const Write& write;
+    const Before& before;
+    std::function<Result<void>(std::string_view)> read;
   };
-  using Refused = std::optional<WhyRefused>;
-  using Read = std::function<Result<Refused>(std::string_view)>;
 
-  Result<void> send(const master::Permit& permit, const Errand& errand, const Write& write,
-                    const Read& read) const;
-  Result<void> send_inline(const master::Permit& permit, const Errand& errand, const Write& write,
-                           const Read& read) const;
-  Result<Refused> send_once(const master::Permit& permit, const Errand& errand, const Caller& caller,
-                            const Write& write, const Read& read) const;
+  Result<void> send(const master::Permit& permit, const SendTerms& terms, const Steps& steps) const;
+  Result<void> send_inline(const master::Permit& permit, const SendTerms& terms, const Steps& steps) const;
+  Result<void> send_once(const master::Permit& permit, const SendTerms& terms, const Caller& caller,
+                         const Steps& steps) const;
 
   const bool inline_login_;
   const std::unique_ptr<auth::Logins> logins_;

@@ -1,10 +1,57 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/job_listener.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
+
+#include "master/salt/packed/packed.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::salt {
 namespace {
+
+using Kind = PackedValue::Kind;
+
+/// Of a compound call Salt has one for each function; the job's is the worst.
+int retcode_of(const PackedValue& field) {
+  std::int64_t worst = field.kind == Kind::integer ? field.integer : 0;
+  if (field.kind == Kind::map) {
+    const Result<void> shown = each_member(field.packed, [&](const PackedValue&, const PackedValue& code) {
+      if (code.kind == Kind::integer) worst = std::max(worst, code.integer);
+    });
+    if (!shown) worst = 1;
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(worst, INT32_MIN, INT32_MAX));
+}
+
+bool success_of(const PackedValue& field) {
+  if (field.kind != Kind::map) return field.kind != Kind::boolean || field.boolean;
+  bool all = true;
+  const Result<void> shown = each_member(field.packed, [&](const PackedValue&, const PackedValue& success) {
+    all = all && success_of(success);
+  });
+  return shown.ok() && all;
+}
+
+Json cannot_be_shown(std::string_view what, const Error& error) {
+  return Json::string(format("The {} cannot be shown as JSON: {}", what, error.message));
+}
+
+bool are(const std::vector<std::string_view>& found, const std::vector<std::string>& functions) {
+  return std::equal(found.begin(), found.end(), functions.begin(), functions.end());
+}
+
+bool is_of(const Fields& fields, const OwnCall& own) {
+  const PackedValue* user = fields.find("user");
+  if (user != nullptr && user->kind == Kind::text && user->text != own.user) return false;
+  const PackedValue* fun = fields.find("fun");
+  if (fun == nullptr) return true;
+  if (fun->kind == Kind::text) return are({fun->text}, own.functions);
+  const auto names = read_texts(fun->packed);
+  return names && are(*names, own.functions);
+}
 
 /// The syndics on the way of an event, from the upper one to the lower: each puts `syndic/<its id>` before
 /// the tag that it hands on.
@@ -21,11 +68,73 @@ std::vector<std::string> syndics_in(std::string_view who) {
 
 }  // namespace
 
+std::optional<master::Return> read_return(const Topic& topic, std::string_view data, ReturnForm form) {
+  const auto fields =
+      Fields::read(data, {"cmd", "id", "jid", "fun", "user", "return", "retcode", "success", "out"});
+  if (!fields) {
+    log::debug(format("The event of job {} is no return: {}", topic.jid, fields.error().message));
+    return std::nullopt;
+  }
+  const PackedValue* value = fields->find("return");
+  const bool proper =
+      fields->text("cmd") == "_return" || (form.below_syndic && fields->find("cmd") == nullptr);
+  if (!proper || fields->text("id") != topic.who || fields->text("jid") != topic.jid || value == nullptr) {
+    return std::nullopt;
+  }
+  if (form.own != nullptr && !is_of(*fields, *form.own)) return std::nullopt;
+  master::Return ret;
+  ret.minion = topic.who;
+  ret.out = fields->text("out");
+  if (const PackedValue* code = fields->find("retcode")) {
+    ret.retcode = retcode_of(*code);
+    if (code->kind == Kind::map) {
+      if (auto codes = code->json()) ret.retcodes = *std::move(codes);
+    }
+  }
+  if (const PackedValue* success = fields->find("success")) ret.success = success_of(*success);
+  auto json = value->json();
+  if (!json) {
+    ret.ret = cannot_be_shown("return", json.error());
+    ret.retcode = std::max(ret.retcode, 1);
+    ret.success = false;
+    return ret;
+  }
+  ret.ret = *std::move(json);
+  if (form.whole) {
+    if (auto event = to_json(data)) ret.event = *std::move(event);
+  }
+  return ret;
+}
+
+std::optional<master::RunnerReturn> read_runner_return(const Topic& topic, std::string_view data,
+                                                       bool whole) {
+  const auto fields = Fields::read(data, {"cmd", "jid", "return"});
+  if (!fields || fields->find("cmd") != nullptr || fields->text("jid") != topic.jid) return std::nullopt;
+  master::RunnerReturn ret;
+  const PackedValue* value = fields->find("return");
+  auto json = value != nullptr ? value->json() : Result<Json>(Json());
+  ret.ret = json ? *std::move(json) : cannot_be_shown("return", json.error());
+  if (!whole) return ret;
+  auto event = to_json(data);
+  ret.data = event ? *std::move(event) : cannot_be_shown("event", event.error());
+  return ret;
+}
+
+std::vector<std::string> read_syndic(std::string_view data) {
+  std::vector<std::string> minions;
+  const auto fields = Fields::read(data, {"cmd", "minions"});
+  if (!fields || fields->find("cmd") != nullptr) return minions;
+  const PackedValue* field = fields->find("minions");
+  if (field == nullptr) return minions;
+  if (const auto ids = read_texts(field->packed)) minions.assign(ids->begin(), ids->end());
+  return minions;
+}
+
 JobListener::JobListener(std::weak_ptr<master::Returns> returns, const std::vector<std::string>& minions,
-                         Published published, Options options)
+                         OwnCall own, Options options)
     : returns_(std::move(returns)),
       minions_(minions.begin(), minions.end()),
-      published_(std::move(published)),
+      own_(std::move(own)),
       options_(options) {}
 
 void JobListener::hear(const Topic& topic, std::string_view data) {
@@ -37,31 +146,20 @@ void JobListener::hear(const Topic& topic, std::string_view data) {
   if (!more.minions.empty()) returns->put(std::move(more));
 }
 
-void JobListener::hear_beginning(const Topic& topic, std::string_view beginning, std::uint64_t size) {
-  const std::shared_ptr<master::Returns> returns = returns_.lock();
-  if (!returns || topic.kind != Topic::Kind::job_return || !expects(topic)) return;
-  if (auto ret = read_large_return(topic, beginning, size, form())) hand_on(*returns, *std::move(ret));
-}
-
-bool JobListener::expects(const Topic& topic) const {
-  // Below a syndic minions may return before it has named them.
-  return options_.syndics || minions_.count(std::string(topic.who)) > 0;
-}
-
 void JobListener::hear_return(master::Returns& returns, const Topic& topic, std::string_view data) {
-  if (!expects(topic)) return;
-  auto ret = read_return(topic, data, form());
+  // Below a syndic minions may return before it has named them: all are expected that have not returned.
+  const bool expected = options_.syndics ? returned_.count(std::string(topic.who)) == 0
+                                         : minions_.count(std::string(topic.who)) > 0;
+  if (!expected) return;
+  auto ret = read_return(topic, data, {options_.whole_events, options_.syndics, &own_});
   if (!ret) return;
   if (options_.has_function) {
     const std::string& names = ret->ret.text();
     ret->ret = Json::boolean(names.starts_with('[') && names != "[]");
   }
-  hand_on(returns, *std::move(ret));
-}
-
-void JobListener::hand_on(master::Returns& returns, master::Return ret) {
-  minions_.erase(ret.minion);
-  returns.put(std::move(ret));
+  minions_.erase(ret->minion);
+  if (options_.syndics) returned_.insert(ret->minion);
+  returns.put(*std::move(ret));
 }
 
 void JobListener::lost(const Error& error) {
@@ -69,19 +167,32 @@ void JobListener::lost(const Error& error) {
 }
 
 void RunnerListener::hear(const Topic& topic, std::string_view data) {
+  if (topic.kind == Topic::Kind::runner_new) return note(Seen::begun);
   const std::shared_ptr<master::RunnerReturns> returns = returns_.lock();
   if (!returns || topic.kind != Topic::Kind::runner_return) return;
-  if (auto ret = read_runner_return(topic, data, whole_event_)) returns->put(*std::move(ret));
-}
-
-void RunnerListener::hear_beginning(const Topic& topic, std::string_view beginning, std::uint64_t size) {
-  const std::shared_ptr<master::RunnerReturns> returns = returns_.lock();
-  if (!returns || topic.kind != Topic::Kind::runner_return) return;
-  if (auto ret = read_large_runner_return(topic, beginning, size)) returns->put(*std::move(ret));
+  auto ret = read_runner_return(topic, data, whole_event_);
+  if (!ret) return;
+  returns->put(*std::move(ret));
+  note(Seen::ended);
 }
 
 void RunnerListener::lost(const Error& error) {
   if (const auto returns = returns_.lock()) returns->put(error);
+  note(Seen::ended);
+}
+
+void RunnerListener::note(Seen seen) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (seen_ == Seen::nothing) seen_ = seen;
+  }
+  changed_.notify_all();
+}
+
+RunnerListener::Seen RunnerListener::wait_until(SteadyTime until) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, until, [this] { return seen_ != Seen::nothing; });
+  return seen_;
 }
 
 }  // namespace rest_fcgi::salt

@@ -1,18 +1,52 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
-#include "master/salt/event_return.h"
-#include "master/salt/events/listener.h"
+#include "master/salt/events/event.h"
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/master/master.h"
 
+/// Events of the bus into what they say. Any minion may fire an event under any tag, and so none is believed
+/// for its tag alone: its data have to say the same in `cmd`, `id` and `jid`. Of a return, and of an event
+/// that a minion fires alone, the master writes these (`_return`, `_minion_event`), but a minion that fires a
+/// list of events chooses all that is in them: against one that lies there is no protection on the bus.
 namespace rest_fcgi::salt {
+
+/// What was published, as the events of its returns repeat it.
+struct OwnCall {
+  std::vector<std::string> functions;
+  std::string user;
+};
+
+struct ReturnForm {
+  bool whole = false;         ///< with the event as it came
+  bool below_syndic = false;  ///< it may have come through a syndic: the master then writes no `cmd`
+  /// Null: whatever was published. A caller may choose a job's id, and so that of a job of somebody else's
+  /// that runs now. A return repeats `fun` and `user` on all living lines, below a syndic `fun` at most: one
+  /// that names others is not this job's.
+  const OwnCall* own = nullptr;
+};
+
+/// What a minion returned; absent where the event is no return of that minion for that job. A value that
+/// cannot be shown becomes a failed return that says so.
+[[nodiscard]] std::optional<master::Return> read_return(const Topic& topic, std::string_view data,
+                                                        ReturnForm form);
+
+/// What a runner returned; absent where the event is none of the master's own. `whole`: with the event.
+[[nodiscard]] std::optional<master::RunnerReturn> read_runner_return(const Topic& topic,
+                                                                     std::string_view data, bool whole);
+
+/// The minions that a syndic passed a job on to; empty where the event is none of a syndic.
+[[nodiscard]] std::vector<std::string> read_syndic(std::string_view data);
 
 /// Hears the events of one published job and hands returns on, for as long as somebody holds the mailbox.
 /// Returns of minions that the job does not expect go nowhere, nor do those that name another function or
@@ -26,24 +60,20 @@ class JobListener final : public Listener {
     bool syndics = false;       ///< minions of theirs return as well, named by them before or not
   };
 
-  JobListener(std::weak_ptr<master::Returns> returns, const std::vector<std::string>& minions,
-              Published published, Options options);
+  JobListener(std::weak_ptr<master::Returns> returns, const std::vector<std::string>& minions, OwnCall own,
+              Options options);
 
   [[nodiscard]] bool wanted() const override { return !returns_.expired(); }
   void hear(const Topic& topic, std::string_view data) override;
-  void hear_beginning(const Topic& topic, std::string_view beginning, std::uint64_t size) override;
   void lost(const Error& error) override;
 
  private:
-  [[nodiscard]] bool expects(const Topic& topic) const;
   void hear_return(master::Returns& returns, const Topic& topic, std::string_view data);
-  void hand_on(master::Returns& returns, master::Return ret);
-
-  [[nodiscard]] ReturnForm form() const { return {options_.whole_events, options_.syndics, &published_}; }
 
   const std::weak_ptr<master::Returns> returns_;
-  std::unordered_set<std::string> minions_;  ///< that have not returned
-  const Published published_;
+  std::unordered_set<std::string> minions_;   ///< that have not returned
+  std::unordered_set<std::string> returned_;  ///< where there are syndics: who has
+  const OwnCall own_;
   const Options options_;
 };
 
@@ -55,12 +85,25 @@ class RunnerListener final : public Listener {
 
   [[nodiscard]] bool wanted() const override { return !returns_.expired(); }
   void hear(const Topic& topic, std::string_view data) override;
-  void hear_beginning(const Topic& topic, std::string_view beginning, std::uint64_t size) override;
   void lost(const Error& error) override;
 
+  /// What came first of the runner.
+  enum class Seen {
+    nothing,
+    begun,  ///< the master says that it begins
+    ended,  ///< its return, or the loss of the bus
+  };
+  /// Waits until then for something to be seen. Any thread may call it.
+  [[nodiscard]] Seen wait_until(SteadyTime until);
+
  private:
+  void note(Seen seen);
+
   const std::weak_ptr<master::RunnerReturns> returns_;
   const bool whole_event_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Seen seen_ = Seen::nothing;  // guarded by mutex_
 };
 
 }  // namespace rest_fcgi::salt

@@ -13,11 +13,14 @@
 /// | `_stamp` of an event        | no zone      | no zone  | `+00:00`   | its end; passed on as it is                  |
 /// | `data._stamp` of a wheel    | yes          | yes      | on failure | the key; passed on as it is                  |
 /// | frames before the empty one | answered     | answered | refused    | never sent: one request on a connection      |
-/// | unknown runner              | a return     | a return | no return  | not at all: it is waited for, then timed out |
+/// | unknown runner              | a return     | a return | no event   | no event comes: `SaltMaster::wait_until_begun` |
 ///
 /// Older 3006 releases send bare events.
 // clang-format on
 namespace rest_fcgi::salt {
+
+/// Salt's sentence for a master that is not there.
+inline constexpr const char* kMasterNotAvailable = "Salt Master is not available.";
 
 /// How the events of a stream are parted.
 enum class Framing {

@@ -9,8 +9,9 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Wheels that nobody waits for: few at a time, since each holds one of the master's workers; and few that
-/// wait, since each may be as large as a request.
+/// Wheels that nobody waits for. Few at a time, since each holds one of the master's workers
+/// (`Lane::wheel_async` says how many that may be); and few that wait, since each may be as large as a
+/// request.
 constexpr master::Workers::Limits kBackground{2, 50};
 
 std::string uri_of(const Options& options) {
@@ -28,15 +29,19 @@ BusOptions bus_options(const Options& options) {
 
 }  // namespace
 
-SaltRuntime::SaltRuntime(std::unique_ptr<RequestPool> requests, BusOptions bus, const Clock& clock)
+LiveRuntime::LiveRuntime(std::unique_ptr<RequestPool> requests, BusOptions bus, const Clock& clock)
     : requests_(std::move(requests)), bus_options_(std::move(bus)), jids_(clock), workers_(kBackground) {}
 
-EventBus& SaltRuntime::bus() {
-  std::call_once(bus_started_, [this] { bus_ = EventBus::start(bus_options_); });
-  return *bus_;
+Result<EventBus*> LiveRuntime::bus() {
+  const std::lock_guard lock(bus_mutex_);
+  if (bus_) return bus_.get();
+  auto started = EventBus::start(bus_options_);
+  if (!started) return std::move(started).error();
+  bus_ = *std::move(started);
+  return bus_.get();
 }
 
-std::size_t SaltRuntime::shutdown(SteadyTime deadline) {
+std::size_t LiveRuntime::shutdown(SteadyTime deadline) {
   return workers_.close(deadline) ? 0 : 1;
 }
 
@@ -49,7 +54,7 @@ Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Cloc
   auto requests = RequestPool::make(pool);
   if (!requests) return std::move(requests).error();
   return std::shared_ptr<Runtime>(
-      std::make_shared<SaltRuntime>(*std::move(requests), bus_options(options), clock));
+      std::make_shared<LiveRuntime>(*std::move(requests), bus_options(options), clock));
 }
 
 std::string describe_event_bus(const Options& options) {

@@ -16,15 +16,16 @@ namespace rest_fcgi::salt {
 /// another one's lock is held, so that there is no order of locks.
 ///
 /// Threads: those of requests, which call all of it and wait; one that reads the event bus and calls the
-/// listeners (`BusThread`); ZeroMQ's two, which alone touch the network on `ret_port` (`RequestPool`); and up
+/// listeners (`EventBus`); ZeroMQ's two, which alone touch the network on `ret_port` (`RequestPool`); and up
 /// to two for what nobody waits for (`Workers`). Each is started and joined by the part that has it; the last
 /// ones are waited for in `shutdown`, since their requests use this object.
-class SaltRuntime final : public Runtime {
+class LiveRuntime final : public Runtime {
  public:
-  SaltRuntime(std::unique_ptr<RequestPool> requests, BusOptions bus, const Clock& clock);
+  LiveRuntime(std::unique_ptr<RequestPool> requests, BusOptions bus, const Clock& clock);
 
   [[nodiscard]] const std::shared_ptr<RequestPool>& requests() const noexcept { return requests_; }
-  [[nodiscard]] EventBus& bus();
+  /// Starts it with the first call. Errors: internal, where no thread can be had.
+  [[nodiscard]] Result<EventBus*> bus();
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
   [[nodiscard]] std::string next_jid() { return jids_.next(); }
 
@@ -34,8 +35,8 @@ class SaltRuntime final : public Runtime {
  private:
   std::shared_ptr<RequestPool> requests_;  // shared with what runs in the background
   const BusOptions bus_options_;
-  std::once_flag bus_started_;
-  std::unique_ptr<EventBus> bus_;  // guarded by bus_started_
+  std::mutex bus_mutex_;
+  std::unique_ptr<EventBus> bus_;  // guarded by bus_mutex_
   master::JidSource jids_;
   master::Workers workers_;  // for calls whose end nobody waits for; the last, since they use the others
 };

@@ -4,8 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "master/salt/job_listener.h"
-#include "master/salt/publication_load.h"
+#include "master/salt/calls/replies.h"
 #include "master/salt/strict_functions.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -18,7 +17,10 @@ using master::Publication;
 using What = Publication::What;
 
 /// How long what nobody waits for may take.
-constexpr std::chrono::minutes kBackground{10};
+constexpr std::chrono::minutes kWheelAsync{10};
+
+/// When a runner that is there has mostly begun.
+constexpr std::chrono::milliseconds kBeginsSoon{300};
 
 /// How long a login may take whose caller has set no end.
 constexpr std::chrono::seconds kLogin{60};
@@ -42,9 +44,75 @@ bool is_looked_up(const lowstate::Chunk& chunk) {
   return !call.jid.empty() || call.functions.size() > 1 || Nodegroups::may_name_one(call.target);
 }
 
-Published published(const Permit& permit, const Publication& publication) {
+/// The id that the caller chose for the job; empty: none. A batch has several jobs, and gives none of them an
+/// id of the caller's.
+std::string_view own_jid(const Permit& permit) {
+  const bool batch = permit.chunk().client == lowstate::Client::local_batch;
+  return batch ? std::string_view() : permit.chunk().local().jid;
+}
+
+PublishLoad::Target list_of(const std::vector<std::string>& minions) {
+  return {lowstate::TargetType::list, minions, ":"};
+}
+
+std::string joined(std::string_view ret, std::string_view ext_job_cache) {
+  return format("{}{}{}", ret, ret.empty() || ext_job_cache.empty() ? "" : ",", ext_job_cache);
+}
+
+/// The function of Salt that is published to ask this. REQUIRES: it is not the chunk's own call.
+std::string_view function_of(What what) {
+  switch (what) {
+    case What::ping:
+      return "test.ping";
+    case What::has_function:
+      return "sys.list_functions";
+    case What::find_job:
+      return "saltutil.find_job";
+    case What::call:
+      break;
+  }
+  return {};
+}
+
+/// The load that publishes this under a permit: the chunk's own functions, or those of Salt that stand for
+/// what is asked. Borrows from all that it is given. Errors: those of `Nodegroups::expand`.
+Result<PublishLoad> load_of(const master::Permit& permit, const Publication& publication,
+                            const Options& options, const Nodegroups& nodegroups) {
+  const lowstate::LocalCall& call = permit.chunk().local();
+  PublishLoad load;
+  if (publication.only) {
+    load.target = list_of(*publication.only);
+  } else {
+    auto target = nodegroups.expand(call.target);
+    if (!target) return std::move(target).error();
+    load.target = *std::move(target);
+  }
+  if (options.order_masters) {
+    load.to = std::chrono::ceil<std::chrono::seconds>(call.timeout.value_or(options.timeout));
+  }
+  switch (publication.what) {
+    case What::call:
+      load.call = &call;
+      load.ret = joined(call.ret, options.ext_job_cache);
+      load.metadata = call.metadata;
+      load.jid = own_jid(permit);
+      break;
+    case What::ping:
+      load.call = PublishLoad::Function{function_of(publication.what), {}};
+      break;
+    case What::has_function:
+      load.call = PublishLoad::Function{function_of(publication.what), {call.functions.front().name}};
+      break;
+    case What::find_job:
+      load.call = PublishLoad::Function{function_of(publication.what), {publication.jid}};
+      break;
+  }
+  return load;
+}
+
+OwnCall own_call(const Permit& permit, const Publication& publication) {
   if (publication.what != What::call) return {{std::string(function_of(publication.what))}, permit.user()};
-  Published call{{}, permit.user()};
+  OwnCall call{{}, permit.user()};
   for (const auto& function : permit.chunk().local().functions) call.functions.emplace_back(function.name);
   return call;
 }
@@ -58,20 +126,58 @@ Error own_jid_inline(const lowstate::Chunk& chunk) {
 
 /// Nobody waits for what comes of it but the log.
 void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) {
-  const auto reply = requests.request(Lane::call, std::move(load), system_clock().steady() + kBackground);
+  const auto reply =
+      requests.request(Lane::wheel_async, std::move(load), system_clock().steady() + kWheelAsync);
   if (!reply) return log::warning(format("wheel_async {}: {}", jid, reply.error().message));
   const auto answer = read_wheel_reply({reply->data(), reply->size()});
-  if (!answer) {
-    log::warning(format("wheel_async {}: {}", jid, answer.error().message));
-  } else if (answer->refusal) {
-    log::warning(format("wheel_async {}: the master refused it: {}", jid, answer->message));
-  }
+  if (answer) return;
+  const bool refused =
+      answer.error().kind == ErrorKind::authentication || answer.error().kind == ErrorKind::authorization;
+  log::warning(
+      format("wheel_async {}: {}{}", jid, refused ? "the master refused it: " : "", answer.error().message));
 }
+
+/// What a call needs of the event bus: it has to be joined, and from the moment in which the load is sent,
+/// after the login and the wait for a turn, events are kept. Borrows all; lives for the call.
+class Expecting {
+ public:
+  Expecting(LiveRuntime& runtime, std::string_view jid) : runtime_(runtime), jid_(jid) {}
+  Expecting(const Expecting&) = delete;
+  Expecting& operator=(const Expecting&) = delete;
+
+  Result<void> wait_for_bus(SteadyTime deadline) {
+    auto bus = runtime_.bus();
+    if (!bus) return std::move(bus).error();
+    bus_ = *bus;
+    return bus_->wait_until_joined(deadline);
+  }
+
+  /// REQUIRES: `wait_for_bus` succeeded, as of `listen`.
+  Callers::Before before() {
+    return [this]() -> Result<void> {
+      if (expectation_) return {};  // the load is sent once more, with a new token
+      auto made = bus_->expect(jid_);
+      if (!made) return std::move(made).error();
+      expectation_.emplace(*std::move(made));
+      return {};
+    };
+  }
+
+  Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener) {
+    return expectation_->listen(jid, std::move(listener));
+  }
+
+ private:
+  LiveRuntime& runtime_;
+  const std::string_view jid_;
+  EventBus* bus_ = nullptr;
+  std::optional<EventBus::Expectation> expectation_;
+};
 
 }  // namespace
 
 SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::Logins> logins,
-                       std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<SaltRuntime> runtime)
+                       std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<LiveRuntime> runtime)
     : options_(options),
       nodegroups_(options.nodegroups, options.conf_file),
       callers_(options.inline_login, std::move(logins), runtime->requests()),
@@ -114,53 +220,118 @@ Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::S
   return refused;
 }
 
-Result<master::Job> SaltMaster::send(const Permit& permit, const Publication& publication) const {
-  const auto load = publication_load(permit, publication, options_, nodegroups_);
+Result<master::Job> SaltMaster::send(const Permit& permit, const Publication& publication,
+                                     const Callers::Before& before) const {
+  const auto load = load_of(permit, publication, options_, nodegroups_);
   if (!load) return load.error();
   Result<master::Job> job = callers_.call(
       permit, publication.what == What::find_job ? kQuestion : kPublish,
-      [&](const Caller& caller) { return publish_load(*load, caller); }, read_publish_reply);
+      [&](const Caller& caller) { return pack_publish(*load, caller); }, read_publish_reply, before);
   if (!job && is_lost(job.error())) return with_jid(std::move(job).error(), load->jid);
   return job;
 }
 
 Result<master::Job> SaltMaster::publish(const Permit& permit, const Publication& publication,
                                         std::shared_ptr<master::Returns> returns) {
-  auto expectation = runtime_->bus().expect(permit.deadline());
-  if (!expectation) return std::move(expectation).error();
-  Result<master::Job> job = send(permit, publication);
+  Expecting expecting(*runtime_, publication.what == What::call ? own_jid(permit) : std::string_view());
+  if (Result<void> joined = expecting.wait_for_bus(permit.deadline()); !joined) return joined.error();
+  Result<master::Job> job = send(permit, publication, expecting.before());
   if (!job || job->jid.empty()) return job;
   JobListener::Options options;
   options.whole_events = publication.what == What::call && permit.chunk().local().raw;
   options.has_function = publication.what == What::has_function;
   options.syndics = options_.order_masters;
-  const auto listening = expectation->listen(
-      job->jid,
-      std::make_shared<JobListener>(returns, job->minions, published(permit, publication), options));
+  const auto listening = expecting.listen(
+      job->jid, std::make_shared<JobListener>(returns, job->minions, own_call(permit, publication), options));
   if (!listening) return with_jid(listening.error(), job->jid);
   return job;
 }
 
 Result<master::Job> SaltMaster::publish_async(const Permit& permit) {
-  return send(permit, {});
+  return send(permit, {}, {});
 }
 
 Result<master::Started> SaltMaster::runner(const Permit& permit,
                                            std::shared_ptr<master::RunnerReturns> returns) {
-  auto expectation = runtime_->bus().expect(permit.deadline());
-  if (!expectation) return std::move(expectation).error();
-  Result<master::Started> started = runner_async(permit);
-  if (!started) return started;
-  const bool whole = permit.chunk().master().full_return;
-  const auto listening = expectation->listen(started->jid, std::make_shared<RunnerListener>(returns, whole));
+  auto heard = start(permit, permit.chunk().master(), returns);
+  if (!heard) return std::move(heard).error();
+  if (Result<void> begun = wait_until_begun(permit, *heard->listener); !begun) {
+    return with_jid(std::move(begun).error(), heard->started.jid);
+  }
+  return std::move(heard->started);
+}
+
+Result<SaltMaster::Heard> SaltMaster::start(const Permit& permit, const lowstate::MasterCall& call,
+                                            const std::shared_ptr<master::RunnerReturns>& returns) {
+  Expecting expecting(*runtime_, {});
+  if (Result<void> joined = expecting.wait_for_bus(permit.deadline()); !joined) return joined.error();
+  Result<master::Started> started = send_runner(permit, call, expecting.before());
+  if (!started) return std::move(started).error();
+  auto listener = std::make_shared<RunnerListener>(returns, call.full_return);
+  const auto listening = expecting.listen(started->jid, listener);
   if (!listening) return with_jid(listening.error(), started->jid);
-  return started;
+  return Heard{std::move(listener), *std::move(started)};
+}
+
+Result<master::Started> SaltMaster::send_runner(const Permit& permit, const lowstate::MasterCall& call,
+                                                const Callers::Before& before) const {
+  return callers_.call(
+      permit, kRunner, [&](const Caller& caller) { return runner_load(call, caller); }, read_runner_reply,
+      before);
+}
+
+/// A master of the line 3008 starts a process for a runner that it does not know, and that process says
+/// nothing, neither that it begins nor how it ends. Of all others it says within half a second that they
+/// begin. So where a function that never began here does not begin soon, the master is asked for the names
+/// of its runners, as the same caller; and who may not see these waits a while longer.
+Result<void> SaltMaster::wait_until_begun(const Permit& permit, RunnerListener& listener) {
+  using Seen = RunnerListener::Seen;
+  const std::string_view runner = permit.chunk().master().function.name;
+  {
+    const std::lock_guard lock(mutex_);
+    if (known_runners_.count(runner) > 0) return {};
+  }
+  const SteadyTime since = system_clock().steady();
+  const auto wait = [&](std::chrono::milliseconds time) {
+    return listener.wait_until(std::min(permit.deadline(), since + time));
+  };
+  Seen seen = wait(std::min(kBeginsSoon, options_.runner_begins));
+  std::optional<bool> there;
+  if (seen == Seen::nothing) there = is_there(permit.ending_by(since + options_.runner_begins), runner);
+  if (seen == Seen::nothing) seen = wait(there ? std::chrono::milliseconds(0) : options_.runner_begins);
+  if (seen == Seen::begun || there == true) {
+    const std::lock_guard lock(mutex_);
+    known_runners_.emplace(runner);
+    return {};
+  }
+  if (seen == Seen::ended) return {};
+  if (there == false) return Error{ErrorKind::invocation, format("'{}' is not available.", runner)};
+  if (system_clock().steady() >= permit.deadline()) return {};  // who waits for the return will say so
+  return Error{ErrorKind::timeout,
+               format("The Salt Master did not begin '{}' within {} seconds: it may not have such a runner.",
+                      runner, std::chrono::duration<double>(options_.runner_begins).count())};
+}
+
+/// Does the master have such a runner? Absent where it does not say: the caller has no right to `doc.runner`.
+/// With credentials inline a missing right reads like a wrong password, and would count as a guess: then the
+/// master is not asked.
+std::optional<bool> SaltMaster::is_there(const Permit& permit, std::string_view runner) {
+  const bool by_token = permit.chunk().credentials.kind == auth::Credentials::Kind::token;
+  if (options_.inline_login && !by_token) return std::nullopt;
+  lowstate::MasterCall call;
+  call.function.name = "doc.runner";
+  const auto returns = std::make_shared<master::RunnerReturns>();
+  const auto heard = start(permit, call, returns);
+  if (!heard) return std::nullopt;
+  const auto taken = returns->take(permit.deadline());
+  JsonDocument document;
+  if (!taken || !*taken || !document.parse((*taken)->ret.text(), JsonLimits::none())) return std::nullopt;
+  if (document.root().kind() != JsonValue::Kind::object) return std::nullopt;
+  return document.root().find(runner).has_value();
 }
 
 Result<master::Started> SaltMaster::runner_async(const Permit& permit) {
-  return callers_.call(
-      permit, kRunner, [&](const Caller& caller) { return runner_load(permit.chunk().master(), caller); },
-      read_runner_reply);
+  return send_runner(permit, permit.chunk().master(), {});
 }
 
 Result<master::WheelReply> SaltMaster::wheel(const Permit& permit) {
@@ -202,7 +373,7 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
                                                     std::shared_ptr<Runtime> runtime) {
   return std::shared_ptr<master::Master>(
       std::make_shared<SaltMaster>(options, std::move(logins), std::move(permissions),
-                                   std::static_pointer_cast<SaltRuntime>(std::move(runtime))));
+                                   std::static_pointer_cast<LiveRuntime>(std::move(runtime))));
 }
 
 }  // namespace rest_fcgi::salt

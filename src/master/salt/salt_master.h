@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "master/salt/callers.h"
 #include "master/salt/calls/nodegroups.h"
+#include "master/salt/job_listener.h"
 #include "master/salt/runtime.h"
 #include "rest_fcgi/master/salt/salt.h"
 
 namespace rest_fcgi::salt {
 
 /// The seam's calls as requests to a real master. It decides what is permitted; here credentials are traded
-/// for a token once, so that no password is in what the master stores and shows. Thread-safe: it holds
-/// nothing that changes.
+/// for a token once, so that no password is in what the master stores and shows. Thread-safe.
 class SaltMaster final : public master::Master {
  public:
   SaltMaster(const Options& options, std::unique_ptr<auth::Logins> logins,
-             std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<SaltRuntime> runtime);
+             std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<LiveRuntime> runtime);
 
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) override;
   [[nodiscard]] Result<master::Job> publish(const master::Permit& permit,
@@ -34,14 +39,28 @@ class SaltMaster final : public master::Master {
  private:
   /// For who is logged in: what it says tells of the configuration. Errors: invocation, authorization.
   [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject) const;
-  [[nodiscard]] Result<master::Job> send(const master::Permit& permit,
-                                         const master::Publication& publication) const;
+  [[nodiscard]] Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,
+                                         const Callers::Before& before) const;
+  /// What one runner call needs of the bus, from before it is sent.
+  struct Heard {
+    std::shared_ptr<RunnerListener> listener;
+    master::Started started;
+  };
+  [[nodiscard]] Result<Heard> start(const master::Permit& permit, const lowstate::MasterCall& call,
+                                    const std::shared_ptr<master::RunnerReturns>& returns);
+  [[nodiscard]] Result<master::Started> send_runner(const master::Permit& permit,
+                                                    const lowstate::MasterCall& call,
+                                                    const Callers::Before& before) const;
+  [[nodiscard]] Result<void> wait_until_begun(const master::Permit& permit, RunnerListener& listener);
+  [[nodiscard]] std::optional<bool> is_there(const master::Permit& permit, std::string_view runner);
 
   const Options options_;
   const Nodegroups nodegroups_;
   const Callers callers_;
   const std::unique_ptr<auth::Permissions> permissions_;
-  const std::shared_ptr<SaltRuntime> runtime_;
+  const std::shared_ptr<LiveRuntime> runtime_;
+  std::mutex mutex_;
+  std::set<std::string, std::less<>> known_runners_;  ///< functions that have begun here; guarded by mutex_
 };
 
 }  // namespace rest_fcgi::salt

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/event_return.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "calls/reply_fixture.h"
+#include "master/salt/job_listener.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::salt;
@@ -102,46 +101,6 @@ TEST_CASE("a return through a syndic has no `cmd`, and is believed where there a
   CHECK_FALSE(read_return(kTopic, forged, {.below_syndic = true}).has_value());
 }
 
-TEST_CASE(
-    "a return that is too large is a failed one that says how large it is, where its beginning proves it") {
-  const std::string whole = event(R"(, "return": "xxxxxxxx")");
-  const auto ret = read_large_return(kTopic, whole.substr(0, whole.size() - 5), 70000000, {});
-  REQUIRE(ret.has_value());
-  CHECK(ret->minion == "ms-0");
-  CHECK(
-      ret->ret.text() ==
-      "\"The return is too large to be read from the master's event bus: 70000000 bytes. It may be looked up "
-      "on the master's host: salt-run jobs.lookup_jid 20261121000000000001\"");
-  CHECK(ret->retcode == 1);
-  CHECK_FALSE(ret->success);
-  const auto seen = [](const char* json, ReturnForm form) {
-    const std::string data = packed(json);
-    return read_large_return(kTopic, std::string_view(data).substr(0, data.size() - 5), 1, form).has_value();
-  };
-  CHECK_FALSE(seen(R"({"cmd": "_minion_event", "id": "ms-0", "return": "xxxxxxxx"})", {}));
-  CHECK_FALSE(seen(R"({"cmd": "_return", "id": "ms-1", "return": "xxxxxxxx"})", {}));
-  CHECK_FALSE(seen(R"({"return": "xxxxxxxx", "cmd": "_return", "id": "ms-0"})", {}));
-  CHECK_FALSE(seen(R"({"jid": "1", "id": "ms-0", "return": "xxxxxxxx"})", {}));
-  CHECK(seen(R"({"jid": "1", "id": "ms-0", "return": "xxxxxxxx"})", {.below_syndic = true}));
-  CHECK_FALSE(read_large_return(kTopic, "", 1, {}).has_value());
-}
-
-TEST_CASE("a runner's return that is too large says so, and a forged one is none") {
-  const Topic topic{Topic::Kind::runner_return, "20261121000000000001", ""};
-  const auto read = [&](const std::string& json) {
-    const std::string data = packed(json);
-    return read_large_runner_return(topic, std::string_view(data).substr(0, data.size() - 5), 70000000);
-  };
-  const auto ret = read(R"({"fun": "f", "jid": "20261121000000000001", "return": "xxxxxxxx"})");
-  REQUIRE(ret.has_value());
-  CHECK(ret->ret.text().starts_with(
-      "\"The return is too large to be read from the master's event bus: 70000000"));
-  CHECK(ret->data == ret->ret);
-  CHECK_FALSE(read(R"({"jid": "20261121000000000002", "return": "xxxxxxxx"})").has_value());
-  CHECK_FALSE(read(R"({"cmd": "x", "jid": "20261121000000000001", "return": "xxxxxxxx"})").has_value());
-  CHECK_FALSE(read(R"({"return": "xxxxxxxx"})").has_value());
-}
-
 TEST_CASE("a runner's return is the master's own event of that job") {
   const Topic topic{Topic::Kind::runner_return, "20261121000000000001", ""};
   const std::string data = packed(
@@ -169,10 +128,10 @@ TEST_CASE("a syndic's event names minions; anything else names none") {
 }
 
 TEST_CASE("a return that names what was published, or does not say it, is one of that job") {
-  const Published one{{"a.b"}, "fred"};
-  const Published two{{"a.b", "c.d"}, "fred"};
-  const auto is_of = [](const std::string& members, const Published& published) {
-    return read_return(kTopic, event(members + R"(, "return": 1)"), {.published = &published}).has_value();
+  const OwnCall one{{"a.b"}, "fred"};
+  const OwnCall two{{"a.b", "c.d"}, "fred"};
+  const auto is_of = [](const std::string& members, const OwnCall& own) {
+    return read_return(kTopic, event(members + R"(, "return": 1)"), {.own = &own}).has_value();
   };
   CHECK(is_of("", one));
   CHECK(is_of(R"(, "fun": "a.b", "user": "fred")", one));

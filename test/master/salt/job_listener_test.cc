@@ -15,7 +15,7 @@ using test::packed;
 namespace {
 
 constexpr std::string_view kJid = "20261121000000000001";
-const Published kPing{{"test.ping"}, "fred"};
+const OwnCall kPing{{"test.ping"}, "fred"};
 
 Topic returned_by(std::string_view minion) {
   return {Topic::Kind::job_return, kJid, minion};
@@ -45,8 +45,6 @@ TEST_CASE("returns of the minions that a job expects are handed on, the first of
   listener.hear(returned_by("a"), event("a", "2"));
   CHECK(value_of(next(*returns)) == "1");
   CHECK(value_of(next(*returns)) == "nothing");
-  listener.hear_beginning(returned_by("a"), event("a", "3"), 1);
-  CHECK(value_of(next(*returns)) == "nothing");
   listener.hear(returned_by("b"), event("b", "4"));
   CHECK(value_of(next(*returns)) == "4");
 }
@@ -71,7 +69,6 @@ TEST_CASE("a return of somebody else's job with the same id goes nowhere, and th
   for (const char* members :
        {R"("fun": "cmd.run", "user": "fred")", R"("fun": "test.ping", "user": "ann")"}) {
     listener.hear(returned_by("a"), foreign(members));
-    listener.hear_beginning(returned_by("a"), foreign(members), 70000000);
     CHECK(value_of(next(*returns)) == "nothing");
   }
   listener.hear(returned_by("a"), foreign(R"("fun": "test.ping", "user": "fred")"));
@@ -85,7 +82,6 @@ TEST_CASE("a listener is wanted as long as somebody holds the mailbox") {
   returns.reset();
   CHECK_FALSE(listener.wanted());
   listener.hear(returned_by("a"), event("a", "1"));
-  listener.hear_beginning(returned_by("a"), event("a", "1"), 1);
   listener.lost({ErrorKind::unavailable, "gone"});
 
   auto runner = std::make_shared<master::RunnerReturns>();
@@ -94,7 +90,6 @@ TEST_CASE("a listener is wanted as long as somebody holds the mailbox") {
   runner.reset();
   CHECK_FALSE(other.wanted());
   other.hear({Topic::Kind::runner_return, kJid, ""}, packed("{}"));
-  other.hear_beginning({Topic::Kind::runner_return, kJid, ""}, packed("{}"), 1);
   other.lost({ErrorKind::unavailable, "gone"});
 }
 
@@ -129,31 +124,11 @@ TEST_CASE("with syndics their minions are expected, and one that was not named y
   CHECK(value_of(next(*returns)) == "nothing");
   listener.hear(returned_by("z"), event("z", "1"));
   CHECK(value_of(next(*returns)) == "1");
-  listener.hear(returned_by("z"), packed(R"({"jid": "20261121000000000001", "id": "z", "return": 2})"));
+  listener.hear(returned_by("w"), packed(R"({"jid": "20261121000000000001", "id": "w", "return": 2})"));
   CHECK(value_of(next(*returns)) == "2");
-}
-
-TEST_CASE("of a return that is too large comes a failed one, from whom the job expects") {
-  const auto returns = std::make_shared<master::Returns>();
-  JobListener listener(returns, {"a"}, kPing, {});
-  listener.hear_beginning(returned_by("stranger"), event("stranger", "1"), 70000000);
-  listener.hear_beginning(returned_by("a"), event("b", "1"), 70000000);
-  listener.hear_beginning({Topic::Kind::syndic, kJid, "a"}, event("a", "1"), 70000000);
+  for (const char* again : {"z", "w", "x"}) listener.hear(returned_by(again), event(again, "3"));
+  CHECK(value_of(next(*returns)) == "3");
   CHECK(value_of(next(*returns)) == "nothing");
-  listener.hear_beginning(returned_by("a"), event("a", "1"), 70000000);
-  CHECK(value_of(next(*returns)).starts_with("\"The return is too large"));
-
-  const auto runner = std::make_shared<master::RunnerReturns>();
-  RunnerListener other(runner, true);
-  other.hear_beginning(returned_by("a"), event("a", "1"), 70000000);
-  const Topic topic{Topic::Kind::runner_return, kJid, ""};
-  other.hear_beginning(topic, packed(R"({"jid": "1", "return": 1})"), 70000000);
-  CHECK_FALSE(runner->take(std::chrono::steady_clock::now()).has_value());
-  other.hear_beginning(topic, packed(R"({"jid": "20261121000000000001", "return": 1})"), 70000000);
-  const auto ret = runner->take(std::chrono::steady_clock::now());
-  REQUIRE(ret.has_value());
-  REQUIRE(*ret);
-  CHECK((**ret).ret.text().starts_with("\"The return is too large"));
 }
 
 TEST_CASE("a lost bus reaches who waits, for a job and for a runner") {
@@ -183,4 +158,23 @@ TEST_CASE("a runner's return is handed on, a forged one is not") {
   REQUIRE(ret.has_value());
   REQUIRE(*ret);
   CHECK((**ret).ret.text() == "[2]");
+}
+
+TEST_CASE("a runner is seen to begin by its first event, and to have ended by its return or a loss") {
+  using Seen = RunnerListener::Seen;
+  const auto returns = std::make_shared<master::RunnerReturns>();
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const std::string ret = packed(R"({"jid": "20261121000000000001", "return": 1})");
+  RunnerListener begun(returns, false);
+  begun.hear({Topic::Kind::runner_return, "1", ""}, ret);
+  CHECK(begun.wait_until(now()) == Seen::nothing);
+  begun.hear({Topic::Kind::runner_new, kJid, ""}, ret);
+  begun.hear({Topic::Kind::runner_return, kJid, ""}, ret);
+  CHECK(begun.wait_until(now()) == Seen::begun);
+  RunnerListener ended(returns, false);
+  ended.hear({Topic::Kind::runner_return, kJid, ""}, ret);
+  CHECK(ended.wait_until(now()) == Seen::ended);
+  RunnerListener lost(returns, false);
+  lost.lost({ErrorKind::unavailable, "gone"});
+  CHECK(lost.wait_until(now()) == Seen::ended);
 }

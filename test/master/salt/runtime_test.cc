@@ -4,6 +4,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -68,6 +69,8 @@ TEST_CASE("the thread of the event bus is started when it is asked for, once") {
   CHECK(bus_threads() == 0);
   (*made)->join_event_bus();
   (*made)->join_event_bus();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);  // it names itself
+  while (bus_threads() == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   CHECK(bus_threads() == 1);
   CHECK((*made)->shutdown(system_clock().steady() + std::chrono::seconds(1)) == 0);
 }

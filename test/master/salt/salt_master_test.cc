@@ -381,3 +381,86 @@ TEST_CASE("a token can be made for good credentials alone") {
   credentials.password = SecretView("wrong");
   CHECK(world.master().make_token(credentials).error().kind == ErrorKind::authentication);
 }
+
+namespace {
+
+/// A master of the line 3008, which says nothing of a runner that it does not know. `doc.runner` is refused,
+/// or says that there is `there.is` alone.
+void only_runner(SaltWorld& world, bool allowed) {
+  world.on("runner", [&world, allowed](const std::string& load) -> std::string {
+    constexpr const char* kDocs = "20261121000000000002";
+    if (!holds(load, "doc.runner")) {
+      return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", SaltWorld::kJid);
+    }
+    if (!allowed) {
+      return R"({"error": {"name": "TokenAuthenticationError", "message": "occurred for user fred."}})";
+    }
+    world.bus().send(format("salt/run/{}/ret", kDocs),
+                     test::packed(format(R"({{"jid": "{}", "return": {{"there.is": "text"}}}})", kDocs)));
+    return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", kDocs);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a runner that does not begin, and is none of the master's, is not available") {
+  SaltWorld world;
+  only_runner(world, true);
+  const auto started = world.master().runner(world.permit(R"("client": "runner", "fun": "no.such")"),
+                                             std::make_shared<master::RunnerReturns>());
+  REQUIRE_FALSE(started);
+  CHECK(started.error().kind == ErrorKind::invocation);
+  CHECK(started.error().message == "'no.such' is not available.");
+  CHECK(started.error().jid == SaltWorld::kJid);
+}
+
+TEST_CASE("a runner that the master has may take its time to begin, and is not asked about again") {
+  SaltWorld world;
+  only_runner(world, true);
+  const master::Permit permit = world.permit(R"("client": "runner", "fun": "there.is")");
+  for (int i = 0; i < 2; ++i)
+    REQUIRE(world.master().runner(permit, std::make_shared<master::RunnerReturns>()));
+  CHECK(world.loads("runner").size() == 3);
+}
+
+TEST_CASE("where a caller may not see the master's runners, one that does not begin ends after a while") {
+  salt::Options options;
+  options.runner_begins = std::chrono::milliseconds(50);
+  SaltWorld world(options);
+  only_runner(world, false);
+  const master::Permit permit = world.permit(R"("client": "runner", "fun": "there.is")");
+  const auto started = world.master().runner(permit, std::make_shared<master::RunnerReturns>());
+  REQUIRE_FALSE(started);
+  CHECK(started.error().kind == ErrorKind::timeout);
+  CHECK(started.error().jid == SaltWorld::kJid);
+  CHECK(started.error().message ==
+        "The Salt Master did not begin 'there.is' within 0.05 seconds: it may not have such a runner.");
+}
+
+TEST_CASE("a runner that has begun once is waited for as long as its caller says") {
+  salt::Options options;
+  options.runner_begins = std::chrono::milliseconds(1);
+  SaltWorld world(options);
+  const master::Permit permit = world.permit(R"("client": "runner", "fun": "there.is")");
+  world.on("runner", [&world](const std::string&) {
+    world.begin_runner();
+    return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", SaltWorld::kJid);
+  });
+  SaltWorld::eventually(
+      [&] { return world.master().runner(permit, std::make_shared<master::RunnerReturns>()).ok(); });
+  only_runner(world, false);
+  CHECK(world.master().runner(permit, std::make_shared<master::RunnerReturns>()));
+}
+
+TEST_CASE("a job whose id another call waits for is not published") {
+  SaltWorld world;
+  const std::string own = std::string(kPing) + R"(, "jid": "20261121000000000001")";
+  const master::Permit permit = world.permit(own);
+  const auto first = std::make_shared<master::Returns>();
+  REQUIRE(world.master().publish(permit, {}, first));
+  const auto second = world.master().publish(permit, {}, std::make_shared<master::Returns>());
+  REQUIRE_FALSE(second);
+  CHECK(second.error().kind == ErrorKind::unavailable);
+  CHECK(second.error().message == "Another call waits for the job 20261121000000000001 already.");
+  CHECK(world.loads("publish").size() == 1);
+}

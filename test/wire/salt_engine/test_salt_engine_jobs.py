@@ -127,7 +127,11 @@ def test_many_megabytes_come_through(engine):
 
 
 @pytest.mark.parametrize("salt", ["3008"], indirect=True)
-def test_a_runner_that_is_not_there_ends_with_its_time(engine):
-    """On this line its process ends before any event: nobody will ever say what came of it."""
-    reply = engine.post(call("runner", "nosuch.fun", timeout=10))
+def test_a_runner_that_is_not_there_is_not_available(engine):
+    """On this line its process ends before any event. Who may ask for the names of all runners is told at once."""
+    reply = engine.post(call("runner", "nosuch.fun"))
+    assert (reply.status, reply.ret) == (400, "'nosuch.fun' is not available.")
+    assert JID.fullmatch(reply.body["jid"])
+    reply = engine.post(call("runner", "nosuch.fun", cred=user("curious")))
     assert reply.status == 504
+    assert reply.ret.startswith("The Salt Master did not begin 'nosuch.fun' within 10 seconds")

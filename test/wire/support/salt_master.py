@@ -27,6 +27,7 @@ USERS = {
     "admin": ALL,
     "limited": [{"ms-0": ["test.ping"]}],
     "listed": ["test.ping", "test.echo", "test.arg", "sys.list_functions", {"@runner": ["test.arg"]}],
+    "curious": [{"@runner": ["nosuch.fun"]}],  # whom a master lets start it, though it has none
 }
 PORTS = ("publish_port", "ret_port", "tcp_master_pub_port", "tcp_master_pull_port", "tcp_master_publish_pull")
 NODEGROUPS = {"web": "G@role:web", "both": "N@web or L@ms-2.example.org", "words": ["ms-0", "or", "N@web"]}

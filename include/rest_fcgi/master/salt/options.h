@@ -27,7 +27,10 @@ struct Options {
   std::vector<master::NodegroupOptions> nodegroups;
   std::size_t master_connections = 16;  ///< kept connections to `ret_port`, at most
   std::size_t max_waiting_logins = 64;  ///< threads that may wait for the master to check a login
-  bool inline_login = false;            ///< send credentials with each call, as Salt does; no token for them
+  /// How long a runner may take to begin where nobody says whether the master has it. Not in the
+  /// configuration.
+  std::chrono::milliseconds runner_begins{10000};
+  bool inline_login = false;  ///< send credentials with each call, as Salt does; no token for them
 };
 
 }  // namespace rest_fcgi::salt

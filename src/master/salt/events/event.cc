@@ -36,8 +36,8 @@ std::optional<Topic> job_topic(std::string_view rest) noexcept {
 
 std::optional<Topic> run_topic(std::string_view rest) noexcept {
   const std::string_view jid = take_word(rest);
-  if (!is_jid(jid) || rest != "ret") return std::nullopt;
-  return Topic{Topic::Kind::runner_return, jid, {}};
+  if (!is_jid(jid) || (rest != "ret" && rest != "new")) return std::nullopt;
+  return Topic{rest == "ret" ? Topic::Kind::runner_return : Topic::Kind::runner_new, jid, {}};
 }
 
 std::optional<Topic> syndic_topic(std::string_view rest) noexcept {

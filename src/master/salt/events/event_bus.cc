@@ -1,71 +1,135 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/events/event_bus.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <exception>
 #include <utility>
 
-#include "master/salt/events/bus_thread.h"
-#include "master/salt/events/registry.h"
+#include "master/salt/events/event_socket.h"
+#include "master/salt/events/frame_reader.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::salt {
 namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kSweepTime{1000};
 
 constexpr std::chrono::milliseconds kJoinTime{500};
 
 }  // namespace
 
-class EventBus::Impl {
- public:
-  explicit Impl(BusOptions options) : registry_(options), thread_(std::move(options), registry_) {}
-  ~Impl() {
-    thread_.stop();
-    registry_.close();
-  }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
+EventBus::EventBus(BusOptions options)
+    : options_(std::move(options)), registry_(options_), stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-  [[nodiscard]] Registry& registry() noexcept { return registry_; }
-
- private:
-  Registry registry_;
-  BusThread thread_;
-};
-
-class EventBus::Expectation::State {
- public:
-  State(Registry& registry, Registry::Ticket ticket) : registry_(registry), ticket_(ticket) {}
-  ~State() { registry_.forget(ticket_); }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-
-  Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener) {
-    return registry_.listen(ticket_, jid, std::move(listener));
-  }
-
- private:
-  Registry& registry_;
-  const Registry::Ticket ticket_;
-};
-
-EventBus::Expectation::Expectation(std::unique_ptr<State> state) : state_(std::move(state)) {}
-EventBus::Expectation::Expectation(Expectation&&) noexcept = default;
-EventBus::Expectation::~Expectation() = default;
-
-Result<void> EventBus::Expectation::listen(std::string_view jid, std::shared_ptr<Listener> listener) {
-  return state_->listen(jid, std::move(listener));
+Result<std::unique_ptr<EventBus>> EventBus::start(BusOptions options) {
+  std::unique_ptr<EventBus> bus(new EventBus(std::move(options)));
+  auto thread = Thread::start("salt-events", [&bus = *bus] { bus.run(); });
+  if (!thread) return std::move(thread).error();
+  bus->thread_ = *std::move(thread);
+  return bus;
 }
 
-std::unique_ptr<EventBus> EventBus::start(BusOptions options) {
-  return std::unique_ptr<EventBus>(new EventBus(std::make_unique<Impl>(std::move(options))));
+EventBus::~EventBus() {
+  stopping_ = true;
+  static_cast<void>(::eventfd_write(stop_.get(), 1));
+  thread_.join();
+  registry_.close();
 }
 
-EventBus::EventBus(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-EventBus::~EventBus() = default;
+Result<void> EventBus::wait_until_joined(SteadyTime deadline) {
+  return registry_.wait_until_joined(std::min(deadline, SteadyClock::now() + kJoinTime));
+}
 
-Result<EventBus::Expectation> EventBus::expect(SteadyTime deadline) {
-  const SteadyTime until = std::min(deadline, std::chrono::steady_clock::now() + kJoinTime);
-  const auto ticket = impl_->registry().expect(until);
-  if (!ticket) return ticket.error();
-  return Expectation(std::make_unique<Expectation::State>(impl_->registry(), *ticket));
+Result<EventBus::Expectation> EventBus::expect(std::string_view jid) {
+  auto ticket = registry_.expect(jid);
+  if (!ticket) return std::move(ticket).error();
+  return Expectation(registry_, *std::move(ticket));
+}
+
+void EventBus::run() {
+  const auto longest_pause = 10 * options_.rejoin_pause;
+  auto next_pause = options_.rejoin_pause;
+  while (!stopping_) {
+    const auto begun = SteadyClock::now();
+    auto socket = EventSocket::connect(options_, stop_.get());
+    if (socket) {
+      serve(*socket);
+    } else {
+      tell_refused(socket.error());
+      registry_.not_joined(socket.error().kind);
+    }
+    // One that was lost at once is like one that was not there.
+    if (SteadyClock::now() - begun > longest_pause) next_pause = options_.rejoin_pause;
+    pause(next_pause);
+    next_pause = std::min(2 * next_pause, longest_pause);
+  }
+}
+
+void EventBus::serve(EventSocket& socket) {
+  tell_joined();
+  registry_.joined();
+  const Result<void> read = read_until_lost(socket);
+  if (read) return;
+  log::warning(format(
+      "the Salt master's event bus was lost: {}; jobs under way fail, and it is joined again as soon as "
+      "that can be",
+      read.error().message));
+  not_joined_ = ErrorKind::unavailable;
+  registry_.not_joined(ErrorKind::unavailable);
+}
+
+Result<void> EventBus::read_until_lost(EventSocket& socket) {
+  try {
+    FrameReader reader(options_.max_frame_bytes);
+    while (!stopping_) {
+      const auto bytes = socket.read(kSweepTime);
+      if (!bytes) return bytes.error();
+      reader.feed(*bytes);
+      if (const Result<void> heard = hear_all(reader); !heard) return heard.error();
+      if (SteadyClock::now() < sweep_due_) continue;
+      registry_.sweep();
+      sweep_due_ = SteadyClock::now() + kSweepTime;
+    }
+    return {};
+  } catch (const std::exception& exception) {  // memory is short
+    return Error{ErrorKind::internal, exception.what()};
+  }
+}
+
+Result<void> EventBus::hear_all(FrameReader& reader) {
+  while (!stopping_) {
+    const auto event = reader.next();
+    if (!event) return event.error();
+    if (!*event) break;
+    registry_.hear(**event);
+  }
+  return {};
+}
+
+void EventBus::tell_refused(const Error& why) {
+  if (not_joined_ == why.kind) return;
+  not_joined_ = why.kind;
+  log::warning(format("the Salt master's event bus cannot be joined: {}", why.message));
+}
+
+void EventBus::tell_joined() {
+  if (not_joined_) {
+    log::warning("the Salt master's event bus is joined again");
+  } else {
+    log::info("the Salt master's event bus is joined");
+  }
+  not_joined_.reset();
+}
+
+void EventBus::pause(std::chrono::milliseconds time) const {
+  pollfd watched{stop_.get(), POLLIN, 0};
+  static_cast<void>(::poll(&watched, 1, static_cast<int>(time.count())));
 }
 
 }  // namespace rest_fcgi::salt

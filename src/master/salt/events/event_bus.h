@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string_view>
+#include <utility>
 
-#include "master/salt/events/bus_options.h"
-#include "master/salt/events/listener.h"
+#include "master/salt/events/event.h"
+#include "master/salt/events/registry.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/thread.h"
+#include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::salt {
 
-/// The one subscription of this process to the master's event bus, and the one thread that reads it. It hands
-/// each event to the listener of its job, and nothing to anybody else. Joins by itself, again and again, as
-/// long as it lives. Thread-safe.
+class EventSocket;
+class FrameReader;
+
+/// The one subscription of this process to the master's event bus, and the one thread that reads it, as fast
+/// as it can. It hands each event to the listener of its job, and nothing to anybody else. It joins the bus
+/// again whenever that is lost, as long as it lives, and says in the log when that begins and ends.
+/// Thread-safe.
 class EventBus {
  public:
   /// While one of these lives, returns of jobs that nobody listens to are kept: a job's id is known only from
@@ -21,39 +31,65 @@ class EventBus {
   /// by the bus.
   class Expectation {
    public:
-    Expectation(Expectation&&) noexcept;
+    Expectation(Expectation&& other) noexcept
+        : registry_(std::exchange(other.registry_, nullptr)), ticket_(std::move(other.ticket_)) {}
     Expectation& operator=(Expectation&&) = delete;
-    ~Expectation();
+    ~Expectation() {
+      if (registry_ != nullptr) registry_->forget(ticket_);
+    }
 
     /// From now on `listener` hears what comes of this job, beginning with what came since this expectation
     /// was made. The bus drops it when it is not `wanted` any more. Where the bus was lost meanwhile, it is
-    /// told so at once. Errors: unavailable, where too many jobs are listened to, or another one listens to
-    /// this job.
-    Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener);
+    /// told so at once. Errors: unavailable, where another one listens to this job.
+    Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener) {
+      return registry_->listen(ticket_, jid, std::move(listener));
+    }
 
    private:
     friend class EventBus;
-    class State;
-    explicit Expectation(std::unique_ptr<State> state);
-    std::unique_ptr<State> state_;
+    Expectation(Registry& registry, Registry::Ticket ticket)
+        : registry_(&registry), ticket_(std::move(ticket)) {}
+    Registry* registry_;
+    Registry::Ticket ticket_;
   };
 
-  /// Starts the thread, which joins the bus at once.
-  static std::unique_ptr<EventBus> start(BusOptions options);
+  /// Starts the thread, which joins the bus at once. Errors: internal, where no thread can be had.
+  static Result<std::unique_ptr<EventBus>> start(BusOptions options);
   EventBus(const EventBus&) = delete;
   EventBus& operator=(const EventBus&) = delete;
   /// Ends the thread. Who still listens is told that the bus is lost.
   ~EventBus();
 
-  /// To be made before what starts a job is sent. Waits for the bus to be joined, until `deadline` and at
-  /// most half a second. Errors: unavailable, Salt's sentence for a master that is not there, or which
-  /// permission is missing.
-  [[nodiscard]] Result<Expectation> expect(SteadyTime deadline);
+  /// Waits for the bus to be joined, until `deadline` and at most half a second. Errors: unavailable, Salt's
+  /// sentence for a master that is not there, or which permission is missing.
+  [[nodiscard]] Result<void> wait_until_joined(SteadyTime deadline);
+
+  /// To be made before what starts a job is sent. `jid`: the job's, where that is known already. Errors:
+  /// unavailable, as above; also where too many jobs are listened to, or another call has that job.
+  [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:
-  class Impl;
-  explicit EventBus(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit EventBus(BusOptions options);
+
+  void run();
+  void serve(EventSocket& socket);
+  /// Errors: why it is lost. Else the thread shall end.
+  [[nodiscard]] Result<void> read_until_lost(EventSocket& socket);
+  [[nodiscard]] Result<void> hear_all(FrameReader& reader);
+  void tell_refused(const Error& why);
+  void tell_joined();
+  void pause(std::chrono::milliseconds time) const;
+
+  const BusOptions options_;
+  Registry registry_;
+  const UniqueFd stop_;  // readable once the thread shall end
+  std::atomic<bool> stopping_ = false;
+
+  // The thread's own:
+  std::optional<ErrorKind> not_joined_;  // why it is not, as the log knows it
+  std::chrono::steady_clock::time_point sweep_due_;
+
+  Thread thread_;
 };
 
 }  // namespace rest_fcgi::salt

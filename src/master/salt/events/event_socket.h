@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/stat.h>
+
 #include <array>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
-#include "master/salt/events/bus_options.h"
+#include "master/salt/events/event.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/unique_fd.h"
 
@@ -34,5 +37,14 @@ class EventSocket {
   int stop_;
   std::unique_ptr<Room> room_;
 };
+
+/// What keeps this process from connecting to the unix socket at `path`, where the system said EACCES: a
+/// folder that it may not search, or the socket itself; whose that is, and what the responder's user needs.
+/// May ask whatever nsswitch.conf names. Thread-safe.
+[[nodiscard]] std::string refused_path(const std::string& path);
+
+/// The same sentences about a socket and a folder of which the owner, group and mode are known.
+[[nodiscard]] std::string refused_socket(const std::string& path, const struct stat& status);
+[[nodiscard]] std::string refused_folder(const std::string& path, const struct stat& status);
 
 }  // namespace rest_fcgi::salt

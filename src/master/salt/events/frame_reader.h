@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "master/salt/events/event.h"
-#include "master/salt/events/value_scanner.h"
 #include "master/salt/lines.h"
 #include "rest_fcgi/core/result.h"
 
@@ -25,31 +24,28 @@ namespace rest_fcgi::salt {
 /// and other entries of the map are ignored.
 class FrameReader {
  public:
-  explicit FrameReader(std::size_t max_frame_bytes);
+  explicit FrameReader(std::size_t max_frame_bytes) : max_frame_bytes_(max_frame_bytes) {}
 
   /// Takes what came, which may end anywhere. To be followed by calls of `next` until one gives nothing: what
   /// it holds grows with what came, never with a length that was announced.
   void feed(std::string_view bytes);
 
-  /// The next whole event, absent until more was fed. Of one that is too large it gives the beginning, and
-  /// drops the rest when that comes. It borrows from this until the next call. Errors: internal, for what is
-  /// no such stream; then it gives no more events, but the same error again.
+  /// The next whole event, absent until more was fed. It borrows from this until the next call. Errors:
+  /// internal, for what is no such stream, or a frame that is too large; then it gives no more events, but
+  /// the same error again.
   [[nodiscard]] Result<std::optional<Event>> next();
 
  private:
-  [[nodiscard]] Result<std::optional<Event>> take_event();
-  [[nodiscard]] Result<std::optional<Event>> bare_event();
-  [[nodiscard]] Result<std::optional<Event>> event_with_length();
-  [[nodiscard]] Result<std::optional<Event>> large_event(std::size_t before,
-                                                         std::optional<std::uint64_t> length, Error why);
+  /// The next whole frame, taken out of the buffer.
+  [[nodiscard]] Result<std::optional<std::string_view>> take_frame();
+  [[nodiscard]] Result<std::optional<std::string_view>> take_bare_frame();
+  [[nodiscard]] Result<std::optional<std::string_view>> take_frame_with_length();
   void let_go();
 
   const std::size_t max_frame_bytes_;
   std::string buffer_;
-  std::size_t start_ = 0;   // of the frame that comes, in buffer_
-  std::uint64_t drop_ = 0;  // bytes that are still to come of one that is too large
+  std::size_t start_ = 0;  // of the frame that comes, in buffer_
   std::optional<Framing> framing_;
-  ValueScanner scanner_;  // of the frame that comes, where frames are bare
   std::uint64_t frames_ = 0;
   std::optional<Error> broken_;
 };

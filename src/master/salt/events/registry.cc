@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/events/registry.h"
 
+#include <iterator>
+#include <optional>
 #include <utility>
-#include <vector>
 
-#include "master/salt/not_available.h"
+#include "master/salt/lines.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::salt {
 namespace {
+
+constexpr std::size_t kMostLosses = 1000;  // jobs that are told apart
 
 /// For whoever listened when the bus was lost.
 Error bus_lost() {
@@ -26,12 +29,8 @@ Error events_lost(std::size_t most) {
                  most)};
 }
 
-void tell(Listener& listener, const Topic& topic, std::string_view data, std::uint64_t too_large) {
-  if (too_large == 0) {
-    listener.hear(topic, data);
-  } else {
-    listener.hear_beginning(topic, data, too_large);
-  }
+Error another_waits(std::string_view jid) {
+  return {ErrorKind::unavailable, format("Another call waits for the job {} already.", jid)};
 }
 
 /// What callers are told of a reason that is for administrators.
@@ -51,6 +50,67 @@ Error for_callers(ErrorKind why) {
 
 }  // namespace
 
+/// What the heap needs besides is counted too: else very many small events would fit.
+std::size_t EarlyEvents::Kept::bytes() const noexcept {
+  constexpr std::size_t kHeap = 160;
+  return sizeof(Kept) + kHeap + jid.size() + tag.size() + data.size();
+}
+
+std::size_t EarlyEvents::keep(Kept event) {
+  bytes_ += event.bytes();
+  events_.push_back(std::move(event));
+  const auto kept = std::prev(events_.end());
+  by_job_.emplace(std::pair(std::string_view(kept->jid), kept->number), kept);
+  std::size_t dropped = 0;
+  for (; bytes_ > max_bytes_; ++dropped) {
+    note_loss(events_.front());
+    drop_oldest();
+  }
+  return dropped;
+}
+
+void EarlyEvents::note_loss(const Kept& event) {
+  losses_[event.jid] = event.number;
+  if (losses_.size() <= kMostLosses) return;
+  all_lost_ = event.number;
+  losses_.clear();
+}
+
+bool EarlyEvents::lost(std::string_view jid, std::uint64_t since) const {
+  const auto loss = losses_.find(jid);
+  return since <= all_lost_ || (loss != losses_.end() && since <= loss->second);
+}
+
+std::list<EarlyEvents::Kept> EarlyEvents::take(std::string_view jid, std::uint64_t since) {
+  std::list<Kept> taken;
+  auto event = by_job_.lower_bound({jid, since});
+  while (event != by_job_.end() && event->first.first == jid) {
+    bytes_ -= event->second->bytes();
+    taken.splice(taken.end(), events_, event->second);
+    event = by_job_.erase(event);
+  }
+  return taken;
+}
+
+void EarlyEvents::drop_before(std::uint64_t number) {
+  while (!events_.empty() && events_.front().number < number) drop_oldest();
+  std::erase_if(losses_, [number](const auto& loss) { return loss.second < number; });
+}
+
+void EarlyEvents::clear() {
+  by_job_.clear();
+  events_.clear();
+  losses_.clear();
+  bytes_ = 0;
+}
+
+void EarlyEvents::drop_oldest() {
+  const Kept& oldest = events_.front();
+  bytes_ -= oldest.bytes();
+  by_job_.erase(by_job_.lower_bound({oldest.jid, oldest.number}));
+  events_.pop_front();
+}
+
 Registry::Registry(const BusOptions& options)
     : max_jobs_(options.max_jobs),
       max_early_bytes_(options.max_early_bytes),
@@ -59,23 +119,23 @@ Registry::Registry(const BusOptions& options)
 void Registry::joined() {
   const std::lock_guard lock(mutex_);
   joined_ = true;
-  ++joins_;
   changed_.notify_all();
 }
 
 void Registry::not_joined(ErrorKind why) {
-  std::vector<std::shared_ptr<Job>> told;
+  std::vector<JobPtr> told;
   {
     const std::lock_guard lock(mutex_);
-    joined_ = false;
     why_ = why;
+    if (!std::exchange(joined_, false)) return;
+    ++losses_;
     early_.clear();
     dropping_early_ = false;
-    for (auto& [jid, job] : std::exchange(jobs_, {})) {
-      if (!job->replaying) told.push_back(std::move(job));  // else the thread that replays tells it
+    for (const auto& [jid, job] : jobs_) {
+      if (!job->replaying) told.push_back(job);  // else the thread that replays tells it
     }
   }
-  for (const auto& job : told) job->listener->lost(bus_lost());
+  for (const JobPtr& job : told) job->listener->lost(bus_lost());
 }
 
 void Registry::close() {
@@ -91,21 +151,27 @@ void Registry::close() {
 void Registry::hear(const Event& event) {
   const auto topic = topic_of(event.tag);
   if (!topic) return;
-  std::shared_ptr<Job> job;
+  JobPtr dropped;  // destroyed without the lock
+  JobPtr job;
   {
     std::unique_lock lock(mutex_);
+    // What comes of a job that nobody waits for any more may be for the next one who does.
+    dropped = take_unwanted(topic->jid);
     const auto found = jobs_.find(topic->jid);
     if (found == jobs_.end() || found->second->replaying) return keep(*topic, event, lock);
     job = found->second;
   }
-  if (job->listener->wanted()) tell(*job->listener, *topic, event.data, event.too_large);
-  drop_if_unwanted(job);
+  job->listener->hear(*topic, event.data);
+  if (job->listener->wanted()) return;
+  JobPtr done;
+  const std::lock_guard lock(mutex_);
+  done = take_unwanted(topic->jid);
 }
 
 void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std::mutex>& lock) {
   if (expectations_.empty()) return;
-  const std::size_t dropped = early_.keep({next_number_++, std::string(topic.jid), std::string(event.tag),
-                                           std::string(event.data), event.too_large});
+  const std::size_t dropped =
+      early_.keep({next_number_++, std::string(topic.jid), std::string(event.tag), std::string(event.data)});
   const bool tell = dropped > 0 && !dropping_early_;
   dropping_early_ = dropping_early_ || dropped > 0;
   lock.unlock();
@@ -117,93 +183,94 @@ void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std
 }
 
 void Registry::sweep() {
-  std::vector<std::shared_ptr<Job>> jobs;
-  {
-    const std::lock_guard lock(mutex_);
-    jobs.reserve(jobs_.size());
-    for (const auto& [jid, job] : jobs_) jobs.push_back(job);
-  }
-  for (const auto& job : jobs) drop_if_unwanted(job);
-}
-
-void Registry::drop_if_unwanted(const std::shared_ptr<Job>& job) {
-  if (job->listener->wanted()) return;
+  std::vector<JobPtr> dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
-  const auto found = jobs_.find(job->jid);
-  // One that is being replayed stays until that has ended: else what is kept might go to two.
-  if (found != jobs_.end() && found->second == job && !job->replaying) jobs_.erase(found);
+  dropped = take_unwanted();
 }
 
-void Registry::make_room(std::string_view jid) {
-  std::shared_ptr<Job> same;
-  bool full = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = jobs_.find(jid); found != jobs_.end()) same = found->second;
-    full = jobs_.size() >= max_jobs_;
+std::vector<Registry::JobPtr> Registry::take_unwanted() {
+  std::vector<JobPtr> taken;
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    if (at->second->unwanted()) {
+      taken.push_back(std::move(at->second));
+      at = jobs_.erase(at);
+    } else {
+      ++at;
+    }
   }
-  if (same != nullptr) drop_if_unwanted(same);
-  if (full) sweep();
+  return taken;
 }
 
-Result<Registry::Ticket> Registry::expect(SteadyTime until) {
+Registry::JobPtr Registry::take_unwanted(std::string_view jid) {
+  const auto found = jobs_.find(jid);
+  if (found == jobs_.end() || !found->second->unwanted()) return nullptr;
+  JobPtr taken = std::move(found->second);
+  jobs_.erase(found);
+  return taken;
+}
+
+Result<void> Registry::wait_until_joined(SteadyTime until) {
   std::unique_lock lock(mutex_);
   ++waiting_;
   changed_.wait_until(lock, until, [this] { return joined_ || closed_; });
   --waiting_;
   if (closed_) changed_.notify_all();
+  return closed_ || !joined_ ? for_callers(why_) : Result<void>();
+}
+
+Result<Registry::Ticket> Registry::expect(std::string_view jid) {
+  std::vector<JobPtr> dropped;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
   if (closed_ || !joined_) return for_callers(why_);
-  const Ticket ticket{next_number_++, joins_};
+  const auto is_full = [this] { return jobs_.size() + expectations_.size() >= max_jobs_; };
+  if (is_full()) dropped = take_unwanted();
+  if (is_full()) {
+    return Error{ErrorKind::unavailable,
+                 format("{} jobs of the Salt master are waited for: no more can be now.", max_jobs_)};
+  }
+  dropped.push_back(take_unwanted(jid));
+  if (!jid.empty() && (jobs_.count(jid) > 0 || !claimed_.emplace(jid).second)) return another_waits(jid);
+  Ticket ticket{next_number_++, losses_, std::string(jid)};
   expectations_.insert(ticket.number);
   return ticket;
 }
 
 void Registry::forget(const Ticket& ticket) {
   const std::lock_guard lock(mutex_);
+  if (!ticket.jid.empty()) claimed_.erase(ticket.jid);
   expectations_.erase(ticket.number);
   early_.drop_before(expectations_.empty() ? next_number_ : *expectations_.begin());
   if (early_.empty()) dropping_early_ = false;
 }
 
-Result<void> Registry::listen(const Ticket& ticket, std::string_view jid,
-                              std::shared_ptr<Listener> listener) {
-  make_room(jid);
+Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener) {
+  JobPtr dropped;  // destroyed without the lock
   std::unique_lock lock(mutex_);
-  if (!is_good(ticket)) {
-    lock.unlock();
-    listener->lost(bus_lost());
-    return {};
-  }
-  if (jobs_.size() >= max_jobs_) {
-    return Error{ErrorKind::unavailable,
-                 format("{} jobs of the Salt master are waited for: no more can be now.", max_jobs_)};
-  }
+  dropped = take_unwanted(jid);
   const auto job = std::make_shared<Job>(Job{std::string(jid), std::move(listener)});
-  if (!jobs_.try_emplace(job->jid, job).second) {
-    return Error{ErrorKind::unavailable, format("Another call waits for the job {} already.", jid)};
-  }
-  replay(ticket, *job, lock);
+  if (!jobs_.try_emplace(job->jid, job).second) return another_waits(jid);
+  replay(std::move(ticket), *job, lock);
   return {};
 }
 
-void Registry::replay(const Ticket& ticket, Job& job, std::unique_lock<std::mutex>& lock) {
-  while (is_good(ticket)) {
-    const auto kept = early_.take(job.jid, ticket.number);
-    if (kept.empty() && early_.lost(job.jid, ticket.number)) {
-      jobs_.erase(job.jid);
-      lock.unlock();
-      return job.listener->lost(events_lost(max_early_bytes_));
+/// Tells a listener what was kept for it, and what was lost, until there is nothing more to tell.
+void Registry::replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock) {
+  while (true) {
+    std::optional<Error> lost;
+    std::list<EarlyEvents::Kept> kept;
+    if (std::exchange(ticket.losses, losses_) != losses_) {
+      lost = bus_lost();
+    } else if (kept = early_.take(job.jid, ticket.number); kept.empty()) {
+      if (early_.lost(job.jid, ticket.number)) lost = events_lost(max_early_bytes_);
+      ticket.number = next_number_;
     }
-    job.replaying = !kept.empty();
+    job.replaying = lost || !kept.empty();
     if (!job.replaying) return;
     lock.unlock();
-    for (const EarlyEvents::Kept& event : kept) {
-      tell(*job.listener, *topic_of(event.tag), event.data, event.too_large);
-    }
+    for (const EarlyEvents::Kept& event : kept) job.listener->hear(*topic_of(event.tag), event.data);
+    if (lost) job.listener->lost(*lost);
     lock.lock();
   }
-  lock.unlock();
-  job.listener->lost(bus_lost());
 }
 
 }  // namespace rest_fcgi::salt

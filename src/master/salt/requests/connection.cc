@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
-#include "master/salt/requests/request_pool.h"
+#include "master/salt/lines.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {
@@ -75,6 +78,29 @@ zmq::message_t message_of(WipedBytes bytes) {
 long remaining(SteadyTime until) {
   const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
   return static_cast<long>(std::clamp(left, milliseconds(0), milliseconds(60'000)).count());
+}
+
+constexpr std::string_view kScheme = "tcp://";
+
+bool is_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool consists_of(std::string_view text, std::string_view more) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return is_letter_or_digit(c) || more.find(c) != std::string_view::npos;
+  });
+}
+
+bool is_host(std::string_view host) {
+  const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  return in_brackets ? consists_of(host.substr(1, host.size() - 2), ":.%-_") : consists_of(host, ".-_");
+}
+
+bool is_port(std::string_view text) {
+  unsigned port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65535;
 }
 
 }  // namespace
@@ -171,6 +197,39 @@ Result<WipedBytes> Connection::receive_frames() {
   WipedBytes answer(bytes, bytes + body.size());
   wipe(body.data(), body.size());
   return answer;
+}
+
+Result<void> check_endpoint(std::string_view uri) {
+  const std::string_view place = uri.substr(std::min(uri.size(), kScheme.size()));
+  const std::size_t colon = place.rfind(':');
+  if (uri.starts_with(kScheme) && colon != std::string_view::npos && is_host(place.substr(0, colon)) &&
+      is_port(place.substr(colon + 1))) {
+    return {};
+  }
+  return Error{
+      ErrorKind::configuration,
+      format("The Salt Master's address is `{}`; accepted is `tcp://HOST:PORT` with an address or a name, an "
+             "IPv6 address in brackets, and a port from 1 to 65535.",
+             uri)};
+}
+
+std::unique_ptr<Connection> IdleConnections::take() {
+  const std::scoped_lock lock(mutex_);
+  if (kept_.empty()) return nullptr;
+  auto newest = std::move(kept_.back().connection);
+  kept_.pop_back();
+  return newest;
+}
+
+void IdleConnections::put(std::unique_ptr<Connection> connection, SteadyTime now) {
+  const std::scoped_lock lock(mutex_);
+  while (!kept_.empty() && now - kept_.front().since >= kMaxAge) kept_.pop_front();
+  kept_.push_back({std::move(connection), now});
+}
+
+std::size_t IdleConnections::size() const {
+  const std::scoped_lock lock(mutex_);
+  return kept_.size();
 }
 
 }  // namespace rest_fcgi::salt

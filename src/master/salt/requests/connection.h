@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 
 #include <zmq.hpp>
 
@@ -38,7 +42,8 @@ class Connection {
   /// Waits until it can be written to. False: the peer refuses, is no ZeroMQ, or the time was up.
   bool wait_until_open(SteadyTime until);
 
-  /// Is it open now, and did nothing come that nobody asked for?
+  /// Can the next request go over it? Not where it was closed, nor where bytes came that are no answer to any
+  /// request: they would be taken for the next one's.
   bool is_open();
 
   /// Sends a message. Errors: unavailable, where the connection was closed; nothing was sent then.
@@ -62,5 +67,73 @@ class Connection {
 
 /// The master is not there, and nothing was sent.
 Error master_not_available();
+
+/// Is `uri` `tcp://HOST:PORT`, with an IPv6 address in brackets? ZeroMQ takes more, such as an address to
+/// connect from, and finds out about some mistakes only when it connects, without a word. Errors:
+/// configuration.
+Result<void> check_endpoint(std::string_view uri);
+
+/// What is known of a master that cannot be reached: while it is away one request at a time tries to connect,
+/// and the others need not wait for `connect_timeout` each, one after the other. Thread-safe.
+class Outage {
+ public:
+  /// How long nobody tries again: short, since whoever comes in that time is refused though the master may be
+  /// back.
+  static constexpr std::chrono::milliseconds kPause{100};
+
+  explicit Outage(std::chrono::milliseconds connect_timeout) : connect_timeout_(connect_timeout) {}
+
+  /// May the caller try to connect? If so it tells how that ended; one that does not keeps the others from
+  /// trying for `connect_timeout` and a pause.
+  bool may_try(SteadyTime now) {
+    const std::scoped_lock lock(mutex_);
+    if (!away_) return true;
+    if (now < next_try_) return false;
+    next_try_ = now + connect_timeout_ + kPause;
+    return true;
+  }
+
+  void failed(SteadyTime now) {
+    const std::scoped_lock lock(mutex_);
+    away_ = true;
+    next_try_ = now + kPause;
+  }
+
+  void succeeded() {
+    const std::scoped_lock lock(mutex_);
+    away_ = false;
+  }
+
+ private:
+  const std::chrono::milliseconds connect_timeout_;
+  std::mutex mutex_;
+  bool away_ = false;
+  SteadyTime next_try_;
+};
+
+/// The kept connections that nobody uses now. Owns them. Those put last are taken first, so that what a busy
+/// time needed grows old at the other end. Thread-safe; its mutex is what connections pass between threads
+/// under.
+class IdleConnections {
+ public:
+  /// A connection that lay this long is closed when the next one is put.
+  static constexpr std::chrono::seconds kMaxAge{60};
+
+  /// None: null.
+  std::unique_ptr<Connection> take();
+
+  void put(std::unique_ptr<Connection> connection, SteadyTime now);
+
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  struct Kept {
+    std::unique_ptr<Connection> connection;
+    SteadyTime since;
+  };
+
+  mutable std::mutex mutex_;
+  std::deque<Kept> kept_;  ///< oldest first
+};
 
 }  // namespace rest_fcgi::salt

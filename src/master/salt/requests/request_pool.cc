@@ -7,10 +7,6 @@
 #include <zmq.hpp>
 
 #include "master/salt/requests/connection.h"
-#include "master/salt/requests/endpoint.h"
-#include "master/salt/requests/idle_connections.h"
-#include "master/salt/requests/outage.h"
-#include "master/salt/requests/turns.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {
@@ -23,6 +19,8 @@ constexpr std::size_t kMaxSockets = 65535;  // more than ZeroMQ takes
 /// The pool over ZeroMQ. Its context has one thread for input and output, which blocks all signals by itself.
 class Pool final : public RequestPool {
  public:
+  using RequestPool::request;
+
   explicit Pool(const PoolOptions& options)
       : connection_({options.uri, options.max_answer_size}),
         connect_timeout_(options.connect_timeout),
@@ -30,8 +28,8 @@ class Pool final : public RequestPool {
         turns_(options),
         outage_(options.connect_timeout) {
     context_.set(zmq::ctxopt::max_sockets,
-                 static_cast<int>(
-                     std::min(kMaxSockets, kSocketsEach * ((1 + Turns::kAside) * options.connections + 1))));
+                 static_cast<int>(std::min(
+                     kMaxSockets, kSocketsEach * ((1 + Turns::kStalled) * options.connections + 1))));
     // The first socket starts ZeroMQ's threads, and it ends the process where there are no files left for
     // them.
     const zmq::socket_t first(context_, zmq::socket_type::pair);
@@ -42,11 +40,15 @@ class Pool final : public RequestPool {
     turns_.end();
   }
 
-  Result<WipedBytes> request(Lane lane, WipedBytes message, SteadyTime deadline) override {
+  Result<WipedBytes> request(Lane lane, WipedBytes message, SteadyTime deadline,
+                             const Before& before) override {
     auto turn = turns_.take(lane, deadline);
     if (!turn) return std::move(turn).error();
     auto connection = open_connection(deadline);
     if (!connection) return std::move(connection).error();
+    if (before) {
+      if (Result<void> ready = before(); !ready) return std::move(ready).error();
+    }
     if (auto sent = (*connection)->send(std::move(message)); !sent) return std::move(sent).error();
     auto answer = receive(**connection, lane, *turn, deadline);
     if (answer) idle_.put(*std::move(connection), now());
@@ -54,12 +56,12 @@ class Pool final : public RequestPool {
   }
 
  private:
-  /// Gives the turn back early where the answer does not come.
+  /// Where the answer does not come soon, the request no longer holds up others.
   Result<WipedBytes> receive(Connection& connection, Lane lane, Turns::Turn& turn, SteadyTime deadline) {
-    const bool is_quick = lane == Lane::publish || lane == Lane::question;
-    auto answer = connection.receive(is_quick ? std::min(deadline, now() + slow_after_) : deadline);
+    const bool may_stall = lane != Lane::login;
+    auto answer = connection.receive(may_stall ? std::min(deadline, now() + slow_after_) : deadline);
     if (answer || answer.error().kind != ErrorKind::timeout || now() >= deadline) return answer;
-    turns_.step_aside(turn);
+    turns_.stall(turn);
     return connection.receive(deadline);
   }
 

@@ -8,8 +8,6 @@
 namespace rest_fcgi::salt {
 namespace {
 
-constexpr Lane kLanes[] = {Lane::publish, Lane::question, Lane::call, Lane::login};
-
 std::size_t at_least_one(std::size_t number) {
   return std::max<std::size_t>(1, number);
 }
@@ -23,29 +21,39 @@ std::size_t slow_limit(const PoolOptions& options) {
 }
 
 std::size_t lane_limit(Lane lane, const PoolOptions& options) {
-  // Each kind of slow work leaves a place to the other one.
-  const std::size_t most_of_the_slow = at_least_one(slow_limit(options) - 1);
+  const std::size_t half_of_the_connections = options.connections / 2;
+  const std::size_t slow = slow_limit(options);
+  // Each kind of slow work leaves a place to the others.
+  const std::size_t most_of_the_slow = at_least_one(slow - 1);
   switch (lane) {
     case Lane::publish:
       break;
     case Lane::question:
       return at_least_one(options.connections / 4);
-    case Lane::call:
-      return at_least_one(std::min(options.connections / 2, most_of_the_slow));
+    case Lane::runner:
+      return at_least_one(std::min(half_of_the_connections, slow));
+    case Lane::wheel:
+      return at_least_one(std::min(half_of_the_connections, most_of_the_slow));
+    case Lane::wheel_async:
+      return at_least_one(std::min(half_of_the_connections, most_of_the_slow - 1));
     case Lane::login: {
       const std::size_t half_of_the_workers = (options.worker_threads + 1) / 2;
-      return at_least_one(std::min({options.connections / 2, most_of_the_slow, half_of_the_workers}));
+      return at_least_one(std::min({half_of_the_connections, most_of_the_slow, half_of_the_workers}));
     }
   }
   return at_least_one(options.connections);
 }
 
 Turns::Turns(const PoolOptions& options)
-    : connections_(at_least_one(options.connections)), max_waiting_(options.max_waiting) {
-  slow_limit_ = slow_limit(options);
-  for (const Lane lane : kLanes) {
+    : connections_(at_least_one(options.connections)),
+      max_waiting_(options.max_waiting),
+      slow_limit_(slow_limit(options)) {
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    const auto lane = static_cast<Lane>(i);
+    const bool is_wheel = lane == Lane::wheel || lane == Lane::wheel_async;
     state(lane).limit = lane_limit(lane, options);
-    state(lane).is_slow = lane == Lane::call || lane == Lane::login;
+    state(lane).is_slow = is_wheel || lane == Lane::login;
+    state(lane).keeps_place = is_wheel;
     state(lane).max_waiting = lane == Lane::login ? options.max_waiting_logins : options.max_waiting;
   }
 }
@@ -94,8 +102,8 @@ void Turns::begin(LaneState& lane) {
   if (lane.is_slow) ++slow_under_way_;
 }
 
-void Turns::finish(LaneState& lane) {
-  --lane.under_way;
+/// What it held of the places that all lanes share is free.
+void Turns::leave_shared(const LaneState& lane) {
   --under_way_;
   if (lane.is_slow) --slow_under_way_;
 }
@@ -109,22 +117,26 @@ Turns::LaneState* Turns::next_lane() {
   return next;
 }
 
-void Turns::step_aside(Turn& turn) {
+void Turns::stall(Turn& turn) {
   const std::scoped_lock lock(mutex_);
-  if (turn.get_deleter().aside || aside_ >= kAside * connections_) return;
-  finish(state(turn.get_deleter().lane));
-  ++aside_;
-  turn.get_deleter().aside = true;
+  if (turn.get_deleter().stalled || stalled_ >= kStalled * connections_) return;
+  LaneState& lane = state(turn.get_deleter().lane);
+  leave_shared(lane);
+  if (!lane.keeps_place) --lane.under_way;
+  ++stalled_;
+  turn.get_deleter().stalled = true;
   wake_next();
 }
 
 void Turns::give_back(const GiveBack& turn) {
   const std::scoped_lock lock(mutex_);
-  if (turn.aside) {
-    --aside_;
+  LaneState& lane = state(turn.lane);
+  if (turn.stalled) {
+    --stalled_;
   } else {
-    finish(state(turn.lane));
+    leave_shared(lane);
   }
+  if (!turn.stalled || lane.keeps_place) --lane.under_way;
   left_.notify_all();
   wake_next();
 }
@@ -146,7 +158,7 @@ void Turns::end() {
   for (LaneState& lane : lanes_) {
     for (Waiter* waiter : lane.waiters) waiter->woken.notify_one();
   }
-  left_.wait(lock, [&] { return under_way_ == 0 && aside_ == 0 && waiting_ == 0; });
+  left_.wait(lock, [&] { return under_way_ == 0 && stalled_ == 0 && waiting_ == 0; });
 }
 
 }  // namespace rest_fcgi::salt

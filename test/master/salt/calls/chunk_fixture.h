@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "master/salt/packed/to_json.h"
+#include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/lowstate/lowstate.h"

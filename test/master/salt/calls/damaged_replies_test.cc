@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/vector_file.h"
-#include "master/salt/calls/reply.h"
+#include "master/salt/calls/replies.h"
 #include "rest_fcgi/core/json_document.h"
 
 namespace rest_fcgi::salt {
@@ -30,12 +30,14 @@ bool is_whole(const auth::Grant& grant) {
 
 /// Reads some bytes, which has to give an answer that can be worked with, or an error with a sentence.
 template <class T>
-bool reads(Result<Answer<T>> (*read)(std::string_view), std::string_view bytes) {
+bool reads(Result<T> (*read)(std::string_view), std::string_view bytes) {
   const auto answer = read(bytes);
   if (!answer) {
-    REQUIRE_FALSE(answer.error().message.empty());
-  } else if (!answer->refusal) {
-    REQUIRE(is_whole(answer->value));
+    const bool refused = answer.error().kind == ErrorKind::authentication ||
+                         answer.error().kind == ErrorKind::authorization;
+    REQUIRE((refused || !answer.error().message.empty()));
+  } else {
+    REQUIRE(is_whole(*answer));
   }
   return answer.ok();
 }

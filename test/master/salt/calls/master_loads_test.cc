@@ -5,7 +5,7 @@
 
 #include "../../../support/vector_file.h"
 #include "chunk_fixture.h"
-#include "master/salt/calls/load.h"
+#include "master/salt/calls/loads.h"
 
 namespace rest_fcgi::salt {
 namespace {

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/vector_file.h"
-#include "master/salt/calls/reply.h"
+#include "master/salt/calls/replies.h"
 #include "reply_fixture.h"
 
 namespace rest_fcgi::salt {
@@ -19,17 +19,15 @@ std::string error(const std::string& name, const std::string& message) {
 }
 
 /// Why both a runner and a wheel with this reply were refused.
-Refusal refusal_in(const std::string& bytes) {
+ErrorKind refusal_in(const std::string& bytes) {
   const auto runner = read_runner_reply(bytes);
   const auto wheel = read_wheel_reply(bytes);
-  REQUIRE(runner);
-  REQUIRE(wheel);
-  REQUIRE(runner->refusal);
-  REQUIRE(wheel->refusal);
-  CHECK(*runner->refusal == *wheel->refusal);
-  CHECK(runner->message == wheel->message);
-  CHECK(runner->message.starts_with("Authentication failure of type "));
-  return *runner->refusal;
+  REQUIRE_FALSE(runner);
+  REQUIRE_FALSE(wheel);
+  CHECK(runner.error().kind == wheel.error().kind);
+  CHECK(runner.error().message == wheel.error().message);
+  CHECK(runner.error().message.starts_with("Authentication failure of type "));
+  return runner.error().kind;
 }
 
 }  // namespace
@@ -37,18 +35,16 @@ Refusal refusal_in(const std::string& bytes) {
 TEST_CASE("a runner that was started has a job id and a tag") {
   const auto answer = read_runner_reply(vector_file("13-runner-reply.bin"));
   REQUIRE(answer);
-  CHECK_FALSE(answer->refusal);
-  CHECK(answer->value.jid == "20261120233655223239");
-  CHECK(answer->value.tag == "salt/run/20261120233655223239");
+  CHECK(answer->jid == "20261120233655223239");
+  CHECK(answer->tag == "salt/run/20261120233655223239");
 }
 
 TEST_CASE("what a wheel gave is the master's whole reply, as it came") {
   const auto answer = read_wheel_reply(vector_file("17-wheel-reply.bin"));
   REQUIRE(answer);
-  CHECK_FALSE(answer->refusal);
-  const std::string& jid = answer->value.jid;
+  const std::string& jid = answer->jid;
   CHECK(jid.size() == 20);
-  const std::string& reply = answer->value.reply.text();
+  const std::string& reply = answer->reply.text();
   CHECK(reply.starts_with(R"({"tag": "salt/wheel/)" + jid +
                           R"(", "data": {"fun": "wheel.key.list", "jid": ")" + jid));
   CHECK(reply.find(R"("return": {"minions": )") != std::string::npos);
@@ -58,25 +54,25 @@ TEST_CASE("a wheel that failed inside is a reply, no failure") {
   const auto answer = read_wheel_reply(packed(
       R"({"tag": "salt/wheel/2026", "data": {"jid": "2026", "return": "Exception occurred", "success": false}})"));
   REQUIRE(answer);
-  CHECK_FALSE(answer->refusal);
-  CHECK(answer->value.reply.text().find(R"("success": false)") != std::string::npos);
+  CHECK(answer->reply.text().find(R"("success": false)") != std::string::npos);
 }
 
 TEST_CASE("a token that is not good, and one whose user lacks the right, are told apart") {
-  CHECK(refusal_in(error("TokenAuthenticationError",
-                         R"(Authentication failure of type \"token\" occurred.)")) == Refusal::credentials);
+  CHECK(refusal_in(
+            error("TokenAuthenticationError", R"(Authentication failure of type \"token\" occurred.)")) ==
+        ErrorKind::authentication);
   CHECK(refusal_in(error("TokenAuthenticationError",
                          R"(Authentication failure of type \"token\" occurred for user limited.)")) ==
-        Refusal::rights);
+        ErrorKind::authorization);
 }
 
 TEST_CASE("of a login inline nothing tells whether it is not good or lacks the right") {
-  CHECK(refusal_in(vector_file("15-runner-reply-not-authorized.bin")) == Refusal::credentials);
+  CHECK(refusal_in(vector_file("15-runner-reply-not-authorized.bin")) == ErrorKind::authentication);
   CHECK(refusal_in(error("EauthAuthenticationError",
                          R"(Authentication failure of type \"eauth\" occurred for user ssdev.)")) ==
-        Refusal::credentials);
+        ErrorKind::authentication);
   CHECK(refusal_in(error("UserAuthenticationError", R"(Authentication failure of type \"user\" occurred)")) ==
-        Refusal::credentials);
+        ErrorKind::authentication);
 }
 
 TEST_CASE("a call that the master finds to be none is Salt's invocation error") {

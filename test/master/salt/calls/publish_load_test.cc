@@ -6,7 +6,7 @@
 
 #include "../../../support/vector_file.h"
 #include "chunk_fixture.h"
-#include "master/salt/calls/load.h"
+#include "master/salt/calls/loads.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -23,7 +23,7 @@ std::string load_of(const std::string& part, const std::function<void(PublishLoa
   PublishLoad load{
       .target = {TargetType::glob, "*"}, .call = &chunk->local(), .metadata = chunk->local().metadata};
   if (change) change(load);
-  return json_of(publish_load(load, {&chunk->credentials, "fred"}));
+  return json_of(pack_publish(load, {&chunk->credentials, "fred"}));
 }
 
 /// What `load_of` gives for these fields.
@@ -40,7 +40,7 @@ TEST_CASE("a publication comes out as a real client sent it") {
   const ReadChunk chunk(R"({"client": "local", "tgt": "pm-0", "fun": "test.ping", "eauth": "sharedsecret",
                             "username": "ssdev", "password": "s3cret"})");
   const PublishLoad load{.target = {TargetType::glob, "pm-0"}, .call = &chunk->local()};
-  CHECK(test::bytes_of(publish_load(load, {&chunk->credentials, "UNKNOWN"})) ==
+  CHECK(test::bytes_of(pack_publish(load, {&chunk->credentials, "UNKNOWN"})) ==
         test::vector_file("03-publish-request.bin"));
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a token goes alone") {
   const ReadChunk chunk(R"({"client": "local", "tgt": "*", "fun": "f.g", "token": "abc", "eauth": "pam",
                             "username": "fred", "password": "sesame"})");
   const PublishLoad load{.target = {TargetType::glob, "*"}, .call = &chunk->local()};
-  const std::string json = json_of(publish_load(load, {&chunk->credentials, "fred"}));
+  const std::string json = json_of(pack_publish(load, {&chunk->credentials, "fred"}));
   CHECK(json.find(R"("kwargs": {"token": "abc"}})") != std::string::npos);
   CHECK(json.find("sesame") == std::string::npos);
 }
@@ -123,7 +123,7 @@ TEST_CASE("a token goes alone") {
 TEST_CASE("a login that brings nothing has an empty map, which the master refuses") {
   const ReadChunk chunk(R"({"client": "local", "tgt": "*", "fun": "f.g"})");
   const PublishLoad load{.target = {TargetType::glob, "*"}, .call = &chunk->local()};
-  CHECK(json_of(publish_load(load, {&chunk->credentials, ""})).find(R"("kwargs": {}})") != std::string::npos);
+  CHECK(json_of(pack_publish(load, {&chunk->credentials, ""})).find(R"("kwargs": {}})") != std::string::npos);
 }
 
 TEST_CASE("what a chunk says of the master's own fields reaches no load") {

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/vector_file.h"
-#include "master/salt/calls/reply.h"
+#include "master/salt/calls/replies.h"
 #include "reply_fixture.h"
 
 namespace rest_fcgi::salt {
@@ -19,15 +19,13 @@ using Ids = std::vector<std::string>;
 master::Job job_in(std::string_view bytes) {
   auto answer = read_publish_reply(bytes);
   if (!answer) FAIL(answer.error().message);
-  CHECK_FALSE(answer->refusal);
-  return std::move(answer->value);
+  return *std::move(answer);
 }
 
-Answer<master::Job> refusal_in(std::string_view bytes) {
-  auto answer = read_publish_reply(bytes);
-  REQUIRE(answer);
-  REQUIRE(answer->refusal);
-  return *std::move(answer);
+Error refusal_in(std::string_view bytes) {
+  const auto answer = read_publish_reply(bytes);
+  REQUIRE_FALSE(answer);
+  return answer.error();
 }
 
 std::string failure(std::string_view json) {
@@ -85,10 +83,10 @@ TEST_CASE("thousands of minions are read, and each is there once") {
 
 TEST_CASE("a login that is not good, and a right that is missing, are told apart") {
   const auto login = refusal_in(vector_file("10-publish-reply-auth-error.bin"));
-  CHECK(*login.refusal == Refusal::credentials);
+  CHECK(login.kind == ErrorKind::authentication);
   CHECK(login.message == "Authentication error occurred.");
   const auto right = refusal_in(vector_file("11-publish-reply-authz-error.bin"));
-  CHECK(*right.refusal == Refusal::rights);
+  CHECK(right.kind == ErrorKind::authorization);
   CHECK(right.message == "Authorization error occurred.");
 }
 

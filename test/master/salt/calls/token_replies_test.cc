@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/vector_file.h"
-#include "master/salt/calls/reply.h"
+#include "master/salt/calls/replies.h"
 #include "reply_fixture.h"
 
 namespace rest_fcgi::salt {
@@ -25,8 +25,7 @@ std::string reply(const std::string& expire = "1795298299.5", const std::string&
 auth::Grant grant_in(const std::string& bytes) {
   auto answer = read_mk_token_reply(bytes);
   if (!answer) FAIL(answer.error().message);
-  CHECK_FALSE(answer->refusal);
-  return std::move(answer->value);
+  return *std::move(answer);
 }
 
 std::chrono::microseconds end_of(const std::string& expire) {
@@ -39,12 +38,11 @@ TEST_CASE("a token comes with whose it is and when it ends") {
   for (const auto read : kBoth) {
     const auto answer = read(test::vector_file("18-mk_token-reply.bin"));
     REQUIRE(answer);
-    CHECK_FALSE(answer->refusal);
-    CHECK(answer->value.name == "ssdev");
-    CHECK(answer->value.eauth == "sharedsecret");
-    CHECK(answer->value.groups.empty());
-    CHECK(answer->value.token.reveal().text.size() == 64);
-    CHECK(answer->value.expire > WallTime(std::chrono::seconds(1700000000)));
+    CHECK(answer->name == "ssdev");
+    CHECK(answer->eauth == "sharedsecret");
+    CHECK(answer->groups.empty());
+    CHECK(answer->token.reveal().text.size() == 64);
+    CHECK(answer->expire > WallTime(std::chrono::seconds(1700000000)));
   }
 }
 
@@ -66,14 +64,12 @@ TEST_CASE("a token's end is in seconds, whole or not, and within what can be mea
 
 TEST_CASE("credentials that are not good are a refusal") {
   const auto made = read_mk_token_reply(packed(R"("")"));
-  REQUIRE(made);
-  REQUIRE(made->refusal);
-  CHECK(*made->refusal == Refusal::credentials);
-  CHECK(made->message.empty());
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::authentication);
+  CHECK(made.error().message.empty());
   const auto known = read_get_token_reply(packed("{}"));
-  REQUIRE(known);
-  REQUIRE(known->refusal);
-  CHECK(*known->refusal == Refusal::credentials);
+  REQUIRE_FALSE(known);
+  CHECK(known.error().kind == ErrorKind::authentication);
 }
 
 TEST_CASE("what refuses a login does not refuse a token, and the other way round") {
@@ -84,10 +80,9 @@ TEST_CASE("what refuses a login does not refuse a token, and the other way round
 TEST_CASE("a refusal that says so by name is one") {
   for (const auto read : kBoth) {
     const auto answer = read(packed(R"({"error": {"name": "AuthenticationError", "message": "no"}})"));
-    REQUIRE(answer);
-    REQUIRE(answer->refusal);
-    CHECK(*answer->refusal == Refusal::credentials);
-    CHECK(answer->message == "no");
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().kind == ErrorKind::authentication);
+    CHECK(answer.error().message == "no");
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/events/early_events.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "master/salt/events/registry.h"
 
 namespace {
 

@@ -14,7 +14,7 @@ constexpr const char* kJid = "20261120233651543848";
 std::string told(std::string_view tag) {
   const auto topic = topic_of(tag);
   if (!topic) return "nothing";
-  const char* const kinds[] = {"job", "runner", "syndic"};
+  const char* const kinds[] = {"job", "begin", "runner", "syndic"};
   return std::string(kinds[static_cast<int>(topic->kind)]) + " " + std::string(topic->jid) + " " +
          std::string(topic->who);
 }
@@ -29,9 +29,9 @@ TEST_CASE("a minion's id may hold dots and slashes, and be like another part of 
   CHECK(told("salt/job/1/ret/ret/x") == "job 1 ret/x");
 }
 
-TEST_CASE("a tag tells the runner's job, and only its return is waited for") {
+TEST_CASE("a tag tells the runner's job, and that it begins or what it returned") {
   CHECK(told("salt/run/20261120233655223239/ret") == "runner 20261120233655223239 ");
-  CHECK(told("salt/run/1/new") == "nothing");
+  CHECK(told("salt/run/20261120233655223239/new") == "begin 20261120233655223239 ");
   CHECK(told("salt/run/1/progress/ret") == "nothing");
   CHECK(told("salt/run/1/ret/more") == "nothing");
 }

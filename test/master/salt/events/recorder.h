@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "master/salt/events/listener.h"
+#include "master/salt/events/event.h"
 
 namespace rest_fcgi::salt::test {
 
@@ -30,12 +30,6 @@ class Recorder final : public Listener {
     const Visit visit(*this);
     on_hear(data);
     write(std::string(topic.who) + "=" + std::string(data));
-  }
-
-  void hear_beginning(const Topic& topic, std::string_view beginning, std::uint64_t size) override {
-    const Visit visit(*this);
-    write(std::string(topic.who) + "=" + std::string(beginning.substr(0, 10)) + "... of " +
-          std::to_string(size));
   }
 
   void lost(const Error& error) override {

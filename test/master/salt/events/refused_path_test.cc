@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/events/refused_path.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "../../../support/temp_dir.h"
+#include "master/salt/events/event_socket.h"
 
 namespace {
 

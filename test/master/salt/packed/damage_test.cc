@@ -6,8 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/vector_file.h"
-#include "master/salt/packed/fields.h"
-#include "master/salt/packed/to_json.h"
+#include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/json_document.h"
 
 using namespace std::string_view_literals;

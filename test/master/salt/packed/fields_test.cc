@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/packed/fields.h"
-
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/vector_file.h"
+#include "master/salt/packed/packed.h"
 
 using rest_fcgi::ErrorKind;
 using rest_fcgi::salt::Fields;

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/vector_file.h"
-#include "master/salt/packed/to_json.h"
+#include "master/salt/packed/packed.h"
 
 using namespace std::string_view_literals;
 using rest_fcgi::JsonDocument;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/packed/to_json.h"
-
 #include <string>
 #include <string_view>
 
 #include <doctest/doctest.h>
 
-#include "master/salt/packed/limits.h"
+#include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/json_document.h"
 
 using namespace std::string_view_literals;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/packed/value.h"
-
 #include <limits>
 #include <string>
 #include <string_view>
@@ -8,29 +6,20 @@
 
 #include <doctest/doctest.h>
 
-#include "master/salt/packed/limits.h"
-#include "master/salt/packed/parse.h"
+#include "master/salt/packed/packed.h"
 
 using namespace std::string_view_literals;
 using rest_fcgi::ErrorKind;
 using rest_fcgi::Result;
-using rest_fcgi::salt::BoundedVisitor;
 using rest_fcgi::salt::each_element;
 using rest_fcgi::salt::each_member;
 using rest_fcgi::salt::kMaxDepth;
 using rest_fcgi::salt::PackedValue;
-using rest_fcgi::salt::parse_one;
 using rest_fcgi::salt::read_texts;
 
 using Kind = PackedValue::Kind;
 
 namespace {
-
-/// The library throws for some lengths where addresses have 32 bits.
-class ThrowingVisitor : public BoundedVisitor {
- public:
-  bool visit_nil() { throw msgpack::ext_size_overflow("ext size overflow"); }
-};
 
 std::string error_of(std::string_view bytes) {
   auto value = PackedValue::read(bytes);
@@ -168,12 +157,4 @@ TEST_CASE("an array of text is read as such") {
         "Expected msgpack of an array of str, found an int in it");
   CHECK(read_texts("\x92\xA1x").error().message == "Malformed msgpack: cut short: byte 3");
   CHECK(read_texts("\xC0").error().message == "Expected msgpack of an array, found nil");
-}
-
-TEST_CASE("what the library throws is an error like any other") {
-  ThrowingVisitor visitor;
-  std::size_t at = 0;
-  Result<void> result = parse_one("\xC0", at, visitor);
-  REQUIRE(!result);
-  CHECK(result.error().message == "Malformed msgpack: ext size overflow: byte 0");
 }

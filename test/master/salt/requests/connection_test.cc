@@ -18,6 +18,7 @@
 
 #include "../../../support/fake_ret_port.h"
 #include "master/salt/requests/request_pool.h"
+#include "master/salt/lines.h"
 #include "requests.h"
 
 namespace rest_fcgi::salt {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/requests/idle_connections.h"
-
 #include <doctest/doctest.h>
+
+#include "master/salt/requests/connection.h"
 
 namespace rest_fcgi::salt {
 namespace {

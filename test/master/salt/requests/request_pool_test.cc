@@ -18,6 +18,7 @@
 #include <zmq.hpp>
 
 #include "../../../support/fake_ret_port.h"
+#include "master/salt/lines.h"
 #include "requests.h"
 
 namespace rest_fcgi::salt {
@@ -271,12 +272,37 @@ TEST_CASE("logins that take long leave the others their connections") {
   std::vector<std::future<Result<WipedBytes>>> logins;
   for (int i = 0; i < 10; ++i) logins.push_back(asked(*pool, "slow login", Lane::login));
   CHECK(test::soon([&] { return master.inside() == 3; }));
-  for (const Lane lane : {Lane::publish, Lane::question, Lane::call}) {
+  for (const Lane lane : {Lane::publish, Lane::question, Lane::wheel}) {
     for (int i = 0; i < 10; ++i) CHECK(ask(*pool, "quick", lane));
   }
   master.open();
   for (auto& login : logins) CHECK(login.get());
   CHECK(master.most() == 3);
+}
+
+TEST_CASE(
+    "what a request needs just before it is sent is made when it has its turn, and not while it waits") {
+  GatedMaster master(2);
+  const auto pool = pool_of({.uri = master->uri(), .connections = 1});
+  auto first = asked(*pool, "slow");
+  CHECK(test::soon([&] { return master.inside() == 1; }));
+  std::atomic<bool> made = false;
+  const RequestPool::Before before = [&] {
+    made = true;
+    return Result<void>();
+  };
+  const auto late = pool->request(Lane::publish, bytes("quick"), test::in(milliseconds(50)), before);
+  CHECK(late.error().kind == ErrorKind::timeout);
+  CHECK_FALSE(made);
+  master.open();
+  CHECK(first.get());
+  CHECK(pool->request(Lane::publish, bytes("quick"), test::late(), before));
+  CHECK(made);
+  const auto refused = pool->request(Lane::publish, bytes("quick"), test::late(), [] {
+    return Error{ErrorKind::unavailable, "not now"};
+  });
+  CHECK(refused.error().message == "not now");
+  CHECK(master->messages() == 2);
 }
 
 TEST_CASE("beyond those that may wait a request is refused, and nothing of it is sent") {

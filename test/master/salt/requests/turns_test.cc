@@ -70,26 +70,29 @@ class Queue {
 
 TEST_CASE("a lane's limit leaves workers and connections to the others, and is never 0") {
   struct Row {
-    std::size_t connections, workers, publish, question, call, login;
+    std::size_t connections, workers, publish, question, runner, wheel, wheel_async, login;
   };
   for (const Row& row :
-       {Row{16, 5, 16, 4, 3, 3}, Row{16, 1, 16, 4, 1, 1}, Row{16, 2, 16, 4, 1, 1}, Row{16, 3, 16, 4, 1, 1},
-        Row{16, 40, 16, 4, 8, 8}, Row{4, 5, 4, 1, 2, 2}, Row{1, 5, 1, 1, 1, 1}, Row{0, 0, 1, 1, 1, 1}}) {
+       {Row{16, 5, 16, 4, 4, 3, 2, 3}, Row{16, 4, 16, 4, 3, 2, 1, 2}, Row{16, 1, 16, 4, 1, 1, 1, 1},
+        Row{16, 2, 16, 4, 1, 1, 1, 1}, Row{16, 3, 16, 4, 2, 1, 1, 1}, Row{16, 40, 16, 4, 8, 8, 8, 8},
+        Row{4, 5, 4, 1, 2, 2, 1, 2}, Row{1, 5, 1, 1, 1, 1, 1, 1}, Row{0, 0, 1, 1, 1, 1, 1, 1}}) {
     CAPTURE(row.connections);
     CAPTURE(row.workers);
     const PoolOptions options = of(row.connections, row.workers);
     CHECK(lane_limit(Lane::publish, options) == row.publish);
     CHECK(lane_limit(Lane::question, options) == row.question);
-    CHECK(lane_limit(Lane::call, options) == row.call);
+    CHECK(lane_limit(Lane::runner, options) == row.runner);
+    CHECK(lane_limit(Lane::wheel, options) == row.wheel);
+    CHECK(lane_limit(Lane::wheel_async, options) == row.wheel_async);
     CHECK(lane_limit(Lane::login, options) == row.login);
   }
 }
 
-TEST_CASE("logins and calls together leave one of the master's workers alone") {
+TEST_CASE("logins and wheels together leave one of the master's workers alone") {
   Turns turns(of(16, 5));
   std::vector<Turn> taken;
-  for (int i = 0; i < 3; ++i) taken.push_back(take(turns, Lane::call));
-  CHECK(is_full(turns, Lane::call));
+  for (int i = 0; i < 3; ++i) taken.push_back(take(turns, Lane::wheel));
+  CHECK(is_full(turns, Lane::wheel));
   taken.push_back(take(turns, Lane::login));
   CHECK(is_full(turns, Lane::login));
   taken.push_back(take(turns, Lane::publish));
@@ -97,21 +100,44 @@ TEST_CASE("logins and calls together leave one of the master's workers alone") {
   CHECK_FALSE(is_full(turns, Lane::login));
 }
 
-TEST_CASE("who steps aside lets the next one have a turn, and is waited for at the end all the same") {
+TEST_CASE("wheels that nobody waits for, slow as they are, leave places to wheels, runners and logins") {
+  Turns turns(of(16, 4));
+  Turn slow = take(turns, Lane::wheel_async);
+  CHECK(is_full(turns, Lane::wheel_async));
+  const Turn wheel = take(turns, Lane::wheel);
+  const Turn runner = take(turns, Lane::runner);
+  const Turn login = take(turns, Lane::login);
+  CHECK(is_full(turns, Lane::login));  // together they hold all workers but one
+  turns.stall(slow);
+  CHECK_FALSE(is_full(turns, Lane::login));
+  CHECK(is_full(turns, Lane::wheel_async));  // the one that runs still holds a worker
+  slow.reset();
+  CHECK_FALSE(is_full(turns, Lane::wheel_async));
+}
+
+TEST_CASE("runners whose workers were lost keep no other runner waiting, once they have stalled") {
+  Turns turns(of(16, 2));
+  Turn lost = take(turns, Lane::runner);
+  CHECK(is_full(turns, Lane::runner));
+  turns.stall(lost);
+  CHECK_FALSE(is_full(turns, Lane::runner));
+}
+
+TEST_CASE("who has stalled lets the next one have a turn, and is waited for at the end all the same") {
   Turns turns(of(1, 5));
   Turn stuck = take(turns, Lane::publish);
   CHECK(is_full(turns, Lane::publish));
-  turns.step_aside(stuck);
-  turns.step_aside(stuck);
+  turns.stall(stuck);
+  turns.stall(stuck);
   Turn second = take(turns, Lane::publish);
-  turns.step_aside(second);
+  turns.stall(second);
   Turn third = take(turns, Lane::publish);
-  turns.step_aside(third);
+  turns.stall(third);
   Turn fourth = take(turns, Lane::publish);
-  turns.step_aside(fourth);  // beyond three times the connections it stays what it is
+  turns.stall(fourth);  // beyond three times the connections it stays what it is
   CHECK(is_full(turns, Lane::publish));
   stuck.reset();
-  turns.step_aside(fourth);
+  turns.stall(fourth);
   CHECK_FALSE(is_full(turns, Lane::publish));
   auto ended = std::async(std::launch::async, [&] { turns.end(); });
   second.reset();
@@ -140,7 +166,7 @@ TEST_CASE("who waits gets a turn in the order of arrival, whatever the lane") {
   queue.add(Lane::publish, 'b');
   queue.add(Lane::login, 'c');
   queue.add(Lane::question, 'd');
-  queue.add(Lane::call, 'e');
+  queue.add(Lane::wheel, 'e');
   queue.add(Lane::publish, 'f');
   CHECK(queue.order().empty());
   only.reset();
@@ -204,8 +230,8 @@ TEST_CASE("a login is refused when as many logins wait as may, and others are no
   CHECK(refused.error().kind == ErrorKind::unavailable);
   CHECK(refused.error().message == "Too many logins wait for the Salt Master: 1, which is the limit.");
   auto publish = take(turns, Lane::publish);
-  auto call = take(turns, Lane::call);
-  queue.add(Lane::call, 'b');
+  auto call = take(turns, Lane::wheel);
+  queue.add(Lane::wheel, 'b');
   login.reset();
   call.reset();
 }
@@ -215,7 +241,7 @@ TEST_CASE("the end sends away who waits, gives no more turns, and waits for thos
   std::optional<Turn> only = take(turns, Lane::publish);
   Queue queue(turns);
   queue.add(Lane::publish, 'a');
-  queue.add(Lane::call, 'b');
+  queue.add(Lane::wheel, 'b');
   auto end = std::async(std::launch::async, [&] { turns.end(); });
   CHECK(test::soon([&] { return queue.order() == "!!"; }));
   const auto after = turns.take(Lane::question, late());

@@ -18,6 +18,7 @@
 /// that are known here are sent. None holds a `jid` that is not asked for: a refused load with one is shown
 /// on the event bus, credentials included. None holds a key of the master's, whose login is root's. Source:
 /// the master's client protocol.
+
 namespace rest_fcgi::salt {
 
 /// Who calls, as a load says it: a token, or credentials inline. Borrows.
@@ -47,7 +48,7 @@ struct PublishLoad {
   std::optional<std::chrono::seconds> to;  ///< only with `order_masters`: handed on to syndics
 };
 
-[[nodiscard]] WipedBytes publish_load(const PublishLoad& load, const Caller& caller);
+[[nodiscard]] WipedBytes pack_publish(const PublishLoad& load, const Caller& caller);
 
 /// Asks whether credentials are good, and makes no token: it publishes to nobody what everybody may run,
 /// which a master answers as a publication that matches nobody. REQUIRES: kind eauth.
