@@ -10,6 +10,7 @@
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/etcd/client.h"
 #include "rest_fcgi/etcd/keys_v2.h"
+#include "returner/etcd/store.h"
 
 // The job cache in real clusters of etcd.
 
@@ -129,6 +130,75 @@ TEST_CASE("many jobs of many minions are found page by page, either way") {
     CHECK(cache->get_minions()->size() == 70);
     CHECK(cache->get_fun("test.ping")->size() == 70);
   }
+}
+
+/// How many transactions and ranges the cluster has answered.
+std::size_t requests_of(const test::EtcdCluster& cluster) {
+  const std::string metrics = cluster.request({.method = "GET", .path = "/metrics"}).body;
+  std::size_t all = 0;
+  for (const std::string_view method : {"Txn", "Range"}) {
+    const std::size_t at =
+        metrics.find("grpc_server_started_total{grpc_method=\"" + std::string(method) + "\"");
+    if (at != std::string::npos) all += std::stoul(metrics.substr(metrics.find('}', at) + 1));
+  }
+  return all;
+}
+
+/// Loads as another program wrote them, by many in one transaction.
+void put_loads(const Options& options, const Jids& jids) {
+  const auto client = client_of(options);
+  const EtcdLayout layout(options.etcd);
+  for (std::size_t begin = 0; begin < jids.size();) {
+    etcd::TxnRequest txn;
+    for (const std::size_t end = std::min(jids.size(), begin + 100); begin < end; ++begin) {
+      txn.success.push_back({etcd::PutRequest{
+          .key = layout.load(jids[begin]),
+          .value = layout.encoded(R"({"fun": "test.ping", "tgt": "*", "arg": [], "user": "root"})")}});
+    }
+    REQUIRE(client->txn(txn, soon(), etcd::Repeat::yes));
+  }
+}
+
+TEST_CASE("a walk over thousands of jobs takes a request for about a hundred of them, a page of them a few") {
+  if (test::no_etcd()) return;
+  const test::TempDir dir;
+  const test::ManualClock clock;
+  const Options options = real_options(dir, shared_etcd().urls(), false);
+  std::set<std::string> all{"11000101000000000000", "20010101000000000000", "28991231235959999999",
+                            jid_number(5) + "_4711"};
+  for (int i = 0; i < 2500; ++i) {
+    all.insert(jid_number(i * 7));  // close together
+    all.insert(jid_of(230101000000000000 + i * JidKey{150000000000}));
+  }
+  const Jids jids(all.begin(), all.end());
+  put_loads(options, jids);
+  const auto cache = open_etcd(options, clock);
+  REQUIRE(cache->get_minions());
+  const auto cost = [&](const auto& look) {
+    const std::size_t before = requests_of(shared_etcd());
+    look();
+    return requests_of(shared_etcd()) - before;
+  };
+  CHECK(cost([&] { CHECK(jids_of(*cache) == jids); }) < jids.size() / 30);
+  CHECK(cost([&] { CHECK(jids_of(*cache, {.newest_first = true}) == Jids(jids.rbegin(), jids.rend())); }) <
+        jids.size() / 30);
+  CHECK(cost([&] { CHECK(get_page(*cache, {.newest_first = true}, 100)->loads.size() == 100); }) < 100);
+  CHECK(cost([&] {
+          CHECK(get_page(*cache, {.after = jid_number(70)}, 100)->loads.front().jid == jid_number(77));
+        }) < 60);
+}
+
+TEST_CASE("a load whose write timed out, and is carried out late, undoes nothing that was written since") {
+  if (test::no_etcd()) return;
+  const test::TempDir dir;
+  const Options options = real_options(dir, shared_etcd().urls(), false);
+  const auto store = *make_etcd_store_v3(options.etcd.writing, seconds(0));
+  const std::string key = EtcdLayout(options.etcd).load(jid_number(1));
+  const EtcdWrite load{EtcdWrite::Unless::changed, key, {}, {{key, "as it was published"}}};
+  REQUIRE(store->write({load}));
+  REQUIRE(client_of(options)->put({.key = key, .value = "with minions"}, soon()));
+  REQUIRE(store->write({load}));  // knows nothing of that: as if it were on its way all the time
+  CHECK(*store->get({key}) == std::vector<std::optional<std::string>>{"with minions"});
 }
 
 TEST_CASE("a job that one responder started is looked up through another one") {

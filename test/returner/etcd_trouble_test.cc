@@ -147,16 +147,30 @@ TEST_CASE("what is larger than the spool takes is lost, and a durable job of tha
   CHECK(saved.error().message.find("bytes are too many for its spool") != std::string::npos);
 }
 
-TEST_CASE("what etcd refuses is told of, and takes nothing else with it") {
-  const EtcdTrouble trouble;
-  trouble.in.etcd->refuse_beyond(1000);
+TEST_CASE("what etcd refuses is told of and counted, and takes nothing else with it") {
+  // The second kind is that of what is no answer of etcd, such as a page of a proxy: 413.
+  for (const ErrorKind kind : {ErrorKind::invocation, ErrorKind::internal}) {
+    const EtcdTrouble trouble;
+    trouble.in.etcd->refuse_beyond(1000, kind);
+    trouble.save(1);
+    REQUIRE(trouble.cache->returner(jid_number(1), return_of("m1", "fits")));
+    REQUIRE(trouble.cache->returner(jid_number(1), return_of("m2", std::string(2000, 'x'))));
+    REQUIRE(trouble.cache->returner(jid_number(1), return_of("m3", "fits")));
+    CHECK(trouble.cache->get_jid(jid_number(1))->size() == 2);
+    CHECK(count(trouble.log.text(), "etcd does not keep the return of m2 to job " + jid_number(1) +
+                                        ": request is too large (1 refused since the start)") == 1);
+  }
+}
+
+TEST_CASE("where nothing but nonsense is answered, jobs wait, and none is put aside") {
+  EtcdTrouble trouble;
+  trouble.in.etcd->fail(Error{ErrorKind::internal, "HTTP 418"});
   trouble.save(1);
-  REQUIRE(trouble.cache->returner(jid_number(1), return_of("m1", "fits")));
-  REQUIRE(trouble.cache->returner(jid_number(1), return_of("m2", std::string(2000, 'x'))));
-  REQUIRE(trouble.cache->returner(jid_number(1), return_of("m3", "fits")));
-  CHECK(trouble.cache->get_jid(jid_number(1))->size() == 2);
-  CHECK(count(trouble.log.text(),
-              "etcd does not keep the return of m2 to job " + jid_number(1) + ": request is too large") == 1);
+  CHECK(trouble.refusal() == "The job cache etcd cannot be used now: HTTP 418.");
+  trouble.come_back();
+  trouble.clock.advance(std::chrono::seconds(1));
+  CHECK(jids_of(*trouble.cache) == Jids{jid_number(0), jid_number(1)});
+  CHECK_FALSE(trouble.log.has("does not keep"));
 }
 
 TEST_CASE("what a dead process told is written by the next, in its order") {

@@ -33,10 +33,11 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     error_ = std::move(error);
   }
-  /// Writes with more bytes in one value are refused.
-  void refuse_beyond(std::size_t bytes) {
+  /// Writes with more bytes in one value are refused, with that kind of error.
+  void refuse_beyond(std::size_t bytes, ErrorKind kind = ErrorKind::invocation) {
     const std::lock_guard lock(mutex_);
     most_bytes_ = bytes;
+    refusal_ = kind;
   }
   /// How many puts each transaction had.
   [[nodiscard]] std::vector<std::size_t> transactions() const {
@@ -50,6 +51,7 @@ class FakeEtcd {
   Map map_;
   std::optional<Error> error_;
   std::size_t most_bytes_ = static_cast<std::size_t>(-1);
+  ErrorKind refusal_ = ErrorKind::invocation;
   std::vector<std::size_t> transactions_;
 };
 
@@ -103,8 +105,7 @@ class FakeEtcdStore : public EtcdStore {
     for (const EtcdWrite& write : writes) {
       puts += write.puts.size();
       for (const EtcdPair& put : write.puts) {
-        if (put.value.size() > etcd_->most_bytes_)
-          return Error{ErrorKind::invocation, "request is too large"};
+        if (put.value.size() > etcd_->most_bytes_) return Error{etcd_->refusal_, "request is too large"};
       }
     }
     etcd_->transactions_.push_back(puts);

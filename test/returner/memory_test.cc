@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/manual_clock.h"
 #include "caches.h"
 
 using namespace rest_fcgi;
@@ -82,4 +83,19 @@ TEST_CASE("claims whose loads never come do not pile up: the oldest ones go") {
   for (int i = 0; i < 40'000; ++i) REQUIRE(*cache->prep_jid(jid_number(i)));
   CHECK(*cache->prep_jid(jid_number(0)));
   CHECK_FALSE(*cache->prep_jid(jid_number(39'999)));
+}
+
+TEST_CASE("jobs go after keep_jobs_seconds, without anybody who asks for that") {
+  test::ManualClock clock;
+  const auto cache = make_memory_returner({.keep_jobs_seconds = std::chrono::seconds(60)}, clock);
+  REQUIRE(cache->save_load(load_of("1"), Durability::grouped));
+  REQUIRE(cache->returner("1", return_of("ms-0", "x")));
+  clock.advance(std::chrono::seconds(59));
+  REQUIRE(cache->save_load(load_of("2"), Durability::grouped));
+  CHECK(jids_of(*cache) == Jids{"1", "2"});
+  clock.advance(std::chrono::seconds(2));
+  CHECK(jids_of(*cache) == Jids{"2"});
+  clock.advance(std::chrono::seconds(60));
+  CHECK_FALSE(cache->get_load("2")->has_value());
+  CHECK(cache->get_minions()->empty());
 }

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -200,6 +201,47 @@ TEST_CASE("bytes that a power cut left unwritten are counted, and what is before
     *byte = static_cast<char>(*byte ^ 1);
   }
   CHECK(records_of(*spool) == Records{"one", "two"});
+}
+
+TEST_CASE("what lies behind bytes that a power cut left unwritten is found") {
+  const test::TempDir dir;
+  const auto spool = spool_in(dir, 4096);
+  REQUIRE(spool->append("one"));
+  const std::uint64_t whole = spool->tail();
+  REQUIRE(spool->append(std::string(100, 'x')));
+  REQUIRE(spool->append("three"));
+  spool->file().data()[4096 + whole + 50] = 'y';
+  Records records;
+  const auto torn =
+      spool->visit(spool->tail(), [&](std::string_view record) { records.emplace_back(record); });
+  CHECK(torn == 128);
+  CHECK(records == Records{"one", "three"});
+}
+
+TEST_CASE("records are found also where a power cut left an older head, whose records were overwritten") {
+  const test::TempDir dir;
+  const auto spool = spool_in(dir, 4096);
+  for (int i = 0; i < 18; ++i) REQUIRE(spool->append(std::string(200, static_cast<char>('a' + i))));
+  const std::string header = std::string(spool->file().data(), 4096);
+  spool->drop(spool->tail() - 5 * 224);
+  for (int i = 0; i < 4; ++i) REQUIRE(spool->append(std::string(250, 'z')));
+  std::copy(header.begin(), header.end(), spool->file().data());  // all else came to the disk
+  Records found;
+  CHECK(spool->visit(spool->tail(), [&](std::string_view record) { found.emplace_back(record); }) > 0);
+  REQUIRE(found.size() >= 13);
+  CHECK(found.back() == std::string(200, 'r'));
+  CHECK(std::none_of(found.begin(), found.end(), [](const auto& one) { return one[0] == 'z'; }));
+}
+
+TEST_CASE("a record that is withdrawn is not seen, and those around it are") {
+  const test::TempDir dir;
+  const auto spool = spool_in(dir, 4096);
+  REQUIRE(spool->append("one"));
+  REQUIRE(spool->append("two"));
+  const std::uint64_t end = spool->tail();
+  REQUIRE(spool->append("three"));
+  spool->withdraw(end);
+  CHECK(records_of(*spool) == Records{"one", "three"});
 }
 
 TEST_CASE("a spool that cannot be made says why") {

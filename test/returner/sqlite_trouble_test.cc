@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <filesystem>
+#include <future>
 
 #include "../support/captured_log.h"
 #include "caches.h"
@@ -93,6 +94,25 @@ TEST_CASE("while the database is locked, jobs wait and callers are told; the log
   CHECK(jids_of(*trouble.cache).size() == 11);
   CHECK(count(trouble.log.text(), "is written again; nothing was lost") == 1);
   CHECK(*trouble.cache->prep_jid(jid_number(11)));
+}
+
+TEST_CASE("a write that failed waits for nobody who reads") {
+  const Trouble trouble;
+  std::future<void> writes;
+  const Result<void> walked = trouble.cache->get_jids({}, [&](const Load&) {
+    writes = std::async(std::launch::async, [&] {
+      {
+        const Lock lock(trouble.options);
+        CHECK_FALSE(trouble.cache->save_load(load_of(jid_number(1)), Durability::durable).ok());
+      }
+      trouble.save(2, Durability::durable);
+    });
+    CHECK(writes.wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+    return false;
+  });
+  CHECK(walked);
+  writes.get();
+  CHECK(trouble.cache->get_load(jid_number(2))->has_value());
 }
 
 TEST_CASE("what finds no room in the spool is counted as lost, and that is said") {

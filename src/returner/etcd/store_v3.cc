@@ -340,6 +340,8 @@ class LoadWalk {
   /// All loads between two jids. False where they are more than `most`, and some are missing.
   [[nodiscard]] Result<bool> scan(JidKey first, JidKey last, std::size_t most, Loads& loads);
   void split(std::vector<Part>& parts, std::size_t wanted) const;
+  /// How far from `end` so many of these loads lie; more that were not found so far may lie there.
+  [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, std::size_t some, JidKey end) const;
   [[nodiscard]] RangeRequest seek(const Part& part) const;
   [[nodiscard]] std::string end_of(JidKey last) const { return jobs_ + jid_of(last) + kAfterSuffix; }
   [[nodiscard]] Result<std::vector<etcd::RangeReply>> ask(const std::vector<Part>& parts);
@@ -388,20 +390,28 @@ Result<void> LoadWalk::stretches(JidKey from, JidKey to, std::uint64_t width) {
     const Result<bool> whole = scan(first, last, most, loads);
     if (!whole) return whole.error();
     if (!*whole) {
-      width = std::min(width, distance(first, last)) / 8;
+      width = width_of_some(loads, most / 4, walk_.newest_first ? last : first);
       continue;
     }
     const std::size_t count = loads.size();
     if (Result<void> shown = show(loads); !shown) return shown;
     if (first == from && last == to) return {};
     walk_.newest_first ? to = first - 1 : from = last + 1;
-    most = std::min(most * 2, kManyLoads);
+    if (count > 0) most = std::min(most * 2, kManyLoads);
     const double wider = static_cast<double>(most) / 2 / static_cast<double>(std::max<std::size_t>(count, 1));
     constexpr double kWidest = 9e18;
     width = static_cast<std::uint64_t>(
         std::clamp(static_cast<double>(width) * std::clamp(wider, 0.25, 8.0), 1.0, kWidest));
   }
   return {};
+}
+
+std::uint64_t LoadWalk::width_of_some(const Loads& loads, std::size_t some, JidKey end) const {
+  const auto rank = static_cast<std::ptrdiff_t>(some);
+  const std::string& jid =
+      walk_.newest_first ? std::next(loads.rbegin(), rank)->first : std::next(loads.begin(), rank)->first;
+  const JidKey there = least_key(jid);
+  return walk_.newest_first ? distance(there, std::max(there, end)) : distance(std::min(there, end), there);
 }
 
 Result<std::optional<JidKey>> LoadWalk::first_from(JidKey from, JidKey to) {
@@ -436,7 +446,8 @@ Result<bool> LoadWalk::scan(JidKey first, JidKey last, std::size_t most, Loads& 
       if (child.next < end_of(parts[i].last)) rest.push_back({std::move(child.next), seen, parts[i].last});
     }
     parts = std::move(rest);
-    split(parts, most > kManyLoads / 4 ? kReadsAtOnce * kMostRanges : kMostRanges);
+    // Where hardly any are left, one request more is better than several that find little.
+    split(parts, loads.size() == 1 && most > kFewLoads * 4 ? kReadsAtOnce * kMostRanges : kMostRanges);
   }
   return true;
 }
