@@ -44,7 +44,11 @@ int print(const std::string& text) {
 /// With a real master, what only the master has to understand of its file is no reason to stop.
 Result<config::Settings> read_settings(const config::CommandLine& command_line) {
   auto settings = config::load(command_line);
-  if (!settings || settings->engine != config::Engine::salt) return settings;
+  if (!settings) return settings;
+  using Action = config::CommandLine::Action;
+  const Action action = command_line.action;
+  if (action == Action::serve || action == Action::make_token) config::make_cachedir(*settings);
+  if (settings->engine != config::Engine::salt) return settings;
   for (const std::string& mistake : auth::drop_bad_rules(settings->auth.external_auth)) {
     config::leave_to_master(mistake, *settings);
   }
@@ -131,13 +135,14 @@ Result<http::Application> reload(const config::CommandLine& command_line, const 
 
 int serve(const config::Settings& settings, const config::CommandLine& command_line) {
   if (auto opened = open_log(settings); !opened) return fail(opened.error());
+  // First of all: who may not listen there, or is one too many, touches nothing else.
+  auto gateway = gateway::Gateway::open(settings.gateway);
+  if (!gateway) return fail(gateway.error());
   auto made = engine::make_runtime(settings);
   if (!made) return fail(made.error());
   const engine::Runtime runtime = *std::move(made);
   auto application = make_application(settings, runtime);
   if (!application) return fail(application.error());
-  auto gateway = gateway::Gateway::open(settings.gateway);
-  if (!gateway) return fail(gateway.error());
   engine::start(runtime);
   const Result<SteadyTime> served =
       (*gateway)->serve(*std::move(application), [&] { return reload(command_line, settings, runtime); });

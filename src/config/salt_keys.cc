@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <sstream>
@@ -109,6 +112,7 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   top.secret("sharedsecret", settings.auth.sharedsecret);
   top.text("auth.pam.service", settings.auth.pam.service);
   const std::string cachedir = read_cachedir(top);
+  if (top.value("cachedir") == nullptr) settings.default_cachedir = below(root_dir, cachedir);
   read_tokens(top, root_dir, cachedir, settings.auth);
   read_job_caches(top, below(root_dir, cachedir + "/rest_fcgi/jobs.db"), settings);
   settings.embedded.proc_dir = below(root_dir, cachedir + "/proc");
@@ -205,6 +209,37 @@ void read_salt_keys(Reader& top, Settings& settings) {
     settings.embedded.nodegroups = std::move(nodegroups);
     read_own_keys(top, root_dir, settings);
   }
+}
+
+void make_cachedir(Settings& settings) {
+  const std::string& cachedir = settings.default_cachedir;
+  if (cachedir.empty()) return;
+  const std::filesystem::path above = std::filesystem::path(cachedir).parent_path();
+  std::error_code ignored;
+  const bool was_there = std::filesystem::exists(above, ignored);
+  std::error_code failed;
+  std::filesystem::create_directories(cachedir, failed);
+  // Salt's own programs, which may run as another user, have to get through.
+  if (!failed && !was_there) std::filesystem::permissions(above, std::filesystem::perms(0755), ignored);
+  if (!failed && ::access(cachedir.c_str(), W_OK | X_OK) != 0) failed.assign(errno, std::generic_category());
+  // Somebody may have made the folder inside for us alone.
+  if (!failed || ::access((cachedir + "/rest_fcgi").c_str(), W_OK | X_OK) == 0) return;
+  std::vector<std::string> lost;
+  if (settings.returner.sqlite3.is_default && settings.returner.master_job_cache == "sqlite3") {
+    settings.returner.master_job_cache = "memory";
+    lost.emplace_back("jobs are kept in memory only");
+  }
+  if (settings.auth.token_dir_is_default) {
+    settings.auth.token_dir.clear();
+    lost.emplace_back("there are no tokens");
+  }
+  if (settings.embedded.proc_dir_is_default) {
+    settings.embedded.proc_dir.clear();
+    lost.emplace_back("jobs of other processes are not seen");
+  }
+  if (lost.empty()) return;
+  settings.warnings.push_back(format("cachedir: {} cannot be used: {}; until another one is set, {}",
+                                     cachedir, failed.message(), joined(lost, ", ")));
 }
 
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "core/json_node.h"
-#include "core/json_number.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 
@@ -283,7 +282,7 @@ class JsonDocument::Builder {
   std::size_t last_ = 0;  ///< where the newest value starts, for errors that come without a place
 };
 
-JsonDocument::JsonDocument() : parser_(std::make_unique<Parser>()) {}
+JsonDocument::JsonDocument() = default;
 JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
 JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonDocument::~JsonDocument() = default;
@@ -293,6 +292,7 @@ Result<void> JsonDocument::parse(std::string_view text, const JsonLimits& limits
   if (text.size() >= std::numeric_limits<std::uint32_t>::max() / 2) {
     return Error{ErrorKind::malformed, "Text of 2 GiB or more"};
   }
+  if (parser_ == nullptr) parser_ = std::make_unique<Parser>();
   text_.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   text_.assign(text.begin(), text.end());
   text_.resize(text.size() + simdjson::SIMDJSON_PADDING);
@@ -314,7 +314,7 @@ void JsonDocument::clear() noexcept {
     // What simdjson keeps is as large as the text was.
     text_ = {};
     strings_ = {};
-    parser_ = std::make_unique<Parser>();
+    parser_.reset();  // the next text makes another one: nothing is allocated here
   }
   if (nodes_.capacity() > kKeptNodes) nodes_ = {};
   text_.clear();

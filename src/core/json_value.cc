@@ -1,10 +1,88 @@
 // SPDX-License-Identifier: MIT
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <string>
 
 #include "core/json_node.h"
 #include "rest_fcgi/core/json_document.h"
 
 namespace rest_fcgi {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// Takes one run of digits off the front; false where there is none.
+bool take_digits(std::string_view& text) {
+  std::size_t n = 0;
+  while (n < text.size() && is_digit(text[n])) ++n;
+  text.remove_prefix(n);
+  return n != 0;
+}
+
+bool take(std::string_view& text, std::string_view one_of) {
+  if (text.empty() || one_of.find(text[0]) == std::string_view::npos) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+/// Digits as Python writes the number that it read from them.
+void write_number(JsonWriter& writer, const JsonValue& value) {
+  if (value.is(JsonValue::Kind::real)) {
+    writer.number(value.number().value_or(0));
+  } else {
+    writer.raw(value.text() == "-0" ? "0" : value.text());
+  }
+}
+
+std::string python_quoted(std::string_view text) {
+  const char quote =
+      text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos ? '"' : '\'';
+  std::string out(1, quote);
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\r') {
+      out += "\\r";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else {
+      if (c == quote || c == '\\') out += '\\';
+      out += c;
+    }
+  }
+  return out + quote;
+}
+
+}  // namespace
+
+std::optional<JsonValue::Kind> json_number_kind(std::string_view text) noexcept {
+  take(text, "-");
+  const bool leading_zero = !text.empty() && text[0] == '0';
+  const std::size_t before = text.size();
+  if (!take_digits(text) || (leading_zero && before - text.size() > 1)) return std::nullopt;
+  auto kind = JsonValue::Kind::integer;
+  if (take(text, ".")) {
+    kind = JsonValue::Kind::real;
+    if (!take_digits(text)) return std::nullopt;
+  }
+  if (take(text, "eE")) {
+    kind = JsonValue::Kind::real;
+    take(text, "+-");
+    if (!take_digits(text)) return std::nullopt;
+  }
+  if (!text.empty()) return std::nullopt;
+  return kind;
+}
+
+bool is_finite_number(std::string_view text) {
+  double value = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc()) return true;
+  // from_chars does not tell a number that is too small, which is 0 for Python, from one that is too large.
+  return std::isfinite(std::strtod(std::string(text).c_str(), nullptr));
+}
 
 JsonValue::Kind JsonValue::kind() const noexcept {
   return document_ == nullptr ? Kind::null : document_->nodes_[index_].kind;
@@ -112,19 +190,6 @@ void JsonValue::Members::Iterator::skip_shadowed() {
   while (index_ != end_ && document_->nodes_[index_].flag) index_ = document_->nodes_[index_ + 1].end;
 }
 
-namespace {
-
-/// Digits as Python writes the number that it read from them.
-void write_number(JsonWriter& writer, const JsonValue& value) {
-  if (value.is(JsonValue::Kind::real)) {
-    writer.number(value.number().value_or(0));
-  } else {
-    writer.raw(value.text() == "-0" ? "0" : value.text());
-  }
-}
-
-}  // namespace
-
 void JsonValue::write(JsonWriter& writer) const {
   switch (kind()) {
     case Kind::null:
@@ -166,29 +231,6 @@ Json JsonValue::json() const {
 std::string JsonValue::python_str() const {
   return is(Kind::string) ? std::string(text()) : python_repr();
 }
-
-namespace {
-
-std::string python_quoted(std::string_view text) {
-  const char quote =
-      text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos ? '"' : '\'';
-  std::string out(1, quote);
-  for (const char c : text) {
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\r') {
-      out += "\\r";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else {
-      if (c == quote || c == '\\') out += '\\';
-      out += c;
-    }
-  }
-  return out + quote;
-}
-
-}  // namespace
 
 std::string JsonValue::python_repr() const {
   std::string out;

@@ -1,21 +1,88 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/log.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <string>
+#include <string_view>
 
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/sink.h>
 #include <spdlog/spdlog.h>
 
-#include "core/append_sink.h"
 #include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::log {
 namespace {
+
+int open_file(const std::string& path) {
+  if (path.empty()) return STDERR_FILENO;
+  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+  if (fd < 0) throw spdlog::spdlog_ex(path, errno);
+  return fd;
+}
+
+/// Appends lines to a file, or to standard error, each with one write(2): lines of several threads and
+/// processes do not mix, and threads do not wait for each other. Thread-safe. Throws spdlog_ex where a line
+/// cannot be written, which spdlog reports on standard error.
+class AppendSink : public spdlog::sinks::sink {
+ public:
+  enum class Form {
+    bare,     ///< the message alone
+    stamped,  ///< with time and level in front
+  };
+
+  /// `path` empty: standard error. Throws spdlog_ex where the file cannot be opened.
+  AppendSink(const std::string& path, Form form);
+  ~AppendSink() override;
+
+  void log(const spdlog::details::log_msg& message) override;
+  void flush() override {}
+  void set_pattern(const std::string&) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
+
+ private:
+  const std::string path_;
+  const Form form_;
+  const int fd_;
+  std::mutex mutex_;
+  const std::unique_ptr<spdlog::formatter> formatter_;  // has state; guarded by mutex_
+};
+
+AppendSink::AppendSink(const std::string& path, Form form)
+    : path_(path),
+      form_(form),
+      fd_(open_file(path)),
+      formatter_(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %l %v",
+                                                             spdlog::pattern_time_type::utc)) {}
+
+AppendSink::~AppendSink() {
+  if (fd_ != STDERR_FILENO) ::close(fd_);
+}
+
+void AppendSink::log(const spdlog::details::log_msg& message) {
+  spdlog::memory_buf_t line;
+  if (form_ == Form::bare) {
+    line.append(message.payload.data(), message.payload.data() + message.payload.size());
+    line.push_back('\n');
+  } else {
+    const std::lock_guard lock(mutex_);
+    formatter_->format(message, line);
+  }
+  if (!write_all(fd_, {line.data(), line.size()})) {
+    throw spdlog::spdlog_ex(path_.empty() ? "standard error" : path_, errno);
+  }
+}
 
 using Logger = std::unique_ptr<spdlog::logger>;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <filesystem>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -110,6 +111,50 @@ TEST_CASE("a publisher_acl_blacklist is warned of, as nothing enforces it") {
         "external_auth "
         "allows it");
   CHECK(settings_of("publisher_acl_blacklist: {}\n").warnings.empty());
+}
+
+TEST_CASE("Salt's own cachedir is made where nobody chose one, with the folders above it") {
+  const test::TempDir dir;
+  Settings settings = settings_of("root_dir: " + (dir / "root") + "\n");
+  CHECK(settings.default_cachedir == dir / "root/var/cache/salt/master");
+  make_cachedir(settings);
+  CHECK(settings.warnings.empty());
+  CHECK(std::filesystem::is_directory(dir / "root/var/cache/salt/master"));
+  CHECK((std::filesystem::status(dir / "root/var/cache/salt").permissions() & std::filesystem::perms(0777)) ==
+        std::filesystem::perms(0755));
+  make_cachedir(settings);  // it is there
+  CHECK(settings.returner.master_job_cache == "sqlite3");
+}
+
+TEST_CASE("one warning says what is not kept where Salt's own cachedir cannot be made") {
+  const test::TempDir dir;
+  const std::string file = dir.write("file", "");
+  Settings settings = settings_of("root_dir: " + file + "\n");
+  make_cachedir(settings);
+  CHECK(settings.warnings ==
+        std::vector<std::string>{"cachedir: " + file +
+                                 "/var/cache/salt/master cannot be used: Not a directory; until another one "
+                                 "is set, jobs are kept in "
+                                 "memory only, there are no tokens, jobs of other processes are not seen"});
+  CHECK(settings.returner.master_job_cache == "memory");
+  CHECK(settings.auth.token_dir.empty());
+  CHECK(settings.embedded.proc_dir.empty());
+}
+
+TEST_CASE("what somebody chose stays as it is where Salt's own cachedir cannot be made") {
+  const test::TempDir dir;
+  Settings settings =
+      settings_of("root_dir: " + dir.write("file", "") +
+                  "\ntoken_dir: /t\nsqlite3.database: /d/jobs.db\nrest_fcgi: {embedded: {proc_dir: /p}}\n");
+  make_cachedir(settings);
+  CHECK(settings.warnings.empty());
+  CHECK(settings.returner.master_job_cache == "sqlite3");
+  CHECK(settings.auth.token_dir.ends_with("/t"));
+  CHECK(settings.embedded.proc_dir == "/p");
+  Settings chosen = settings_of("cachedir: /nosuch/cache\n");
+  make_cachedir(chosen);
+  CHECK(chosen.warnings.empty());
+  CHECK(chosen.default_cachedir.empty());
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ struct Settings {
   salt::Options salt;
   returner::Options returner;
   Engine engine = Engine::embedded;
+  std::string default_cachedir;  ///< Salt's own, where the engine `embedded` is used and nobody chose one
   std::vector<std::string> warnings;  ///< what looks like an oversight, one line each
   /// The keys that take effect at start only, with what they have.
   std::vector<std::pair<std::string, std::string>> start_keys;
@@ -69,6 +70,11 @@ struct Settings {
 /// that mean nothing to us are left alone; our own section is `rest_fcgi:`, where a key that is not known is
 /// a mistake. Errors: configuration, one line `FILE:LINE: key: what was found, what is accepted`.
 [[nodiscard]] Result<Settings> load(const CommandLine& command_line);
+
+/// Makes the folder `default_cachedir`, and those above it, for who is about to use it. Where that cannot be,
+/// what would have been kept there is not, and one warning says what that means: jobs are kept in memory, and
+/// there are no tokens. What somebody chose stays as it is.
+void make_cachedir(Settings& settings);
 
 /// A rule of the master's `external_auth` that cannot be read here, with the engine `salt`, is no mistake of
 /// ours: a warning, which says what that means. `mistake` is `FILE:LINE: key: what is wrong`.
