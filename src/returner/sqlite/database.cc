@@ -116,26 +116,19 @@ Result<void> make_database_file(const std::string& path) {
 
 }  // namespace
 
-SqliteQuery& SqliteQuery::bind(std::int64_t value) {
-  sqlite3_bind_int64(statement_, next_parameter_++, value);
-  return *this;
-}
-
-SqliteQuery& SqliteQuery::bind(std::string_view text) {
+void SqliteQuery::bind(std::string_view text) {
   sqlite3_bind_text64(statement_, next_parameter_++, text.data() == nullptr ? "" : text.data(), text.size(),
                       SQLITE_STATIC, SQLITE_UTF8);
-  return *this;
 }
 
-SqliteQuery& SqliteQuery::bind_blob(std::string_view bytes) {
-  sqlite3_bind_blob64(statement_, next_parameter_++, bytes.data() == nullptr ? "" : bytes.data(),
-                      bytes.size(), SQLITE_STATIC);
-  return *this;
+void SqliteQuery::bind(SqliteBlob blob) {
+  sqlite3_bind_blob64(statement_, next_parameter_++, blob.bytes.data() == nullptr ? "" : blob.bytes.data(),
+                      blob.bytes.size(), SQLITE_STATIC);
 }
 
-SqliteQuery& SqliteQuery::bind_null() {
+void SqliteQuery::bind(const std::optional<std::string_view>& text) {
+  if (text) return bind(*text);
   sqlite3_bind_null(statement_, next_parameter_++);
-  return *this;
 }
 
 Result<bool> SqliteQuery::step() {
@@ -145,21 +138,11 @@ Result<bool> SqliteQuery::step() {
   return error_of(sqlite3_db_handle(statement_));
 }
 
-Result<void> SqliteQuery::run() {
-  Result<bool> row = true;
-  while (row && *row) row = step();
-  return row ? Result<void>() : std::move(row).error();
-}
-
 std::string_view SqliteQuery::text(int column) const {
   const void* const bytes = sqlite3_column_blob(statement_, column);
   if (bytes == nullptr) return {};
   return {static_cast<const char*>(bytes),
           static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
-}
-
-bool SqliteQuery::is_null(int column) const {
-  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(const std::string& path,
@@ -198,12 +181,12 @@ Result<void> SqliteConnection::run(const char* sql) {
 }
 
 Result<std::string> SqliteConnection::value(const char* sql) {
-  const Result<sqlite3_stmt*> statement = prepared(sql);
-  if (!statement) return statement.error();
-  SqliteQuery query(*statement);
-  const Result<bool> row = query.step();
-  if (!row) return row.error();
-  return *row ? std::string(query.text(0)) : std::string();
+  std::string value;
+  const Result<void> read = each(sql, [&](const SqliteQuery& row) {
+    value = row.text(0);
+    return false;
+  });
+  return read ? Result(std::move(value)) : read.error();
 }
 
 bool SqliteConnection::has_moved() const noexcept {

@@ -10,16 +10,22 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/returner/options.h"
 
 namespace rest_fcgi::returner {
+
+struct SqliteBlob {
+  std::string_view bytes;
+};
 
 /// One run of a prepared statement; ready for the next one when this goes. What is bound has to live as long
 /// as this does, and texts of a row until the next step. Not synchronized.
@@ -30,21 +36,20 @@ class SqliteQuery {
   SqliteQuery& operator=(const SqliteQuery&) = delete;
   ~SqliteQuery() { sqlite3_reset(statement_); }
 
-  /// Parameters in their order: numbers, texts, and (for null) nothing.
-  SqliteQuery& bind(std::int64_t value);
-  SqliteQuery& bind(std::string_view text);
-  SqliteQuery& bind_blob(std::string_view bytes);
-  SqliteQuery& bind_null();
+  /// Parameters in their order; an absent text is null.
+  void bind(std::int64_t value) { sqlite3_bind_int64(statement_, next_parameter_++, value); }
+  void bind(std::string_view text);
+  void bind(SqliteBlob blob);
+  void bind(const std::optional<std::string_view>& text);
 
   /// True for a row, false at the end. Errors: unavailable, with SQLite's words.
   [[nodiscard]] Result<bool> step();
 
-  /// Runs a statement that has no rows, or whose rows nobody needs.
-  [[nodiscard]] Result<void> run();
-
   [[nodiscard]] std::int64_t number(int column) const { return sqlite3_column_int64(statement_, column); }
   [[nodiscard]] std::string_view text(int column) const;
-  [[nodiscard]] bool is_null(int column) const;
+  [[nodiscard]] bool is_null(int column) const {
+    return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+  }
 
  private:
   sqlite3_stmt* const statement_;
@@ -63,6 +68,26 @@ class SqliteConnection {
 
   /// Runs statements without parameters.
   [[nodiscard]] Result<void> run(const char* sql);
+
+  /// Runs a prepared statement with these parameters, and calls `row(query)` for each row until that returns
+  /// false.
+  template <class Row, class... Values>
+  [[nodiscard]] Result<void> each(const char* sql, const Row& row, const Values&... values) {
+    const Result<sqlite3_stmt*> statement = prepared(sql);
+    if (!statement) return statement.error();
+    SqliteQuery query(*statement);
+    (query.bind(values), ...);
+    Result<bool> found = query.step();
+    while (found && *found && row(query)) found = query.step();
+    return found ? Result<void>() : std::move(found).error();
+  }
+
+  /// The same for one whose rows, if it has any, nobody needs.
+  template <class... Values>
+  [[nodiscard]] Result<void> execute(const char* sql, const Values&... values) {
+    return each(
+        sql, [](const SqliteQuery&) { return true; }, values...);
+  }
 
   /// The first column of the first row of a query without parameters.
   [[nodiscard]] Result<std::string> value(const char* sql);

@@ -48,13 +48,6 @@ bool holds_return_of(std::string_view minion, std::string_view packed) {
   return false;
 }
 
-void bind(SqliteQuery& query, JidKey key, const LoadView& load) {
-  query.bind(key).bind(load.saved).bind(load.fun).bind(load.arg).bind(load.tgt);
-  query.bind(load.tgt_type).bind(load.user);
-  load.metadata ? query.bind(*load.metadata) : query.bind_null();
-  query.bind_blob(load.minions);
-}
-
 #define LOAD_COLUMNS "jid, fun, arg, tgt, tgt_type, user, metadata, minions"
 constexpr const char* kLoad = "SELECT " LOAD_COLUMNS " FROM job WHERE jid = ?";
 constexpr const char* kOldestFirst =
@@ -109,21 +102,15 @@ void SqliteStore::rollback() {
 }
 
 Result<bool> SqliteStore::insert_load(JidKey key, const LoadView& load, std::string_view returns) {
-  const auto statement = connection_->prepared(kInsertLoad);
-  if (!statement) return statement.error();
-  SqliteQuery query(*statement);
-  bind(query, key, load);
-  query.bind_blob(returns);
-  if (Result<void> run = query.run(); !run) return std::move(run).error();
-  return connection_->changes() > 0;
+  const Result<void> run =
+      connection_->execute(kInsertLoad, key, load.saved, load.fun, load.arg, load.tgt, load.tgt_type,
+                           load.user, load.metadata, SqliteBlob{load.minions}, SqliteBlob{returns});
+  return run ? Result(connection_->changes() > 0) : run.error();
 }
 
 Result<void> SqliteStore::replace_load(JidKey key, const LoadView& load) {
-  const auto statement = connection_->prepared(kReplaceLoad);
-  if (!statement) return statement.error();
-  SqliteQuery query(*statement);
-  bind(query, key, load);
-  return query.run();
+  return connection_->execute(kReplaceLoad, key, load.saved, load.fun, load.arg, load.tgt, load.tgt_type,
+                              load.user, load.metadata, SqliteBlob{load.minions});
 }
 
 Result<void> SqliteStore::save_late_return(JidKey key, const ReturnView& ret) {
@@ -131,89 +118,57 @@ Result<void> SqliteStore::save_late_return(JidKey key, const ReturnView& ret) {
 }
 
 Result<void> SqliteStore::save_stand_in(JidKey key, const ReturnView& ret) {
-  const auto early = connection_->prepared(kEarlyReturns);
-  if (!early) return early.error();
-  {
-    SqliteQuery query(*early);
-    const Result<bool> row = query.bind(key).step();
-    if (!row) return row.error();
-    if (*row && holds_return_of(ret.minion, query.text(0))) return {};
-  }
-  return save_late(kSaveStandIn, key, ret);
+  bool came = false;
+  const auto look = [&](const SqliteQuery& row) { return came = holds_return_of(ret.minion, row.text(0)); };
+  const Result<void> looked = connection_->each(kEarlyReturns, look, key);
+  return looked && !came ? save_late(kSaveStandIn, key, ret) : looked;
 }
 
 Result<void> SqliteStore::save_late(const char* sql, JidKey key, const ReturnView& ret) {
-  const auto late = connection_->prepared(sql);
-  if (!late) return late.error();
-  if (Result<void> run = SqliteQuery(*late).bind(key).bind(ret.minion).bind_blob(ret.packed).run(); !run) {
-    return run;
-  }
-  const auto newest = connection_->prepared(kLateIsNewest);
-  if (!newest) return newest.error();
-  return SqliteQuery(*newest).bind(key).bind(ret.minion).run();
+  Result<void> saved = connection_->execute(sql, key, ret.minion, SqliteBlob{ret.packed});
+  return saved ? connection_->execute(kLateIsNewest, key, ret.minion) : saved;
 }
 
 Result<void> SqliteStore::save_newest(std::string_view fun, std::string_view minion, JidKey key) {
-  const auto statement = connection_->prepared(kSaveNewest);
-  if (!statement) return statement.error();
-  return SqliteQuery(*statement).bind(fun).bind(minion).bind(key).run();
+  return connection_->execute(kSaveNewest, fun, minion, key);
 }
 
 Result<void> SqliteStore::add_minions(JidKey key, std::string_view packed) {
-  const auto get = connection_->prepared(kGetMinions);
-  if (!get) return get.error();
-  std::vector<std::string> minions;
-  {
-    SqliteQuery query(*get);
-    const Result<bool> row = query.bind(key).step();
-    if (!row) return row.error();
-    if (!*row) return {};
-    minions = minions_in(query.text(0));
-  }
+  std::optional<std::vector<std::string>> minions;
+  const auto look = [&](const SqliteQuery& row) {
+    minions = minions_in(row.text(0));
+    return true;
+  };
+  const Result<void> looked = connection_->each(kGetMinions, look, key);
+  if (!looked || !minions) return looked;
   for (std::string& minion : minions_in(packed)) {
-    const auto at = std::lower_bound(minions.begin(), minions.end(), minion);
-    if (at == minions.end() || *at != minion) minions.insert(at, std::move(minion));
+    const auto at = std::lower_bound(minions->begin(), minions->end(), minion);
+    if (at == minions->end() || *at != minion) minions->insert(at, std::move(minion));
   }
-  const auto set = connection_->prepared(kSetMinions);
-  if (!set) return set.error();
-  const std::string all = packed_minions(minions);
-  return SqliteQuery(*set).bind_blob(all).bind(key).run();
+  const std::string all = packed_minions(*minions);
+  return connection_->execute(kSetMinions, SqliteBlob{all}, key);
 }
 
 Result<bool> SqliteStore::claim(JidKey key, WallTime now) {
-  const auto statement = connection_->prepared(kClaim);
-  if (!statement) return statement.error();
-  if (Result<void> run = SqliteQuery(*statement).bind(key).bind(number_of(now)).run(); !run) {
-    return std::move(run).error();
-  }
-  return connection_->changes() > 0;
+  const Result<void> run = connection_->execute(kClaim, key, number_of(now));
+  return run ? Result(connection_->changes() > 0) : run.error();
 }
 
 Result<std::size_t> SqliteStore::drop_saved_before(WallTime time, std::size_t most) {
-  const auto outdated = connection_->prepared(kOutdated);
-  if (!outdated) return outdated.error();
   std::vector<JidKey> keys;
-  {
-    SqliteQuery query(*outdated);
-    query.bind(number_of(time)).bind(static_cast<std::int64_t>(most));
-    Result<bool> row = query.step();
-    for (; row && *row; row = query.step()) keys.push_back(query.number(0));
-    if (!row) return std::move(row).error();
-  }
+  const auto look = [&](const SqliteQuery& row) {
+    keys.push_back(row.number(0));
+    return true;
+  };
+  Result<void> done = connection_->each(kOutdated, look, number_of(time), static_cast<std::int64_t>(most));
   for (const char* sql : {kDropJob, kDropLate}) {
-    const auto drop = connection_->prepared(sql);
-    if (!drop) return drop.error();
-    for (const JidKey key : keys) {
-      if (Result<void> run = SqliteQuery(*drop).bind(key).run(); !run) return std::move(run).error();
-    }
+    for (auto key = keys.begin(); done && key != keys.end(); ++key) done = connection_->execute(sql, *key);
   }
-  return keys.size();
+  return done ? Result(keys.size()) : done.error();
 }
 
 Result<void> SqliteStore::drop_claims_before(WallTime time) {
-  const auto statement = connection_->prepared(kDropClaims);
-  if (!statement) return statement.error();
-  return SqliteQuery(*statement).bind(number_of(time)).run();
+  return connection_->execute(kDropClaims, number_of(time));
 }
 
 bool SqliteGroup::add(std::string_view record) {
@@ -222,7 +177,6 @@ bool SqliteGroup::add(std::string_view record) {
   const auto found = by_key_.find(view->key);
   switch (view->kind) {
     case RecordView::Kind::load:
-      ++loads_;
       if (found == by_key_.end()) {
         by_key_.emplace(view->key, jobs_.size());
         jobs_.push_back({view->key, view->load, {}});
@@ -231,7 +185,6 @@ bool SqliteGroup::add(std::string_view record) {
       }
       break;
     case RecordView::Kind::ret:
-      ++returns_;
       if (found == by_key_.end()) {
         others_.push_back(*view);
       } else {
@@ -239,7 +192,6 @@ bool SqliteGroup::add(std::string_view record) {
       }
       break;
     case RecordView::Kind::stand_in:
-      ++returns_;
       others_.push_back(*view);
       break;
     case RecordView::Kind::minions:
@@ -294,31 +246,26 @@ Result<void> SqliteGroup::write(SqliteStore& store, const NewJob& job, Newest& n
 }
 
 Result<void> find_load(SqliteConnection& connection, JidKey key, std::optional<Load>& load) {
-  const auto statement = connection.prepared(kLoad);
-  if (!statement) return statement.error();
-  SqliteQuery query(*statement);
-  const Result<bool> row = query.bind(key).step();
-  if (!row) return row.error();
-  if (*row) load = load_of(query);
-  return {};
+  const auto take = [&](const SqliteQuery& row) {
+    load = load_of(row);
+    return false;
+  };
+  return connection.each(kLoad, take, key);
 }
 
 Result<void> find_returns(SqliteConnection& connection, JidKey key, std::vector<JobReturn>& returns) {
   std::map<std::string, JobReturn> by_minion;
+  const auto take = [&](const SqliteQuery& row) {
+    std::string_view packed = row.text(0);
+    while (auto ret = take_return(packed)) {
+      std::string minion = ret->minion;
+      by_minion.insert_or_assign(std::move(minion), *std::move(ret));
+    }
+    return true;
+  };
   // Late ones come after, and take the places of the others.
   for (const char* sql : {kReturns, kLate}) {
-    const auto statement = connection.prepared(sql);
-    if (!statement) return statement.error();
-    SqliteQuery query(*statement);
-    Result<bool> row = query.bind(key).step();
-    for (; row && *row; row = query.step()) {
-      std::string_view packed = query.text(0);
-      while (auto ret = take_return(packed)) {
-        std::string minion = ret->minion;
-        by_minion.insert_or_assign(std::move(minion), *std::move(ret));
-      }
-    }
-    if (!row) return std::move(row).error();
+    if (Result<void> read = connection.each(sql, take, key); !read) return read;
   }
   for (auto& [minion, ret] : by_minion) returns.push_back(std::move(ret));
   return {};
@@ -326,40 +273,32 @@ Result<void> find_returns(SqliteConnection& connection, JidKey key, std::vector<
 
 Result<void> find_newest(SqliteConnection& connection, std::string_view fun,
                          std::vector<FunctionReturn>& returns) {
-  const auto statement = connection.prepared(kNewest);
-  if (!statement) return statement.error();
   const std::string name = Json::string(fun).text();
-  SqliteQuery query(*statement);
-  Result<bool> row = query.bind(name).step();
-  for (; row && *row; row = query.step()) {
-    auto ret = return_of(query.text(0), query.text(query.is_null(3) ? 2 : 3));
-    if (ret) returns.push_back({jid_of(query.number(1)), *std::move(ret)});
-  }
-  return row ? Result<void>() : std::move(row).error();
+  const auto take = [&](const SqliteQuery& row) {
+    auto ret = return_of(row.text(0), row.text(row.is_null(3) ? 2 : 3));
+    if (ret) returns.push_back({jid_of(row.number(1)), *std::move(ret)});
+    return true;
+  };
+  return connection.each(kNewest, take, std::string_view(name));
 }
 
 Result<void> walk_loads(SqliteConnection& connection, const JobQuery& query, const LoadVisitor& visit) {
-  const char* const all = query.newest_first ? kNewestFirst : kOldestFirst;
-  const char* const of_fun = query.newest_first ? kNewestOfFun : kOldestOfFun;
-  const auto statement = connection.prepared(query.fun.empty() ? all : of_fun);
-  if (!statement) return statement.error();
   const std::string name = Json::string(query.fun).text();
-  SqliteQuery rows(*statement);
   const JidKeys keys = keys_of(query);
-  rows.bind(keys.least).bind(keys.greatest);
-  if (!query.fun.empty()) rows.bind(std::string_view(name));
-  Result<bool> row = rows.step();
-  while (row && *row && visit(load_of(rows))) row = rows.step();
-  return row ? Result<void>() : std::move(row).error();
+  const auto take = [&](const SqliteQuery& row) { return visit(load_of(row)); };
+  if (query.fun.empty()) {
+    return connection.each(query.newest_first ? kNewestFirst : kOldestFirst, take, keys.least, keys.greatest);
+  }
+  return connection.each(query.newest_first ? kNewestOfFun : kOldestOfFun, take, keys.least, keys.greatest,
+                         std::string_view(name));
 }
 
 Result<void> find_minions(SqliteConnection& connection, std::vector<std::string>& minions) {
-  const auto statement = connection.prepared(kMinions);
-  if (!statement) return statement.error();
-  SqliteQuery query(*statement);
-  Result<bool> row = query.step();
-  for (; row && *row; row = query.step()) minions.emplace_back(query.text(0));
-  return row ? Result<void>() : std::move(row).error();
+  const auto take = [&](const SqliteQuery& row) {
+    minions.emplace_back(row.text(0));
+    return true;
+  };
+  return connection.each(kMinions, take);
 }
 
 }  // namespace rest_fcgi::returner

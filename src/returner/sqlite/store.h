@@ -84,9 +84,6 @@ class SqliteGroup {
   /// Errors: those of the store.
   [[nodiscard]] Result<void> write(SqliteStore& store) const;
 
-  [[nodiscard]] std::size_t loads() const noexcept { return loads_; }
-  [[nodiscard]] std::size_t returns() const noexcept { return returns_; }
-
  private:
   struct NewJob {
     JidKey key = 0;
@@ -101,8 +98,6 @@ class SqliteGroup {
   std::vector<NewJob> jobs_;
   std::unordered_map<JidKey, std::size_t> by_key_;  // places in jobs_
   std::vector<RecordView> others_;                  // of jobs that are kept already, in order; what stands in
-  std::size_t loads_ = 0;
-  std::size_t returns_ = 0;
 };
 
 // What is read from the database. Errors of all: unavailable, with SQLite's words.
