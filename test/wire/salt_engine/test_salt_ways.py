@@ -59,7 +59,7 @@ def accept(salt, minion=DEAD):
     shutil.copy(salt.home / "master/pki/master.pub", key)
 
 
-def await_answers(engine, *minions, seconds=90):
+def await_answers(engine, *minions, seconds=300):
     low = local("test.ping", "*", **QUICK)
 
     def all_answer():

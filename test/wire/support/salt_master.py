@@ -215,11 +215,11 @@ class Salt:
         """Paths of this run, and the words that stand for them where answers are compared."""
         return [(str(self.home), "HOME"), (str(self.folder), "SALT")]
 
-    def await_minions(self, *minions, seconds=6 * PATIENCE):
+    def await_minions(self, *minions, seconds=20 * PATIENCE):
         """Waits until these minions, or all, answer a ping."""
         wanted = set(minions or self.minions)
         ping = {**CRED, "client": "local", "tgt": sorted(wanted), "tgt_type": "list", "fun": "test.ping"}
-        waits = itertools.chain([1, 1, 2], itertools.repeat(5))
+        waits = itertools.chain([1, 1, 2, 5, 5], itertools.repeat(20))
 
         def all_answer():
             try:
