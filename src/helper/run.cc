@@ -31,6 +31,7 @@ namespace {
 
 using embedded::Identity;
 using embedded::StartOrder;
+using embedded::wire::make_reply;
 using embedded::wire::Reply;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
@@ -59,18 +60,18 @@ Reply explained(const StartOrder& order, const StartFailure& failure) {
   const std::string program = "The program " + quoted(order.argv[0]) + " cannot ";
   switch (failure.step) {
     case StartFailure::Step::identity:
-      return {Reply::Kind::failed, 0,
-              program + "run as the user of id " + std::to_string(order.identity->uid) + ": " + cause +
-                  "; only a process of root's may change its user."};
+      return make_reply(Reply::Kind::failed, 0,
+                        program + "run as the user of id " + std::to_string(order.identity->uid) + ": " +
+                            cause + "; only a process of root's may change its user.");
     case StartFailure::Step::folder:
-      return {Reply::Kind::failed, 0, cause + ": " + quoted(order.cwd)};
+      return make_reply(Reply::Kind::failed, 0, cause + ": " + quoted(order.cwd));
     case StartFailure::Step::program:
-      return {failure.error == ENOENT ? Reply::Kind::missing : Reply::Kind::failed, 0,
-              cause + ": " + quoted(order.argv[0])};
+      return make_reply(failure.error == ENOENT ? Reply::Kind::missing : Reply::Kind::failed, 0,
+                        cause + ": " + quoted(order.argv[0]));
     case StartFailure::Step::preparation:
       break;
   }
-  return {Reply::Kind::failed, 0, program + "be started: " + cause};
+  return make_reply(Reply::Kind::failed, 0, program + "be started: " + cause);
 }
 
 std::string_view name_in(std::string_view variable) {
@@ -106,8 +107,9 @@ std::vector<std::string> candidates_for(const std::string& name,
   std::vector<std::string> candidates;
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
-    const std::string folder = path.substr(begin, end - begin);
-    candidates.push_back(folder.empty() ? name : folder + "/" + name);
+    std::string candidate = path.substr(begin, end - begin);
+    if (!candidate.empty()) candidate += '/';
+    candidates.push_back(candidate.append(name));
     begin = end + 1;
   }
   return candidates;
@@ -202,9 +204,8 @@ class Job {
 
  private:
   bool start(std::array<UniqueFd, 3> streams);
-  void say(Reply reply) const {
-    const std::string frame = to_frame(reply);
-    write_all(socket_, frame.data(), frame.size());
+  void say(const Reply& reply) const {
+    write_all(socket_, reinterpret_cast<const char*>(&reply), sizeof reply);
   }
   [[nodiscard]] bool is_over() const {
     return is_childless_ || is_time_to_kill_ || (is_gone_ && (is_closed_ || how_ != Reply::Kind::ended));
@@ -243,7 +244,8 @@ void Job::run(std::array<UniqueFd, 3> streams) {
     look_at_time();
   }
   end_all();
-  say(failure_ ? explained(order_, *failure_) : Reply{how_, code_, is_childless_ ? "" : whoever_is_left()});
+  say(failure_ ? explained(order_, *failure_)
+               : make_reply(how_, code_, is_childless_ ? "" : whoever_is_left()));
 }
 
 /// False where errno tells why not.
@@ -301,7 +303,7 @@ void Job::take_report() {
   if (::read(report_.get(), &failure, sizeof failure) == sizeof failure) {
     failure_ = failure;
   } else {
-    say({Reply::Kind::started, program_});
+    say(make_reply(Reply::Kind::started, program_));
   }
   report_.reset();
 }
@@ -332,7 +334,7 @@ void Job::reap() {
   is_childless_ = pid < 0 && errno == ECHILD;
   if (!is_gone_ || was_gone) return;
   if (report_.is_open()) take_report();
-  if (!is_childless_ && how_ == Reply::Kind::ended) say({Reply::Kind::exited, code_});
+  if (!is_childless_ && how_ == Reply::Kind::ended) say(make_reply(Reply::Kind::exited, code_));
 }
 
 void Job::end(Reply::Kind how) {

@@ -63,7 +63,7 @@ bool read_header(std::array<char, wire::kHeader>& header, Streams& streams) {
 std::optional<embedded::StartOrder> read_order(Streams& streams) {
   std::array<char, wire::kHeader> header{};
   if (!read_header(header, streams)) return std::nullopt;
-  const auto size = wire::body_size({header.data(), header.size()}, wire::kMaxOrder);
+  const auto size = wire::length_in({header.data(), header.size()});
   if (!size) return std::nullopt;
   std::string body(*size, '\0');
   if (!read_all(STDIN_FILENO, body.data(), body.size())) return std::nullopt;
@@ -89,10 +89,10 @@ int run_main(int argc, char** argv) {
   const auto order = read_order(streams);
   if (!order) return complain("standard input is no order of this version", EX_PROTOCOL);
   if (!streams[2].is_open()) {
-    const std::string frame =
-        to_frame(wire::Reply{wire::Reply::Kind::failed, 0,
-                             "The program '" + order->argv[0] + "' cannot be started: Too many open files"});
-    write_all(STDIN_FILENO, frame.data(), frame.size());
+    const wire::Reply reply =
+        wire::make_reply(wire::Reply::Kind::failed, 0,
+                         "The program '" + order->argv[0] + "' cannot be started: Too many open files");
+    write_all(STDIN_FILENO, reinterpret_cast<const char*>(&reply), sizeof reply);
     return EXIT_FAILURE;
   }
   run(*order, std::move(streams), STDIN_FILENO);

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,18 +36,19 @@ struct StartOrder {
 
 /// What the responder and rest_fcgi_run say to each other over a stream socket, which serves one program.
 ///
-/// The responder sends one order, and with its first byte the program's three standard descriptors
-/// (SCM_RIGHTS). Nothing else follows: where the responder closes its side, wholly or for writing alone, all
-/// that was started is ended. Orders and replies are frames: 4 bytes of length, then as many bytes, which
-/// begin with the protocol's version. Numbers are as the host has them: both ends are on one.
+/// The responder sends one order, 4 bytes of its length and the order itself, and with the first byte the
+/// program's three standard descriptors (SCM_RIGHTS). Nothing else follows: where the responder closes its
+/// side, wholly or for writing alone, all that was started is ended. What comes back is replies. Numbers are
+/// as the host has them, since both ends are on one; the version tells programs of different builds apart.
 namespace wire {
 
+inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kHeader = 4;          ///< bytes of the length
 inline constexpr std::size_t kMaxOrder = 8 << 20;  ///< bytes after it; the system's own limit is 6 MiB
-inline constexpr std::size_t kMaxReply = 64 << 10;
 
+/// Sent as it lies in memory.
 struct Reply {
-  enum class Kind : std::uint8_t {
+  enum class Kind : std::uint32_t {
     started = 1,  ///< `number` is the program's pid
     missing,      ///< there is no such program; `text` is the sentence
     failed,       ///< it cannot be started; `text` is the sentence
@@ -55,21 +57,24 @@ struct Reply {
     timed_out,    ///< ended, as its time was over
     stopped,      ///< ended, as the responder closed its side or an init system asked for it
   };
+  std::uint32_t version = kVersion;
   Kind kind = Kind::failed;
   std::int32_t number = 0;  ///< from `exited` on the exit status, or the signal's number negated
-  std::string text{};       ///< from `ended` on: processes that could not be ended, for a sentence
+  std::array<char, 4500>
+      text{};  ///< ends with a NUL byte; from `ended` on: processes that could not be ended
 };
 
-/// Whole frames. An order that is too long makes none: empty; a reply's text is cut.
-[[nodiscard]] std::string to_frame(const StartOrder& order);
-[[nodiscard]] std::string to_frame(const Reply& reply);
+/// With a text that is cut where it is too long.
+[[nodiscard]] Reply make_reply(Reply::Kind kind, std::int32_t number, std::string_view text = {});
 
-/// The length that a frame's first `kHeader` bytes tell; absent beyond `limit`.
-[[nodiscard]] std::optional<std::size_t> body_size(std::string_view header, std::size_t limit);
+/// The length and the order; empty where it is too long.
+[[nodiscard]] std::string to_bytes(const StartOrder& order);
 
-/// A frame's body; absent where it is none of this version.
+/// The length that an order's first bytes tell; absent beyond `kMaxOrder`.
+[[nodiscard]] std::optional<std::size_t> length_in(std::string_view header);
+
+/// An order without its length; absent where it is none of this version.
 [[nodiscard]] std::optional<StartOrder> read_order(std::string_view body);
-[[nodiscard]] std::optional<Reply> read_reply(std::string_view body);
 
 }  // namespace wire
 }  // namespace rest_fcgi::embedded

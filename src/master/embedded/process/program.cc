@@ -117,7 +117,6 @@ class RunningProgram {
   void take_output();
   void take_lines();
   void take_replies();
-  void look_at(Reply reply);
   void end_leftovers();
   void look_at_time(bool stop_requested);
   [[nodiscard]] int milliseconds_to_wait() const;
@@ -128,12 +127,13 @@ class RunningProgram {
   Streams streams_;
   HelperProcess helper_;
   const milliseconds patience_;
-  std::string order_;    // what is left of it
-  std::string replies_;  // not yet whole frames
-  std::string answers_;  // of on_line, which follow the input
-  std::size_t fed_ = 0;  // bytes of both
+  std::string order_;         // what is left of it
+  Reply reply_;               // the newest, or what came of it
+  std::size_t received_ = 0;  // bytes of it
+  std::string answers_;       // of on_line, which follow the input
+  std::size_t fed_ = 0;       // bytes of both
   Ended ended_;
-  std::optional<Reply> last_;
+  bool is_last_ = false;  // that reply: all is over
   std::optional<SteadyTime> give_up_at_;
   bool is_exited_ = false;  // the program itself; there are others
   bool is_stopping_ = false;
@@ -143,7 +143,7 @@ class RunningProgram {
 
 /// An exception may pass here: what rest_fcgi_run started ends before that itself is killed.
 RunningProgram::~RunningProgram() {
-  if (last_ || is_closed_ || is_given_up_) return;
+  if (is_last_ || is_closed_ || is_given_up_) return;
   ::shutdown(helper_.socket(), SHUT_WR);
   const SteadyTime deadline = steady_clock::now() + program_.grace + patience_;
   pollfd end{helper_.socket(), POLLRDHUP, 0};
@@ -160,7 +160,7 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
       ::shutdown(helper_.socket(), SHUT_WR);
       ::eventfd_write(streams_.wake.get(), 1);
     });
-    while (!last_ && !is_closed_ && !is_given_up_) {
+    while (!is_last_ && !is_closed_ && !is_given_up_) {
       poll_once();
       look_at_time(stop.stop_requested());
     }
@@ -258,37 +258,26 @@ void RunningProgram::take_lines() {
 }
 
 void RunningProgram::take_replies() {
-  std::array<char, 4096> bytes;
-  const ssize_t got = ::recv(helper_.socket(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  char* const to = reinterpret_cast<char*>(&reply_);
+  const ssize_t got = ::recv(helper_.socket(), to + received_, sizeof reply_ - received_, MSG_DONTWAIT);
   if (got < 0 && would_block()) return;
   is_closed_ = got <= 0;
-  if (got > 0) replies_.append(bytes.data(), static_cast<std::size_t>(got));
-  while (replies_.size() >= wire::kHeader) {
-    const auto size = wire::body_size(replies_, wire::kMaxReply);
-    const std::size_t whole = wire::kHeader + size.value_or(0);
-    if (size && replies_.size() < whole) return;
-    const auto reply =
-        size ? wire::read_reply(std::string_view(replies_).substr(wire::kHeader, *size)) : std::nullopt;
-    is_closed_ = is_closed_ || !reply;  // nothing that is spoken here
-    if (!reply) return;
-    replies_.erase(0, whole);
-    look_at(*reply);
-  }
-}
-
-void RunningProgram::look_at(Reply reply) {
-  switch (reply.kind) {
-    case Reply::Kind::started:
-      ended_.pid = reply.number;
-      give_up_at_.reset();
-      if (program_.time_limit)
-        give_up_at_ = steady_clock::now() + *program_.time_limit + program_.grace + patience_;
-      break;
-    case Reply::Kind::exited:
-      is_exited_ = true;
-      break;
-    default:
-      last_ = std::move(reply);
+  received_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  if (received_ < sizeof reply_) return;
+  received_ = 0;
+  is_closed_ = reply_.version != wire::kVersion;  // nothing that is understood here
+  if (is_closed_) return;
+  reply_.text.back() = '\0';
+  if (reply_.kind == Reply::Kind::started) {
+    ended_.pid = reply_.number;
+    give_up_at_.reset();
+    if (program_.time_limit) {
+      give_up_at_ = steady_clock::now() + *program_.time_limit + program_.grace + patience_;
+    }
+  } else if (reply_.kind == Reply::Kind::exited) {
+    is_exited_ = true;
+  } else {
+    is_last_ = true;
   }
 }
 
@@ -316,24 +305,24 @@ int RunningProgram::milliseconds_to_wait() const {
 }
 
 Result<Ended> RunningProgram::result(bool stop_requested) {
-  if (last_ && last_->kind == Reply::Kind::missing) return Error{ErrorKind::not_found, last_->text};
-  if (last_ && last_->kind == Reply::Kind::failed) return Error{ErrorKind::internal, last_->text};
-  if (!last_ && is_given_up_) return lost("does not answer any more");
-  if (!last_ && !stop_requested)
+  if (is_last_ && reply_.kind == Reply::Kind::missing) return Error{ErrorKind::not_found, reply_.text.data()};
+  if (is_last_ && reply_.kind == Reply::Kind::failed) return Error{ErrorKind::internal, reply_.text.data()};
+  if (!is_last_ && is_given_up_) return lost("does not answer any more");
+  if (!is_last_ && !stop_requested)
     return lost("ended before it; it may refuse this user, or have no place for more");
-  ended_.code = last_ ? last_->number : -SIGKILL;
-  const bool is_timed_out = last_ && last_->kind == Reply::Kind::timed_out;
+  ended_.code = is_last_ ? reply_.number : -SIGKILL;
+  const bool is_timed_out = is_last_ && reply_.kind == Reply::Kind::timed_out;
   if (is_timed_out) {
     ended_.how = How::timed_out;
-  } else if (stop_requested || last_->kind == Reply::Kind::stopped) {
+  } else if (stop_requested || reply_.kind == Reply::Kind::stopped) {
     ended_.how = How::stopped;
   } else if (ended_.code < 0) {
     ended_.how = How::killed;
   }
-  if (!last_ || last_->text.empty()) return std::move(ended_);
+  if (!is_last_ || reply_.text[0] == '\0') return std::move(ended_);
   const std::string left =
       format("The program '{}' left what cannot be ended, as it took on another user: {}", program_.argv[0],
-             last_->text);
+             reply_.text.data());
   if (is_timed_out || ended_.how == How::stopped) return Error{ErrorKind::internal, left};
   log::warning(left);
   return std::move(ended_);
@@ -368,7 +357,7 @@ Identity identity_of(const Account& account) {
 Result<Ended> ProgramRunner::run(const Program& program, const std::stop_token& stop) const {
   if (Result<void> checked = check_texts(program); !checked) return std::move(checked).error();
   if (stop.stop_requested()) return Ended{.how = How::stopped, .code = -SIGTERM};
-  std::string order = wire::to_frame(program);
+  std::string order = wire::to_bytes(program);
   if (order.empty()) {
     return Error{ErrorKind::internal, format("[Errno 7] Argument list too long: '{}'", program.argv[0])};
   }

@@ -7,9 +7,6 @@
 namespace rest_fcgi::embedded::wire {
 namespace {
 
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kMaxText = kMaxReply / 2;  // bytes of a reply's text
-
 /// How an order begins. What follows: the groups, then the folder, arguments and variables, each with a NUL
 /// byte.
 struct OrderHead {
@@ -25,13 +22,6 @@ struct OrderHead {
   std::uint32_t has_time_limit = 0;
   std::int64_t time_limit = 0;  // milliseconds; so the next one
   std::int64_t grace = 0;
-};
-
-/// How a reply begins. Its text follows.
-struct ReplyHead {
-  std::uint32_t version = kVersion;
-  std::uint32_t kind = 0;
-  std::int32_t number = 0;
 };
 
 template <class Plain>
@@ -64,16 +54,15 @@ bool take(std::string_view& body, std::vector<Value>& values, std::uint32_t coun
   return true;
 }
 
-/// The bytes behind a length.
-std::string framed(const std::string& body) {
-  std::string frame;
-  append(frame, static_cast<std::uint32_t>(body.size()));
-  return frame + body;
-}
-
 }  // namespace
 
-std::string to_frame(const StartOrder& order) {
+Reply make_reply(Reply::Kind kind, std::int32_t number, std::string_view text) {
+  Reply reply{.kind = kind, .number = number};
+  text.copy(reply.text.data(), reply.text.size() - 1);
+  return reply;
+}
+
+std::string to_bytes(const StartOrder& order) {
   OrderHead head;
   head.inherit = order.inherit ? 1 : 0;
   head.umask = order.umask;
@@ -87,26 +76,23 @@ std::string to_frame(const StartOrder& order) {
   head.has_time_limit = order.time_limit ? 1 : 0;
   head.time_limit = order.time_limit.value_or(std::chrono::milliseconds(0)).count();
   head.grace = order.grace.count();
-  std::string body;
-  append(body, head);
-  for (const gid_t group : identity.groups) append(body, group);
-  body += order.cwd + '\0';
+  std::string bytes(kHeader, '\0');
+  append(bytes, head);
+  for (const gid_t group : identity.groups) append(bytes, group);
+  bytes.append(order.cwd).push_back('\0');
   for (const auto* texts : {&order.argv, &order.environment}) {
-    for (const std::string& text : *texts) body.append(text).push_back('\0');
+    for (const std::string& text : *texts) bytes.append(text).push_back('\0');
   }
-  return body.size() > kMaxOrder ? std::string() : framed(body);
+  if (bytes.size() > kHeader + kMaxOrder) return {};
+  const auto length = static_cast<std::uint32_t>(bytes.size() - kHeader);
+  std::memcpy(bytes.data(), &length, sizeof length);
+  return bytes;
 }
 
-std::string to_frame(const Reply& reply) {
-  std::string body;
-  append(body, ReplyHead{kVersion, static_cast<std::uint32_t>(reply.kind), reply.number});
-  return framed(body + reply.text.substr(0, kMaxText));
-}
-
-std::optional<std::size_t> body_size(std::string_view header, std::size_t limit) {
-  std::uint32_t size = 0;
-  if (!take(header, size) || size > limit) return std::nullopt;
-  return size;
+std::optional<std::size_t> length_in(std::string_view header) {
+  std::uint32_t length = 0;
+  if (!take(header, length) || length > kMaxOrder) return std::nullopt;
+  return length;
 }
 
 std::optional<StartOrder> read_order(std::string_view body) {
@@ -125,14 +111,6 @@ std::optional<StartOrder> read_order(std::string_view body) {
   if (head.has_time_limit != 0) order.time_limit = std::chrono::milliseconds(head.time_limit);
   order.grace = std::chrono::milliseconds(head.grace);
   return order;
-}
-
-std::optional<Reply> read_reply(std::string_view body) {
-  ReplyHead head;
-  if (!take(body, head) || head.version != kVersion) return std::nullopt;
-  const auto last = static_cast<std::uint32_t>(Reply::Kind::stopped);
-  if (head.kind == 0 || head.kind > last) return std::nullopt;
-  return Reply{static_cast<Reply::Kind>(head.kind), head.number, std::string(body)};
 }
 
 }  // namespace rest_fcgi::embedded::wire
