@@ -67,7 +67,7 @@ SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.cc)))
 # One file a room is compiled, which includes all of the room's (see UNITY below). With EACH=1 each file is compiled
 # alone, and rooms of APART always are.
 EACH     ?=
-APART    ?= etcd master/embedded/modules
+APART    ?= master/embedded/modules
 JOINED   := $(if $(EACH),,$(filter-out $(APART),$(ROOMS)))
 unit_of  = $(BUILD)/unity/$(subst /,-,$(1)).cc
 ALONE    := $(foreach room,$(filter-out $(JOINED),$(ROOMS)),$(wildcard src/$(room)/*.cc))

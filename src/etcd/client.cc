@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/etcd/client.h"
 
+#include <limits>
+#include <random>
 #include <utility>
 
 #include "etcd/gateway.h"
-#include "etcd/kv_reply.h"
-#include "etcd/kv_request.h"
+#include "etcd/kv.h"
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::etcd {
 namespace {
@@ -17,6 +19,27 @@ Result<Reply> call(Gateway& gateway, std::string_view path, const std::string& b
   Result<JsonDocument> answer = gateway.call(path, body, effect, deadline);
   if (!answer) return std::move(answer).error();
   return read_reply(*answer, read);
+}
+
+std::int64_t random_id() {
+  std::random_device random;
+  return std::uniform_int_distribution<std::int64_t>(1, std::numeric_limits<std::int64_t>::max())(random);
+}
+
+std::string body_of(std::int64_t id, std::string_view name, bool flag) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  write_int64(writer, "ID", id);
+  write_flag(writer, name, flag);
+  writer.end_object();
+  return body;
+}
+
+/// Keep-alive is a stream of one answer.
+Lease read_kept(const Fields& fields) {
+  const std::optional<Fields> result = fields.require("result");
+  return result ? read_lease(*result) : Lease{};
 }
 
 }  // namespace
@@ -74,6 +97,51 @@ std::string prefix_end(std::string_view prefix) {
   if (end.empty()) return std::string(1, '\0');
   end.back() = static_cast<char>(end.back() + 1);
   return end;
+}
+
+Result<Lease> Client::lease_grant(std::chrono::seconds ttl, std::int64_t id, Deadline deadline) {
+  const std::int64_t chosen = id != 0 ? id : random_id();
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object().key("TTL").string(std::to_string(ttl.count()));
+  write_int64(writer, "ID", chosen);
+  writer.end_object();
+  const Result<JsonDocument> answer = gateway_->call("/lease/grant", body, Effect::repeatable, deadline);
+  // Perhaps an answer was lost, and this is the second try.
+  if (!answer && says_lease_exists(answer.error())) return lease_time_to_live(chosen, false, deadline);
+  if (!answer) return answer.error();
+  Result<Lease> lease = read_reply(*answer, read_lease);
+  if (lease) lease->granted_ttl = lease->ttl;
+  return lease;
+}
+
+Result<void> Client::lease_revoke(std::int64_t id, Deadline deadline) {
+  Result<JsonDocument> answer =
+      gateway_->call("/lease/revoke", body_of(id, {}, false), Effect::repeatable, deadline);
+  if (!answer) return std::move(answer).error();
+  return {};
+}
+
+Result<Lease> Client::lease_keep_alive(std::int64_t id, Deadline deadline) {
+  const Result<JsonDocument> answer =
+      gateway_->call("/lease/keepalive", body_of(id, {}, false), Effect::repeatable, deadline);
+  if (!answer) return answer.error();
+  Result<Lease> lease = read_reply(*answer, read_kept);
+  if (!lease || lease->ttl > 0) return lease;
+  return Error{ErrorKind::not_found, format("etcd: there is no lease {}", id)};
+}
+
+Result<Lease> Client::lease_time_to_live(std::int64_t id, bool with_keys, Deadline deadline) {
+  const Result<JsonDocument> answer =
+      gateway_->call("/lease/timetolive", body_of(id, "keys", with_keys), Effect::none, deadline);
+  if (!answer) return answer.error();
+  return read_reply(*answer, read_lease);
+}
+
+Result<std::vector<std::int64_t>> Client::lease_leases(Deadline deadline) {
+  const Result<JsonDocument> answer = gateway_->call("/lease/leases", "{}", Effect::none, deadline);
+  if (!answer) return answer.error();
+  return read_reply(*answer, read_leases);
 }
 
 }  // namespace rest_fcgi::etcd

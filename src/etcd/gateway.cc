@@ -5,16 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "etcd/kv_reply.h"
-#include "etcd/probe.h"
+#include "etcd/kv.h"
+#include "etcd/members.h"
 #include "rest_fcgi/core/json.h"
 
 namespace rest_fcgi::etcd {
 namespace {
-
-SteadyTime now() {
-  return std::chrono::steady_clock::now();
-}
 
 Token nobody() {
   return std::make_shared<const Secret>();
@@ -50,6 +46,46 @@ Failure no_answer(const std::string& url, std::string_view what) {
 }
 
 }  // namespace
+
+Result<void> check_user(const Options& options) {
+  const bool has_password = options.password && !options.password->empty();
+  if (options.username.empty() != has_password) return {};
+  return Error{ErrorKind::configuration,
+               has_password ? "etcd: a password without a username; both go together, or neither"
+                            : "etcd: a username without a password; both go together, or neither"};
+}
+
+Tried<Token> Login::token(const Fetch& fetch, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  if (token_) return token_;
+  if (pending_.valid()) {
+    const std::shared_future<Tried<Token>> pending = pending_;
+    lock.unlock();
+    if (pending.wait_until(deadline) == std::future_status::ready) return pending.get();
+    return Failure{{ErrorKind::unavailable, "etcd: a login under way did not come back in time"},
+                   Remedy::next_member};
+  }
+  std::packaged_task<Tried<Token>()> task(fetch);
+  const std::shared_future<Tried<Token>> own = task.get_future().share();
+  pending_ = own;
+  lock.unlock();
+  task();
+  lock.lock();
+  pending_ = {};
+  const Tried<Token>& fetched = own.get();
+  if (const Token* token = std::get_if<Token>(&fetched)) token_ = *token;
+  return fetched;
+}
+
+void Login::refused(const Token& token) {
+  const std::lock_guard lock(mutex_);
+  if (token_ == token) token_.reset();
+}
+
+void Login::forget() {
+  const std::lock_guard lock(mutex_);
+  token_.reset();
+}
 
 Result<std::unique_ptr<Gateway>> Gateway::make(Options options) {
   if (Result<void> checked = check_endpoints(options); !checked) return std::move(checked).error();
@@ -100,7 +136,7 @@ std::optional<Failure> Gateway::check(const Stream& stream, Deadline deadline) {
 }
 
 void Gateway::failed(const Stream& stream) {
-  endpoints_.failed(stream.member, now());
+  endpoints_.failed(stream.member, std::chrono::steady_clock::now());
 }
 
 void Gateway::refused(const Stream& stream) {
@@ -174,7 +210,7 @@ Tried<std::string> Gateway::prefix_of(std::size_t member, Deadline deadline) {
 std::optional<Failure> Gateway::learn_cluster(std::size_t member, std::uint64_t cluster_id) {
   Result<bool> made_anew = endpoints_.set_cluster(member, cluster_id);
   if (!made_anew) {
-    endpoints_.failed(member, now());
+    endpoints_.failed(member, std::chrono::steady_clock::now());
     return Failure{std::move(made_anew).error()};
   }
   if (*made_anew) login_.forget();

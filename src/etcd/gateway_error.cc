@@ -13,7 +13,6 @@ namespace {
 
 constexpr long kAny = -1;
 constexpr long kNone = -2;  // of gRPC: the answer is no JSON, and did not come from where requests are judged
-constexpr std::size_t kMostOfText = 200;
 constexpr std::string_view kAuthIsOff = "authentication is not enabled";
 constexpr std::string_view kLeaseExists = "lease already exists";
 

@@ -5,18 +5,33 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "etcd/curl.h"
+#include <curl/curl.h>
+
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/etcd/client.h"
 #include "rest_fcgi/etcd/options.h"
 
 namespace rest_fcgi::etcd {
+
+struct CurlDeleter {
+  void operator()(CURL* handle) const noexcept { curl_easy_cleanup(handle); }
+};
+
+/// An easy handle of libcurl's, with the connections that it keeps. For one thread at a time.
+using CurlEasy = std::unique_ptr<CURL, CurlDeleter>;
+
+/// A new one; libcurl itself is started before the first. Throws std::bad_alloc.
+[[nodiscard]] CurlEasy make_curl_easy();
+
+/// How much of what a server says stands in a message of ours, in bytes.
+inline constexpr std::size_t kMostOfText = 200;
 
 /// One request of HTTP/1.1. Plain value; borrows what it views until the exchange is over.
 struct HttpRequest {
@@ -34,10 +49,8 @@ struct HttpReply {
   std::string body;
 };
 
-/// The value of `Authorization` that says name and password (RFC 7617); empty without a username.
-[[nodiscard]] Secret basic_authorization(const Options& options);
-
 class HttpStream;
+class Transfer;
 
 /// Exchanges with any server, on connections that are kept. Knows TLS and time, but nothing of etcd.
 /// Redirects are not followed, and proxies of the environment not asked. Thread-safe; an exchange blocks its
@@ -71,6 +84,40 @@ class Transport {
   const Options options_;
   std::mutex mutex_;
   std::vector<CurlEasy> idle_;  // guarded by mutex_
+};
+
+/// A reply that is read as it comes, for as long as it does. Bytes are taken from the connection only while
+/// somebody reads. Not synchronized; ends the connection when it goes.
+class HttpStream {
+ public:
+  /// `options` have to outlive it. Throws std::bad_alloc.
+  HttpStream(const Options& options, const HttpRequest& request);
+  ~HttpStream();
+  HttpStream(const HttpStream&) = delete;
+  HttpStream& operator=(const HttpStream&) = delete;
+
+  /// What came since the last call, or comes first until `deadline`; empty where nothing does. Errors as of
+  /// `Transport::exchange`, also where the reply ended: timeout, since the server should have gone on.
+  [[nodiscard]] Result<std::string> read(Deadline deadline);
+
+  /// HTTP's status; 0 until it is known, which it is once `read` gave bytes.
+  [[nodiscard]] long status() const;
+
+ private:
+  struct MultiDeleter {
+    void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
+  };
+
+  /// Lets libcurl send and receive what it can. Errors: the exchange is over.
+  [[nodiscard]] Result<void> advance();
+
+  const std::string url_;
+  WipedBytes body_;
+  std::string came_;
+  CurlEasy easy_;
+  std::unique_ptr<CURLM, MultiDeleter> multi_;
+  std::unique_ptr<Transfer> transfer_;
+  std::optional<Error> ended_;  // told once all that came before is read
 };
 
 }  // namespace rest_fcgi::etcd

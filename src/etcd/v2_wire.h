@@ -12,6 +12,9 @@
 /// Requests and replies of the API v2, as text.
 namespace rest_fcgi::etcd {
 
+/// The value of `Authorization` that says name and password (RFC 7617); empty without a username.
+[[nodiscard]] Secret basic_authorization(const Options& options);
+
 /// `/v2/keys/...`, escaped, with one `/` where `key` has several, which the server would redirect to. Errors:
 /// invocation, for names `.` and `..`, which it would redirect to other keys.
 [[nodiscard]] Result<std::string> v2_path(std::string_view key);

@@ -2,34 +2,77 @@
 #include "netapi/replies.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <random>
 #include <utility>
 
-#include "netapi/error_table.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::netapi {
 namespace {
 
-void write_log(log::Level level, std::string_view message) {
-  switch (level) {
-    case log::Level::debug:
-      log::debug(message);
-      break;
-    case log::Level::info:
-      log::info(message);
-      break;
-    case log::Level::warning:
-      log::warning(message);
-      break;
-    case log::Level::error:
-      log::error(message);
-      break;
-    case log::Level::off:
-      break;
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower(x) == lower(y); });
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// Takes off what stands before the next semicolon outside of quotes, and that semicolon.
+std::string_view take_part(std::string_view& rest) {
+  bool quoted = false;
+  std::size_t end = 0;
+  while (end < rest.size() && (quoted || rest[end] != ';')) {
+    if (rest[end] == '"') quoted = !quoted;
+    if (quoted && rest[end] == '\\') ++end;
+    ++end;
   }
+  end = std::min(end, rest.size());
+  const std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return trimmed(part);
+}
+
+std::string_view without_quotes(std::string_view value) {
+  return value.size() >= 2 && value.front() == '"' && value.back() == '"' ? value.substr(1, value.size() - 2)
+                                                                          : value;
+}
+
+using http::Status;
+using log::Level;
+
+constexpr bool kPrefixed = true;
+constexpr bool kConfidential = true;
+
+// The statuses are those of Salt's rest_cherrypy, which tells failures apart where rest_wsgi says 500.
+constexpr std::array<ErrorRow, 12> kTable{{
+    {ErrorKind::malformed, Status::bad_request, Level::info, "invalid", kPrefixed},
+    {ErrorKind::invocation, Status::bad_request, Level::info, "invalid"},
+    {ErrorKind::authentication, Status::unauthorized, Level::info, "denied"},
+    {ErrorKind::authorization, Status::unauthorized, Level::info, "denied"},
+    {ErrorKind::throttled, Status::too_many_requests, Level::info, "throttled"},
+    {ErrorKind::too_large, Status::content_too_large, Level::info, "invalid", kPrefixed},
+    {ErrorKind::reply_too_large, Status::insufficient_storage, Level::warning, "failed"},
+    {ErrorKind::not_found, Status::not_found, Level::info, "failed"},
+    {ErrorKind::unavailable, Status::service_unavailable, Level::warning, "unavailable"},
+    {ErrorKind::timeout, Status::gateway_timeout, Level::warning, "timeout"},
+    {ErrorKind::configuration, Status::internal_server_error, Level::error, "failed", false, kConfidential},
+    {ErrorKind::internal, Status::internal_server_error, Level::error, "failed", false, kConfidential},
+}};
+
+void write_log(log::Level level, std::string_view message) {
+  if (level == log::Level::info) return log::info(message);
+  return level == log::Level::warning ? log::warning(message) : log::error(message);
 }
 
 /// What the caller reads of an error; the log gets the whole of it.
@@ -60,13 +103,13 @@ constexpr std::string_view kHead = R"({"return": [)";
 constexpr std::string_view kTail = "]}";
 
 /// The reply of one item, without a second copy of what may be a hundred megabytes.
-std::string around(Json item) {
+std::string around_one(Json item) {
   std::string text = std::move(item).text();
   text.append(kTail).insert(0, kHead);
   return text;
 }
 
-std::string joined(const std::vector<Json>& items) {
+std::string around_all(const std::vector<Json>& items) {
   std::size_t size = kHead.size() + kTail.size();
   for (const Json& item : items) size += item.text().size() + 2;
   std::string text;
@@ -80,6 +123,25 @@ std::string joined(const std::vector<Json>& items) {
 
 }  // namespace
 
+bool is_json(std::string_view content_type) {
+  if (!equal_ignoring_case(take_part(content_type), "application/json")) return false;
+  while (!content_type.empty()) {
+    const std::string_view parameter = take_part(content_type);
+    const std::size_t equals = parameter.find('=');
+    if (equals == std::string_view::npos || !equal_ignoring_case(parameter.substr(0, equals), "charset"))
+      continue;
+    if (!equal_ignoring_case(without_quotes(parameter.substr(equals + 1)), "utf-8")) return false;
+  }
+  return true;
+}
+
+const ErrorRow& row_for(ErrorKind kind) noexcept {
+  for (const ErrorRow& row : kTable) {
+    if (row.kind == kind) return row;
+  }
+  return kTable.back();
+}
+
 http::Response json_reply(http::Status status, std::string text) {
   return {status, {{"Content-Type", "application/json"}}, std::move(text)};
 }
@@ -88,7 +150,8 @@ http::Response items_reply(std::vector<Completed> completed) {
   std::vector<Json> items;
   for (Completed& chunk : completed)
     std::move(chunk.reply.items.begin(), chunk.reply.items.end(), std::back_inserter(items));
-  return json_reply(http::Status::ok, items.size() == 1 ? around(std::move(items.front())) : joined(items));
+  return json_reply(http::Status::ok,
+                    items.size() == 1 ? around_one(std::move(items.front())) : around_all(items));
 }
 
 http::Response status_reply(http::Status status, std::string_view text) {

@@ -6,12 +6,30 @@
 #include <vector>
 
 #include "rest_fcgi/client/netapi_client.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/http/status.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
 namespace rest_fcgi::netapi {
+
+/// Does a Content-Type (RFC 9110, section 8.3) name JSON in UTF-8? Parameters other than `charset` change
+/// nothing.
+[[nodiscard]] bool is_json(std::string_view content_type);
+
+/// How one kind of error is answered, logged and audited.
+struct ErrorRow {
+  ErrorKind kind;
+  http::Status status;
+  log::Level level;
+  std::string_view outcome;  ///< the word in the audit line
+  bool prefixed = false;     ///< the text begins with the status code, as that of rest_wsgi's own errors does
+  bool confidential = false;  ///< the message is for the log alone
+};
+
+/// The one table from kinds of errors to statuses.
+[[nodiscard]] const ErrorRow& row_for(ErrorKind kind) noexcept;
 
 /// A chunk that ran, and what it gave; where its reply has a failure, it is the last one.
 struct Completed {

@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "netapi/audit.h"
-#include "netapi/content_type.h"
-#include "netapi/error_table.h"
 #include "netapi/replies.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/lowstate/lowstate.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "etcd/attempts.h"
-
 #include <chrono>
 #include <set>
 #include <string>
 #include <utility>
 
 #include <doctest/doctest.h>
+
+#include "etcd/members.h"
 
 namespace rest_fcgi::etcd {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "etcd/base64.h"
-
 #include <string>
 #include <utility>
 
 #include <doctest/doctest.h>
+
+#include "etcd/kv.h"
 
 namespace rest_fcgi::etcd {
 namespace {

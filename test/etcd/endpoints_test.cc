@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "etcd/endpoints.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "etcd/members.h"
 
 namespace rest_fcgi::etcd {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "etcd/http_stream.h"
-
 #include <chrono>
 #include <condition_variable>
 #include <thread>
@@ -8,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/loopback_http.h"
+#include "etcd/transport.h"
 #include "fake_gateway.h"
 
 namespace rest_fcgi::etcd {

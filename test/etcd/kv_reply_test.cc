@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "etcd/kv_reply.h"
-
 #include <string>
 #include <variant>
 
 #include <doctest/doctest.h>
+
+#include "etcd/kv.h"
 
 namespace rest_fcgi::etcd {
 namespace {

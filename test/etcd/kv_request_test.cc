@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "etcd/kv_request.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "etcd/kv.h"
 #include "rest_fcgi/etcd/client.h"
 
 namespace rest_fcgi::etcd {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "etcd/login.h"
-
 #include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "etcd/gateway.h"
 
 namespace rest_fcgi::etcd {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "etcd/object_reader.h"
-
 #include <random>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "etcd/watch_wire.h"
 
 namespace rest_fcgi::etcd {
 namespace {

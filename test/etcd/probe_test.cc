@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "etcd/probe.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "client_calls.h"
+#include "etcd/members.h"
 #include "scripted_etcd.h"
 
 namespace rest_fcgi::etcd {

@@ -220,15 +220,6 @@ TEST_CASE("a file that holds no certificate is a mistake of the configuration") 
   }
 }
 
-TEST_CASE("name and password are said as Basic") {
-  CHECK(basic_authorization({}).empty());
-  CHECK(
-      basic_authorization({.username = "Aladdin", .password = std::make_shared<const Secret>("open sesame")})
-          .reveal()
-          .text == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-  CHECK(basic_authorization({.username = "a"}).reveal().text == "Basic YTo=");
-}
-
 TEST_CASE("many threads exchange at once") {
   const FakeGateway server([](const FakeGateway::Request& request, const FakeGateway::Send& send) {
     return send(FakeGateway::reply(200, request.body));

@@ -115,4 +115,13 @@ TEST_CASE("a server without the API v2 is told apart from a key that is not ther
   CHECK(failure.error.message.find("--enable-v2") != std::string::npos);
 }
 
+TEST_CASE("name and password are said as Basic") {
+  CHECK(basic_authorization({}).empty());
+  CHECK(
+      basic_authorization({.username = "Aladdin", .password = std::make_shared<const Secret>("open sesame")})
+          .reveal()
+          .text == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+  CHECK(basic_authorization({.username = "a"}).reveal().text == "Basic YTo=");
+}
+
 }  // namespace rest_fcgi::etcd

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "etcd/watch_backlog.h"
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "etcd/watch_wire.h"
 
 namespace rest_fcgi::etcd {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "netapi/content_type.h"
+#include "netapi/replies.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "netapi/error_table.h"
+#include "netapi/replies.h"
 
 #include <doctest/doctest.h>
 

@@ -4,12 +4,18 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "etcd/gateway_error.h"
+#include "etcd/transport.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/etcd/client.h"
 #include "rest_fcgi/etcd/options.h"
 
 namespace rest_fcgi::etcd {
@@ -60,5 +66,55 @@ class Endpoints {
   std::vector<Member> members_;  // all but the URLs is guarded by mutex_
   std::size_t current_ = 0;      // guarded by mutex_
 };
+
+/// The tries of one call that failed. Not synchronized.
+class Attempts {
+ public:
+  explicit Attempts(std::size_t members) : last_words_(members) {}
+
+  /// What a try that was `cut_off` tells is its end alone: where the member had told more, that is kept.
+  void add(std::size_t member, const Failure& failure, bool cut_off);
+
+  /// How long to wait before the next try: some 100 ms, 200 ms, then 400 ms, so that callers who failed
+  /// together do not come back together.
+  [[nodiscard]] std::chrono::milliseconds pause() const;
+
+  /// What the caller is told, with what each member said last: timeout where the call `writes` and may have
+  /// been carried out, else unavailable.
+  [[nodiscard]] Error error(bool writes) const;
+
+ private:
+  std::vector<std::string> last_words_;  // empty: not asked
+  std::size_t count_ = 0;
+  bool outcome_known_ = true;
+};
+
+/// What a call does to the store, which decides what may be tried again.
+enum class Effect {
+  none,        ///< it reads
+  repeatable,  ///< twice is the same as once
+  once,        ///< where it may have been carried out, the caller has to know
+};
+
+/// One try of a call at a member; nothing where it succeeded.
+using Try = std::function<std::optional<Failure>(std::size_t member)>;
+
+/// Tries at one member after the other, until one takes it, or it is worth no more, or time is up. Blocks.
+[[nodiscard]] Result<void> retry(Endpoints& endpoints, Effect effect, Deadline deadline, const Try& attempt);
+
+/// What a member tells anybody.
+struct Probed {
+  std::string prefix;            ///< of its API
+  std::uint64_t cluster_id = 0;  ///< 0: it does not tell it to anybody
+};
+
+/// Asks a member for its version, and whether its API is where that version has it.
+[[nodiscard]] Tried<Probed> probe(Transport& transport, const std::string& url, Deadline deadline);
+
+/// The prefix that a server of that version (`3.4.23`) has; that of today's where the text is no version.
+[[nodiscard]] std::string_view prefix_of_version(std::string_view version);
+
+/// The older one that follows after a prefix; empty after the last.
+[[nodiscard]] std::string_view older_prefix(std::string_view prefix);
 
 }  // namespace rest_fcgi::etcd

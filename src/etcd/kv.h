@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,10 +9,39 @@
 #include <type_traits>
 #include <vector>
 
+#include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/etcd/client.h"
+#include "rest_fcgi/etcd/kv.h"
 
+/// Messages of the gateway's requests and replies as JSON: bytes in base64 (RFC 4648, section 4, with
+/// padding), integers as strings, and what is zero, empty or false left out.
 namespace rest_fcgi::etcd {
+
+/// How many characters `size` bytes become.
+[[nodiscard]] constexpr std::size_t base64_size(std::size_t size) noexcept {
+  return (size + 2) / 3 * 4;
+}
+
+/// Appends `bytes` to any text that has `push_back`, such as one that is wiped.
+template <class Text>
+void append_base64(Text& text, std::string_view bytes) {
+  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (; !bytes.empty(); bytes.remove_prefix(bytes.size() < 3 ? bytes.size() : 3)) {
+    const auto at = [bytes](std::size_t i) -> unsigned {
+      return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0U;
+    };
+    const unsigned group = at(0) << 16U | at(1) << 8U | at(2);
+    text.push_back(kAlphabet[group >> 18U]);
+    text.push_back(kAlphabet[group >> 12U & 63U]);
+    text.push_back(bytes.size() > 1 ? kAlphabet[group >> 6U & 63U] : '=');
+    text.push_back(bytes.size() > 2 ? kAlphabet[group & 63U] : '=');
+  }
+}
+
+/// Absent where `text` is not exactly what `append_base64` writes.
+[[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 /// The fields of one message in a reply. The gateway leaves out what is zero, empty or false, so that is what
 /// an absent field reads as; of one that is something else, `mistake` notes the first. Valid as long as the
@@ -66,5 +96,27 @@ template <class Reply>
   if (mistake.empty()) return reply;
   return Error{ErrorKind::internal, "etcd: a reply that is none: " + mistake};
 }
+
+[[nodiscard]] Header read_header(const Fields& reply);  ///< of a reply
+[[nodiscard]] KeyValue read_key_value(const Fields& fields);
+[[nodiscard]] RangeReply read_range(const Fields& fields);
+[[nodiscard]] PutReply read_put(const Fields& fields);
+[[nodiscard]] DeleteRangeReply read_delete_range(const Fields& fields);
+[[nodiscard]] TxnReply read_txn(const Fields& fields);
+
+[[nodiscard]] Lease read_lease(const Fields& fields);
+[[nodiscard]] std::vector<std::int64_t> read_leases(const Fields& fields);
+[[nodiscard]] Status read_status(const Fields& fields);
+[[nodiscard]] std::vector<Member> read_members(const Fields& fields);
+
+[[nodiscard]] std::string to_json(const RangeRequest& request);
+[[nodiscard]] std::string to_json(const PutRequest& request);
+[[nodiscard]] std::string to_json(const DeleteRangeRequest& request);
+[[nodiscard]] std::string to_json(const TxnRequest& request);
+
+/// Single fields of a message; nothing where the value is zero, empty or false.
+void write_bytes(JsonWriter& writer, std::string_view name, std::string_view bytes);
+void write_int64(JsonWriter& writer, std::string_view name, std::int64_t value);
+void write_flag(JsonWriter& writer, std::string_view name, bool value);
 
 }  // namespace rest_fcgi::etcd
