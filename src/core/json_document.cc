@@ -67,6 +67,11 @@ class JsonDocument::Builder {
   Result<void> build(std::size_t size) {
     size_ = size;
     auto& simd = document_.parser_->simd;
+    // By itself it takes memory for 1024 levels, 9 KiB for each thread.
+    const std::size_t levels = std::min(limits_.max_depth + 2, simdjson::DEFAULT_MAX_DEPTH);
+    if (simd.capacity() < size || simd.max_depth() < levels) {
+      if (auto code = simd.allocate(size, levels)) return unreadable(code);
+    }
     if (auto code = simd.iterate(document_.text_.data(), size, document_.text_.size()).get(found_)) {
       return unreadable(code);
     }

@@ -4,14 +4,16 @@
 #include <fastcgi.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <limits>
+#include <deque>
 #include <utility>
+#include <vector>
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/http/status.h"
@@ -77,6 +79,64 @@ void append_clean(std::string_view text, std::string& out) {
   }
 }
 
+/// Records that go out together, from where their contents lie. libfcgi would copy them through 8 KiB at a
+/// time, which it holds for as long as a request lasts. Borrows all contents.
+class Records {
+ public:
+  Records(int connection, int id) : connection_(connection), id_(static_cast<unsigned>(id)) {}
+
+  void add_stdout(std::string_view content) {
+    constexpr std::size_t kMost = 65528;  // that fit, and are a multiple of 8, as the specification asks for
+    for (; !content.empty(); content.remove_prefix(std::min(content.size(), kMost))) {
+      const std::string_view part = content.substr(0, kMost);
+      add_header(FCGI_STDOUT, part.size());
+      add(part.data(), part.size());
+    }
+  }
+
+  void add_end() {
+    static constexpr FCGI_EndRequestBody kComplete = {0, 0, 0, 0, FCGI_REQUEST_COMPLETE, {0, 0, 0}};
+    add_header(FCGI_STDOUT, 0);
+    add_header(FCGI_END_REQUEST, sizeof kComplete);
+    add(&kComplete, sizeof kComplete);
+  }
+
+  /// 0, or an errno.
+  int send() {
+    constexpr std::size_t kMostAtOnce = 512;
+    msghdr message = {};
+    for (std::size_t at = 0; at < parts_.size();) {
+      message.msg_iov = &parts_[at];
+      message.msg_iovlen = std::min(parts_.size() - at, kMostAtOnce);
+      const ssize_t sent = ::sendmsg(connection_, &message, MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0) return errno;
+      auto left = static_cast<std::size_t>(sent);
+      for (; at < parts_.size() && left >= parts_[at].iov_len; ++at) left -= parts_[at].iov_len;
+      if (left == 0) continue;
+      parts_[at].iov_base = static_cast<char*>(parts_[at].iov_base) + left;
+      parts_[at].iov_len -= left;
+    }
+    return 0;
+  }
+
+ private:
+  void add_header(int type, std::size_t size) {
+    const auto byte = [](std::size_t number) { return static_cast<unsigned char>(number & 0xff); };
+    headers_.push_back({FCGI_VERSION_1, byte(static_cast<std::size_t>(type)), byte(id_ >> 8), byte(id_),
+                        byte(size >> 8), byte(size), 0, 0});
+    add(&headers_.back(), sizeof(FCGI_Header));
+  }
+
+  /// sendmsg(2) takes what it only reads as pointers to what could be written.
+  void add(const void* data, std::size_t size) { parts_.push_back({const_cast<void*>(data), size}); }
+
+  const int connection_;
+  const std::size_t id_;
+  std::deque<FCGI_Header> headers_;  // which stay where they are
+  std::vector<iovec> parts_;
+};
+
 }  // namespace
 
 Result<void> init_libfcgi() {
@@ -119,27 +179,12 @@ void Request::copy_variables(http::Environ& environ) const {
   }
 }
 
-bool Request::failed_to_write() {
-  // libfcgi would send the rest again in FCGX_FClose and wait for another send time-out.
-  const int error = FCGX_GetError(libfcgi_.out);
-  write_error_ = error > 0 ? error : EPIPE;
-  return false;
-}
-
-bool Request::write(std::string_view text) {
-  while (!text.empty() && write_error_ == 0) {
-    const std::size_t size = std::min<std::size_t>(text.size(), std::numeric_limits<int>::max());
-    if (FCGX_PutStr(text.data(), static_cast<int>(size), libfcgi_.out) < 0) return failed_to_write();
-    text.remove_prefix(size);
-  }
-  return write_error_ == 0;
-}
-
-bool Request::finish() {
-  if (write_error_ != 0) return false;
-  // In this order both streams' ends go out in one write.
-  if (FCGX_FClose(libfcgi_.err) != 0 || FCGX_FClose(libfcgi_.out) != 0) return failed_to_write();
-  return true;
+int Request::reply(std::string_view head, std::string_view body) {
+  Records records(connection_.get(), libfcgi_.requestId);
+  records.add_stdout(head);
+  records.add_stdout(body);
+  records.add_end();
+  return records.send();
 }
 
 void Body::refuse(ErrorKind kind, std::string message) {

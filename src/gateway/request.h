@@ -50,14 +50,13 @@ class Request {
 
   [[nodiscard]] FCGX_Stream& input() const noexcept { return *libfcgi_.in; }
 
-  /// Appends to the reply. False: the connection failed. Small replies go out with `finish`.
-  bool write(std::string_view text);
+  /// Gives back what libfcgi holds for the request, 20 KiB and more, once variables and body were read: an
+  /// application may take its time.
+  void release_input() noexcept { FCGX_Free(&libfcgi_, 0); }
 
-  /// Sends what is left of the reply, and its end. False: the connection failed, now or in `write`.
-  bool finish();
-
-  /// Why `write` or `finish` failed, as an errno.
-  [[nodiscard]] int write_error() const noexcept { return write_error_; }
+  /// Sends `head` and `body` as FCGI_STDOUT, and FCGI_END_REQUEST. Returns 0, or why that failed as an errno:
+  /// EAGAIN where SO_SNDTIMEO was over. The connection is then of no more use.
+  [[nodiscard]] int reply(std::string_view head, std::string_view body);
 
   /// Does the web server keep the connection for further requests?
   [[nodiscard]] bool keeps_connection() const noexcept { return keeps_connection_; }
@@ -65,13 +64,10 @@ class Request {
   [[nodiscard]] int connection() const noexcept { return connection_.get(); }
 
  private:
-  bool failed_to_write();
-
   UniqueFd connection_;
   Incoming incoming_;
   FCGX_Request libfcgi_ = {};
   bool keeps_connection_ = false;
-  int write_error_ = 0;
 };
 
 struct BodyLimits {

@@ -151,6 +151,7 @@ void Worker::refuse(UniqueFd connection) noexcept {
 }
 
 bool Worker::reply(Request& request) {
+  request.release_input();
   const http::Response response = call_application();
   environ_.body = std::string_view();
   body_.wipe();
@@ -170,8 +171,8 @@ http::Response Worker::call_application() {
 bool Worker::send(Request& request, const http::Response& response) {
   write_head(response, head_);
   const bool with_body = environ_.get("REQUEST_METHOD") != "HEAD";
-  if (request.write(head_) && (!with_body || request.write(response.body)) && request.finish()) return true;
-  const int error = request.write_error();
+  const int error = request.reply(head_, with_body ? std::string_view(response.body) : std::string_view());
+  if (error == 0) return true;
   log::info(format("the web server did not take a reply: {}",
                    error == EAGAIN ? "send_timeout is over" : errno_text(error)));
   return false;

@@ -8,7 +8,6 @@ import socket
 import stat
 import subprocess
 import threading
-import time
 
 import pytest
 
@@ -33,39 +32,51 @@ def in_background(function, *args):
     return wait
 
 
+# Longer than any test waits: who waits for its end without need is found.
+PATIENT = {"rest_fcgi": {"shutdown_timeout": 3600}}
+
+
+def await_job(daemon):
+    """Comes back when a job runs."""
+    active = fastcgi.request(json.dumps([chunk("runner", "jobs.active")]).encode())
+    wait_until(lambda: json.loads(fastcgi.talk(daemon.address, active).body)["return"] != [{}], "a job runs")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
-def test_an_idle_process_ends_at_once_with_status_0(daemon, number):
+def test_an_idle_process_ends_at_once_with_status_0(start, number):
+    daemon = start(PATIENT)
     daemon.kill(number)
-    started = time.monotonic()
     assert daemon.wait() == 0
-    assert time.monotonic() - started < 5
     assert not os.path.exists(daemon.address)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
-def test_a_request_in_flight_is_answered_before_the_end(daemon, nginx, number):
-    reply = in_background(nginx.post, local("test.sleep", arg=[1]))
-    time.sleep(0.4)
+def test_a_request_in_flight_is_answered_before_the_end(start, front, number):
+    daemon = start(PATIENT)
+    reply = in_background(front(daemon).post, local("test.sleep", arg=[3]))
+    await_job(daemon)
     daemon.kill(number)
     assert daemon.wait() == 0
     assert reply().ret == [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 
-def test_an_idle_kept_connection_does_not_delay_the_end(daemon, front):
+def test_an_idle_kept_connection_does_not_delay_the_end(start, front):
+    daemon = start(PATIENT)
     front(daemon, sample="unix_keepalive.conf").run(local("test.ping"))
-    started = time.monotonic()
     daemon.kill(signal.SIGTERM)
     assert daemon.wait() == 0
-    assert time.monotonic() - started < 5
 
 
 def test_the_end_comes_after_the_shutdown_timeout_whatever_runs(start, front):
     daemon = start({"rest_fcgi": {"shutdown_timeout": 1}})
-    reply = in_background(front(daemon).post, local("test.sleep", arg=[60]))
-    time.sleep(0.4)
+    reply = in_background(front(daemon).post, local("test.sleep", arg=[600]))
+    await_job(daemon)
     daemon.kill(signal.SIGTERM)
-    assert daemon.wait(20) == 0
-    assert reply().status in (200, 502, 503, 504)
+    assert daemon.wait() == 0
+    # Whether the reply still gets out before the process is gone is open.
+    ended = reply()
+    assert ended.status == 502 or "Job interrupted: the engine shut down before it ended." in ended.text
+    assert "1 requests did not end within shutdown_timeout" in daemon.log()
 
 
 def test_sigpipe_and_sigchld_do_nothing(daemon):
