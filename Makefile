@@ -67,7 +67,7 @@ SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.cc)))
 # One file a room is compiled, which includes all of the room's (see UNITY below). With EACH=1 each file is compiled
 # alone, and rooms of APART always are.
 EACH     ?=
-APART    ?= master/embedded/modules
+APART    ?=
 JOINED   := $(if $(EACH),,$(filter-out $(APART),$(ROOMS)))
 unit_of  = $(BUILD)/unity/$(subst /,-,$(1)).cc
 ALONE    := $(foreach room,$(filter-out $(JOINED),$(ROOMS)),$(wildcard src/$(room)/*.cc))
@@ -96,6 +96,11 @@ $(BUILD)/rest_fcgi $(BUILD)/unit_tests: $(BUILD)/objects
 $(BUILD)/objects: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(OBJECTS) $(TEST_OBJECTS) | cmp -s - $@ || printf '%s\n' $(OBJECTS) $(TEST_OBJECTS) > $@
+
+# Where programs of a build tree look for the execution modules in Python.
+$(BUILD)/rest_fcgi $(BUILD)/unit_tests: | $(BUILD)/modules
+$(BUILD)/modules: deploy/module_loader.py $(wildcard deploy/modules/*.py)
+	@rm -rf $@ && mkdir -p $@ && cp $(filter deploy/modules/%,$^) $@ && cp $< $(BUILD)
 
 $(BUILD)/rest_fcgi: $(OBJECTS) $(MAIN)
 	$(call say,LD,$@)

@@ -40,6 +40,10 @@ folder() {
 place 755 "$BUILD/rest_fcgi" "$usr/bin/rest_fcgi"
 place 755 "$BUILD/rest_fcgi_pam" "$usr/lib/rest_fcgi/rest_fcgi_pam"
 place 755 "$BUILD/rest_fcgi_run" "$usr/lib/rest_fcgi/rest_fcgi_run"
+place 644 "$top/deploy/module_loader.py" "$usr/lib/rest_fcgi/module_loader.py"
+for module in "$top"/deploy/modules/*.py; do
+  place 644 "$module" "$usr/lib/rest_fcgi/modules/${module##*/}"
+done
 fill "$top/deploy/rest_fcgi.8" "$usr/share/man/man8/rest_fcgi.8"
 
 systemd=$top/deploy/systemd
@@ -67,5 +71,5 @@ for server in nginx apache; do
   folder "$top/$server/site" "$doc/$server/site"
 done
 if [ "$verb" = uninstall ]; then
-  rmdir "$usr/lib/rest_fcgi" "$doc"/*/site "$doc"/* "$doc" 2>/dev/null || true
+  rmdir "$usr/lib/rest_fcgi/modules" "$usr/lib/rest_fcgi" "$doc"/*/site "$doc"/* "$doc" 2>/dev/null || true
 fi

@@ -42,10 +42,9 @@ class Case:
 
 
 def cases_of_test():
-    for fun in ("ping", "true", "false", "not_loaded"):
+    for fun in ("ping", "true", "false"):
         yield Case(f"test.{fun}")
     yield Case("test.echo", "grün ☃")
-    yield Case("test.outputter", {"a": 1})
     # A job's functions are told about it, too, in keyword arguments.
     for fun in ("arg", "arg_repr", "arg_type"):
         yield Case(f"test.{fun}", 1, "two", None, 3.5, [1], txt="hello", how=COMMON)
@@ -55,18 +54,13 @@ def cases_of_test():
     yield Case("test.sleep", 0)
     yield Case("test.rand_sleep", 0)
     yield Case("test.fib", 30, how=SHAPE)
-    yield Case("test.collatz", 3, how=SHAPE)
     yield Case("test.assertion", True)
     yield Case("test.assertion", False)
     yield Case("test.exception", "boom")
     yield Case("test.raise_exception", "KeyError", "boom")
     yield Case("test.raise_exception", "salt.exceptions.CommandExecutionError", "boom")
-    yield Case("test.random_hash", hash_type="sha512", how=SHAPE)
-    yield Case("test.rand_str", hash_type="md5", how=SHAPE)
-    yield Case("test.provider", "sys")
-    yield Case("test.module_report", how=SHAPE)
-    yield Case("test.providers", how=COMMON)
-    yield Case("test.attr_call", how=COMMON)
+    yield Case("test.raise_exception", "print")
+    yield Case("test.raise_exception", "TypeError", "boom")
     for fun in ("list_functions", "list_modules"):
         yield Case(f"sys.{fun}", how=SHAPE)
     yield Case("sys.doc", "test.ping", how=SHAPE)
@@ -104,7 +98,6 @@ def cases_of_pillar():
     yield Case("pillar.keys", "nosuch")
     yield Case("pillar.keys", "num")
     yield Case("pillar.ls")
-    yield Case("pillar.obfuscate")
     yield Case("pillar.raw")
     yield Case("pillar.raw", "num")
     yield Case("pillar.raw", "nosuch")
@@ -120,26 +113,10 @@ def cases_of_config():
     yield Case("config.get", "pkg", omit_pillar=True)
     yield Case("config.get", "os", omit_grains=True)
     yield Case("config.get", "only_here", omit_master=True)
-    yield Case("config.option", "num")
-    yield Case("config.option", "nosuch")
-    yield Case("config.option", "num", omit_all=True)
-    yield Case("config.option", "osre*", wildcard=True)
-    yield Case("config.option", "nosuch*", wildcard=True)
-    yield Case("config.merge", "pkg")
-    yield Case("config.merge", "nosuch", "default")
-    yield Case("config.merge", "only_here")
-    yield Case("config.dot_vals", "status")
-    yield Case("config.items", how=COMMON)
-    yield Case("config.backup_mode", "minion")
-    yield Case("config.backup_mode")
-    for mode in (644, "00644", "0o755", "'1777'", None):
-        yield Case("config.manage_mode", mode)
-    for uri in ("salt://x", "https://x", "/etc", "gopher://x", "file:///x"):
-        yield Case("config.valid_fileproto", uri)
 
 
 def cases_of_status():
-    for fun in ("cpuinfo", "cpustats", "diskstats", "loadavg", "meminfo", "netdev", "netstats", "uptime", "vmstats"):
+    for fun in ("cpuinfo", "cpustats", "diskstats", "loadavg", "meminfo", "netdev", "uptime", "vmstats"):
         yield Case(f"status.{fun}", how=SHAPE)
     if os.geteuid() == 0:  # a real minion gives up at the first mount that it may not look at
         yield Case("status.diskusage", how=SHAPE)
@@ -164,11 +141,9 @@ def cases_of_disk():
 
 
 def cases_of_network():
-    for fun in ("interfaces", "routes", "default_route", "arp", "get_hostname", "subnets", "subnets6", "ip_networks"):
+    for fun in ("interfaces", "routes", "default_route", "arp", "get_hostname", "subnets", "subnets6"):
         yield Case(f"network.{fun}")
     yield Case("network.active_tcp", how=COMMON)
-    yield Case("network.ip_networks6", include_loopback=True, verbose=True)
-    yield Case("network.ip_networks", "lo,eth*", True, True)
     for family in ("inet", "inet6", "ipx"):
         yield Case("network.routes", family)
         yield Case("network.default_route", family)
@@ -182,7 +157,6 @@ def cases_of_network():
     for fun in ("interface", "interface_ip", "hw_addr", "hwaddr"):
         yield Case(f"network.{fun}", "lo")
         yield Case(f"network.{fun}", "nosuch")
-    yield Case("network.ifacestartswith", "127")
     yield Case("network.subnets", "lo")
     yield Case("network.in_subnet", "127.0.0.0/8")
     yield Case("network.in_subnet", "0.0.0.0/0")
@@ -190,11 +164,6 @@ def cases_of_network():
     yield Case("network.ip_in_subnet", "172.17.0.4", "172.16.0.0/12")
     yield Case("network.ip_in_subnet", ["1.2.3.4", "172.17.0.4"], "172.16.0.0/255.240.0.0")
     yield Case("network.ip_in_subnet", "nonsense", "172.16.0.0/12")
-    for cidr in ("172.17.0.5/20", "10.1.2.3", "fd00::5/64", "2001:db8::/129", "nonsense"):
-        yield Case("network.convert_cidr", cidr)
-        yield Case("network.calc_net", cidr)
-    yield Case("network.calc_net", "172.17.0.5", "255.255.255.240")
-    yield Case("network.iphexval", "10.0.0.255")
     for address in ("127.0.0.1", "10.1.2.3", "8.8.8.8", "::1", "fe80::1", "2600::1", "::ffff:1.2.3.4", "nonsense"):
         for fun in ("is_loopback", "is_private", "reverse_ip"):
             yield Case(f"network.{fun}", address)
@@ -230,15 +199,14 @@ def cases_of_file(folder):
     os.utime(folder / "text", (time.time() + 3600, time.time() - 60))
     paths = [str(folder / name) for name in ("text", "link", "dangling", "sub", "fifo", "nosuch")] + ["/dev/null"]
     for path in paths:
-        for fun in ("file_exists", "directory_exists", "is_link", "is_fifo", "is_chrdev", "is_blkdev"):
+        for fun in ("file_exists", "directory_exists", "is_link"):
             yield Case(f"file.{fun}", path)
-        for fun in ("get_uid", "get_gid", "get_user", "get_group", "get_mode", "lstat", "is_hardlink", "path_exists_glob"):
+        for fun in ("get_user", "get_group", "get_mode", "path_exists_glob"):
             yield Case(f"file.{fun}", path)
         yield Case("file.get_mode", path, follow_symlinks=False)
         yield Case("file.access", path, "r")
     for path in [path for path in paths if not path.endswith("dangling")]:
         yield Case("file.stats", path)
-        yield Case("file.get_sum", path, "md5")
     text, link, nosuch = str(folder / "text"), str(folder / "link"), str(folder / "nosuch")
     yield Case("file.stats", text, "sha256")
     yield Case("file.stats", link, follow_symlinks=False)
@@ -246,43 +214,21 @@ def cases_of_file(folder):
         yield Case("file.read", path)
         yield Case("file.readdir", path, how=SHAPE)
         yield Case("file.readlink", path)
-        yield Case("file.statvfs", path, how=SHAPE)
         for form in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s", "crc"):
             yield Case("file.get_hash", path, form)
     yield Case("file.readlink", link)
     yield Case("file.readlink", link, True)
-    for fun in ("lstat", "readdir", "readlink", "statvfs"):
+    for fun in ("readdir", "readlink"):
         yield Case(f"file.{fun}", "not/absolute")
     yield Case("file.access", text, "q")
     yield Case("file.access", text, 2)
     for found in ("three with", "  two ", "nothing of the kind"):
         yield Case("file.contains", text, found)
     yield Case("file.contains", nosuch, "x")
-    for pattern in ("^tw[o]$", "^one", "three.*gr"):
-        yield Case("file.contains_regex", text, pattern)
-    yield Case("file.contains_regex", text, "^one", lchar="# ")
-    yield Case("file.contains_regex", nosuch, "x")
     for value in ("md5:00", "0" * 64, "0" * 5, 5):
         yield Case("file.check_hash", text, value)
     for pattern in ("te*t", "[k-m]ink", "*/nosuch", "nosuch*", "*"):
         yield Case("file.path_exists_glob", str(folder / pattern))
-
-
-def cases_of_names():
-    for path in ("/a/b.txt", "a", "/", "//a//b/", "a/../../b/./c", "", "/..", "//x/..", "///x"):
-        for fun in ("basename", "dirname", "normpath"):
-            yield Case(f"file.{fun}", path)
-    yield Case("file.join", "/", "usr", "local/", "bin")
-    yield Case("file.join", "a", "/b", "", "c")
-    yield Case("file.join")
-    yield Case("file.pardir")
-    for name in ("root", 0, "no_such_name", None):
-        for fun in ("user_to_uid", "group_to_gid"):
-            yield Case(f"file.{fun}", name)
-    for number in (0, 54321):
-        yield Case("file.uid_to_user", number)
-        yield Case("file.gid_to_group", number)
-    yield Case("file.gid_to_group", "root")
 
 
 def cases(folder):
@@ -290,7 +236,6 @@ def cases(folder):
         yield from some()
     yield from cases_of_network()
     yield from cases_of_cmd()
-    yield from cases_of_names()
     yield from cases_of_file(folder)
 
 
@@ -389,7 +334,11 @@ def difference(how, ours, theirs, where=""):
 
 
 def first_line_if_text(value):
-    return value.split("\n")[0] if isinstance(value, str) else value
+    """Of a traceback, what was raised: its lines name files that lie elsewhere."""
+    if not isinstance(value, str):
+        return value
+    words, traceback, lines = value.partition(" Traceback (most recent call last):\n")
+    return f"{words} {lines.rstrip().splitlines()[-1]}" if traceback else value.split("\n")[0]
 
 
 def test_each_function_returns_what_a_real_minion_returns(compared):
@@ -459,7 +408,7 @@ def test_every_function_is_compared_or_stands_in_the_table_of_differences(ours, 
 def test_the_page_lists_every_module_with_its_functions(ours):
     (functions,) = ours([("sys.list_functions", [], {})])
     there_are = {}
-    for name in functions:
+    for name in {*functions, *modules_page.of_service()}:
         module, _, fun = name.partition(".")
         there_are.setdefault(module, []).append(fun)
     assert modules_page.functions() == {module: sorted(names) for module, names in there_are.items()}
@@ -467,5 +416,6 @@ def test_the_page_lists_every_module_with_its_functions(ours):
 
 def test_every_difference_on_the_page_is_one_of_something_that_there_is(ours):
     functions, grains = ours([("sys.list_functions", [], {}), ("grains.ls", [], {})])
+    functions += modules_page.of_service()
     known = [*functions, *(f"argspec: {fun}" for fun in functions), *(f"grain: {name}" for name in grains)]
     assert [name for name in modules_page.differences() if not fnmatch.filter(known, name)] == []

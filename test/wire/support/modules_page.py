@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the reference page deploy/modules.md says, for the tests that hold it to it."""
 
+import ast
 import fnmatch
 import re
 
@@ -21,6 +22,13 @@ def _rows(heading):
 def functions():
     """Module: its functions, as the page lists them."""
     return {module.strip("` |"): sorted(re.findall(r"`(\w+)`", names)) for module, _, names in _rows("Modules")}
+
+
+def of_service():
+    """The functions of the installed module `service`, which is there on hosts alone that were booted with systemd."""
+    tree = ast.parse((ROOT / "deploy/modules/service.py").read_text())
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return sorted(f"service.{name.rstrip('_')}" for name in names if not name.startswith("_"))
 
 
 def differences():

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Calls execution functions of a real Salt and prints what a minion would have returned, as JSON.
 
-Runs in an environment that has Salt. Standard input: {"id", "pillar", "root_dir", "calls": [[fun, args, kwargs], ...]}.
+Runs in an environment that has Salt. Standard input: {"id", "pillar", "root_dir", "extension_modules": folder or null,
+"calls": [[fun, args, kwargs], ...]}.
 """
 
 import json
@@ -21,6 +22,7 @@ def load(request):
     settings = {"id": request["id"], "root_dir": str(root), "file_client": "local", "enable_fqdns_grains": False}
     (root / "minion").write_text(json.dumps(settings))  # JSON is YAML
     opts = salt.config.minion_config(str(root / "minion"))
+    opts["extension_modules"] = request["extension_modules"] or opts["extension_modules"]
     opts["grains"] = salt.loader.grains(opts)
     opts["pillar"] = request["pillar"]
     (root / "pillar").mkdir()

@@ -9,11 +9,12 @@ import tempfile
 from .salts import CALLS, PATIENCE
 
 
-def run(python, minion, pillar, calls):
-    """What a minion of that id and pillar returns for each of `calls`, (fun, args, kwargs): {"ret": value}, and
+def run(python, minion, pillar, calls, extension_modules=None):
+    """What a minion of that id and pillar, with these modules of its own, returns for each of `calls`, (fun, args, kwargs): {"ret": value}, and
     "raised" where that is the text of an exception; {"missing": true} where it has no such function."""
     with tempfile.TemporaryDirectory() as root:
-        request = {"id": minion, "pillar": pillar, "root_dir": root, "calls": calls}
+        own = str(extension_modules) if extension_modules else None
+        request = {"id": minion, "pillar": pillar, "root_dir": root, "extension_modules": own, "calls": calls}
         done = subprocess.run(
             [python, "-W", "ignore", CALLS],
             input=json.dumps(request),

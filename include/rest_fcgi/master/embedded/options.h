@@ -20,12 +20,11 @@ struct MinionOptions {
 
 /// What execution modules need to know of the configuration.
 struct ModuleOptions {
-  std::vector<std::string> module_dirs;  ///< absolute paths of folders with script modules
+  std::vector<std::string> module_dirs;  ///< absolute paths of folders with execution modules
   std::chrono::milliseconds script_timeout{60'000};
   std::string run_helper;   ///< what starts programs: an absolute path, or `unix:PATH`; empty: as installed
   std::string script_user;  ///< whom scripts run as; empty: the user we run as
-  std::string
-      systemd_root;       ///< below which systemd lies; empty: that of this host. Not for the configuration
+  std::string python = "python3";  ///< the program that runs Python modules. Not for the configuration
   std::string file_root;  ///< the folder below which `file` may change files; empty: nowhere
 };
 

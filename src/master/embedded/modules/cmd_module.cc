@@ -2,16 +2,126 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <initializer_list>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
 
-#include "master/embedded/modules/cmd_run.h"
+#include "master/embedded/modules/cmd_program.h"
+#include "master/embedded/modules/loader.h"
 #include "master/embedded/modules/replies.h"
 #include "master/embedded/modules/which.h"
 #include "master/embedded/python/python.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
+namespace cmd_module {
 namespace {
+
+/// What a command gave, in Salt's terms. Plain value.
+struct CmdResult {
+  pid_t pid = 0;
+  int retcode = 0;         ///< 0 also for what counts as success; a signal's number negated; 1: timed out
+  int minion_retcode = 0;  ///< that of the whole return
+  bool timed_out = false;
+  std::string output;
+  std::string errors;
+
+  /// Salt's object about it.
+  [[nodiscard]] Json json() const;
+};
+using CmdReply = std::variant<CmdResult, Raised>;
+
+/// As Python's `rstrip()`, for ASCII.
+void strip_end(std::string& text) {
+  const std::size_t last = text.find_last_not_of(" \t\n\v\f\r\x1c\x1d\x1e\x1f");
+  text.resize(last == std::string::npos ? 0 : last + 1);
+}
+
+std::string finished(std::string text, bool cut, const CmdProgram& cmd) {
+  if (cmd.strip_end) strip_end(text);
+  if (cut) text += format("\n[Cut here: there is more than {} bytes.]", cmd.program.output_limit);
+  return text;
+}
+
+bool has_one_of(const std::string& text, const std::vector<std::string>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&text](const std::string& part) { return text.find(part) != std::string::npos; });
+}
+
+bool counts_as_success(const CmdProgram& cmd, const CmdResult& result) {
+  const auto& codes = cmd.success_retcodes;
+  return std::find(codes.begin(), codes.end(), result.retcode) != codes.end() ||
+         has_one_of(result.output, cmd.success_stdout) || has_one_of(result.errors, cmd.success_stderr);
+}
+
+CmdResult result_of(const CmdProgram& cmd, Ended ended) {
+  CmdResult result;
+  result.pid = ended.pid;
+  if (ended.how == Ended::How::timed_out) {
+    result.timed_out = true;
+    result.retcode = 1;
+    result.output = format("{} : Timed out after {} seconds", cmd.shown, cmd.timeout);
+    return result;
+  }
+  result.output = finished(std::move(ended.output), ended.output_cut, cmd);
+  result.errors = finished(std::move(ended.errors), ended.errors_cut, cmd);
+  result.retcode = ended.code;
+  if (counts_as_success(cmd, result)) result.retcode = 0;
+  return result;
+}
+
+Raised cannot_run(const CmdProgram& cmd, const Error& error) {
+  if (error.kind == ErrorKind::invocation) return Raised::value_error(error.message);
+  return command_error(format("Unable to run command '{}' with the context '{}', reason: {}", cmd.shown,
+                              cmd.context, error.message));
+}
+
+Json CmdResult::json() const {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object();
+  // Salt's own order, which differs.
+  if (!timed_out) writer.key("pid").integer(pid).key("retcode").integer(retcode);
+  writer.key("stdout").string(output).key("stderr").string(errors);
+  if (timed_out) writer.key("retcode").integer(retcode).key("pid").integer(pid);
+  writer.end_object();
+  return Json::trusted(std::move(text));
+}
+
+/// Runs what the options say, and waits for it. Errors: Salt's own; interrupted.
+CmdReply cmd_run(const Call& call, const CmdOptions& options) {
+  const ProgramRunner& programs = call.context.engine.modules.programs();
+  auto read = read_cmd_program(options, programs.is_here());
+  if (auto* raised = std::get_if<Raised>(&read)) return std::move(*raised);
+  const auto& cmd = std::get<CmdProgram>(read);
+  Program program = cmd.program;
+  program.time_limit = time_left(call.context, program.time_limit);
+  Result<Ended> ended = programs.run(program, call.context.stop);
+  if (!ended) return cannot_run(cmd, ended.error());
+  if (ended->how == Ended::How::stopped) return terminated();
+  CmdResult result = result_of(cmd, *std::move(ended));
+  const bool failed = result.retcode != 0 && !cmd.ignore_retcode;
+  if (failed) result.minion_retcode = result.retcode;
+  if (python_bool(options["hide_output"])) {
+    result.output.clear();
+    result.errors.clear();
+  }
+  if (failed && python_bool(options["raise_err"])) return command_error(result.output);
+  return result;
+}
+
+/// `true`, for options.
+JsonValue json_true() {
+  static const JsonDocument document = [] {
+    JsonDocument made;
+    static_cast<void>(made.parse("true").ok());
+    return made;
+  }();
+  return document.root();
+}
 
 using std::string_view;
 
@@ -89,12 +199,40 @@ Reply retcode(const Call& call) {
   return Returned{Json::integer(result.retcode), result.minion_retcode};
 }
 
+/// What the shell does with the code, the program and its arguments: as the command's own user, so that the
+/// file is theirs, and where the command sees it.
+constexpr string_view kRunCode =
+    "umask 077; file=$(mktemp) || exit; trap 'rm -f \"$file\"' 0; trap 'exit 143' 15; "
+    "printf %s \"$1\" > \"$file\" || exit; program=$2; shift 2; \"$program\" \"$file\" \"$@\"";
+
+/// Gives `run` the options of the function that was called, with that as the command.
+Reply with_code(const Call& call, const std::function<Reply(const CmdOptions&)>& run) {
+  constexpr std::array parameters = {Parameter{"lang"}, Parameter{"code"}, Parameter{"cwd"},
+                                     Parameter{"args"}};
+  CmdOptions options(call, parameters);
+  const std::string program = options["lang"].python_str();
+  if (!which(program)) return command_error(format("[Errno 2] No such file or directory: '{}'", program));
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_array().string("/bin/sh").string("-c").string(kRunCode).string("exec_code");
+  writer.string(options["code"].python_str()).string(program);
+  const JsonValue args = options["args"];
+  if (args.is(JsonValue::Kind::string)) writer.string(args.text());
+  for (const JsonValue arg : args.elements()) writer.string(arg.python_str());
+  writer.end_array();
+  JsonDocument command;
+  (void)command.parse(text, JsonLimits::none());  // written just now
+  for (const string_view name : {"lang", "code", "args", "python_shell"}) options.remove(name);
+  options.set("cmd", command.root());
+  return run(options);
+}
+
 Reply exec_code_all(const Call& call) {
-  return with_code_file(call, [&call](const CmdOptions& options) { return all_of(call, options); });
+  return with_code(call, [&call](const CmdOptions& options) { return all_of(call, options); });
 }
 
 Reply exec_code(const Call& call) {
-  return with_code_file(
+  return with_code(
       call, [&call](const CmdOptions& options) { return output_of(call, options, &CmdResult::output); });
 }
 
@@ -132,7 +270,6 @@ constexpr string_view kCodeRules =
 
 constexpr std::array kFunctions = {
     Function{.name = "cmd.exec_code",
-             .python_name = "exec_code",
              .parameters = {{{"lang"}, {"code"}, {"cwd", "null"}, {"args", "null"}}},
              .takes_keywords = true,
              .summary = kCodeRules,
@@ -140,7 +277,6 @@ constexpr std::array kFunctions = {
              .quick = false,
              .run = exec_code},
     Function{.name = "cmd.exec_code_all",
-             .python_name = "exec_code_all",
              .parameters = {{{"lang"}, {"code"}, {"cwd", "null"}, {"args", "null"}}},
              .takes_keywords = true,
              .summary = kCodeRules,
@@ -148,13 +284,11 @@ constexpr std::array kFunctions = {
              .quick = false,
              .run = exec_code_all},
     Function{.name = "cmd.has_exec",
-             .python_name = "has_exec",
              .parameters = {{{"cmd"}}},
              .summary = "Return whether there is a program of this name.",
              .example = "cmd.has_exec cat",
              .run = has_exec},
     Function{.name = "cmd.retcode",
-             .python_name = "retcode",
              .long_parameters = kRetcodeParameters,
              .takes_keywords = true,
              .summary = kRules,
@@ -162,7 +296,6 @@ constexpr std::array kFunctions = {
              .quick = false,
              .run = retcode},
     Function{.name = "cmd.run",
-             .python_name = "run",
              .long_parameters = kCmdRunParameters,
              .takes_keywords = true,
              .summary = kRules,
@@ -170,7 +303,6 @@ constexpr std::array kFunctions = {
              .quick = false,
              .run = run},
     Function{.name = "cmd.run_all",
-             .python_name = "run_all",
              .long_parameters = kRunAllParameters,
              .takes_keywords = true,
              .summary = kRules,
@@ -178,7 +310,6 @@ constexpr std::array kFunctions = {
              .quick = false,
              .run = run_all},
     Function{.name = "cmd.run_stderr",
-             .python_name = "run_stderr",
              .long_parameters = kOutputParameters,
              .takes_keywords = true,
              .summary = kRules,
@@ -186,7 +317,6 @@ constexpr std::array kFunctions = {
              .quick = false,
              .run = run_stderr},
     Function{.name = "cmd.run_stdout",
-             .python_name = "run_stdout",
              .long_parameters = kOutputParameters,
              .takes_keywords = true,
              .summary = kRules,
@@ -194,7 +324,6 @@ constexpr std::array kFunctions = {
              .quick = false,
              .run = run_stdout},
     Function{.name = "cmd.shell",
-             .python_name = "shell",
              .long_parameters = kShellParameters,
              .takes_keywords = true,
              .summary = "As ``cmd.run`` with ``python_shell=True``: a shell runs ``cmd``.",
@@ -202,13 +331,11 @@ constexpr std::array kFunctions = {
              .quick = false,
              .run = shell},
     Function{.name = "cmd.which",
-             .python_name = "which",
              .parameters = {{{"cmd"}}},
              .summary = "Return the path of a program, or ``None``.",
              .example = "cmd.which cat",
              .run = which_function},
     Function{.name = "cmd.which_bin",
-             .python_name = "which_bin",
              .parameters = {{{"cmds"}}},
              .summary = "Return the path of the first program that is there, or ``None``.",
              .example = "cmd.which_bin '[pip3, pip]'",
@@ -216,9 +343,10 @@ constexpr std::array kFunctions = {
 };
 
 }  // namespace
+}  // namespace cmd_module
 
 std::span<const Function> cmd_functions() {
-  return kFunctions;
+  return cmd_module::kFunctions;
 }
 
 }  // namespace rest_fcgi::embedded

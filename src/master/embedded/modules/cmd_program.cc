@@ -8,11 +8,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <optional>
+#include <map>
 #include <utility>
 
 #include "master/embedded/host/host_text.h"
-#include "master/embedded/modules/cmd_environment.h"
+#include "master/embedded/host/users.h"
 #include "master/embedded/modules/replies.h"
 #include "master/embedded/modules/which.h"
 #include "master/embedded/python/python.h"
@@ -21,6 +21,115 @@
 
 namespace rest_fcgi::embedded {
 namespace {
+
+/// What Salt's functions take and these do not, and why.
+struct Unsupported {
+  std::string_view name;
+  std::string_view reason;
+};
+constexpr std::array kUnsupported = {
+    Unsupported{"template", "commands are run as they are, nothing is rendered"},
+    Unsupported{"log_callback", "it is for callers in Python"},
+    Unsupported{"use_vt", "there is no terminal"},
+    Unsupported{"bg", "use the client local_async, whose job can be found again and ended"},
+    Unsupported{"password", "it is for Windows"},
+    Unsupported{"encoded_cmd", "it is for PowerShell"},
+};
+
+bool is_cmd_option(std::string_view name) {
+  return name == "stdin_raw_newlines" ||
+         std::any_of(kCmdRunParameters.begin(), kCmdRunParameters.end(),
+                     [name](const Parameter& parameter) { return parameter.name == name; });
+}
+
+bool is_utf8(std::string_view encoding) {
+  std::string name;
+  for (const char c : encoding) {
+    if (c != '-' && c != '_') name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return name == "utf8";
+}
+
+using Variables = std::map<std::string, std::string, std::less<>>;
+
+/// What is for this process alone: service managers' notes, and sockets that a program does not get.
+constexpr std::array<std::string_view, 6> kOwn = {"NOTIFY_SOCKET", "LISTEN_FDS",    "LISTEN_FDNAMES",
+                                                  "LISTEN_PID",    "WATCHDOG_USEC", "WATCHDOG_PID"};
+
+constexpr std::array<std::string_view, 13> kLocale = {
+    "LC_CTYPE",       "LC_NUMERIC",        "LC_TIME", "LC_COLLATE", "LC_MONETARY",
+    "LC_MESSAGES",    "LC_PAPER",          "LC_NAME", "LC_ADDRESS", "LC_TELEPHONE",
+    "LC_MEASUREMENT", "LC_IDENTIFICATION", "LANGUAGE"};
+
+/// Of a program that is started where this process does not know the variables.
+constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+Variables own_variables() {
+  Variables variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  for (const std::string_view name : kOwn) {
+    if (const auto found = variables.find(name); found != variables.end()) variables.erase(found);
+  }
+  return variables;
+}
+
+/// Adds `env`: an object, or a list of such.
+std::optional<Raised> add_variables(const JsonValue& env, Variables& variables) {
+  if (!python_bool(env)) return std::nullopt;
+  if (env.is(JsonValue::Kind::array)) {
+    for (const JsonValue part : env.elements()) {
+      if (!part.is(JsonValue::Kind::object)) {
+        return invocation_error(format("env has to be a dictionary, or a list of such; found {} in the list.",
+                                       part.python_repr()));
+      }
+      if (auto raised = add_variables(part, variables)) return raised;
+    }
+    return std::nullopt;
+  }
+  if (!env.is(JsonValue::Kind::object)) {
+    return invocation_error(
+        format("env has to be a dictionary, or a list of such; found {}.", env.python_repr()));
+  }
+  for (const auto& [name, value] : env.members()) {
+    if (name.empty() || name.find('=') != std::string_view::npos) {
+      return invocation_error(format("'{}' cannot be the name of an environment variable.", name));
+    }
+    variables[std::string(name)] = value.is(JsonValue::Kind::null) ? "" : value.python_str();
+  }
+  return std::nullopt;
+}
+
+/// The environment of a command, as `NAME=value`: what this process has, unless `clean_env`; the login of
+/// `account`, where there is one; `env`; the C locale, unless `reset_system_locale` is off; `prepend_path`.
+std::variant<std::vector<std::string>, Raised> cmd_environment(const CmdOptions& options,
+                                                               const std::optional<Account>& account,
+                                                               bool is_here) {
+  Variables given;
+  if (auto raised = add_variables(options["env"], given)) return *std::move(raised);
+  const JsonValue reset = options["reset_system_locale"];
+  if (reset.is(JsonValue::Kind::null) || python_bool(reset)) {
+    for (const std::string_view name : kLocale) given.try_emplace(std::string(name), "C");
+  }
+  if (account) {
+    given.try_emplace("USER", account->name);
+    given.try_emplace("LOGNAME", account->name);
+    given.try_emplace("HOME", account->home);
+    given.try_emplace("SHELL", account->shell);
+  }
+  if (is_here && !python_bool(options["clean_env"])) given.merge(own_variables());
+  if (python_bool(options["prepend_path"])) {
+    std::string& path = given.try_emplace("PATH", is_here ? "" : kDefaultPath).first->second;
+    path = options["prepend_path"].python_str() + (path.empty() ? "" : ":" + path);
+  }
+  std::vector<std::string> environment;
+  environment.reserve(given.size());
+  for (const auto& [name, value] : given) environment.push_back(format("{}={}", name, value));
+  return environment;
+}
 
 constexpr double kLongest = 10.0 * 365 * 86400;  // seconds; what is longer than that never ends
 
@@ -52,10 +161,23 @@ std::vector<std::string> split_input(const JsonValue& value) {
   return parts;
 }
 
+/// With a line feed for each `\\n` of two characters.
+std::string with_line_feeds(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = text.find("\\n"); at != std::string_view::npos; at = text.find("\\n")) {
+    out += text.substr(0, at);
+    out += '\n';
+    text.remove_prefix(at + 2);
+  }
+  out += text;
+  return out;
+}
+
 /// Reads step by step, in Salt's order; the first step that has something to complain of is the last.
 class CmdReader {
  public:
-  explicit CmdReader(const CmdOptions& options) : options_(options) {}
+  CmdReader(const CmdOptions& options, bool is_here) : options_(options), is_here_(is_here) {}
   std::variant<CmdProgram, Raised> read();
 
  private:
@@ -74,6 +196,7 @@ class CmdReader {
   [[nodiscard]] bool given(std::string_view name) const { return !options_[name].is(JsonValue::Kind::null); }
 
   const CmdOptions& options_;
+  const bool is_here_;  // else users, folders and variables are those of where the program is started
   CmdProgram read_;
   Program& program_ = read_.program;
   std::optional<Account> account_;
@@ -91,23 +214,6 @@ std::variant<CmdProgram, Raised> CmdReader::read() {
   describe();
   return std::move(read_);
 }
-
-namespace {
-
-/// With a line feed for each `\\n` of two characters.
-std::string with_line_feeds(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = text.find("\\n"); at != std::string_view::npos; at = text.find("\\n")) {
-    out += text.substr(0, at);
-    out += '\n';
-    text.remove_prefix(at + 2);
-  }
-  out += text;
-  return out;
-}
-
-}  // namespace
 
 CmdReader::Problem CmdReader::read_flags() {
   read_.strip_end = !given("rstrip") || flag("rstrip");
@@ -136,7 +242,7 @@ CmdReader::Problem CmdReader::read_identity() {
     program_.identity->groups.push_back(*gid);
   }
   const auto& identity = program_.identity;
-  if (::geteuid() == 0 || !identity) return std::nullopt;
+  if (::geteuid() == 0 || !identity || !is_here_) return std::nullopt;
   if (identity->uid == ::geteuid() && identity->gid == ::getegid()) return std::nullopt;
   return command_error(
       "The arguments runas and group need a process that runs as root, which this one does not.");
@@ -145,8 +251,12 @@ CmdReader::Problem CmdReader::read_identity() {
 CmdReader::Problem CmdReader::read_folder() {
   if (flag("cwd")) {
     program_.cwd = options_["cwd"].python_str();
-    if (program_.cwd.starts_with('/') && is_folder(program_.cwd)) return std::nullopt;
+    if (program_.cwd.starts_with('/') && (!is_here_ || is_folder(program_.cwd))) return std::nullopt;
     return command_error(format("Specified cwd '{}' either not absolute or does not exist", program_.cwd));
+  }
+  if (!is_here_) {
+    program_.cwd.clear();  // the home folder of whoever runs it
+    return std::nullopt;
   }
   const char* const own = std::getenv("HOME");
   const std::string home = account_ ? account_->home : own == nullptr ? "" : own;
@@ -156,12 +266,13 @@ CmdReader::Problem CmdReader::read_folder() {
 
 CmdReader::Problem CmdReader::read_shell() {
   shell_ = flag("shell") ? options_["shell"].python_str() : "/bin/sh";
-  if (is_executable(shell_)) return std::nullopt;
+  if (!is_here_ || is_executable(shell_)) return std::nullopt;
   return command_error(format("The shell {} is not available", shell_));
 }
 
 CmdReader::Problem CmdReader::read_environment() {
-  auto environment = cmd_environment(options_, account_);
+  auto environment = cmd_environment(options_, account_, is_here_);
+  program_.inherit = !is_here_ && !flag("clean_env");
   if (auto* raised = std::get_if<Raised>(&environment)) return std::move(*raised);
   program_.environment = std::get<std::vector<std::string>>(std::move(environment));
   return std::nullopt;
@@ -244,8 +355,50 @@ void CmdReader::describe() {
 
 }  // namespace
 
-std::variant<CmdProgram, Raised> read_cmd_program(const CmdOptions& options) {
-  return CmdReader(options).read();
+CmdOptions::CmdOptions(const Call& call, std::span<const Parameter> own) {
+  for (std::size_t i = 0; i < call.arguments.size(); ++i)
+    options_.push_back({own[i].name, call.arguments[i]});
+  for (const JsonMember& keyword : call.keywords) {
+    if (!keyword.key.starts_with("__pub_")) options_.push_back(keyword);
+  }
+}
+
+JsonValue CmdOptions::operator[](std::string_view name) const {
+  const auto found = std::find_if(options_.begin(), options_.end(),
+                                  [name](const JsonMember& option) { return option.key == name; });
+  return found == options_.end() ? JsonValue() : found->value;
+}
+
+void CmdOptions::set(std::string_view name, const JsonValue& value) {
+  remove(name);
+  options_.push_back({name, value});
+}
+
+void CmdOptions::remove(std::string_view name) {
+  std::erase_if(options_, [name](const JsonMember& option) { return option.key == name; });
+}
+
+std::optional<Raised> CmdOptions::complaint() const {
+  for (const JsonMember& option : options_) {
+    if (!is_cmd_option(option.key)) {
+      return invocation_error(format("The argument '{}' is not known here.", option.key));
+    }
+  }
+  for (const auto& [name, reason] : kUnsupported) {
+    if (python_bool((*this)[name])) {
+      return invocation_error(format("The argument '{}' is not supported: {}.", name, reason));
+    }
+  }
+  const JsonValue encoding = (*this)["output_encoding"];
+  if (!encoding.is(JsonValue::Kind::null) && !is_utf8(encoding.text())) {
+    return invocation_error(
+        format("The output_encoding '{}' is not supported: output is read as UTF-8.", encoding.python_str()));
+  }
+  return std::nullopt;
+}
+
+std::variant<CmdProgram, Raised> read_cmd_program(const CmdOptions& options, bool is_here) {
+  return CmdReader(options, is_here).read();
 }
 
 }  // namespace rest_fcgi::embedded

@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "master/embedded/modules/binding.h"
+#include "master/embedded/modules/loader.h"
 #include "master/embedded/python/python.h"
 #include "rest_fcgi/core/format.h"
 
@@ -40,35 +40,29 @@ std::string failure_text(const LoadedFunction& function, const Raised& raised) {
       return format("Command required for '{}' not found: {}", function.name(), raised.message);
     case Raised::Kind::exception:
       return "The minion function caused an exception: " + raised.line();
+    case Raised::Kind::worded:
+    case Raised::Kind::unavailable:
     case Raised::Kind::interrupted:
       return raised.message;
   }
   return raised.message;
 }
 
-Outcome failed(Json text) {
+Outcome failure(Json text) {
   return {std::move(text), 1, false, "nested"};
 }
 
 /// Salt answers the beginning of a name with what it could have meant.
-Outcome not_available(const Modules& modules, std::string_view fun) {
-  const Json sentence = Json::string(format("'{}' is not available.", fun));
+Outcome not_available(const Modules& modules, std::string_view fun, const std::string& why) {
+  const Json sentence = Json::string(why.empty() ? modules.missing(fun) : why);
   const auto similar = modules.matching(std::string(fun) + "*");
-  if (similar.empty()) return failed(sentence);
+  if (similar.empty()) return failure(sentence);
   std::string text;
   JsonWriter writer(text);
   writer.begin_object();
   for (const LoadedFunction* function : similar) writer.key(function->name()).string(function->doc());
   writer.key(fun).json(sentence).end_object();
-  return failed(Json::trusted(std::move(text)));
-}
-
-Reply run(const LoadedFunction& function, const Context& context, std::span<const JsonValue> args,
-          std::span<const JsonMember> kwargs) {
-  auto sorted = sort_arguments(function, args, kwargs, context.job);
-  if (auto* raised = std::get_if<Raised>(&sorted)) return std::move(*raised);
-  const auto& arguments = std::get<Arguments>(sorted);
-  return call_function(function, context, arguments.positional, arguments.keywords);
+  return failure(Json::trusted(std::move(text)));
 }
 
 }  // namespace
@@ -77,18 +71,18 @@ Outcome execute(const Engine& engine, const Minion& minion, std::string_view fun
                 std::span<const JsonValue> args, std::span<const JsonMember> kwargs, const JobContext& job,
                 const std::stop_token& stop) {
   const LoadedFunction* function = engine.modules.find(fun);
-  if (function == nullptr) return not_available(engine.modules, fun);
-  Reply reply = run(*function, {engine, minion, job, stop}, args, kwargs);
+  if (function == nullptr) return not_available(engine.modules, fun, "");
+  Reply reply = function->run({engine, minion, job, stop}, args, kwargs);
   if (const auto* raised = std::get_if<Raised>(&reply)) {
-    Outcome outcome = failed(Json::string(failure_text(*function, *raised)));
+    if (raised->kind == Raised::Kind::unavailable) return not_available(engine.modules, fun, raised->message);
+    Outcome outcome = failure(Json::string(failure_text(*function, *raised)));
     // The function said nothing: its job was stopped, which looks the same however far it had come.
     if (raised->kind == Raised::Kind::interrupted) outcome.out.clear();
     return outcome;
   }
   auto& returned = std::get<Returned>(reply);
   if (returned.retcode == 0 && reports_failure(returned.value)) returned.retcode = 1;
-  return {std::move(returned.value), returned.retcode, returned.retcode == 0,
-          std::string(function->function().out)};
+  return {std::move(returned.value), returned.retcode, returned.retcode == 0, std::move(returned.out)};
 }
 
 }  // namespace rest_fcgi::embedded

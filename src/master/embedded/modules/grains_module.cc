@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/modules/grains_module.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -14,6 +12,7 @@
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
+namespace grains_module {
 namespace {
 
 /// A serial number without its last quarter, cut between two characters.
@@ -79,13 +78,6 @@ Reply equals(const Call& call) {
   return Returned{Json::boolean(call.arguments[1].python_str() == (value ? value->python_str() : ""))};
 }
 
-std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
-  const auto found = std::find_if(call.keywords.begin(), call.keywords.end(),
-                                  [name](const JsonMember& member) { return member.key == name; });
-  if (found == call.keywords.end()) return std::nullopt;
-  return found->value;
-}
-
 /// A key of `item` as a key of an object: Python's `json.dumps` writes numbers and booleans as text there.
 std::string object_key(const JsonValue& key) {
   return key.is(JsonValue::Kind::string) ? std::string(key.text()) : key.json().text();
@@ -139,7 +131,6 @@ constexpr std::string_view kGetSummary =
 
 constexpr std::array kFunctions = {
     Function{.name = "grains.equals",
-             .python_name = "equals",
              .parameters = {{{"key"}, {"value"}}},
              .summary = "Return whether a grain is this value, both as text.",
              .example = "grains.equals os Debian",
@@ -151,19 +142,16 @@ constexpr std::array kFunctions = {
              .example = "grains.fetch pkg:apache",
              .run = get},
     Function{.name = "grains.get",
-             .python_name = "get",
              .parameters = {{{"key"}, {"default", R"("")"}, {"delimiter", R"(":")"}, {"ordered", "true"}}},
              .summary = kGetSummary,
              .example = "grains.get pkg:apache\ngrains.get 'abc::def|ghi' delimiter='|'",
              .run = get},
     Function{.name = "grains.has_value",
-             .python_name = "has_value",
              .parameters = {{{"key"}}},
              .summary = "Return whether there is such a grain.",
              .example = "grains.has_value pkg:apache",
              .run = has_value},
     Function{.name = "grains.item",
-             .python_name = "item",
              .takes_varargs = true,
              .takes_keywords = true,
              .summary = "Return the named grains. With ``sanitize``, what tells the host is left out.",
@@ -171,31 +159,20 @@ constexpr std::array kFunctions = {
              .out = "nested",
              .run = item},
     Function{.name = "grains.items",
-             .python_name = "items",
              .parameters = {{{"sanitize", "false"}}},
              .summary = "Return all grains. With ``sanitize``, what tells the host is left out.",
              .example = "grains.items\ngrains.items sanitize=True",
              .out = "nested",
              .run = items},
-    Function{.name = "grains.ls",
-             .python_name = "ls",
-             .summary = "Return the names of all grains.",
-             .example = "grains.ls",
-             .run = ls},
+    Function{
+        .name = "grains.ls", .summary = "Return the names of all grains.", .example = "grains.ls", .run = ls},
 };
 
 }  // namespace
-
-namespace grains_module {
-
-Reply all_items(const Call& call) {
-  return write_all(grains_of(call), false);
-}
-
 }  // namespace grains_module
 
 std::span<const Function> grains_functions() {
-  return kFunctions;
+  return grains_module::kFunctions;
 }
 
 }  // namespace rest_fcgi::embedded

@@ -2,10 +2,14 @@
 #include "master/embedded/modules/loader.h"
 
 #include <algorithm>
-#include <set>
-#include <utility>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <system_error>
 
-#include "master/embedded/modules/script_dirs.h"
+#include "master/embedded/modules/binding.h"
+#include "master/embedded/modules/python_modules.h"
+#include "master/embedded/modules/scripts.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/pattern.h"
@@ -13,93 +17,166 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-void append_lines(std::string& out, std::string_view lines, std::string_view indent) {
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    const std::string_view line = lines.substr(0, end);
-    out.append(line.empty() ? "" : indent).append(line).append("\n");
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
+std::string_view module_of(std::string_view name) {
+  return name.substr(0, name.find('.'));
 }
 
-std::string documentation(const Function& function) {
-  std::string out = "\n";
-  append_lines(out, function.summary, "    ");
-  out += "\n    CLI Example:\n\n";
-  append_lines(out, function.example, "        salt '*' ");
-  return out + "    ";
+LoadedFunctions::const_iterator place_of(const LoadedFunctions& functions, std::string_view name) {
+  return std::lower_bound(functions.begin(), functions.end(), name,
+                          [](const auto& function, std::string_view n) { return function->name() < n; });
+}
+
+const LoadedFunction* find_in(const LoadedFunctions& functions, std::string_view name) {
+  const auto found = place_of(functions, name);
+  return found != functions.end() && (*found)->name() == name ? found->get() : nullptr;
+}
+
+void sort(LoadedFunctions& functions) {
+  std::sort(functions.begin(), functions.end(),
+            [](const auto& a, const auto& b) { return a->name() < b->name(); });
+}
+
+/// The Python modules that are installed with the program, by name.
+std::map<std::string, std::string, std::less<>> installed_modules(const std::string& folder) {
+  std::map<std::string, std::string, std::less<>> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".py") files.emplace(entry->path().stem(), entry->path());
+  }
+  if (error) {
+    log::warning(format("{}: {}; the execution modules that are installed with the program are not there",
+                        folder, error.message()));
+  }
+  return files;
 }
 
 }  // namespace
 
-LoadedFunction::LoadedFunction(std::unique_ptr<const ScriptFunction> script)
-    : script_(std::move(script)), function_(&script_->function()), doc_(script_->doc()) {}
+Modules::Modules(const ModuleOptions& options)
+    : options_(options),
+      programs_(options.run_helper.empty() ? shipped("rest_fcgi_run") : options.run_helper) {}
 
-LoadedFunction::LoadedFunction(const Function& function)
-    : function_(&function), doc_(documentation(function)) {
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_array();
-  for (const Parameter& parameter : parameters_of(function)) {
-    if (parameter.name.empty()) break;
-    ++parameter_count_;
-    if (!parameter.default_json.empty()) writer.raw(parameter.default_json);
-  }
-  writer.end_array();
-  if (text == "[]") return;
-  default_values_ = std::make_unique<JsonDocument>();
-  if (!default_values_->parse(text)) return;
-  for (const JsonValue value : default_values_->root().elements()) defaults_.push_back(value);
-}
-
-std::string_view LoadedFunction::module() const noexcept {
-  return name().substr(0, name().find('.'));
-}
+Modules::~Modules() = default;
 
 Result<std::shared_ptr<const Modules>> Modules::make(const ModuleOptions& options) {
-  Result<std::vector<std::unique_ptr<const ScriptFunction>>> scripts = load_scripts(options);
-  if (!scripts) return std::move(scripts).error();
-  return std::shared_ptr<const Modules>(new Modules(options, *std::move(scripts)));
+  std::shared_ptr<Modules> modules(new Modules(options));
+  if (Result<void> loaded = modules->load(); !loaded) return std::move(loaded).error();
+  return std::shared_ptr<const Modules>(std::move(modules));
 }
 
-Modules::Modules(const ModuleOptions& options, std::vector<std::unique_ptr<const ScriptFunction>> scripts)
-    : options_(options),
-      programs_(options.run_helper.empty() ? shipped("rest_fcgi_run") : options.run_helper) {
-  std::set<std::string_view> taken;
-  for (const Function* function : builtin_functions()) {
-    functions_.emplace_back(*function);
-    taken.insert(function->name);
-  }
-  for (std::unique_ptr<const ScriptFunction>& script : scripts) {
-    if (taken.count(script->function().name) == 0) {
-      functions_.emplace_back(std::move(script));
-    } else {
-      log::warning(format("rest_fcgi: embedded: module_dirs: {} is left out: the built-in function {} wins",
-                          script->path(), script->function().name));
+Result<void> Modules::load() {
+  Result<ScriptSettings> settings = script_settings(options_);
+  if (!settings) return std::move(settings).error();
+  Result<std::vector<ModuleFolder>> folders = read_module_folders(options_, *settings);
+  if (!folders) return std::move(folders).error();
+  python_ = std::make_unique<Python>(programs_, *settings, options_);
+  installed_ = installed_modules(shipped("modules"));
+  python_->set_installed(installed_);
+
+  PythonIndex index = python_->index(python_files(*folders));
+  broken_ = std::move(index.broken);
+  std::map<std::string, std::string> brought;  // function in Python: its module's file
+  for (ModuleFolder& folder : *folders) {
+    for (auto& script : folder.scripts) {
+      const std::string path = script->path();
+      add(std::move(script), path);
+    }
+    for (const PythonFile& file : folder.python) {
+      for (auto& function : index.functions[file.path]) {
+        if (function->is_listed()) brought.emplace(function->name(), file.path);
+        add(std::move(function), file.path);
+      }
     }
   }
-  std::sort(functions_.begin(), functions_.end(),
-            [](const LoadedFunction& a, const LoadedFunction& b) { return a.name() < b.name(); });
+  std::erase_if(brought, [this](const auto& one) { return !find_in(functions_, one.first)->is_listed(); });
+  add_native();
+  sort(functions_);
+  python_->set_functions(brought, functions_);
+  return {};
 }
 
-const LoadedFunction* Modules::find(std::string_view name) const noexcept {
-  const auto found = std::lower_bound(
-      functions_.begin(), functions_.end(), name,
-      [](const LoadedFunction& function, std::string_view n) { return function.name() < n; });
-  return found != functions_.end() && found->name() == name ? &*found : nullptr;
+void Modules::add(std::unique_ptr<const LoadedFunction> function, std::string_view from) {
+  const auto place = place_of(functions_, function->name());
+  if (place != functions_.end() && (*place)->name() == function->name()) {
+    log::warning(format("rest_fcgi: embedded: module_dirs: {} of {} is left out: another one comes first",
+                        function->name(), from));
+    return;
+  }
+  functions_.insert(place, std::move(function));
 }
 
-bool Modules::is_quick(std::string_view name) const noexcept {
-  const LoadedFunction* function = find(name);
-  return function == nullptr || function->function().quick;
+void Modules::add_native() {
+  LoadedFunctions native;
+  for (const Function* function : native_functions()) {
+    const LoadedFunction* brought = find_in(functions_, function->name);
+    if (brought == nullptr && broken_.count(module_of(function->name)) == 0) {
+      native.push_back(std::make_unique<const NativeFunction>(*function));
+    }
+  }
+  std::move(native.begin(), native.end(), std::back_inserter(functions_));
+}
+
+const LoadedFunctions& Modules::installed() const {
+  static const LoadedFunctions none;
+  const std::lock_guard lock(mutex_);
+  if (!is_asked_) {
+    std::vector<PythonFile> files;
+    for (const auto& [module, path] : installed_) {
+      if (broken_.count(module) == 0) files.push_back({module, path, ""});
+    }
+    PythonIndex index = python_->index(files);
+    why_not_ = std::move(index.why_not);
+    for (auto& [path, functions] : index.functions) {
+      for (auto& function : functions) {
+        if (find_in(functions_, function->name()) == nullptr) of_installed_.push_back(std::move(function));
+      }
+    }
+    sort(of_installed_);
+    is_asked_ = why_not_.empty();
+  }
+  return is_asked_ ? of_installed_ : none;
+}
+
+const LoadedFunction* Modules::find(std::string_view name) const {
+  if (const LoadedFunction* function = find_in(functions_, name)) return function;
+  if (installed_.count(module_of(name)) == 0 || broken_.count(module_of(name)) != 0) return nullptr;
+  return find_in(installed(), name);
+}
+
+std::vector<const LoadedFunction*> Modules::all() const {
+  std::vector<const LoadedFunction*> all;
+  for (const LoadedFunctions* functions : {&functions_, &installed()}) {
+    for (const auto& function : *functions) {
+      if (function->is_listed()) all.push_back(function.get());
+    }
+  }
+  std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->name() < b->name(); });
+  return all;
 }
 
 std::vector<const LoadedFunction*> Modules::matching(std::string_view pattern) const {
-  std::vector<const LoadedFunction*> matching;
-  for (const LoadedFunction& function : functions_) {
-    if (glob_match(pattern, function.name())) matching.push_back(&function);
-  }
+  std::vector<const LoadedFunction*> matching = all();
+  std::erase_if(matching, [pattern](const auto* function) { return !glob_match(pattern, function->name()); });
   return matching;
+}
+
+std::string Modules::missing(std::string_view name) const {
+  const std::string_view module = module_of(name);
+  if (const auto broken = broken_.find(module); broken != broken_.end()) {
+    return format("'{}' __virtual__ returned False: {}", module, broken->second);
+  }
+  const std::lock_guard lock(mutex_);
+  if (installed_.count(module) != 0 && !why_not_.empty()) {
+    return format("'{}' is not available: {}", name, why_not_);
+  }
+  return format("'{}' is not available.", name);
+}
+
+bool Modules::is_quick(std::string_view name) const {
+  if (const LoadedFunction* function = find_in(functions_, name)) return function->is_quick();
+  const std::lock_guard lock(mutex_);
+  return is_asked_ && find_in(of_installed_, name) == nullptr;
 }
 
 }  // namespace rest_fcgi::embedded

@@ -1,91 +1,118 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "master/embedded/modules/module.h"
-#include "master/embedded/modules/script_function.h"
 #include "master/embedded/process/program.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/options.h"
 
 namespace rest_fcgi::embedded {
 
-/// A function as Salt's loader offers it. Immutable; shared by all threads.
+/// An execution function, whoever brought it. Immutable; shared by all threads.
 class LoadedFunction {
  public:
-  /// `function` must outlive this.
-  explicit LoadedFunction(const Function& function);
-  explicit LoadedFunction(std::unique_ptr<const ScriptFunction> script);
+  virtual ~LoadedFunction() = default;
+  LoadedFunction(const LoadedFunction&) = delete;
+  LoadedFunction& operator=(const LoadedFunction&) = delete;
 
-  [[nodiscard]] const Function& function() const noexcept { return *function_; }
-  [[nodiscard]] std::string_view name() const noexcept { return function_->name; }
-  /// Calls it with arguments that are bound.
-  [[nodiscard]] Reply run(const Call& call) const {
-    return script_ ? script_->run(call) : function_->run(call);
-  }
-
+  /// With its module: `test.ping`.
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// The part before the dot.
-  [[nodiscard]] std::string_view module() const noexcept;
+  [[nodiscard]] std::string_view module() const noexcept {
+    return std::string_view(name_).substr(0, name_.find('.'));
+  }
   /// Its documentation in the layout of Salt's own.
   [[nodiscard]] const std::string& doc() const noexcept { return doc_; }
+  /// Which arguments it takes, as `sys.argspec` shows it.
+  [[nodiscard]] const Json& argspec() const noexcept { return argspec_; }
+  /// Is it there for everybody? Not so a function of a module whose `__virtual__` said no on this host; it
+  /// can be called all the same, since a minion's own grains may have `__virtual__` say yes.
+  [[nodiscard]] bool is_listed() const noexcept { return is_listed_; }
+  /// See Modules::is_quick.
+  [[nodiscard]] virtual bool is_quick() const noexcept { return false; }
 
-  [[nodiscard]] std::span<const Parameter> parameters() const noexcept {
-    return parameters_of(*function_).first(parameter_count_);
-  }
-  /// Parameters that have no default; they come first.
-  [[nodiscard]] std::size_t required() const noexcept { return parameter_count_ - defaults_.size(); }
-  /// The defaults of the parameters behind `required()`.
-  [[nodiscard]] std::span<const JsonValue> defaults() const noexcept { return defaults_; }
+  /// Runs it as a job does: texts `name=value` are keyword arguments, and functions with `**kwargs` are told
+  /// about the job.
+  [[nodiscard]] virtual Reply run(const Context& context, std::span<const JsonValue> args,
+                                  std::span<const JsonMember> kwargs) const = 0;
+  /// Calls it as other functions do, with arguments as they are.
+  [[nodiscard]] virtual Reply call(const Context& context, std::span<const JsonValue> args,
+                                   std::span<const JsonMember> kwargs) const = 0;
+
+ protected:
+  LoadedFunction(std::string name, std::string doc, Json argspec, bool is_listed = true)
+      : name_(std::move(name)), doc_(std::move(doc)), argspec_(std::move(argspec)), is_listed_(is_listed) {}
 
  private:
-  static std::span<const Parameter> parameters_of(const Function& function) noexcept {
-    return function.long_parameters.empty() ? std::span(function.parameters) : function.long_parameters;
-  }
-
-  std::unique_ptr<const ScriptFunction> script_;  // null: a built-in function
-  const Function* function_;
-  std::string doc_;
-  std::size_t parameter_count_ = 0;
-  std::unique_ptr<JsonDocument> default_values_;  // on the heap, so that a move leaves it where it is
-  std::vector<JsonValue> defaults_;               // look into default_values_
+  const std::string name_;
+  const std::string doc_;
+  const Json argspec_;
+  const bool is_listed_;
 };
 
-/// The execution functions of one configuration. Immutable; shared by the master and by the jobs that it
-/// started, which may outlive it.
+using LoadedFunctions = std::vector<std::unique_ptr<const LoadedFunction>>;
+
+class Python;
+
+/// The execution functions of one configuration: what lies in the module folders, in their order; then what
+/// is native; then the modules that are installed with the program. The first that has a function of a name
+/// wins. Thread-safe; shared by the master and by the jobs that it started, which may outlive it.
 class Modules {
  public:
-  /// The built-in functions, and the scripts of `module_dirs` whose names they have not taken.
-  /// Errors: configuration, see load_scripts.
+  /// Asks Python for the functions of the Python modules in `module_dirs`, where there are such. What cannot
+  /// be used of them is left out, and the log says so. Errors: configuration, for a folder that cannot be
+  /// read and a user who does not exist.
   [[nodiscard]] static Result<std::shared_ptr<const Modules>> make(const ModuleOptions& options);
 
-  /// Sorted by name.
-  [[nodiscard]] std::span<const LoadedFunction> all() const noexcept { return functions_; }
+  ~Modules();
 
-  /// Null where there is no function of that name. Allocates nothing.
-  [[nodiscard]] const LoadedFunction* find(std::string_view name) const noexcept;
+  /// Those that are listed, by name. At the first call Python is asked for those of the installed modules.
+  [[nodiscard]] std::vector<const LoadedFunction*> all() const;
 
-  /// The functions whose names the shell-style `pattern` matches.
+  /// Null where there is no function of that name. Asks Python as `all` does, but only for a name in an
+  /// installed module.
+  [[nodiscard]] const LoadedFunction* find(std::string_view name) const;
+
+  /// A minion's words for a function that `find` has not found.
+  [[nodiscard]] std::string missing(std::string_view name) const;
+
+  /// Those of `all` whose names the shell-style `pattern` matches.
   [[nodiscard]] std::vector<const LoadedFunction*> matching(std::string_view pattern) const;
 
-  /// Does the function end at once (no sleep, no fork, no long computation), so that a request's own thread
-  /// may run it? True for a name that does not exist: saying so is quick.
-  [[nodiscard]] bool is_quick(std::string_view name) const noexcept;
+  /// Does the function end at once (no sleep, no program, no long computation), so that a request's own
+  /// thread may run it? A name that does not exist counts as such once all functions are known.
+  [[nodiscard]] bool is_quick(std::string_view name) const;
 
   [[nodiscard]] const ModuleOptions& options() const noexcept { return options_; }
   [[nodiscard]] const ProgramRunner& programs() const noexcept { return programs_; }
 
  private:
-  Modules(const ModuleOptions& options, std::vector<std::unique_ptr<const ScriptFunction>> scripts);
+  explicit Modules(const ModuleOptions& options);
+  Result<void> load();
+  void add(std::unique_ptr<const LoadedFunction> function, std::string_view from);
+  void add_native();
+  const LoadedFunctions& installed() const;
 
   const ModuleOptions options_;
   const ProgramRunner programs_;
-  std::vector<LoadedFunction> functions_;
+  std::unique_ptr<Python> python_;
+  LoadedFunctions functions_;                               // sorted by name; without the installed modules'
+  std::map<std::string, std::string, std::less<>> broken_;  // module: why it cannot be had
+  std::map<std::string, std::string, std::less<>> installed_;  // module: path of its file
+
+  mutable std::mutex mutex_;  // of what follows
+  mutable bool is_asked_ = false;
+  mutable std::string why_not_;           // no function of the installed modules could be had
+  mutable LoadedFunctions of_installed_;  // sorted; does not change once it is there
 };
 
 }  // namespace rest_fcgi::embedded

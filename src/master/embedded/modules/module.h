@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -12,12 +13,14 @@
 
 #include "master/embedded/execution.h"
 #include "master/embedded/python/raised.h"
+#include "rest_fcgi/core/clock.h"
 
 namespace rest_fcgi::embedded {
 
 struct Returned {
-  Json value;
+  Json value = {};
   int retcode = 0;
+  std::string out = {};  ///< outputter; empty: none
 };
 
 /// What a function gave.
@@ -29,6 +32,7 @@ struct Context {
   const Minion& minion;
   const JobContext& job;
   const std::stop_token& stop;
+  std::optional<SteadyTime> deadline = {};  ///< when what the function starts has to be ended; absent: never
 };
 
 /// One call, its arguments bound as Python binds them. Borrows all.
@@ -45,10 +49,10 @@ struct Parameter {
   std::string_view default_json = {};  ///< empty: the caller must give it
 };
 
-/// An execution function, as the tables of the modules list them. Immutable.
+/// A native execution function, as the tables of the modules list them. Immutable.
 struct Function {
   std::string_view name;                     ///< with its module: `test.ping`
-  std::string_view python_name = {};         ///< what Python's own messages call it: `true_` for `test.true`
+  std::string_view python_name = {};         ///< what Python's messages call it, where that is not its name
   std::array<Parameter, 6> parameters = {};  ///< up to the first without a name
   std::span<const Parameter> long_parameters = {};  ///< in place of `parameters`, where they are more
   bool takes_varargs = false;
@@ -60,21 +64,21 @@ struct Function {
   Reply (*run)(const Call&) = nullptr;
 };
 
-// The tables of the built-in modules; builtins.cc lists them.
+// The tables of the native modules.
 [[nodiscard]] std::span<const Function> config_functions();
-[[nodiscard]] std::span<const Function> disk_functions();
-[[nodiscard]] std::span<const Function> file_functions();
 [[nodiscard]] std::span<const Function> cmd_functions();
 [[nodiscard]] std::span<const Function> grains_functions();
-[[nodiscard]] std::span<const Function> network_functions();
 [[nodiscard]] std::span<const Function> pillar_functions();
 [[nodiscard]] std::span<const Function> saltutil_functions();
-[[nodiscard]] std::span<const Function> service_functions();
-[[nodiscard]] std::span<const Function> status_functions();
 [[nodiscard]] std::span<const Function> sys_functions();
 [[nodiscard]] std::span<const Function> test_functions();
 
-/// The functions of all built-in modules, in no order.
-[[nodiscard]] std::vector<const Function*> builtin_functions();
+/// The options of a minion of that id, as members of an object that is begun: what `config.get` finds and
+/// Python modules see in `__opts__`. The configuration of this server is no part of them, since it holds
+/// secrets.
+void write_minion_options(JsonWriter& writer, std::string_view id);
+
+/// All of them, in no order.
+[[nodiscard]] std::vector<const Function*> native_functions();
 
 }  // namespace rest_fcgi::embedded

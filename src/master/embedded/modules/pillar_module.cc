@@ -13,17 +13,11 @@
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
+namespace pillar_module {
 namespace {
 
 JsonValue pillar_of(const Call& call) {
   return call.context.minion.pillar.root();
-}
-
-std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
-  const auto found = std::find_if(call.keywords.begin(), call.keywords.end(),
-                                  [name](const JsonMember& member) { return member.key == name; });
-  if (found == call.keywords.end()) return std::nullopt;
-  return found->value;
 }
 
 Raised no_such_key(const JsonValue& key) {
@@ -89,38 +83,6 @@ Reply items(const Call& call) {
   return written([&](JsonWriter& writer) { write_merged(writer, pillar_of(call), *over, false); });
 }
 
-void write_obfuscated(JsonWriter& writer, const JsonValue& value) {
-  if (value.is(JsonValue::Kind::object)) {
-    writer.begin_object();
-    for (const JsonMember member : value.members()) {
-      writer.key(member.key);
-      write_obfuscated(writer, member.value);
-    }
-    writer.end_object();
-  } else if (value.is(JsonValue::Kind::array)) {
-    writer.begin_array();
-    for (const JsonValue element : value.elements()) write_obfuscated(writer, element);
-    writer.end_array();
-  } else {
-    writer.string(format("<{}>", value.type_name()));
-  }
-}
-
-/// Calls `use` with what `items` returns.
-template <class Use>
-Reply with_items(const Call& call, Use use) {
-  Reply reply = items(call);
-  const auto* returned = std::get_if<Returned>(&reply);
-  if (returned == nullptr) return reply;
-  JsonDocument document;
-  (void)document.parse(returned->value.text());  // written just now
-  return written([&](JsonWriter& writer) { use(writer, document.root()); });
-}
-
-Reply obfuscate(const Call& call) {
-  return with_items(call, write_obfuscated);
-}
-
 void write_keys(JsonWriter& writer, const JsonValue& object) {
   writer.begin_array();
   for (const JsonMember member : object.members()) writer.string(member.key);
@@ -128,7 +90,12 @@ void write_keys(JsonWriter& writer, const JsonValue& object) {
 }
 
 Reply ls(const Call& call) {
-  return with_items(call, write_keys);
+  Reply reply = items(call);
+  const auto* returned = std::get_if<Returned>(&reply);
+  if (returned == nullptr) return reply;
+  JsonDocument document;
+  (void)document.parse(returned->value.text(), JsonLimits::none());  // written just now
+  return written([&](JsonWriter& writer) { write_keys(writer, document.root()); });
 }
 
 Reply raw(const Call& call) {
@@ -171,7 +138,6 @@ constexpr std::string_view kGetSummary =
 constexpr Function items_like(std::string_view name, std::string_view summary, Reply (*run)(const Call&),
                               std::string_view example) {
   return {.name = name,
-          .python_name = name.substr(name.find('.') + 1),
           .takes_varargs = true,
           .takes_keywords = true,
           .summary = summary,
@@ -188,7 +154,6 @@ constexpr std::array kFunctions = {
              .example = "pillar.fetch pkg:apache",
              .run = get},
     Function{.name = "pillar.get",
-             .python_name = "get",
              .long_parameters = kGetParameters,
              .summary = kGetSummary,
              .example = "pillar.get pkg:apache\npillar.get 'abc::def|ghi' delimiter='|'",
@@ -198,21 +163,16 @@ constexpr std::array kFunctions = {
                "pillar.item foo\npillar.item foo:bar baz"),
     items_like("pillar.items", "Return the whole pillar, or the named values.", items, "pillar.items"),
     Function{.name = "pillar.keys",
-             .python_name = "keys",
              .parameters = {{{"key"}, {"delimiter", R"(":")"}}},
              .summary = "Return the keys of a map in the pillar.",
              .example = "pillar.keys web:sites",
              .run = keys},
     Function{.name = "pillar.ls",
-             .python_name = "ls",
              .takes_varargs = true,
              .summary = "Return the keys of the pillar.",
              .example = "pillar.ls",
              .run = ls},
-    items_like("pillar.obfuscate", "Return the whole pillar, with types in place of values.", obfuscate,
-               "pillar.obfuscate"),
     Function{.name = "pillar.raw",
-             .python_name = "raw",
              .parameters = {{{"key", "null"}}},
              .summary = "Return the whole pillar, or what stands under one of its keys.",
              .example = "pillar.raw\npillar.raw key=roles",
@@ -220,9 +180,10 @@ constexpr std::array kFunctions = {
 };
 
 }  // namespace
+}  // namespace pillar_module
 
 std::span<const Function> pillar_functions() {
-  return kFunctions;
+  return pillar_module::kFunctions;
 }
 
 }  // namespace rest_fcgi::embedded

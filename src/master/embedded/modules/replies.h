@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -35,11 +38,24 @@ Reply written(Write write) {
   return Raised::interrupted(std::string(kTerminated));
 }
 
+/// How long what a call starts may run: `limit`, but not beyond the call's own deadline.
+[[nodiscard]] inline std::optional<std::chrono::milliseconds> time_left(
+    const Context& context, std::optional<std::chrono::milliseconds> limit) {
+  if (!context.deadline) return limit;
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(*context.deadline - SteadyTime::clock::now());
+  return std::min(limit.value_or(left), std::max(left, std::chrono::milliseconds(1)));
+}
+
+/// A keyword argument that is no parameter; absent where it was not given.
+[[nodiscard]] inline std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
+  const auto found = std::find_if(call.keywords.begin(), call.keywords.end(),
+                                  [name](const JsonMember& member) { return member.key == name; });
+  if (found == call.keywords.end()) return std::nullopt;
+  return found->value;
+}
+
 /// How much of what a caller gave a function repeats, such as one default for many keys.
 inline constexpr std::size_t kMaxRepeated = 4 << 20;
-
-/// What Python raises where the system refuses: `[Errno 2] No such file or directory: '/x'`, under the name
-/// that Python has for this error.
-[[nodiscard]] Raised os_error(int error, const std::string& path);
 
 }  // namespace rest_fcgi::embedded

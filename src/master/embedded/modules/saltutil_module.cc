@@ -13,6 +13,7 @@
 #include "rest_fcgi/core/pattern.h"
 
 namespace rest_fcgi::embedded {
+namespace saltutil_module {
 namespace {
 
 /// What runs on the minion now, but for the job that asks.
@@ -126,46 +127,38 @@ constexpr std::string_view kStops =
 constexpr std::array kFunctions = {
     Function{
         .name = "saltutil.find_job",
-        .python_name = "find_job",
         .parameters = {{{"jid"}}},
         .summary = "Return what is known about a job that runs on the minion; nothing where it does not.",
         .example = "saltutil.find_job 20260503150049487736",
         .run = find_job},
     Function{.name = "saltutil.is_running",
-             .python_name = "is_running",
              .parameters = {{{"fun"}}},
              .summary = "Return the jobs that run on the minion now and whose function matches a glob.",
              .example = "saltutil.is_running 'cmd.*'",
              .run = is_running},
     Function{.name = "saltutil.kill_all_jobs",
-             .python_name = "kill_all_jobs",
              .summary = "Ask all jobs that run on the minion to stop.",
              .example = "saltutil.kill_all_jobs",
              .run = kill_all_jobs},
     Function{.name = "saltutil.kill_job",
-             .python_name = "kill_job",
              .parameters = {{{"jid"}}},
              .summary = kStops,
              .example = "saltutil.kill_job 20260503150049487736",
              .run = kill_job},
     Function{.name = "saltutil.running",
-             .python_name = "running",
              .summary = "Return the jobs that run on the minion now.",
              .example = "saltutil.running",
              .run = running},
     Function{.name = "saltutil.signal_job",
-             .python_name = "signal_job",
              .parameters = {{{"jid"}, {"sig"}}},
              .summary = kStops,
              .example = "saltutil.signal_job 20260503150049487736 15",
              .run = signal_job},
     Function{.name = "saltutil.term_all_jobs",
-             .python_name = "term_all_jobs",
              .summary = "Ask all jobs that run on the minion to stop.",
              .example = "saltutil.term_all_jobs",
              .run = term_all_jobs},
     Function{.name = "saltutil.term_job",
-             .python_name = "term_job",
              .parameters = {{{"jid"}}},
              .summary = kStops,
              .example = "saltutil.term_job 20260503150049487736",
@@ -173,9 +166,10 @@ constexpr std::array kFunctions = {
 };
 
 }  // namespace
+}  // namespace saltutil_module
 
 std::span<const Function> saltutil_functions() {
-  return kFunctions;
+  return saltutil_module::kFunctions;
 }
 
 }  // namespace rest_fcgi::embedded

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include "rest_fcgi/core/pattern.h"
 
 namespace rest_fcgi::embedded {
+namespace sys_module {
 namespace {
 
 using Matching = std::vector<const LoadedFunction*>;
@@ -34,10 +36,8 @@ bool contains(std::string_view text, std::string_view characters) {
 
 /// Functions by name, or by the start of their names.
 Matching starting_with(const Modules& modules, std::string_view prefix) {
-  Matching found;
-  for (const LoadedFunction& function : modules.all()) {
-    if (function.name().starts_with(prefix)) found.push_back(&function);
-  }
+  Matching found = modules.all();
+  std::erase_if(found, [prefix](const auto* function) { return !function->name().starts_with(prefix); });
   return found;
 }
 
@@ -67,7 +67,7 @@ Reply list_functions(const Call& call) {
   const Modules& modules = call.context.engine.modules;
   std::set<std::string_view> names;
   if (call.varargs.empty()) {
-    for (const LoadedFunction& function : modules.all()) names.insert(function.name());
+    for (const LoadedFunction* function : modules.all()) names.insert(function->name());
   }
   for (const JsonValue& name : call.varargs) {
     if (auto raised = complain_unless_text(name)) return *std::move(raised);
@@ -81,15 +81,15 @@ Reply list_modules(const Call& call) {
   const Modules& modules = call.context.engine.modules;
   std::set<std::string_view> names;
   if (call.varargs.empty()) {
-    for (const LoadedFunction& function : modules.all()) names.insert(function.module());
+    for (const LoadedFunction* function : modules.all()) names.insert(function->module());
   }
   for (const JsonValue& name : call.varargs) {
     if (auto raised = complain_unless_text(name)) return *std::move(raised);
     const bool is_pattern = contains(name.text(), "*");
-    for (const LoadedFunction& function : modules.all()) {
+    for (const LoadedFunction* function : modules.all()) {
       const bool matches =
-          is_pattern ? glob_match(name.text(), function.name()) : function.module() == name.text();
-      if (matches) names.insert(function.module());
+          is_pattern ? glob_match(name.text(), function->name()) : function->module() == name.text();
+      if (matches) names.insert(function->module());
     }
   }
   return sorted_names(names);
@@ -97,55 +97,22 @@ Reply list_modules(const Call& call) {
 
 Reply doc(const Call& call) {
   const Modules& modules = call.context.engine.modules;
-  std::set<const LoadedFunction*>
-      found;  // they stand in one array, so that their addresses sort as their names do
+  std::map<std::string_view, const LoadedFunction*> found;
   if (call.varargs.empty()) {
-    for (const LoadedFunction& function : modules.all()) found.insert(&function);
+    for (const LoadedFunction* function : modules.all()) found.emplace(function->name(), function);
   }
   for (const JsonValue& name : call.varargs) {
     if (auto raised = complain_unless_text(name)) return *std::move(raised);
-    const Matching matching = by_pattern_or_name(modules, name.text());
-    found.insert(matching.begin(), matching.end());
+    for (const LoadedFunction* function : by_pattern_or_name(modules, name.text())) {
+      found.emplace(function->name(), function);
+    }
   }
   std::string text;
   JsonWriter writer(text);
   writer.begin_object();
-  for (const LoadedFunction* function : found) writer.key(function->name()).string(function->doc());
+  for (const auto& [name, function] : found) writer.key(name).string(function->doc());
   writer.end_object();
   return Returned{Json::trusted(std::move(text))};
-}
-
-/// True, or null where false: the only two values that Salt shows here.
-void write_true_or_null(JsonWriter& writer, bool value) {
-  if (value) {
-    writer.boolean(true);
-  } else {
-    writer.null();
-  }
-}
-
-void write_argspec(JsonWriter& writer, const LoadedFunction& function) {
-  writer.begin_object().key("args");
-  if (function.parameters().empty()) {
-    writer.null();
-  } else {
-    writer.begin_array();
-    for (const Parameter& parameter : function.parameters()) writer.string(parameter.name);
-    writer.end_array();
-  }
-  writer.key("defaults");
-  if (function.defaults().empty()) {
-    writer.null();
-  } else {
-    writer.begin_array();
-    for (const JsonValue& value : function.defaults()) value.write(writer);
-    writer.end_array();
-  }
-  writer.key("varargs");
-  write_true_or_null(writer, function.function().takes_varargs);
-  writer.key("kwargs");
-  write_true_or_null(writer, function.function().takes_keywords);
-  writer.end_object();
 }
 
 Reply argspec(const Call& call) {
@@ -155,52 +122,63 @@ Reply argspec(const Call& call) {
   JsonWriter writer(text);
   writer.begin_object();
   for (const LoadedFunction* function : by_pattern_or_module(call.context.engine.modules, module.text())) {
-    writer.key(function->name());
-    write_argspec(writer, *function);
+    writer.key(function->name()).json(function->argspec());
   }
   writer.end_object();
   return Returned{Json::trusted(std::move(text))};
 }
 
+// Not quick: Python may have to be asked which functions there are.
 constexpr std::array kFunctions = {
     Function{
         .name = "sys.argspec",
-        .python_name = "argspec",
         .parameters = {{{"module", R"("")"}}},
         .summary = "Return which arguments the functions of a module take, or those that a pattern matches.",
         .example = "sys.argspec test.ping\nsys.argspec sys\nsys.argspec 'grains.*'",
+        .quick = false,
         .run = argspec},
     Function{
         .name = "sys.doc",
-        .python_name = "doc",
         .takes_varargs = true,
         .summary =
             "Return the documentation of all functions, or of those that are named: by module, by function\n"
             "or by a pattern.",
         .example = "sys.doc\nsys.doc sys\nsys.doc test.ping grains.get\nsys.doc 'sys.list_*'",
+        .quick = false,
         .run = doc},
     Function{
         .name = "sys.list_functions",
-        .python_name = "list_functions",
         .takes_varargs = true,
         .takes_keywords = true,
         .summary =
             "Return the names of all functions, or of those in the named modules, or that a pattern matches.",
         .example = "sys.list_functions\nsys.list_functions sys grains\nsys.list_functions 'sys.list_*'",
+        .quick = false,
         .run = list_functions},
     Function{
         .name = "sys.list_modules",
-        .python_name = "list_modules",
         .takes_varargs = true,
         .summary = "Return the names of all modules, or of those that are named or that a pattern matches.",
         .example = "sys.list_modules\nsys.list_modules 's*'",
+        .quick = false,
         .run = list_modules},
 };
 
 }  // namespace
+}  // namespace sys_module
 
 std::span<const Function> sys_functions() {
-  return kFunctions;
+  return sys_module::kFunctions;
+}
+
+std::vector<const Function*> native_functions() {
+  std::vector<const Function*> all;
+  for (const std::span<const Function> module :
+       {cmd_functions(), config_functions(), grains_functions(), pillar_functions(), saltutil_functions(),
+        sys_functions(), test_functions()}) {
+    for (const Function& function : module) all.push_back(&function);
+  }
+  return all;
 }
 
 }  // namespace rest_fcgi::embedded

@@ -1,204 +1,316 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/modules/test_module.h"
+#include <sys/utsname.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "master/embedded/modules/grains_module.h"
+#include <gnu/libc-version.h>
+
+#include "master/embedded/modules/replies.h"
+#include "master/embedded/python/python.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/version.h"
 
 namespace rest_fcgi::embedded {
+namespace test_module {
 namespace {
 
-constexpr std::string_view kRandomHash =
-    "Return random hexadecimal digits, as many as the named hash has; no hash is computed.\n"
-    "Known are md5, sha1, sha224 to sha512, sha3_224 to sha3_512, blake2b and blake2s.\n"
-    "``size`` is checked as Salt checks it, and is otherwise not needed.";
+/// Writes the keyword arguments as one object, each value by `show`.
+template <class Show>
+void write_keywords(JsonWriter& writer, const Call& call, bool clean, const Show& show) {
+  writer.begin_object();
+  for (const JsonMember& member : call.keywords) {
+    if (clean && member.key.starts_with("__")) continue;
+    writer.key(member.key);
+    show(writer, member.value);
+  }
+  writer.end_object();
+}
+
+/// `{"args": ..., "kwargs": ...}`, each value by `show`.
+template <class Show>
+Reply show_arguments(const Call& call, bool clean, const Show& show) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().key("args").begin_array();
+  for (const JsonValue& value : call.varargs) show(writer, value);
+  writer.end_array().key("kwargs");
+  write_keywords(writer, call, clean, show);
+  writer.end_object();
+  return Returned{Json::trusted(std::move(text))};
+}
+
+void show_value(JsonWriter& writer, const JsonValue& value) {
+  value.write(writer);
+}
+
+/// A string in the quotes and with the escapes that Python's `repr` chooses.
+std::string python_repr_of_key(std::string_view key) {
+  JsonDocument document;
+  return document.parse(Json::string(key).text()) ? document.root().python_repr() : std::string(key);
+}
+
+Reply ping(const Call&) {
+  return Returned{Json::boolean(true)};
+}
+
+Reply true_(const Call&) {
+  return Returned{Json::boolean(true)};
+}
+
+Reply false_(const Call&) {
+  return Returned{Json::boolean(false)};
+}
+
+Reply echo(const Call& call) {
+  return Returned{call.arguments[0].json()};
+}
+
+Reply arg(const Call& call) {
+  return show_arguments(call, false, show_value);
+}
+
+Reply arg_clean(const Call& call) {
+  return show_arguments(call, true, show_value);
+}
+
+Reply arg_type(const Call& call) {
+  return show_arguments(
+      call, false, [](JsonWriter& writer, const JsonValue& value) { writer.string(python_type(value)); });
+}
+
+Reply arg_repr(const Call& call) {
+  std::string args;
+  for (const JsonValue& value : call.varargs) args += (args.empty() ? "" : ", ") + value.python_repr();
+  if (call.varargs.size() == 1) args += ',';
+  std::string keywords;
+  for (const JsonMember& member : call.keywords) {
+    if (!keywords.empty()) keywords += ", ";
+    keywords += python_repr_of_key(member.key) + ": " + member.value.python_repr();
+  }
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object();
+  writer.key("args").string("(" + args + ")").key("kwargs").string("{" + keywords + "}");
+  writer.end_object();
+  return Returned{Json::trusted(std::move(text))};
+}
+
+Reply kwarg(const Call& call) {
+  std::string text;
+  JsonWriter writer(text);
+  write_keywords(writer, call, false, show_value);
+  return Returned{Json::trusted(std::move(text))};
+}
+
+Reply retcode(const Call& call) {
+  const WholeNumber code = python_int(call.arguments[0]);
+  if (const auto* raised = std::get_if<Raised>(&code)) return *raised;
+  constexpr std::int64_t least = std::numeric_limits<int>::min();
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  return Returned{Json::boolean(true),
+                  static_cast<int>(std::clamp(std::get<std::int64_t>(code), least, most))};
+}
+
+constexpr std::int64_t kPythonMaximum = 9'223'372'036;        // seconds; what Python's `time.sleep` takes
+constexpr std::int64_t kClockMaximum = 100LL * 365 * 86'400;  // more would overflow the steady clock
+
+Reply sleep_for(std::int64_t seconds, const std::stop_token& stop) {
+  if (seconds < 0) return Raised::value_error("sleep length must be non-negative");
+  if (seconds > kPythonMaximum) {
+    return Raised{Raised::Kind::exception, "OverflowError", "timestamp too large to convert to C _PyTime_t"};
+  }
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stop, std::chrono::seconds(std::min(seconds, kClockMaximum)), [] { return false; });
+  if (stop.stop_requested()) return terminated();
+  return Returned{Json::boolean(true)};
+}
+
+Reply sleep(const Call& call) {
+  const WholeNumber length = python_int(call.arguments[0]);
+  if (const auto* raised = std::get_if<Raised>(&length)) return *raised;
+  return sleep_for(std::get<std::int64_t>(length), call.context.stop);
+}
+
+Reply rand_sleep(const Call& call) {
+  const WholeNumber max = python_randint_bound(call.arguments[0]);
+  if (const auto* raised = std::get_if<Raised>(&max)) return *raised;
+  std::random_device source;
+  std::uniform_int_distribution<std::int64_t> seconds(0, std::get<std::int64_t>(max));
+  return sleep_for(seconds(source), call.context.stop);
+}
+
+Reply assertion(const Call& call) {
+  if (python_bool(call.arguments[0])) return Returned{};
+  return Raised{Raised::Kind::exception, "AssertionError", ""};
+}
+
+Reply exception(const Call& call) {
+  return Raised{Raised::Kind::exception, "Exception", call.arguments[0].python_str()};
+}
+
+struct Section {
+  std::string_view name;
+  std::vector<std::pair<std::string_view, std::string>> versions;
+};
+
+std::vector<Section> sections() {
+  utsname system{};
+  uname(&system);
+  const int fmt_version = FMT_VERSION;
+  const std::string fmt =
+      format("{}.{}.{}", fmt_version / 10'000, fmt_version / 100 % 100, fmt_version % 100);
+  return {{"rest_fcgi Version", {{"rest_fcgi", std::string(kVersion)}}},
+          {"Dependency Versions",
+           {{"compiler", __VERSION__},
+            {"fmt", fmt},
+            {"glibc", gnu_get_libc_version()},
+            {"libstdc++", std::to_string(_GLIBCXX_RELEASE)}}},
+          {"System Versions",
+           {{"machine", system.machine},
+            {"release", system.release},
+            {"system", system.sysname},
+            {"version", system.version}}}};
+}
+
+Reply version(const Call&) {
+  return Returned{Json::string(kVersion)};
+}
+
+Reply versions_information(const Call&) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object();
+  for (const Section& section : sections()) {
+    writer.key(section.name).begin_object();
+    for (const auto& [name, number] : section.versions) writer.key(name).string(number);
+    writer.end_object();
+  }
+  writer.end_object();
+  return Returned{Json::trusted(std::move(text))};
+}
+
+Reply versions_report(const Call&) {
+  std::string report;
+  for (const Section& section : sections()) {
+    if (!report.empty()) report += '\n';
+    report += format("{}:\n", section.name);
+    for (const auto& [name, number] : section.versions) report += format("{:>14}: {}\n", name, number);
+    report += ' ';
+  }
+  return Returned{Json::string(report)};
+}
 
 constexpr std::array kFunctions = {
     Function{.name = "test.ping",
-             .python_name = "ping",
              .summary = "Return ``True``: the minion is there. No ICMP is involved.",
              .example = "test.ping",
-             .run = test_module::ping},
+             .run = ping},
     Function{.name = "test.true",
              .python_name = "true_",
              .summary = "Return ``True``.",
              .example = "test.true",
-             .run = test_module::true_},
+             .run = true_},
     Function{.name = "test.false",
              .python_name = "false_",
              .summary = "Return ``False``, which is no failure.",
              .example = "test.false",
-             .run = test_module::false_},
+             .run = false_},
     Function{.name = "test.echo",
-             .python_name = "echo",
              .parameters = {{{"text"}}},
              .summary = "Return what was given.",
              .example = "test.echo 'foo bar baz'",
-             .run = test_module::echo},
-    Function{.name = "test.outputter",
-             .python_name = "outputter",
-             .parameters = {{{"data"}}},
-             .summary = "Return what was given, to see how an outputter shows it.",
-             .example = "test.outputter foobar",
-             .run = test_module::echo},
+             .run = echo},
     Function{.name = "test.arg",
-             .python_name = "arg",
              .takes_varargs = true,
              .takes_keywords = true,
              .summary = "Return all arguments, and what the function is told about its job.",
              .example = "test.arg 1 two 3.1 txt=hello wow='{a: 1, b: hello}'",
-             .run = test_module::arg},
+             .run = arg},
     Function{.name = "test.arg_clean",
-             .python_name = "arg_clean",
              .takes_varargs = true,
              .takes_keywords = true,
              .summary = "Return all arguments, without what the function is told about its job.",
              .example = "test.arg_clean 1 two txt=hello",
-             .run = test_module::arg_clean},
+             .run = arg_clean},
     Function{.name = "test.arg_repr",
-             .python_name = "arg_repr",
              .takes_varargs = true,
              .takes_keywords = true,
              .summary = "Return all arguments as Python would write them.",
              .example = "test.arg_repr 1 two txt=hello",
-             .run = test_module::arg_repr},
+             .run = arg_repr},
     Function{.name = "test.arg_type",
-             .python_name = "arg_type",
              .takes_varargs = true,
              .takes_keywords = true,
              .summary = "Return the Python types of all arguments.",
              .example = "test.arg_type 1 two",
-             .run = test_module::arg_type},
+             .run = arg_type},
     Function{.name = "test.kwarg",
-             .python_name = "kwarg",
              .takes_keywords = true,
              .summary = "Return the keyword arguments, and what the function is told about its job.",
              .example = "test.kwarg num=1 txt=two env='{a: 1, b: hello}'",
-             .run = test_module::kwarg},
+             .run = kwarg},
     Function{.name = "test.retcode",
-             .python_name = "retcode",
              .parameters = {{{"code", "42"}}},
              .summary = "Return ``True`` with the return code ``code``. Any but 0 is a failure.",
              .example = "test.retcode 42",
-             .run = test_module::retcode},
+             .run = retcode},
     Function{.name = "test.sleep",
-             .python_name = "sleep",
              .parameters = {{{"length"}}},
              .summary = "Sleep for ``length`` seconds, then return ``True``.",
              .example = "test.sleep 20",
              .quick = false,
-             .run = test_module::sleep},
+             .run = sleep},
     Function{.name = "test.rand_sleep",
-             .python_name = "rand_sleep",
              .parameters = {{{"max", "60"}}},
              .summary = "Sleep for a random number of seconds, at most ``max``, then return ``True``.",
              .example = "test.rand_sleep 60",
              .quick = false,
-             .run = test_module::rand_sleep},
-    Function{
-        .name = "test.fib",
-        .python_name = "fib",
-        .parameters = {{{"num"}}},
-        .summary =
-            "Return the Fibonacci number at place ``num``, of at most 4300 digits, and the seconds that\n"
-            "it took.",
-        .example = "test.fib 30",
-        .run = test_module::fib},
-    Function{
-        .name = "test.collatz",
-        .python_name = "collatz",
-        .parameters = {{{"start"}}},
-        .summary =
-            "Return the Collatz sequence from ``start`` down to 1, which is left out, and the seconds that\n"
-            "it took.",
-        .example = "test.collatz 3",
-        .run = test_module::collatz},
-    Function{.name = "test.random_hash",
-             .python_name = "random_hash",
-             .parameters = {{{"size", "9999999999"}, {"hash_type", "null"}}},
-             .summary = kRandomHash,
-             .example = "test.random_hash\ntest.random_hash hash_type=sha512",
-             .run = test_module::random_hash},
-    Function{.name = "test.rand_str",
-             .python_name = "rand_str",
-             .parameters = {{{"size", "9999999999"}, {"hash_type", "null"}}},
-             .summary = "The old name of ``test.random_hash``.",
-             .example = "test.rand_str",
-             .run = test_module::random_hash},
+             .run = rand_sleep},
     Function{.name = "test.assertion",
-             .python_name = "assertion",
              .parameters = {{{"assertion"}}},
              .summary = "Raise an ``AssertionError`` unless the argument is true.",
              .example = "test.assertion False",
-             .run = test_module::assertion},
+             .run = assertion},
     Function{.name = "test.exception",
-             .python_name = "exception",
              .parameters = {{{"message", R"("Test Exception")"}}},
              .summary = "Raise an exception with this message.",
              .example = "test.exception 'Oh noes!'",
-             .run = test_module::exception},
-    Function{.name = "test.raise_exception",
-             .python_name = "raise_exception",
-             .parameters = {{{"name"}}},
-             .takes_varargs = true,
-             .takes_keywords = true,
-             .summary = "Raise the named exception of Python's or Salt's with these arguments.\n"
-                        "Return ``False`` where there is none of that name.",
-             .example = "test.raise_exception TypeError 'An integer is required'\n"
-                        "test.raise_exception salt.exceptions.CommandExecutionError 'Something went wrong'",
-             .run = test_module::raise_exception},
-    Function{.name = "test.attr_call",
-             .python_name = "attr_call",
-             .summary = "Return what ``grains.items`` returns.",
-             .example = "test.attr_call",
-             .run = grains_module::all_items},
-    Function{.name = "test.module_report",
-             .python_name = "module_report",
-             .summary = "Return which modules and functions there are.",
-             .example = "test.module_report",
-             .run = test_module::module_report},
-    Function{.name = "test.not_loaded",
-             .python_name = "not_loaded",
-             .summary = "Return the modules that could not be loaded: none ever, since all are built in.",
-             .example = "test.not_loaded",
-             .run = test_module::not_loaded},
-    Function{.name = "test.provider",
-             .python_name = "provider",
-             .parameters = {{{"module"}}},
-             .summary = "Return the name of what provides a module; empty where nothing does.",
-             .example = "test.provider sys",
-             .run = test_module::provider},
-    Function{.name = "test.providers",
-             .python_name = "providers",
-             .summary = "Return the modules by what provides them.",
-             .example = "test.providers",
-             .run = test_module::providers},
+             .run = exception},
     Function{.name = "test.version",
-             .python_name = "version",
              .summary = "Return the version of rest_fcgi, whose minion this is.",
              .example = "test.version",
-             .run = test_module::version},
+             .run = version},
     Function{.name = "test.versions",
              .python_name = "versions_report",
              .summary = "The same as ``test.versions_report``.",
              .example = "test.versions",
-             .run = test_module::versions_report},
+             .run = versions_report},
     Function{.name = "test.versions_information",
-             .python_name = "versions_information",
              .summary = "Return the versions of rest_fcgi, of what it is built with, and of the system.",
              .example = "test.versions_information",
-             .run = test_module::versions_information},
+             .run = versions_information},
     Function{.name = "test.versions_report",
-             .python_name = "versions_report",
              .summary = "Return the versions of ``test.versions_information`` as a text to read.",
              .example = "test.versions_report",
-             .run = test_module::versions_report},
+             .run = versions_report},
 };
 
 }  // namespace
+}  // namespace test_module
 
 std::span<const Function> test_functions() {
-  return kFunctions;
+  return test_module::kFunctions;
 }
 
 }  // namespace rest_fcgi::embedded

@@ -14,6 +14,8 @@ struct Raised {
     command,            ///< CommandExecutionError
     command_not_found,  ///< CommandNotFoundError
     exception,          ///< any other
+    worded,             ///< any, and `message` is the minion's whole text about it
+    unavailable,        ///< there is no such function after all; `message` says why, or is empty
     interrupted,        ///< no exception of Python's: the engine shut down while the function ran
   };
   Kind kind = Kind::exception;

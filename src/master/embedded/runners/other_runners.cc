@@ -93,8 +93,8 @@ Result<Json> doc_wheel(const MasterContext&, const BoundArguments&) {
 Result<Json> doc_execution(const MasterContext& context, const BoundArguments&) {
   return written_json([&context](JsonWriter& writer) {
     writer.begin_object();
-    for (const LoadedFunction& function : context.modules.all()) {
-      writer.key(function.name()).string(function.doc());
+    for (const LoadedFunction* function : context.modules.all()) {
+      writer.key(function->name()).string(function->doc());
     }
     writer.end_object();
   });
@@ -236,7 +236,7 @@ constexpr std::string_view kNotPresent = "List the minions that are not there.";
 constexpr std::array<MasterFunction, 27> kRunners = {{
     {"cache.grains(tgt, tgt_type='glob')", "Show the grains of minions.", cached_grains},
     {"cache.pillar(tgt=None, tgt_type='glob')", "Show the pillar data of minions.", cached_pillar},
-    {"doc.execution()", "Show the documentation of all execution functions.", doc_execution},
+    {"doc.execution()", "Show the documentation of all execution functions.", doc_execution, false},
     {"doc.runner()", "Show the documentation of all runners.", doc_runner},
     {"doc.wheel()", "Show the documentation of all wheels.", doc_wheel},
     {"manage.alived(subset=None, show_ip=False)", kPresent, present},

@@ -41,51 +41,8 @@ TEST_CASE("nothing of the server's own configuration can be got") {
     CHECK(m.ret("config.get", "[\"" + std::string(key) + "\"]") == R"("")");
   }
   CHECK(
-      m.ret("config.items") ==
+      m.ret("config.get", "[[]]") ==
       R"({"id": "ms-0", "backup_mode": "", "hash_type": "sha256", "pillarenv": null, "saltenv": null, "test": false})");
-}
-
-TEST_CASE("config.option takes whole names, or patterns") {
-  test::Execution m = minion();
-  CHECK(m.ret("config.option", R"(["both"])") == R"("grain")");
-  CHECK(m.ret("config.option", R"(["map:x"])") == R"("")");
-  CHECK(m.ret("config.option", R"(["nosuch", 5])") == "5");
-  CHECK(m.ret("config.option", R"(["both"])", R"({"omit_all": true})") == R"("")");
-  CHECK(m.ret("config.option", R"(["both"])", R"({"omit_grains": true})") == R"("pillar")");
-  CHECK(m.ret("config.option", R"(["[of]*"])", R"({"wildcard": true})") ==
-        R"({"os": "Debian", "own": "p", "far": "m"})");
-  CHECK(m.ret("config.option", R"(["zz*"])", R"({"wildcard": true})") == "{}");
-  CHECK(m.ret("config.option", R"(["zz*", 5])", R"({"wildcard": true})") == "5");
-}
-
-TEST_CASE("config.merge joins what options, the pillar's master and the pillar have") {
-  test::Execution m = minion();
-  CHECK(m.ret("config.merge", R"(["list"])") == "[2, 1]");
-  CHECK(m.ret("config.merge", R"(["map"])") == R"({"p": 2, "x": 2, "m": 3})");
-  CHECK(m.ret("config.merge", R"(["own"])") == R"("p")");
-  CHECK(m.ret("config.merge", R"(["own", 5])", R"({"omit_pillar": true})") == "5");
-  CHECK(m.ret("config.merge", R"(["far"])", R"({"omit_master": true})") == R"("")");
-}
-
-TEST_CASE("config.dot_vals returns what begins with a module's name") {
-  CHECK(minion().ret("config.dot_vals", R"(["status"])") == R"({"status.x": 1})");
-}
-
-TEST_CASE("permissions are written in four digits") {
-  test::Execution m;
-  CHECK(m.ret("config.manage_mode", "[644]") == R"("0644")");
-  CHECK(m.ret("config.manage_mode", R"(["'0o1755'"])") == R"("1755")");
-  CHECK(m.ret("config.manage_mode", "[0]") == R"("0000")");
-  CHECK(m.ret("config.manage_mode", "[null]") == "null");
-  CHECK(m.ret("config.backup_mode", R"(["minion"])") == R"("minion")");
-  CHECK(m.ret("config.backup_mode") == R"("")");
-}
-
-TEST_CASE("URIs are those that Salt can fetch") {
-  test::Execution m;
-  CHECK(m.ret("config.valid_fileproto", R"(["salt://x"])") == "true");
-  CHECK(m.ret("config.valid_fileproto", R"(["gopher://x"])") == "false");
-  CHECK(m.ret("config.valid_fileproto", R"(["salt"])") == "false");
 }
 
 }  // namespace

@@ -60,12 +60,6 @@ TEST_CASE("pillar.ls and pillar.keys return keys") {
   CHECK(m.sentence("pillar.keys", "[null]") == kInvalid + "pillar.keys: 'NoneType' object is not iterable");
 }
 
-TEST_CASE("pillar.obfuscate shows types in place of values") {
-  CHECK(
-      minion().ret("pillar.obfuscate") ==
-      R"({"pkg": {"apache": "<str>", "deep": {"n": ["<int>", "<int>"]}}, "list": ["<str>", "<str>"], "num": "<int>"})");
-}
-
 TEST_CASE("pillar.raw returns all, or what stands under a key") {
   test::Execution m = minion();
   CHECK(m.ret("pillar.raw", R"(["list"])") == R"(["a", "b"])");

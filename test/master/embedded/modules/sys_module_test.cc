@@ -9,8 +9,9 @@ namespace {
 TEST_CASE("sys.list_modules lists all modules, or those that are named or match") {
   test::Execution minion;
   const std::string all = minion.ret("sys.list_modules");
-  CHECK(all.find(R"("grains", )") != std::string::npos);
-  CHECK(all.ends_with(R"("sys", "test"])"));
+  CHECK(
+      all ==
+      R"(["cmd", "config", "disk", "file", "grains", "network", "pillar", "saltutil", "status", "sys", "test"])");
   CHECK(minion.ret("sys.list_modules", R"(["test", "sys", "nosuch", "test."])") == R"(["sys", "test"])");
   CHECK(minion.ret("sys.list_modules", R"(["sys.*", "*.fib"])") == R"(["sys", "test"])");
   CHECK(minion.ret("sys.list_modules", R"(["te?t"])") == "[]");
@@ -22,8 +23,7 @@ TEST_CASE("sys.list_functions lists all functions, or those of modules, or those
         R"(["sys.argspec", "sys.doc", "sys.list_functions", "sys.list_modules"])");
   CHECK(minion.ret("sys.list_functions", R"(["test.pin?", "sys.list_f*", "nosuch", ""])") ==
         R"(["sys.list_functions", "test.ping"])");
-  CHECK(minion.ret("sys.list_functions", R"(["test.p*"])", R"({"garbage": 1})") ==
-        R"(["test.ping", "test.provider", "test.providers"])");
+  CHECK(minion.ret("sys.list_functions", R"(["test.p*"])", R"({"garbage": 1})") == R"(["test.ping"])");
   CHECK(minion.ret("sys.list_functions").find(R"("grains.equals", )") != std::string::npos);
   CHECK(minion.ret("sys.list_functions").ends_with(R"(, "test.versions_report"])"));
 }
@@ -57,8 +57,8 @@ TEST_CASE("sys.argspec shows what functions take") {
   CHECK(minion.ret("sys.argspec", R"(["grains.get"])") ==
         R"({"grains.get": {"args": ["key", "default", "delimiter", "ordered"], "defaults": ["", ":", true], )"
         R"("varargs": null, "kwargs": null}})");
-  CHECK(minion.ret("sys.argspec", R"(["test.random_h*"])") ==
-        R"({"test.random_hash": {"args": ["size", "hash_type"], "defaults": [9999999999, null], )"
+  CHECK(minion.ret("sys.argspec", R"(["file.get_h*"])") ==
+        R"({"file.get_hash": {"args": ["path", "form", "chunk_size"], "defaults": ["sha256", 65536], )"
         R"("varargs": null, "kwargs": null}})");
   CHECK(minion.ret("sys.argspec", R"(["sys"])")
             .starts_with(R"({"sys.argspec": {"args": ["module"], "defaults": [""], )"));

@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: MIT
+"""Loads execution modules in Salt's own form for rest_fcgi, and calls one function of them.
+
+rest_fcgi starts one such program for each call, and one that lists functions when it reads its configuration. The
+program reads one line of JSON, the request, and writes one line of JSON, the answer. While a function runs, each
+further line that it writes asks rest_fcgi to run a function that is not in Python, and the next line that it reads is
+what that function gave. What modules print goes to standard error.
+
+It runs as `python3 -I -S -B`: modules see Python's standard library and nothing else. Imports are few, since all of
+them are paid at every call.
+"""
+
+import functools
+import json
+import os
+import re
+import sys
+import types
+from collections.abc import Mapping
+
+ANSWER_LIMIT = 8 << 20  # bytes, the newline included
+NAMESPACE = "salt.loaded.ext.module."  # of modules, as on a minion that got them from its master
+
+
+class Unavailable(Exception):
+    """The function, or its module, cannot be had; the message, which may be empty, says why."""
+
+
+class Channel:
+    """Lines of JSON to and from rest_fcgi. Takes the standard descriptors, so that modules cannot disturb them."""
+
+    def __init__(self):
+        self.process = os.getpid()
+        self.input = os.fdopen(os.dup(0), "rb")
+        self.output = os.dup(1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+
+    def read(self):
+        return json.loads(self.input.readline())
+
+    def write(self, text):
+        left = memoryview(text.encode() + b"\n")
+        while left:
+            left = left[os.write(self.output, left) :]
+
+    def ask(self, fun, args, kwargs):
+        """Has rest_fcgi call a function, which raises here what it raised there."""
+        self.write(encoded({"call": fun, "arg": args, "kwarg": kwargs}))
+        answer = self.read()
+        if "raised" in answer:
+            raise raised_by(answer)
+        return answer
+
+
+def encoded(value):
+    """A value as JSON, as a minion sends it: sets are lists, bytes are text. Errors: ValueError, TypeError."""
+    text = json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # names of files, for example, may be no UTF-8
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def plain(value):
+    """What stands in JSON for a value that it has no form for."""
+    if isinstance(value, (set, frozenset, types.GeneratorType)):
+        return list(value)
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode(errors="replace")
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "isoformat"):
+        return value.strftime("%Y%m%dT%H:%M:%S.%f")
+    raise TypeError(f"a value of the type {type(value).__name__} has no form in JSON")
+
+
+def gathered(items):
+    """What a function yielded, as a minion puts it together: one dictionary, or a list."""
+    items = list(items)
+    if all(isinstance(item, dict) for item in items):
+        return {key: value for item in items for key, value in item.items()}
+    return items
+
+
+# --- what modules import of Salt ----------------------------------------------------------------------------------
+
+
+def provide_exceptions():
+    """Makes `salt.exceptions` importable, with what modules raise and catch; nothing else of Salt is there."""
+    salt = types.ModuleType("salt", "Stands for Salt, of which only salt.exceptions is here.")
+    salt.__path__ = []
+    salt.exceptions = types.ModuleType("salt.exceptions")
+    bases = {
+        "SaltException": (Exception,),
+        "CommandExecutionError": ("SaltException",),
+        "ArgumentValueError": ("CommandExecutionError",),
+        "CommandNotFoundError": ("SaltException",),
+        "LoaderError": ("SaltException",),
+        "MinionError": ("SaltException",),
+        "SaltClientError": ("SaltException",),
+        "SaltConfigurationError": ("SaltException",),
+        "SaltInvocationError": ("SaltException", TypeError),
+        "TimedProcTimeoutError": ("SaltException",),
+    }
+    for name, parents in bases.items():
+        parents = tuple(getattr(salt.exceptions, one) if isinstance(one, str) else one for one in parents)
+        setattr(salt.exceptions, name, type(name, parents, {"__module__": "salt.exceptions"}))
+    salt.exceptions.SaltException.__init__ = salt_exception_init
+    sys.modules["salt"], sys.modules["salt.exceptions"] = salt, salt.exceptions
+    return salt.exceptions
+
+
+def salt_exception_init(self, message="", *_, **info):
+    Exception.__init__(self, message)
+    self.message = self.strerror = str(message)
+    self.info = info.get("info")
+
+
+exceptions = provide_exceptions()
+
+
+def raised_by(answer):
+    """The exception that a function of rest_fcgi raised."""
+    kinds = {
+        "command": exceptions.CommandExecutionError,
+        "command_not_found": exceptions.CommandNotFoundError,
+        "invocation": exceptions.SaltInvocationError,
+        "type_error": TypeError,
+        "unavailable": KeyError,
+    }
+    named = vars(__builtins__).get(answer.get("type", ""), RuntimeError)
+    kind = kinds.get(answer["raised"], named if isinstance(named, type) and issubclass(named, Exception) else RuntimeError)
+    return kind(answer["message"])
+
+
+# --- modules ------------------------------------------------------------------------------------------------------
+
+
+class Module:
+    """A module that was loaded, under the name that it gave itself."""
+
+    def __init__(self, path, dunders):
+        self.path = path
+        self.name = os.path.basename(path)[: -len(".py")]
+        self.module = types.ModuleType(NAMESPACE + self.name)
+        self.module.__file__ = path
+        sys.modules[self.module.__name__] = self.module
+        with open(path, "rb") as file:
+            code = compile(file.read(), path, "exec")
+        exec(code, vars(self.module))
+        vars(self.module).update(dunders)
+        self.missing = None  # why __virtual__ wants it not to be there; "" without a reason
+
+    def ask_virtual(self):
+        virtual = getattr(self.module, "__virtual__", None)
+        if not isinstance(virtual, types.FunctionType):
+            return
+        reason = ""
+        try:
+            answer = virtual()
+        except Exception as error:
+            answer = False
+            reason = (
+                f"Exception raised when processing __virtual__ function for {self.module.__name__}. "
+                f"Module will not be loaded: {error}"
+            )
+        if isinstance(answer, tuple):
+            answer, reason = (*answer, "")[:2]
+        if not answer:
+            self.missing = str(reason or "")
+            answer = True
+        name = getattr(self.module, "__virtualname__", answer)
+        self.name = name if isinstance(name, str) else self.name
+
+    def functions(self):
+        """Name: function, as Salt's loader finds them: those that the module defines, not those that it imports."""
+        found = {}
+        named = getattr(self.module, "__load__", None) or getattr(self.module, "__all__", None) or dir(self.module)
+        aliases = getattr(self.module, "__func_alias__", {})
+        for attribute in named:
+            value = getattr(self.module, attribute)
+            if attribute.startswith("_") or not isinstance(value, types.FunctionType):
+                continue
+            if value.__module__.startswith(NAMESPACE):
+                found[aliases.get(attribute, attribute)] = value
+        return found
+
+    def outputter(self, function):
+        return getattr(self.module, "__outputter__", {}).get(function.__name__, "")
+
+
+class Functions(Mapping):
+    """`__salt__`: all functions by name. Those in Python are loaded when they are first asked for."""
+
+    def __init__(self, request, channel):
+        self.channel = channel
+        self.python = request["python"]  # name: path of the module's file, of what users bring
+        self.native = set(request["native"])  # names of functions that rest_fcgi calls
+        self.shipped = request["shipped"]  # module: path
+        self.pillar = request["pillar"]
+        self.context = {}
+        self.dunders = {
+            "__salt__": self,
+            "__grains__": request["grains"],
+            "__pillar__": request["pillar"],
+            "__opts__": {**request["opts"], "grains": request["grains"], "pillar": request["pillar"]},
+            "__context__": self.context,
+            "__utils__": {},
+            "__proxy__": {},
+        }
+        self.modules = {}  # path: module
+
+    def load(self, path):
+        if path not in self.modules:
+            self.modules[path] = module = Module(path, self.dunders)
+            module.ask_virtual()
+        return self.modules[path]
+
+    def path_of(self, name):
+        if name in self.python:
+            return self.python[name]
+        if name in self.native:
+            return None
+        return self.shipped.get(name.partition(".")[0])
+
+    def python_function(self, name, path):
+        """Errors: Unavailable; what the module raises when it is loaded."""
+        module = self.load(path)
+        module_name, _, function = name.partition(".")
+        if module.missing is not None:
+            raise Unavailable(f"'{module_name}' __virtual__ returned False" + (module.missing and f": {module.missing}"))
+        found = module.functions().get(function)
+        if found is None or module_name != module.name:
+            raise Unavailable("")
+        return found
+
+    def __getitem__(self, name):
+        path = self.path_of(name)
+        if path is None and name not in self.native:
+            raise KeyError(name)
+        if path is None:
+            return functools.partial(self.call_native, name)
+        try:
+            return self.python_function(name, path)
+        except Unavailable:
+            raise KeyError(name) from None
+
+    def call_native(self, name, *args, **kwargs):
+        answer = self.channel.ask(name, args, kwargs)
+        if answer["retcode"]:
+            self.context["retcode"] = answer["retcode"]
+        return answer["return"]
+
+    def __iter__(self):
+        yield from {**self.python, **dict.fromkeys(self.native)}
+        for module, path in self.shipped.items():
+            yield from (f"{module}.{function}" for function in self.load(path).functions())
+
+    def __len__(self):
+        return sum(1 for _ in self)
+
+
+# --- one call -----------------------------------------------------------------------------------------------------
+
+
+def parameters_of(function):
+    """Names of the positional parameters, names of those that go by name alone, has *args, has **kwargs."""
+    code = function.__code__
+    end = code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames
+    return (
+        list(names[: code.co_argcount]),
+        list(names[code.co_argcount : end]),
+        bool(code.co_flags & 0x04),
+        bool(code.co_flags & 0x08),
+    )
+
+
+def arguments_for(function, request):
+    """The keyword arguments, checked as a minion checks them, with what it tells functions about their job."""
+    names, by_name, _, takes_all = parameters_of(function)
+    kwargs = request["kwarg"]
+    invalid = [f"{key}={value}" for key, value in kwargs.items() if not takes_all and key not in names + by_name]
+    if invalid:
+        raise exceptions.SaltInvocationError(f"The following keyword arguments are not valid: {', '.join(invalid)}")
+    return {**kwargs, **request["pub"]} if takes_all else kwargs
+
+
+def trace_of(error):
+    """The traceback as Python prints it, from the module's own frames on."""
+    import traceback  # here, since it costs more than most calls
+
+    trace = error.__traceback__
+    while trace and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace)).rstrip("\n") + "\n"
+
+
+def call(request, functions):
+    """The answer to a call: {"return", "retcode", "out"}, or {"text"}, a minion's words for what was raised, or
+    {"unavailable"}, the reason."""
+    fun = request["fun"]
+    function = None
+    try:
+        function = functions.python_function(fun, request["path"])
+        outputter = functions.load(request["path"]).outputter(function)
+        value = function(*request["arg"], **arguments_for(function, request))
+        if isinstance(value, types.GeneratorType):
+            value = gathered(value)
+    except Unavailable as error:
+        return {"unavailable": str(error)}
+    except exceptions.CommandNotFoundError as error:
+        return {"text": f"Command required for '{fun}' not found: {error}"}
+    except exceptions.CommandExecutionError as error:
+        return {"text": f"ERROR: {error}"}
+    except (exceptions.SaltInvocationError, exceptions.SaltClientError) as error:
+        return {"text": f"ERROR executing '{fun}': {error}"}
+    except TypeError as error:
+        if function is None:
+            return broken(fun, error)
+        return {"text": f"Passed invalid arguments to {fun}: {error}\n{function.__doc__ or ''}"}
+    except Exception as error:
+        if function is None:
+            return broken(fun, error)
+        return {"text": f"The minion function caused an exception: {trace_of(error)}"}
+    return {"return": value, "retcode": functions.context.get("retcode", 0), "out": outputter}
+
+
+def broken(fun, error):
+    return {"unavailable": f"'{fun.partition('.')[0]}' __virtual__ returned False: {error}"}
+
+
+def answer_to_call(request, channel):
+    answer = call(request, Functions(request, channel))
+    try:
+        text = encoded(answer)
+    except Exception as error:
+        return encoded({"text": f"The function {request['fun']} returned what cannot be sent: {error}"})
+    if len(text) >= ANSWER_LIMIT or len(text.encode()) >= ANSWER_LIMIT:
+        return encoded({"text": f"The function {request['fun']} returned more than {ANSWER_LIMIT} bytes of JSON."})
+    return text
+
+
+# --- the list of all functions ------------------------------------------------------------------------------------
+
+
+def argspec(function):
+    """As sys.argspec shows it."""
+    names, _, takes_args, takes_kwargs = parameters_of(function)
+    return {
+        "args": names or None,
+        "defaults": list(function.__defaults__) if function.__defaults__ else None,
+        "varargs": takes_args or None,
+        "kwargs": takes_kwargs or None,
+    }
+
+
+def documentation(function):
+    """As sys.doc shows it."""
+    text = function.__doc__ or ""
+    text = re.sub(r" *.. code-block:: \S+\n{1,2}", "", text)
+    return text.replace(".. note::", "Note:").replace(".. warning::", "Warning:")
+
+
+def described(function):
+    spec = argspec(function)
+    try:
+        encoded(spec)
+    except (TypeError, ValueError):
+        spec["defaults"] = [repr(value) for value in spec["defaults"]]
+    return {"doc": documentation(function), "argspec": spec}
+
+
+def where(error, path):
+    """The line of a module's file that an exception came from."""
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    trace = error.__traceback__
+    while trace:
+        if trace.tb_frame.f_code.co_filename == path:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+class TooLong(BaseException):
+    """Modules that catch every Exception do not catch this."""
+
+
+def load_in_time(functions, path, seconds):
+    import _signal as signal  # without its enumerations, which take their time
+
+    def end(*_):
+        raise TooLong(f"took longer than {seconds:g} seconds to load")
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        return functions.load(path)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def index_of(path, functions, seconds):
+    try:
+        module = load_in_time(functions, path, seconds)
+        found = {f"{module.name}.{name}": described(function) for name, function in module.functions().items()}
+    except BaseException as error:
+        reason = str(error) or type(error).__name__
+        return {"path": path, "broken": reason, "line": where(error, path)}
+    return {"path": path, "missing": module.missing, "functions": found}
+
+
+def answer_to_index(request, channel):
+    functions = Functions(request, channel)
+    return encoded([index_of(path, functions, request["seconds"]) for path in request["index"]])
+
+
+def main():
+    channel = Channel()
+    request = channel.read()
+    answer = answer_to_index(request, channel) if "index" in request else answer_to_call(request, channel)
+    if os.getpid() == channel.process:  # not a process that a function forked and forgot to end
+        channel.write(answer)
+    sys.stderr.flush()
+    os._exit(0)  # threads that a function left behind are of no further use
+
+
+if __name__ == "__main__":
+    main()

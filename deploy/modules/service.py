@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""Services of systemd."""
+
+import fnmatch
+import glob
+import os
+import re
+
+from salt.exceptions import CommandExecutionError, SaltInvocationError
+
+__func_alias__ = {"reload_": "reload", "unmask_": "unmask"}
+
+TYPES = (".service", ".socket", ".device", ".mount", ".automount", ".swap", ".target", ".path", ".timer")
+FOLDERS = ("/lib/systemd/system", "/usr/lib/systemd/system", "/etc/systemd/system")
+
+
+def __virtual__():
+    if os.path.isdir("/run/systemd/system"):
+        return True
+    return False, "the host was not booted with systemd"
+
+
+def available(name):
+    """
+    Return whether there is such a unit.
+
+    CLI Example:
+
+        salt '*' service.available sshd
+    """
+    return 0 <= _systemctl("status", "--lines=0", unit=name)["retcode"] < 4  # 4 stands for a unit that is not known
+
+
+def missing(name):
+    """
+    Return whether there is no such unit.
+
+    CLI Example:
+
+        salt '*' service.missing sshd
+    """
+    return not available(name)
+
+
+def status(name, sig=None):
+    """
+    Return whether a unit is active; of a pattern, whether each unit that matches is.
+
+    CLI Example:
+
+        salt '*' service.status 'ssh*'
+    """
+    if re.search(r"[*?]|\[.+\]", name):
+        return {one: status(one) for one in fnmatch.filter(get_all(), name)}
+    return _systemctl("is-active", unit=name)["retcode"] == 0
+
+
+def enabled(name):
+    """
+    Return whether a unit starts at boot.
+
+    CLI Example:
+
+        salt '*' service.enabled sshd
+    """
+    return _systemctl("is-enabled", unit=name)["retcode"] == 0
+
+
+def disabled(name):
+    """
+    Return whether a unit does not start at boot.
+
+    CLI Example:
+
+        salt '*' service.disabled sshd
+    """
+    return not enabled(name)
+
+
+def masked(name, runtime=False):
+    """Return whether a unit is masked, with ``runtime`` until the next boot."""
+    folder = "/run" if runtime else "/etc"
+    path = f"{folder}/systemd/system/{_unit(name)}"
+    return os.path.islink(path) and os.readlink(path) == "/dev/null"
+
+
+def get_all():
+    """Return the names of all units that have a file."""
+    return sorted({_shown(path) for folder in FOLDERS for path in glob.glob(f"{folder}/*") if path.endswith(TYPES)})
+
+
+def get_running():
+    """Return the names of the units that run."""
+    return _listed("list-units", 3, "running")
+
+
+def get_enabled():
+    """Return the names of the units that are enabled."""
+    return _listed("list-unit-files", 1, "enabled")
+
+
+def get_disabled():
+    """Return the names of the units that are disabled."""
+    return _listed("list-unit-files", 1, "disabled")
+
+
+def get_static():
+    """Return the names of the units that are neither enabled nor disabled."""
+    return _listed("list-unit-files", 1, "static")
+
+
+def show(name):
+    """Return the properties of a unit."""
+    properties = {}
+    for line in _systemctl("show", unit=name)["stdout"].splitlines():
+        key, _, value = line.partition("=")
+        if value.startswith("{"):
+            pairs = (item.partition("=") for item in value.strip("{} ").split(" ; "))
+            properties[key] = {part.strip(): text.strip() for part, _, text in pairs}
+        else:
+            properties[key] = value.split() if key in ("Before", "After", "Wants") else value
+    return properties
+
+
+def start(name, no_block=False, unmask=False, unmask_runtime=False):
+    """
+    Start a unit.
+
+    CLI Example:
+
+        salt '*' service.start sshd
+    """
+    return _change("start", name, no_block, unmask, unmask_runtime)
+
+
+def stop(name, no_block=False):
+    """
+    Stop a unit. Return whether that went well.
+
+    CLI Example:
+
+        salt '*' service.stop sshd
+    """
+    __context__["retcode"] = _attempt("stop", name, no_block)
+    return __context__["retcode"] == 0
+
+
+def restart(name, no_block=False, unmask=False, unmask_runtime=False):
+    """
+    Restart a unit.
+
+    CLI Example:
+
+        salt '*' service.restart sshd
+    """
+    return _change("restart", name, no_block, unmask, unmask_runtime)
+
+
+def reload_(name, no_block=False, unmask=False, unmask_runtime=False):
+    """Let a unit read its configuration again."""
+    return _change("reload", name, no_block, unmask, unmask_runtime)
+
+
+def force_reload(name, no_block=True, unmask=False, unmask_runtime=False):
+    """Let a unit read its configuration again, or restart where it cannot."""
+    return _change("force-reload", name, no_block, unmask, unmask_runtime)
+
+
+def enable(name, no_block=False, unmask=False, unmask_runtime=False):
+    """Let a unit start at boot."""
+    return _change("enable", name, no_block, unmask, unmask_runtime)
+
+
+def disable(name, no_block=False):
+    """Let a unit not start at boot. Return whether that went well."""
+    return _attempt("disable", name, no_block) == 0
+
+
+def mask(name, runtime=False):
+    """Let a unit not start at all, with ``runtime`` until the next boot."""
+    _read_changes(name)
+    return _demand("mask", *_flags(runtime, "--runtime"), unit=name)
+
+
+def unmask_(name, runtime=False):
+    """
+    Undo ``service.mask``.
+
+    CLI Example:
+
+        salt '*' service.unmask sshd
+    """
+    _read_changes(name)
+    return not masked(name, runtime) or _demand("unmask", *_flags(runtime, "--runtime"), unit=name)
+
+
+def systemctl_reload():
+    """Let systemd read its unit files again."""
+    return _demand("daemon-reload")
+
+
+def _unit(name):
+    """The whole name of a unit, such that systemctl takes it for nothing else."""
+    if not re.fullmatch(r"[A-Za-z0-9:_\\@][A-Za-z0-9:_.\\@-]{0,244}", str(name)):
+        raise SaltInvocationError(
+            f"'{name}' cannot be the name of a unit: it has letters, digits and :-_.\\@, at most 245 of them, and does "
+            "not begin with a dash or a dot."
+        )
+    return name if str(name).endswith(TYPES) else f"{name}.service"
+
+
+def _shown(path):
+    name = os.path.basename(path)
+    return name[: -len(".service")] if name.endswith(".service") else name
+
+
+def _flags(wanted, flag):
+    return [flag] if wanted else []
+
+
+def _systemctl(*words, unit=None):
+    command = ["systemctl", "--no-pager", *words] + (["--", _unit(unit)] if unit is not None else [])
+    return __salt__["cmd.run_all"](command, ignore_retcode=True)
+
+
+def _demand(*words, unit=None):
+    result = _systemctl(*words, unit=unit)
+    if result["retcode"] != 0:
+        raise CommandExecutionError(result["stderr"] or f"systemctl {words[0]} failed")
+    return True
+
+
+def _listed(action, column, state):
+    """The units of a list of systemctl's whose column says so."""
+    lines = _systemctl(action, "--full", "--no-legend", "--plain")["stdout"].splitlines()
+    rows = (line.split() for line in lines)
+    return sorted({_shown(row[0]) for row in rows if len(row) > column and row[column] == state and row[0].endswith(TYPES)})
+
+
+def _read_changes(name):
+    """Lets systemd read the unit's file where that has changed."""
+    if _systemctl("show", "--property=NeedDaemonReload", unit=name)["stdout"] == "NeedDaemonReload=yes":
+        _demand("daemon-reload")
+
+
+def _change(action, name, no_block, unmask, unmask_runtime):
+    _read_changes(name)
+    if unmask:
+        unmask_(name)
+    if unmask_runtime:
+        unmask_(name, runtime=True)
+    return _demand(action, *_flags(no_block, "--no-block"), unit=name)
+
+
+def _attempt(action, name, no_block):
+    _read_changes(name)
+    return _systemctl(action, *_flags(no_block, "--no-block"), unit=name)["retcode"]

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/modules/scripts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "master/embedded/host/host_text.h"
+#include "master/embedded/host/users.h"
+#include "master/embedded/modules/binding.h"
+#include "master/embedded/modules/replies.h"
+#include "master/embedded/modules/which.h"
+#include "rest_fcgi/core/files.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kShownErrors = 2048;  // bytes of standard error; its end says most
+constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr std::size_t kDocBytes = 16384;  // of a script's start
+
+Error bad_setting(std::string message) {
+  return {ErrorKind::configuration, std::move(message)};
+}
+
+std::string_view end_of(std::string_view text) {
+  const std::string_view whole = stripped(text);
+  return whole.substr(whole.size() - std::min(whole.size(), kShownErrors));
+}
+
+std::string input_for(const Context& context, std::span<const JsonValue> args,
+                      std::span<const JsonMember> kwargs) {
+  const auto& [engine, minion, job, stop, deadline] = context;
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().key("id").string(minion.id).key("fun").string(job.fun);
+  writer.key("arg").begin_array();
+  for (const JsonValue& arg : args) arg.write(writer);
+  writer.end_array().key("kwarg").begin_object();
+  for (const JsonMember& keyword : kwargs) {
+    // What Salt tells functions about their job stands beside the arguments here.
+    if (!keyword.key.starts_with("__pub_")) keyword.value.write(writer.key(keyword.key));
+  }
+  writer.end_object().key("jid").string(job.jid);
+  minion.grains.root().write(writer.key("grains"));
+  minion.pillar.root().write(writer.key("pillar"));
+  writer.end_object();
+  return text + "\n";
+}
+
+/// Small and capital letters, digits and underscores.
+bool is_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+bool is_function_name(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  const bool has_capitals =
+      std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  return dot != std::string_view::npos && !has_capitals && is_word(name.substr(0, dot)) &&
+         is_word(name.substr(dot + 1));
+}
+
+void leave_out(const std::string& path, std::string_view reason) {
+  log::warning(format("rest_fcgi: embedded: module_dirs: {} is left out: {}", path, reason));
+}
+
+/// Why a file or folder must not be used; absent: it may be.
+std::optional<std::string> suspicion(const fs::path& path) {
+  const auto part = changeable_part(path);
+  if (!part) return std::nullopt;
+  return format("{} may be changed by others than root and the user that this runs as", *part);
+}
+
+std::vector<std::string> environment_of(const Account& account) {
+  return {kPath,
+          "LANG=C.UTF-8",
+          "SHELL=/bin/sh",
+          "HOME=" + account.home,
+          "USER=" + account.name,
+          "LOGNAME=" + account.name};
+}
+
+/// What is in the folder, sorted.
+Result<std::vector<fs::path>> entries_of(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::path> entries;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    entries.push_back(entry->path());
+  }
+  if (error) {
+    return bad_setting(format("rest_fcgi: embedded: module_dirs: {}: {}; expected a folder that can be read",
+                              folder, error.message()));
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+/// REQUIRES: `file` is where `path` leads.
+void read_python(const fs::path& path, const fs::path& file, ModuleFolder& folder) {
+  const std::string module = path.stem();
+  if (module.starts_with('_')) return;  // as Salt's loader does
+  if (!is_word(module)) {
+    leave_out(path, "a Python module's name has letters, digits and underscores");
+    return;
+  }
+  PythonFile found{module, path, suspicion(file).value_or("")};
+  if (!found.refused.empty()) leave_out(path, found.refused);
+  folder.python.push_back(std::move(found));
+}
+
+/// REQUIRES: as above.
+void read_script(const fs::path& path, const fs::path& file, const ScriptSettings& settings,
+                 ModuleFolder& folder) {
+  const std::string name = path.filename();
+  const bool runs = is_executable(file);
+  if (!is_function_name(name)) {
+    if (runs)
+      leave_out(path, "a function is called MODULE.FUNCTION, in small letters, digits and underscores");
+  } else if (!runs) {
+    leave_out(path, "it may not be executed");
+  } else if (const auto suspected = suspicion(file)) {
+    leave_out(path, *suspected);
+  } else {
+    folder.scripts.push_back(std::make_unique<ScriptFunction>(
+        name, file, script_doc(read_text(file, kDocBytes).value_or("")), settings));
+  }
+}
+
+Result<ModuleFolder> read_folder(const std::string& path, const ScriptSettings& settings) {
+  ModuleFolder folder;
+  const Result<std::vector<fs::path>> entries = entries_of(path);
+  if (!entries) return entries.error();
+  std::error_code error;
+  if (const auto suspected = suspicion(fs::canonical(path, error))) {
+    leave_out(path, *suspected);
+    return folder;
+  }
+  for (const fs::path& entry : *entries) {
+    const fs::path file = fs::canonical(entry, error);
+    if (error || !fs::is_regular_file(file, error)) continue;
+    if (entry.extension() == ".py") {
+      read_python(entry, file, folder);
+    } else {
+      read_script(entry, file, settings, folder);
+    }
+  }
+  return folder;
+}
+
+}  // namespace
+
+Result<ScriptSettings> script_settings(const ModuleOptions& options) {
+  ScriptSettings settings;
+  settings.timeout = options.script_timeout;
+  std::string user = options.script_user;
+  const bool is_here = ProgramRunner(options.run_helper).is_here();
+  if (user.empty() && !is_here) {  // whoever it is, rest_fcgi_run has their variables
+    settings.environment = {kPath, "LANG=C.UTF-8"};
+    settings.inherit = true;
+    return settings;
+  }
+  if (user.empty()) user = user_name(::geteuid()).value_or("");
+  const std::optional<Account> account = account_of(user);
+  if (!account && !options.script_user.empty()) {
+    return bad_setting(format("rest_fcgi: embedded: script_user: there is no user {}", user));
+  }
+  settings.environment = environment_of(account.value_or(Account{user, ::geteuid(), ::getegid(), "/", ""}));
+  if (options.script_user.empty()) return settings;
+  settings.identity = identity_of(*account);
+  if (is_here && ::geteuid() != 0 && account->uid != ::geteuid()) {
+    log::warning(format(
+        "rest_fcgi: embedded: script_user: scripts cannot run as {}, since this does not run as root", user));
+  }
+  return settings;
+}
+
+Program program_for(const ScriptSettings& settings, const Context& context) {
+  Program program;
+  program.environment = settings.environment;
+  program.inherit = settings.inherit;
+  program.identity = settings.identity;
+  program.time_limit = time_left(context, settings.timeout);
+  return program;
+}
+
+Reply failed(const std::string& what_happened, std::string_view errors, int retcode) {
+  const std::string_view end = end_of(errors);
+  return Returned{Json::string(format("{}{}{}", what_happened, end.empty() ? "." : ": ", end)), retcode, ""};
+}
+
+std::optional<Reply> bad_end(const std::string& what, const Ended& ended, const ScriptSettings& settings) {
+  switch (ended.how) {
+    case Ended::How::stopped:
+      return terminated();
+    case Ended::How::timed_out: {
+      const double seconds = std::chrono::duration<double>(settings.timeout).count();
+      return failed(format("{} took longer than {} seconds and was ended", what, seconds), ended.errors);
+    }
+    case Ended::How::killed:
+      return failed(format("{} was ended by signal {}", what, -ended.code), ended.errors, ended.code);
+    case Ended::How::exited:
+      break;
+  }
+  if (ended.code == 0) return std::nullopt;
+  return failed(format("{} ended with exit status {}", what, ended.code), ended.errors, ended.code);
+}
+
+void log_errors(std::string_view function, const Ended& ended) {
+  const std::string_view errors = end_of(ended.errors);
+  if (!errors.empty()) log::warning(format("{} wrote to standard error: {}", function, errors));
+}
+
+ScriptFunction::ScriptFunction(std::string name, std::string path, std::string doc,
+                               const ScriptSettings& settings)
+    : LoadedFunction(std::move(name), std::move(doc),
+                     Json::trusted(R"({"args": null, "defaults": null, "varargs": true, "kwargs": true})")),
+      path_(std::move(path)),
+      settings_(settings) {}
+
+Reply ScriptFunction::run(const Context& context, std::span<const JsonValue> args,
+                          std::span<const JsonMember> kwargs) const {
+  const Arguments sorted = sort_arguments(args, kwargs);
+  return call(context, sorted.positional, sorted.keywords);
+}
+
+Reply ScriptFunction::call(const Context& context, std::span<const JsonValue> args,
+                           std::span<const JsonMember> kwargs) const {
+  Program program = program_for(settings_, context);
+  program.argv = {path_};
+  program.input = input_for(context, args, kwargs);
+  const Result<Ended> ended = context.engine.modules.programs().run(program, context.stop);
+  if (!ended) return failed(format("The script {} cannot be run", name()), ended.error().message);
+  return reply_to(*ended);
+}
+
+Reply ScriptFunction::reply_to(const Ended& ended) const {
+  const std::string what = format("The script {}", name());
+  if (auto bad = bad_end(what, ended, settings_)) return *std::move(bad);
+  if (ended.output_cut) {
+    return failed(format("{} printed more than {} bytes", what, ended.output.size()), ended.errors);
+  }
+  log_errors(name(), ended);
+  const std::string_view output = stripped(ended.output);
+  if (output.empty()) return Returned{};
+  JsonDocument document;
+  const Result<void> parsed = document.parse(output);
+  if (!parsed) return failed(format("{} printed what is no JSON value", what), parsed.error().message);
+  return Returned{document.root().json(), 0, ""};
+}
+
+Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
+                                                      const ScriptSettings& settings) {
+  std::vector<ModuleFolder> folders;
+  std::vector<std::pair<std::string, std::string>> seen;  // module, path
+  for (const std::string& path : options.module_dirs) {
+    Result<ModuleFolder> folder = read_folder(path, settings);
+    if (!folder) return std::move(folder).error();
+    std::erase_if(folder->python, [&seen](const PythonFile& file) {
+      const auto first = std::find_if(seen.begin(), seen.end(),
+                                      [&file](const auto& one) { return one.first == file.module; });
+      if (first != seen.end()) leave_out(file.path, format("{} comes first", first->second));
+      return first != seen.end();
+    });
+    for (const PythonFile& file : folder->python) seen.emplace_back(file.module, file.path);
+    folders.push_back(*std::move(folder));
+  }
+  return folders;
+}
+
+std::vector<PythonFile> python_files(const std::vector<ModuleFolder>& folders) {
+  std::vector<PythonFile> files;
+  for (const ModuleFolder& folder : folders) {
+    files.insert(files.end(), folder.python.begin(), folder.python.end());
+  }
+  return files;
+}
+
+std::string script_doc(std::string_view text) {
+  std::string doc;
+  bool is_first = true;
+  while (text.starts_with('#') || (doc.empty() && text.starts_with('\n'))) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool names_interpreter = std::exchange(is_first, false) && line.starts_with("#!");
+    if (names_interpreter || line.empty()) continue;
+    line.remove_prefix(line.starts_with("# ") ? 2 : 1);
+    doc.append(line).append("\n");
+  }
+  return std::string(stripped(doc));
+}
+
+}  // namespace rest_fcgi::embedded

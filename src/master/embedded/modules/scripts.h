@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "master/embedded/modules/loader.h"
+
+/// What users put into module folders: executable files `MODULE.FUNCTION`, and Python files `MODULE.py`.
+namespace rest_fcgi::embedded {
+
+/// How the programs of modules are run, the same for all. Plain value.
+struct ScriptSettings {
+  std::chrono::milliseconds timeout{};
+  std::optional<Identity> identity;      ///< absent: that of this process
+  std::vector<std::string> environment;  ///< `NAME=value`
+  bool inherit = false;                  ///< what rest_fcgi_run knows of its user is passed on, too
+};
+
+/// Errors: configuration, for a user who does not exist.
+[[nodiscard]] Result<ScriptSettings> script_settings(const ModuleOptions& options);
+
+/// A program of these settings, whose time ends at the latest with that of the call that it is part of.
+[[nodiscard]] Program program_for(const ScriptSettings& settings, const Context& context);
+
+/// What a call gives whose program came to no good end: a sentence that begins with `what`, and a retcode:
+/// the exit status, a signal's number negated, else 1. Absent: the program ended with status 0.
+[[nodiscard]] std::optional<Reply> bad_end(const std::string& what, const Ended& ended,
+                                           const ScriptSettings& settings);
+
+/// The sentence `what happened: errors`, where `errors` is the end of standard error.
+[[nodiscard]] Reply failed(const std::string& what_happened, std::string_view errors, int retcode = 1);
+
+/// Writes what a program wrote to standard error into the log, the end of it.
+void log_errors(std::string_view function, const Ended& ended);
+
+/// An execution function that is an executable file: it gets the call as a JSON object on standard input, and
+/// prints what it returns as JSON.
+class ScriptFunction final : public LoadedFunction {
+ public:
+  /// `name`: with its module; `doc`: what sys.doc shows.
+  ScriptFunction(std::string name, std::string path, std::string doc, const ScriptSettings& settings);
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  /// Runs the file, and waits for it. Whatever goes wrong is a sentence, see bad_end. What it writes to
+  /// standard error when all went well goes to the log.
+  [[nodiscard]] Reply run(const Context& context, std::span<const JsonValue> args,
+                          std::span<const JsonMember> kwargs) const override;
+  [[nodiscard]] Reply call(const Context& context, std::span<const JsonValue> args,
+                           std::span<const JsonMember> kwargs) const override;
+
+ private:
+  [[nodiscard]] Reply reply_to(const Ended& ended) const;
+
+  const std::string path_;
+  const ScriptSettings settings_;
+};
+
+/// A Python file of a module folder. Plain value.
+struct PythonFile {
+  std::string module;  ///< the name of the file
+  std::string path;
+  std::string refused;  ///< why it must not be used; empty: it may be
+};
+
+/// What one module folder has. Movable.
+struct ModuleFolder {
+  std::vector<std::unique_ptr<ScriptFunction>> scripts;
+  std::vector<PythonFile> python;
+};
+
+/// The folders of `options.module_dirs`. What looks like a module and is none, what others could have
+/// written, and a Python file whose name an earlier folder has, is left out, and the log says so. Errors:
+/// configuration, for a folder that cannot be read.
+[[nodiscard]] Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
+                                                                    const ScriptSettings& settings);
+
+/// The Python files of all folders.
+[[nodiscard]] std::vector<PythonFile> python_files(const std::vector<ModuleFolder>& folders);
+
+/// What the lines of comment at the start of a script say, behind its `#!` line; empty where there are none.
+[[nodiscard]] std::string script_doc(std::string_view text);
+
+}  // namespace rest_fcgi::embedded

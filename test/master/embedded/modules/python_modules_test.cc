@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include <signal.h>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/captured_log.h"
+#include "../../../support/execution.h"
+#include "../../../support/temp_dir.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+/// A minion with a module `shop` of a user's.
+class Shop {
+ public:
+  explicit Shop(
+      const std::string& text = "def fun(a, b=2, **kwargs):\n    \"\"\"Sell.\"\"\"\n    return [a, b]\n") {
+    ::signal(SIGPIPE, SIG_IGN);
+    (void)dir.write("shop.py", text);
+    options.module_dirs = {dir.path()};
+  }
+  [[nodiscard]] test::Execution minion() const { return test::Execution(R"({"os": "Debian"})", options); }
+
+  test::TempDir dir;
+  ModuleOptions options;
+};
+
+TEST_CASE("a function of a Python module is known with what it takes and says of itself") {
+  const Shop shop;
+  test::Execution minion = shop.minion();
+  CHECK(minion.ret("shop.fun", "[1]") == "[1, 2]");
+  CHECK(minion.ret("shop.fun", R"(["a=x"])", R"({"b": null})") == R"(["x", null])");
+  CHECK(minion.ret("sys.list_functions", R"(["shop"])") == R"(["shop.fun"])");
+  CHECK(minion.ret("sys.doc", R"(["shop"])") == R"({"shop.fun": "Sell."})");
+  CHECK(minion.ret("sys.argspec", R"(["shop.fun"])") ==
+        R"({"shop.fun": {"args": ["a", "b"], "defaults": [2], "varargs": null, "kwargs": true}})");
+  CHECK_FALSE(minion.modules().is_quick("shop.fun"));
+  CHECK(minion.ret("shop.f").find(R"("shop.f": "'shop.f' is not available.")") != std::string::npos);
+}
+
+TEST_CASE("a stop request ends a function in Python") {
+  const Shop shop("import time\ndef fun():\n    time.sleep(1000)\n");
+  test::Execution minion = shop.minion();
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK(minion.run("shop.fun", "[]", "{}", stop.get_token()).ret.text() == Json::string(kTerminated).text());
+}
+
+TEST_CASE("many values and deep ones come back whole") {
+  const Shop shop(
+      "def fun(n):\n    return list(range(n))\ndef deep(n):\n    return [deep(n - 1)] if n else []\n");
+  test::Execution minion = shop.minion();
+  CHECK(minion.ret("shop.fun", "[200000]").ends_with(", 199998, 199999]"));
+  CHECK(minion.ret("shop.deep", "[150]").starts_with("[[[["));
+}
+
+TEST_CASE("without Python the native functions work, and callers of others are told what is missing") {
+  Shop shop;
+  shop.options.python = "no_such_python3";
+  const test::CapturedLog log;
+  test::Execution minion = shop.minion();
+  CHECK(log.has("shop.py is left out: Python modules need python3, which cannot be started: "));
+  CHECK(minion.ret("test.ping") == "true");
+  CHECK(minion.sentence("shop.fun")
+            .starts_with("'shop' __virtual__ returned False: Python modules need python3"));
+  CHECK(minion.sentence("disk.usage")
+            .starts_with("'disk.usage' is not available: Python modules need python3"));
+  CHECK(minion.ret("sys.list_modules").find("disk") == std::string::npos);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::embedded

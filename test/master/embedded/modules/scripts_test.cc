@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/modules/scripts.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/captured_log.h"
+#include "../../../support/execution.h"
+#include "../../../support/temp_dir.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder with script modules, and a minion that has them.
+class Scripts {
+ public:
+  Scripts() {
+    ::signal(SIGPIPE, SIG_IGN);
+    options.module_dirs = {dir.path()};
+  }
+
+  Scripts& with(const std::string& name, const std::string& text, int mode = 0755) {
+    const std::string path = dir.write(name, "#!/bin/sh\n" + text + "\n");
+    REQUIRE(::chmod(path.c_str(), static_cast<mode_t>(mode)) == 0);
+    return *this;
+  }
+
+  [[nodiscard]] test::Execution minion() const { return test::Execution(R"({"os": "Debian"})", options); }
+  Outcome run(std::string_view args = "[]", std::string_view kwargs = "{}") const {
+    return minion().run("my.fun", args, kwargs);
+  }
+  [[nodiscard]] Error refusal() const {
+    const auto modules = Modules::make(options);
+    REQUIRE_FALSE(modules);
+    return modules.error();
+  }
+
+  test::TempDir dir;
+  ModuleOptions options;
+};
+
+void check(const Outcome& outcome, std::string_view ret, int retcode) {
+  CHECK(outcome.ret.text() == ret);
+  CHECK(outcome.retcode == retcode);
+  CHECK(outcome.success == (retcode == 0));
+}
+
+TEST_CASE("what a script prints as JSON is its return") {
+  Scripts scripts;
+  check(scripts.with("my.fun", "echo '{\"a\":[1,2.50,null]}'").run(), R"({"a": [1, 2.5, null]})", 0);
+  check(scripts.with("my.fun", "printf ' \"x\" \\n'").run(), R"("x")", 0);
+  check(scripts.with("my.fun", ":").run(), "null", 0);
+  check(scripts.with("my.fun", "echo '{\"result\": false}'").run(), R"({"result": false})", 1);
+}
+
+TEST_CASE("a script gets its call as one JSON object") {
+  Scripts scripts;
+  scripts.with("my.fun", "cat");
+  check(scripts.run(R"(["a", 1, "b=[x]"])", R"({"c": {"d": null}})"),
+        R"({"id": "ms-0", "fun": "my.fun", "arg": ["a", 1], "kwarg": {"b": ["x"], "c": {"d": null}}, )"
+        R"("jid": "20260101000000000001", "grains": {"os": "Debian"}, "pillar": null})",
+        0);
+}
+
+TEST_CASE("a script that ends with another status is a failure with the end of its standard error") {
+  Scripts scripts;
+  check(scripts.with("my.fun", "echo 1; echo 'no\nluck' >&2; exit 3").run(),
+        R"("The script my.fun ended with exit status 3: no\nluck")", 3);
+  check(scripts.with("my.fun", "exit 255").run(), R"("The script my.fun ended with exit status 255.")", 255);
+  check(scripts.with("my.fun", "kill -9 $$").run(), R"("The script my.fun was ended by signal 9.")", -9);
+  const Outcome much = scripts.with("my.fun", "seq 10000 >&2; exit 1").run();
+  CHECK(much.ret.text().ends_with(R"(\n9999\n10000")"));
+  CHECK(much.ret.text().size() < 6000);
+}
+
+TEST_CASE("what a script prints has to be one JSON value of bounded size") {
+  Scripts scripts;
+  const Outcome bad = scripts.with("my.fun", "echo hello").run();
+  CHECK(bad.ret.text().starts_with(R"("The script my.fun printed what is no JSON value: )"));
+  CHECK(bad.retcode == 1);
+  CHECK(scripts.with("my.fun", "echo 1 2").run().ret.text().find("no JSON value") != std::string::npos);
+  CHECK(scripts.with("my.fun", R"(printf '"\377"')").run().ret.text().find("no JSON value") !=
+        std::string::npos);
+  check(scripts.with("my.fun", "head -c 9000000 /dev/zero | tr '\\0' 1").run(),
+        R"("The script my.fun printed more than 8388608 bytes.")", 1);
+}
+
+TEST_CASE("a script whose time is over is ended") {
+  Scripts scripts;
+  scripts.options.script_timeout = std::chrono::milliseconds(200);
+  check(scripts.with("my.fun", "sleep 1000").run(),
+        R"("The script my.fun took longer than 0.2 seconds and was ended.")", 1);
+}
+
+TEST_CASE("a stop request ends a script, and the return says so") {
+  Scripts scripts;
+  std::stop_source stop;
+  stop.request_stop();
+  const Outcome outcome =
+      scripts.with("my.fun", "sleep 1000").minion().run("my.fun", "[]", "{}", stop.get_token());
+  CHECK(outcome.ret.text() == Json::string(kTerminated).text());
+}
+
+TEST_CASE("standard error of a script that went well goes to the log, its end alone") {
+  Scripts scripts;
+  const test::CapturedLog log;
+  check(scripts.with("my.fun", "seq 10000 >&2; echo 1").run(), "1", 0);
+  CHECK(log.has("my.fun wrote to standard error: "));
+  CHECK(log.has("10000"));
+  CHECK(log.text().size() < 10000);
+}
+
+TEST_CASE("a script that is gone by now says so") {
+  Scripts scripts;
+  test::Execution minion = scripts.with("my.fun", "echo 1").minion();
+  fs::remove(scripts.dir.path() / "my.fun");
+  const Outcome outcome = minion.run("my.fun");
+  CHECK(outcome.ret.text().starts_with(
+      R"("The script my.fun cannot be run: [Errno 2] No such file or directory: )"));
+  CHECK(outcome.retcode == 1);
+}
+
+TEST_CASE("a script has a small environment, the root folder and a user") {
+  Scripts scripts;
+  scripts.with("my.fun",
+               "names=$(env | grep -v '^_=' | cut -d= -f1 | sort | tr '\\n' ' ')\n"
+               "printf '\"%s%s\"' \"$names\" \"$(pwd)\"");
+  CHECK(scripts.run().ret.text() == R"("HOME LANG LOGNAME PATH PWD SHELL USER /")");
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root may run scripts as others");
+    return;
+  }
+  // The others may look for it, and not change it.
+  fs::permissions(scripts.dir.path(), fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec);
+  scripts.options.script_user = "nobody";
+  scripts.with("my.fun", "printf '\"%s %s %s\"' \"$(id -un)\" \"$(id -Gn)\" \"$HOME\"");
+  CHECK(scripts.run().ret.text() == R"("nobody nogroup /nonexistent")");
+}
+
+TEST_CASE("scripts are functions as others are, with their leading comment as documentation") {
+  Scripts scripts;
+  scripts.with("my.fun", "\n# Restart the shop.\n#\n#   my.fun NAME\n\n# no part of it\necho 1")
+      .with("my.other", "echo 2");
+  test::Execution minion = scripts.minion();
+  CHECK(minion.ret("sys.list_functions", R"(["my"])") == R"(["my.fun", "my.other"])");
+  CHECK(minion.ret("sys.list_modules", R"(["my"])") == R"(["my"])");
+  CHECK(minion.ret("sys.doc", R"(["my"])") ==
+        R"({"my.fun": "Restart the shop.\n\n  my.fun NAME", "my.other": ""})");
+  CHECK(minion.ret("sys.argspec", R"(["my.fun"])") ==
+        R"({"my.fun": {"args": null, "defaults": null, "varargs": true, "kwargs": true}})");
+  CHECK_FALSE(minion.modules().is_quick("my.fun"));
+}
+
+TEST_CASE("the comment at the start of a script ends with the first line of another kind") {
+  CHECK(script_doc("").empty());
+  CHECK(script_doc("#!/bin/sh\necho 1\n# no\n").empty());
+  CHECK(script_doc("#!/bin/sh\n# One.\n#Two.\necho\n") == "One.\nTwo.");
+  CHECK(script_doc("# One, without an interpreter.") == "One, without an interpreter.");
+  CHECK(script_doc("#!/bin/sh\n#!odd\n") == "!odd");
+  CHECK(script_doc("\x7f"
+                   "ELF# no")
+            .empty());
+}
+
+TEST_CASE("files that are no functions are left out, and the log says why where they look like one") {
+  Scripts scripts;
+  scripts.with("README.md", "no").with("data", "no", 0644).with("My.fun", "no").with("a.b.c", "no");
+  scripts.with("fun", "no").with("x.y~", "no").with("x.y", "no", 0644).with("my.fun", "echo 1");
+  fs::create_directory(scripts.dir.path() / "dir.dir");
+  fs::create_symlink("/nosuch", scripts.dir.path() / "dead.link");
+  const test::CapturedLog log;
+  test::Execution minion = scripts.minion();
+  CHECK(minion.ret("my.fun") == "1");
+  for (const char* name : {"x.y", "fun", "dir.dir", "dead.link", "a.b.c"}) {
+    CHECK(minion.modules().find(name) == nullptr);
+  }
+  CHECK(log.has("/My.fun is left out: a function is called MODULE.FUNCTION, in small letters"));
+  CHECK(log.has("/x.y~ is left out: a function is called"));
+  CHECK(log.has("/x.y is left out: it may not be executed"));
+  CHECK_FALSE(log.has("/data"));
+  CHECK_FALSE(log.has("dir.dir"));
+}
+
+TEST_CASE("what others could have written is left out with a warning") {
+  Scripts scripts;
+  scripts.with("my.fun", "echo 1").with("my.open", "echo 2", 0757).with("my.shared", "echo 3", 0775);
+  {
+    const test::CapturedLog log;
+    test::Execution minion = scripts.minion();
+    CHECK(minion.ret("my.fun") == "1");
+    CHECK(minion.modules().find("my.open") == nullptr);
+    CHECK(minion.modules().find("my.shared") == nullptr);
+    CHECK(log.has("/my.open is left out: "));
+    CHECK(log.has("/my.shared may be changed by others than root and the user that this runs as"));
+  }
+  REQUIRE(::chmod(scripts.dir.path().c_str(), 0777) == 0);
+  const test::CapturedLog log;
+  CHECK(scripts.minion().modules().find("my.fun") == nullptr);
+  CHECK(log.has(scripts.dir.path().string() + " is left out: "));
+}
+
+TEST_CASE("a folder that others could put something else in the place of is left out") {
+  Scripts scripts;
+  fs::create_directories(scripts.dir.path() / "open/in");
+  REQUIRE(::chmod((scripts.dir / "open").c_str(), 0777) == 0);
+  fs::permissions(scripts.dir.write("open/in/my.fun", "#!/bin/sh\necho 1\n"), fs::perms::owner_all);
+  scripts.options.module_dirs = {scripts.dir / "open/in"};
+  const test::CapturedLog log;
+  CHECK(scripts.minion().modules().find("my.fun") == nullptr);
+  CHECK(log.has("/open may be changed by others"));
+  REQUIRE(::chmod((scripts.dir / "open").c_str(), 01777) == 0);  // sticky
+  CHECK(scripts.minion().ret("my.fun") == "1");
+}
+
+TEST_CASE("a link counts as what it leads to") {
+  Scripts scripts;
+  const test::TempDir elsewhere;
+  fs::permissions(elsewhere.write("tool", "#!/bin/sh\necho 1\n"), fs::perms::owner_all);
+  fs::create_symlink(elsewhere / "tool", scripts.dir.path() / "my.fun");
+  CHECK(scripts.minion().ret("my.fun") == "1");
+  REQUIRE(::chmod((elsewhere / "tool").c_str(), 0777) == 0);
+  CHECK(scripts.minion().modules().find("my.fun") == nullptr);
+}
+
+TEST_CASE("what belongs to another user is left out") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root may give files away");
+    return;
+  }
+  Scripts scripts;
+  scripts.with("my.fun", "echo 1");
+  REQUIRE(::chown((scripts.dir / "my.fun").c_str(), 65534, 65534) == 0);
+  CHECK(scripts.minion().modules().find("my.fun") == nullptr);
+}
+
+TEST_CASE("a script wins over a native function, and the first folder over the next") {
+  Scripts scripts;
+  const test::TempDir second;
+  scripts.with("test.ping", "echo 5").with("test.extra", "echo 6").with("my.fun", "echo 1");
+  fs::permissions(second.write("my.fun", "#!/bin/sh\necho 2\n"), fs::perms::owner_all);
+  scripts.options.module_dirs.push_back(second.path());
+  const test::CapturedLog log;
+  test::Execution minion = scripts.minion();
+  CHECK(minion.ret("test.ping") == "5");
+  CHECK(minion.ret("test.extra") == "6");
+  CHECK(minion.ret("my.fun") == "1");
+  CHECK(log.has("my.fun of " + second / "my.fun" + " is left out: another one comes first"));
+}
+
+TEST_CASE("a folder that is not there and a user who does not exist are mistakes in the configuration") {
+  Scripts scripts;
+  scripts.options.module_dirs = {"/nosuch/modules"};
+  CHECK(scripts.refusal().kind == ErrorKind::configuration);
+  CHECK(scripts.refusal().message ==
+        "rest_fcgi: embedded: module_dirs: /nosuch/modules: No such file or directory; expected a folder "
+        "that can "
+        "be read");
+  scripts.options.module_dirs = {scripts.dir.write("file", "")};
+  CHECK(scripts.refusal().message.find("Not a directory") != std::string::npos);
+  scripts.options.module_dirs.clear();
+  scripts.options.script_user = "nosuch-user";
+  CHECK(scripts.refusal().kind == ErrorKind::configuration);
+  CHECK(scripts.refusal().message == "rest_fcgi: embedded: script_user: there is no user nosuch-user");
+}
+
+}  // namespace
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""The installed module `file`: what changes files does so below file_root alone."""
+
+import os
+
+import pytest
+
+from support import module_files
+
+CHANGING = ("write", "append", "touch", "mkdir", "remove")
+Refused = module_files.CommandExecutionError
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "root/sub").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "outside").write_text("safe\n")
+    (tmp_path / "root/out").symlink_to(tmp_path / "other")
+    (tmp_path / "root/link").symlink_to(tmp_path / "outside")
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def file(root):
+    return module_with(root)
+
+
+def module_with(root):
+    return module_files.load("file", __opts__={"rest_fcgi": {"file_root": str(root)}})
+
+
+def test_lines_are_written_in_place_of_what_a_file_held_and_appended(file, root):
+    path = root / "f"
+    assert file.write(str(path), "one", 2, None) == f'Wrote 3 lines to "{path}"'
+    assert path.read_text() == "one\n2\nNone\n"
+    assert file.write(str(path), args=["a", "b"]).startswith("Wrote 2")
+    assert file.append(str(path), args="c").startswith("Wrote 1")
+    assert path.read_text() == "a\nb\nc\n"
+    path.write_text("no end")
+    file.append(str(path), "d")
+    assert path.read_text() == "no end\nd\n"
+    with pytest.raises(FileNotFoundError, match=f"'{root}/nosuch'"):
+        file.append(f"{root}/nosuch", "c")
+
+
+def test_a_file_is_made_and_its_times_are_set(file, root):
+    assert file.touch(f"{root}/stamp") is True
+    assert file.touch(f"{root}/stamp", 5, "6") is True
+    assert ((root / "stamp").stat().st_atime, (root / "stamp").stat().st_mtime) == (5, 6)
+    with pytest.raises(module_files.SaltInvocationError, match="atime and mtime must be integers"):
+        file.touch(f"{root}/stamp", "x")
+
+
+def test_folders_are_made_with_those_above_them_and_removed_with_what_is_in_them(file, root):
+    assert file.mkdir(f"{root}/a/b/c", mode=750) is True and file.mkdir(f"{root}/a") is True
+    assert (root / "a/b/c").stat().st_mode & 0o7777 == 0o750
+    (root / "a/b/c/f").write_text("x")
+    (root / "a/b/away").symlink_to(root.parent / "other")
+    (root.parent / "other/kept").write_text("x")
+    assert file.remove(f"{root}/a") is True
+    assert not (root / "a").exists() and (root.parent / "other/kept").read_text() == "x"
+    assert file.remove(f"{root}/a") is False
+    (root / "file").write_text("")
+    with pytest.raises(FileExistsError):
+        file.mkdir(f"{root}/file")
+
+
+def test_a_folder_gets_the_mode_that_is_asked_for_but_nobodys_identity_with_it(file, root):
+    assert file.mkdir(f"{root}/m", mode="7750") is True
+    assert (root / "m").stat().st_mode & 0o7777 == 0o1750
+    for mode in ("9", "o" * 1000, "77777"):
+        with pytest.raises(module_files.SaltInvocationError, match="expected octal digits"):
+            file.mkdir(f"{root}/n", mode=mode)
+    with pytest.raises(Refused, match="user and group are not changed here"):
+        file.mkdir(f"{root}/n", user="root")
+
+
+def test_a_link_is_removed_and_not_what_it_leads_to(file, root):
+    assert file.remove(f"{root}/link") is True and file.remove(f"{root}/out") is True
+    assert (root.parent / "outside").read_text() == "safe\n" and (root.parent / "other").is_dir()
+
+
+@pytest.mark.parametrize("function", CHANGING)
+def test_nothing_outside_the_root_is_changed_whatever_the_path(file, root, function):
+    change = getattr(file, function)
+    for path in ("outside", "root", "root/", "root/.", "root2/f", "other/f"):
+        with pytest.raises(Refused, match="expected one below rest_fcgi: embedded: file_root, "):
+            change(f"{root.parent}/{path}")
+    for path in ("root/../outside", "root/sub/../../outside", "root/.."):
+        with pytest.raises(Refused, match="no path with .. is taken here"):
+            change(f"{root.parent}/{path}")
+    with pytest.raises(OSError):
+        change(f"{root}/out/f")
+    if function in ("write", "append", "touch"):
+        with pytest.raises(OSError, match="Errno 40"):
+            change(f"{root}/link")
+    assert (root.parent / "outside").read_text() == "safe\n" and os.listdir(root.parent / "other") == []
+
+
+def test_what_is_no_regular_file_is_neither_written_nor_read(file, root):
+    os.mkfifo(root / "pipe")
+    for change in (file.write, file.append, file.touch):
+        with pytest.raises(OSError):
+            change(f"{root}/pipe")
+    with pytest.raises(IsADirectoryError):
+        file.write(f"{root}/sub")
+    for path in (f"{root}/pipe", "/dev/zero"):
+        with pytest.raises(Refused, match="is no regular file, and no other is read"):
+            file.read(path)
+
+
+def test_folders_are_made_no_deeper_than_they_can_be_removed(file, root):
+    with pytest.raises(Refused, match="at most 100 folders below each other"):
+        file.mkdir(str(root) + "/d" * 101)
+    os.makedirs(str(root) + "/d" * 105)
+    with pytest.raises(Refused, match="Could not remove .*Errno 40"):
+        file.remove(f"{root}/d")
+
+
+@pytest.mark.parametrize("function", CHANGING)
+def test_without_a_root_these_functions_say_which_key_turns_them_on(function):
+    with pytest.raises(Refused, match=f"^file.{function} is off: set rest_fcgi: embedded: file_root to the folder"):
+        getattr(module_with(""), function)("/tmp/x")
+    with pytest.raises(FileNotFoundError):
+        getattr(module_with("/no/such/root"), function)("/no/such/root/x")
+
+
+def test_a_file_of_more_than_16_mib_is_not_read(file, root):
+    (root / "large").touch()
+    os.truncate(root / "large", (16 << 20) + 1)
+    for read in (file.read, lambda path: file.contains(path, "x")):
+        with pytest.raises(Refused, match="is too large to be read: more than 16777216 bytes"):
+            read(f"{root}/large")
+
+
+def test_a_home_folder_may_be_named_by_a_tilde(file):
+    assert file.directory_exists("~root/") and file.directory_exists("~") and not file.directory_exists("~no_such_user")

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: MIT
+"""Execution modules in Salt's own form: the same as on a real minion, wrong ones, and fakes of other functions."""
+
+import os
+import pathlib
+import signal
+import textwrap
+
+import pytest
+
+from support import salt_minion, salts
+from support.api import local
+from support.process import wait_until
+
+TGT = "ms-0"
+PILLAR = {"port": 8080}
+USER_MODULE = pathlib.Path(__file__).with_name("support") / "user_module.py"
+
+CALLS = [
+    ("shop.list", [], {}),
+    ("shop.list", ["tea", "fruit"], {"upper": True, "x": [1]}),
+    ("shop.list", ["nosuch"], {}),
+    ("shop.list", ["upper=True"], {}),
+    ("shop.about", ["port"], {}),
+    ("shop.through", ["shop.list"], {"kind": "tea"}),
+    ("shop.through", ["cmd.run", "echo one"], {}),
+    ("shop.through", ["cmd.run", "exit 3"], {"python_shell": True}),
+    ("shop.through", ["cmd.run"], {"cwd": "/nosuch", "cmd": "pwd"}),
+    ("shop.through", ["test.exception", "boom"], {}),
+    ("shop.through", ["nosuch.function"], {}),
+    ("shop.retcode", [7], {}),
+    ("shop.data", [], {}),
+    ("shop.fail", ["invocation"], {}),
+    ("shop.fail", ["missing"], {}),
+    ("shop.fail", ["key"], {}),
+    ("shop.fail", ["zero"], {}),
+    ("shop.fail", ["type"], {}),
+    ("shop.needs", [1], {}),
+    ("shop.needs", [1, 2, 3, 4], {}),
+    ("shop.needs", [1], {"two": 2}),
+    ("shop.needs", [1, 2], {"four": 4}),
+    ("shop.wrapped", [1, 2], {}),
+    ("sys.list_functions", ["shop"], {}),
+    ("sys.argspec", ["shop.*"], {}),
+    ("sys.doc", ["shop.list"], {}),
+]
+
+
+@pytest.fixture
+def modules(directory):
+    folder = directory / "modules"
+    folder.mkdir(mode=0o755)
+    return folder
+
+
+def write(folder, name, text, mode=0o644):
+    (folder / name).write_text(textwrap.dedent(text))
+    (folder / name).chmod(mode)
+
+
+def with_modules(*folders, **more):
+    minions = {TGT: {"grains": {"role": "web"}, "pillar": PILLAR}, "ms-1": {"grains": {"role": "db"}}}
+    return {"rest_fcgi": {"embedded": {"module_dirs": [str(one) for one in folders], "minions": minions, **more}}}
+
+
+def call(api, fun, *arg, tgt=TGT, **kwarg):
+    return api.run(local(fun, tgt=tgt, arg=list(arg), kwarg=kwarg))[0][tgt]
+
+
+def comparable(value):
+    """Of a traceback, what was raised; of words about arguments, those without the documentation."""
+    if not isinstance(value, str):
+        return value
+    words, traceback, lines = value.partition(" Traceback (most recent call last):\n")
+    return f"{words} {lines.rstrip().splitlines()[-1]}" if traceback else value.split("\n")[0]
+
+
+def test_a_users_module_gives_the_same_here_and_on_a_real_minion(start, front, modules, tmp_path):
+    python = salts.require("3006") / "bin/python"
+    own = tmp_path / "extmods/modules"
+    own.mkdir(parents=True)
+    for folder in (modules, own):
+        write(folder, "my_shop.py", USER_MODULE.read_text())
+    api = front(start(with_modules(modules)))
+    mine = [call(api, fun, *args, **kwargs) for fun, args, kwargs in CALLS]
+    # A minion reads texts name=value before it calls, and adds what it knows of the job; the program that asks here does not.
+    asked = [(fun, [a for a in args if "=" not in str(a)], {**kwargs, **({"upper": True} if args == ["upper=True"] else {})}) for fun, args, kwargs in CALLS]
+    theirs = salt_minion.run(python, TGT, PILLAR, asked, own.parent)
+    for one, here, there in zip(CALLS, mine, theirs, strict=True):
+        expected = there["ret"]
+        if isinstance(here, dict) and "told" in here:
+            assert here["told"] is (True if one[0] == "shop.list" else None), one
+            here["told"] = expected["told"]
+        if one == ("shop.needs", [1, 2], {"four": 4}):  # this, too, a minion finds before it calls
+            expected = "ERROR executing 'shop.needs': The following keyword arguments are not valid: four=4"
+        assert comparable(here) == comparable(expected), one
+
+
+def test_the_retcode_of_a_function_is_that_of_the_return(start, front, modules):
+    write(modules, "shop.py", USER_MODULE.read_text())
+    api = front(start(with_modules(modules)))
+    (ret,) = api.run(local("shop.retcode", tgt=TGT, arg=[7], full_return=True))
+    assert ret[TGT]["ret"] is True and ret[TGT]["retcode"] == 7
+    assert call(api, "shop.yields") == {"a": 1, "b": 2}
+    assert "jid" in api.run({**local("shop.list", tgt=TGT), "client": "local_async"})[0]
+    assert call(api, "shop.through", "test.arg_clean", 1, "a=b", x=None) == {"args": [1], "kwargs": {"a": "b", "x": None}}
+
+
+def test_virtual_sees_each_minions_own_grains(start, front, modules):
+    write(
+        modules,
+        "web.py",
+        """
+        def __virtual__():
+            return __grains__.get("role") == "web" or (False, "this is no web server")
+        def role():
+            return __grains__["role"]
+        """,
+    )
+    api = front(start(with_modules(modules)))
+    assert call(api, "web.role") == "web"
+    assert call(api, "web.role", tgt="ms-1") == "'web' __virtual__ returned False: this is no web server"
+
+
+def test_a_fake_replaces_a_native_function_and_only_that(start, front, modules):
+    write(modules, "cmd.py", "def run(cmd, **kwargs):\n    return {'uptime': 'up 3 days'}.get(cmd, 'no answer')\n")
+    write(modules, "disk.py", "def usage():\n    return __salt__['cmd.run']('uptime')\n")
+    api = front(start(with_modules(modules)))
+    assert call(api, "cmd.run", "uptime") == "up 3 days" and call(api, "cmd.run", "reboot") == "no answer"
+    assert call(api, "cmd.run_stdout", "echo real") == "real"
+    assert call(api, "disk.usage") == "up 3 days" and "/" in call(api, "disk.percent")
+    assert call(api, "sys.argspec", "cmd.run")["cmd.run"]["args"] == ["cmd"]
+
+
+def test_the_first_folder_and_in_it_executables_come_first(start, front, modules, directory):
+    second = directory / "second"
+    second.mkdir(mode=0o755)
+    write(modules, "shop.py", "def where():\n    return 'first'\ndef twice():\n    return 'python'\n")
+    write(modules, "shop.twice", "#!/bin/sh\necho '\"program\"'\n", mode=0o755)
+    write(second, "shop.py", "def where():\n    return 'second'\ndef more():\n    return 1\n")
+    daemon = start(with_modules(modules, second))
+    api = front(daemon)
+    assert call(api, "shop.where") == "first" and call(api, "shop.twice") == "program"
+    assert call(api, "shop.more") == "'shop.more' is not available."
+    assert f"{second}/shop.py is left out: {modules}/shop.py comes first" in daemon.log()
+
+
+WRONG = {
+    "syntax": ("def broken(:\n    pass\n", "line 1", "invalid syntax"),
+    "imports": ("import os\nimport salt.utils.files\n", "line 2", "No module named 'salt.utils'"),
+    "raises": ("x = 1\nraise ValueError('not today')\n", "line 2", "not today"),
+    "loops": ("import time\nwhile True:\n    pass\n", "line", "took longer than 2 seconds to load"),
+    "leaves": ("import sys\nsys.exit(3)\n", "line 2", "3"),
+}
+
+
+def test_a_module_that_cannot_be_loaded_is_named_with_its_line_and_callers_read_why(start, front, modules):
+    for name, (text, _, _) in WRONG.items():
+        write(modules, f"{name}.py", text)
+    write(modules, "good.py", "def fun():\n    return 1\n")
+    daemon = start(with_modules(modules))
+    api = front(daemon)
+    assert call(api, "good.fun") == 1
+    log = daemon.log().splitlines()
+    for name, (_, line, why) in WRONG.items():
+        (warning,) = [entry for entry in log if f"{modules}/{name}.py, " in entry]
+        assert line in warning and why in warning
+        answer = call(api, f"{name}.fun")
+        assert answer.startswith(f"'{name}' __virtual__ returned False: ") and why in answer
+
+
+def test_a_broken_module_does_not_let_what_it_was_to_replace_be_called(start, front, modules):
+    write(modules, "cmd.py", "def run(cmd:\n")
+    api = front(start(with_modules(modules)))
+    for fun in ("cmd.run", "cmd.shell"):
+        assert call(api, fun, "touch /tmp/no").startswith("'cmd' __virtual__ returned False: ")
+
+
+def test_what_others_could_have_written_is_not_loaded(start, front, modules):
+    write(modules, "open.py", "def fun():\n    return 1\n", mode=0o666)
+    write(modules, "disk.py", "def usage():\n    return 1\n")
+    if os.geteuid() == 0:
+        os.chown(modules / "disk.py", 65534, 65534)
+    daemon = start(with_modules(modules))
+    api = front(daemon)
+    reason = f"'open' __virtual__ returned False: {modules}/open.py may be changed by others than root and the user"
+    assert call(api, "open.fun").startswith(reason)
+    assert f"{modules}/open.py is left out: " in daemon.log()
+    if os.geteuid() == 0:
+        assert call(api, "disk.usage").startswith("'disk' __virtual__ returned False: ")
+
+
+ODD = """
+    import os, signal, sys, time
+
+    def loop():
+        while True:
+            time.sleep(0.1)
+
+    def leave(status):
+        print("on my way", file=sys.stderr)
+        sys.exit(status)
+
+    def vanish():
+        os._exit(0)
+
+    def die():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def prints():
+        print("careful")
+        os.system("echo and more")
+        return 5
+
+    def much():
+        for _ in range(100):
+            sys.stdout.write("x" * (1 << 20))
+        return 6
+
+    def returns_much():
+        return "x" * (9 << 20)
+
+    def returns_odd():
+        return {"nan": float("nan")}
+
+    def returns_object():
+        return object()
+
+    def forks():
+        return "child" if os.fork() == 0 else "parent"
+
+    def leaves_behind():
+        if os.fork() == 0:
+            time.sleep(1000)
+        return True
+
+    def reads():
+        return sys.stdin.read()
+
+    def garbage():
+        for descriptor in range(3, 10):
+            try:
+                os.write(descriptor, b"garbage\\n[1]\\n")
+            except OSError:
+                pass
+        return 7
+"""
+
+
+def test_what_a_function_does_to_its_process_gives_a_clear_sentence(start, front, modules):
+    write(modules, "odd.py", ODD)
+    daemon = start(with_modules(modules, script_timeout=3))
+    api = front(daemon)
+    assert call(api, "odd.loop") == "The function odd.loop took longer than 3 seconds and was ended."
+    assert call(api, "odd.leave", 4) == "The function odd.leave ended with exit status 4: on my way"
+    assert call(api, "odd.vanish") == "The function odd.vanish ended its process without an answer."
+    assert call(api, "odd.die") == "The function odd.die was ended by signal 9."
+    assert call(api, "odd.prints") == 5 and "odd.prints wrote to standard error: " in daemon.log()
+    assert call(api, "odd.much") == 6
+    assert call(api, "odd.returns_much") == "The function odd.returns_much returned more than 8388608 bytes of JSON."
+    for fun in ("returns_odd", "returns_object"):
+        assert call(api, f"odd.{fun}").startswith(f"The function odd.{fun} returned what cannot be sent: ")
+    assert call(api, "odd.forks") == "parent"
+    assert call(api, "odd.reads") == "" and call(api, "odd.garbage") == 7
+
+
+def test_the_time_limit_holds_for_what_a_function_has_others_do(start, front, modules):
+    write(modules, "slow.py", "def fun():\n    return __salt__['cmd.run']('sleep 1000')\n")
+    api = front(start(with_modules(modules, script_timeout=1)))
+    assert "took longer than 1 seconds" in call(api, "slow.fun")
+
+
+def test_a_reload_reads_modules_again(start, front, modules):
+    write(modules, "shop.py", "def one():\n    return 1\n")
+    daemon = start(with_modules(modules))
+    api = front(daemon)
+    write(modules, "shop.py", "def two():\n    return 2\n")
+    daemon.kill(signal.SIGHUP)
+    wait_until(lambda: call(api, "shop.two") == 2, "the new function is there")
+    assert call(api, "shop.one") == "'shop.one' is not available."
+
+
+def test_a_function_needs_permission_as_any_other(start, front, modules):
+    write(modules, "shop.py", "def one():\n    return __salt__['cmd.run']('echo 1')\ndef two():\n    return 2\n")
+    changes = {**with_modules(modules), "external_auth": {"auto": {"bob": ["shop.one"]}}}
+    api = front(start(changes))
+    assert api.post({**local("shop.one", tgt=TGT), "username": "bob"}).ret == [{TGT: "1"}]
+    assert api.post({**local("shop.two", tgt=TGT), "username": "bob"}).status == 401
