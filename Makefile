@@ -312,7 +312,7 @@ $(LONE): $(BUILD)/each/%.ok: %.cc $(BUILD)/flags
 
 coverage:
 	$(call need,$(DEPS_BUILD) $(DEPS_COVERAGE))
-	$(call then,BUILD=$(BUILD)/coverage CXXFLAGS='-O0 -g1 --coverage' LDFLAGS=--coverage PCH= covered)
+	$(call then,BUILD=$(BUILD)/coverage CXXFLAGS='-O0 -g1 --coverage' LDFLAGS=--coverage covered)
 
 .PHONY: covered coverage
 covered: $(BUILD)/unit_tests $(HELPERS)
