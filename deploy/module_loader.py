@@ -267,9 +267,16 @@ class Functions(Mapping):
 # --- one call -----------------------------------------------------------------------------------------------------
 
 
+def unwrapped(function):
+    """What functools.wraps was told that a function stands for: a minion looks at that one's parameters."""
+    while isinstance(getattr(function, "__wrapped__", None), types.FunctionType):
+        function = function.__wrapped__
+    return function
+
+
 def parameters_of(function):
     """Names of the positional parameters, names of those that go by name alone, has *args, has **kwargs."""
-    code = function.__code__
+    code = unwrapped(function).__code__
     end = code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames
     return (
@@ -351,9 +358,10 @@ def answer_to_call(request, channel):
 def argspec(function):
     """As sys.argspec shows it."""
     names, _, takes_args, takes_kwargs = parameters_of(function)
+    defaults = unwrapped(function).__defaults__
     return {
         "args": names or None,
-        "defaults": list(function.__defaults__) if function.__defaults__ else None,
+        "defaults": list(defaults) if defaults else None,
         "varargs": takes_args or None,
         "kwargs": takes_kwargs or None,
     }
