@@ -24,12 +24,12 @@ using etcd::TxnRequest;
 using std::chrono::seconds;
 
 constexpr seconds kLongestShared{60};
-constexpr seconds kHeardTime{10};         // longer than a member takes to carry out late what timed out
-constexpr std::size_t kMostRanges = 128;  // in one transaction, which is etcd's limit
-constexpr std::size_t kReadsAtOnce = 4;   // requests
-constexpr std::int64_t kFirstPage = 128;  // keys
-constexpr std::int64_t kLargestPage = 16384;
-constexpr std::size_t kBytesOfPage = 2 * 1024 * 1024;
+constexpr seconds kHeardTime{10};            // longer than a member takes to carry out late what timed out
+constexpr std::size_t kMostRanges = 128;     // in one transaction, which is etcd's limit
+constexpr std::size_t kReadsAtOnce = 4;      // requests
+constexpr std::int64_t kFirstPage = 128;     // keys
+constexpr std::int64_t kLargestPage = 4096;  // a busy member answers well within one try
+constexpr std::size_t kBytesOfPage = 1024 * 1024;
 constexpr char kAfterSlash = '/' + 1;       // begins what comes after all that lies in a folder
 constexpr char kAfterSuffix = '~';          // is behind what Salt's `unique_jid` appends to a jid
 constexpr std::string_view kNext{"\0", 1};  // makes the next key of a key
