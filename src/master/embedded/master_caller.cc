@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/master_caller.h"
-
 #include <exception>
 #include <optional>
 #include <stop_token>
 #include <string>
 
+#include "master/embedded/calls.h"
 #include "master/embedded/json_text.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/publisher.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "master/embedded/calls.h"
 #include "master/embedded/execution.h"
 #include "master/embedded/json_text.h"
 #include "rest_fcgi/core/format.h"
@@ -329,7 +328,7 @@ master::Job Publisher::has_function(const Order& order, const Mailbox& returns) 
 }
 
 master::Job Publisher::find_job(const Order& order, std::string_view jid, const Mailbox& returns) {
-  const std::shared_ptr<const RunningJob> job = jobs_->running().find(jid);
+  const std::shared_ptr<const RunningJob> job = jobs_->find_running(jid);
   const Json description = job ? describe_running(::getpid(), job->load(), job->ret()) : Json::empty_object();
   return answer(order, returns, [&](const std::string& minion) {
     return job && job->runs_on(minion) ? description : Json::empty_object();

@@ -20,9 +20,72 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPause{500};  // between two looks of a Watcher
+constexpr std::chrono::milliseconds kPause{500};  // between two looks for marks
+
+/// The job's own copies of it, as JSON text and parsed, are about four times that.
+std::size_t bytes_of(const returner::Load& load) {
+  const std::size_t metadata = load.metadata ? load.metadata->text().size() : 0;
+  return load.fun.text().size() + load.arg.text().size() + load.tgt.text().size() + metadata;
+}
 
 }  // namespace
+
+RunningJob::RunningJob(returner::Load load, std::string ret, Interrupt interrupt)
+    : load_(std::move(load)),
+      ret_(std::move(ret)),
+      interrupt_(std::move(interrupt)),
+      calls_(load_.minions.size()),
+      unfinished_(calls_.size()) {}
+
+bool RunningJob::claim(std::size_t call) {
+  const std::lock_guard lock(mutex_);
+  if (calls_[call].state != State::running) return false;
+  calls_[call].state = State::claimed;
+  return true;
+}
+
+bool RunningJob::finish(std::size_t call) {
+  const std::lock_guard lock(mutex_);
+  calls_[call].state = State::finished;
+  return --unfinished_ == 0;
+}
+
+std::optional<std::size_t> RunningJob::call_on(std::string_view minion) const {
+  const auto found = std::lower_bound(load_.minions.begin(), load_.minions.end(), minion);
+  if (found == load_.minions.end() || *found != minion) return std::nullopt;
+  return static_cast<std::size_t>(found - load_.minions.begin());
+}
+
+bool RunningJob::runs_on(std::string_view minion) const {
+  const std::optional<std::size_t> call = call_on(minion);
+  const std::lock_guard lock(mutex_);
+  return call && calls_[*call].state != State::finished;
+}
+
+std::vector<std::string> RunningJob::running() const {
+  std::vector<std::string> running;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t call = 0; call < calls_.size(); ++call) {
+    if (calls_[call].state != State::finished) running.push_back(load_.minions[call]);
+  }
+  return running;
+}
+
+bool RunningJob::stop_on(std::string_view minion) {
+  if (!runs_on(minion)) return false;
+  stop(*call_on(minion));
+  return true;
+}
+
+std::size_t RunningJob::interrupt() {
+  std::size_t interrupted = 0;
+  for (std::size_t call = 0; call < load_.minions.size(); ++call) {
+    if (!claim(call)) continue;
+    interrupt_(call);
+    ++interrupted;
+  }
+  return interrupted;
+}
 
 Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const Clock& clock, std::unique_ptr<ProcDir> proc,
            std::size_t max_queued_bytes, master::JidShare jid_share)
@@ -30,9 +93,8 @@ Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const Clock& clock, s
       clock_(clock),
       master_id_(host_name() + "_master"),
       proc_(std::move(proc)),
-      running_(max_queued_bytes),
-      jids_(clock, master::JidSource::default_name(), jid_share),
-      watcher_([this] { return heed_marks(); }) {
+      max_queued_bytes_(max_queued_bytes),
+      jids_(clock, master::JidSource::default_name(), jid_share) {
   (void)others();
 }
 
@@ -112,7 +174,9 @@ void Jobs::record(std::string_view jid, const master::Return& ret, const Also& a
 Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durability durability,
                          const Also& also) {
   const returner::Load& load = job->load();
-  if (!running_.take_room(load)) {
+  const std::size_t bytes = bytes_of(load);
+  if (queued_bytes_.fetch_add(bytes) + bytes > max_queued_bytes_) {
+    queued_bytes_ -= bytes;
     return Error{ErrorKind::unavailable,
                  "The jobs that run or wait take all the memory that they may (max_queued_bytes)."};
   }
@@ -124,25 +188,49 @@ Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durab
   }
   if (Result<void> saved = save(load, durability, also); !saved) {
     if (proc_) proc_->remove(load.jid);
-    running_.give_room(load);
+    queued_bytes_ -= bytes;
     return saved;
   }
-  running_.add(job);
-  if (proc_) watcher_.wake();
+  const std::lock_guard lock(mutex_);
+  running_.emplace(load.jid, job);
+  started_.notify_one();
+  if (!proc_ || watcher_.joinable()) return {};
+  try {
+    watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+  } catch (const std::system_error& error) {
+    log::warning(format("jobs cannot be stopped by other processes: no thread can be had: {}", error.what()));
+  }
   return {};
 }
 
 void Jobs::finish(RunningJob& job, std::size_t call) {
-  if (running_.finish(job, call) && proc_) proc_->remove(job.load().jid);
+  if (!job.finish(call)) return;
+  queued_bytes_ -= bytes_of(job.load());
+  {
+    const std::lock_guard lock(mutex_);
+    running_.erase(job.load().jid);
+  }
+  if (proc_) proc_->remove(job.load().jid);
 }
 
 std::size_t Jobs::interrupt_all() {
+  decltype(running_) all;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(running_);
+  }
   std::size_t interrupted = 0;
-  for (const auto& job : running_.take_all()) {
+  for (const auto& [jid, job] : all) {
     interrupted += job->interrupt();
-    if (proc_) proc_->remove(job->load().jid);
+    if (proc_) proc_->remove(jid);
   }
   return interrupted;
+}
+
+std::shared_ptr<RunningJob> Jobs::find_running(std::string_view jid) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = running_.find(jid);
+  return found == running_.end() ? nullptr : found->second;
 }
 
 Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret) {
@@ -220,8 +308,11 @@ Result<std::vector<std::string>> Jobs::without_return(const returner::Load& load
 
 std::vector<ActiveJob> Jobs::active() {
   std::vector<ActiveJob> jobs;
-  for (const auto& job : running_.all()) {
-    jobs.push_back({::getpid(), job->load(), job->ret(), job->running()});
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [jid, job] : running_) {
+      jobs.push_back({::getpid(), job->load(), job->ret(), job->running()});
+    }
   }
   for (ProcDir::Entry& entry : others()) {
     ActiveJob& job = jobs.emplace_back(std::move(entry.job));
@@ -235,7 +326,7 @@ std::vector<ActiveJob> Jobs::active() {
 }
 
 Result<std::optional<pid_t>> Jobs::stop(std::string_view jid, std::string_view minion) {
-  if (const auto job = running_.find(jid); job && job->stop_on(minion)) {
+  if (const auto job = find_running(jid); job && job->stop_on(minion)) {
     return std::optional<pid_t>(::getpid());
   }
   for (const ProcDir::Entry& entry : others()) {
@@ -250,37 +341,18 @@ Result<std::optional<pid_t>> Jobs::stop(std::string_view jid, std::string_view m
   return std::optional<pid_t>();
 }
 
-bool Jobs::heed_marks() {
-  for (const ProcDir::Mark& mark : proc_->take_marks()) {
-    const auto job = running_.find(mark.jid);
-    if (job && mark.call < job->load().minions.size()) job->stop(mark.call);
-  }
-  return !running_.empty();
-}
-
-void Watcher::wake() {
-  const std::lock_guard lock(mutex_);
-  awake_ = true;
-  changed_.notify_one();
-  if (thread_.joinable()) return;
-  try {
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-  } catch (const std::system_error& error) {
-    log::warning(format("jobs cannot be stopped by other processes: no thread can be had: {}", error.what()));
-  }
-}
-
-void Watcher::run(const std::stop_token& stop) {
+void Jobs::watch(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    changed_.wait(lock, stop, [this] { return awake_; });
-    changed_.wait_for(lock, stop, kPause, [] { return false; });
+    started_.wait(lock, stop, [this] { return !running_.empty(); });
+    started_.wait_for(lock, stop, kPause, [] { return false; });
     if (stop.stop_requested()) return;
-    awake_ = false;  // a wake while we look counts for the next time
     lock.unlock();
-    const bool again = look_();
+    for (const ProcDir::Mark& mark : proc_->take_marks()) {
+      const auto job = find_running(mark.jid);
+      if (job && mark.call < job->load().minions.size()) job->stop(mark.call);
+    }
     lock.lock();
-    awake_ = awake_ || again;
   }
 }
 

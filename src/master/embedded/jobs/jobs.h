@@ -3,17 +3,19 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "master/embedded/jobs/proc_dir.h"
-#include "master/embedded/jobs/running_jobs.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/jid.h"
@@ -34,31 +36,60 @@ inline constexpr std::string_view kTerminated = "Job terminated: it was asked to
 /// Salt's words for a job that runs: what `saltutil.running` lists.
 [[nodiscard]] Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret);
 
-/// A thread that looks after something twice a second for as long as there is something to look after. It
-/// starts with the first need, and sleeps between needs. Thread-safe.
-class Watcher {
+/// A job whose calls, one for each of the load's minions, are on worker threads. Shared by those threads and
+/// by who asks what runs. Thread-safe.
+class RunningJob {
  public:
-  /// Returns whether it has to be called again. Throws nothing.
-  using Look = std::function<bool()>;
+  /// Records that a call was interrupted; called at most once for each, and never together with that call's
+  /// return.
+  using Interrupt = std::function<void(std::size_t call)>;
 
-  explicit Watcher(Look look) : look_(std::move(look)) {}
+  /// `ret`: the returners that the caller named. REQUIRES: the load's minions are sorted.
+  RunningJob(returner::Load load, std::string ret, Interrupt interrupt);
 
-  /// Ends the thread, and waits for it. Nobody may call `wake` any more.
-  ~Watcher() = default;
-  Watcher(const Watcher&) = delete;
-  Watcher& operator=(const Watcher&) = delete;
+  [[nodiscard]] const returner::Load& load() const noexcept { return load_; }
+  [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
 
-  /// There is something to look after. Where no thread can be had, the log says so.
-  void wake();
+  /// Whoever wants to record what became of a call asks first. True for the first one alone: a call that was
+  /// interrupted does not return any more.
+  [[nodiscard]] bool claim(std::size_t call);
+
+  /// The call's return is recorded. True where it was the job's last one.
+  [[nodiscard]] bool finish(std::size_t call);
+
+  [[nodiscard]] bool runs_on(std::string_view minion) const;
+
+  /// The minions on which it runs, sorted.
+  [[nodiscard]] std::vector<std::string> running() const;
+
+  /// What the function of that call looks at to end early.
+  [[nodiscard]] std::stop_token stop_token(std::size_t call) const { return calls_[call].stop.get_token(); }
+
+  /// Asks one call to stop; what it then returns says so.
+  void stop(std::size_t call) { calls_[call].stop.request_stop(); }
+
+  /// Same for the call on that minion. False where there is none that runs.
+  bool stop_on(std::string_view minion);
+
+  /// Interrupts the calls that nobody claimed so far. Returns how many.
+  std::size_t interrupt();
 
  private:
-  void run(const std::stop_token& stop);
+  enum class State : unsigned char { running, claimed, finished };
+  struct Call {
+    State state = State::running;  ///< guarded by mutex_
+    std::stop_source stop;         ///< synchronizes itself
+  };
 
-  const Look look_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  bool awake_ = false;   // guarded by mutex_
-  std::jthread thread_;  // guarded by mutex_; goes first, as the thread uses the rest
+  /// Absent for a minion that the job is not for.
+  [[nodiscard]] std::optional<std::size_t> call_on(std::string_view minion) const;
+
+  const returner::Load load_;
+  const std::string ret_;
+  const Interrupt interrupt_;
+  mutable std::mutex mutex_;
+  std::vector<Call> calls_;
+  std::size_t unfinished_;  // guarded by mutex_
 };
 
 /// All jobs of this process: their ids, what is kept about them, and which of them run; and, through the proc
@@ -70,7 +101,7 @@ class Jobs {
   using Also = std::vector<returner::Returner*>;
 
   /// `proc`: null shows this process's jobs to nobody, and sees nobody's. What processes that have gone left
-  /// there is settled at once.
+  /// there is settled at once. `max_queued_bytes`: of the loads of all jobs that run or wait.
   Jobs(std::unique_ptr<returner::Returners> returners, const Clock& clock, std::unique_ptr<ProcDir> proc,
        std::size_t max_queued_bytes, master::JidShare jid_share = {});
 
@@ -105,6 +136,9 @@ class Jobs {
   /// Interrupts all calls that did not return, and forgets their jobs. Returns how many calls that were.
   std::size_t interrupt_all();
 
+  /// A job that has calls on worker threads of this process; null where no such job runs.
+  [[nodiscard]] std::shared_ptr<RunningJob> find_running(std::string_view jid) const;
+
   /// What runs here and in other processes, in the order of the jids. Settles what has gone with its process.
   [[nodiscard]] std::vector<ActiveJob> active();
 
@@ -114,7 +148,6 @@ class Jobs {
 
   [[nodiscard]] returner::Returner& cache() const noexcept { return returners_->master_job_cache(); }
   [[nodiscard]] const returner::Returners& returners() const noexcept { return *returners_; }
-  [[nodiscard]] const RunningJobs& running() const noexcept { return running_; }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
 
   /// The id under which runners and wheels return, as a master's own minion does.
@@ -128,17 +161,23 @@ class Jobs {
   [[nodiscard]] Json orphaned_return(const returner::Load& load) const;
   /// The job's minions of which no return is kept.
   [[nodiscard]] Result<std::vector<std::string>> without_return(const returner::Load& load) const;
-  bool heed_marks();
+  /// Looks twice a second for calls that other processes want to stop, as long as there are any that run.
+  void watch(const std::stop_token& stop);
   void log_failure(const Result<void>& kept, std::string_view what, std::string_view jid);
 
   const std::unique_ptr<returner::Returners> returners_;
   const Clock& clock_;
   const std::string master_id_;
   const std::unique_ptr<ProcDir> proc_;  // null: none
-  RunningJobs running_;
+  const std::size_t max_queued_bytes_;
+  std::atomic<std::size_t> queued_bytes_{0};  // of the loads of all jobs that run or wait
+  mutable std::mutex mutex_;
+  std::condition_variable_any started_;                                      // a job
+  std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // by jid; guarded by mutex_
   master::JidSource jids_;
   std::atomic<bool> failing_{false};  // a failure of the job cache stands in the log, and no success since
-  Watcher watcher_;                   // goes first, as its thread uses the rest
+  // Starts with the first job, guarded by mutex_. Goes first, as the thread uses the rest.
+  std::jthread watcher_;
 };
 
 }  // namespace rest_fcgi::embedded

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "rest_fcgi/core/format.h"
+#include "master/embedded/python/python.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
 namespace rest_fcgi::embedded {
@@ -127,106 +127,6 @@ void write_publication(JsonWriter& writer, const JobContext& job) {
   writer.key("__pub_user").string(job.user);
 }
 
-class Binder {
- public:
-  Binder(const NativeFunction& function, Call& call)
-      : function_(function.function_),
-        parameters_(function.parameters_),
-        defaults_(function.defaults_),
-        call_(call),
-        given_(parameters_.size()) {}
-
-  /// Absent: all is bound.
-  std::optional<Raised> bind(std::span<const JsonValue> positional, std::span<const JsonMember> keywords);
-
- private:
-  Raised complaint(const std::string& what) const {
-    const std::string_view name = function_.python_name.empty()
-                                      ? function_.name.substr(function_.name.find('.') + 1)
-                                      : function_.python_name;
-    return Raised::type_error(format("{}() {}", name, what));
-  }
-  std::optional<Raised> bind_keyword(const JsonMember& member);
-  std::optional<Raised> fill_defaults();
-  Raised too_many(std::size_t count) const;
-  Raised missing(const std::vector<std::string_view>& names) const;
-
-  [[nodiscard]] std::size_t required() const { return parameters_.size() - defaults_.size(); }
-
-  const Function& function_;
-  std::span<const Parameter> parameters_;
-  std::span<const JsonValue> defaults_;
-  Call& call_;
-  std::vector<bool> given_;
-};
-
-std::optional<Raised> Binder::bind(std::span<const JsonValue> positional,
-                                   std::span<const JsonMember> keywords) {
-  const std::size_t named = std::min(positional.size(), parameters_.size());
-  call_.arguments.assign(positional.begin(), positional.begin() + static_cast<std::ptrdiff_t>(named));
-  call_.arguments.resize(parameters_.size());
-  std::fill_n(given_.begin(), named, true);
-  for (const JsonMember& member : keywords) {
-    if (auto raised = bind_keyword(member)) return raised;
-  }
-  if (positional.size() > named) {
-    if (!function_.takes_varargs) return too_many(positional.size());
-    call_.varargs.assign(positional.begin() + static_cast<std::ptrdiff_t>(named), positional.end());
-  }
-  return fill_defaults();
-}
-
-std::optional<Raised> Binder::bind_keyword(const JsonMember& member) {
-  const auto found =
-      std::find_if(parameters_.begin(), parameters_.end(),
-                   [&member](const Parameter& parameter) { return parameter.name == member.key; });
-  if (found == parameters_.end()) {
-    if (!function_.takes_keywords) {
-      return complaint(format("got an unexpected keyword argument '{}'", member.key));
-    }
-    call_.keywords.push_back(member);
-    return std::nullopt;
-  }
-  const auto index = static_cast<std::size_t>(found - parameters_.begin());
-  if (given_[index]) return complaint(format("got multiple values for argument '{}'", member.key));
-  given_[index] = true;
-  call_.arguments[index] = member.value;
-  return std::nullopt;
-}
-
-std::optional<Raised> Binder::fill_defaults() {
-  std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (given_[i]) continue;
-    if (i < required()) {
-      names.push_back(parameters_[i].name);
-    } else {
-      call_.arguments[i] = defaults_[i - required()];
-    }
-  }
-  if (names.empty()) return std::nullopt;
-  return missing(names);
-}
-
-Raised Binder::too_many(std::size_t count) const {
-  const std::size_t most = parameters_.size();
-  const std::size_t least = required();
-  const std::string takes = least == most ? std::to_string(most) : format("from {} to {}", least, most);
-  return complaint(format("takes {} positional argument{} but {} {} given", takes,
-                          least == 1 && most == 1 ? "" : "s", count, count == 1 ? "was" : "were"));
-}
-
-Raised Binder::missing(const std::vector<std::string_view>& names) const {
-  std::string list;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i != 0) list += names.size() > 2 ? ", " : " ";
-    if (i != 0 && i + 1 == names.size()) list += "and ";
-    list += format("'{}'", names[i]);
-  }
-  return complaint(format("missing {} required positional argument{}: {}", names.size(),
-                          names.size() == 1 ? "" : "s", list));
-}
-
 NativeFunction::NativeFunction(const Function& function)
     : LoadedFunction(std::string(function.name), documentation(function), argspec_of(function)),
       function_(function),
@@ -266,9 +166,21 @@ Reply NativeFunction::run(const Context& context, std::span<const JsonValue> arg
 
 Reply NativeFunction::call(const Context& context, std::span<const JsonValue> args,
                            std::span<const JsonMember> kwargs) const {
-  Call call{context, {}, {}, {}};
-  if (auto raised = Binder(*this, call).bind(args, kwargs)) return *std::move(raised);
-  Reply reply = function_.run(call);
+  const std::string_view name = function_.name.substr(function_.name.find('.') + 1);
+  Signature signature{function_.python_name.empty() ? name : function_.python_name,
+                      {},
+                      parameters_.size() - defaults_.size(),
+                      function_.takes_varargs,
+                      function_.takes_keywords};
+  for (const Parameter& parameter : parameters_) signature.parameters.push_back(parameter.name);
+  auto result = python_bind(signature, args, kwargs);
+  if (auto* raised = std::get_if<Raised>(&result)) return std::move(*raised);
+  Bound& bound = std::get<Bound>(result);
+  for (std::size_t i = signature.required; i < bound.values.size(); ++i) {
+    if (!bound.given[i]) bound.values[i] = defaults_[i - signature.required];
+  }
+  Reply reply =
+      function_.run({context, std::move(bound.values), std::move(bound.varargs), std::move(bound.keywords)});
   if (auto* returned = std::get_if<Returned>(&reply)) returned->out = function_.out;
   return reply;
 }

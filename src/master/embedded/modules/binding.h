@@ -42,8 +42,6 @@ class NativeFunction final : public LoadedFunction {
                            std::span<const JsonMember> kwargs) const override;
 
  private:
-  friend class Binder;
-
   const Function& function_;
   std::span<const Parameter> parameters_;
   JsonDocument default_values_;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "master/embedded/execution.h"
-#include "master/embedded/python/raised.h"
+#include "master/embedded/python/python.h"
 #include "rest_fcgi/core/clock.h"
 
 namespace rest_fcgi::embedded {

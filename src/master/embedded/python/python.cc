@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "rest_fcgi/core/format.h"
 
@@ -56,7 +57,95 @@ std::optional<double> float_from_text(std::string_view text) {
   return value;
 }
 
+class Splitter {
+ public:
+  void take(char c);
+  std::variant<std::vector<std::string>, Raised> finish();
+
+ private:
+  void take_bare(char c);
+  std::string& word() { return word_ ? *word_ : word_.emplace(); }
+  void end_word() {
+    if (word_) words_.push_back(*std::exchange(word_, std::nullopt));
+  }
+
+  std::vector<std::string> words_;
+  std::optional<std::string> word_;  // the one that is being read
+  char quote_ = '\0';                // inside of which
+  bool escaped_ = false;             // behind a backslash
+};
+
+void Splitter::take(char c) {
+  if (escaped_) {
+    // Between double quotes a backslash is one, but before a quote or another.
+    if (quote_ == '"' && c != '"' && c != '\\') word() += '\\';
+    word() += c;
+    escaped_ = false;
+  } else if (c == '\\' && quote_ != '\'') {
+    escaped_ = true;
+  } else if (quote_ == '\0') {
+    take_bare(c);
+  } else if (c == quote_) {
+    quote_ = '\0';
+  } else {
+    word() += c;
+  }
+}
+
+void Splitter::take_bare(char c) {
+  if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+    end_word();
+  } else if (c == '\'' || c == '"') {
+    quote_ = c;
+    word();  // two quotes alone are an empty word
+  } else {
+    word() += c;
+  }
+}
+
+std::variant<std::vector<std::string>, Raised> Splitter::finish() {
+  if (escaped_) return Raised::value_error("No escaped character");
+  if (quote_ != '\0') return Raised::value_error("No closing quotation");
+  end_word();
+  return std::move(words_);
+}
+
+std::string too_many(const Signature& signature, std::size_t count) {
+  const std::size_t most = signature.parameters.size();
+  const std::size_t least = signature.required;
+  const std::string takes = least == most ? std::to_string(most) : format("from {} to {}", least, most);
+  return format("takes {} positional argument{} but {} {} given", takes, least == 1 && most == 1 ? "" : "s",
+                count, count == 1 ? "was" : "were");
+}
+
+std::string missing_arguments(const std::vector<std::string_view>& names) {
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) list += names.size() > 2 ? ", " : " ";
+    if (i != 0 && i + 1 == names.size()) list += "and ";
+    list += format("'{}'", names[i]);
+  }
+  return format("missing {} required positional argument{}: {}", names.size(), names.size() == 1 ? "" : "s",
+                list);
+}
+
 }  // namespace
+
+Raised Raised::type_error(std::string message) {
+  return {Kind::type_error, "TypeError", std::move(message)};
+}
+
+Raised Raised::value_error(std::string message) {
+  return {Kind::exception, "ValueError", std::move(message)};
+}
+
+Raised Raised::interrupted(std::string message) {
+  return {Kind::interrupted, "", std::move(message)};
+}
+
+std::string Raised::line() const {
+  return message.empty() ? type : type + ": " + message;
+}
 
 std::optional<std::int64_t> python_int(std::string_view text) {
   std::string_view word = strip(text);
@@ -140,6 +229,49 @@ bool salt_is_true(const JsonValue& value) {
 
 std::string python_type(const JsonValue& value) {
   return format("<class '{}'>", value.type_name());
+}
+
+std::variant<std::vector<std::string>, Raised> shlex_split(std::string_view text) {
+  Splitter splitter;
+  for (const char c : text) splitter.take(c);
+  return splitter.finish();
+}
+
+std::variant<Bound, Raised> python_bind(const Signature& signature, std::span<const JsonValue> positional,
+                                        std::span<const JsonMember> keywords) {
+  const std::vector<std::string_view>& parameters = signature.parameters;
+  const auto complaint = [&signature](std::string_view what) {
+    return Raised::type_error(format("{}() {}", signature.name, what));
+  };
+  const auto named = static_cast<std::ptrdiff_t>(std::min(positional.size(), parameters.size()));
+  Bound bound{{positional.begin(), positional.begin() + named}, {}, {}, {}};
+  bound.values.resize(parameters.size());
+  bound.given.assign(static_cast<std::size_t>(named), true);
+  bound.given.resize(parameters.size());
+  for (const JsonMember& member : keywords) {
+    const auto found = std::find(parameters.begin(), parameters.end(), member.key);
+    if (found == parameters.end()) {
+      if (!signature.takes_keywords) {
+        return complaint(format("got an unexpected keyword argument '{}'", member.key));
+      }
+      bound.keywords.push_back(member);
+      continue;
+    }
+    const auto at = static_cast<std::size_t>(found - parameters.begin());
+    if (bound.given[at]) return complaint(format("got multiple values for argument '{}'", member.key));
+    bound.given[at] = true;
+    bound.values[at] = member.value;
+  }
+  bound.varargs.assign(positional.begin() + named, positional.end());
+  if (!bound.varargs.empty() && !signature.takes_varargs) {
+    return complaint(too_many(signature, positional.size()));
+  }
+  std::vector<std::string_view> missing;
+  for (std::size_t i = 0; i < signature.required; ++i) {
+    if (!bound.given[i]) missing.push_back(parameters[i]);
+  }
+  if (!missing.empty()) return complaint(missing_arguments(missing));
+  return bound;
 }
 
 }  // namespace rest_fcgi::embedded

@@ -1,18 +1,44 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
+#include <vector>
 
-#include "master/embedded/python/raised.h"
 #include "rest_fcgi/core/json_document.h"
 
-/// What Python's built-ins make of the values that callers hand to functions written for Python.
+/// What Python makes of the values that callers hand to functions written for Python, and what it raises.
 namespace rest_fcgi::embedded {
+
+/// The Python exception that Salt's function would have raised, as far as a minion's texts show it. Plain
+/// value.
+struct Raised {
+  enum class Kind {
+    type_error,         ///< arguments that do not fit: the minion adds the function's documentation
+    invocation,         ///< SaltInvocationError and SaltClientError
+    command,            ///< CommandExecutionError
+    command_not_found,  ///< CommandNotFoundError
+    exception,          ///< any other
+    worded,             ///< any, and `message` is the minion's whole text about it
+    unavailable,        ///< there is no such function after all; `message` says why, or is empty
+    interrupted,        ///< no exception of Python's: the engine shut down while the function ran
+  };
+  Kind kind = Kind::exception;
+  std::string type;  ///< the class as a traceback's last line names it: `ValueError`
+  std::string message;
+
+  static Raised type_error(std::string message);
+  static Raised value_error(std::string message);
+  static Raised interrupted(std::string message);
+
+  /// The last line of Python's traceback: `ValueError: message`, or the class alone.
+  [[nodiscard]] std::string line() const;
+};
 
 /// A whole number, or the exception that kept us from having one.
 using WholeNumber = std::variant<std::int64_t, Raised>;
@@ -34,5 +60,32 @@ using WholeNumber = std::variant<std::int64_t, Raised>;
 
 /// `str(type(value))`: `<class 'int'>`.
 [[nodiscard]] std::string python_type(const JsonValue& value);
+
+/// What Python knows of a function's parameters when it is called.
+struct Signature {
+  std::string_view name;                     ///< as Python's messages call it
+  std::vector<std::string_view> parameters;  ///< those without a default come first
+  std::size_t required = 0;                  ///< how many have no default
+  bool takes_varargs = false;                ///< `*args`
+  bool takes_keywords = false;               ///< `**kwargs`
+};
+
+/// Arguments put to parameters.
+struct Bound {
+  std::vector<JsonValue> values;     ///< by parameter; null where none was given
+  std::vector<bool> given;           ///< by parameter
+  std::vector<JsonValue> varargs;    ///< for `*args`
+  std::vector<JsonMember> keywords;  ///< for `**kwargs`, each key once
+};
+
+/// Puts arguments to parameters as Python does. Errors: type_error with Python's own sentence where they do
+/// not fit.
+[[nodiscard]] std::variant<Bound, Raised> python_bind(const Signature& signature,
+                                                      std::span<const JsonValue> positional,
+                                                      std::span<const JsonMember> keywords);
+
+/// The words of a command line as Python's `shlex.split` finds them: quotes and backslashes of a shell, and
+/// nothing else of one. Errors: what Python raises about a quotation or an escape that does not end.
+[[nodiscard]] std::variant<std::vector<std::string>, Raised> shlex_split(std::string_view text);
 
 }  // namespace rest_fcgi::embedded

@@ -11,6 +11,7 @@
 #include "master/embedded/jobs/jobs.h"
 #include "master/embedded/minion.h"
 #include "master/embedded/modules/loader.h"
+#include "master/embedded/python/python.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
@@ -36,13 +37,11 @@ struct MasterContext {
 };
 
 /// The arguments of one call. Borrows.
-struct BoundArguments {
-  std::span<const JsonValue> args;     ///< all positional ones
-  std::span<const JsonMember> kwargs;  ///< all keyword arguments
-  std::vector<JsonMember>
-      named;  ///< one for each parameter of the function; null where the caller left it out
+struct BoundArguments : Bound {
+  std::vector<std::string_view> parameters;  ///< the function's
 
-  /// The argument for a parameter. REQUIRES: the function has one of that name.
+  /// The argument for a parameter; null where the caller left it out. REQUIRES: the function has one of that
+  /// name.
   [[nodiscard]] JsonValue operator[](std::string_view parameter) const;
 };
 

@@ -173,9 +173,9 @@ Result<Json> versions(const MasterContext& context, const BoundArguments&) {
 Json arguments_as_given(const BoundArguments& arguments, bool with_private) {
   return written_json([&](JsonWriter& writer) {
     writer.begin_object().key("args").begin_array();
-    for (const JsonValue& value : arguments.args) value.write(writer);
+    for (const JsonValue& value : arguments.varargs) value.write(writer);
     writer.end_array().key("kwargs").begin_object();
-    for (const auto& [key, value] : arguments.kwargs) {
+    for (const auto& [key, value] : arguments.keywords) {
       if (with_private || !key.starts_with("__")) value.write(writer.key(key));
     }
     writer.end_object().end_object();

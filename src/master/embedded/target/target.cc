@@ -15,27 +15,23 @@ namespace rest_fcgi::embedded {
 
 namespace target {
 
-Result<Step> compile_pcre(std::string_view pattern) {
-  Result<Regex> regex = Regex::compile(pattern);
-  if (!regex) return std::move(regex).error();
-  return Step(Pcre{*std::move(regex)});
-}
+namespace {
 
 Step compile_list(std::vector<std::string_view> ids) {
   std::sort(ids.begin(), ids.end());
   return List{std::move(ids)};
 }
 
-Result<Step> compile_grain(std::string_view expression, std::string_view delimiter, DataMatcher::How how) {
-  Result<DataMatcher> matcher = DataMatcher::compile(expression, delimiter, how);
-  if (!matcher) return std::move(matcher).error();
-  return Step(Grain{*std::move(matcher)});
+Result<Step> compile_pcre(std::string_view pattern) {
+  Result<Regex> regex = Regex::compile(pattern);
+  if (!regex) return std::move(regex).error();
+  return Step(Pcre{*std::move(regex)});
 }
 
-Result<Step> compile_pillar(std::string_view expression, std::string_view delimiter, DataMatcher::How how) {
-  Result<DataMatcher> matcher = DataMatcher::compile(expression, delimiter, how);
+Result<Step> compile_data(const lowstate::Target& target, JsonDocument Minion::*of, DataMatcher::How how) {
+  Result<DataMatcher> matcher = DataMatcher::compile(target.expression, target.delimiter, how);
   if (!matcher) return std::move(matcher).error();
-  return Step(Pillar{*std::move(matcher)});
+  return Step(Data{of, *std::move(matcher)});
 }
 
 Result<Step> compile_ipcidr(std::string_view text) {
@@ -47,11 +43,6 @@ Result<Step> compile_ipcidr(std::string_view text) {
       "whose bits behind the prefix are 0"};
 }
 
-Error no_range() {
-  return {ErrorKind::invocation,
-          "range is not supported by the embedded engine, which has no range server to ask"};
-}
-
 Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegroups) {
   if (const auto* ids = nodegroups.find(name)) return Step(List{*ids});
   const std::string names = nodegroups.names();
@@ -59,46 +50,38 @@ Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegrou
                names.empty() ? "there are no nodegroups here" : "the nodegroups here are " + names};
 }
 
-namespace {
+}  // namespace
 
-/// The step, or its error in a sentence.
-Result<Step> in_a_sentence(Result<Step> step, std::string_view expression) {
-  if (step) return step;
-  return Error{step.error().kind, format("The target {}: {}.", quoted(expression), step.error().message)};
-}
-
-/// Of all types but `list`, `nodegroup` and `compound`.
-Result<Step> compile_expression(const lowstate::Target& target) {
+Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups) {
   using How = DataMatcher::How;
   switch (target.type) {
+    case lowstate::TargetType::list:
+      return compile_list(target.list);
     case lowstate::TargetType::pcre:
       return compile_pcre(target.expression);
     case lowstate::TargetType::grain:
-      return compile_grain(target.expression, target.delimiter, How::glob);
+      return compile_data(target, &Minion::grains, How::glob);
     case lowstate::TargetType::grain_pcre:
-      return compile_grain(target.expression, target.delimiter, How::pcre);
+      return compile_data(target, &Minion::grains, How::pcre);
     case lowstate::TargetType::pillar:
-      return compile_pillar(target.expression, target.delimiter, How::glob);
+      return compile_data(target, &Minion::pillar, How::glob);
     case lowstate::TargetType::pillar_pcre:
-      return compile_pillar(target.expression, target.delimiter, How::pcre);
+      return compile_data(target, &Minion::pillar, How::pcre);
     case lowstate::TargetType::pillar_exact:
-      return compile_pillar(target.expression, target.delimiter, How::exact);
+      return compile_data(target, &Minion::pillar, How::exact);
+    case lowstate::TargetType::nodegroup:
+      return compile_nodegroup(target.expression, nodegroups);
     case lowstate::TargetType::ipcidr:
       return compile_ipcidr(target.expression);
     case lowstate::TargetType::range:
-      return no_range();
+      return Error{ErrorKind::invocation,
+                   "range is not supported by the embedded engine, which has no range server to ask"};
     default:
       return Step(Glob{target.expression});
   }
 }
 
-Result<Step> compile_single(const lowstate::Target& target, const Nodegroups& nodegroups) {
-  if (target.type == lowstate::TargetType::list) return compile_list(target.list);
-  if (target.type == lowstate::TargetType::nodegroup) {
-    return in_a_sentence(compile_nodegroup(target.expression, nodegroups), target.expression);
-  }
-  return in_a_sentence(compile_expression(target), target.expression);
-}
+namespace {
 
 /// Is one of the minion's addresses in the network, by its grain `ipv4` or `ipv6`?
 bool has_address_in(const Minion& minion, const IpNetwork& network) {
@@ -130,8 +113,7 @@ class Evaluation {
   void operator()(const List& list) {
     stack_.push_back(std::binary_search(list.ids.begin(), list.ids.end(), minion_.id));
   }
-  void operator()(const Grain& grain) { stack_.push_back(grain.matcher.matches(minion_.grains.root())); }
-  void operator()(const Pillar& pillar) { stack_.push_back(pillar.matcher.matches(minion_.pillar.root())); }
+  void operator()(const Data& data) { stack_.push_back(data.matcher.matches((minion_.*data.of).root())); }
   void operator()(const IpCidr& ipcidr) { stack_.push_back(has_address_in(minion_, ipcidr.network)); }
   void operator()(const Not&) { stack_.back() = !stack_.back(); }
   void operator()(const And&) {
@@ -164,8 +146,11 @@ Result<TargetMatcher> TargetMatcher::compile(const lowstate::Target& target, con
     if (!steps) return std::move(steps).error();
     return TargetMatcher(*std::move(steps));
   }
-  Result<target::Step> step = target::compile_single(target, nodegroups);
-  if (!step) return std::move(step).error();
+  Result<target::Step> step = target::compile_operand(target, nodegroups);
+  if (!step) {
+    return Error{step.error().kind,
+                 format("The target {}: {}.", quoted(target.expression), step.error().message)};
+  }
   std::vector<target::Step> steps;
   steps.push_back(*std::move(step));
   return TargetMatcher(std::move(steps));

@@ -66,10 +66,8 @@ struct Pcre {
 struct List {
   std::vector<std::string_view> ids;  ///< sorted
 };
-struct Grain {
-  DataMatcher matcher;
-};
-struct Pillar {
+struct Data {
+  JsonDocument Minion::*of;  ///< grains or pillar
   DataMatcher matcher;
 };
 struct IpCidr {
@@ -81,19 +79,11 @@ struct Or {};
 
 /// Operands push whether they match; operators work on what was pushed before them (postfix order, which has
 /// no brackets and needs no recursion).
-using Step = std::variant<Glob, Pcre, List, Grain, Pillar, IpCidr, Not, And, Or>;
+using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Not, And, Or>;
 
-// Each compiles one kind of operand. Errors: invocation, in words that go into a sentence.
-[[nodiscard]] Result<Step> compile_pcre(std::string_view pattern);
-[[nodiscard]] Step compile_list(std::vector<std::string_view> ids);
-[[nodiscard]] Result<Step> compile_grain(std::string_view expression, std::string_view delimiter,
-                                         DataMatcher::How how);
-[[nodiscard]] Result<Step> compile_pillar(std::string_view expression, std::string_view delimiter,
-                                          DataMatcher::How how);
-[[nodiscard]] Result<Step> compile_ipcidr(std::string_view text);
-[[nodiscard]] Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegroups);
-/// There is no range server to ask.
-[[nodiscard]] Error no_range();
+/// Compiles a target of any type but `compound`, which may also be a word of a compound one; a list's ids
+/// stand in `target.list`. Errors: invocation, in words that go into a sentence.
+[[nodiscard]] Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups);
 
 /// The words of a compound expression: what stands between spaces.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view expression);

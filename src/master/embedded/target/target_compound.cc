@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,51 +33,36 @@ std::size_t first_character(std::string_view text) {
   return size;
 }
 
-/// A word that says which matcher is meant: `G@os:Debian`, or `G|@os|Debian`.
-struct Operand {
-  char engine = 0;
-  std::string_view delimiter = ":";
-  std::string_view pattern;
-};
-
-/// Absent for a plain glob, which is any word that does not look like an operand.
-std::optional<Operand> read_operand(std::string_view word) {
-  constexpr std::string_view kEngines = "GPIJLNSER";
-  constexpr std::string_view kWithDelimiter = "GPIJ";
-  if (word.size() < 3 || kEngines.find(word[0]) == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = word.substr(1);
-  if (kWithDelimiter.find(word[0]) != std::string_view::npos) {
-    const std::size_t size = first_character(rest);
-    if (rest.size() > size + 1 && rest[size] == '@') {
-      return Operand{word[0], rest.substr(0, size), rest.substr(size + 1)};
-    }
-  }
-  if (rest[0] != '@') return std::nullopt;
-  return Operand{word[0], ":", rest.substr(1)};
+/// The type of target that a letter in front of an `@` stands for.
+std::optional<lowstate::TargetType> type_of(char letter) {
+  using Type = lowstate::TargetType;
+  constexpr std::string_view kLetters = "GPIJELNSR";
+  constexpr std::array kTypes = {Type::grain, Type::grain_pcre, Type::pillar, Type::pillar_pcre, Type::pcre,
+                                 Type::list,  Type::nodegroup,  Type::ipcidr, Type::range};
+  const std::size_t at = kLetters.find(letter);
+  if (at == std::string_view::npos) return std::nullopt;
+  return kTypes.at(at);
 }
 
-Result<Step> compile_engine(const Operand& operand, const Nodegroups& nodegroups) {
-  using How = DataMatcher::How;
-  switch (operand.engine) {
-    case 'G':
-      return compile_grain(operand.pattern, operand.delimiter, How::glob);
-    case 'P':
-      return compile_grain(operand.pattern, operand.delimiter, How::pcre);
-    case 'I':
-      return compile_pillar(operand.pattern, operand.delimiter, How::glob);
-    case 'J':
-      return compile_pillar(operand.pattern, operand.delimiter, How::pcre);
-    case 'E':
-      return compile_pcre(operand.pattern);
-    case 'L':
-      return compile_list(split_ids(operand.pattern));
-    case 'N':
-      return compile_nodegroup(operand.pattern, nodegroups);
-    case 'S':
-      return compile_ipcidr(operand.pattern);
-    default:
-      return no_range();
+/// What a word stands for: `G@os:Debian`, or `G|@os|Debian`; any other word is a glob.
+lowstate::Target target_of_word(std::string_view word) {
+  constexpr std::string_view kWithDelimiter = "GPIJ";
+  lowstate::Target target;
+  target.expression = word;
+  if (word.size() < 3) return target;
+  const auto type = type_of(word[0]);
+  const bool has_delimiter = kWithDelimiter.find(word[0]) != std::string_view::npos;
+  const std::size_t size = has_delimiter ? first_character(word.substr(1)) : 0;
+  if (type && size != 0 && word.size() > size + 2 && word[size + 1] == '@') {
+    target.type = *type;
+    target.delimiter = word.substr(1, size);
+    target.expression = word.substr(size + 2);
+  } else if (type && word[1] == '@') {
+    target.type = *type;
+    target.expression = word.substr(2);
   }
+  if (target.type == lowstate::TargetType::list) target.list = split_ids(target.expression);
+  return target;
 }
 
 /// A recursive-descent parser that puts the steps out in postfix order.
@@ -97,7 +83,6 @@ class Compiler {
   Result<void> negation(int depth);
   Result<void> bracket_or_operand(int depth);
   Result<void> operand();
-  Result<Step> compile_operand(std::string_view word) const;
   [[nodiscard]] Error complain(std::string_view what) const;
 
   const std::vector<std::string_view>& words_;
@@ -164,20 +149,14 @@ Result<void> Compiler::operand() {
   if (at_end() || at("and") || at("or") || at("not") || at(")")) {
     return complain("a target such as 'web*', 'G@os:Debian', 'E@web\\d+' or 'L@web1,web2' was expected");
   }
-  Result<Step> step = compile_operand(words_[next_]);
-  if (!step) return std::move(step).error();
+  Result<Step> step = compile_operand(target_of_word(words_[next_]), nodegroups_);
+  if (!step) {
+    return Error{step.error().kind, format("Word {} of the compound target, {}: {}.", next_ + 1,
+                                           quoted(words_[next_]), step.error().message)};
+  }
   steps_.push_back(*std::move(step));
   ++next_;
   return {};
-}
-
-Result<Step> Compiler::compile_operand(std::string_view word) const {
-  const std::optional<Operand> operand = read_operand(word);
-  if (!operand) return Step(Glob{word});
-  Result<Step> step = compile_engine(*operand, nodegroups_);
-  if (step) return step;
-  return Error{step.error().kind, format("Word {} of the compound target, {}: {}.", next_ + 1, quoted(word),
-                                         step.error().message)};
 }
 
 }  // namespace

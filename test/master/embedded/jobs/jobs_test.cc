@@ -115,7 +115,7 @@ TEST_CASE("what has to be durable and is not, does not run") {
   REQUIRE_FALSE(started);
   CHECK(started.error().kind == ErrorKind::unavailable);
   CHECK(started.error().message == "The job cannot be kept, and was not started: the disk is full");
-  CHECK(jobs.running().empty());
+  CHECK(jobs.active().empty());
 }
 
 TEST_CASE("a job that is waited for runs although it cannot be kept, and the log says so once") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/python/shlex.h"
+#include "master/embedded/python/python.h"
 
 #include <doctest/doctest.h>
 
