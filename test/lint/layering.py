@@ -39,7 +39,7 @@ FOLDERS = {
     "returner/sqlite": ["record.h", "spool"],
     "returner/etcd": ["record.h", "spool"],
     "master/embedded/python": [],
-    "master/embedded/host": ["python", "json_text.h"],
+    "master/embedded/host": ["json_text.h"],
     "master/embedded/process": ["host"],
     "master/embedded/target": ["host", "minion.h"],
     "master/embedded/jobs": ["host", "target", "json_text.h"],

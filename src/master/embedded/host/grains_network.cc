@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <ifaddrs.h>
-#include <net/if.h>
 #include <net/route.h>
 #include <netinet/in.h>
 #include <unistd.h>

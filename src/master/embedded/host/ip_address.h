@@ -24,14 +24,8 @@ class IpAddress {
   [[nodiscard]] int version() const noexcept { return version_; }
   [[nodiscard]] unsigned bits() const noexcept { return version_ == 4 ? 32 : 128; }
   [[nodiscard]] std::string text() const;
-  /// The name under which DNS knows what the address is called: `4.3.2.1.in-addr.arpa`.
-  [[nodiscard]] std::string reverse_pointer() const;
-  [[nodiscard]] bool is_loopback() const;
-  /// Not to be reached from everywhere, by IANA's registries of special addresses.
-  [[nodiscard]] bool is_private() const;
 
   [[nodiscard]] IpAddress operator&(const IpAddress& mask) const;
-  [[nodiscard]] IpAddress operator|(const IpAddress& other) const;
   [[nodiscard]] IpAddress operator~() const;
   /// How many bits are set before the first that is not; absent where a set one follows.
   [[nodiscard]] std::optional<unsigned> prefix_of_mask() const;
@@ -51,15 +45,12 @@ struct IpNetwork {
   unsigned prefix = 0;
 
   /// Reads `10.0.0.0/8`, `10.0.0.0/255.0.0.0`, or a single address. Absent where `text` is none of these, or
-  /// where `strict` and the address is not the network's first.
-  [[nodiscard]] static std::optional<IpNetwork> parse(std::string_view text, bool strict);
+  /// where the address is not the network's first.
+  [[nodiscard]] static std::optional<IpNetwork> parse(std::string_view text);
   /// The network of an address.
   [[nodiscard]] static IpNetwork of(const IpAddress& address, unsigned prefix);
 
   [[nodiscard]] bool contains(const IpAddress& other) const;
-  [[nodiscard]] IpAddress netmask() const { return IpAddress::mask(address.version(), prefix); }
-  [[nodiscard]] IpAddress broadcast() const { return address | ~netmask(); }
-  [[nodiscard]] std::string text() const;
 
   auto operator<=>(const IpNetwork&) const = default;
 };

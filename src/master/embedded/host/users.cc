@@ -40,19 +40,9 @@ std::optional<std::string> group_name(gid_t gid) {
                         [](const group& found) { return std::string(found.gr_name); });
 }
 
-std::optional<uid_t> user_id(const std::string& name) {
-  return look_up<passwd>([&name](auto... rest) { return ::getpwnam_r(name.c_str(), rest...); },
-                         [](const passwd& user) { return user.pw_uid; });
-}
-
 std::optional<gid_t> group_id(const std::string& name) {
   return look_up<group>([&name](auto... rest) { return ::getgrnam_r(name.c_str(), rest...); },
                         [](const group& found) { return found.gr_gid; });
-}
-
-std::optional<std::string> home_of(const std::string& user) {
-  return look_up<passwd>([&user](auto... rest) { return ::getpwnam_r(user.c_str(), rest...); },
-                         [](const passwd& found) { return std::string(found.pw_dir); });
 }
 
 std::optional<Account> account_of(const std::string& user) {

@@ -12,12 +12,8 @@ namespace rest_fcgi::embedded {
 [[nodiscard]] std::optional<std::string> user_name(uid_t uid);
 [[nodiscard]] std::optional<std::string> group_name(gid_t gid);
 
-/// Whose name that is; absent where there is no such user or group.
-[[nodiscard]] std::optional<uid_t> user_id(const std::string& name);
+/// The group of that name; absent where there is none.
 [[nodiscard]] std::optional<gid_t> group_id(const std::string& name);
-
-/// A user's home folder; absent where there is no such user.
-[[nodiscard]] std::optional<std::string> home_of(const std::string& user);
 
 /// A user of this host, as a login knows them.
 struct Account {

@@ -35,7 +35,7 @@ Result<Step> compile_data(const lowstate::Target& target, JsonDocument Minion::*
 }
 
 Result<Step> compile_ipcidr(std::string_view text) {
-  const std::optional<IpNetwork> network = IpNetwork::parse(text, true);
+  const std::optional<IpNetwork> network = IpNetwork::parse(text);
   if (network) return Step(IpCidr{*network});
   return Error{
       ErrorKind::invocation,

@@ -15,13 +15,12 @@ IpAddress address(std::string_view text) {
   return *parsed;
 }
 
-TEST_CASE("addresses are written as Python writes them") {
+TEST_CASE("addresses are written in their shortest form") {
   for (const std::string text : {"0.0.0.0", "192.0.2.255", "::", "::1", "1::", "fe80::fc:ff:fe00:1",
-                                 "1:0:2:3:4:5:6:7", "1:2::7:0:0:8", "::ffff:102:304", "2001:db8::1"}) {
+                                 "1:0:2:3:4:5:6:7", "1:2::7:0:0:8", "2001:db8::1"}) {
     CHECK(address(text).text() == text);
   }
   CHECK(address("0001:0:0:0:0:0:0:0001").text() == "1::1");
-  CHECK(address("::ffff:1.2.3.4").text() == "::ffff:102:304");
 }
 
 TEST_CASE("what is no address is absent") {
@@ -35,55 +34,38 @@ TEST_CASE("what is no address is absent") {
   CHECK(IpAddress::of_bytes(std::string_view("\x7f\0\0\1", 4))->text() == "127.0.0.1");
 }
 
-TEST_CASE("loopback and private addresses are known") {
-  for (const char* text : {"127.0.0.1", "127.255.0.1", "::1"}) CHECK(address(text).is_loopback());
-  for (const char* text : {"128.0.0.1", "::2", "::ffff:127.0.0.1"}) CHECK_FALSE(address(text).is_loopback());
-  for (const char* text : {"10.1.2.3", "172.31.0.1", "192.168.1.1", "169.254.1.1", "fd00::1", "fe80::1"}) {
-    CHECK(address(text).is_private());
-  }
-  for (const char* text : {"8.8.8.8", "172.32.0.1", "2600::1"}) CHECK_FALSE(address(text).is_private());
-}
-
-TEST_CASE("an address has a name in DNS") {
-  CHECK(address("10.1.2.3").reverse_pointer() == "3.2.1.10.in-addr.arpa");
-  CHECK(address("fd00::1").reverse_pointer() ==
-        "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa");
-}
-
 TEST_CASE("IPv4 sorts before IPv6, and both by number") {
   CHECK(address("9.0.0.1") < address("10.0.0.0"));
   CHECK(address("255.255.255.255") < address("::"));
 }
 
 TEST_CASE("a network is read with a number of bits, a netmask, or its complement") {
-  for (const char* text : {"172.16.5.4/12", "172.16.5.4/255.240.0.0", "172.16.5.4/0.15.255.255"}) {
+  for (const char* text : {"172.16.0.0/12", "172.16.0.0/255.240.0.0", "172.16.0.0/0.15.255.255"}) {
     CAPTURE(text);
-    const auto network = IpNetwork::parse(text, false);
+    const auto network = IpNetwork::parse(text);
     REQUIRE(network);
-    CHECK(network->text() == "172.16.0.0/12");
-    CHECK(network->netmask().text() == "255.240.0.0");
-    CHECK(network->broadcast().text() == "172.31.255.255");
-    CHECK_FALSE(IpNetwork::parse(text, true));
+    CHECK(network->address.text() == "172.16.0.0");
+    CHECK(network->prefix == 12);
   }
-  CHECK(IpNetwork::parse("fd00::5/64", false)->broadcast().text() == "fd00::ffff:ffff:ffff:ffff");
-  CHECK(IpNetwork::parse("10.1.2.3", true)->text() == "10.1.2.3/32");
-  CHECK(IpNetwork::parse("1.2.3.4/0", false)->text() == "0.0.0.0/0");
+  CHECK(IpNetwork::parse("10.1.2.3")->prefix == 32);
+  CHECK(IpNetwork::parse("0.0.0.0/0")->prefix == 0);
+  CHECK(IpNetwork::of(address("fd00::5"), 64).address.text() == "fd00::");
 }
 
 TEST_CASE("what is no network is absent") {
-  for (const char* text : {"", "x/8", "1.2.3.4/33", "1.2.3.4/", "1.2.3.4/255.0.255.0", "::/129",
-                           "::/255.0.0.0", "1.2.3.4/8/8", "1.2.3.4/-1"}) {
+  for (const char* text : {"", "x/8", "172.16.5.4/12", "1.2.3.4/33", "1.2.3.4/", "1.2.3.4/255.0.255.0",
+                           "::/129", "::/255.0.0.0", "1.2.3.4/8/8", "1.2.3.4/-1"}) {
     CAPTURE(text);
-    CHECK_FALSE(IpNetwork::parse(text, false));
+    CHECK_FALSE(IpNetwork::parse(text));
   }
 }
 
 TEST_CASE("a network contains the addresses of its version with its first bits") {
-  const IpNetwork network = *IpNetwork::parse("172.16.0.0/12", true);
+  const IpNetwork network = *IpNetwork::parse("172.16.0.0/12");
   CHECK(network.contains(address("172.31.255.255")));
   CHECK_FALSE(network.contains(address("172.32.0.0")));
   CHECK_FALSE(network.contains(address("::ffff:172.16.0.1")));
-  CHECK(IpNetwork::parse("0.0.0.0/0", true)->contains(address("1.2.3.4")));
+  CHECK(IpNetwork::parse("0.0.0.0/0")->contains(address("1.2.3.4")));
 }
 
 }  // namespace
