@@ -16,7 +16,6 @@
 #include "master/embedded/modules/replies.h"
 #include "master/embedded/modules/which.h"
 #include "master/embedded/python/python.h"
-#include "master/embedded/python/python.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
