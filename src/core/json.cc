@@ -13,35 +13,18 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 void append_escape(std::string& out, char c) {
-  switch (c) {
-    case '"':
-      out += "\\\"";
-      return;
-    case '\\':
-      out += "\\\\";
-      return;
-    case '\b':
-      out += "\\b";
-      return;
-    case '\f':
-      out += "\\f";
-      return;
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    default:
-      constexpr std::string_view digits = "0123456789abcdef";
-      const auto code = static_cast<unsigned char>(c);
-      out += "\\u00";
-      out += digits[code >> 4U];
-      out += digits[code & 0xFU];
+  constexpr std::string_view characters = "\"\\\b\f\n\r\t";
+  constexpr std::string_view letters = "\"\\bfnrt";
+  constexpr std::string_view digits = "0123456789abcdef";
+  if (const std::size_t index = characters.find(c); index != std::string_view::npos) {
+    out += '\\';
+    out += letters[index];
+    return;
   }
+  const auto code = static_cast<unsigned char>(c);
+  out += "\\u00";
+  out += digits[code >> 4U];
+  out += digits[code & 0xFU];
 }
 
 bool is_plain(char c) {

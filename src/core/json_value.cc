@@ -42,16 +42,10 @@ std::string python_quoted(std::string_view text) {
       text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos ? '"' : '\'';
   std::string out(1, quote);
   for (const char c : text) {
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\r') {
-      out += "\\r";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else {
-      if (c == quote || c == '\\') out += '\\';
-      out += c;
-    }
+    constexpr std::string_view spaces = "\n\r\t";
+    const std::size_t index = spaces.find(c);
+    if (c == quote || c == '\\' || index != std::string_view::npos) out += '\\';
+    out += index == std::string_view::npos ? c : std::string_view("nrt")[index];
   }
   return out + quote;
 }

@@ -32,9 +32,9 @@ class Thread {
   /// process. `name` is what ps(1) shows, up to 15 bytes; `stack_bytes` of 0 are what the system gives
   /// usually (8 MiB). Errors: internal, where no thread can be had; `body` is destroyed then without a call.
   template <class Body>
-  [[nodiscard]] static Result<Thread> start(std::string name, Body body, std::size_t stack_bytes = 0) {
+  [[nodiscard]] static Result<Thread> start(const std::string& name, Body body, std::size_t stack_bytes = 0) {
     auto task = std::make_unique<TaskOf<Body>>(std::move(body));
-    task->name = std::move(name);
+    task->name = name;
     return start_task(std::move(task), stack_bytes);
   }
 
