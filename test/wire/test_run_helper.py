@@ -3,6 +3,7 @@
 
 import os
 import pwd
+import shutil
 import signal
 import socket
 import struct
@@ -118,9 +119,9 @@ def activated(directory):
     """A socket where each connection gets a helper of its own, as systemd does it: activated("--peer", "root")."""
     started = []
 
-    def starter(*args, before=()):
+    def starter(*args, before=(), program=HELPER):
         address = str(directory / f"run{len(started)}.sock")
-        argv = ["systemd-socket-activate", "-l", address, "--accept", "--inetd", *before, HELPER, *args]
+        argv = ["systemd-socket-activate", "-l", address, "--accept", "--inetd", *before, program, *args]
         started.append(Process(argv, directory / f"run{len(started)}.log", address))
         return address
 
@@ -137,6 +138,23 @@ def test_jobs_run_behind_a_socket_and_end_with_the_server(start, front, tree, ac
     daemon.kill(signal.SIGKILL)
     daemon.wait(30)
     wait_until(lambda: tree.left() == [], "all have ended")
+
+
+@NEEDS_ROOT
+def test_what_jobs_run_cannot_read_what_is_the_servers(start, front, directory, activated):
+    """As with the installed units: the helper runs as another user."""
+    helper = directory / "rest_fcgi_run"
+    shutil.copy(HELPER, helper)
+    directory.chmod(0o755)
+    other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    daemon = start({"rest_fcgi": {"embedded": {"run_helper": f"unix:{activated(before=other, program=helper)}"}}})
+    api = front(daemon)
+    assert call(api, "cmd.run", "id -u; echo err > /dev/stderr", cwd="/", python_shell=True) == "65534\nerr"
+    secrets = directory / "secrets"
+    secrets.mkdir(mode=0o700)
+    assert "Permission denied" in call(api, "cmd.run", f"ls {secrets}", cwd="/")
+    refused = call(api, "cmd.run", "id -u", cwd="/", runas="root")
+    assert refused.endswith("only a process of root's may change its user.")
 
 
 def test_who_is_not_the_peer_has_nothing_run(start, front, activated):

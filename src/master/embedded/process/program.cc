@@ -251,6 +251,7 @@ void RunningProgram::take_lines() {
   std::string& text = ended_.output;
   std::size_t begin = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    if (end - begin > program_.output_limit) break;
     answers_ += program_.on_line(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -91,6 +92,13 @@ TEST_CASE("a daemon and its children end when the program's time is over") {
   CHECK(run(leaves).how == How::timed_out);
   CHECK_FALSE(is_alive(dir.read("daemon")));
   CHECK_FALSE(is_alive(dir.read("grandchild")));
+}
+
+TEST_CASE("this process gets no orphans to reap, also where it is process 1 of a container") {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  CHECK(run(shell("(true &); (sleep 1000 >/dev/null 2>&1 &); echo done")).output == "done\n");
+  CHECK_FALSE(has_children());
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 TEST_CASE("the time limit holds before the program runs, too") {

@@ -152,7 +152,7 @@ TEST_CASE("a program may be answered line by line") {
 }
 
 TEST_CASE("a line beyond the output limit is cut, and no more are answered") {
-  Program asks = shell("echo one; head -c 5000 /dev/zero | tr '\\0' x; echo; echo two");
+  Program asks = shell("echo one; printf '%05000d\\ntwo\\n' 0");  // at once, or bit by bit
   asks.output_limit = 1000;
   std::vector<std::string> lines;
   asks.on_line = [&lines](std::string_view line) {
@@ -161,7 +161,7 @@ TEST_CASE("a line beyond the output limit is cut, and no more are answered") {
   };
   const Ended ended = run(asks);
   CHECK(lines == std::vector<std::string>{"one"});
-  CHECK(ended.output == std::string(1000, 'x'));
+  CHECK(ended.output == std::string(1000, '0'));
   CHECK(ended.output_cut);
 }
 
