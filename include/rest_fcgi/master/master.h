@@ -73,14 +73,15 @@ struct Return {
       event{};  ///< the whole event's data; only where the call is `raw`, and its master has one
 };
 
-/// A syndic passed the job on to minions of its own: they are expected to return as well, and what hands on
-/// is not, though the master counts it among the job's minions.
+/// Syndics passed the job on to minions of their own. These are expected to return as well; the syndics
+/// themselves are not, although the master names them among the job's minions.
 struct MoreMinions {
   std::vector<std::string> minions;
   std::vector<std::string> syndics{};  ///< their ids
 };
 
-/// What is heard of a publication. An Error: returns may have been missed, and none will come any more.
+/// What is heard of a publication. An Error: returns may have been missed; those that still come are
+/// delivered after it, as long as somebody holds the mailbox.
 using Delivery = std::variant<Return, MoreMinions, Error>;
 using Returns = Mailbox<Delivery>;
 

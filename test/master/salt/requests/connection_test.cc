@@ -17,8 +17,8 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/fake_ret_port.h"
-#include "master/salt/requests/request_pool.h"
 #include "master/salt/lines.h"
+#include "master/salt/requests/request_pool.h"
 #include "requests.h"
 
 namespace rest_fcgi::salt {
@@ -332,6 +332,124 @@ TEST_CASE("threads of ZeroMQ take no signals") {
     }
   }
   CHECK(threads >= 2);
+}
+
+}  // namespace rest_fcgi::salt
+
+namespace rest_fcgi::salt {
+
+TEST_CASE("an address of a master is an address or a name, and a port") {
+  for (const char* uri : {"tcp://127.0.0.1:4506", "tcp://salt.example.org:1", "tcp://salt_master-2:65535",
+                          "tcp://[::1]:4506", "tcp://[fe80::1%eth0]:4506"}) {
+    CAPTURE(uri);
+    CHECK(check_endpoint(uri));
+  }
+}
+
+TEST_CASE("what is no address of a master is refused with the words of what is") {
+  for (const char* uri :
+       {"", "tcp://", "127.0.0.1:4506", "ipc:///run/salt/master", "tcp://127.0.0.1",
+        "tcp://127.0.0.1:", "tcp://:4506", "tcp://a b:4506", "tcp://127.0.0.1:0", "tcp://a:65536",
+        "tcp://a:-1", "tcp://a:45x", "tcp://a:99999999999", "tcp://*:4506", "tcp://[]:4506",
+        "tcp://[::1:4506", "tcp://::1:4506", "tcp://10.0.0.1;10.0.0.2:4506"}) {
+    CAPTURE(uri);
+    const auto checked = check_endpoint(uri);
+    REQUIRE(!checked);
+    CHECK(checked.error().kind == ErrorKind::configuration);
+    CHECK(checked.error().message.find("tcp://HOST:PORT") != std::string::npos);
+  }
+}
+
+}  // namespace rest_fcgi::salt
+
+namespace rest_fcgi::salt {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTimeout{300};
+constexpr SteadyTime kStart{std::chrono::hours(1)};
+
+}  // namespace
+
+TEST_CASE("while the master is there everybody may connect") {
+  Outage outage(kTimeout);
+  for (int i = 0; i < 3; ++i) CHECK(outage.may_try(kStart));
+}
+
+TEST_CASE("after a failure nobody tries for a while, and then one at a time") {
+  Outage outage(kTimeout);
+  outage.failed(kStart);
+  CHECK(!outage.may_try(kStart));
+  CHECK(!outage.may_try(kStart + Outage::kPause - milliseconds(1)));
+  const SteadyTime again = kStart + Outage::kPause;
+  CHECK(outage.may_try(again));
+  CHECK(!outage.may_try(again));
+  CHECK(!outage.may_try(again + kTimeout));
+  outage.failed(again + kTimeout);
+  CHECK(!outage.may_try(again + kTimeout));
+  CHECK(outage.may_try(again + kTimeout + Outage::kPause));
+}
+
+TEST_CASE("a try of which nothing is heard keeps the others up for its time only") {
+  Outage outage(kTimeout);
+  outage.failed(kStart);
+  const SteadyTime again = kStart + Outage::kPause;
+  REQUIRE(outage.may_try(again));
+  CHECK(outage.may_try(again + kTimeout + Outage::kPause));
+}
+
+TEST_CASE("one success ends the outage for all") {
+  Outage outage(kTimeout);
+  outage.failed(kStart);
+  outage.succeeded();
+  for (int i = 0; i < 3; ++i) CHECK(outage.may_try(kStart));
+}
+
+}  // namespace rest_fcgi::salt
+
+namespace rest_fcgi::salt {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr SteadyTime kPut{std::chrono::hours(1)};
+
+struct Kept {
+  zmq::context_t context{1};
+  IdleConnections idle;
+
+  Connection* put(SteadyTime now) {
+    auto made = Connection::make(context, {"tcp://127.0.0.1:1", 1});
+    REQUIRE(made);
+    Connection* const connection = made->get();
+    idle.put(*std::move(made), now);
+    return connection;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("of the kept connections the one that was put last is taken first") {
+  Kept kept;
+  CHECK(kept.idle.take() == nullptr);
+  Connection* const first = kept.put(kPut);
+  Connection* const second = kept.put(kPut);
+  CHECK(kept.idle.take().get() == second);
+  CHECK(kept.idle.take().get() == first);
+  CHECK(kept.idle.take() == nullptr);
+}
+
+TEST_CASE("connections that nobody needed for a minute are closed when another one is put") {
+  Kept kept;
+  kept.put(kPut);
+  kept.put(kPut + seconds(1));
+  Connection* const third = kept.put(kPut + seconds(59));
+  CHECK(kept.idle.size() == 3);
+  Connection* const last = kept.put(kPut + seconds(61));
+  CHECK(kept.idle.size() == 2);
+  CHECK(kept.idle.take().get() == last);
+  CHECK(kept.idle.take().get() == third);
 }
 
 }  // namespace rest_fcgi::salt
