@@ -45,9 +45,6 @@ int print(const std::string& text) {
 Result<config::Settings> read_settings(const config::CommandLine& command_line) {
   auto settings = config::load(command_line);
   if (!settings) return settings;
-  using Action = config::CommandLine::Action;
-  const Action action = command_line.action;
-  if (action == Action::serve || action == Action::make_token) config::make_cachedir(*settings);
   if (settings->engine != config::Engine::salt) return settings;
   for (const std::string& mistake : auth::drop_bad_rules(settings->auth.external_auth)) {
     config::leave_to_master(mistake, *settings);
@@ -81,6 +78,7 @@ bool is_failure(ErrorKind kind) {
 }
 
 int make_token(config::Settings settings, const config::CommandLine& command_line) {
+  config::make_cachedir(settings);
   settings = std::move(settings).without_jobs();
   auto runtime = engine::make_runtime(settings);
   if (!runtime) return fail(runtime.error());
@@ -124,6 +122,7 @@ Result<http::Application> reload(const config::CommandLine& command_line, const 
   if (wanted->engine != at_start.engine) {
     return Error{ErrorKind::configuration, "rest_fcgi: engine: another engine needs a restart"};
   }
+  config::make_cachedir(*wanted);
   auto application = make_application(*wanted, runtime);
   if (!application) return application;
   if (auto opened = open_log(*wanted); !opened) return std::move(opened).error();
@@ -133,11 +132,14 @@ Result<http::Application> reload(const config::CommandLine& command_line, const 
   return application;
 }
 
-int serve(const config::Settings& settings, const config::CommandLine& command_line) {
+int serve(config::Settings settings, const config::CommandLine& command_line) {
   if (auto opened = open_log(settings); !opened) return fail(opened.error());
   // First of all: who may not listen there, or is one too many, touches nothing else.
   auto gateway = gateway::Gateway::open(settings.gateway);
   if (!gateway) return fail(gateway.error());
+  const std::size_t told = settings.warnings.size();
+  config::make_cachedir(settings);
+  for (std::size_t i = told; i < settings.warnings.size(); ++i) log::warning(settings.warnings[i]);
   auto made = engine::make_runtime(settings);
   if (!made) return fail(made.error());
   const engine::Runtime runtime = *std::move(made);
@@ -172,7 +174,7 @@ int run(int argc, const char* const* argv) {
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);
   if (command_line->action == Action::make_token) return make_token(*std::move(settings), *command_line);
   if (command_line->action == Action::explain) return explain(*std::move(settings), *command_line);
-  return serve(*settings, *command_line);
+  return serve(*std::move(settings), *command_line);
 }
 
 }  // namespace
