@@ -26,12 +26,12 @@ std::int64_t random_id() {
   return std::uniform_int_distribution<std::int64_t>(1, std::numeric_limits<std::int64_t>::max())(random);
 }
 
-std::string body_of(std::int64_t id, std::string_view name, bool flag) {
+std::string lease_body(std::int64_t id, bool with_keys = false) {
   std::string body;
   JsonWriter writer(body);
   writer.begin_object();
   write_int64(writer, "ID", id);
-  write_flag(writer, name, flag);
+  write_flag(writer, "keys", with_keys);
   writer.end_object();
   return body;
 }
@@ -106,42 +106,35 @@ Result<Lease> Client::lease_grant(std::chrono::seconds ttl, std::int64_t id, Dea
   writer.begin_object().key("TTL").string(std::to_string(ttl.count()));
   write_int64(writer, "ID", chosen);
   writer.end_object();
-  const Result<JsonDocument> answer = gateway_->call("/lease/grant", body, Effect::repeatable, deadline);
-  // Perhaps an answer was lost, and this is the second try.
-  if (!answer && says_lease_exists(answer.error())) return lease_time_to_live(chosen, false, deadline);
-  if (!answer) return answer.error();
-  Result<Lease> lease = read_reply(*answer, read_lease);
-  if (lease) lease->granted_ttl = lease->ttl;
+  Result<Lease> lease = call(*gateway_, "/lease/grant", body, Effect::repeatable, deadline, read_lease);
+  if (lease) {
+    lease->granted_ttl = lease->ttl;
+  } else if (says_lease_exists(lease.error())) {
+    // Perhaps an answer was lost, and this is the second try.
+    return lease_time_to_live(chosen, false, deadline);
+  }
   return lease;
 }
 
 Result<void> Client::lease_revoke(std::int64_t id, Deadline deadline) {
-  Result<JsonDocument> answer =
-      gateway_->call("/lease/revoke", body_of(id, {}, false), Effect::repeatable, deadline);
+  auto answer = gateway_->call("/lease/revoke", lease_body(id), Effect::repeatable, deadline);
   if (!answer) return std::move(answer).error();
   return {};
 }
 
 Result<Lease> Client::lease_keep_alive(std::int64_t id, Deadline deadline) {
-  const Result<JsonDocument> answer =
-      gateway_->call("/lease/keepalive", body_of(id, {}, false), Effect::repeatable, deadline);
-  if (!answer) return answer.error();
-  Result<Lease> lease = read_reply(*answer, read_kept);
+  Result<Lease> lease =
+      call(*gateway_, "/lease/keepalive", lease_body(id), Effect::repeatable, deadline, read_kept);
   if (!lease || lease->ttl > 0) return lease;
   return Error{ErrorKind::not_found, format("etcd: there is no lease {}", id)};
 }
 
 Result<Lease> Client::lease_time_to_live(std::int64_t id, bool with_keys, Deadline deadline) {
-  const Result<JsonDocument> answer =
-      gateway_->call("/lease/timetolive", body_of(id, "keys", with_keys), Effect::none, deadline);
-  if (!answer) return answer.error();
-  return read_reply(*answer, read_lease);
+  return call(*gateway_, "/lease/timetolive", lease_body(id, with_keys), Effect::none, deadline, read_lease);
 }
 
 Result<std::vector<std::int64_t>> Client::lease_leases(Deadline deadline) {
-  const Result<JsonDocument> answer = gateway_->call("/lease/leases", "{}", Effect::none, deadline);
-  if (!answer) return answer.error();
-  return read_reply(*answer, read_leases);
+  return call(*gateway_, "/lease/leases", "{}", Effect::none, deadline, read_leases);
 }
 
 }  // namespace rest_fcgi::etcd

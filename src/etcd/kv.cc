@@ -145,14 +145,6 @@ void write(JsonWriter& writer, const TxnRequest& request) {
   writer.end_object();
 }
 
-template <class Request>
-std::string text_of(const Request& request) {
-  std::string text;
-  JsonWriter writer(text);
-  write(writer, request);
-  return text;
-}
-
 }  // namespace
 
 std::optional<std::string> from_base64(std::string_view text) {
@@ -353,17 +345,16 @@ void write_flag(JsonWriter& writer, std::string_view name, bool value) {
   if (value) writer.key(name).boolean(true);
 }
 
-std::string to_json(const RangeRequest& request) {
-  return text_of(request);
+template <class Request>
+std::string to_json(const Request& request) {
+  std::string text;
+  JsonWriter writer(text);
+  write(writer, request);
+  return text;
 }
-std::string to_json(const PutRequest& request) {
-  return text_of(request);
-}
-std::string to_json(const DeleteRangeRequest& request) {
-  return text_of(request);
-}
-std::string to_json(const TxnRequest& request) {
-  return text_of(request);
-}
+template std::string to_json(const RangeRequest&);
+template std::string to_json(const PutRequest&);
+template std::string to_json(const DeleteRangeRequest&);
+template std::string to_json(const TxnRequest&);
 
 }  // namespace rest_fcgi::etcd

@@ -109,10 +109,9 @@ template <class Reply>
 [[nodiscard]] Status read_status(const Fields& fields);
 [[nodiscard]] std::vector<Member> read_members(const Fields& fields);
 
-[[nodiscard]] std::string to_json(const RangeRequest& request);
-[[nodiscard]] std::string to_json(const PutRequest& request);
-[[nodiscard]] std::string to_json(const DeleteRangeRequest& request);
-[[nodiscard]] std::string to_json(const TxnRequest& request);
+/// Of any request of the KV service.
+template <class Request>
+[[nodiscard]] std::string to_json(const Request& request);
 
 /// Single fields of a message; nothing where the value is zero, empty or false.
 void write_bytes(JsonWriter& writer, std::string_view name, std::string_view bytes);

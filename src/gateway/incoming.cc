@@ -211,7 +211,7 @@ int Incoming::read(char* buffer, std::size_t size) noexcept {
     const ssize_t got = ::recv(connection_, buffer, size, MSG_DONTWAIT);
     if (got > 0) {
       const auto came = static_cast<std::size_t>(got);
-      if (accept({buffer, came})) return static_cast<int>(got);
+      if (let_pass({buffer, came})) return static_cast<int>(got);
       wipe(buffer, came);  // libfcgi's buffer, and a body may have come; errno stays
       return -1;
     }
@@ -242,7 +242,7 @@ void Incoming::give_up() noexcept {
 }
 
 /// False: libfcgi must not have `bytes`; errno says why.
-bool Incoming::accept(std::string_view bytes) noexcept {
+bool Incoming::let_pass(std::string_view bytes) noexcept {
   if (!filter_.pass(bytes)) {
     errno = EPROTO;
     return false;

@@ -113,7 +113,7 @@ class Incoming {
   [[nodiscard]] std::string problem() const;
 
  private:
-  bool accept(std::string_view bytes) noexcept;
+  bool let_pass(std::string_view bytes) noexcept;
   [[nodiscard]] std::optional<SteadyTime> deadline() const noexcept;
   [[nodiscard]] bool await_bytes(SteadyTime until) const noexcept;
   void give_up() noexcept;
