@@ -131,7 +131,7 @@ def test_a_runner_that_is_not_there_is_not_available(engine):
     """On this line its process ends before any event. Who may ask for the names of all runners is told at once."""
     reply = engine.post(call("runner", "nosuch.fun"))
     assert (reply.status, reply.ret) == (400, "'nosuch.fun' is not available.")
-    assert JID.fullmatch(reply.body["jid"])
+    assert JID.fullmatch(reply.json["jid"])
     reply = engine.post(call("runner", "nosuch.fun", cred=user("curious")))
     assert reply.status == 504
     assert reply.ret.startswith("The Salt Master did not begin 'nosuch.fun' within 10 seconds")
