@@ -76,9 +76,23 @@ Result<std::unique_ptr<ProcDir>> open_proc_dir(const Options& options) {
 class EmbeddedRuntime : public Runtime {
  public:
   EmbeddedRuntime(const Options& options, std::unique_ptr<returner::Returners> returners, const Clock& clock,
-                  std::unique_ptr<ProcDir> proc);
+                  std::unique_ptr<ProcDir> proc)
+      : jobs_(std::make_shared<Jobs>(std::move(returners), clock, std::move(proc), options.max_queued_bytes,
+                                     options.jid_share)),
+        workers_({options.max_workers, options.max_queued}) {}
 
-  std::size_t shutdown(SteadyTime deadline) override;
+  std::size_t shutdown(SteadyTime deadline) override {
+    std::size_t interrupted = 0;
+    if (!workers_.close(deadline)) {
+      // Calls count as interrupted before they are asked to stop: what a function returns because it was
+      // stopped is not its result, and is dropped.
+      interrupted = jobs_->interrupt_all();
+      workers_.stop();
+    }
+    if (const Result<void> flushed = jobs_->returners().flush(); !flushed)
+      log::error(flushed.error().message);
+    return interrupted;
+  }
 
   [[nodiscard]] const std::shared_ptr<Jobs>& jobs() const noexcept { return jobs_; }
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
@@ -95,27 +109,123 @@ class EmbeddedMaster : public master::Master {
   EmbeddedMaster(const std::shared_ptr<const MasterFacts>& facts,
                  std::unique_ptr<auth::Authenticator> authenticator,
                  std::unique_ptr<auth::Permissions> permissions, RuleTargets targets,
-                 std::shared_ptr<EmbeddedRuntime> runtime);
+                 std::shared_ptr<EmbeddedRuntime> runtime)
+      : minions_(facts->minions),
+        authenticator_(std::move(authenticator)),
+        permissions_(std::move(permissions)),
+        targets_(std::move(targets)),
+        runtime_(std::move(runtime)),
+        publisher_(minions_, facts->modules, runtime_->jobs(), runtime_->workers()),
+        caller_(facts, runtime_->jobs(), runtime_->workers()) {}
 
-  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) override;
+  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) override {
+    // Who calls comes first: nobody else learns anything about targets and functions.
+    Result<auth::Identity> identity = authenticator_->authenticate(chunk.credentials, deadline);
+    if (!identity) return std::move(identity).error();
+    Admitted admitted = chunk.is_local() ? admit_local(*identity, chunk.local())
+                                         : admit_master(*identity, form_of(chunk.client), chunk.master());
+    if (admitted) {
+      return permit(chunk, identity->name(), identity->eauth(), deadline, *std::move(admitted));
+    }
+    Error refused = std::move(admitted).error();
+    refused.user = identity->name();
+    refused.eauth = identity->eauth();
+    return refused;
+  }
+
   [[nodiscard]] Result<master::Job> publish(const master::Permit& permit,
                                             const master::Publication& publication,
-                                            std::shared_ptr<master::Returns> returns) override;
-  [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) override;
+                                            std::shared_ptr<master::Returns> returns) override {
+    const Publisher::Order order = order_for(permit, publication.only);
+    switch (publication.what) {
+      case master::Publication::What::call:
+        return publisher_.run(order, returns);
+      case master::Publication::What::ping:
+        return publisher_.ping(order, returns);
+      case master::Publication::What::has_function:
+        return publisher_.has_function(order, returns);
+      case master::Publication::What::find_job:
+        return publisher_.find_job(order, publication.jid, returns);
+    }
+    return Error{ErrorKind::internal, "This publication is of no kind that exists."};
+  }
+
+  [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) override {
+    return publisher_.run_async(order_for(permit, std::nullopt));
+  }
+
   [[nodiscard]] Result<master::Started> runner(const master::Permit& permit,
-                                               std::shared_ptr<master::RunnerReturns> returns) override;
-  [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) override;
-  [[nodiscard]] Result<master::WheelReply> wheel(const master::Permit& permit) override;
-  [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override;
-  [[nodiscard]] Result<Secret> make_token(const auth::Credentials& credentials) override;
+                                               std::shared_ptr<master::RunnerReturns> returns) override {
+    return caller_.run(order_of(permit), returns);
+  }
+
+  [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) override {
+    return caller_.run_async(order_of(permit));
+  }
+
+  [[nodiscard]] Result<master::WheelReply> wheel(const master::Permit& permit) override {
+    return caller_.wheel(order_of(permit));
+  }
+
+  [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override {
+    return caller_.run_async(order_of(permit));
+  }
+
+  [[nodiscard]] Result<Secret> make_token(const auth::Credentials& credentials) override {
+    const Result<auth::Identity> identity =
+        authenticator_->authenticate(credentials, system_clock().steady() + std::chrono::minutes(1));
+    if (!identity) return identity.error();
+    return authenticator_->make_token(*identity);
+  }
 
  private:
   using Admitted = Result<std::shared_ptr<const master::Admitted>>;
-  [[nodiscard]] Admitted admit_local(const auth::Identity& identity, const lowstate::LocalCall& call) const;
+  [[nodiscard]] Admitted admit_local(const auth::Identity& identity, const lowstate::LocalCall& call) const {
+    // Resolved when a rule asks for it, so that a caller without rights costs nothing. A target that cannot
+    // be resolved reaches nobody, which no rule about minions allows.
+    std::optional<Result<Selection>> selection;
+    const auto selected = [&]() -> Result<Selection>& {
+      if (!selection) selection.emplace(select(*minions_, call.target));
+      return *selection;
+    };
+    const auto within = [&](std::string_view compound) {
+      return selected().ok() && targets_.hold(compound, *minions_, *selected());
+    };
+    std::vector<RuleCall> seen;
+    std::vector<auth::FunctionCall> calls;
+    seen.reserve(call.functions.size());
+    calls.reserve(call.functions.size());
+    for (const lowstate::Function& function : call.functions) {
+      calls.push_back(seen.emplace_back(function).call());
+    }
+    if (!permissions_->allow_local(identity, calls, within)) return not_authorized();
+    if (!selected()) return selected().error();
+    if (Result<void> kept = runtime_->jobs()->check_returners(call.ret); !kept)
+      return std::move(kept).error();
+    return Admitted(std::make_shared<AdmittedLocal>(*std::move(selected())));
+  }
+
   [[nodiscard]] Admitted admit_master(const auth::Identity& identity, auth::Form form,
-                                      const lowstate::MasterCall& call) const;
+                                      const lowstate::MasterCall& call) const {
+    auto arguments = lowstate::MasterArguments::take(call.function, form == auth::Form::runner);
+    if (!arguments) return std::move(arguments).error();
+    const auth::FunctionCall seen{call.function.name, (*arguments)->args, (*arguments)->kwargs};
+    if (!permissions_->allow_master(identity, form, seen)) return not_authorized();
+    if (form == auth::Form::runner && find_runner(call.function.name) == nullptr) {
+      return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
+    }
+    return Admitted(std::make_shared<AdmittedMaster>(*std::move(arguments)));
+  }
+
   [[nodiscard]] Publisher::Order order_for(const master::Permit& permit,
-                                           const std::optional<std::vector<std::string>>& only) const;
+                                           const std::optional<std::vector<std::string>>& only) const {
+    const lowstate::LocalCall& call = permit.chunk().local();
+    const Selection& all = static_cast<const AdmittedLocal&>(permit.admitted()).selection;
+    // A batch is many publications, which cannot all have the caller's jid.
+    const bool batch = permit.chunk().client == lowstate::Client::local_batch;
+    return {call, permit.user(), only ? narrowed(all, *minions_, *only) : all, only.has_value(),
+            batch ? std::string_view() : call.jid};
+  }
 
   const std::shared_ptr<const Minions> minions_;
   const std::unique_ptr<auth::Authenticator> authenticator_;
@@ -125,143 +235,6 @@ class EmbeddedMaster : public master::Master {
   Publisher publisher_;
   MasterCaller caller_;
 };
-
-EmbeddedRuntime::EmbeddedRuntime(const Options& options, std::unique_ptr<returner::Returners> returners,
-                                 const Clock& clock, std::unique_ptr<ProcDir> proc)
-    : jobs_(std::make_shared<Jobs>(std::move(returners), clock, std::move(proc), options.max_queued_bytes,
-                                   options.jid_share)),
-      workers_({options.max_workers, options.max_queued}) {}
-
-std::size_t EmbeddedRuntime::shutdown(SteadyTime deadline) {
-  std::size_t interrupted = 0;
-  if (!workers_.close(deadline)) {
-    // Calls count as interrupted before they are asked to stop: what a function returns because it was
-    // stopped is not its result, and is dropped.
-    interrupted = jobs_->interrupt_all();
-    workers_.stop();
-  }
-  if (const Result<void> flushed = jobs_->returners().flush(); !flushed) log::error(flushed.error().message);
-  return interrupted;
-}
-
-EmbeddedMaster::EmbeddedMaster(const std::shared_ptr<const MasterFacts>& facts,
-                               std::unique_ptr<auth::Authenticator> authenticator,
-                               std::unique_ptr<auth::Permissions> permissions, RuleTargets targets,
-                               std::shared_ptr<EmbeddedRuntime> runtime)
-    : minions_(facts->minions),
-      authenticator_(std::move(authenticator)),
-      permissions_(std::move(permissions)),
-      targets_(std::move(targets)),
-      runtime_(std::move(runtime)),
-      publisher_(minions_, facts->modules, runtime_->jobs(), runtime_->workers()),
-      caller_(facts, runtime_->jobs(), runtime_->workers()) {}
-
-Result<master::Permit> EmbeddedMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
-  // Who calls comes first: nobody else learns anything about targets and functions.
-  Result<auth::Identity> identity = authenticator_->authenticate(chunk.credentials, deadline);
-  if (!identity) return std::move(identity).error();
-  Admitted admitted = chunk.is_local() ? admit_local(*identity, chunk.local())
-                                       : admit_master(*identity, form_of(chunk.client), chunk.master());
-  if (admitted) {
-    return permit(chunk, identity->name(), identity->eauth(), deadline, *std::move(admitted));
-  }
-  Error refused = std::move(admitted).error();
-  refused.user = identity->name();
-  refused.eauth = identity->eauth();
-  return refused;
-}
-
-EmbeddedMaster::Admitted EmbeddedMaster::admit_local(const auth::Identity& identity,
-                                                     const lowstate::LocalCall& call) const {
-  // Resolved when a rule asks for it, so that a caller without rights costs nothing. A target that cannot be
-  // resolved reaches nobody, which no rule about minions allows.
-  std::optional<Result<Selection>> selection;
-  const auto selected = [&]() -> Result<Selection>& {
-    if (!selection) selection.emplace(select(*minions_, call.target));
-    return *selection;
-  };
-  const auto within = [&](std::string_view compound) {
-    return selected().ok() && targets_.hold(compound, *minions_, *selected());
-  };
-  std::vector<RuleCall> seen;
-  std::vector<auth::FunctionCall> calls;
-  seen.reserve(call.functions.size());
-  calls.reserve(call.functions.size());
-  for (const lowstate::Function& function : call.functions) {
-    calls.push_back(seen.emplace_back(function).call());
-  }
-  if (!permissions_->allow_local(identity, calls, within)) return not_authorized();
-  if (!selected()) return selected().error();
-  if (Result<void> kept = runtime_->jobs()->check_returners(call.ret); !kept) return std::move(kept).error();
-  return Admitted(std::make_shared<AdmittedLocal>(*std::move(selected())));
-}
-
-EmbeddedMaster::Admitted EmbeddedMaster::admit_master(const auth::Identity& identity, auth::Form form,
-                                                      const lowstate::MasterCall& call) const {
-  auto arguments = lowstate::MasterArguments::take(call.function, form == auth::Form::runner);
-  if (!arguments) return std::move(arguments).error();
-  const auth::FunctionCall seen{call.function.name, (*arguments)->args, (*arguments)->kwargs};
-  if (!permissions_->allow_master(identity, form, seen)) return not_authorized();
-  if (form == auth::Form::runner && find_runner(call.function.name) == nullptr) {
-    return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
-  }
-  return Admitted(std::make_shared<AdmittedMaster>(*std::move(arguments)));
-}
-
-Publisher::Order EmbeddedMaster::order_for(const master::Permit& permit,
-                                           const std::optional<std::vector<std::string>>& only) const {
-  const lowstate::LocalCall& call = permit.chunk().local();
-  const Selection& all = static_cast<const AdmittedLocal&>(permit.admitted()).selection;
-  // A batch is many publications, which cannot all have the caller's jid.
-  const bool batch = permit.chunk().client == lowstate::Client::local_batch;
-  return {call, permit.user(), only ? narrowed(all, *minions_, *only) : all, only.has_value(),
-          batch ? std::string_view() : call.jid};
-}
-
-Result<master::Job> EmbeddedMaster::publish(const master::Permit& permit,
-                                            const master::Publication& publication,
-                                            std::shared_ptr<master::Returns> returns) {
-  const Publisher::Order order = order_for(permit, publication.only);
-  switch (publication.what) {
-    case master::Publication::What::call:
-      return publisher_.run(order, returns);
-    case master::Publication::What::ping:
-      return publisher_.ping(order, returns);
-    case master::Publication::What::has_function:
-      return publisher_.has_function(order, returns);
-    case master::Publication::What::find_job:
-      return publisher_.find_job(order, publication.jid, returns);
-  }
-  return Error{ErrorKind::internal, "This publication is of no kind that exists."};
-}
-
-Result<master::Job> EmbeddedMaster::publish_async(const master::Permit& permit) {
-  return publisher_.run_async(order_for(permit, std::nullopt));
-}
-
-Result<master::Started> EmbeddedMaster::runner(const master::Permit& permit,
-                                               std::shared_ptr<master::RunnerReturns> returns) {
-  return caller_.run(order_of(permit), returns);
-}
-
-Result<master::Started> EmbeddedMaster::runner_async(const master::Permit& permit) {
-  return caller_.run_async(order_of(permit));
-}
-
-Result<master::WheelReply> EmbeddedMaster::wheel(const master::Permit& permit) {
-  return caller_.wheel(order_of(permit));
-}
-
-Result<master::Started> EmbeddedMaster::wheel_async(const master::Permit& permit) {
-  return caller_.run_async(order_of(permit));
-}
-
-Result<Secret> EmbeddedMaster::make_token(const auth::Credentials& credentials) {
-  const Result<auth::Identity> identity =
-      authenticator_->authenticate(credentials, system_clock().steady() + std::chrono::minutes(1));
-  if (!identity) return identity.error();
-  return authenticator_->make_token(*identity);
-}
 
 }  // namespace
 

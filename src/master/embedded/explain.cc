@@ -44,79 +44,60 @@ Result<Asked> read_target(const std::string& tgt, const Minions& minions) {
   return Asked{true, auth::Form::runner, *std::move(selection)};
 }
 
-/// Answers one question. Borrows all that it is made of.
-class Explainer {
- public:
-  Explainer(const Question& question, const Asked& asked, const auth::Permissions& permissions,
-            const RuleTargets& targets, const Minions& minions)
-      : question_(question), asked_(asked), permissions_(permissions), targets_(targets), minions_(minions) {}
-
-  void add(const std::string& eauth, bool is_on) {
-    const std::vector<std::string> groups =
-        eauth == "pam" ? auth::system_groups(question_.user) : std::vector<std::string>();
-    line(format("{}: may {} run {} on {}?", eauth, question_.user, question_.fun, question_.tgt));
-    if (!groups.empty()) line(format("  groups of {}: {}", question_.user, joined(groups, groups.size())));
-    const std::vector<Finding> findings = findings_of({eauth, question_.user, groups});
-    for (const Finding& finding : findings) {
-      line(format("  {}: {}: {}", finding.where, rule_of(finding), judgement_of(finding)));
-    }
-    const bool found = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-      return finding.kind == Finding::Kind::allows;
-    });
-    if (findings.empty()) line("  no line that applies to them names it");
-    if (!is_on) line("  but this back end is off: nobody can log in through it");
-    const bool allowed = is_on && found;
-    line(allowed ? "  allowed" : "  refused");
-    explanation_.allowed = explanation_.allowed || allowed;
-  }
-
-  [[nodiscard]] Explanation take() {
-    if (explanation_.text.empty()) line("external_auth names no back end: nobody can log in");
-    return std::move(explanation_);
-  }
-
- private:
-  void line(std::string_view text) { (explanation_.text += text) += '\n'; }
-
-  [[nodiscard]] std::vector<Finding> findings_of(const auth::Subject& subject) const {
-    const auth::FunctionCall call{question_.fun, {}, {}};
-    if (!asked_.is_local) return permissions_.explain_master(subject, asked_.form, call);
-    return permissions_.explain_local(subject, call, [this](std::string_view compound) {
-      return targets_.hold(compound, minions_, asked_.selection);
-    });
-  }
-
-  static std::string rule_of(const Finding& finding) {
-    std::string text(finding.principal);
-    if (!finding.scope.empty()) text += format(": {}", finding.scope);
-    if (!finding.pattern.empty()) text += format(": {}", finding.pattern);
-    return text;
-  }
-
-  [[nodiscard]] std::string judgement_of(const Finding& finding) const {
-    switch (finding.kind) {
-      case Finding::Kind::allows:
-        return "allows it";
-      case Finding::Kind::other_arguments:
-        return "allows it with arguments that fit its conditions alone";
-      case Finding::Kind::other_target:
-        break;
-    }
-    if (asked_.selection.positions.empty()) {
-      return format("does not allow it: no minion matches '{}'", question_.tgt);
-    }
-    const auto outside = targets_.outside(finding.scope, minions_, asked_.selection);
-    return format("does not allow it: '{}' reaches {}, which its target does not", question_.tgt,
-                  joined(outside, kShownIds));
-  }
-
-  const Question& question_;
-  const Asked& asked_;
-  const auth::Permissions& permissions_;
-  const RuleTargets& targets_;
-  const Minions& minions_;
-  Explanation explanation_;
+/// One question with all that its answer depends on. Borrows.
+struct Inquiry {
+  const Question& question;
+  const Asked& asked;
+  const auth::Permissions& permissions;
+  const RuleTargets& targets;
+  const Minions& minions;
 };
+
+std::vector<Finding> findings_of(const Inquiry& inquiry, const auth::Subject& subject) {
+  const auth::FunctionCall call{inquiry.question.fun, {}, {}};
+  const Asked& asked = inquiry.asked;
+  if (!asked.is_local) return inquiry.permissions.explain_master(subject, asked.form, call);
+  return inquiry.permissions.explain_local(subject, call, [&inquiry](std::string_view compound) {
+    return inquiry.targets.hold(compound, inquiry.minions, inquiry.asked.selection);
+  });
+}
+
+std::string judgement_of(const Inquiry& inquiry, const Finding& finding) {
+  if (finding.kind == Finding::Kind::allows) return "allows it";
+  if (finding.kind == Finding::Kind::other_arguments) {
+    return "allows it with arguments that fit its conditions alone";
+  }
+  const std::string& tgt = inquiry.question.tgt;
+  const Selection& selection = inquiry.asked.selection;
+  if (selection.positions.empty()) return format("does not allow it: no minion matches '{}'", tgt);
+  const auto outside = inquiry.targets.outside(finding.scope, inquiry.minions, selection);
+  return format("does not allow it: '{}' reaches {}, which its target does not", tgt,
+                joined(outside, kShownIds));
+}
+
+/// Adds what the rules of one back end say.
+void explain_eauth(const Inquiry& inquiry, const std::string& eauth, bool is_on, Explanation& explanation) {
+  const auto line = [&explanation](std::string_view text) { (explanation.text += text) += '\n'; };
+  const std::string& user = inquiry.question.user;
+  const std::vector<std::string> groups =
+      eauth == "pam" ? auth::system_groups(user) : std::vector<std::string>();
+  line(format("{}: may {} run {} on {}?", eauth, user, inquiry.question.fun, inquiry.question.tgt));
+  if (!groups.empty()) line(format("  groups of {}: {}", user, joined(groups, groups.size())));
+  const std::vector<Finding> findings = findings_of(inquiry, {eauth, user, groups});
+  bool found = false;
+  for (const Finding& finding : findings) {
+    std::string rule(finding.principal);
+    for (const auto& part : {finding.scope, finding.pattern}) {
+      if (!part.empty()) (rule += ": ") += part;
+    }
+    line(format("  {}: {}: {}", finding.where, rule, judgement_of(inquiry, finding)));
+    found = found || finding.kind == Finding::Kind::allows;
+  }
+  if (findings.empty()) line("  no line that applies to them names it");
+  if (!is_on) line("  but this back end is off: nobody can log in through it");
+  line(is_on && found ? "  allowed" : "  refused");
+  explanation.allowed = explanation.allowed || (is_on && found);
+}
 
 }  // namespace
 
@@ -132,11 +113,13 @@ Result<Explanation> explain(const Options& options, const auth::Options& auth, c
   const auto asked = read_target(question.tgt, **minions);
   if (!asked) return asked.error();
   const std::vector<std::string> on = (*authenticator)->eauths();
-  Explainer explainer(question, *asked, **permissions, *targets, **minions);
+  Explanation explanation;
   for (const auth::EauthOptions& eauth : auth.external_auth) {
-    explainer.add(eauth.name, std::find(on.begin(), on.end(), eauth.name) != on.end());
+    const bool is_on = std::find(on.begin(), on.end(), eauth.name) != on.end();
+    explain_eauth({question, *asked, **permissions, *targets, **minions}, eauth.name, is_on, explanation);
   }
-  return explainer.take();
+  if (explanation.text.empty()) explanation.text = "external_auth names no back end: nobody can log in\n";
+  return explanation;
 }
 
 }  // namespace rest_fcgi::embedded

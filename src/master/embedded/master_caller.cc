@@ -43,24 +43,69 @@ class MasterJob {
   [[nodiscard]] bool quick() const noexcept { return function_ == nullptr || function_->quick; }
 
   /// The job as the job cache keeps it, without a jid: a master's own minion runs it.
-  [[nodiscard]] returner::Load load(const std::string& master_id) const;
+  [[nodiscard]] returner::Load load(const std::string& master_id) const {
+    returner::Load load;
+    load.fun = Json::string(format("{}.{}", word(), name_));
+    load.arg = arguments_->json();
+    load.tgt = Json::string(master_id);
+    load.tgt_type = lowstate::name_of(lowstate::TargetType::list);
+    load.user = user_;
+    load.minions = {master_id};
+    return load;
+  }
 
   /// Runs the function. What goes wrong is an outcome without success, in a sentence.
-  [[nodiscard]] Outcome run(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const;
+  [[nodiscard]] Outcome run(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const {
+    if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
+    const Result<BoundArguments> bound = function_->bind(*arguments_);
+    if (!bound) return invalid_arguments(bound.error().message);
+    Result<Json> ret =
+        function_->run({*facts.minions, *facts.modules, facts.config_values, jobs, stop}, *bound);
+    if (ret) return {*std::move(ret), true};
+    Outcome failed{
+        Json::string(format("Exception occurred in {} {}: {}", word(), name_, ret.error().message)), false};
+    if (ret.error().kind == ErrorKind::unavailable) failed.unavailable = std::move(ret).error();
+    return failed;
+  }
 
   /// Same where exceptions may not get through: a job that lost its return would be waited for in vain.
-  [[nodiscard]] Outcome run_safely(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const;
+  [[nodiscard]] Outcome run_safely(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const {
+    try {
+      return run(facts, jobs, stop);
+    } catch (const std::exception& exception) {
+      return {Json::string(format("Exception occurred in {}: {}", tag(), exception.what())), false};
+    }
+  }
 
   /// Salt's event about the return.
-  [[nodiscard]] Json event(const Outcome& outcome) const;
+  [[nodiscard]] Json event(const Outcome& outcome) const {
+    return written_json([&](JsonWriter& writer) {
+      writer.begin_object().key("fun").string(format("{}.{}", word(), name_)).key("jid").string(jid_);
+      if (!is_runner()) writer.key("tag").string(tag());
+      writer.key("user").string(user_);
+      if (is_runner()) writer.key("fun_args").json(arguments_->json());
+      writer.key("_stamp").string(master::iso_stamp(started_)).key("return").json(outcome.ret);
+      writer.key("success").boolean(outcome.success).end_object();
+    });
+  }
 
   /// What whoever waits gets.
-  [[nodiscard]] Result<master::RunnerReturn> reply(Outcome outcome, Json event) const;
+  [[nodiscard]] Result<master::RunnerReturn> reply(Outcome outcome, Json event) const {
+    if (!outcome.unavailable) return master::RunnerReturn{std::move(outcome.ret), std::move(event)};
+    Error error = *std::move(outcome.unavailable);
+    error.jid = jid_;
+    return error;
+  }
 
  private:
   [[nodiscard]] bool is_runner() const noexcept { return form_ == auth::Form::runner; }
   [[nodiscard]] std::string_view word() const noexcept { return is_runner() ? "runner" : "wheel"; }
-  [[nodiscard]] Outcome invalid_arguments(const std::string& complaint) const;
+  [[nodiscard]] Outcome invalid_arguments(const std::string& complaint) const {
+    const std::string sentence = format("Passed invalid arguments: {}", complaint);
+    if (!is_runner()) return {Json::string(sentence), false};
+    // To Salt, a runner that could not be called has succeeded.
+    return {Json::string(format("\n{}\n\nUsage:\n{}", sentence, function_->usage)), true};
+  }
 
   const auth::Form form_;
   const std::string name_;
@@ -70,64 +115,6 @@ class MasterJob {
   const std::shared_ptr<const lowstate::MasterArguments> arguments_;
   std::string jid_;
 };
-
-returner::Load MasterJob::load(const std::string& master_id) const {
-  returner::Load load;
-  load.fun = Json::string(format("{}.{}", word(), name_));
-  load.arg = arguments_->json();
-  load.tgt = Json::string(master_id);
-  load.tgt_type = lowstate::name_of(lowstate::TargetType::list);
-  load.user = user_;
-  load.minions = {master_id};
-  return load;
-}
-
-MasterJob::Outcome MasterJob::invalid_arguments(const std::string& complaint) const {
-  const std::string sentence = format("Passed invalid arguments: {}", complaint);
-  if (!is_runner()) return {Json::string(sentence), false};
-  // To Salt, a runner that could not be called has succeeded.
-  return {Json::string(format("\n{}\n\nUsage:\n{}", sentence, function_->usage)), true};
-}
-
-MasterJob::Outcome MasterJob::run(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const {
-  if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
-  const Result<BoundArguments> bound = function_->bind(*arguments_);
-  if (!bound) return invalid_arguments(bound.error().message);
-  Result<Json> ret =
-      function_->run({*facts.minions, *facts.modules, facts.config_values, jobs, stop}, *bound);
-  if (ret) return {*std::move(ret), true};
-  Outcome failed{Json::string(format("Exception occurred in {} {}: {}", word(), name_, ret.error().message)),
-                 false};
-  if (ret.error().kind == ErrorKind::unavailable) failed.unavailable = std::move(ret).error();
-  return failed;
-}
-
-MasterJob::Outcome MasterJob::run_safely(const MasterFacts& facts, Jobs& jobs,
-                                         const std::stop_token& stop) const {
-  try {
-    return run(facts, jobs, stop);
-  } catch (const std::exception& exception) {
-    return {Json::string(format("Exception occurred in {}: {}", tag(), exception.what())), false};
-  }
-}
-
-Json MasterJob::event(const Outcome& outcome) const {
-  return written_json([&](JsonWriter& writer) {
-    writer.begin_object().key("fun").string(format("{}.{}", word(), name_)).key("jid").string(jid_);
-    if (!is_runner()) writer.key("tag").string(tag());
-    writer.key("user").string(user_);
-    if (is_runner()) writer.key("fun_args").json(arguments_->json());
-    writer.key("_stamp").string(master::iso_stamp(started_)).key("return").json(outcome.ret);
-    writer.key("success").boolean(outcome.success).end_object();
-  });
-}
-
-Result<master::RunnerReturn> MasterJob::reply(Outcome outcome, Json event) const {
-  if (!outcome.unavailable) return master::RunnerReturn{std::move(outcome.ret), std::move(event)};
-  Error error = *std::move(outcome.unavailable);
-  error.jid = jid_;
-  return error;
-}
 
 namespace {
 

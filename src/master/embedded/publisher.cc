@@ -17,34 +17,127 @@
 
 namespace rest_fcgi::embedded {
 
+namespace {
+
+/// A program that a signal ended has a return code below 0: any code but 0 is worse than 0.
+int worse_retcode(int a, int b) {
+  if (a <= 0 && b <= 0) return std::min(a, b);
+  return std::max(a, b);
+}
+
+}  // namespace
+
 /// The functions of a local chunk with all that they need to run on any minion. Immutable once its jid is
 /// set; then it may be shared by threads.
 class LocalJob {
  public:
   /// Its arguments stay where they are: it must not outlive the chunk.
-  LocalJob(const lowstate::LocalCall& call, std::string_view user);
+  LocalJob(const lowstate::LocalCall& call, std::string_view user)
+      : user_(user),
+        tgt_type_(lowstate::name_of(call.target.type)),
+        ret_(call.ret),
+        tgt_(call.target.as_sent.json()),
+        compound_(call.compound),
+        functions_(&call.functions) {
+    arg_json_.reserve(call.functions.size());
+    for (const lowstate::Function& function : call.functions) {
+      JsonWriter arguments(arg_json_.emplace_back());
+      lowstate::write_arguments(arguments, function);
+    }
+  }
 
   /// With arguments of its own: it may outlive the request. Errors: internal, where they cannot be copied.
   [[nodiscard]] static Result<std::shared_ptr<LocalJob>> owning(const lowstate::LocalCall& call,
-                                                                std::string_view user);
+                                                                std::string_view user) {
+    auto job = std::make_shared<LocalJob>(call, user);
+    if (Result<void> owned = job->own(call); !owned) return std::move(owned).error();
+    return job;
+  }
 
   /// The job as the job cache keeps it, without jid and minions.
-  [[nodiscard]] returner::Load load(const lowstate::LocalCall& call) const;
+  [[nodiscard]] returner::Load load(const lowstate::LocalCall& call) const {
+    returner::Load load;
+    load.fun = lowstate::published_functions(call);
+    load.arg = lowstate::published_arguments(call);
+    load.tgt = tgt_;
+    load.tgt_type = tgt_type_;
+    load.user = user_;
+    if (call.metadata) load.metadata = call.metadata->json();
+    return load;
+  }
 
   /// It is for these minions alone, whatever the chunk's target says. Call before `load`.
-  void narrow(const std::vector<std::string>& minions);
+  void narrow(const std::vector<std::string>& minions) {
+    tgt_type_ = lowstate::name_of(lowstate::TargetType::list);
+    tgt_ = written_json([&minions](JsonWriter& writer) { write_strings(writer, minions); });
+  }
 
   void set_jid(std::string jid) { jid_ = std::move(jid); }
   [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
 
   /// Runs all functions on one minion.
   [[nodiscard]] master::Return run(const Engine& engine, const Minion& minion,
-                                   const std::stop_token& stop) const;
+                                   const std::stop_token& stop) const {
+    if (!compound_) return run_one(engine, minion, 0, stop);
+    std::vector<master::Return> returns;
+    // Of functions that are called twice the later return counts.
+    std::unordered_map<std::string_view, std::size_t> last;
+    master::Return all{minion.id, {}, 0, true, ""};
+    for (std::size_t i = 0; i < functions_->size(); ++i) {
+      const master::Return& one = returns.emplace_back(run_one(engine, minion, i, stop));
+      last[(*functions_)[i].name] = i;
+      all.retcode = worse_retcode(all.retcode, one.retcode);
+      all.success = all.success && one.success;
+    }
+    const auto by_function = [&](const auto& write) {
+      return written_json([&](JsonWriter& writer) {
+        writer.begin_object();
+        for (std::size_t i = 0; i < returns.size(); ++i) {
+          const std::string_view name = (*functions_)[i].name;
+          if (last[name] == i) write(writer.key(name), returns[i]);
+        }
+        writer.end_object();
+      });
+    };
+    all.ret = by_function([](JsonWriter& writer, const master::Return& one) { writer.json(one.ret); });
+    all.retcodes =
+        by_function([](JsonWriter& writer, const master::Return& one) { writer.integer(one.retcode); });
+    return all;
+  }
 
  private:
-  Result<void> own(const lowstate::LocalCall& call);
+  Result<void> own(const lowstate::LocalCall& call) {
+    const Json copy = written_json([&call](JsonWriter& writer) {
+      writer.begin_array();
+      for (const lowstate::Function& function : call.functions) {
+        writer.begin_array().string(function.name).begin_array();
+        for (const JsonValue& value : function.args) value.write(writer);
+        writer.end_array().begin_object();
+        for (const auto& [key, value] : function.kwargs) value.write(writer.key(key));
+        writer.end_object().end_array();
+      }
+      writer.end_array();
+    });
+    owned_ = std::make_unique<Owned>();
+    if (Result<void> read = read_own(owned_->arguments, copy.text()); !read) return read;
+    for (const JsonValue one : owned_->arguments.root().elements()) {
+      auto part = one.elements().begin();
+      lowstate::Function function{(*part).text(), {}, {}};
+      for (const JsonValue value : (*++part).elements()) function.args.push_back(value);
+      for (const JsonMember member : (*++part).members()) function.kwargs.push_back(member);
+      owned_->functions.push_back(std::move(function));
+    }
+    functions_ = &owned_->functions;
+    return {};
+  }
+
   [[nodiscard]] master::Return run_one(const Engine& engine, const Minion& minion, std::size_t index,
-                                       const std::stop_token& stop) const;
+                                       const std::stop_token& stop) const {
+    const lowstate::Function& function = (*functions_)[index];
+    const JobContext context{jid_, function.name, user_, tgt_type_, ret_, tgt_.text(), arg_json_[index]};
+    Outcome outcome = execute(engine, minion, function.name, function.args, function.kwargs, context, stop);
+    return {minion.id, std::move(outcome.ret), outcome.retcode, outcome.success, std::move(outcome.out)};
+  }
 
   std::string jid_;
   const std::string user_;
@@ -60,109 +153,6 @@ class LocalJob {
   std::unique_ptr<Owned> owned_;
   const std::vector<lowstate::Function>* functions_;  // the chunk's, or the owned ones
 };
-
-LocalJob::LocalJob(const lowstate::LocalCall& call, std::string_view user)
-    : user_(user),
-      tgt_type_(lowstate::name_of(call.target.type)),
-      ret_(call.ret),
-      tgt_(call.target.as_sent.json()),
-      compound_(call.compound),
-      functions_(&call.functions) {
-  arg_json_.reserve(call.functions.size());
-  for (const lowstate::Function& function : call.functions) {
-    JsonWriter arguments(arg_json_.emplace_back());
-    lowstate::write_arguments(arguments, function);
-  }
-}
-
-Result<std::shared_ptr<LocalJob>> LocalJob::owning(const lowstate::LocalCall& call, std::string_view user) {
-  auto job = std::make_shared<LocalJob>(call, user);
-  if (Result<void> owned = job->own(call); !owned) return std::move(owned).error();
-  return job;
-}
-
-Result<void> LocalJob::own(const lowstate::LocalCall& call) {
-  const Json copy = written_json([&call](JsonWriter& writer) {
-    writer.begin_array();
-    for (const lowstate::Function& function : call.functions) {
-      writer.begin_array().string(function.name).begin_array();
-      for (const JsonValue& value : function.args) value.write(writer);
-      writer.end_array().begin_object();
-      for (const auto& [key, value] : function.kwargs) value.write(writer.key(key));
-      writer.end_object().end_array();
-    }
-    writer.end_array();
-  });
-  owned_ = std::make_unique<Owned>();
-  if (Result<void> read = read_own(owned_->arguments, copy.text()); !read) return read;
-  for (const JsonValue one : owned_->arguments.root().elements()) {
-    auto part = one.elements().begin();
-    lowstate::Function function{(*part).text(), {}, {}};
-    for (const JsonValue value : (*++part).elements()) function.args.push_back(value);
-    for (const JsonMember member : (*++part).members()) function.kwargs.push_back(member);
-    owned_->functions.push_back(std::move(function));
-  }
-  functions_ = &owned_->functions;
-  return {};
-}
-
-returner::Load LocalJob::load(const lowstate::LocalCall& call) const {
-  returner::Load load;
-  load.fun = lowstate::published_functions(call);
-  load.arg = lowstate::published_arguments(call);
-  load.tgt = tgt_;
-  load.tgt_type = tgt_type_;
-  load.user = user_;
-  if (call.metadata) load.metadata = call.metadata->json();
-  return load;
-}
-
-void LocalJob::narrow(const std::vector<std::string>& minions) {
-  tgt_type_ = lowstate::name_of(lowstate::TargetType::list);
-  tgt_ = written_json([&minions](JsonWriter& writer) { write_strings(writer, minions); });
-}
-
-master::Return LocalJob::run_one(const Engine& engine, const Minion& minion, std::size_t index,
-                                 const std::stop_token& stop) const {
-  const lowstate::Function& function = (*functions_)[index];
-  const JobContext context{jid_, function.name, user_, tgt_type_, ret_, tgt_.text(), arg_json_[index]};
-  Outcome outcome = execute(engine, minion, function.name, function.args, function.kwargs, context, stop);
-  return {minion.id, std::move(outcome.ret), outcome.retcode, outcome.success, std::move(outcome.out)};
-}
-
-/// A program that a signal ended has a return code below 0: any code but 0 is worse than 0.
-int worse_retcode(int a, int b) {
-  if (a <= 0 && b <= 0) return std::min(a, b);
-  return std::max(a, b);
-}
-
-master::Return LocalJob::run(const Engine& engine, const Minion& minion, const std::stop_token& stop) const {
-  if (!compound_) return run_one(engine, minion, 0, stop);
-  std::vector<master::Return> returns;
-  // Of functions that are called twice the later return counts.
-  std::unordered_map<std::string_view, std::size_t> last;
-  master::Return all{minion.id, {}, 0, true, ""};
-  for (std::size_t i = 0; i < functions_->size(); ++i) {
-    const master::Return& one = returns.emplace_back(run_one(engine, minion, i, stop));
-    last[(*functions_)[i].name] = i;
-    all.retcode = worse_retcode(all.retcode, one.retcode);
-    all.success = all.success && one.success;
-  }
-  const auto by_function = [&](const auto& write) {
-    return written_json([&](JsonWriter& writer) {
-      writer.begin_object();
-      for (std::size_t i = 0; i < returns.size(); ++i) {
-        const std::string_view name = (*functions_)[i].name;
-        if (last[name] == i) write(writer.key(name), returns[i]);
-      }
-      writer.end_object();
-    });
-  };
-  all.ret = by_function([](JsonWriter& writer, const master::Return& one) { writer.json(one.ret); });
-  all.retcodes =
-      by_function([](JsonWriter& writer, const master::Return& one) { writer.integer(one.retcode); });
-  return all;
-}
 
 namespace {
 

@@ -11,29 +11,23 @@
 namespace rest_fcgi::embedded {
 
 RuleCall::RuleCall(const lowstate::Function& function) : name_(function.name) {
-  std::string values;
-  JsonWriter writer(values);
-  writer.begin_array();
-  for (const JsonValue& arg : function.args) {
-    const auto keyword = arg.is(JsonValue::Kind::string) ? lowstate::split_keyword(arg.text()) : std::nullopt;
-    if (keyword) {
+  const Json values = written_json([&](JsonWriter& writer) {
+    writer.begin_array();
+    for (const JsonValue& arg : function.args) {
+      const auto keyword = lowstate::split_keyword(arg.is(JsonValue::Kind::string) ? arg.text() : "");
+      if (!keyword) {
+        args_.push_back(arg);
+        continue;
+      }
       kwargs_.push_back({keyword->first, JsonValue()});
       writer.json(lowstate::yamlify_scalar(keyword->second));
-    } else {
-      args_.push_back(arg);
     }
-  }
-  writer.end_array();
-  if (!kwargs_.empty()) take_values(values);
-  kwargs_.insert(kwargs_.end(), function.kwargs.begin(), function.kwargs.end());
-}
-
-void RuleCall::take_values(const std::string& values) {
-  // What yamlify_scalar wrote is JSON. Were it not, the values would stay null, which no pattern matches.
-  values_ = std::make_unique<JsonDocument>();
-  if (!read_own(*values_, values)) return;
+    writer.end_array();
+  });
+  values_ = std::make_unique<JsonDocument>(own_document(values));
   auto keyword = kwargs_.begin();
   for (const JsonValue value : values_->root().elements()) (keyword++)->value = value;
+  kwargs_.insert(kwargs_.end(), function.kwargs.begin(), function.kwargs.end());
 }
 
 Result<RuleTargets> RuleTargets::make(const std::vector<auth::RuleTarget>& targets, const Minions& minions) {
@@ -49,13 +43,6 @@ Result<RuleTargets> RuleTargets::make(const std::vector<auth::RuleTarget>& targe
     result.matchers_.emplace(target.compound, *std::move(matcher));
   }
   return result;
-}
-
-bool RuleTargets::hold(std::string_view compound, const Minions& minions, const Selection& selection) const {
-  const TargetMatcher& matcher = matchers_.find(compound)->second;
-  return !selection.positions.empty() &&
-         std::all_of(selection.positions.begin(), selection.positions.end(),
-                     [&](std::size_t position) { return matcher.matches(minions.all()[position]); });
 }
 
 std::vector<std::string> RuleTargets::outside(std::string_view compound, const Minions& minions,

@@ -29,12 +29,10 @@ class RuleCall {
   [[nodiscard]] auth::FunctionCall call() const noexcept { return {name_, args_, kwargs_}; }
 
  private:
-  void take_values(const std::string& values);
-
   std::string_view name_;
   std::vector<JsonValue> args_;
   std::vector<JsonMember> kwargs_;
-  std::unique_ptr<JsonDocument> values_;  ///< of texts `name=value`; null where there are none
+  std::unique_ptr<JsonDocument> values_;  ///< of texts `name=value`
 };
 
 /// The targets of `external_auth`, compiled. Immutable; thread-safe.
@@ -48,7 +46,9 @@ class RuleTargets {
   /// Does the target hold every one of the selected minions? Not where none is selected.
   /// REQUIRES: it was among those that this was made of.
   [[nodiscard]] bool hold(std::string_view compound, const Minions& minions,
-                          const Selection& selection) const;
+                          const Selection& selection) const {
+    return !selection.positions.empty() && outside(compound, minions, selection).empty();
+  }
 
   /// The ids of those that it does not hold. REQUIRES: as `hold`.
   [[nodiscard]] std::vector<std::string> outside(std::string_view compound, const Minions& minions,

@@ -59,11 +59,42 @@ std::optional<double> float_from_text(std::string_view text) {
 
 class Splitter {
  public:
-  void take(char c);
-  std::variant<std::vector<std::string>, Raised> finish();
+  void take(char c) {
+    if (escaped_) {
+      // Between double quotes a backslash is one, but before a quote or another.
+      if (quote_ == '"' && c != '"' && c != '\\') word() += '\\';
+      word() += c;
+      escaped_ = false;
+    } else if (c == '\\' && quote_ != '\'') {
+      escaped_ = true;
+    } else if (quote_ == '\0') {
+      take_bare(c);
+    } else if (c == quote_) {
+      quote_ = '\0';
+    } else {
+      word() += c;
+    }
+  }
+
+  std::variant<std::vector<std::string>, Raised> finish() {
+    if (escaped_) return Raised::value_error("No escaped character");
+    if (quote_ != '\0') return Raised::value_error("No closing quotation");
+    end_word();
+    return std::move(words_);
+  }
 
  private:
-  void take_bare(char c);
+  void take_bare(char c) {
+    if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+      end_word();
+    } else if (c == '\'' || c == '"') {
+      quote_ = c;
+      word();  // two quotes alone are an empty word
+    } else {
+      word() += c;
+    }
+  }
+
   std::string& word() { return word_ ? *word_ : word_.emplace(); }
   void end_word() {
     if (word_) words_.push_back(*std::exchange(word_, std::nullopt));
@@ -74,41 +105,6 @@ class Splitter {
   char quote_ = '\0';                // inside of which
   bool escaped_ = false;             // behind a backslash
 };
-
-void Splitter::take(char c) {
-  if (escaped_) {
-    // Between double quotes a backslash is one, but before a quote or another.
-    if (quote_ == '"' && c != '"' && c != '\\') word() += '\\';
-    word() += c;
-    escaped_ = false;
-  } else if (c == '\\' && quote_ != '\'') {
-    escaped_ = true;
-  } else if (quote_ == '\0') {
-    take_bare(c);
-  } else if (c == quote_) {
-    quote_ = '\0';
-  } else {
-    word() += c;
-  }
-}
-
-void Splitter::take_bare(char c) {
-  if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
-    end_word();
-  } else if (c == '\'' || c == '"') {
-    quote_ = c;
-    word();  // two quotes alone are an empty word
-  } else {
-    word() += c;
-  }
-}
-
-std::variant<std::vector<std::string>, Raised> Splitter::finish() {
-  if (escaped_) return Raised::value_error("No escaped character");
-  if (quote_ != '\0') return Raised::value_error("No closing quotation");
-  end_word();
-  return std::move(words_);
-}
 
 std::string too_many(const Signature& signature, std::size_t count) {
   const std::size_t most = signature.parameters.size();

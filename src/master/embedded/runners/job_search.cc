@@ -83,69 +83,6 @@ class Deadline {
   const SteadyTime end_;
 };
 
-/// Which jobs are listed: those that pass all that was asked for. Borrows the arguments.
-class JobFilter {
- public:
-  /// Takes the arguments of these names; what is null or empty asks for nothing. Errors: invocation, for a
-  /// time or jid that is none, and for too many patterns.
-  Result<void> read_patterns(const BoundArguments& given, std::string_view metadata,
-                             std::string_view function, std::string_view target);
-  Result<void> read_range(const BoundArguments& given);
-
-  /// Where in the job cache to look: as narrow as the arguments allow. All that pass lie there, and others.
-  /// A function's name without wildcards means jobs of this function alone, not those of several functions.
-  [[nodiscard]] returner::JobQuery query() const;
-
-  /// Nothing passes any more once the deadline has passed.
-  [[nodiscard]] bool passes(const returner::Load& load, const Deadline& deadline) const;
-
- private:
-  std::optional<JsonValue> metadata_;  ///< an object: one of its members is among the job's metadata
-  std::optional<Globs> functions_;     ///< one matches a function of the job
-  std::optional<Globs> targets_;       ///< one matches the job's target
-  std::optional<WallTime> start_;
-  std::optional<WallTime> end_;
-  std::string after_;   // a jid, or empty
-  std::string before_;  // a jid, or empty
-};
-
-Result<void> JobFilter::read_patterns(const BoundArguments& given, std::string_view metadata,
-                                      std::string_view function, std::string_view target) {
-  if (python_bool(given[metadata])) metadata_ = given[metadata];
-  auto functions = read_globs(function, given[function]);
-  if (!functions) return std::move(functions).error();
-  functions_ = *std::move(functions);
-  auto targets = read_globs(target, given[target]);
-  if (!targets) return std::move(targets).error();
-  targets_ = *std::move(targets);
-  return {};
-}
-
-Result<void> JobFilter::read_range(const BoundArguments& given) {
-  for (const auto& [name, time] : {std::pair{"start_time", &start_}, std::pair{"end_time", &end_}}) {
-    const auto read = read_time(name, given[name]);
-    if (!read) return read.error();
-    *time = *read;
-  }
-  for (const auto& [name, jid] : {std::pair{"after", &after_}, std::pair{"before", &before_}}) {
-    auto read = read_jid(name, given[name]);
-    if (!read) return std::move(read).error();
-    *jid = *std::move(read);
-  }
-  return {};
-}
-
-returner::JobQuery JobFilter::query() const {
-  returner::JobQuery query;
-  if (start_) query.first = master::jid_at(*start_);
-  if (end_) query.last = master::jid_at(*end_);
-  query.after = after_;
-  query.before = before_;
-  const bool one = functions_ && functions_->size() == 1;
-  if (one && functions_->front().find_first_of("*?[") == std::string::npos) query.fun = functions_->front();
-  return query;
-}
-
 /// Does a glob match the text, or one of the texts, that `json` holds?
 bool any_glob_matches(const Globs& globs, const Json& json, const Deadline& deadline) {
   const JsonDocument document = own_document(json);
@@ -173,15 +110,70 @@ bool any_member_in(JsonValue wanted, const std::optional<Json>& metadata, const 
   return false;
 }
 
-bool JobFilter::passes(const returner::Load& load, const Deadline& deadline) const {
-  if (metadata_ && !any_member_in(*metadata_, load.metadata, deadline)) return false;
-  if (targets_ && !any_glob_matches(*targets_, load.tgt, deadline)) return false;
-  if (functions_ && !any_glob_matches(*functions_, load.fun, deadline)) return false;
-  if (!start_ && !end_) return true;
-  const std::optional<WallTime> time = master::jid_time(load.jid);
-  if (!time) return false;
-  return (!start_ || *time >= *start_) && (!end_ || *time <= *end_);
-}
+/// Which jobs are listed: those that pass all that was asked for. Borrows the arguments.
+class JobFilter {
+ public:
+  /// Takes the arguments of these names; what is null or empty asks for nothing. Errors: invocation, for a
+  /// time or jid that is none, and for too many patterns.
+  Result<void> read_patterns(const BoundArguments& given, std::string_view metadata,
+                             std::string_view function, std::string_view target) {
+    if (python_bool(given[metadata])) metadata_ = given[metadata];
+    auto functions = read_globs(function, given[function]);
+    if (!functions) return std::move(functions).error();
+    functions_ = *std::move(functions);
+    auto targets = read_globs(target, given[target]);
+    if (!targets) return std::move(targets).error();
+    targets_ = *std::move(targets);
+    return {};
+  }
+
+  Result<void> read_range(const BoundArguments& given) {
+    for (const auto& [name, time] : {std::pair{"start_time", &start_}, std::pair{"end_time", &end_}}) {
+      const auto read = read_time(name, given[name]);
+      if (!read) return read.error();
+      *time = *read;
+    }
+    for (const auto& [name, jid] : {std::pair{"after", &after_}, std::pair{"before", &before_}}) {
+      auto read = read_jid(name, given[name]);
+      if (!read) return std::move(read).error();
+      *jid = *std::move(read);
+    }
+    return {};
+  }
+
+  /// Where in the job cache to look: as narrow as the arguments allow. All that pass lie there, and others.
+  /// A function's name without wildcards means jobs of this function alone, not those of several functions.
+  [[nodiscard]] returner::JobQuery query() const {
+    returner::JobQuery query;
+    if (start_) query.first = master::jid_at(*start_);
+    if (end_) query.last = master::jid_at(*end_);
+    query.after = after_;
+    query.before = before_;
+    const bool one = functions_ && functions_->size() == 1;
+    if (one && functions_->front().find_first_of("*?[") == std::string::npos) query.fun = functions_->front();
+    return query;
+  }
+
+  /// Nothing passes any more once the deadline has passed.
+  [[nodiscard]] bool passes(const returner::Load& load, const Deadline& deadline) const {
+    if (metadata_ && !any_member_in(*metadata_, load.metadata, deadline)) return false;
+    if (targets_ && !any_glob_matches(*targets_, load.tgt, deadline)) return false;
+    if (functions_ && !any_glob_matches(*functions_, load.fun, deadline)) return false;
+    if (!start_ && !end_) return true;
+    const std::optional<WallTime> time = master::jid_time(load.jid);
+    if (!time) return false;
+    return (!start_ || *time >= *start_) && (!end_ || *time <= *end_);
+  }
+
+ private:
+  std::optional<JsonValue> metadata_;  ///< an object: one of its members is among the job's metadata
+  std::optional<Globs> functions_;     ///< one matches a function of the job
+  std::optional<Globs> targets_;       ///< one matches the job's target
+  std::optional<WallTime> start_;
+  std::optional<WallTime> end_;
+  std::string after_;   // a jid, or empty
+  std::string before_;  // a jid, or empty
+};
 
 /// As it is listed, but for what all entries have in common.
 std::size_t listed_size(const returner::Load& load) {

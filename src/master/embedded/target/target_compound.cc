@@ -71,93 +71,86 @@ class Compiler {
   Compiler(const std::vector<std::string_view>& words, const Nodegroups& nodegroups)
       : words_(words), nodegroups_(nodegroups) {}
 
-  Result<std::vector<Step>> compile();
+  Result<std::vector<Step>> compile() {
+    if (words_.size() > kMaxWords) {
+      return Error{ErrorKind::invocation, format("The compound target has {} words; at most {} are accepted.",
+                                                 words_.size(), kMaxWords)};
+    }
+    if (Result<void> parsed = any_of(0); !parsed) return std::move(parsed).error();
+    if (!at_end())
+      return complain("'and' or 'or' was expected; brackets and operators are words of their own");
+    return std::move(steps_);
+  }
 
  private:
   [[nodiscard]] bool at(std::string_view word) const {
     return next_ < words_.size() && words_[next_] == word;
   }
   [[nodiscard]] bool at_end() const { return next_ == words_.size(); }
-  Result<void> any_of(int depth);
-  Result<void> all_of(int depth);
-  Result<void> negation(int depth);
-  Result<void> bracket_or_operand(int depth);
-  Result<void> operand();
-  [[nodiscard]] Error complain(std::string_view what) const;
+  Result<void> any_of(int depth) {
+    if (Result<void> parsed = all_of(depth); !parsed) return parsed;
+    while (at("or")) {
+      ++next_;
+      if (Result<void> parsed = all_of(depth); !parsed) return parsed;
+      steps_.emplace_back(Or{});
+    }
+    return {};
+  }
+
+  Result<void> all_of(int depth) {
+    if (Result<void> parsed = negation(depth); !parsed) return parsed;
+    while (at("and") || at("not")) {
+      if (at("and")) ++next_;
+      if (Result<void> parsed = negation(depth); !parsed) return parsed;
+      steps_.emplace_back(And{});
+    }
+    return {};
+  }
+
+  Result<void> negation(int depth) {
+    const bool negated = at("not");
+    if (negated) ++next_;
+    if (Result<void> parsed = bracket_or_operand(depth); !parsed) return parsed;
+    if (negated) steps_.emplace_back(Not{});
+    return {};
+  }
+
+  Result<void> bracket_or_operand(int depth) {
+    if (!at("(")) return operand();
+
+    if (depth == kMaxDepth)
+      return complain(format("{} brackets are open, the most that are accepted", depth));
+    ++next_;
+    if (Result<void> parsed = any_of(depth + 1); !parsed) return parsed;
+    if (!at(")")) return complain("')', 'and' or 'or' was expected");
+    ++next_;
+    return {};
+  }
+
+  Result<void> operand() {
+    if (at_end() || at("and") || at("or") || at("not") || at(")")) {
+      return complain("a target such as 'web*', 'G@os:Debian', 'E@web\\d+' or 'L@web1,web2' was expected");
+    }
+    Result<Step> step = compile_operand(target_of_word(words_[next_]), nodegroups_);
+    if (!step) {
+      return Error{step.error().kind, format("Word {} of the compound target, {}: {}.", next_ + 1,
+                                             quoted(words_[next_]), step.error().message)};
+    }
+    steps_.push_back(*std::move(step));
+    ++next_;
+    return {};
+  }
+  [[nodiscard]] Error complain(std::string_view what) const {
+    if (at_end()) return {ErrorKind::invocation, format("The compound target ends where {}.", what)};
+    return {ErrorKind::invocation,
+            format("Word {} of the compound target is {} where {}.", next_ + 1, quoted(words_[next_]), what)};
+  }
 
   const std::vector<std::string_view>& words_;
   const Nodegroups& nodegroups_;
   std::size_t next_ = 0;
   std::vector<Step> steps_;
 };
-
-Error Compiler::complain(std::string_view what) const {
-  if (at_end()) return {ErrorKind::invocation, format("The compound target ends where {}.", what)};
-  return {ErrorKind::invocation,
-          format("Word {} of the compound target is {} where {}.", next_ + 1, quoted(words_[next_]), what)};
-}
-
-Result<std::vector<Step>> Compiler::compile() {
-  if (words_.size() > kMaxWords) {
-    return Error{ErrorKind::invocation, format("The compound target has {} words; at most {} are accepted.",
-                                               words_.size(), kMaxWords)};
-  }
-  if (Result<void> parsed = any_of(0); !parsed) return std::move(parsed).error();
-  if (!at_end()) return complain("'and' or 'or' was expected; brackets and operators are words of their own");
-  return std::move(steps_);
-}
-
-Result<void> Compiler::any_of(int depth) {
-  if (Result<void> parsed = all_of(depth); !parsed) return parsed;
-  while (at("or")) {
-    ++next_;
-    if (Result<void> parsed = all_of(depth); !parsed) return parsed;
-    steps_.emplace_back(Or{});
-  }
-  return {};
-}
-
-Result<void> Compiler::all_of(int depth) {
-  if (Result<void> parsed = negation(depth); !parsed) return parsed;
-  while (at("and") || at("not")) {
-    if (at("and")) ++next_;
-    if (Result<void> parsed = negation(depth); !parsed) return parsed;
-    steps_.emplace_back(And{});
-  }
-  return {};
-}
-
-Result<void> Compiler::negation(int depth) {
-  const bool negated = at("not");
-  if (negated) ++next_;
-  if (Result<void> parsed = bracket_or_operand(depth); !parsed) return parsed;
-  if (negated) steps_.emplace_back(Not{});
-  return {};
-}
-
-Result<void> Compiler::bracket_or_operand(int depth) {
-  if (!at("(")) return operand();
-  if (depth == kMaxDepth) return complain(format("{} brackets are open, the most that are accepted", depth));
-  ++next_;
-  if (Result<void> parsed = any_of(depth + 1); !parsed) return parsed;
-  if (!at(")")) return complain("')', 'and' or 'or' was expected");
-  ++next_;
-  return {};
-}
-
-Result<void> Compiler::operand() {
-  if (at_end() || at("and") || at("or") || at("not") || at(")")) {
-    return complain("a target such as 'web*', 'G@os:Debian', 'E@web\\d+' or 'L@web1,web2' was expected");
-  }
-  Result<Step> step = compile_operand(target_of_word(words_[next_]), nodegroups_);
-  if (!step) {
-    return Error{step.error().kind, format("Word {} of the compound target, {}: {}.", next_ + 1,
-                                           quoted(words_[next_]), step.error().message)};
-  }
-  steps_.push_back(*std::move(step));
-  ++next_;
-  return {};
-}
 
 }  // namespace
 

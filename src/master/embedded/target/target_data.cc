@@ -80,83 +80,77 @@ class DataMatcher::Match {
  public:
   explicit Match(const DataMatcher& matcher) : matcher_(matcher) {}
 
-  bool expression(JsonValue data, std::string_view expression, std::string_view delimiter);
+  bool expression(JsonValue data, std::string_view expression, std::string_view delimiter) {
+    // The longest path comes first: what is nested more deeply takes precedence.
+    for (std::size_t at = expression.rfind(delimiter); at != std::string_view::npos && cost_left_ > 0;
+         at = at == 0 ? std::string_view::npos : expression.rfind(delimiter, at - 1)) {
+      const std::string_view path = expression.substr(0, at);
+      if (path == "*") {
+        if (object(data, expression)) return true;
+        continue;
+      }
+      const std::optional<JsonValue> found = traverse(data, path, delimiter);
+      if (found && below(*found, expression.substr(at + delimiter.size()))) return true;
+    }
+    return false;
+  }
 
  private:
-  bool below(JsonValue value, std::string_view pattern);
-  bool object(JsonValue object, std::string_view pattern);
-  bool any_value(JsonValue object, std::string_view pattern);
-  bool text(std::string_view text, std::string_view pattern);
+  bool below(JsonValue value, std::string_view pattern) {
+    if (value.is(JsonValue::Kind::object)) return value.size() != 0 && object(value, pattern);
+    if (!value.is(JsonValue::Kind::array)) return scalar(value, pattern);
+    for (const JsonValue member : value.elements()) {
+      if (member.is(JsonValue::Kind::object) && object(member, pattern)) return true;
+      if (scalar(member, pattern)) return true;
+    }
+    return false;
+  }
+
+  bool object(JsonValue object, std::string_view pattern) {
+    if (cost_left_-- <= 0) return false;
+    const bool any_key = pattern.substr(0, kAnyKey.size()) == kAnyKey;
+    if (any_key) pattern.remove_prefix(kAnyKey.size());
+    if (pattern == "*" || object.find(pattern)) return true;
+    for (const auto& [key, value] : object.members()) {
+      if (text(key, pattern)) return true;
+    }
+    if (expression(object, pattern, ":")) return true;
+    return any_key && any_value(object, pattern);
+  }
+
+  bool any_value(JsonValue object, std::string_view pattern) {
+    for (const auto& [key, value] : object.members()) {
+      if (value.is(JsonValue::Kind::object)) {
+        if (this->object(value, pattern)) return true;
+      } else if (value.is(JsonValue::Kind::array)) {
+        for (const JsonValue member : value.elements()) {
+          if (scalar(member, pattern)) return true;
+        }
+      } else if (scalar(value, pattern)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool text(std::string_view text, std::string_view pattern) {
+    const bool pcre = matcher_.how_ == How::pcre;
+    cost_left_ -= pcre ? kPcreCost : 1;
+    if (cost_left_ < 0) return false;
+    if (pcre) {
+      const Regex* regex =
+          matcher_.pattern_at(static_cast<std::size_t>(pattern.data() - matcher_.expression_.data()));
+      return regex != nullptr && regex->match_start(lower(text));
+    }
+    if (matcher_.how_ == How::exact) return lower(pattern) == lower(text);
+    return glob_match(lower(pattern), lower(text));
+  }
+
   bool scalar(JsonValue value, std::string_view pattern) { return text(value.python_str(), pattern); }
 
   const DataMatcher& matcher_;
   int cost_left_ = kMaxCost;
 };
-
-bool DataMatcher::Match::expression(JsonValue data, std::string_view expression, std::string_view delimiter) {
-  // The longest path comes first: what is nested more deeply takes precedence.
-  for (std::size_t at = expression.rfind(delimiter); at != std::string_view::npos && cost_left_ > 0;
-       at = at == 0 ? std::string_view::npos : expression.rfind(delimiter, at - 1)) {
-    const std::string_view path = expression.substr(0, at);
-    if (path == "*") {
-      if (object(data, expression)) return true;
-      continue;
-    }
-    const std::optional<JsonValue> found = traverse(data, path, delimiter);
-    if (found && below(*found, expression.substr(at + delimiter.size()))) return true;
-  }
-  return false;
-}
-
-bool DataMatcher::Match::below(JsonValue value, std::string_view pattern) {
-  if (value.is(JsonValue::Kind::object)) return value.size() != 0 && object(value, pattern);
-  if (!value.is(JsonValue::Kind::array)) return scalar(value, pattern);
-  for (const JsonValue member : value.elements()) {
-    if (member.is(JsonValue::Kind::object) && object(member, pattern)) return true;
-    if (scalar(member, pattern)) return true;
-  }
-  return false;
-}
-
-bool DataMatcher::Match::object(JsonValue object, std::string_view pattern) {
-  if (cost_left_-- <= 0) return false;
-  const bool any_key = pattern.substr(0, kAnyKey.size()) == kAnyKey;
-  if (any_key) pattern.remove_prefix(kAnyKey.size());
-  if (pattern == "*" || object.find(pattern)) return true;
-  for (const auto& [key, value] : object.members()) {
-    if (text(key, pattern)) return true;
-  }
-  if (expression(object, pattern, ":")) return true;
-  return any_key && any_value(object, pattern);
-}
-
-bool DataMatcher::Match::any_value(JsonValue object, std::string_view pattern) {
-  for (const auto& [key, value] : object.members()) {
-    if (value.is(JsonValue::Kind::object)) {
-      if (this->object(value, pattern)) return true;
-    } else if (value.is(JsonValue::Kind::array)) {
-      for (const JsonValue member : value.elements()) {
-        if (scalar(member, pattern)) return true;
-      }
-    } else if (scalar(value, pattern)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool DataMatcher::Match::text(std::string_view text, std::string_view pattern) {
-  const bool pcre = matcher_.how_ == How::pcre;
-  cost_left_ -= pcre ? kPcreCost : 1;
-  if (cost_left_ < 0) return false;
-  if (pcre) {
-    const Regex* regex =
-        matcher_.pattern_at(static_cast<std::size_t>(pattern.data() - matcher_.expression_.data()));
-    return regex != nullptr && regex->match_start(lower(text));
-  }
-  if (matcher_.how_ == How::exact) return lower(pattern) == lower(text);
-  return glob_match(lower(pattern), lower(text));
-}
 
 Result<DataMatcher> DataMatcher::compile(std::string_view expression, std::string_view delimiter, How how) {
   const std::size_t levels = ends_of(expression, delimiter).size();
