@@ -202,6 +202,8 @@ Result<void> GuardedLogins::guarded(const Credentials& credentials, const Try& t
   auto attempt = guard_->begin(who_of(credentials), deadline);
   if (!attempt) return std::move(attempt).error();
   Result<void> taken = try_them();
+  // A call may break for reasons of its own, which say nothing about who made it.
+  if (!taken && taken.error().kind != ErrorKind::authentication) return taken;
   if (!taken) return failed(*attempt, std::move(taken).error(), credentials);
   forgive(credentials, *standing);
   return {};

@@ -49,8 +49,8 @@ class Logins {
                                                                    const Check& check,
                                                                    SteadyTime deadline) = 0;
 
-  /// Lets credentials be tried under the same guard; nothing is remembered, and each try is one. Errors of
-  /// `try_them` mean what those of a Check mean. Errors: those of `login`.
+  /// Lets credentials go along with a call under the same guard; nothing is remembered, and each try is one.
+  /// Of the errors of `try_them` only authentication is a guess. Errors: those of `login`.
   using Try = std::function<Result<void>()>;
   [[nodiscard]] virtual Result<void> guarded(const Credentials& credentials, const Try& try_them,
                                              SteadyTime deadline) = 0;
