@@ -7,10 +7,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <sstream>
+#include <utility>
 
 #include "master/embedded/host/host_text.h"
 #include "master/embedded/host/users.h"
@@ -108,26 +109,16 @@ std::string codename_of(const OsRelease& values) {
   return version.substr(open + 1, close - open - 1);
 }
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 void write_release(JsonWriter& writer, std::string_view os, std::string_view full_name,
                    std::string_view release) {
   const std::string_view major = release.substr(0, release.find('.'));
   writer.key("osrelease").string(release);
-  if (const auto number = whole_number(major)) writer.key("osmajorrelease").integer(*number);
+  if (const auto number = number_in<std::int64_t>(major)) writer.key("osmajorrelease").integer(*number);
   writer.key("osrelease_info").begin_array();
   std::istringstream parts{std::string(release)};
   for (std::string part; std::getline(parts, part, '.');) {
-    if (const auto number = whole_number(part)) {
-      writer.integer(*number);
-    } else {
-      writer.string(part);
-    }
+    const auto number = number_in<std::int64_t>(part);
+    number ? writer.integer(*number) : writer.string(part);
   }
   writer.end_array();
   const bool named_by_os = os == "Debian" || os == "Raspbian";
@@ -148,33 +139,23 @@ Cpu parse_cpu(std::string_view cpuinfo) {
     if (!entry) continue;
     const auto& [key, value] = *entry;
     if (key == "processor") ++cpu.count;
-    if (key == "# processors") cpu.count = whole_number(value).value_or(cpu.count);  // s390
+    if (key == "# processors") cpu.count = number_in<std::int64_t>(value).value_or(cpu.count);  // s390
     if (key == "vendor_id" || key == "model name" || key == "cpu") cpu.model = value;
     if (key == "flags" || key == "Features") cpu.flags = words_of(value);
   }
   return cpu;
 }
 
-struct Firmware {
-  std::string_view grain;
-  std::string_view file;
-};
-
-constexpr std::array<Firmware, 8> kFirmware = {{{"biosversion", "bios_version"},
-                                                {"biosvendor", "bios_vendor"},
-                                                {"boardname", "board_name"},
-                                                {"productname", "product_name"},
-                                                {"manufacturer", "sys_vendor"},
-                                                {"biosreleasedate", "bios_date"},
-                                                {"uuid", "product_uuid"},
-                                                {"serialnumber", "product_serial"}}};
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
+/// Grains, and the files of the firmware that hold them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kFirmware = {
+    {{"biosversion", "bios_version"},
+     {"biosvendor", "bios_vendor"},
+     {"boardname", "board_name"},
+     {"productname", "product_name"},
+     {"manufacturer", "sys_vendor"},
+     {"biosreleasedate", "bios_date"},
+     {"uuid", "product_uuid"},
+     {"serialnumber", "product_serial"}}};
 
 struct Virtual {
   std::string_view sign;
@@ -231,18 +212,14 @@ std::string_view init_system() {
 
 /// Debian's names of processor architectures, where they differ from the kernel's.
 std::string_view debian_architecture(std::string_view machine) {
-  struct Architecture {
-    std::string_view machine;
-    std::string_view name;
-  };
-  constexpr std::array<Architecture, 6> names = {{{"x86_64", "amd64"},
-                                                  {"aarch64", "arm64"},
-                                                  {"i586", "i386"},
-                                                  {"i686", "i386"},
-                                                  {"armv7l", "armhf"},
-                                                  {"ppc64le", "ppc64el"}}};
-  for (const Architecture& one : names) {
-    if (one.machine == machine) return one.name;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names = {{{"x86_64", "amd64"},
+                                                                                   {"aarch64", "arm64"},
+                                                                                   {"i586", "i386"},
+                                                                                   {"i686", "i386"},
+                                                                                   {"armv7l", "armhf"},
+                                                                                   {"ppc64le", "ppc64el"}}};
+  for (const auto& [kernels, debians] : names) {
+    if (kernels == machine) return debians;
   }
   return machine;
 }
@@ -283,9 +260,7 @@ void write_cpu_grains(JsonWriter& writer, std::string_view cpuinfo) {
   const Cpu cpu = parse_cpu(cpuinfo);
   writer.key("num_cpus").integer(cpu.count);
   writer.key("cpu_model").string(cpu.model);
-  writer.key("cpu_flags").begin_array();
-  for (const std::string_view flag : cpu.flags) writer.string(flag);
-  writer.end_array();
+  write_strings(writer.key("cpu_flags"), cpu.flags);
 }
 
 void write_memory_grains(JsonWriter& writer, std::string_view meminfo) {
@@ -294,7 +269,7 @@ void write_memory_grains(JsonWriter& writer, std::string_view meminfo) {
   for (const std::string_view line : lines_of(meminfo)) {
     const auto entry = entry_of(line);
     if (!entry || words_of(entry->value).empty()) continue;
-    const std::int64_t kib = whole_number(words_of(entry->value)[0]).value_or(0);
+    const std::int64_t kib = number_in<std::int64_t>(words_of(entry->value)[0]).value_or(0);
     if (entry->key == "MemTotal") memory = kib / 1024;
     if (entry->key == "SwapTotal") swap = kib / 1024;
   }
@@ -303,11 +278,11 @@ void write_memory_grains(JsonWriter& writer, std::string_view meminfo) {
 }
 
 void write_firmware_grains(JsonWriter& writer, const std::string& folder) {
-  for (const Firmware& firmware : kFirmware) {
-    const auto text = read_text(folder + "/" + std::string(firmware.file), 4096);
+  for (const auto& [grain, file] : kFirmware) {
+    const auto text = read_text(folder + "/" + std::string(file), 4096);
     if (!text) continue;
     const std::string_view value = stripped(*text);
-    writer.key(firmware.grain).string(firmware.grain == "uuid" ? lower(value) : value);
+    writer.key(grain).string(grain == "uuid" ? lower(value) : value);
   }
 }
 

@@ -19,6 +19,7 @@
 
 #include "master/embedded/host/grains.h"
 #include "master/embedded/host/host_text.h"
+#include "master/embedded/json_text.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -136,17 +137,7 @@ std::optional<Gateway> default_route(std::string_view table, const std::array<st
 
 void write_gateway(JsonWriter& writer, std::string_view key, const std::optional<Gateway>& route) {
   writer.key(key);
-  if (route && *route) {
-    writer.string(address_of_hex_digits(**route));
-  } else {
-    writer.boolean(route.has_value());
-  }
-}
-
-void write_words(JsonWriter& writer, std::string_view key, const std::vector<std::string_view>& words) {
-  writer.key(key).begin_array();
-  for (const std::string_view word : words) writer.string(word);
-  writer.end_array();
+  route&&* route ? writer.string(address_of_hex_digits(**route)) : writer.boolean(route.has_value());
 }
 
 std::string resolv_conf() {
@@ -233,18 +224,17 @@ void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf) {
     if (key == "sortlist") sort_list = words;
     if (key == "options") options = words;
   }
-  std::vector<std::string_view> servers4 = servers;
-  std::vector<std::string_view> servers6 = servers;
-  std::erase_if(servers4, [](std::string_view text) { return IpAddress::parse(text)->version() != 4; });
-  std::erase_if(servers6, [](std::string_view text) { return IpAddress::parse(text)->version() != 6; });
-  writer.key("dns").begin_object();
-  write_words(writer, "nameservers", servers);
-  write_words(writer, "ip4_nameservers", servers4);
-  write_words(writer, "ip6_nameservers", servers6);
-  write_words(writer, "sortlist", sort_list);
-  writer.key("domain").string(domain);
-  write_words(writer, "search", search);
-  write_words(writer, "options", options);
+  const auto servers_of = [&servers](int version) {
+    std::vector<std::string_view> some = servers;
+    std::erase_if(some, [version](auto text) { return IpAddress::parse(text)->version() != version; });
+    return some;
+  };
+  write_strings(writer.key("dns").begin_object().key("nameservers"), servers);
+  write_strings(writer.key("ip4_nameservers"), servers_of(4));
+  write_strings(writer.key("ip6_nameservers"), servers_of(6));
+  write_strings(writer.key("sortlist"), sort_list);
+  write_strings(writer.key("domain").string(domain).key("search"), search);
+  write_strings(writer.key("options"), options);
   writer.end_object();
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 /// What the files of /proc and their like are read with.
@@ -22,6 +24,18 @@ namespace rest_fcgi::embedded {
 
 /// Without blanks at both ends.
 [[nodiscard]] std::string_view stripped(std::string_view text);
+
+/// With ASCII letters in lower case.
+[[nodiscard]] std::string lower(std::string_view text);
+
+/// The number that is all of the text; absent where it is none, or too large.
+template <class Number>
+[[nodiscard]] std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
 
 /// What stands before and behind the first colon, both stripped; absent where there is none.
 struct Entry {

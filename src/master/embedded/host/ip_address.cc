@@ -4,19 +4,15 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "master/embedded/host/host_text.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
 /// What stands behind the slash: a number of bits, or an IPv4 netmask or its complement.
 std::optional<unsigned> prefix_of(std::string_view text, const IpAddress& address) {
-  unsigned bits = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits);
-  if (error == std::errc() && end == text.data() + text.size()) {
-    if (bits > address.bits()) return std::nullopt;
-    return bits;
-  }
+  if (const auto bits = number_in<unsigned>(text)) return *bits <= address.bits() ? bits : std::nullopt;
   const auto mask = IpAddress::parse(text);
   if (!mask || mask->version() != 4 || address.version() != 4) return std::nullopt;
   const auto prefix = mask->prefix_of_mask();

@@ -285,8 +285,7 @@ Result<void> Jobs::record_orphan(const ActiveJob& orphan) {
 }
 
 Json Jobs::orphaned_return(const returner::Load& load) const {
-  const bool on_the_master = load.minions.size() == 1 && load.minions.front() == master_id_;
-  if (!on_the_master) return Json::string(kOrphaned);
+  if (!is_on_the_master(load)) return Json::string(kOrphaned);
   // Runners and wheels return their whole event.
   return written_json([&](JsonWriter& writer) {
     writer.begin_object().key("fun").json(load.fun).key("jid").string(load.jid);

@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <map>
 #include <random>
 
+#include "master/embedded/host/host_text.h"
 #include "master/embedded/json_text.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
@@ -28,14 +28,6 @@ constexpr std::string_view kLock = ".lock";
 
 Error internal_error() {
   return {ErrorKind::internal, errno_text()};
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 struct CloseDirectory {

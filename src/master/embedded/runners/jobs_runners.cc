@@ -127,11 +127,6 @@ Result<Json> exit_success(const MasterContext& context, const BoundArguments& ar
   });
 }
 
-/// Is it a runner or a wheel? Salt asks the minions for what is active, and these run on none.
-bool runs_on_the_master(const MasterContext& context, const ActiveJob& job) {
-  return job.load.minions.size() == 1 && job.load.minions.front() == context.jobs.master_id();
-}
-
 void write_active(JsonWriter& writer, const ActiveJob& job, const std::vector<returner::JobReturn>& returns) {
   write_description(writer.key(job.load.jid).begin_object(), job.load);
   write_start_time(writer, job.load.jid);
@@ -149,7 +144,7 @@ Result<Json> active(const MasterContext& context, const BoundArguments&) {
   JsonWriter writer(text);
   writer.begin_object();
   for (const ActiveJob& job : context.jobs.active()) {
-    if (runs_on_the_master(context, job) || job.running.empty()) continue;
+    if (context.jobs.is_on_the_master(job.load) || job.running.empty()) continue;
     const Result<std::vector<returner::JobReturn>> returns = context.jobs.cache().get_jid(job.load.jid);
     if (!returns) return returns.error();
     write_active(writer, job, *returns);
@@ -162,7 +157,7 @@ Result<Json> master(const MasterContext& context, const BoundArguments&) {
   return written_json([&context](JsonWriter& writer) {
     writer.begin_array();
     for (const ActiveJob& job : context.jobs.active()) {
-      if (runs_on_the_master(context, job)) writer.json(describe_running(job.pid, job.load, job.ret));
+      if (context.jobs.is_on_the_master(job.load)) writer.json(describe_running(job.pid, job.load, job.ret));
     }
     writer.end_array();
   });

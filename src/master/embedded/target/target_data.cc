@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "master/embedded/host/host_text.h"
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/core/format.h"
 
@@ -15,14 +15,6 @@ namespace {
 constexpr std::string_view kAnyKey = "*:";
 constexpr int kMaxCost = 20'000;
 constexpr int kPcreCost = 50;  // of one comparison; a glob costs 1
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
 
 /// The part of `path` before the next delimiter, which is removed together with it.
 std::string_view next_level(std::string_view& path, std::string_view delimiter) {
@@ -45,9 +37,7 @@ std::optional<JsonValue> element(JsonValue list, std::int64_t index) {
 /// the first object in it that has one.
 std::optional<JsonValue> descend(JsonValue value, std::string_view level) {
   if (!value.is(JsonValue::Kind::array)) return value.find(level);
-  std::int64_t index = 0;
-  const auto [end, error] = std::from_chars(level.data(), level.data() + level.size(), index);
-  if (error == std::errc() && end == level.data() + level.size()) return element(value, index);
+  if (const auto index = number_in<std::int64_t>(level)) return element(value, *index);
   for (const JsonValue embedded : value.elements()) {
     if (const auto found = embedded.find(level)) return found;
   }
