@@ -57,7 +57,7 @@ class MasterJob {
   /// Runs the function. What goes wrong is an outcome without success, in a sentence.
   [[nodiscard]] Outcome run(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const {
     if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
-    const Result<BoundArguments> bound = function_->bind(*arguments_);
+    const Result<Bound> bound = function_->bind(*arguments_);
     if (!bound) return invalid_arguments(bound.error().message);
     Result<Json> ret =
         function_->run({*facts.minions, *facts.modules, facts.config_values, jobs, stop}, *bound);

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
-
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include "master/embedded/modules/cmd_program.h"
-#include "master/embedded/modules/loader.h"
-#include "master/embedded/modules/replies.h"
-#include "master/embedded/modules/which.h"
-#include "master/embedded/python/python.h"
+#include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -80,15 +74,14 @@ Raised cannot_run(const CmdProgram& cmd, const Error& error) {
 }
 
 Json CmdResult::json() const {
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object();
-  // Salt's own order, which differs.
-  if (!timed_out) writer.key("pid").integer(pid).key("retcode").integer(retcode);
-  writer.key("stdout").string(output).key("stderr").string(errors);
-  if (timed_out) writer.key("retcode").integer(retcode).key("pid").integer(pid);
-  writer.end_object();
-  return Json::trusted(std::move(text));
+  return written_json([this](JsonWriter& writer) {
+    writer.begin_object();
+    // Salt's own order, which differs.
+    if (!timed_out) writer.key("pid").integer(pid).key("retcode").integer(retcode);
+    writer.key("stdout").string(output).key("stderr").string(errors);
+    if (timed_out) writer.key("retcode").integer(retcode).key("pid").integer(pid);
+    writer.end_object();
+  });
 }
 
 /// Runs what the options say, and waits for it. Errors: Salt's own; interrupted.
@@ -115,42 +108,11 @@ CmdReply cmd_run(const Call& call, const CmdOptions& options) {
 
 /// `true`, for options.
 JsonValue json_true() {
-  static const JsonDocument document = [] {
-    JsonDocument made;
-    static_cast<void>(made.parse("true").ok());
-    return made;
-  }();
+  static const JsonDocument document = own_document(Json::boolean(true));
   return document.root();
 }
 
 using std::string_view;
-
-/// Those of cmd.run's parameters that are not named.
-template <std::size_t Count>
-constexpr std::array<Parameter, Count> all_but(std::initializer_list<string_view> names) {
-  std::array<Parameter, Count> parameters;
-  std::size_t used = 0;
-  for (const Parameter& parameter : kCmdRunParameters) {
-    if (std::find(names.begin(), names.end(), parameter.name) == names.end()) {
-      parameters[used++] = parameter;
-    }
-  }
-  return parameters;
-}
-
-constexpr std::size_t kAll = kCmdRunParameters.size();
-constexpr auto kOutputParameters = all_but<kAll - 4>({"redirect_stderr", "bg", "encoded_cmd", "raise_err"});
-constexpr auto kShellParameters =
-    all_but<kAll - 4>({"python_shell", "redirect_stderr", "encoded_cmd", "raise_err"});
-constexpr auto kRetcodeParameters = all_but<kAll - 7>(
-    {"rstrip", "hide_output", "redirect_stderr", "bg", "encoded_cmd", "raise_err", "prepend_path"});
-constexpr auto kRunAllParameters = [] {
-  auto parameters = all_but<kAll - 2>({"bg", "raise_err"});
-  for (Parameter& parameter : parameters) {
-    if (parameter.name == "redirect_stderr") parameter.default_json = "false";
-  }
-  return parameters;
-}();
 
 Reply output_of(const Call& call, const CmdOptions& options, std::string CmdResult::*output) {
   CmdReply reply = cmd_run(call, options);
@@ -167,11 +129,11 @@ Reply all_of(const Call& call, const CmdOptions& options) {
 }
 
 Reply run(const Call& call) {
-  return output_of(call, {call, kCmdRunParameters}, &CmdResult::output);
+  return output_of(call, CmdOptions(call), &CmdResult::output);
 }
 
 Reply shell(const Call& call) {
-  CmdOptions options(call, kShellParameters);
+  CmdOptions options(call);
   for (const string_view name : {"python_shell", "redirect_stderr"}) {
     if (options[name].is(JsonValue::Kind::null)) options.set(name, json_true());
   }
@@ -179,19 +141,19 @@ Reply shell(const Call& call) {
 }
 
 Reply run_stdout(const Call& call) {
-  return output_of(call, {call, kOutputParameters}, &CmdResult::output);
+  return output_of(call, CmdOptions(call), &CmdResult::output);
 }
 
 Reply run_stderr(const Call& call) {
-  return output_of(call, {call, kOutputParameters}, &CmdResult::errors);
+  return output_of(call, CmdOptions(call), &CmdResult::errors);
 }
 
 Reply run_all(const Call& call) {
-  return all_of(call, {call, kRunAllParameters});
+  return all_of(call, CmdOptions(call));
 }
 
 Reply retcode(const Call& call) {
-  CmdOptions options(call, kRetcodeParameters);
+  CmdOptions options(call);
   options.set("redirect_stderr", json_true());
   CmdReply reply = cmd_run(call, options);
   if (auto* raised = std::get_if<Raised>(&reply)) return std::move(*raised);
@@ -207,21 +169,17 @@ constexpr string_view kRunCode =
 
 /// Gives `run` the options of the function that was called, with that as the command.
 Reply with_code(const Call& call, const std::function<Reply(const CmdOptions&)>& run) {
-  constexpr std::array parameters = {Parameter{"lang"}, Parameter{"code"}, Parameter{"cwd"},
-                                     Parameter{"args"}};
-  CmdOptions options(call, parameters);
+  CmdOptions options(call);
   const std::string program = options["lang"].python_str();
   if (!which(program)) return command_error(format("[Errno 2] No such file or directory: '{}'", program));
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_array().string("/bin/sh").string("-c").string(kRunCode).string("exec_code");
-  writer.string(options["code"].python_str()).string(program);
-  const JsonValue args = options["args"];
-  if (args.is(JsonValue::Kind::string)) writer.string(args.text());
-  for (const JsonValue arg : args.elements()) writer.string(arg.python_str());
-  writer.end_array();
-  JsonDocument command;
-  (void)command.parse(text, JsonLimits::none());  // written just now
+  const JsonDocument command = own_document(written_json([&](JsonWriter& writer) {
+    writer.begin_array().string("/bin/sh").string("-c").string(kRunCode).string("exec_code");
+    writer.string(options["code"].python_str()).string(program);
+    const JsonValue args = options["args"];
+    if (args.is(JsonValue::Kind::string)) writer.string(args.text());
+    for (const JsonValue arg : args.elements()) writer.string(arg.python_str());
+    writer.end_array();
+  }));
   for (const string_view name : {"lang", "code", "args", "python_shell"}) options.remove(name);
   options.set("cmd", command.root());
   return run(options);
@@ -237,28 +195,25 @@ Reply exec_code(const Call& call) {
 }
 
 std::optional<std::string> found(const JsonValue& name) {
-  return which(name.is(JsonValue::Kind::string) ? std::string(name.text()) : name.python_str());
-}
-
-Json path_or_null(const std::optional<std::string>& path) {
-  return path ? Json::string(*path) : Json();
+  return which(name.python_str());
 }
 
 Reply which_function(const Call& call) {
-  return Returned{path_or_null(found(call.arguments[0]))};
+  const auto path = found(call.values[0]);
+  return Returned{path ? Json::string(*path) : Json()};
 }
 
 Reply which_bin(const Call& call) {
-  const JsonValue& names = call.arguments[0];
+  const JsonValue& names = call["cmds"];
   if (!names.is(JsonValue::Kind::array)) return which_function(call);
   for (const JsonValue name : names.elements()) {
     if (const auto path = found(name)) return Returned{Json::string(*path)};
   }
-  return Returned{Json()};
+  return Returned{};
 }
 
 Reply has_exec(const Call& call) {
-  return Returned{Json::boolean(found(call.arguments[0]).has_value())};
+  return Returned{Json::boolean(found(call["cmd"]).has_value())};
 }
 
 constexpr string_view kRules =
@@ -268,78 +223,51 @@ constexpr string_view kRules =
 constexpr string_view kCodeRules =
     "``args`` is an argument of the program, or a list of them. All that ``cmd.run_all`` takes may follow.";
 
-constexpr std::array kFunctions = {
-    Function{.name = "cmd.exec_code",
-             .parameters = {{{"lang"}, {"code"}, {"cwd", "null"}, {"args", "null"}}},
-             .takes_keywords = true,
-             .summary = kCodeRules,
-             .example = "cmd.exec_code python3 'print(1)'",
-             .quick = false,
-             .run = exec_code},
-    Function{.name = "cmd.exec_code_all",
-             .parameters = {{{"lang"}, {"code"}, {"cwd", "null"}, {"args", "null"}}},
-             .takes_keywords = true,
-             .summary = kCodeRules,
-             .example = "cmd.exec_code_all python3 'print(1)'",
-             .quick = false,
-             .run = exec_code_all},
-    Function{.name = "cmd.has_exec",
-             .parameters = {{{"cmd"}}},
-             .summary = "Return whether there is a program of this name.",
-             .example = "cmd.has_exec cat",
-             .run = has_exec},
-    Function{.name = "cmd.retcode",
-             .long_parameters = kRetcodeParameters,
-             .takes_keywords = true,
-             .summary = kRules,
-             .example = "cmd.retcode 'grep -q root /etc/passwd'",
-             .quick = false,
-             .run = retcode},
-    Function{.name = "cmd.run",
-             .long_parameters = kCmdRunParameters,
-             .takes_keywords = true,
-             .summary = kRules,
-             .example = "cmd.run 'ls -l /tmp'\ncmd.run 'ls /tmp | wc -l' python_shell=True",
-             .quick = false,
-             .run = run},
-    Function{.name = "cmd.run_all",
-             .long_parameters = kRunAllParameters,
-             .takes_keywords = true,
-             .summary = kRules,
-             .example = "cmd.run_all 'ls -l /tmp'",
-             .quick = false,
-             .run = run_all},
-    Function{.name = "cmd.run_stderr",
-             .long_parameters = kOutputParameters,
-             .takes_keywords = true,
-             .summary = kRules,
-             .example = "cmd.run_stderr 'ls /nosuch'",
-             .quick = false,
-             .run = run_stderr},
-    Function{.name = "cmd.run_stdout",
-             .long_parameters = kOutputParameters,
-             .takes_keywords = true,
-             .summary = kRules,
-             .example = "cmd.run_stdout 'ls -l /tmp'",
-             .quick = false,
-             .run = run_stdout},
-    Function{.name = "cmd.shell",
-             .long_parameters = kShellParameters,
-             .takes_keywords = true,
-             .summary = "As ``cmd.run`` with ``python_shell=True``: a shell runs ``cmd``.",
-             .example = "cmd.shell 'ls /tmp | wc -l'",
-             .quick = false,
-             .run = shell},
-    Function{.name = "cmd.which",
-             .parameters = {{{"cmd"}}},
-             .summary = "Return the path of a program, or ``None``.",
-             .example = "cmd.which cat",
-             .run = which_function},
-    Function{.name = "cmd.which_bin",
-             .parameters = {{{"cmds"}}},
-             .summary = "Return the path of the first program that is there, or ``None``.",
-             .example = "cmd.which_bin '[pip3, pip]'",
-             .run = which_bin},
+constexpr Function kFunctions[] = {
+    {"cmd.exec_code(lang, code, cwd=None, args=None, **kwargs)", kCodeRules,
+     "cmd.exec_code python3 'print(1)'", exec_code, false},
+    {"cmd.exec_code_all(lang, code, cwd=None, args=None, **kwargs)", kCodeRules,
+     "cmd.exec_code_all python3 'print(1)'", exec_code_all, false},
+    {"cmd.has_exec(cmd)", "Return whether there is a program of this name.", "cmd.has_exec cat", has_exec},
+    {"cmd.retcode(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
+     "python_shell=None, env=None, clean_env=False, template=None, umask=None, output_encoding=None, "
+     "output_loglevel='debug', log_callback=None, timeout=None, reset_system_locale=True, "
+     "ignore_retcode=False, saltenv=None, use_vt=False, password=None, success_retcodes=None, "
+     "success_stdout=None, success_stderr=None, **kwargs)",
+     kRules, "cmd.retcode 'grep -q root /etc/passwd'", retcode, false},
+    {kCmdRunUsage, kRules, "cmd.run 'ls -l /tmp'\ncmd.run 'ls /tmp | wc -l' python_shell=True", run, false},
+    {"cmd.run_all(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
+     "python_shell=None, env=None, clean_env=False, template=None, rstrip=True, umask=None, "
+     "output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, "
+     "timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, "
+     "redirect_stderr=False, password=None, encoded_cmd=False, prepend_path=None, "
+     "success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)",
+     kRules, "cmd.run_all 'ls -l /tmp'", run_all, false},
+    {"cmd.run_stderr(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
+     "python_shell=None, env=None, clean_env=False, template=None, rstrip=True, umask=None, "
+     "output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, "
+     "timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, "
+     "password=None, prepend_path=None, success_retcodes=None, success_stdout=None, "
+     "success_stderr=None, **kwargs)",
+     kRules, "cmd.run_stderr 'ls /nosuch'", run_stderr, false},
+    {"cmd.run_stdout(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
+     "python_shell=None, env=None, clean_env=False, template=None, rstrip=True, umask=None, "
+     "output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, "
+     "timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, "
+     "password=None, prepend_path=None, success_retcodes=None, success_stdout=None, "
+     "success_stderr=None, **kwargs)",
+     kRules, "cmd.run_stdout 'ls -l /tmp'", run_stdout, false},
+    {"cmd.shell(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', env=None, "
+     "clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, "
+     "output_loglevel='debug', log_callback=None, hide_output=False, timeout=None, "
+     "reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, bg=False, "
+     "password=None, prepend_path=None, success_retcodes=None, success_stdout=None, "
+     "success_stderr=None, **kwargs)",
+     "As ``cmd.run`` with ``python_shell=True``: a shell runs ``cmd``.", "cmd.shell 'ls /tmp | wc -l'", shell,
+     false},
+    {"cmd.which(cmd)", "Return the path of a program, or ``None``.", "cmd.which cat", which_function},
+    {"cmd.which_bin(cmds)", "Return the path of the first program that is there, or ``None``.",
+     "cmd.which_bin '[pip3, pip]'", which_bin},
 };
 
 }  // namespace

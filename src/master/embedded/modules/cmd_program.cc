@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -13,9 +14,6 @@
 
 #include "master/embedded/host/host_text.h"
 #include "master/embedded/host/users.h"
-#include "master/embedded/modules/replies.h"
-#include "master/embedded/modules/which.h"
-#include "master/embedded/python/python.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -36,9 +34,9 @@ constexpr std::array kUnsupported = {
 };
 
 bool is_cmd_option(std::string_view name) {
-  return name == "stdin_raw_newlines" ||
-         std::any_of(kCmdRunParameters.begin(), kCmdRunParameters.end(),
-                     [name](const Parameter& parameter) { return parameter.name == name; });
+  static const Signature cmd_run = read_usage(kCmdRunUsage);
+  const auto& known = cmd_run.parameters;
+  return name == "stdin_raw_newlines" || std::find(known.begin(), known.end(), name) != known.end();
 }
 
 bool is_utf8(std::string_view encoding) {
@@ -139,9 +137,7 @@ bool is_folder(const std::string& path) {
 }
 
 std::string python_repr(const std::string& text) {
-  JsonDocument document;
-  static_cast<void>(document.parse(Json::string(text).text()).ok());  // written just now, so it parses
-  return document.root().python_repr();
+  return own_document(Json::string(text)).root().python_repr();
 }
 
 /// Salt's split_input: the elements of a list, or what stands between commas.
@@ -354,9 +350,9 @@ void CmdReader::describe() {
 
 }  // namespace
 
-CmdOptions::CmdOptions(const Call& call, std::span<const Parameter> own) {
-  for (std::size_t i = 0; i < call.arguments.size(); ++i)
-    options_.push_back({own[i].name, call.arguments[i]});
+CmdOptions::CmdOptions(const Call& call) {
+  for (std::size_t i = 0; i < call.values.size(); ++i)
+    options_.push_back({call.parameters[i], call.values[i]});
   for (const JsonMember& keyword : call.keywords) {
     if (!keyword.key.starts_with("__pub_")) options_.push_back(keyword);
   }
@@ -398,6 +394,27 @@ std::optional<Raised> CmdOptions::complaint() const {
 
 std::variant<CmdProgram, Raised> read_cmd_program(const CmdOptions& options, bool is_here) {
   return CmdReader(options, is_here).read();
+}
+
+bool is_executable(const std::string& path) {
+  struct stat status = {};
+  return path.find('\0') == std::string::npos && ::stat(path.c_str(), &status) == 0 &&
+         S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::optional<std::string> which(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  if (is_executable(name)) return name;
+  const char* own = std::getenv("PATH");
+  const std::string path = std::string(own == nullptr ? "" : own) +
+                           ":/sbin:/bin:/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin";
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const std::string candidate = path.substr(begin, end - begin) + '/' + name;
+    if (end > begin && is_executable(candidate)) return candidate;
+    begin = end + 1;
+  }
+  return std::nullopt;
 }
 
 }  // namespace rest_fcgi::embedded

@@ -1,59 +1,31 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "master/embedded/modules/module.h"
+#include "master/embedded/modules/native.h"
 #include "master/embedded/process/program.h"
 
 namespace rest_fcgi::embedded {
 
-/// The parameters of Salt's cmd.run. Its relatives take most of them, in the same order.
-inline constexpr std::array kCmdRunParameters = {
-    Parameter{"cmd"},
-    Parameter{"cwd", "null"},
-    Parameter{"stdin", "null"},
-    Parameter{"runas", "null"},
-    Parameter{"group", "null"},
-    Parameter{"shell", R"("/bin/sh")"},
-    Parameter{"python_shell", "null"},
-    Parameter{"env", "null"},
-    Parameter{"clean_env", "false"},
-    Parameter{"template", "null"},
-    Parameter{"rstrip", "true"},
-    Parameter{"umask", "null"},
-    Parameter{"output_encoding", "null"},
-    Parameter{"output_loglevel", R"("debug")"},
-    Parameter{"log_callback", "null"},
-    Parameter{"hide_output", "false"},
-    Parameter{"timeout", "null"},
-    Parameter{"reset_system_locale", "true"},
-    Parameter{"ignore_retcode", "false"},
-    Parameter{"saltenv", "null"},
-    Parameter{"use_vt", "false"},
-    Parameter{"redirect_stderr", "true"},
-    Parameter{"bg", "false"},
-    Parameter{"password", "null"},
-    Parameter{"encoded_cmd", "false"},
-    Parameter{"raise_err", "false"},
-    Parameter{"prepend_path", "null"},
-    Parameter{"success_retcodes", "null"},
-    Parameter{"success_stdout", "null"},
-    Parameter{"success_stderr", "null"},
-};
+/// How Salt's cmd.run is called. Its relatives take most of its parameters, in the same order.
+inline constexpr std::string_view kCmdRunUsage =
+    "cmd.run(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', python_shell=None, "
+    "env=None, clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, "
+    "output_loglevel='debug', log_callback=None, hide_output=False, timeout=None, "
+    "reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, redirect_stderr=True, "
+    "bg=False, password=None, encoded_cmd=False, raise_err=False, prepend_path=None, "
+    "success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
 
 /// The arguments of a function of `cmd` by their names, wherever they stood in the call. Borrows the call.
 class CmdOptions {
  public:
-  /// `own`: the parameters of the function that was called.
-  CmdOptions(const Call& call, std::span<const Parameter> own);
+  explicit CmdOptions(const Call& call);
 
   /// Null where it was not given.
   [[nodiscard]] JsonValue operator[](std::string_view name) const;
@@ -86,5 +58,12 @@ struct CmdProgram {
 /// Reads the options as Salt reads them; `is_here` as of ProgramRunner. Errors: Salt's own, and a sentence
 /// where this process has not the rights of root that an option needs.
 [[nodiscard]] std::variant<CmdProgram, Raised> read_cmd_program(const CmdOptions& options, bool is_here);
+
+/// Is it a file that this process may execute?
+[[nodiscard]] bool is_executable(const std::string& path);
+
+/// The path of a program: what it names itself, else where it lies in this process's PATH or in the folders
+/// that systems keep programs in. Absent where there is none.
+[[nodiscard]] std::optional<std::string> which(const std::string& name);
 
 }  // namespace rest_fcgi::embedded

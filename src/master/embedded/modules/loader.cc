@@ -7,7 +7,7 @@
 #include <optional>
 #include <system_error>
 
-#include "master/embedded/modules/binding.h"
+#include "master/embedded/modules/native.h"
 #include "master/embedded/modules/python_modules.h"
 #include "master/embedded/modules/scripts.h"
 #include "rest_fcgi/core/format.h"
@@ -107,13 +107,10 @@ void Modules::add(std::unique_ptr<const LoadedFunction> function, std::string_vi
 }
 
 void Modules::add_native() {
-  LoadedFunctions native;
-  for (const Function* function : native_functions()) {
-    const LoadedFunction* brought = find_in(functions_, function->name);
-    if (brought == nullptr && broken_.count(module_of(function->name)) == 0) {
-      native.push_back(std::make_unique<const NativeFunction>(*function));
-    }
-  }
+  LoadedFunctions native = native_functions();
+  std::erase_if(native, [this](const auto& function) {
+    return find_in(functions_, function->name()) != nullptr || broken_.count(function->module()) != 0;
+  });
   std::move(native.begin(), native.end(), std::back_inserter(functions_));
 }
 

@@ -4,18 +4,41 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "master/embedded/modules/module.h"
+#include "master/embedded/execution.h"
 #include "master/embedded/process/program.h"
+#include "master/embedded/python/python.h"
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/options.h"
 
 namespace rest_fcgi::embedded {
+
+struct Returned {
+  Json value = {};
+  int retcode = 0;
+  std::string out = {};  ///< outputter; empty: none
+};
+
+/// What a function gave.
+using Reply = std::variant<Returned, Raised>;
+
+/// Where a function runs. Borrows.
+struct Context {
+  const Engine& engine;
+  const Minion& minion;
+  const JobContext& job;
+  const std::stop_token& stop;
+  std::optional<SteadyTime> deadline = {};  ///< when what the function starts has to be ended; absent: never
+};
 
 /// An execution function, whoever brought it. Immutable; shared by all threads.
 class LoadedFunction {

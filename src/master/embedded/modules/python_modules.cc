@@ -7,8 +7,7 @@
 
 #include "master/embedded/host/grains.h"
 #include "master/embedded/host/host_text.h"
-#include "master/embedded/modules/binding.h"
-#include "master/embedded/modules/replies.h"
+#include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 

@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "master/embedded/jobs/jobs.h"
-#include "master/embedded/modules/replies.h"
-#include "master/embedded/python/python.h"
+#include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
@@ -41,7 +39,7 @@ Reply running(const Call& call) {
 }
 
 Reply find_job(const Call& call) {
-  const std::string jid = call.arguments[0].python_str();
+  const std::string jid = call["jid"].python_str();
   for (const ActiveJob& job : running_here(call)) {
     if (job.load.jid == jid) return Returned{described(job)};
   }
@@ -49,13 +47,11 @@ Reply find_job(const Call& call) {
 }
 
 Reply is_running(const Call& call) {
-  const std::string glob = call.arguments[0].python_str();
+  const std::string glob = call["fun"].python_str();
   return written([&](JsonWriter& writer) {
     writer.begin_array();
     for (const ActiveJob& job : running_here(call)) {
-      JsonDocument fun;
-      const bool read = fun.parse(job.load.fun.text()).ok();
-      if (read && glob_match(glob, fun.root().text())) writer.json(described(job));
+      if (glob_match(glob, own_document(job.load.fun).root().text())) writer.json(described(job));
     }
     writer.end_array();
   });
@@ -90,7 +86,7 @@ Reply signal_all(const Call& call, std::int64_t signal) {
 }
 
 Reply signal_job(const Call& call) {
-  const WholeNumber number = python_int(call.arguments[1]);
+  const WholeNumber number = python_int(call["sig"]);
   if (const auto* raised = std::get_if<Raised>(&number)) return *raised;
   const std::int64_t signal = std::get<std::int64_t>(number);
   constexpr std::array<std::int64_t, 5> kEnding = {SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGTERM};
@@ -100,15 +96,15 @@ Reply signal_job(const Call& call) {
                "ask it to stop",
                signal));
   }
-  return signal_one(call, call.arguments[0].python_str(), signal);
+  return signal_one(call, call["jid"].python_str(), signal);
 }
 
 Reply term_job(const Call& call) {
-  return signal_one(call, call.arguments[0].python_str(), SIGTERM);
+  return signal_one(call, call["jid"].python_str(), SIGTERM);
 }
 
 Reply kill_job(const Call& call) {
-  return signal_one(call, call.arguments[0].python_str(), SIGKILL);
+  return signal_one(call, call["jid"].python_str(), SIGKILL);
 }
 
 Reply term_all_jobs(const Call& call) {
@@ -124,45 +120,21 @@ constexpr std::string_view kStops =
     "A function that takes its time looks for that, and ends within a moment; a command that it runs is\n"
     "ended with it. The job then returns that it was terminated.";
 
-constexpr std::array kFunctions = {
-    Function{
-        .name = "saltutil.find_job",
-        .parameters = {{{"jid"}}},
-        .summary = "Return what is known about a job that runs on the minion; nothing where it does not.",
-        .example = "saltutil.find_job 20260503150049487736",
-        .run = find_job},
-    Function{.name = "saltutil.is_running",
-             .parameters = {{{"fun"}}},
-             .summary = "Return the jobs that run on the minion now and whose function matches a glob.",
-             .example = "saltutil.is_running 'cmd.*'",
-             .run = is_running},
-    Function{.name = "saltutil.kill_all_jobs",
-             .summary = "Ask all jobs that run on the minion to stop.",
-             .example = "saltutil.kill_all_jobs",
-             .run = kill_all_jobs},
-    Function{.name = "saltutil.kill_job",
-             .parameters = {{{"jid"}}},
-             .summary = kStops,
-             .example = "saltutil.kill_job 20260503150049487736",
-             .run = kill_job},
-    Function{.name = "saltutil.running",
-             .summary = "Return the jobs that run on the minion now.",
-             .example = "saltutil.running",
-             .run = running},
-    Function{.name = "saltutil.signal_job",
-             .parameters = {{{"jid"}, {"sig"}}},
-             .summary = kStops,
-             .example = "saltutil.signal_job 20260503150049487736 15",
-             .run = signal_job},
-    Function{.name = "saltutil.term_all_jobs",
-             .summary = "Ask all jobs that run on the minion to stop.",
-             .example = "saltutil.term_all_jobs",
-             .run = term_all_jobs},
-    Function{.name = "saltutil.term_job",
-             .parameters = {{{"jid"}}},
-             .summary = kStops,
-             .example = "saltutil.term_job 20260503150049487736",
-             .run = term_job},
+constexpr std::string_view kStopsAll = "Ask all jobs that run on the minion to stop.";
+
+constexpr Function kFunctions[] = {
+    {"saltutil.find_job(jid)",
+     "Return what is known about a job that runs on the minion; nothing where it does not.",
+     "saltutil.find_job 20260503150049487736", find_job},
+    {"saltutil.is_running(fun)",
+     "Return the jobs that run on the minion now and whose function matches a glob.",
+     "saltutil.is_running 'cmd.*'", is_running},
+    {"saltutil.kill_all_jobs()", kStopsAll, "saltutil.kill_all_jobs", kill_all_jobs},
+    {"saltutil.kill_job(jid)", kStops, "saltutil.kill_job 20260503150049487736", kill_job},
+    {"saltutil.running()", "Return the jobs that run on the minion now.", "saltutil.running", running},
+    {"saltutil.signal_job(jid, sig)", kStops, "saltutil.signal_job 20260503150049487736 15", signal_job},
+    {"saltutil.term_all_jobs()", kStopsAll, "saltutil.term_all_jobs", term_all_jobs},
+    {"saltutil.term_job(jid)", kStops, "saltutil.term_job 20260503150049487736", term_job},
 };
 
 }  // namespace

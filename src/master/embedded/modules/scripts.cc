@@ -10,9 +10,8 @@
 
 #include "master/embedded/host/host_text.h"
 #include "master/embedded/host/users.h"
-#include "master/embedded/modules/binding.h"
-#include "master/embedded/modules/replies.h"
-#include "master/embedded/modules/which.h"
+#include "master/embedded/modules/cmd_program.h"
+#include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "master/embedded/modules/loader.h"
+#include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
@@ -55,12 +54,7 @@ Matching by_pattern_or_name(const Modules& modules, std::string_view name) {
 }
 
 Reply sorted_names(const std::set<std::string_view>& names) {
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_array();
-  for (const std::string_view name : names) writer.string(name);
-  writer.end_array();
-  return Returned{Json::trusted(std::move(text))};
+  return written([&names](JsonWriter& writer) { write_strings(writer, names); });
 }
 
 Reply list_functions(const Call& call) {
@@ -107,61 +101,41 @@ Reply doc(const Call& call) {
       found.emplace(function->name(), function);
     }
   }
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object();
-  for (const auto& [name, function] : found) writer.key(name).string(function->doc());
-  writer.end_object();
-  return Returned{Json::trusted(std::move(text))};
+  return written([&found](JsonWriter& writer) {
+    writer.begin_object();
+    for (const auto& [name, function] : found) writer.key(name).string(function->doc());
+    writer.end_object();
+  });
 }
 
 Reply argspec(const Call& call) {
-  const JsonValue& module = call.arguments[0];
+  const JsonValue& module = call["module"];
   if (auto raised = complain_unless_text(module)) return *std::move(raised);
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object();
-  for (const LoadedFunction* function : by_pattern_or_module(call.context.engine.modules, module.text())) {
-    writer.key(function->name()).json(function->argspec());
-  }
-  writer.end_object();
-  return Returned{Json::trusted(std::move(text))};
+  return written([&](JsonWriter& writer) {
+    writer.begin_object();
+    for (const LoadedFunction* function : by_pattern_or_module(call.context.engine.modules, module.text())) {
+      writer.key(function->name()).json(function->argspec());
+    }
+    writer.end_object();
+  });
 }
 
 // Not quick: Python may have to be asked which functions there are.
-constexpr std::array kFunctions = {
-    Function{
-        .name = "sys.argspec",
-        .parameters = {{{"module", R"("")"}}},
-        .summary = "Return which arguments the functions of a module take, or those that a pattern matches.",
-        .example = "sys.argspec test.ping\nsys.argspec sys\nsys.argspec 'grains.*'",
-        .quick = false,
-        .run = argspec},
-    Function{
-        .name = "sys.doc",
-        .takes_varargs = true,
-        .summary =
-            "Return the documentation of all functions, or of those that are named: by module, by function\n"
-            "or by a pattern.",
-        .example = "sys.doc\nsys.doc sys\nsys.doc test.ping grains.get\nsys.doc 'sys.list_*'",
-        .quick = false,
-        .run = doc},
-    Function{
-        .name = "sys.list_functions",
-        .takes_varargs = true,
-        .takes_keywords = true,
-        .summary =
-            "Return the names of all functions, or of those in the named modules, or that a pattern matches.",
-        .example = "sys.list_functions\nsys.list_functions sys grains\nsys.list_functions 'sys.list_*'",
-        .quick = false,
-        .run = list_functions},
-    Function{
-        .name = "sys.list_modules",
-        .takes_varargs = true,
-        .summary = "Return the names of all modules, or of those that are named or that a pattern matches.",
-        .example = "sys.list_modules\nsys.list_modules 's*'",
-        .quick = false,
-        .run = list_modules},
+constexpr Function kFunctions[] = {
+    {"sys.argspec(module='')",
+     "Return which arguments the functions of a module take, or those that a pattern matches.",
+     "sys.argspec test.ping\nsys.argspec sys\nsys.argspec 'grains.*'", argspec, false},
+    {"sys.doc(*args)",
+     "Return the documentation of all functions, or of those that are named: by module, by function\n"
+     "or by a pattern.",
+     "sys.doc\nsys.doc sys\nsys.doc test.ping grains.get\nsys.doc 'sys.list_*'", doc, false},
+    {"sys.list_functions(*args, **kwargs)",
+     "Return the names of all functions, or of those in the named modules, or that a pattern matches.",
+     "sys.list_functions\nsys.list_functions sys grains\nsys.list_functions 'sys.list_*'", list_functions,
+     false},
+    {"sys.list_modules(*args)",
+     "Return the names of all modules, or of those that are named or that a pattern matches.",
+     "sys.list_modules\nsys.list_modules 's*'", list_modules, false},
 };
 
 }  // namespace
@@ -169,16 +143,6 @@ constexpr std::array kFunctions = {
 
 std::span<const Function> sys_functions() {
   return sys_module::kFunctions;
-}
-
-std::vector<const Function*> native_functions() {
-  std::vector<const Function*> all;
-  for (const std::span<const Function> module :
-       {cmd_functions(), config_functions(), grains_functions(), pillar_functions(), saltutil_functions(),
-        sys_functions(), test_functions()}) {
-    for (const Function& function : module) all.push_back(&function);
-  }
-  return all;
 }
 
 }  // namespace rest_fcgi::embedded

@@ -2,7 +2,6 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <limits>
@@ -14,8 +13,7 @@
 
 #include <gnu/libc-version.h>
 
-#include "master/embedded/modules/replies.h"
-#include "master/embedded/python/python.h"
+#include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/version.h"
 
@@ -38,14 +36,13 @@ void write_keywords(JsonWriter& writer, const Call& call, bool clean, const Show
 /// `{"args": ..., "kwargs": ...}`, each value by `show`.
 template <class Show>
 Reply show_arguments(const Call& call, bool clean, const Show& show) {
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object().key("args").begin_array();
-  for (const JsonValue& value : call.varargs) show(writer, value);
-  writer.end_array().key("kwargs");
-  write_keywords(writer, call, clean, show);
-  writer.end_object();
-  return Returned{Json::trusted(std::move(text))};
+  return written([&](JsonWriter& writer) {
+    writer.begin_object().key("args").begin_array();
+    for (const JsonValue& value : call.varargs) show(writer, value);
+    writer.end_array().key("kwargs");
+    write_keywords(writer, call, clean, show);
+    writer.end_object();
+  });
 }
 
 void show_value(JsonWriter& writer, const JsonValue& value) {
@@ -54,12 +51,7 @@ void show_value(JsonWriter& writer, const JsonValue& value) {
 
 /// A string in the quotes and with the escapes that Python's `repr` chooses.
 std::string python_repr_of_key(std::string_view key) {
-  JsonDocument document;
-  return document.parse(Json::string(key).text()) ? document.root().python_repr() : std::string(key);
-}
-
-Reply ping(const Call&) {
-  return Returned{Json::boolean(true)};
+  return own_document(Json::string(key)).root().python_repr();
 }
 
 Reply true_(const Call&) {
@@ -71,7 +63,7 @@ Reply false_(const Call&) {
 }
 
 Reply echo(const Call& call) {
-  return Returned{call.arguments[0].json()};
+  return Returned{call["text"].json()};
 }
 
 Reply arg(const Call& call) {
@@ -96,23 +88,19 @@ Reply arg_repr(const Call& call) {
     if (!keywords.empty()) keywords += ", ";
     keywords += python_repr_of_key(member.key) + ": " + member.value.python_repr();
   }
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object();
-  writer.key("args").string("(" + args + ")").key("kwargs").string("{" + keywords + "}");
-  writer.end_object();
-  return Returned{Json::trusted(std::move(text))};
+  return written([&](JsonWriter& writer) {
+    writer.begin_object();
+    writer.key("args").string("(" + args + ")").key("kwargs").string("{" + keywords + "}");
+    writer.end_object();
+  });
 }
 
 Reply kwarg(const Call& call) {
-  std::string text;
-  JsonWriter writer(text);
-  write_keywords(writer, call, false, show_value);
-  return Returned{Json::trusted(std::move(text))};
+  return written([&call](JsonWriter& writer) { write_keywords(writer, call, false, show_value); });
 }
 
 Reply retcode(const Call& call) {
-  const WholeNumber code = python_int(call.arguments[0]);
+  const WholeNumber code = python_int(call["code"]);
   if (const auto* raised = std::get_if<Raised>(&code)) return *raised;
   constexpr std::int64_t least = std::numeric_limits<int>::min();
   constexpr std::int64_t most = std::numeric_limits<int>::max();
@@ -137,13 +125,13 @@ Reply sleep_for(std::int64_t seconds, const std::stop_token& stop) {
 }
 
 Reply sleep(const Call& call) {
-  const WholeNumber length = python_int(call.arguments[0]);
+  const WholeNumber length = python_int(call["length"]);
   if (const auto* raised = std::get_if<Raised>(&length)) return *raised;
   return sleep_for(std::get<std::int64_t>(length), call.context.stop);
 }
 
 Reply rand_sleep(const Call& call) {
-  const WholeNumber max = python_randint_bound(call.arguments[0]);
+  const WholeNumber max = python_randint_bound(call["max"]);
   if (const auto* raised = std::get_if<Raised>(&max)) return *raised;
   std::random_device source;
   std::uniform_int_distribution<std::int64_t> seconds(0, std::get<std::int64_t>(max));
@@ -151,12 +139,12 @@ Reply rand_sleep(const Call& call) {
 }
 
 Reply assertion(const Call& call) {
-  if (python_bool(call.arguments[0])) return Returned{};
+  if (python_bool(call["assertion"])) return Returned{};
   return Raised{Raised::Kind::exception, "AssertionError", ""};
 }
 
 Reply exception(const Call& call) {
-  return Raised{Raised::Kind::exception, "Exception", call.arguments[0].python_str()};
+  return Raised{Raised::Kind::exception, "Exception", call["message"].python_str()};
 }
 
 struct Section {
@@ -188,16 +176,15 @@ Reply version(const Call&) {
 }
 
 Reply versions_information(const Call&) {
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object();
-  for (const Section& section : sections()) {
-    writer.key(section.name).begin_object();
-    for (const auto& [name, number] : section.versions) writer.key(name).string(number);
+  return written([](JsonWriter& writer) {
+    writer.begin_object();
+    for (const Section& section : sections()) {
+      writer.key(section.name).begin_object();
+      for (const auto& [name, number] : section.versions) writer.key(name).string(number);
+      writer.end_object();
+    }
     writer.end_object();
-  }
-  writer.end_object();
-  return Returned{Json::trusted(std::move(text))};
+  });
 }
 
 Reply versions_report(const Call&) {
@@ -211,99 +198,41 @@ Reply versions_report(const Call&) {
   return Returned{Json::string(report)};
 }
 
-constexpr std::array kFunctions = {
-    Function{.name = "test.ping",
-             .summary = "Return ``True``: the minion is there. No ICMP is involved.",
-             .example = "test.ping",
-             .run = ping},
-    Function{.name = "test.true",
-             .python_name = "true_",
-             .summary = "Return ``True``.",
-             .example = "test.true",
-             .run = true_},
-    Function{.name = "test.false",
-             .python_name = "false_",
-             .summary = "Return ``False``, which is no failure.",
-             .example = "test.false",
-             .run = false_},
-    Function{.name = "test.echo",
-             .parameters = {{{"text"}}},
-             .summary = "Return what was given.",
-             .example = "test.echo 'foo bar baz'",
-             .run = echo},
-    Function{.name = "test.arg",
-             .takes_varargs = true,
-             .takes_keywords = true,
-             .summary = "Return all arguments, and what the function is told about its job.",
-             .example = "test.arg 1 two 3.1 txt=hello wow='{a: 1, b: hello}'",
-             .run = arg},
-    Function{.name = "test.arg_clean",
-             .takes_varargs = true,
-             .takes_keywords = true,
-             .summary = "Return all arguments, without what the function is told about its job.",
-             .example = "test.arg_clean 1 two txt=hello",
-             .run = arg_clean},
-    Function{.name = "test.arg_repr",
-             .takes_varargs = true,
-             .takes_keywords = true,
-             .summary = "Return all arguments as Python would write them.",
-             .example = "test.arg_repr 1 two txt=hello",
-             .run = arg_repr},
-    Function{.name = "test.arg_type",
-             .takes_varargs = true,
-             .takes_keywords = true,
-             .summary = "Return the Python types of all arguments.",
-             .example = "test.arg_type 1 two",
-             .run = arg_type},
-    Function{.name = "test.kwarg",
-             .takes_keywords = true,
-             .summary = "Return the keyword arguments, and what the function is told about its job.",
-             .example = "test.kwarg num=1 txt=two env='{a: 1, b: hello}'",
-             .run = kwarg},
-    Function{.name = "test.retcode",
-             .parameters = {{{"code", "42"}}},
-             .summary = "Return ``True`` with the return code ``code``. Any but 0 is a failure.",
-             .example = "test.retcode 42",
-             .run = retcode},
-    Function{.name = "test.sleep",
-             .parameters = {{{"length"}}},
-             .summary = "Sleep for ``length`` seconds, then return ``True``.",
-             .example = "test.sleep 20",
-             .quick = false,
-             .run = sleep},
-    Function{.name = "test.rand_sleep",
-             .parameters = {{{"max", "60"}}},
-             .summary = "Sleep for a random number of seconds, at most ``max``, then return ``True``.",
-             .example = "test.rand_sleep 60",
-             .quick = false,
-             .run = rand_sleep},
-    Function{.name = "test.assertion",
-             .parameters = {{{"assertion"}}},
-             .summary = "Raise an ``AssertionError`` unless the argument is true.",
-             .example = "test.assertion False",
-             .run = assertion},
-    Function{.name = "test.exception",
-             .parameters = {{{"message", R"("Test Exception")"}}},
-             .summary = "Raise an exception with this message.",
-             .example = "test.exception 'Oh noes!'",
-             .run = exception},
-    Function{.name = "test.version",
-             .summary = "Return the version of rest_fcgi, whose minion this is.",
-             .example = "test.version",
-             .run = version},
-    Function{.name = "test.versions",
-             .python_name = "versions_report",
-             .summary = "The same as ``test.versions_report``.",
-             .example = "test.versions",
-             .run = versions_report},
-    Function{.name = "test.versions_information",
-             .summary = "Return the versions of rest_fcgi, of what it is built with, and of the system.",
-             .example = "test.versions_information",
-             .run = versions_information},
-    Function{.name = "test.versions_report",
-             .summary = "Return the versions of ``test.versions_information`` as a text to read.",
-             .example = "test.versions_report",
-             .run = versions_report},
+constexpr Function kFunctions[] = {
+    {"test.ping()", "Return ``True``: the minion is there. No ICMP is involved.", "test.ping", true_},
+    {"test.true_()", "Return ``True``.", "test.true", true_},
+    {"test.false_()", "Return ``False``, which is no failure.", "test.false", false_},
+    {"test.echo(text)", "Return what was given.", "test.echo 'foo bar baz'", echo},
+    {"test.arg(*args, **kwargs)", "Return all arguments, and what the function is told about its job.",
+     "test.arg 1 two 3.1 txt=hello wow='{a: 1, b: hello}'", arg},
+    {"test.arg_clean(*args, **kwargs)",
+     "Return all arguments, without what the function is told about its job.",
+     "test.arg_clean 1 two txt=hello", arg_clean},
+    {"test.arg_repr(*args, **kwargs)", "Return all arguments as Python would write them.",
+     "test.arg_repr 1 two txt=hello", arg_repr},
+    {"test.arg_type(*args, **kwargs)", "Return the Python types of all arguments.", "test.arg_type 1 two",
+     arg_type},
+    {"test.kwarg(**kwargs)", "Return the keyword arguments, and what the function is told about its job.",
+     "test.kwarg num=1 txt=two env='{a: 1, b: hello}'", kwarg},
+    {"test.retcode(code=42)", "Return ``True`` with the return code ``code``. Any but 0 is a failure.",
+     "test.retcode 42", retcode},
+    {"test.sleep(length)", "Sleep for ``length`` seconds, then return ``True``.", "test.sleep 20", sleep,
+     false},
+    {"test.rand_sleep(max=60)",
+     "Sleep for a random number of seconds, at most ``max``, then return ``True``.", "test.rand_sleep 60",
+     rand_sleep, false},
+    {"test.assertion(assertion)", "Raise an ``AssertionError`` unless the argument is true.",
+     "test.assertion False", assertion},
+    {"test.exception(message='Test Exception')", "Raise an exception with this message.",
+     "test.exception 'Oh noes!'", exception},
+    {"test.version()", "Return the version of rest_fcgi, whose minion this is.", "test.version", version},
+    {"test.versions = versions_report()", "The same as ``test.versions_report``.", "test.versions",
+     versions_report},
+    {"test.versions_information()",
+     "Return the versions of rest_fcgi, of what it is built with, and of the system.",
+     "test.versions_information", versions_information},
+    {"test.versions_report()", "Return the versions of ``test.versions_information`` as a text to read.",
+     "test.versions_report", versions_report},
 };
 
 }  // namespace

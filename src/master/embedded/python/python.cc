@@ -233,6 +233,34 @@ std::variant<std::vector<std::string>, Raised> shlex_split(std::string_view text
   return splitter.finish();
 }
 
+Signature read_usage(std::string_view usage) {
+  const std::size_t open = usage.find('(');
+  const std::string_view head = usage.substr(0, open);
+  Signature signature;
+  signature.name = head.substr(head.find_last_of(". ") + 1);
+  std::string_view left = usage.substr(open + 1);
+  left.remove_suffix(1);
+  while (!left.empty()) {
+    const std::size_t end = std::min(left.find(", "), left.size());
+    const std::string_view one = left.substr(0, end);
+    left.remove_prefix(std::min(end + 2, left.size()));
+    if (one.starts_with('*')) {
+      (one.starts_with("**") ? signature.takes_keywords : signature.takes_varargs) = true;
+      continue;
+    }
+    const std::size_t equals = one.find('=');
+    signature.parameters.push_back(one.substr(0, equals));
+    if (equals != std::string_view::npos) signature.defaults.push_back(one.substr(equals + 1));
+  }
+  signature.required = signature.parameters.size() - signature.defaults.size();
+  return signature;
+}
+
+const JsonValue& Bound::operator[](std::string_view parameter) const {
+  const auto found = std::find(parameters.begin(), parameters.end(), parameter);
+  return values[static_cast<std::size_t>(found - parameters.begin())];
+}
+
 std::variant<Bound, Raised> python_bind(const Signature& signature, std::span<const JsonValue> positional,
                                         std::span<const JsonMember> keywords) {
   const std::vector<std::string_view>& parameters = signature.parameters;
@@ -240,7 +268,7 @@ std::variant<Bound, Raised> python_bind(const Signature& signature, std::span<co
     return Raised::type_error(format("{}() {}", signature.name, what));
   };
   const auto named = static_cast<std::ptrdiff_t>(std::min(positional.size(), parameters.size()));
-  Bound bound{{positional.begin(), positional.begin() + named}, {}, {}, {}};
+  Bound bound{parameters, {positional.begin(), positional.begin() + named}, {}, {}, {}};
   bound.values.resize(parameters.size());
   bound.given.assign(static_cast<std::size_t>(named), true);
   bound.given.resize(parameters.size());

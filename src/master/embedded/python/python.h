@@ -65,17 +65,27 @@ using WholeNumber = std::variant<std::int64_t, Raised>;
 struct Signature {
   std::string_view name;                     ///< as Python's messages call it
   std::vector<std::string_view> parameters;  ///< those without a default come first
+  std::vector<std::string_view> defaults;    ///< of the last parameters, as Python writes them
   std::size_t required = 0;                  ///< how many have no default
   bool takes_varargs = false;                ///< `*args`
   bool takes_keywords = false;               ///< `**kwargs`
 };
 
-/// Arguments put to parameters.
+/// What a usage says, such as `manage.up(tgt='*', *args, **kwargs)`. It may also be `grains.fetch =
+/// get(key)`, where Python's messages have the name behind the equals sign. Borrows; REQUIRES: no default has
+/// a comma.
+[[nodiscard]] Signature read_usage(std::string_view usage);
+
+/// Arguments put to parameters. Borrows.
 struct Bound {
+  std::vector<std::string_view> parameters;
   std::vector<JsonValue> values;     ///< by parameter; null where none was given
   std::vector<bool> given;           ///< by parameter
   std::vector<JsonValue> varargs;    ///< for `*args`
   std::vector<JsonMember> keywords;  ///< for `**kwargs`, each key once
+
+  /// The value of a parameter. REQUIRES: there is one of that name.
+  [[nodiscard]] const JsonValue& operator[](std::string_view parameter) const;
 };
 
 /// Puts arguments to parameters as Python does. Errors: type_error with Python's own sentence where they do

@@ -36,7 +36,7 @@ void write_no_such_job(JsonWriter& writer) {
 }
 
 /// The job that a runner's arguments `jid` and `ext_source` mean; absent where it is not kept.
-Result<std::optional<StoredJob>> find_meant(const MasterContext& context, const BoundArguments& arguments) {
+Result<std::optional<StoredJob>> find_meant(const MasterContext& context, const Bound& arguments) {
   const Result<const returner::Returner*> source = source_named(context.jobs, arguments["ext_source"]);
   if (!source) return source.error();
   const std::string jid = arguments["jid"].python_str();
@@ -48,7 +48,7 @@ Result<std::optional<StoredJob>> find_meant(const MasterContext& context, const 
   return std::optional(StoredJob{**std::move(load), *std::move(returns)});
 }
 
-Result<Json> list_job(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> list_job(const MasterContext& context, const Bound& arguments) {
   const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   const std::optional<StoredJob>& job = *found;
@@ -67,7 +67,7 @@ Result<Json> list_job(const MasterContext& context, const BoundArguments& argume
   });
 }
 
-Result<Json> print_job(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> print_job(const MasterContext& context, const Bound& arguments) {
   const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   if (*found) return printed(**found);
@@ -88,7 +88,7 @@ void write_missing(JsonWriter& writer, const StoredJob& job) {
   }
 }
 
-Result<Json> lookup_jid(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> lookup_jid(const MasterContext& context, const Bound& arguments) {
   const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   const std::optional<StoredJob>& job = *found;
@@ -112,7 +112,7 @@ bool is_truthy(const Json& ret) {
 }
 
 /// To Salt a return that Python takes for true is a success, and all else is none.
-Result<Json> exit_success(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> exit_success(const MasterContext& context, const Bound& arguments) {
   const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   std::map<std::string_view, bool> success;
@@ -139,7 +139,7 @@ void write_active(JsonWriter& writer, const ActiveJob& job, const std::vector<re
   writer.end_array().end_object();
 }
 
-Result<Json> active(const MasterContext& context, const BoundArguments&) {
+Result<Json> active(const MasterContext& context, const Bound&) {
   std::string text;
   JsonWriter writer(text);
   writer.begin_object();
@@ -153,7 +153,7 @@ Result<Json> active(const MasterContext& context, const BoundArguments&) {
   return Json::trusted(std::move(text));
 }
 
-Result<Json> master(const MasterContext& context, const BoundArguments&) {
+Result<Json> master(const MasterContext& context, const Bound&) {
   return written_json([&context](JsonWriter& writer) {
     writer.begin_array();
     for (const ActiveJob& job : context.jobs.active()) {

@@ -41,9 +41,9 @@ void write_start_time(JsonWriter& writer, std::string_view jid);
 
 // The runners that search: each ends after a few seconds, and when what it found is too much to be returned.
 // Patterns and what they are compared with both come from callers, who can make a search costly.
-[[nodiscard]] Result<Json> list_jobs(const MasterContext& context, const BoundArguments& arguments);
-[[nodiscard]] Result<Json> list_jobs_filter(const MasterContext& context, const BoundArguments& arguments);
-[[nodiscard]] Result<Json> last_run(const MasterContext& context, const BoundArguments& arguments);
+[[nodiscard]] Result<Json> list_jobs(const MasterContext& context, const Bound& arguments);
+[[nodiscard]] Result<Json> list_jobs_filter(const MasterContext& context, const Bound& arguments);
+[[nodiscard]] Result<Json> last_run(const MasterContext& context, const Bound& arguments);
 
 /// What `parse_time` reads, for a message.
 inline constexpr std::string_view kTimeForms =

@@ -36,31 +36,22 @@ struct MasterContext {
   const std::stop_token& stop;
 };
 
-/// The arguments of one call. Borrows.
-struct BoundArguments : Bound {
-  std::vector<std::string_view> parameters;  ///< the function's
-
-  /// The argument for a parameter; null where the caller left it out. REQUIRES: the function has one of that
-  /// name.
-  [[nodiscard]] JsonValue operator[](std::string_view parameter) const;
-};
-
 /// One runner or wheel, as its table lists it.
 struct MasterFunction {
   /// How it is called, as Python would define it: `manage.up(tgt='*', tgt_type='glob')`. Its name and its
   /// parameters are read from here: those with a default may be left out, and `*args, **kwargs` takes
-  /// whatever comes.
+  /// whatever comes. The function sees null for what the caller left out, not the default.
   std::string_view usage;
   std::string_view summary;  ///< what it does, for `doc.runner` and `doc.wheel`
   /// Errors: of any kind; the sentence is what the caller gets to see.
-  Result<Json> (*run)(const MasterContext& context, const BoundArguments& arguments) = nullptr;
+  Result<Json> (*run)(const MasterContext& context, const Bound& arguments) = nullptr;
   bool quick = true;  ///< ends at once
 
   /// With its module: `manage.up`.
   [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
 
   /// Errors: invocation, in the words in which Python complains about arguments that do not fit.
-  [[nodiscard]] Result<BoundArguments> bind(const lowstate::MasterArguments& arguments) const;
+  [[nodiscard]] Result<Bound> bind(const lowstate::MasterArguments& arguments) const;
 };
 
 using MasterFunctions = std::span<const MasterFunction>;

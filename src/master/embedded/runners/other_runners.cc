@@ -22,7 +22,7 @@ namespace rest_fcgi::embedded {
 namespace {
 
 /// The minions that a runner's arguments `tgt` and `tgt_type` mean; left out, that is all of them.
-Result<Selection> selected(const MasterContext& context, const BoundArguments& arguments) {
+Result<Selection> selected(const MasterContext& context, const Bound& arguments) {
   const JsonValue tgt = arguments["tgt"];
   const JsonValue tgt_type = arguments["tgt_type"];
   lowstate::Target target;
@@ -46,7 +46,7 @@ Result<Selection> selected(const MasterContext& context, const BoundArguments& a
 }
 
 /// What a master has in its cache of its minions' data is here what they have: `data` of each.
-Result<Json> data_of_minions(const MasterContext& context, const BoundArguments& arguments,
+Result<Json> data_of_minions(const MasterContext& context, const Bound& arguments,
                              JsonDocument Minion::*data) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
@@ -60,11 +60,11 @@ Result<Json> data_of_minions(const MasterContext& context, const BoundArguments&
   });
 }
 
-Result<Json> cached_grains(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> cached_grains(const MasterContext& context, const Bound& arguments) {
   return data_of_minions(context, arguments, &Minion::grains);
 }
 
-Result<Json> cached_pillar(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> cached_pillar(const MasterContext& context, const Bound& arguments) {
   return data_of_minions(context, arguments, &Minion::pillar);
 }
 
@@ -82,15 +82,15 @@ Json documentation(std::initializer_list<MasterFunctions> tables) {
   });
 }
 
-Result<Json> doc_runner(const MasterContext&, const BoundArguments&) {
+Result<Json> doc_runner(const MasterContext&, const Bound&) {
   return documentation({jobs_runners(), other_runners()});
 }
 
-Result<Json> doc_wheel(const MasterContext&, const BoundArguments&) {
+Result<Json> doc_wheel(const MasterContext&, const Bound&) {
   return documentation({wheels()});
 }
 
-Result<Json> doc_execution(const MasterContext& context, const BoundArguments&) {
+Result<Json> doc_execution(const MasterContext& context, const Bound&) {
   return written_json([&context](JsonWriter& writer) {
     writer.begin_object();
     for (const LoadedFunction* function : context.modules.all()) {
@@ -101,7 +101,7 @@ Result<Json> doc_execution(const MasterContext& context, const BoundArguments&) 
 }
 
 /// Minions of this process are always up.
-Result<Json> up(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> up(const MasterContext& context, const Bound& arguments) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
   return written_json([&](JsonWriter& writer) {
@@ -113,13 +113,13 @@ Result<Json> up(const MasterContext& context, const BoundArguments& arguments) {
   });
 }
 
-Result<Json> down(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> down(const MasterContext& context, const Bound& arguments) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
   return Json::trusted("[]");
 }
 
-Result<Json> status(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> status(const MasterContext& context, const Bound& arguments) {
   const Result<Json> ids = up(context, arguments);
   if (!ids) return ids.error();
   return Json::trusted(format("{{\"up\": {}, \"down\": []}}", ids->text()));
@@ -139,7 +139,7 @@ Result<std::optional<std::vector<std::string_view>>> read_subset(JsonValue subse
 }
 
 /// Minions of this process are there as long as it is; with `show_ip`, they are on this host.
-Result<Json> present(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> present(const MasterContext& context, const Bound& arguments) {
   const auto subset = read_subset(arguments["subset"]);
   if (!subset) return subset.error();
   const bool show_ip = python_bool(arguments["show_ip"]);
@@ -155,14 +155,14 @@ Result<Json> present(const MasterContext& context, const BoundArguments& argumen
   });
 }
 
-Result<Json> not_present(const MasterContext&, const BoundArguments& arguments) {
+Result<Json> not_present(const MasterContext&, const Bound& arguments) {
   const auto subset = read_subset(arguments["subset"]);
   if (!subset) return subset.error();
   return Json::trusted("[]");
 }
 
 /// Minions and master are the same program.
-Result<Json> versions(const MasterContext& context, const BoundArguments&) {
+Result<Json> versions(const MasterContext& context, const Bound&) {
   return written_json([&context](JsonWriter& writer) {
     writer.begin_object().key("Master").string(kVersion).key("Up to date").begin_object();
     for (const Minion& minion : context.minions.all()) writer.key(minion.id).string(kVersion);
@@ -170,7 +170,7 @@ Result<Json> versions(const MasterContext& context, const BoundArguments&) {
   });
 }
 
-Json arguments_as_given(const BoundArguments& arguments, bool with_private) {
+Json arguments_as_given(const Bound& arguments, bool with_private) {
   return written_json([&](JsonWriter& writer) {
     writer.begin_object().key("args").begin_array();
     for (const JsonValue& value : arguments.varargs) value.write(writer);
@@ -182,20 +182,20 @@ Json arguments_as_given(const BoundArguments& arguments, bool with_private) {
   });
 }
 
-Result<Json> arg(const MasterContext&, const BoundArguments& arguments) {
+Result<Json> arg(const MasterContext&, const Bound& arguments) {
   return arguments_as_given(arguments, false);
 }
 
-Result<Json> raw_arg(const MasterContext&, const BoundArguments& arguments) {
+Result<Json> raw_arg(const MasterContext&, const Bound& arguments) {
   return arguments_as_given(arguments, true);
 }
 
 /// A server has no terminal to print on.
-Result<Json> stdout_print(const MasterContext&, const BoundArguments&) {
+Result<Json> stdout_print(const MasterContext&, const Bound&) {
   return Json::string("bar");
 }
 
-Result<Json> metasyntactic(const MasterContext&, const BoundArguments& arguments) {
+Result<Json> metasyntactic(const MasterContext&, const Bound& arguments) {
   const JsonValue locality = arguments["locality"];
   if (locality.is(JsonValue::Kind::null) || locality.text() == "us") {
     return Json::trusted(
@@ -206,13 +206,13 @@ Result<Json> metasyntactic(const MasterContext&, const BoundArguments& arguments
   return Json();
 }
 
-Result<Json> get_opts(const MasterContext&, const BoundArguments&) {
+Result<Json> get_opts(const MasterContext&, const Bound&) {
   return Error{ErrorKind::invocation,
                "the configuration holds secrets and is not shown; the wheel config.values shows the options "
                "that are no secret"};
 }
 
-Result<Json> sleep(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> sleep(const MasterContext& context, const Bound& arguments) {
   constexpr double kDefault = 10;
   constexpr double kLongest = 86'400;
   const JsonValue seconds = arguments["s_time"];

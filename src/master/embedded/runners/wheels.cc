@@ -30,7 +30,7 @@ Error match_must_be_text(JsonValue found) {
   return {ErrorKind::invocation, format("match must be a string, found {}", found.type_name())};
 }
 
-Result<Json> list_all(const MasterContext& context, const BoundArguments&) {
+Result<Json> list_all(const MasterContext& context, const Bound&) {
   return written_json([&](JsonWriter& writer) {
     write_strings(writer.begin_object().key(kAccepted), ids_of(context.minions));
     for (const std::string_view status : {"minions_pre", "minions_rejected", "minions_denied"}) {
@@ -49,7 +49,7 @@ std::string_view status_meant(std::string_view match) {
   return match.starts_with("den") ? "minions_denied" : "";
 }
 
-Result<Json> list(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> list(const MasterContext& context, const Bound& arguments) {
   const JsonValue match = arguments["match"];
   if (!match.is(JsonValue::Kind::string)) return match_must_be_text(match);
   if (match.text().starts_with("all")) return list_all(context, arguments);
@@ -78,7 +78,7 @@ Result<Names> matching(Names names, JsonValue match) {
   return names;
 }
 
-Result<Json> name_match(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> name_match(const MasterContext& context, const Bound& arguments) {
   const Result<Names> ids = matching(ids_of(context.minions), arguments["match"]);
   if (!ids) return ids.error();
   if (ids->empty()) return Json::empty_object();
@@ -96,7 +96,7 @@ void write_no_keys(JsonWriter& writer, std::string_view status, const Names& nam
   writer.end_object();
 }
 
-Result<Json> print(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> print(const MasterContext& context, const Bound& arguments) {
   const Result<Names> ids = matching(ids_of(context.minions), arguments["match"]);
   if (!ids) return ids.error();
   return written_json([&ids](JsonWriter& writer) {
@@ -105,7 +105,7 @@ Result<Json> print(const MasterContext& context, const BoundArguments& arguments
   });
 }
 
-Result<Json> finger(const MasterContext& context, const BoundArguments& arguments) {
+Result<Json> finger(const MasterContext& context, const Bound& arguments) {
   const Result<Names> ids = matching(ids_of(context.minions), arguments["match"]);
   if (!ids) return ids.error();
   const Result<Names> local = matching({kLocalKeys.begin(), kLocalKeys.end()}, arguments["match"]);
@@ -116,15 +116,15 @@ Result<Json> finger(const MasterContext& context, const BoundArguments& argument
   });
 }
 
-Result<Json> master_key(const MasterContext&, const BoundArguments&) {
+Result<Json> master_key(const MasterContext&, const Bound&) {
   return Json::trusted(R"({"local": {"master.pub": ""}})");
 }
 
-Result<Json> values(const MasterContext& context, const BoundArguments&) {
+Result<Json> values(const MasterContext& context, const Bound&) {
   return context.config_values;
 }
 
-Result<Json> connected(const MasterContext& context, const BoundArguments&) {
+Result<Json> connected(const MasterContext& context, const Bound&) {
   return written_json([&](JsonWriter& writer) { write_strings(writer, ids_of(context.minions)); });
 }
 

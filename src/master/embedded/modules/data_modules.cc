@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "master/embedded/modules/native.h"
+#include "rest_fcgi/core/format.h"
+
+/// The modules config, grains and pillar: they look up what is known of a minion.
+namespace rest_fcgi::embedded {
+namespace data_modules {
+namespace {
+
+using Steps = std::vector<std::string_view>;
+
+Steps split(std::string_view text, std::string_view delimiter) {
+  Steps steps;
+  std::size_t end = text.find(delimiter);
+  while (end != std::string_view::npos) {
+    steps.push_back(text.substr(0, end));
+    text.remove_prefix(end + delimiter.size());
+    end = text.find(delimiter);
+  }
+  steps.push_back(text);
+  return steps;
+}
+
+/// Python's `split(None)`: at blanks, without empty words.
+Steps split_at_blanks(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n\v\f";
+  Steps words;
+  std::size_t begin = text.find_first_not_of(blanks);
+  while (begin != std::string_view::npos) {
+    const std::size_t end = std::min(text.find_first_of(blanks, begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(blanks, end);
+  }
+  return words;
+}
+
+std::variant<Steps, Raised> steps_of_text(std::string_view key, const std::optional<JsonValue>& delimiter) {
+  if (!delimiter) return split(key, ":");
+  if (delimiter->is(JsonValue::Kind::null)) return split_at_blanks(key);
+  if (!delimiter->is(JsonValue::Kind::string)) {
+    return Raised::type_error(format("must be str or None, not {}", delimiter->type_name()));
+  }
+  if (delimiter->text().empty()) return Raised::value_error("empty separator");
+  return split(key, delimiter->text());
+}
+
+/// The member or element that one step leads to. Scalars have none.
+std::optional<JsonValue> take_step(const JsonValue& data, std::string_view step) {
+  if (data.is(JsonValue::Kind::object)) return data.find(step);
+  const std::optional<std::int64_t> index = python_int(step);
+  if (!index) {
+    for (const JsonValue element : data.elements()) {
+      if (const auto member = element.find(step)) return member;
+    }
+    return std::nullopt;
+  }
+  std::int64_t left = *index < 0 ? *index + static_cast<std::int64_t>(data.size()) : *index;
+  for (const JsonValue element : data.elements()) {
+    if (left-- == 0) return element;
+  }
+  return std::nullopt;
+}
+
+/// What a key found: a value, nothing, or the exception that the key or the delimiter leads to.
+using Traversed = std::variant<std::optional<JsonValue>, Raised>;
+
+/// Looks up a key such as `pkg:apache` or `ip4:0`, step by step, in objects by member and in lists by index
+/// or in the objects among their elements (salt.utils.data.traverse_dict_and_list). A key may also be a list
+/// of steps. Without a delimiter it is `:`. The value found lives as long as `data`.
+Traversed traverse(const JsonValue& data, const JsonValue& key, const std::optional<JsonValue>& delimiter) {
+  Steps steps;
+  switch (key.kind()) {
+    case JsonValue::Kind::string: {
+      auto split_key = steps_of_text(key.text(), delimiter);
+      if (auto* raised = std::get_if<Raised>(&split_key)) return std::move(*raised);
+      steps = std::get<Steps>(std::move(split_key));
+      break;
+    }
+    case JsonValue::Kind::null:
+    case JsonValue::Kind::real:
+      return Raised::type_error(format("'{}' object is not iterable", key.type_name()));
+    case JsonValue::Kind::boolean:
+    case JsonValue::Kind::integer:
+      return std::optional<JsonValue>();  // a member's name is always text
+    case JsonValue::Kind::array:
+      for (const JsonValue step : key.elements()) steps.push_back(step.text());
+      break;
+    case JsonValue::Kind::object:
+      for (const JsonMember step : key.members()) steps.push_back(step.key);
+      break;
+  }
+  std::optional<JsonValue> found = data;
+  for (const std::string_view step : steps) {
+    if (found) found = take_step(*found, step);
+  }
+  return found;
+}
+
+/// Looks a key up, and gives `use` what it found.
+template <class Use>
+Reply looked_up(const JsonValue& data, const JsonValue& key, const std::optional<JsonValue>& delimiter,
+                const Use& use) {
+  Traversed found = traverse(data, key, delimiter);
+  if (auto* raised = std::get_if<Raised>(&found)) return std::move(*raised);
+  return use(std::get<std::optional<JsonValue>>(found));
+}
+
+JsonValue grains_of(const Call& call) {
+  return call.context.minion.grains.root();
+}
+
+JsonValue pillar_of(const Call& call) {
+  return call.context.minion.pillar.root();
+}
+
+/// A keyword argument that is no parameter; absent where it was not given.
+std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
+  const auto found = std::find_if(call.keywords.begin(), call.keywords.end(),
+                                  [name](const JsonMember& member) { return member.key == name; });
+  if (found == call.keywords.end()) return std::nullopt;
+  return found->value;
+}
+
+bool is_unhashable(const JsonValue& key) {
+  return key.is(JsonValue::Kind::array) || key.is(JsonValue::Kind::object);
+}
+
+Raised unhashable(const JsonValue& key) {
+  return Raised::type_error(format("unhashable type: '{}'", key.type_name()));
+}
+
+/// What is under the keys that the call names, each value by `write`. Python's `json.dumps` writes numbers
+/// and booleans as text where they are keys.
+template <class Write>
+Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
+  constexpr std::size_t kMaxRepeated = 4 << 20;  // one default for many keys is repeated
+  const std::optional<JsonValue> delimiter = keyword(call, "delimiter");
+  std::set<std::string> done;
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object();
+  for (const JsonValue& key : call.varargs) {
+    Traversed found = traverse(data, key, delimiter);
+    if (auto* raised = std::get_if<Raised>(&found)) return std::move(*raised);
+    if (is_unhashable(key)) return unhashable(key);
+    const std::string name = key.is(JsonValue::Kind::string) ? std::string(key.text()) : key.json().text();
+    if (!done.insert(name).second) continue;
+    auto value = std::get<std::optional<JsonValue>>(found);
+    if (!value) value = keyword(call, "default");
+    writer.key(name);
+    value ? write(writer, name, *value) : (void)writer.string("");
+    if (text.size() > kMaxRepeated) return invocation_error("The default is too long for so many keys");
+  }
+  writer.end_object();
+  return Returned{Json::trusted(std::move(text))};
+}
+
+void write_keys(JsonWriter& writer, const JsonValue& object) {
+  writer.begin_array();
+  for (const JsonMember member : object.members()) writer.string(member.key);
+  writer.end_array();
+}
+
+/// A serial number without its last quarter, cut between two characters.
+std::string sanitized_serial(std::string_view serial) {
+  std::size_t kept = serial.size() * 3 / 4;
+  while (kept > 0 && kept < serial.size() && (static_cast<unsigned char>(serial[kept]) & 0xC0U) == 0x80U)
+    --kept;
+  return std::string(serial.substr(0, kept)) + std::string(serial.size() - kept, 'X');
+}
+
+/// What stands in place of a grain that tells the host; absent for all other grains.
+std::optional<std::string> sanitized(std::string_view grain, const JsonValue& value) {
+  if (grain == "serialnumber") return sanitized_serial(value.text());
+  if (grain == "domain") return "DOMAINNAME";
+  if (grain == "fqdn" || grain == "id") return "MINION.DOMAINNAME";
+  if (grain == "host" || grain == "localhost" || grain == "nodename") return "MINION";
+  return std::nullopt;
+}
+
+void write_grain(JsonWriter& writer, std::string_view grain, const JsonValue& value, bool sanitize) {
+  const std::optional<std::string> replacement = sanitize ? sanitized(grain, value) : std::nullopt;
+  replacement ? (void)writer.string(*replacement) : value.write(writer);
+}
+
+Reply grains_items(const Call& call) {
+  const bool sanitize = salt_is_true(call["sanitize"]);
+  return written([&](JsonWriter& writer) {
+    writer.begin_object();
+    for (const JsonMember grain : grains_of(call).members()) {
+      write_grain(writer.key(grain.key), grain.key, grain.value, sanitize);
+    }
+    writer.end_object();
+  });
+}
+
+Reply grains_item(const Call& call) {
+  const bool sanitize = salt_is_true(keyword(call, "sanitize").value_or(JsonValue()));
+  return named_items(call, grains_of(call),
+                     [sanitize](JsonWriter& writer, std::string_view name, const auto& value) {
+                       write_grain(writer, name, value, sanitize);
+                     });
+}
+
+Reply grains_get(const Call& call) {
+  return looked_up(grains_of(call), call["key"], call["delimiter"],
+                   [&call](const auto& found) { return Returned{found.value_or(call["default"]).json()}; });
+}
+
+Reply has_value(const Call& call) {
+  return looked_up(grains_of(call), call["key"], std::nullopt,
+                   [](const auto& found) { return Returned{Json::boolean(found.has_value())}; });
+}
+
+Reply equals(const Call& call) {
+  return looked_up(grains_of(call), call["key"], std::nullopt, [&call](const auto& found) {
+    return Returned{Json::boolean(call["value"].python_str() == (found ? found->python_str() : ""))};
+  });
+}
+
+Reply grains_ls(const Call& call) {
+  std::set<std::string_view> names;
+  for (const JsonMember grain : grains_of(call).members()) names.insert(grain.key);
+  return written([&names](JsonWriter& writer) { write_strings(writer, names); });
+}
+
+/// Default and value as one, where both are maps or both lists; absent where they do not fit.
+std::optional<Reply> merged(const JsonValue& base, const std::optional<JsonValue>& value, bool merge_lists) {
+  if (!value || value->kind() != base.kind()) return std::nullopt;
+  if (base.is(JsonValue::Kind::object)) {
+    return written([&](JsonWriter& writer) { write_merged(writer, base, *value, merge_lists); });
+  }
+  if (base.is(JsonValue::Kind::array)) {
+    return written([&](JsonWriter& writer) { write_joined(writer, base, *value); });
+  }
+  return std::nullopt;
+}
+
+Reply pillar_get(const Call& call) {
+  const JsonValue& default_value = call["default"];
+  return looked_up(pillar_of(call), call["key"], call["delimiter"], [&](const auto& found) -> Reply {
+    if (python_bool(call["merge"])) {
+      auto reply = merged(default_value, found, python_bool(call["merge_nested_lists"]));
+      if (reply) return *std::move(reply);
+    }
+    return Returned{found.value_or(default_value).json()};
+  });
+}
+
+Reply pillar_item(const Call& call) {
+  return named_items(call, pillar_of(call),
+                     [](JsonWriter& writer, std::string_view, const auto& value) { value.write(writer); });
+}
+
+/// The pillar, with what `pillar=` lays over it.
+Reply pillar_items(const Call& call) {
+  if (!call.varargs.empty()) return pillar_item(call);
+  const std::optional<JsonValue> over = keyword(call, "pillar");
+  if (!over || !over->is(JsonValue::Kind::object)) return Returned{pillar_of(call).json()};
+  return written([&](JsonWriter& writer) { write_merged(writer, pillar_of(call), *over, false); });
+}
+
+Reply pillar_ls(const Call& call) {
+  Reply reply = pillar_items(call);
+  const auto* returned = std::get_if<Returned>(&reply);
+  if (returned == nullptr) return reply;
+  const JsonDocument document = own_document(returned->value);
+  return written([&](JsonWriter& writer) { write_keys(writer, document.root()); });
+}
+
+Reply raw(const Call& call) {
+  const JsonValue& key = call["key"];
+  if (!python_bool(key)) return Returned{pillar_of(call).json()};
+  if (is_unhashable(key)) return unhashable(key);
+  const auto value = pillar_of(call).find(key.text());
+  if (!value || !key.is(JsonValue::Kind::string)) return Returned{Json::empty_object()};
+  return Returned{value->json()};
+}
+
+Reply keys(const Call& call) {
+  const JsonValue& key = call["key"];
+  return looked_up(pillar_of(call), key, call["delimiter"], [&key](const auto& found) -> Reply {
+    if (!found) {
+      return Raised{Raised::Kind::exception, "KeyError",
+                    format("'Pillar key not found: {}'", key.python_str())};
+    }
+    if (!found->is(JsonValue::Kind::object)) {
+      return Raised::value_error(format("Pillar value in key {} is not a dict", key.python_str()));
+    }
+    return written([&found](JsonWriter& writer) { write_keys(writer, *found); });
+  });
+}
+
+/// Where `config` looks for a key, first to last: the minion's options, its grains, its pillar, and what the
+/// pillar says of the master.
+struct Stores {
+  explicit Stores(const Call& call)
+      : options_document(own_document(written_json([&call](JsonWriter& writer) {
+          writer.begin_object();
+          write_minion_options(writer, call.context.minion.id);
+          writer.end_object();
+        }))),
+        options(options_document.root()),
+        grains(grains_of(call)),
+        pillar(pillar_of(call)) {
+    master = pillar.find("master").value_or(JsonValue());
+  }
+
+  JsonDocument options_document;
+  JsonValue options;
+  JsonValue grains;
+  JsonValue pillar;
+  JsonValue master;
+};
+
+Reply first_found(const std::vector<JsonValue>& stores, const Call& call) {
+  for (const JsonValue& store : stores) {
+    Traversed found = traverse(store, call["key"], call["delimiter"]);
+    if (auto* raised = std::get_if<Raised>(&found)) return std::move(*raised);
+    const auto& value = std::get<std::optional<JsonValue>>(found);
+    if (value) return Returned{value->json()};
+  }
+  return Returned{call["default"].json()};
+}
+
+/// All stores as one object, the first of them on top.
+JsonDocument all_merged(const Stores& stores, bool overwrite) {
+  JsonDocument merged = own_document(Json::empty_object());
+  for (const JsonValue& store : {stores.master, stores.pillar, stores.grains, stores.options}) {
+    merged = own_document(written_json([&](JsonWriter& writer) {
+      if (!overwrite) return write_merged(writer, merged.root(), store, false);
+      writer.begin_object();
+      for (const auto& [key, value] : merged.root().members()) {
+        if (!store.find(key)) value.write(writer.key(key));
+      }
+      for (const auto& [key, value] : store.members()) value.write(writer.key(key));
+      writer.end_object();
+    }));
+  }
+  return merged;
+}
+
+Reply config_get(const Call& call) {
+  const Stores stores(call);
+  const JsonValue& merge = call["merge"];
+  if (!merge.is(JsonValue::Kind::null)) {
+    const JsonDocument merged = all_merged(stores, merge.text() == "overwrite");
+    return first_found({merged.root()}, call);
+  }
+  std::vector<JsonValue> asked;
+  if (!python_bool(call["omit_opts"])) asked.push_back(stores.options);
+  if (!python_bool(call["omit_grains"])) asked.push_back(stores.grains);
+  if (!python_bool(call["omit_pillar"])) asked.push_back(stores.pillar);
+  if (!python_bool(call["omit_master"])) asked.push_back(stores.master);
+  return first_found(asked, call);
+}
+
+constexpr std::string_view kGrainsGet =
+    "Return a grain, or ``default`` where there is none. ``pkg:apache`` is the member ``apache`` of the\n"
+    "grain ``pkg``; ``delimiter`` may stand for the colon.";
+
+constexpr std::string_view kPillarGet =
+    "Return a value of the pillar, or ``default`` where there is none. ``pkg:apache`` is the member\n"
+    "``apache`` of ``pkg``; ``delimiter`` may stand for the colon. With ``merge``, a map or list is laid "
+    "over\n"
+    "``default``.";
+
+constexpr Function kFunctions[] = {
+    {"config.get(key, default='', delimiter=':', merge=None, omit_opts=False, omit_pillar=False, "
+     "omit_master=False, omit_grains=False)",
+     "Return a value out of the minion's options, grains, pillar, or the pillar's ``master``:\n"
+     "the first that has it, or, with ``merge`` (``recurse``, ``overwrite``), all laid together.",
+     "config.get pkg:apache\nconfig.get lxc.container_profile:centos merge=recurse", config_get},
+    {"grains.equals(key, value)", "Return whether a grain is this value, both as text.",
+     "grains.equals os Debian", equals},
+    {"grains.fetch = get(key, default='', delimiter=':', ordered=True)", kGrainsGet,
+     "grains.fetch pkg:apache", grains_get},
+    {"grains.get(key, default='', delimiter=':', ordered=True)", kGrainsGet,
+     "grains.get pkg:apache\ngrains.get 'abc::def|ghi' delimiter='|'", grains_get},
+    {"grains.has_value(key)", "Return whether there is such a grain.", "grains.has_value pkg:apache",
+     has_value},
+    {"grains.item(*args, **kwargs)",
+     "Return the named grains. With ``sanitize``, what tells the host is left out.",
+     "grains.item os osrelease\ngrains.item host sanitize=True", grains_item, true, "nested"},
+    {"grains.items(sanitize=False)", "Return all grains. With ``sanitize``, what tells the host is left out.",
+     "grains.items\ngrains.items sanitize=True", grains_items, true, "nested"},
+    {"grains.ls()", "Return the names of all grains.", "grains.ls", grains_ls},
+    {"pillar.data(*args, **kwargs)", "The same as ``pillar.items``.", "pillar.data", pillar_items},
+    {"pillar.fetch = get(key, default='', merge=False, merge_nested_lists=None, delimiter=':', "
+     "pillarenv=None, saltenv=None)",
+     kPillarGet, "pillar.fetch pkg:apache", pillar_get},
+    {"pillar.get(key, default='', merge=False, merge_nested_lists=None, delimiter=':', pillarenv=None, "
+     "saltenv=None)",
+     kPillarGet, "pillar.get pkg:apache\npillar.get 'abc::def|ghi' delimiter='|'", pillar_get},
+    {"pillar.item(*args, **kwargs)",
+     "Return the named values of the pillar, empty where there are none, or ``default``.",
+     "pillar.item foo\npillar.item foo:bar baz", pillar_item},
+    {"pillar.items(*args, **kwargs)", "Return the whole pillar, or the named values.", "pillar.items",
+     pillar_items},
+    {"pillar.keys(key, delimiter=':')", "Return the keys of a map in the pillar.", "pillar.keys web:sites",
+     keys},
+    {"pillar.ls(*args)", "Return the keys of the pillar.", "pillar.ls", pillar_ls},
+    {"pillar.raw(key=None)", "Return the whole pillar, or what stands under one of its keys.",
+     "pillar.raw\npillar.raw key=roles", raw},
+};
+
+}  // namespace
+}  // namespace data_modules
+
+void write_minion_options(JsonWriter& writer, std::string_view id) {
+  writer.key("id").string(id);
+  writer.key("backup_mode").string("");
+  writer.key("hash_type").string("sha256");
+  writer.key("pillarenv").null();
+  writer.key("saltenv").null();
+  writer.key("test").boolean(false);
+}
+
+std::span<const Function> data_functions() {
+  return data_modules::kFunctions;
+}
+
+}  // namespace rest_fcgi::embedded
