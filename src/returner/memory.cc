@@ -54,7 +54,6 @@ class MemoryReturner : public Returner {
   [[nodiscard]] Result<std::vector<FunctionReturn>> get_fun(std::string_view fun) const override;
   [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override;
   [[nodiscard]] Result<std::vector<std::string>> get_minions() const override;
-  [[nodiscard]] bool works_on(const struct stat&) const override { return false; }
   Result<void> flush() override { return {}; }
   Result<std::size_t> clean_old_jobs() override;
 

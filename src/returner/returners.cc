@@ -109,11 +109,6 @@ Returner* Returners::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : found->second.get();
 }
 
-bool Returners::work_on(const struct stat& file) const {
-  return std::any_of(by_name_.begin(), by_name_.end(),
-                     [&file](const auto& one) { return one.second->works_on(file); });
-}
-
 Result<void> Returners::flush() const {
   Result<void> all;
   for (const auto& [name, cache] : by_name_) {

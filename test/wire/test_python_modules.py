@@ -230,9 +230,10 @@ ODD = """
         return "child" if os.fork() == 0 else "parent"
 
     def leaves_behind():
-        if os.fork() == 0:
+        child = os.fork()
+        while child == 0:
             time.sleep(1000)
-        return True
+        return child
 
     def reads():
         return sys.stdin.read()
@@ -261,6 +262,8 @@ def test_what_a_function_does_to_its_process_gives_a_clear_sentence(start, front
     for fun in ("returns_odd", "returns_object"):
         assert call(api, f"odd.{fun}").startswith(f"The function odd.{fun} returned what cannot be sent: ")
     assert call(api, "odd.forks") == "parent"
+    left = pathlib.Path(f"/proc/{call(api, 'odd.leaves_behind')}")
+    wait_until(lambda: not left.exists(), "what the function left running has ended")
     assert call(api, "odd.reads") == "" and call(api, "odd.garbage") == 7
 
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <sys/stat.h>
-
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -99,11 +97,6 @@ class Returner {
 
   /// The ids of all minions that returned something that is kept, sorted.
   [[nodiscard]] virtual Result<std::vector<std::string>> get_minions() const = 0;
-
-  /// Is this, by its device and inode, one of the files that the job cache works on? Nothing else in this
-  /// process may open such a file: when any descriptor of it is closed, POSIX takes all of the process's
-  /// locks on it away (SQLite's page "How To Corrupt An SQLite Database File", 2.2).
-  [[nodiscard]] virtual bool works_on(const struct stat& file) const = 0;
 
   /// What was told before is on the disk when this comes back; in memory there is nothing to do.
   virtual Result<void> flush() = 0;

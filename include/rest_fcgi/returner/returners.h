@@ -39,9 +39,6 @@ class Returners {
   /// Flushes all of them, also where one fails. Errors: unavailable, of the first that failed.
   [[nodiscard]] Result<void> flush() const;
 
-  /// Does one of them work on that file? Then nothing else may open it.
-  [[nodiscard]] bool work_on(const struct stat& file) const;
-
  private:
   Returners() = default;
   [[nodiscard]] Result<void> open(const Options& options, const Clock& clock);

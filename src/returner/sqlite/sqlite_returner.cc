@@ -302,13 +302,4 @@ Result<std::vector<std::string>> SqliteReturner::get_minions() const {
   return done ? Result(std::move(minions)) : done.error();
 }
 
-bool SqliteReturner::works_on(const struct stat& file) const {
-  for (const char* ending : {"", "-wal", "-shm"}) {
-    struct stat ours {};
-    const bool there = ::stat((database_ + ending).c_str(), &ours) == 0;
-    if (there && ours.st_dev == file.st_dev && ours.st_ino == file.st_ino) return true;
-  }
-  return false;
-}
-
 }  // namespace rest_fcgi::returner

@@ -36,7 +36,6 @@ class SqliteReturner : public Returner {
   [[nodiscard]] Result<std::vector<FunctionReturn>> get_fun(std::string_view fun) const override;
   [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override;
   [[nodiscard]] Result<std::vector<std::string>> get_minions() const override;
-  [[nodiscard]] bool works_on(const struct stat& file) const override;
   Result<void> flush() override;
   Result<std::size_t> clean_old_jobs() override;
 

@@ -34,7 +34,6 @@ class FullCache : public returner::Returner {
     return full();
   }
   Result<std::vector<std::string>> get_minions() const override { return full(); }
-  bool works_on(const struct stat&) const override { return false; }
   Result<void> flush() override { return kept(); }
   Result<std::size_t> clean_old_jobs() override { return full(); }
 
