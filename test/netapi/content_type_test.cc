@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "netapi/replies.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "netapi/replies.h"
 
 using rest_fcgi::netapi::is_json;
 

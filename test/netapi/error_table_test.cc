@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "netapi/replies.h"
-
 #include <doctest/doctest.h>
+
+#include "netapi/replies.h"
 
 using rest_fcgi::ErrorKind;
 using rest_fcgi::http::Status;

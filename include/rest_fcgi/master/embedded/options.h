@@ -25,7 +25,7 @@ struct ModuleOptions {
   std::string run_helper;   ///< what starts programs: an absolute path, or `unix:PATH`; empty: as installed
   std::string script_user;  ///< whom scripts run as; empty: the user we run as
   std::string python = "python3";  ///< the program that runs Python modules. Not for the configuration
-  std::string file_root;  ///< the folder below which `file` may change files; empty: nowhere
+  std::string file_root;           ///< the folder below which `file` may change files; empty: nowhere
 };
 
 struct Options {

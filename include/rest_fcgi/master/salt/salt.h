@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/auth/logins.h"
+#include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/master.h"

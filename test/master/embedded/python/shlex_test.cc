@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/python/python.h"
-
 #include <doctest/doctest.h>
+
+#include "master/embedded/python/python.h"
 
 namespace rest_fcgi::embedded {
 namespace {

@@ -33,8 +33,8 @@ template <class T>
 bool reads(Result<T> (*read)(std::string_view), std::string_view bytes) {
   const auto answer = read(bytes);
   if (!answer) {
-    const bool refused = answer.error().kind == ErrorKind::authentication ||
-                         answer.error().kind == ErrorKind::authorization;
+    const bool refused =
+        answer.error().kind == ErrorKind::authentication || answer.error().kind == ErrorKind::authorization;
     REQUIRE((refused || !answer.error().message.empty()));
   } else {
     REQUIRE(is_whole(*answer));
