@@ -134,9 +134,6 @@ Result<http::Application> reload(const config::CommandLine& command_line, const 
 
 int serve(config::Settings settings, const config::CommandLine& command_line) {
   if (auto opened = open_log(settings); !opened) return fail(opened.error());
-  // First of all: who may not listen there, or is one too many, touches nothing else.
-  auto gateway = gateway::Gateway::open(settings.gateway);
-  if (!gateway) return fail(gateway.error());
   const std::size_t told = settings.warnings.size();
   config::make_cachedir(settings);
   for (std::size_t i = told; i < settings.warnings.size(); ++i) log::warning(settings.warnings[i]);
@@ -145,6 +142,9 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   const engine::Runtime runtime = *std::move(made);
   auto application = make_application(settings, runtime);
   if (!application) return fail(application.error());
+  // Last: where something listens, requests are answered.
+  auto gateway = gateway::Gateway::open(settings.gateway);
+  if (!gateway) return fail(gateway.error());
   engine::start(runtime);
   const Result<SteadyTime> served =
       (*gateway)->serve(*std::move(application), [&] { return reload(command_line, settings, runtime); });

@@ -357,7 +357,7 @@ TEST_CASE("minions that a syndic names while the job runs are part of the map") 
 
 TEST_CASE("a syndic is no minion of the map, and a minion that its master alone knows is in it once") {
   client::Options options = quick_options();
-  options.syndic_wait = milliseconds(100);
+  options.syndic_wait = milliseconds(1000);
   const Clients clients(options);
   FakeMaster& master = clients.master();
   master.minions = {"syndic"};

@@ -7,7 +7,7 @@ using rest_fcgi::master::Permit;
 
 Permit leave(const rest_fcgi::lowstate::Chunk& chunk, const Permit& given) {
 #ifdef MUST_NOT_COMPILE
-  return Permit(chunk, "root", "pam", given.deadline());
+  return Permit(chunk, "root", "pam", given.deadline(), nullptr);
 #else
   return static_cast<void>(chunk), given;
 #endif

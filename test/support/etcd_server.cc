@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "etcd_server.h"
 
+#include <sys/wait.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -167,7 +169,10 @@ void EtcdCluster::stop(std::size_t member) {
 }
 
 void EtcdCluster::freeze(std::size_t member) {
-  members_.at(member).process->signal(SIGSTOP);
+  Child& process = *members_.at(member).process;
+  process.signal(SIGSTOP);
+  siginfo_t stopped{};
+  ::waitid(P_PID, static_cast<id_t>(process.pid()), &stopped, WSTOPPED);  // all of its threads
   members_[member].frozen = true;
 }
 void EtcdCluster::thaw(std::size_t member) {

@@ -113,7 +113,7 @@ def test_keys_of_salts_that_mean_nothing_here_are_left_alone(master):
 
 
 def test_a_listen_address_beyond_loopback_needs_leave(master, directory):
-    path = master({"token_dir": str(directory / "tokens")})
+    path = master({"cachedir": str(directory)})
     refused(daemons.run("--config", path, "--listen", "tcp:0.0.0.0:9001"), "allow_remote")
 
 

@@ -139,7 +139,7 @@ Result<void> SqliteStore::add_minions(JidKey key, std::string_view packed) {
     minions = minions_in(row.text(0));
     return true;
   };
-  const Result<void> looked = connection_->each(kGetMinions, look, key);
+  Result<void> looked = connection_->each(kGetMinions, look, key);
   if (!looked || !minions) return looked;
   for (std::string& minion : minions_in(packed)) {
     const auto at = std::lower_bound(minions->begin(), minions->end(), minion);
