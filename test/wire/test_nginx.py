@@ -80,6 +80,8 @@ def test_a_responder_that_is_away_is_a_502_in_json(daemon, nginx):
 def test_a_request_whose_responder_dies_is_not_sent_to_another(start, front):
     daemons = [start(), start()]
     nginx = front(*daemons)
+    # What looked whether they listen may wait in a queue still, until they serve.
+    wait_until(lambda: not any(daemon.connections() for daemon in daemons), "nobody is connected")
     connection = nginx.connection()
     connection.request("POST", "/", json.dumps([local("test.sleep", arg=[30])]), JSON)
 
