@@ -317,7 +317,7 @@ TEST_CASE("without a quorum jobs wait and readers are told; when it is back, so 
   const auto before = SteadyClock::now();
   REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
   REQUIRE(cache->returner(jid_number(1), return_of("m1", "x")));
-  CHECK(SteadyClock::now() - before < seconds(3));
+  CHECK(SteadyClock::now() - before < seconds(30));
   const auto refused = cache->get_load(jid_number(0));
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().kind == ErrorKind::unavailable);

@@ -7,9 +7,10 @@ import json
 import select
 import socket
 
+import pytest
 from support import fastcgi
 from support.api import CRED, local
-from support.daemon import NEEDS_PTRACE
+from support.daemon import NEEDS_PTRACE, SANITIZED
 from support.process import PATIENCE, connect, wait_until
 
 
@@ -160,6 +161,7 @@ def resident(daemon):
     return int(daemon.status("VmRSS"))
 
 
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
 def test_memory_stays_where_it_was(start):
     """Each body and each reply has 100 KB: a leak of one of them would add 30 MB or more."""
     daemon = start({"rest_fcgi": {"jobs_kept": 10}})

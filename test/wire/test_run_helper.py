@@ -96,6 +96,7 @@ def test_a_server_that_ends_leaves_nothing_behind(start, front, tree, how):
     wait_until(lambda: tree.left() == [], "all have ended")
 
 
+@pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer keeps freed memory")
 def test_a_hundred_megabytes_of_output_are_cut_and_kept_nowhere(start, front):
     daemon = start()
     before = int(daemon.status("VmRSS"))

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -53,18 +54,23 @@ inline Error failure(const Program& program) {
   return ended.error();
 }
 
-/// Has this process children, zombies included? An etcd that other tests share is none of them.
-inline bool has_children() {
+/// The children of this process, zombies included. An etcd that other tests share is none of them.
+inline std::set<std::string> children() {
+  std::set<std::string> found;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream list(task.path() / "children");
     for (std::string pid; list >> pid;) {
       std::ifstream file("/proc/" + pid + "/comm");
       std::string name;
       std::getline(file, name);
-      if (name != "etcd") return true;
+      if (name != "etcd") found.insert(pid);
     }
   }
-  return false;
+  return found;
+}
+
+inline bool has_children() {
+  return !children().empty();
 }
 
 /// Is that process there, and no zombie?
