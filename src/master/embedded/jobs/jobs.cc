@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
 #include <unordered_set>
 #include <utility>
 
@@ -195,10 +194,10 @@ Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durab
   running_.emplace(load.jid, job);
   started_.notify_one();
   if (!proc_ || watcher_.joinable()) return {};
-  try {
-    watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
-  } catch (const std::system_error& error) {
-    log::warning(format("jobs cannot be stopped by other processes: no thread can be had: {}", error.what()));
+  if (auto started = Thread::start("job-marks", [this] { watch(ending_.get_token()); })) {
+    watcher_ = *std::move(started);
+  } else {
+    log::warning(format("jobs cannot be stopped by other processes: {}", started.error().message));
   }
   return {};
 }

@@ -12,12 +12,12 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "master/embedded/jobs/proc_dir.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/returner/returners.h"
@@ -105,6 +105,10 @@ class Jobs {
   Jobs(std::unique_ptr<returner::Returners> returners, const Clock& clock, std::unique_ptr<ProcDir> proc,
        std::size_t max_queued_bytes, master::JidShare jid_share = {});
 
+  ~Jobs() { ending_.request_stop(); }
+  Jobs(const Jobs&) = delete;
+  Jobs& operator=(const Jobs&) = delete;
+
   [[nodiscard]] std::string new_jid() { return jids_.next(); }
 
   /// A jid for a job: the caller's own one, or, where that is empty, a new one.
@@ -181,8 +185,9 @@ class Jobs {
   std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // by jid; guarded by mutex_
   master::JidSource jids_;
   std::atomic<bool> failing_{false};  // a failure of the job cache stands in the log, and no success since
+  std::stop_source ending_;           // asked to stop when this goes
   // Starts with the first job, guarded by mutex_. Goes first, as the thread uses the rest.
-  std::jthread watcher_;
+  Thread watcher_;
 };
 
 }  // namespace rest_fcgi::embedded

@@ -11,6 +11,7 @@
 
 #include "../../../support/captured_log.h"
 #include "../../../support/temp_dir.h"
+#include "../../../support/threads.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
@@ -257,6 +258,27 @@ TEST_CASE("a mark of another process stops a call within a second or so") {
   CHECK(shown_in(dir) == 1);
   jobs.finish(*job, 1);
   CHECK(shown_in(dir) == 0);
+}
+
+TEST_CASE("where no thread can be had to look for marks, a job runs, and the next one's start tries again") {
+  const test::CapturedLog log;
+  const test::TempDir dir;
+  Jobs jobs(memory(), system_clock(), *ProcDir::open(dir.path()), kPlenty);
+  {
+    const test::NoThreads none;
+    CHECK(jobs.start(job_of(kJid), returner::Durability::grouped, {}));
+  }
+  CHECK(log.has("jobs cannot be stopped by other processes: no thread can be started: "));
+  const auto second = job_of("20261120230610043747");
+  REQUIRE(jobs.start(second, returner::Durability::grouped, {}));
+  const auto other = ProcDir::open(dir.path());
+  REQUIRE(other);
+  for (const ProcDir::Entry& entry : (*other)->others()) REQUIRE((*other)->mark(entry, 0));
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!second->stop_token(0).stop_requested() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  CHECK(second->stop_token(0).stop_requested());
 }
 
 TEST_CASE("a job that cannot be shown runs all the same") {
