@@ -60,15 +60,9 @@ class AclRule {
 
   /// Does one of its functions allow this call? REQUIRES: is_for_minions().
   [[nodiscard]] RuleMatch match(const FunctionCall& call) const { return match_as(call.name, call); }
-  [[nodiscard]] bool allows(const FunctionCall& call) const {
-    return match(call).kind == RuleMatch::Kind::yes;
-  }
 
   /// Does it allow this runner or wheel, by the form (`@runner`, `@runners`), or by the module (`@jobs`)?
   [[nodiscard]] RuleMatch match_master(Form form, const FunctionCall& call) const;
-  [[nodiscard]] bool allows_master(Form form, const FunctionCall& call) const {
-    return match_master(form, call).kind == RuleMatch::Kind::yes;
-  }
 
   [[nodiscard]] const std::string& scope() const noexcept { return scope_; }
   [[nodiscard]] const std::string& where() const noexcept { return where_; }

@@ -14,10 +14,10 @@
 namespace rest_fcgi::auth {
 namespace {
 
-const Eauth* eauth_named(const std::vector<std::unique_ptr<Eauth>>& eauths, std::string_view name) {
+const Eauth* eauth_named(const std::vector<Eauth>& eauths, std::string_view name) {
   const auto found =
-      std::find_if(eauths.begin(), eauths.end(), [&](const auto& one) { return one->name() == name; });
-  return found == eauths.end() ? nullptr : found->get();
+      std::find_if(eauths.begin(), eauths.end(), [&](const Eauth& one) { return one.name == name; });
+  return found == eauths.end() ? nullptr : &*found;
 }
 
 /// Null: tokens are off.
@@ -42,7 +42,7 @@ Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& option
       new Authenticator(*std::move(eauths), *std::move(tokens), *std::move(logins)));
 }
 
-Authenticator::Authenticator(std::vector<std::unique_ptr<Eauth>> eauths, std::unique_ptr<TokenStore> tokens,
+Authenticator::Authenticator(std::vector<Eauth> eauths, std::unique_ptr<TokenStore> tokens,
                              std::unique_ptr<Logins> logins)
     : eauths_(std::move(eauths)), tokens_(std::move(tokens)), logins_(std::move(logins)) {}
 
@@ -108,7 +108,7 @@ Result<Secret> Authenticator::make_token(const Identity& identity) {
 
 std::vector<std::string> Authenticator::eauths() const {
   std::vector<std::string> names;
-  for (const auto& eauth : eauths_) names.emplace_back(eauth->name());
+  for (const Eauth& eauth : eauths_) names.push_back(eauth.name);
   return names;
 }
 

@@ -45,12 +45,8 @@ int digit_value(char digit) {
 
 }  // namespace
 
-void DigestAlgorithm::Free::operator()(evp_md_st* algorithm) const noexcept {
-  EVP_MD_free(algorithm);
-}
-
 Result<DigestAlgorithm> DigestAlgorithm::fetch(const char* openssl_name) {
-  std::unique_ptr<evp_md_st, Free> algorithm(EVP_MD_fetch(nullptr, openssl_name, nullptr));
+  std::shared_ptr<evp_md_st> algorithm(EVP_MD_fetch(nullptr, openssl_name, nullptr), EVP_MD_free);
   if (!algorithm) {
     return Error{ErrorKind::configuration, format("OpenSSL does not offer {} on this host", openssl_name)};
   }

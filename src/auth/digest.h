@@ -32,8 +32,8 @@ class DigestBytes {
   std::size_t size_ = 0;
 };
 
-/// One of OpenSSL's message digests, fetched once: a fetch costs more than the digest of a short text.
-/// Immutable; thread-safe. Running out of memory is std::bad_alloc, as with any allocation.
+/// One of OpenSSL's message digests, fetched once: a fetch costs more than the digest of a short text. Copies
+/// share it. Immutable; thread-safe. Running out of memory is std::bad_alloc, as with any allocation.
 class DigestAlgorithm {
  public:
   /// Errors: configuration, where this host's OpenSSL does not offer it (as in its FIPS mode).
@@ -46,11 +46,8 @@ class DigestAlgorithm {
   }
 
  private:
-  struct Free {
-    void operator()(evp_md_st* algorithm) const noexcept;
-  };
-  explicit DigestAlgorithm(std::unique_ptr<evp_md_st, Free> algorithm) : algorithm_(std::move(algorithm)) {}
-  std::unique_ptr<evp_md_st, Free> algorithm_;
+  explicit DigestAlgorithm(std::shared_ptr<const evp_md_st> algorithm) : algorithm_(std::move(algorithm)) {}
+  std::shared_ptr<const evp_md_st> algorithm_;
 };
 
 /// HMAC-SHA256 under a key that is drawn when this is made and that never leaves it: what it gives means

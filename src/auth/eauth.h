@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,36 +25,32 @@ struct Verdict {
   std::vector<std::string> groups{};  ///< for `group%` in `external_auth`
 };
 
-/// One of Salt's external authentication back ends: says whether a password is somebody's. Abstract so that
-/// the `Authenticator` knows none of them; `file`, `pam`, `sharedsecret` and `auto` are the real ones.
-/// Thread-safe.
-class Eauth {
- public:
-  virtual ~Eauth() = default;
-
-  /// As it stands in `external_auth`.
-  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-
+/// One of Salt's external authentication back ends. Value type; thread-safe.
+struct Eauth {
+  std::string name;  ///< as it stands in `external_auth`
   /// Are they good? Takes as long for a user that does not exist as for a wrong password.
   /// Errors: internal or unavailable, where the back end itself failed; it has then logged the cause.
-  [[nodiscard]] virtual Result<Verdict> verify(const Login& login) const = 0;
+  std::function<Result<Verdict>(const Login&)> verify;
 };
 
-/// Users in a file of their own: text, htpasswd or htdigest. Errors: configuration, naming the setting.
-Result<std::unique_ptr<Eauth>> make_file_eauth(const EauthOptions& options);
+/// Salt's `file`: users in a file of their own, text, htpasswd or htdigest. It is read at each check, so that
+/// a change counts at once. Errors: configuration, naming the setting.
+Result<Eauth> make_file_eauth(const EauthOptions& options);
 
-/// One secret for all users. Errors: configuration, where the secret is not set.
-Result<std::unique_ptr<Eauth>> make_sharedsecret_eauth(const Secret& sharedsecret);
+/// Salt's `sharedsecret`, one secret for all users: for a front end that has checked the user by its own
+/// means and shows that it is itself. Errors: configuration, where the secret is not set.
+Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret);
 
-/// System users, by way of a helper program; the log says where that cannot work, and why.
-/// Errors: configuration, for a service that is no name of one.
-Result<std::unique_ptr<Eauth>> make_pam_eauth(const PamOptions& options);
+/// Salt's `pam`, users of the system, by way of a helper, since PAM's modules are not thread-safe and want
+/// root; the log says where that cannot work, and why. Errors: configuration, for a service that is no name
+/// of one.
+Result<Eauth> make_pam_eauth(const PamOptions& options);
 
-/// Takes any password.
-std::unique_ptr<Eauth> make_auto_eauth();
+/// Salt's `auto`: whoever says a name has it. For tests.
+Eauth make_auto_eauth();
 
 /// Those of `external_auth` that can be on; the log says which ones are left off, and why.
 /// Errors: configuration, for a back end that cannot work as it is configured.
-Result<std::vector<std::unique_ptr<Eauth>>> make_eauths(const Options& options);
+Result<std::vector<Eauth>> make_eauths(const Options& options);
 
 }  // namespace rest_fcgi::auth

@@ -121,16 +121,18 @@ StoredPassword find_user(std::string_view file, const FieldLayout& layout, std::
   return found;
 }
 
-Result<std::unique_ptr<PasswordHash>> hash_for(const FileSettings& settings) {
-  switch (settings.type) {
-    case FileSettings::Type::htpasswd:
-      return make_htpasswd_hash();
-    case FileSettings::Type::htdigest:
-      return make_htdigest_hash(settings.layout.realm);
-    case FileSettings::Type::text:
-      break;
-  }
-  return make_password_hash(settings.hashtype);
+Result<PasswordHash> hash_for(const FileSettings& settings) {
+  if (settings.type == Type::htdigest) return make_htdigest_hash(settings.layout.realm);
+  return make_password_hash(settings.type == Type::htpasswd ? "htpasswd" : settings.hashtype);
+}
+
+/// Errors: internal, after the cause was logged.
+Result<WipedBytes> read_users(const std::string& filename) {
+  auto file = read_regular_file(AT_FDCWD, filename, Links::follow, kMaxFileSize);
+  if (file) return file;
+  log::error(
+      format("external_auth: file: {} {}; nobody can log in through it", filename, file.error().message));
+  return Error{ErrorKind::internal, "The eauth back end failed; the log has the cause."};
 }
 
 }  // namespace
@@ -157,26 +159,19 @@ Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string,
   return result;
 }
 
-FileEauth::FileEauth(std::string filename, FieldLayout layout, std::unique_ptr<PasswordHash> hash)
-    : filename_(std::move(filename)), layout_(std::move(layout)), hash_(std::move(hash)) {}
-
-Result<Verdict> FileEauth::verify(const Login& login) const {
-  const auto file = read();
-  if (!file) return file.error();
-  const StoredPassword stored = find_user({file->data(), file->size()}, layout_, login.username);
-  const bool good = hash_->matches(login.username, login.password, stored.text);
-  return Verdict{good && stored.known};
+Eauth file_eauth(std::string filename, FieldLayout layout, PasswordHash hash) {
+  const auto verify = [filename = std::move(filename), layout = std::move(layout),
+                       matches = std::move(hash)](const Login& login) -> Result<Verdict> {
+    const auto file = read_users(filename);
+    if (!file) return file.error();
+    const StoredPassword stored = find_user({file->data(), file->size()}, layout, login.username);
+    const bool good = matches(login.username, login.password, stored.text);
+    return Verdict{good && stored.known};
+  };
+  return {"file", verify};
 }
 
-Result<WipedBytes> FileEauth::read() const {
-  auto file = read_regular_file(AT_FDCWD, filename_, Links::follow, kMaxFileSize);
-  if (file) return file;
-  log::error(
-      format("external_auth: file: {} {}; nobody can log in through it", filename_, file.error().message));
-  return Error{ErrorKind::internal, "The eauth back end failed; the log has the cause."};
-}
-
-Result<std::unique_ptr<Eauth>> make_file_eauth(const EauthOptions& options) {
+Result<Eauth> make_file_eauth(const EauthOptions& options) {
   auto settings = read_file_settings(options.settings);
   if (!settings) return std::move(settings).error();
   auto hash = hash_for(*settings);
@@ -184,12 +179,10 @@ Result<std::unique_ptr<Eauth>> make_file_eauth(const EauthOptions& options) {
     return Error{ErrorKind::configuration,
                  format("external_auth: file: ^hashtype: {}", hash.error().message)};
   }
-  auto eauth = std::make_unique<FileEauth>(std::move(settings->filename), std::move(settings->layout),
-                                           *std::move(hash));
   // The file may come later, so this is no mistake; but whoever reads the log should not have to wait for a
   // login.
-  static_cast<void>(eauth->read());
-  return std::unique_ptr<Eauth>(std::move(eauth));
+  static_cast<void>(read_users(settings->filename));
+  return file_eauth(std::move(settings->filename), std::move(settings->layout), *std::move(hash));
 }
 
 }  // namespace rest_fcgi::auth

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,25 +44,7 @@ struct FileSettings {
 /// Errors: configuration, naming the setting, what was found and what is accepted.
 Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string, std::string>>& settings);
 
-/// Salt's `file`: users and stored passwords in a file, which is read at each check, so that a change counts
-/// at once. Thread-safe.
-class FileEauth final : public Eauth {
- public:
-  FileEauth(std::string filename, FieldLayout layout, std::unique_ptr<PasswordHash> hash);
-
-  [[nodiscard]] std::string_view name() const noexcept override { return "file"; }
-  [[nodiscard]] Result<Verdict> verify(const Login& login) const override;
-
- private:
-  friend Result<std::unique_ptr<Eauth>> make_file_eauth(const EauthOptions& options);
-
-  /// Errors: internal, after the cause was logged.
-  [[nodiscard]] Result<WipedBytes> read() const;
-
-  // constant after construction
-  std::string filename_;
-  FieldLayout layout_;
-  std::unique_ptr<PasswordHash> hash_;
-};
+/// The back end over a file whose path, layout and hash are known.
+[[nodiscard]] Eauth file_eauth(std::string filename, FieldLayout layout, PasswordHash hash);
 
 }  // namespace rest_fcgi::auth

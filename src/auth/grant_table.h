@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "auth/digest.h"
 #include "rest_fcgi/auth/logins.h"
@@ -35,14 +37,32 @@ class GrantTable {
   GrantTable(std::chrono::seconds ttl, const Clock& clock) : ttl_(ttl), clock_(clock) {}
 
   /// For a request that has to end by `deadline`. Null where there is none.
-  [[nodiscard]] std::shared_ptr<const Grant> find(const Key& key, SteadyTime deadline) const;
+  [[nodiscard]] std::shared_ptr<const Grant> find(const Key& key, SteadyTime deadline) const {
+    const auto found = entries_.find(key);
+    return found != entries_.end() && is_good(found->second, now(), deadline) ? found->second.grant : nullptr;
+  }
 
   /// Whatever `ttl` is, it is there for the request that has to end by `deadline`, and for those that have to
   /// end earlier: they began no later, and so before it was given.
-  void remember(const Key& key, std::shared_ptr<const Grant> grant, SteadyTime deadline);
+  void remember(const Key& key, std::shared_ptr<const Grant> grant, SteadyTime deadline) {
+    const Now at = now();
+    // Whose deadline is over asks no more.
+    std::erase_if(entries_, [&](const auto& entry) { return !is_good(entry.second, at, at.steady); });
+    const Entry entry{std::move(grant), at.steady + ttl_, deadline};
+    if (!is_good(entry, at, at.steady)) return;
+    if (entries_.size() >= kMaxGrants && !entries_.contains(key)) {
+      entries_.erase(std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+        return a.second.end < b.second.end;
+      }));
+    }
+    entries_.insert_or_assign(key, entry);
+  }
 
   /// Forgets this very grant; a newer one stays.
-  void forget(const Key& key, const Grant& grant);
+  void forget(const Key& key, const Grant& grant) {
+    const auto found = entries_.find(key);
+    if (found != entries_.end() && found->second.grant.get() == &grant) entries_.erase(found);
+  }
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 
@@ -57,7 +77,10 @@ class GrantTable {
     WallTime wall;
   };
   [[nodiscard]] Now now() const { return {clock_.steady(), clock_.wall()}; }
-  [[nodiscard]] static bool is_good(const Entry& entry, const Now& now, SteadyTime deadline);
+  /// The calendar may jump, so the grant's own end is looked at whenever it is asked for.
+  [[nodiscard]] static bool is_good(const Entry& entry, const Now& now, SteadyTime deadline) {
+    return (now.steady < entry.end || deadline <= entry.deadline) && now.wall < entry.grant->expire;
+  }
 
   const std::chrono::seconds ttl_;
   const Clock& clock_;

@@ -19,20 +19,6 @@ namespace {
 
 constexpr std::chrono::seconds kCheckTimeout{5};
 
-/// Salt's `pam`: users of the system, by way of a helper, since PAM's modules are not thread-safe and want
-/// root. Thread-safe.
-class PamEauth final : public Eauth {
- public:
-  explicit PamEauth(const PamOptions& options) : service_(options.service), pool_(options) {}
-
-  [[nodiscard]] std::string_view name() const noexcept override { return "pam"; }
-  [[nodiscard]] Result<Verdict> verify(const Login& login) const override;
-
- private:
-  const std::string service_;
-  mutable PamPool pool_;  // synchronizes itself
-};
-
 Error failed(ErrorKind kind, std::string_view cause) {
   log::error(format("external_auth: pam: {}", cause));
   return {kind, "The eauth back end failed; the log has the cause."};
@@ -42,11 +28,10 @@ bool fits_on_a_line(std::string_view text) {
   return text.size() <= pam::kMaxField && text.find_first_of(std::string_view("\0\n\r", 3)) == text.npos;
 }
 
-Result<Verdict> PamEauth::verify(const Login& login) const {
+Result<Verdict> ask_pam(PamPool& pool, const std::string& service, const Login& login) {
   if (!pam::is_username(login.username)) return Verdict{};
   const std::string_view remote = fits_on_a_line(login.remote) ? login.remote : std::string_view();
-  Result<pam::Answer> answer =
-      pool_.ask({pam::Ask::verify, service_, login.username, login.password, remote});
+  Result<pam::Answer> answer = pool.ask({pam::Ask::verify, service, login.username, login.password, remote});
   if (!answer) {
     const bool is_ours =
         answer.error().kind == ErrorKind::internal || answer.error().kind == ErrorKind::not_found;
@@ -56,14 +41,14 @@ Result<Verdict> PamEauth::verify(const Login& login) const {
     case pam::Outcome::good:
       return Verdict{true, std::move(answer->groups)};
     case pam::Outcome::refused:
-      log::info(format("external_auth: pam: service {}: {}", service_, answer->text));
+      log::info(format("external_auth: pam: service {}: {}", service, answer->text));
       return Verdict{};
     case pam::Outcome::unavailable:
-      return failed(ErrorKind::unavailable, format("service {}: {}", service_, answer->text));
+      return failed(ErrorKind::unavailable, format("service {}: {}", service, answer->text));
     case pam::Outcome::failed:
       break;
   }
-  return failed(ErrorKind::internal, format("service {}: {}", service_, answer->text));
+  return failed(ErrorKind::internal, format("service {}: {}", service, answer->text));
 }
 
 /// Why nobody can log in, as the helper itself says it; empty where nothing speaks against it.
@@ -76,7 +61,7 @@ std::string why_not(PamOptions options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Eauth>> make_pam_eauth(const PamOptions& options) {
+Result<Eauth> make_pam_eauth(const PamOptions& options) {
   PamOptions chosen = options;
   if (chosen.helper.empty()) chosen.helper = REST_FCGI_PAM_HELPER;
   if (!pam::is_service(chosen.service)) {
@@ -89,7 +74,9 @@ Result<std::unique_ptr<Eauth>> make_pam_eauth(const PamOptions& options) {
   if (const std::string cause = why_not(chosen); !cause.empty()) {
     log::warning(format("external_auth: pam: nobody can log in through it: {}", cause));
   }
-  return std::unique_ptr<Eauth>(std::make_unique<PamEauth>(chosen));
+  const auto pool = std::make_shared<PamPool>(chosen);
+  return Eauth{
+      "pam", [pool, service = chosen.service](const Login& login) { return ask_pam(*pool, service, login); }};
 }
 
 }  // namespace rest_fcgi::auth

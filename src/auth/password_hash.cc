@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <span>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,63 +35,36 @@ bool is_in_hex(const DigestBytes& digest, std::string_view digits) {
   return equal_in_constant_time(digest.view(), {bytes.data(), bytes.size()});
 }
 
-class PlainHash final : public PasswordHash {
- public:
-  explicit PlainHash(KeyedDigest digest) : digest_(std::move(digest)) {}
-
-  [[nodiscard]] bool matches(std::string_view, SecretView password, std::string_view stored) const override {
-    const auto a = digest_.of(password.reveal());
-    const auto b = digest_.of(stored);
+Result<PasswordHash> make_plain_hash() {
+  auto made = KeyedDigest::make();
+  if (!made) return std::move(made).error();
+  const auto digest = std::make_shared<const KeyedDigest>(*std::move(made));
+  return PasswordHash([digest](std::string_view, SecretView password, std::string_view stored) {
+    const auto a = digest->of(password.reveal());
+    const auto b = digest->of(stored);
     return !stored.empty() && equal_in_constant_time({a.data(), a.size()}, {b.data(), b.size()});
-  }
-
- private:
-  KeyedDigest digest_;
-};
-
-class PlainDigest final : public PasswordHash {
- public:
-  explicit PlainDigest(DigestAlgorithm algorithm) : algorithm_(std::move(algorithm)) {}
-
-  [[nodiscard]] bool matches(std::string_view, SecretView password, std::string_view stored) const override {
-    return is_in_hex(algorithm_.of({password.reveal()}), stored);
-  }
-
- private:
-  DigestAlgorithm algorithm_;
-};
-
-class HtdigestHash final : public PasswordHash {
- public:
-  HtdigestHash(DigestAlgorithm md5, std::string realm) : md5_(std::move(md5)), realm_(std::move(realm)) {}
-
-  [[nodiscard]] bool matches(std::string_view username, SecretView password,
-                             std::string_view stored) const override {
-    return is_in_hex(md5_.of({username, ":", realm_, ":", password.reveal()}), stored);
-  }
-
- private:
-  DigestAlgorithm md5_;
-  std::string realm_;
-};
-
-class CryptHash final : public PasswordHash {
- public:
-  [[nodiscard]] bool matches(std::string_view, SecretView password, std::string_view stored) const override {
-    return crypt_matches(password, stored);
-  }
-};
-
-Result<std::unique_ptr<PasswordHash>> make_plain_hash() {
-  auto digest = KeyedDigest::make();
-  if (!digest) return std::move(digest).error();
-  return std::unique_ptr<PasswordHash>(std::make_unique<PlainHash>(*std::move(digest)));
+  });
 }
 
-Result<std::unique_ptr<PasswordHash>> make_digest_hash(const char* openssl_name) {
-  auto algorithm = DigestAlgorithm::fetch(openssl_name);
-  if (!algorithm) return std::move(algorithm).error();
-  return std::unique_ptr<PasswordHash>(std::make_unique<PlainDigest>(*std::move(algorithm)));
+Result<PasswordHash> make_digest_hash(const char* openssl_name) {
+  auto fetched = DigestAlgorithm::fetch(openssl_name);
+  if (!fetched) return std::move(fetched).error();
+  return PasswordHash(
+      [digest = *std::move(fetched)](std::string_view, SecretView password, std::string_view stored) {
+        return is_in_hex(digest.of({password.reveal()}), stored);
+      });
+}
+
+/// Is `stored` crypt(3) of the password, by whatever method it names?
+bool crypt_matches(std::string_view /*username*/, SecretView password, std::string_view stored) {
+  const std::string setting(stored);
+  WipedBytes phrase(password.reveal().begin(), password.reveal().end());
+  phrase.push_back('\0');
+  // On the heap: it has 32 KiB, and a request's thread has a small stack.
+  std::vector<crypt_data, WipingAllocator<crypt_data>> work(1);
+  const char* found = ::crypt_r(phrase.data(), setting.c_str(), work.data());
+  // libxcrypt says `*0` or `*1` where it can make nothing of the setting.
+  return found != nullptr && found[0] != '*' && equal_in_constant_time(found, stored);
 }
 
 Error unknown_hashtype(std::string_view hashtype) {
@@ -167,35 +140,34 @@ bool same(const WipedBytes& computed, std::string_view stored) {
   return equal_in_constant_time({computed.data(), computed.size()}, stored);
 }
 
-class HtpasswdHash final : public PasswordHash {
- public:
-  HtpasswdHash(DigestAlgorithm md5, DigestAlgorithm sha1) : md5_(std::move(md5)), sha1_(std::move(sha1)) {}
+/// `salt_and_digest`: what follows `$apr1$`.
+bool apr1_matches(const DigestAlgorithm& md5, SecretView password, std::string_view salt_and_digest) {
+  const std::size_t dollar = salt_and_digest.find('$');
+  if (dollar == std::string_view::npos) return false;
+  const std::string_view salt = salt_and_digest.substr(0, std::min<std::size_t>(dollar, 8));
+  return same(apr1(md5, password.reveal(), salt), salt_and_digest.substr(dollar + 1));
+}
 
-  [[nodiscard]] bool matches(std::string_view, SecretView password, std::string_view stored) const override {
-    if (stored.starts_with(kApr1)) return apr1_matches(password, stored.substr(kApr1.size()));
+Result<PasswordHash> make_htpasswd_hash() {
+  auto md5 = DigestAlgorithm::fetch("MD5");
+  if (!md5) return std::move(md5).error();
+  auto sha1 = DigestAlgorithm::fetch("SHA1");
+  if (!sha1) return std::move(sha1).error();
+  return PasswordHash([md5 = *std::move(md5), sha1 = *std::move(sha1)](
+                          std::string_view username, SecretView password, std::string_view stored) {
+    if (stored.starts_with(kApr1)) return apr1_matches(md5, password, stored.substr(kApr1.size()));
     if (stored.starts_with(kSha)) {
-      return same(base64(sha1_.of({password.reveal()}).view()), stored.substr(kSha.size()));
+      return same(base64(sha1.of({password.reveal()}).view()), stored.substr(kSha.size()));
     }
-    return crypt_matches(password, stored);
-  }
-
- private:
-  [[nodiscard]] bool apr1_matches(SecretView password, std::string_view salt_and_digest) const {
-    const std::size_t dollar = salt_and_digest.find('$');
-    if (dollar == std::string_view::npos) return false;
-    const std::string_view salt = salt_and_digest.substr(0, std::min<std::size_t>(dollar, 8));
-    return same(apr1(md5_, password.reveal(), salt), salt_and_digest.substr(dollar + 1));
-  }
-
-  DigestAlgorithm md5_;
-  DigestAlgorithm sha1_;
-};
+    return crypt_matches(username, password, stored);
+  });
+}
 
 }  // namespace
 
-Result<std::unique_ptr<PasswordHash>> make_password_hash(std::string_view hashtype) {
+Result<PasswordHash> make_password_hash(std::string_view hashtype) {
   if (hashtype == "plaintext" || hashtype == "plain") return make_plain_hash();
-  if (hashtype == "crypt") return std::unique_ptr<PasswordHash>(std::make_unique<CryptHash>());
+  if (hashtype == "crypt") return PasswordHash(crypt_matches);
   if (hashtype == "htpasswd") return make_htpasswd_hash();
   for (const DigestName& digest : kDigests) {
     if (hashtype == digest.hashtype) return make_digest_hash(digest.openssl);
@@ -203,29 +175,13 @@ Result<std::unique_ptr<PasswordHash>> make_password_hash(std::string_view hashty
   return unknown_hashtype(hashtype);
 }
 
-Result<std::unique_ptr<PasswordHash>> make_htdigest_hash(std::string realm) {
+Result<PasswordHash> make_htdigest_hash(std::string realm) {
   auto md5 = DigestAlgorithm::fetch("MD5");
   if (!md5) return std::move(md5).error();
-  return std::unique_ptr<PasswordHash>(std::make_unique<HtdigestHash>(*std::move(md5), std::move(realm)));
-}
-
-bool crypt_matches(SecretView password, std::string_view stored) {
-  const std::string setting(stored);
-  WipedBytes phrase(password.reveal().begin(), password.reveal().end());
-  phrase.push_back('\0');
-  // On the heap: it has 32 KiB, and a request's thread has a small stack.
-  std::vector<crypt_data, WipingAllocator<crypt_data>> work(1);
-  const char* found = ::crypt_r(phrase.data(), setting.c_str(), work.data());
-  // libxcrypt says `*0` or `*1` where it can make nothing of the setting.
-  return found != nullptr && found[0] != '*' && equal_in_constant_time(found, stored);
-}
-
-Result<std::unique_ptr<PasswordHash>> make_htpasswd_hash() {
-  auto md5 = DigestAlgorithm::fetch("MD5");
-  if (!md5) return std::move(md5).error();
-  auto sha1 = DigestAlgorithm::fetch("SHA1");
-  if (!sha1) return std::move(sha1).error();
-  return std::unique_ptr<PasswordHash>(std::make_unique<HtpasswdHash>(*std::move(md5), *std::move(sha1)));
+  return PasswordHash([md5 = *std::move(md5), realm = std::move(realm)](
+                          std::string_view username, SecretView password, std::string_view stored) {
+    return is_in_hex(md5.of({username, ":", realm, ":", password.reveal()}), stored);
+  });
 }
 
 }  // namespace rest_fcgi::auth

@@ -142,21 +142,21 @@ bool Permissions::allow_local(const Identity& identity, std::span<const Function
                               const TargetsWithin& within) const {
   std::vector<const FunctionCall*> refused;
   for (const FunctionCall& call : calls) refused.push_back(&call);
-  for (const auto& [principal, one] : compiled_->rules_of(subject_of(identity))) {
-    const AclRule* const rule = one;
-    if (!rule->is_for_minions()) continue;
-    const auto allowed = std::partition(refused.begin(), refused.end(),
-                                        [rule](const FunctionCall* call) { return !rule->allows(*call); });
+  for (const Applying& one : compiled_->rules_of(subject_of(identity))) {
+    if (!one.rule->is_for_minions()) continue;
+    const auto allowed = std::partition(refused.begin(), refused.end(), [&one](const FunctionCall* call) {
+      return one.rule->match(*call).kind != RuleMatch::Kind::yes;
+    });
     // The target comes last: to resolve it can mean a look at every minion.
-    if (allowed != refused.end() && rule->reaches(within)) refused.erase(allowed, refused.end());
+    if (allowed != refused.end() && one.rule->reaches(within)) refused.erase(allowed, refused.end());
   }
   return !calls.empty() && refused.empty();
 }
 
 bool Permissions::allow_master(const Identity& identity, Form form, const FunctionCall& call) const {
-  const Rules rules = compiled_->rules_of(subject_of(identity));
-  return std::any_of(rules.begin(), rules.end(),
-                     [&](const Applying& one) { return one.rule->allows_master(form, call); });
+  const auto findings = explain_master(subject_of(identity), form, call);
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& one) { return one.kind == Finding::Kind::allows; });
 }
 
 std::vector<Finding> Permissions::explain_local(const Subject& subject, const FunctionCall& call,

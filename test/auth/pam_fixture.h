@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,7 +54,7 @@ class PamFixture {
   /// What comes of a login: yes, no, or the kind of failure.
   enum class Came { yes, no, internal, unavailable };
   Came login(std::string_view username, std::string_view password, std::string_view remote = "192.0.2.7") {
-    if (eauth == nullptr) start();
+    if (!eauth) start();
     const auto verdict = eauth->verify({username, SecretView(password), remote});
     if (verdict) {
       groups = verdict->groups;
@@ -71,7 +71,7 @@ class PamFixture {
 
   const Dir dir;
   PamOptions options;
-  std::unique_ptr<Eauth> eauth;
+  std::optional<Eauth> eauth;
   std::vector<std::string> groups;
 };
 

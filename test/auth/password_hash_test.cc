@@ -9,7 +9,7 @@ namespace {
 bool matches(std::string_view hashtype, std::string_view password, std::string_view stored) {
   const auto hash = make_password_hash(hashtype);
   REQUIRE(hash);
-  return (*hash)->matches("fred", SecretView(password), stored);
+  return (*hash)("fred", SecretView(password), stored);
 }
 
 struct Vector {
@@ -99,10 +99,10 @@ TEST_CASE("htdigest's hash holds user and realm") {
   const auto hash = make_htdigest_hash("Private");
   REQUIRE(hash);
   const char* stored = "d7a6c8d4c76d7a98ebd4cb66fdd78664";
-  CHECK((*hash)->matches("fred", SecretView("sesame"), stored));
-  CHECK_FALSE((*hash)->matches("fred", SecretView("Sesame"), stored));
-  CHECK_FALSE((*hash)->matches("gene", SecretView("sesame"), stored));
-  CHECK_FALSE((*(*make_htdigest_hash("Public"))).matches("fred", SecretView("sesame"), stored));
+  CHECK((*hash)("fred", SecretView("sesame"), stored));
+  CHECK_FALSE((*hash)("fred", SecretView("Sesame"), stored));
+  CHECK_FALSE((*hash)("gene", SecretView("sesame"), stored));
+  CHECK_FALSE((*make_htdigest_hash("Public"))("fred", SecretView("sesame"), stored));
 }
 
 TEST_CASE("an unknown hashtype is named together with those that there are") {

@@ -12,9 +12,9 @@
 
 namespace rest_fcgi::auth {
 
-class Eauth;
 class Logins;
 class TokenStore;
+struct Eauth;
 
 /// Turns credentials into an Identity: the one place where a password or token is checked. Thread-safe.
 ///
@@ -44,13 +44,13 @@ class Authenticator {
   [[nodiscard]] std::vector<std::string> eauths() const;
 
  private:
-  Authenticator(std::vector<std::unique_ptr<Eauth>> eauths, std::unique_ptr<TokenStore> tokens,
+  Authenticator(std::vector<Eauth> eauths, std::unique_ptr<TokenStore> tokens,
                 std::unique_ptr<Logins> logins);
   Result<Identity> by_eauth(const Credentials& credentials, SteadyTime deadline);
   Result<Identity> by_token(const Credentials& credentials, SteadyTime deadline);
 
   // constant after construction; each synchronizes itself
-  std::vector<std::unique_ptr<Eauth>> eauths_;
+  std::vector<Eauth> eauths_;
   std::unique_ptr<TokenStore> tokens_;
   std::unique_ptr<Logins> logins_;
 };
