@@ -21,29 +21,25 @@ constexpr SendTerms kGetToken{Lane::publish, std::chrono::seconds(3)};
 constexpr SendTerms kConfirm{Lane::login, std::chrono::seconds(15)};
 constexpr int kTries = 3;
 
+constexpr const char* kRefused = "Authorization error occurred.";
+
 SteadyTime until(const SendTerms& terms, SteadyTime deadline) {
   return std::min(deadline, system_clock().steady() + terms.patience);
-}
-
-/// What every caller gets to see whose credentials are not good, whichever engine it is.
-Error bad_credentials() {
-  return {ErrorKind::authentication, "Authorization error occurred."};
-}
-
-Error no_rights(std::string_view user, std::string_view eauth) {
-  Error error{ErrorKind::authorization, "Authorization error occurred."};
-  error.user = user;
-  error.eauth = eauth;
-  return error;
 }
 
 bool is_refusal(const Error& error) {
   return error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization;
 }
 
-void log_refusal(const Permit& permit, std::string_view message) {
-  log::info(format("the Salt master refused lowstate chunk {} of user \"{}\": {}", permit.chunk().index,
-                   permit.user(), message));
+/// A refusal as every caller gets to see it, whichever engine it is: without the master's own sentence, and
+/// where a right is missing with who it was, for the audit. Other errors are as they were.
+Error shown_refusal(const Error& error, std::string_view user, std::string_view eauth) {
+  if (!is_refusal(error)) return error;
+  Error refusal{error.kind, kRefused};
+  if (error.kind == ErrorKind::authentication) return refusal;
+  refusal.user = user;
+  refusal.eauth = eauth;
+  return refusal;
 }
 
 }  // namespace
@@ -71,11 +67,9 @@ Result<void> Callers::confirm(const Credentials& credentials, SteadyTime deadlin
     if (!reply) return reply.error();
     const auto answer = read_publish_reply({reply->data(), reply->size()});
     if (answer) return {};
-    // Everybody has the right to it, so that this one was refused before the password was looked at.
-    if (answer.error().kind == ErrorKind::authorization) {
-      return no_rights(credentials.username, credentials.eauth);
-    }
-    return answer.error().kind == ErrorKind::authentication ? bad_credentials() : answer.error();
+    // A missing right says nothing of the password: everybody has the right to this function, so whoever
+    // lacks it was refused by name, before the password was looked at.
+    return shown_refusal(answer.error(), credentials.username, credentials.eauth);
   };
   return logins_->guarded(credentials, try_them, deadline);
 }
@@ -111,7 +105,8 @@ Result<auth::Grant> Callers::ask(const Credentials& credentials, SteadyTime dead
     }
     const std::string_view bytes(reply->data(), reply->size());
     auto answer = by_token ? read_get_token_reply(bytes) : read_mk_token_reply(bytes);
-    return !answer && is_refusal(answer.error()) ? bad_credentials() : std::move(answer);
+    if (answer || !is_refusal(answer.error())) return answer;
+    return Error{ErrorKind::authentication, kRefused};
   }
 }
 
@@ -122,31 +117,24 @@ Result<void> Callers::send(const Permit& permit, const SendTerms& terms, const S
     if (!grant) return grant.error();
     if (!*grant) return send_inline(permit, terms, steps);
     const Credentials token = token_of(**grant);
-    Result<void> sent = send_once(permit, terms, {&token, permit.user()}, steps);
-    if (sent || !is_refusal(sent.error())) return sent;
-    log_refusal(permit, sent.error().message);
-    if (sent.error().kind == ErrorKind::authorization) return no_rights(permit.user(), permit.eauth());
-    logins_->forget(credentials, **grant);
-    if (again) return bad_credentials();
+    const Result<void> sent = send_once(permit, terms, {&token, permit.user()}, steps);
+    if (sent) return {};
+    const bool token_is_bad = sent.error().kind == ErrorKind::authentication;
+    if (token_is_bad) logins_->forget(credentials, **grant);
+    if (!token_is_bad || again) return shown_refusal(sent.error(), permit.user(), permit.eauth());
   }
 }
 
 /// The master checks a password in each load then: it takes what a login takes, and is guarded as one.
 Result<void> Callers::send_inline(const Permit& permit, const SendTerms& terms, const Steps& steps) const {
   const Credentials& credentials = permit.chunk().credentials;
-  std::optional<Error> refused;
   const auto try_them = [&]() -> Result<void> {
-    Result<void> sent =
+    const Result<void> sent =
         send_once(permit, {Lane::login, terms.patience}, {&credentials, permit.user()}, steps);
-    if (sent || !is_refusal(sent.error())) return sent;
-    refused = std::move(sent).error();
-    return refused->kind == ErrorKind::authentication ? bad_credentials() : Result<void>();
+    if (sent) return {};
+    return shown_refusal(sent.error(), permit.user(), permit.eauth());
   };
-  auto guarded = logins_->guarded(credentials, try_them, permit.deadline());
-  if (refused) log_refusal(permit, refused->message);
-  if (!guarded) return guarded;
-  if (refused) return no_rights(permit.user(), permit.eauth());
-  return {};
+  return logins_->guarded(credentials, try_them, permit.deadline());
 }
 
 Result<void> Callers::send_once(const Permit& permit, const SendTerms& terms, const Caller& caller,
@@ -156,7 +144,12 @@ Result<void> Callers::send_once(const Permit& permit, const SendTerms& terms, co
   const auto reply =
       requests_->request(terms.lane, *std::move(load), until(terms, permit.deadline()), steps.before);
   if (!reply) return reply.error();
-  return steps.read({reply->data(), reply->size()});
+  Result<void> read = steps.read({reply->data(), reply->size()});
+  if (!read && is_refusal(read.error())) {
+    log::info(format("the Salt master refused lowstate chunk {} of user \"{}\": {}", permit.chunk().index,
+                     permit.user(), read.error().message));
+  }
+  return read;
 }
 
 }  // namespace rest_fcgi::salt
