@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/json_document.h"
 
+#include <cstdlib>
+#include <new>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -9,6 +11,28 @@ using rest_fcgi::ErrorKind;
 using rest_fcgi::JsonDocument;
 using rest_fcgi::JsonLimits;
 using rest_fcgi::JsonValue;
+
+namespace {
+
+/// Set: this thread can allocate nothing.
+thread_local bool no_memory = false;
+
+}  // namespace
+
+// These three replace those of the standard library in all tests.
+void* operator new(std::size_t size) {
+  void* const memory = no_memory ? nullptr : std::malloc(size != 0 ? size : 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+
+void operator delete(void* memory, std::size_t /*size*/) noexcept {
+  std::free(memory);
+}
 
 namespace {
 
@@ -129,6 +153,16 @@ TEST_CASE("a document is read again and again, and holds only the newest text") 
   CHECK(document.root().json().text() == "[7]");
   document.clear();
   CHECK(document.root().is(JsonValue::Kind::null));
+  REQUIRE(document.parse("[8]"));
+  CHECK(document.root().json().text() == "[8]");
+}
+
+TEST_CASE("a document of a large text is cleared where there is no memory left") {
+  JsonDocument document;
+  REQUIRE(document.parse("[" + std::string(300000, ' ') + "7]"));
+  no_memory = true;
+  document.clear();
+  no_memory = false;
   REQUIRE(document.parse("[8]"));
   CHECK(document.root().json().text() == "[8]");
 }

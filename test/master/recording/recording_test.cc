@@ -243,6 +243,8 @@ TEST_CASE("a flush waits for what fills the queue") {
       return Result<void>();
     });
   }
+  const auto at_once = recorded.recorder->flush(SteadyTime::min());
+  CHECK(at_once.error().message == "ext_job_cache: not all that waits could be kept in time");
   auto flushed = std::async(std::launch::async, [&] {
     return recorded.recorder->flush(system_clock().steady() + std::chrono::seconds(60));
   });

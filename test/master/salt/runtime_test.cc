@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -10,6 +8,7 @@
 
 #include "../../support/fake_event_bus.h"
 #include "../../support/temp_dir.h"
+#include "../../support/threads.h"
 #include "rest_fcgi/master/salt/salt.h"
 
 namespace {
@@ -24,15 +23,8 @@ salt::Options options_in(const TempDir& dir) {
   return options;
 }
 
-/// Threads of this process that read an event bus.
 int bus_threads() {
-  int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string name;
-    std::getline(std::ifstream(entry.path() / "comm"), name);
-    if (name == "salt-events") ++count;
-  }
-  return count;
+  return test::threads_named("salt-events");
 }
 
 TEST_CASE("whether the event bus can be joined is said in a sentence, and no thread is started for it") {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/salt_master.h"
 
+#include <future>
 #include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
 
 #include "../../support/captured_log.h"
+#include "../../support/threads.h"
 #include "salt_world.h"
 
 using namespace rest_fcgi;
@@ -161,6 +163,43 @@ TEST_CASE("a return that comes before the reply to its publication is not lost")
   CHECK(std::get<master::Return>(*delivery).ret.text() == "\"early\"");
 }
 
+TEST_CASE("what comes on the bus while a publication waits for its turn is not kept for it") {
+  constexpr const char* kOther = "20261121000000000002";
+  salt::Options options;
+  options.inline_login = true;  // one of these is under way at a time, however long it takes
+  options.worker_threads = 2;
+  SaltWorld world(options);
+  const auto published = [](const char* jid) {
+    return format(R"({{"enc": "clear", "load": {{"jid": "{}", "minions": ["ms-0"], "missing": []}}}})", jid);
+  };
+  const master::Permit permit = world.permit(kPing);
+  world.on("publish", [&](const std::string&) { return published(kOther); });
+  const auto others = std::make_shared<master::Returns>();
+  REQUIRE(world.master().publish(permit, {}, others));
+
+  std::promise<void> opened;
+  const std::shared_future<void> gate = opened.get_future().share();
+  world.on("publish", [&, gate](const std::string&) {
+    gate.wait();
+    return published(SaltWorld::kJid);
+  });
+  auto first = std::async(std::launch::async, [&] { return world.master().publish_async(permit); });
+  CHECK(SaltWorld::eventually([&] { return world.loads("publish").size() == 2; }));
+  const auto returns = std::make_shared<master::Returns>();
+  auto second = std::async(std::launch::async, [&] { return world.master().publish(permit, {}, returns); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it waits now, most likely
+  world.send_return("ms-0", "\"before\"");
+  world.send_return("ms-0", "\"other\"", kOther);
+  CHECK(others->take(SaltWorld::soon()).has_value());  // so what was sent first has been read as well
+  opened.set_value();
+  CHECK(first.get());
+  REQUIRE(second.get());
+  world.send_return("ms-0", "\"after\"");
+  const auto delivery = returns->take(SaltWorld::soon());
+  REQUIRE(delivery.has_value());
+  CHECK(std::get<master::Return>(*delivery).ret.text() == "\"after\"");
+}
+
 TEST_CASE("a publication whose answer is lost has the id that its caller chose, and no other has one") {
   SaltWorld world;
   const std::string own = std::string(kPing) + R"(, "jid": "20261121000000000007")";
@@ -302,6 +341,24 @@ TEST_CASE("an asynchronous wheel has an id at once, and its load bears it") {
   CHECK(late.error().kind == ErrorKind::unavailable);
 }
 
+TEST_CASE("asynchronous wheels that do not end hold up no wheel and no runner") {
+  SaltWorld world;
+  std::promise<void> opened;
+  const std::shared_future<void> gate = opened.get_future().share();
+  world.on("wheel", [gate](const std::string& load) {
+    if (holds(load, "__jid__")) gate.wait();
+    return format(R"({{"tag": "salt/wheel/{0}", "data": {{"jid": "{0}", "return": []}}}})", SaltWorld::kJid);
+  });
+  const master::Permit async = world.permit(R"("client": "wheel_async", "fun": "key.list_all")");
+  for (int i = 0; i < 2; ++i) REQUIRE(world.master().wheel_async(async));
+  CHECK(SaltWorld::eventually([&] { return !world.loads("wheel").empty(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the second waits now, most likely
+  CHECK(world.master().wheel(world.permit(R"("client": "wheel", "fun": "key.list_all")")));
+  CHECK(world.master().runner_async(world.permit(R"("client": "runner_async", "fun": "test.arg")")));
+  opened.set_value();
+  CHECK(world.runtime().shutdown(SaltWorld::soon()) == 0);
+}
+
 TEST_CASE("an asynchronous wheel whose token the master has forgotten has a new one") {
   SaltWorld world;
   const master::Permit permit = world.permit(R"("client": "wheel_async", "fun": "key.list_all")");
@@ -354,6 +411,22 @@ TEST_CASE("without a bus nothing is published that would have to be waited for")
   CHECK(world.loads("publish").size() == published);
   CHECK(world.loads("runner").empty());
   CHECK(world.master().publish_async(permit));
+}
+
+TEST_CASE(
+    "where no thread can be had for the event bus nothing is published, and the next call tries again") {
+  SaltWorld world;
+  const master::Permit permit = world.permit(kPing);
+  {
+    const test::NoThreads none;
+    const auto job = world.master().publish(permit, {}, std::make_shared<master::Returns>());
+    REQUIRE_FALSE(job);
+    CHECK(job.error().kind == ErrorKind::internal);
+    CHECK(job.error().message.starts_with("no thread can be started: "));
+  }
+  CHECK(world.loads("publish").empty());
+  CHECK(SaltWorld::eventually(
+      [&] { return world.master().publish(permit, {}, std::make_shared<master::Returns>()).ok(); }));
 }
 
 TEST_CASE("a master that is not there is unavailable, for each call") {

@@ -37,7 +37,7 @@ class SaltWorld {
   explicit SaltWorld(salt::Options options = {}, std::vector<auth::EauthOptions> rules = {},
                      const auth::LoginGuardOptions& guard = {},
                      std::chrono::seconds ttl = std::chrono::seconds(30))
-      : bus_(dir_ / "master_event_pub.ipc"), port_([this](std::string body) { return answer(body); }) {
+      : bus_(dir_ / "master_event_pub.ipc"), port_([this](std::string body) { return answer(body); }, 4) {
     options.ret_port = static_cast<unsigned>(std::stoul(port_.uri().substr(port_.uri().rfind(':') + 1)));
     options.sock_dir = dir_.path().string();
     options.conf_file = "/etc/salt/master";

@@ -241,6 +241,13 @@ TEST_CASE("a worker that does not answer costs its own request only, and its lat
 }
 
 TEST_CASE("a lost worker of the master slows only the requests that meet it, however many they are") {
+  Lane lane{};
+  SUBCASE("publications") {
+    lane = Lane::publish;
+  }
+  SUBCASE("runners") {
+    lane = Lane::runner;
+  }
   std::atomic<int> count = 0;
   FakeRetPort port(
       [&count](std::string body) { return ++count % 3 == 0 ? std::nullopt : std::optional(std::move(body)); },
@@ -256,7 +263,7 @@ TEST_CASE("a lost worker of the master slows only the requests that meet it, how
   const SteadyTime end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
   for (int i = 0; i < 15; ++i) {
     lost.emplace_back([&] {
-      if ((*pool)->request(Lane::publish, bytes("x"), end)) ++answered;
+      if ((*pool)->request(lane, bytes("x"), end)) ++answered;
     });
   }
   // Each third one waits until its end, and there are more of them than connections.
