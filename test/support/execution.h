@@ -9,7 +9,6 @@
 
 #include <doctest/doctest.h>
 
-#include "master/embedded/execution.h"
 #include "master/embedded/jobs/jobs.h"
 #include "master/embedded/modules/loader.h"
 
@@ -37,8 +36,8 @@ class Execution {
   void set_pillar(std::string_view pillar) { REQUIRE(minion_.pillar.parse(pillar).ok()); }
 
   /// REQUIRES: `args` is an array, `kwargs` an object.
-  embedded::Outcome run(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}",
-                        std::stop_token stop = {}) {
+  master::Return run(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}",
+                     std::stop_token stop = {}) {
     JsonDocument arg_document;
     JsonDocument kwarg_document;
     REQUIRE(arg_document.parse(args).ok());

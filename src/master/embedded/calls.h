@@ -9,7 +9,7 @@
 #include "master/embedded/jobs/jobs.h"
 #include "master/embedded/minion.h"
 #include "master/embedded/modules/loader.h"
-#include "master/embedded/runners/master_function.h"
+#include "master/embedded/runners/runners.h"
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/result.h"

@@ -11,7 +11,7 @@
 #include "master/embedded/jobs/jobs.h"
 #include "master/embedded/minion.h"
 #include "master/embedded/rules.h"
-#include "master/embedded/runners/master_function.h"
+#include "master/embedded/runners/runners.h"
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/auth/authenticator.h"
 #include "rest_fcgi/auth/permissions.h"
@@ -26,18 +26,17 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// The minions of a local call.
-struct AdmittedLocal final : master::Admitted {
-  explicit AdmittedLocal(Selection its_selection) : selection(std::move(its_selection)) {}
-  Selection selection;
+/// What is known of a call once its caller may make it.
+struct Admitted final : master::Admitted {
+  Admitted(Selection its_minions, std::shared_ptr<const lowstate::MasterArguments> its_arguments)
+      : selection(std::move(its_minions)), arguments(std::move(its_arguments)) {}
+  Selection selection;                                         ///< the minions of a local call
+  std::shared_ptr<const lowstate::MasterArguments> arguments;  ///< of a runner or wheel, as rules saw them
 };
 
-/// The arguments of a runner or wheel, as rules saw them and as the function will get them.
-struct AdmittedMaster final : master::Admitted {
-  explicit AdmittedMaster(std::shared_ptr<const lowstate::MasterArguments> its_arguments)
-      : arguments(std::move(its_arguments)) {}
-  std::shared_ptr<const lowstate::MasterArguments> arguments;
-};
+const Admitted& admitted(const master::Permit& permit) {
+  return static_cast<const Admitted&>(permit.admitted());
+}
 
 Error not_authorized() {
   return {ErrorKind::authorization, "Authorization error occurred."};
@@ -50,7 +49,7 @@ auth::Form form_of(lowstate::Client client) {
 
 MasterCaller::Order order_of(const master::Permit& permit) {
   return {form_of(permit.chunk().client), permit.chunk().master().function.name, permit.user(),
-          static_cast<const AdmittedMaster&>(permit.admitted()).arguments};
+          admitted(permit).arguments};
 }
 
 /// The part of a selection that `only` names.
@@ -122,12 +121,12 @@ class EmbeddedMaster : public master::Master {
     // Who calls comes first: nobody else learns anything about targets and functions.
     Result<auth::Identity> identity = authenticator_->authenticate(chunk.credentials, deadline);
     if (!identity) return std::move(identity).error();
-    Admitted admitted = chunk.is_local() ? admit_local(*identity, chunk.local())
-                                         : admit_master(*identity, form_of(chunk.client), chunk.master());
-    if (admitted) {
-      return permit(chunk, identity->name(), identity->eauth(), deadline, *std::move(admitted));
+    Admission admission = chunk.is_local() ? admit_local(*identity, chunk.local())
+                                           : admit_master(*identity, form_of(chunk.client), chunk.master());
+    if (admission) {
+      return permit(chunk, identity->name(), identity->eauth(), deadline, *std::move(admission));
     }
-    Error refused = std::move(admitted).error();
+    Error refused = std::move(admission).error();
     refused.user = identity->name();
     refused.eauth = identity->eauth();
     return refused;
@@ -179,8 +178,8 @@ class EmbeddedMaster : public master::Master {
   }
 
  private:
-  using Admitted = Result<std::shared_ptr<const master::Admitted>>;
-  [[nodiscard]] Admitted admit_local(const auth::Identity& identity, const lowstate::LocalCall& call) const {
+  using Admission = Result<std::shared_ptr<const master::Admitted>>;
+  [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::LocalCall& call) const {
     // Resolved when a rule asks for it, so that a caller without rights costs nothing. A target that cannot
     // be resolved reaches nobody, which no rule about minions allows.
     std::optional<Result<Selection>> selection;
@@ -191,22 +190,25 @@ class EmbeddedMaster : public master::Master {
     const auto within = [&](std::string_view compound) {
       return selected().ok() && targets_.hold(compound, *minions_, *selected());
     };
-    std::vector<RuleCall> seen;
+    // Rules see arguments as the function will get them: a text `name=value` is a keyword argument. Otherwise
+    // it would move the arguments behind it to places where no rule looks for them.
+    std::vector<Arguments> arguments;
     std::vector<auth::FunctionCall> calls;
-    seen.reserve(call.functions.size());
-    calls.reserve(call.functions.size());
+    arguments.reserve(call.functions.size());
     for (const lowstate::Function& function : call.functions) {
-      calls.push_back(seen.emplace_back(function).call());
+      const auto& [args, kwargs, derived] =
+          arguments.emplace_back(sort_arguments(function.args, function.kwargs));
+      calls.push_back({function.name, args, kwargs});
     }
     if (!permissions_->allow_local(identity, calls, within)) return not_authorized();
     if (!selected()) return selected().error();
     if (Result<void> kept = runtime_->jobs()->check_returners(call.ret); !kept)
       return std::move(kept).error();
-    return Admitted(std::make_shared<AdmittedLocal>(*std::move(selected())));
+    return Admission(std::make_shared<Admitted>(*std::move(selected()), nullptr));
   }
 
-  [[nodiscard]] Admitted admit_master(const auth::Identity& identity, auth::Form form,
-                                      const lowstate::MasterCall& call) const {
+  [[nodiscard]] Admission admit_master(const auth::Identity& identity, auth::Form form,
+                                       const lowstate::MasterCall& call) const {
     auto arguments = lowstate::MasterArguments::take(call.function, form == auth::Form::runner);
     if (!arguments) return std::move(arguments).error();
     const auth::FunctionCall seen{call.function.name, (*arguments)->args, (*arguments)->kwargs};
@@ -214,13 +216,13 @@ class EmbeddedMaster : public master::Master {
     if (form == auth::Form::runner && find_runner(call.function.name) == nullptr) {
       return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
     }
-    return Admitted(std::make_shared<AdmittedMaster>(*std::move(arguments)));
+    return Admission(std::make_shared<Admitted>(Selection(), *std::move(arguments)));
   }
 
   [[nodiscard]] Publisher::Order order_for(const master::Permit& permit,
                                            const std::optional<std::vector<std::string>>& only) const {
     const lowstate::LocalCall& call = permit.chunk().local();
-    const Selection& all = static_cast<const AdmittedLocal&>(permit.admitted()).selection;
+    const Selection& all = admitted(permit).selection;
     // A batch is many publications, which cannot all have the caller's jid.
     const bool batch = permit.chunk().client == lowstate::Client::local_batch;
     return {call, permit.user(), only ? narrowed(all, *minions_, *only) : all, only.has_value(),

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "master/embedded/calls.h"
-#include "master/embedded/json_text.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -79,13 +79,13 @@ class MasterJob {
 
   /// Salt's event about the return.
   [[nodiscard]] Json event(const Outcome& outcome) const {
-    return written_json([&](JsonWriter& writer) {
-      writer.begin_object().key("fun").string(format("{}.{}", word(), name_)).key("jid").string(jid_);
+    return written_object([&](JsonWriter& writer) {
+      writer.key("fun").string(format("{}.{}", word(), name_)).key("jid").string(jid_);
       if (!is_runner()) writer.key("tag").string(tag());
       writer.key("user").string(user_);
       if (is_runner()) writer.key("fun_args").json(arguments_->json());
       writer.key("_stamp").string(master::iso_stamp(started_)).key("return").json(outcome.ret);
-      writer.key("success").boolean(outcome.success).end_object();
+      writer.key("success").boolean(outcome.success);
     });
   }
 
@@ -147,8 +147,8 @@ master::WheelReply MasterCaller::wheel(const Order& order) {
   MasterJob job(order, jobs_->clock().wall());
   job.set_jid(jobs_->new_jid());
   const Json event = job.event(job.run(*facts_, *jobs_, {}));
-  return {job.jid(), written_json([&](JsonWriter& writer) {
-            writer.begin_object().key("tag").string(job.tag()).key("data").json(event).end_object();
+  return {job.jid(), written_object([&](JsonWriter& writer) {
+            writer.key("tag").string(job.tag()).key("data").json(event);
           })};
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "master/embedded/host/grains.h"
-#include "master/embedded/json_text.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "master/embedded/calls.h"
-#include "master/embedded/execution.h"
-#include "master/embedded/json_text.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/lowstate/lowstate.h"
@@ -90,13 +89,11 @@ class LocalJob {
       all.success = all.success && one.success;
     }
     const auto by_function = [&](const auto& write) {
-      return written_json([&](JsonWriter& writer) {
-        writer.begin_object();
+      return written_object([&](JsonWriter& writer) {
         for (std::size_t i = 0; i < returns.size(); ++i) {
           const std::string_view name = (*functions_)[i].name;
           if (last[name] == i) write(writer.key(name), returns[i]);
         }
-        writer.end_object();
       });
     };
     all.ret = by_function([](JsonWriter& writer, const master::Return& one) { writer.json(one.ret); });
@@ -107,25 +104,20 @@ class LocalJob {
 
  private:
   Result<void> own(const lowstate::LocalCall& call) {
-    const Json copy = written_json([&call](JsonWriter& writer) {
-      writer.begin_array();
+    const Json copy = written_array([&call](JsonWriter& writer) {
       for (const lowstate::Function& function : call.functions) {
-        writer.begin_array().string(function.name).begin_array();
-        for (const JsonValue& value : function.args) value.write(writer);
-        writer.end_array().begin_object();
-        for (const auto& [key, value] : function.kwargs) value.write(writer.key(key));
-        writer.end_object().end_array();
+        writer.begin_object().key("fun").string(function.name);
+        write_arguments(writer, "args", function.args, "kwargs", function.kwargs);
+        writer.end_object();
       }
-      writer.end_array();
     });
     owned_ = std::make_unique<Owned>();
     if (Result<void> read = read_own(owned_->arguments, copy.text()); !read) return read;
     for (const JsonValue one : owned_->arguments.root().elements()) {
-      auto part = one.elements().begin();
-      lowstate::Function function{(*part).text(), {}, {}};
-      for (const JsonValue value : (*++part).elements()) function.args.push_back(value);
-      for (const JsonMember member : (*++part).members()) function.kwargs.push_back(member);
-      owned_->functions.push_back(std::move(function));
+      auto& [name, args, kwargs] = owned_->functions.emplace_back();
+      name = member_of(one, "fun").text();
+      for (const JsonValue value : member_of(one, "args").elements()) args.push_back(value);
+      for (const JsonMember member : member_of(one, "kwargs").members()) kwargs.push_back(member);
     }
     functions_ = &owned_->functions;
     return {};
@@ -135,8 +127,7 @@ class LocalJob {
                                        const std::stop_token& stop) const {
     const lowstate::Function& function = (*functions_)[index];
     const JobContext context{jid_, function.name, user_, tgt_type_, ret_, tgt_.text(), arg_json_[index]};
-    Outcome outcome = execute(engine, minion, function.name, function.args, function.kwargs, context, stop);
-    return {minion.id, std::move(outcome.ret), outcome.retcode, outcome.success, std::move(outcome.out)};
+    return execute(engine, minion, function.name, function.args, function.kwargs, context, stop);
   }
 
   std::string jid_;

@@ -36,6 +36,22 @@ TEST_CASE("a permit names its user and its chunk") {
   CHECK(&permit->chunk() == &chunk);
 }
 
+TEST_CASE("a call reaches the minions that its target meant when it was admitted") {
+  EmbeddedEngine engine;
+  JsonDocument body;
+  REQUIRE(body.parse(R"({"eauth": "sharedsecret", "username": "ann", "password": "secret", )"
+                     R"("client": "local", "tgt": "ms-[01]", "fun": "test.ping"})"));
+  Result<std::vector<lowstate::Chunk>> chunks = lowstate::read(body.root(), {});
+  REQUIRE(chunks);
+  lowstate::Chunk& chunk = chunks->front();
+  const auto permit = engine.master->admit(chunk, EmbeddedEngine::soon());
+  REQUIRE(permit);
+  std::get<lowstate::LocalCall>(chunk.call).target.expression = "*";  // nobody looks at it again
+  const auto job = engine.master->publish(*permit, {}, std::make_shared<master::Returns>());
+  REQUIRE(job);
+  CHECK(job->minions == std::vector<std::string>{"ms-0", "ms-1"});
+}
+
 TEST_CASE(
     "a wrong password is an authentication error, and says nothing about a target that is wrong as well") {
   EmbeddedEngine engine;

@@ -13,9 +13,8 @@
 #include <sstream>
 #include <utility>
 
-#include "master/embedded/host/host_text.h"
 #include "master/embedded/host/users.h"
-#include "master/embedded/json_text.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {

@@ -18,8 +18,7 @@
 #include <linux/if_packet.h>
 
 #include "master/embedded/host/grains.h"
-#include "master/embedded/host/host_text.h"
-#include "master/embedded/json_text.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "master/embedded/host/host_text.h"
+#include "master/embedded/text.h"
 
 namespace rest_fcgi::embedded {
 namespace {

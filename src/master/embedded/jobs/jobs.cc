@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "master/embedded/host/grains.h"
-#include "master/embedded/json_text.h"
 #include "master/embedded/target/target.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -116,10 +116,8 @@ Result<std::string> Jobs::claim_jid(std::string_view chosen) {
 Result<void> Jobs::check_returners(std::string_view ret) const {
   for (const std::string_view name : target::split_names(ret)) {
     if (returners_->find(name) != nullptr) continue;
-    std::string known;
-    for (const std::string& one : returners_->names()) known.append(known.empty() ? "" : ", ").append(one);
-    return Error{ErrorKind::invocation,
-                 format("'ret' names the returner {}; those here are {}.", quoted(name), known)};
+    return Error{ErrorKind::invocation, format("'ret' names the returner {}; those here are {}.",
+                                               quoted(name), joined(returners_->names()))};
   }
   return {};
 }
@@ -286,11 +284,11 @@ Result<void> Jobs::record_orphan(const ActiveJob& orphan) {
 Json Jobs::orphaned_return(const returner::Load& load) const {
   if (!is_on_the_master(load)) return Json::string(kOrphaned);
   // Runners and wheels return their whole event.
-  return written_json([&](JsonWriter& writer) {
-    writer.begin_object().key("fun").json(load.fun).key("jid").string(load.jid);
+  return written_object([&](JsonWriter& writer) {
+    writer.key("fun").json(load.fun).key("jid").string(load.jid);
     writer.key("user").string(load.user).key("fun_args").json(load.arg);
     writer.key("_stamp").string(master::iso_stamp(clock_.wall())).key("return").string(kOrphaned);
-    writer.key("success").boolean(false).end_object();
+    writer.key("success").boolean(false);
   });
 }
 

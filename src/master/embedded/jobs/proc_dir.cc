@@ -4,16 +4,16 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <map>
-#include <random>
 
-#include "master/embedded/host/host_text.h"
-#include "master/embedded/json_text.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/lowstate/jid.h"
@@ -83,12 +83,11 @@ std::optional<ProcName> parse_name(std::string_view text) {
 }
 
 Json text_of(const returner::Load& load, std::string_view ret) {
-  return written_json([&](JsonWriter& writer) {
-    writer.begin_object().key("jid").string(load.jid).key("fun").json(load.fun).key("arg").json(load.arg);
+  return written_object([&](JsonWriter& writer) {
+    writer.key("jid").string(load.jid).key("fun").json(load.fun).key("arg").json(load.arg);
     writer.key("tgt").json(load.tgt).key("tgt_type").string(load.tgt_type).key("user").string(load.user);
     if (load.metadata) writer.key("metadata").json(*load.metadata);
     write_strings(writer.key("ret").string(ret).key("minions"), load.minions);
-    writer.end_object();
   });
 }
 
@@ -97,17 +96,17 @@ ActiveJob job_in(std::string_view text) {
   JsonDocument document;
   ActiveJob job;
   if (!read_own(document, text)) return job;
-  const auto at = [&document](std::string_view key) {
-    return document.root().find(key).value_or(JsonValue());
-  };
-  job.load.fun = at("fun").json();
-  job.load.arg = at("arg").json();
-  job.load.tgt = at("tgt").json();
-  job.load.tgt_type = at("tgt_type").text();
-  job.load.user = at("user").text();
-  if (const auto metadata = document.root().find("metadata")) job.load.metadata = metadata->json();
-  job.ret = at("ret").text();
-  for (const JsonValue minion : at("minions").elements()) job.load.minions.emplace_back(minion.text());
+  const JsonValue kept = document.root();
+  job.load.fun = member_of(kept, "fun").json();
+  job.load.arg = member_of(kept, "arg").json();
+  job.load.tgt = member_of(kept, "tgt").json();
+  job.load.tgt_type = member_of(kept, "tgt_type").text();
+  job.load.user = member_of(kept, "user").text();
+  if (const auto metadata = kept.find("metadata")) job.load.metadata = metadata->json();
+  job.ret = member_of(kept, "ret").text();
+  for (const JsonValue minion : member_of(kept, "minions").elements()) {
+    job.load.minions.emplace_back(minion.text());
+  }
   return job;
 }
 
@@ -125,9 +124,10 @@ Result<std::unique_ptr<ProcDir>> ProcDir::open(const std::string& path) {
 }
 
 Result<void> ProcDir::take_name() {
-  std::random_device random;
   for (;;) {
-    const std::string owner = format("{}-{:08x}{:08x}", ::getpid(), random(), random());
+    std::uint64_t number = 0;
+    if (::getrandom(&number, sizeof number, 0) != sizeof number) return internal_error();
+    const std::string owner = format("{}-{:016x}", ::getpid(), number);
     UniqueFd file(::openat(directory_.get(), (owner + std::string(kLock)).c_str(),
                            O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
     struct stat status = {};

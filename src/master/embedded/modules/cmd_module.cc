@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,16 +16,11 @@ namespace {
 /// What a command gave, in Salt's terms. Plain value.
 struct CmdResult {
   pid_t pid = 0;
-  int retcode = 0;         ///< 0 also for what counts as success; a signal's number negated; 1: timed out
-  int minion_retcode = 0;  ///< that of the whole return
+  int retcode = 0;  ///< 0 also for what counts as success; a signal's number negated; 1: timed out
   bool timed_out = false;
   std::string output;
   std::string errors;
-
-  /// Salt's object about it.
-  [[nodiscard]] Json json() const;
 };
-using CmdReply = std::variant<CmdResult, Raised>;
 
 /// As Python's `rstrip()`, for ASCII.
 void strip_end(std::string& text) {
@@ -40,15 +34,14 @@ std::string finished(std::string text, bool cut, const CmdProgram& cmd) {
   return text;
 }
 
-bool has_one_of(const std::string& text, const std::vector<std::string>& parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&text](const std::string& part) { return text.find(part) != std::string::npos; });
-}
-
 bool counts_as_success(const CmdProgram& cmd, const CmdResult& result) {
-  const auto& codes = cmd.success_retcodes;
+  const auto is_in = [](const std::string& text) {
+    return [&text](const std::string& part) { return text.find(part) != std::string::npos; };
+  };
+  const auto& [codes, outputs, errors] = cmd.successes;
   return std::find(codes.begin(), codes.end(), result.retcode) != codes.end() ||
-         has_one_of(result.output, cmd.success_stdout) || has_one_of(result.errors, cmd.success_stderr);
+         std::any_of(outputs.begin(), outputs.end(), is_in(result.output)) ||
+         std::any_of(errors.begin(), errors.end(), is_in(result.errors));
 }
 
 CmdResult result_of(const CmdProgram& cmd, Ended ended) {
@@ -69,41 +62,57 @@ CmdResult result_of(const CmdProgram& cmd, Ended ended) {
 
 Raised cannot_run(const CmdProgram& cmd, const Error& error) {
   if (error.kind == ErrorKind::invocation) return Raised::value_error(error.message);
-  return command_error(format("Unable to run command '{}' with the context '{}', reason: {}", cmd.shown,
-                              cmd.context, error.message));
+  return command_error(format("Unable to run command '{}', reason: {}", cmd.shown, error.message));
 }
 
-Json CmdResult::json() const {
-  return written_json([this](JsonWriter& writer) {
-    writer.begin_object();
-    // Salt's own order, which differs.
-    if (!timed_out) writer.key("pid").integer(pid).key("retcode").integer(retcode);
-    writer.key("stdout").string(output).key("stderr").string(errors);
-    if (timed_out) writer.key("retcode").integer(retcode).key("pid").integer(pid);
-    writer.end_object();
+/// What a function of `cmd` shows of a result.
+using Show = Json (*)(const CmdResult& result);
+
+Json show_output(const CmdResult& result) {
+  return Json::string(result.output);
+}
+
+Json show_errors(const CmdResult& result) {
+  return Json::string(result.errors);
+}
+
+Json show_retcode(const CmdResult& result) {
+  return Json::integer(result.retcode);
+}
+
+/// In Salt's own order, which differs for what timed out.
+Json show_all(const CmdResult& result) {
+  return written_object([&result](JsonWriter& writer) {
+    if (!result.timed_out) writer.key("pid").integer(result.pid).key("retcode").integer(result.retcode);
+    writer.key("stdout").string(result.output).key("stderr").string(result.errors);
+    if (result.timed_out) writer.key("retcode").integer(result.retcode).key("pid").integer(result.pid);
   });
 }
 
-/// Runs what the options say, and waits for it. Errors: Salt's own; interrupted.
-CmdReply cmd_run(const Call& call, const CmdOptions& options) {
+/// Runs what the options say, waits for it, and returns what `show` makes of it. Errors: Salt's own;
+/// interrupted.
+Reply run_cmd(const Call& call, const CmdOptions& options, Show show) {
   const ProgramRunner& programs = call.context.engine.modules.programs();
   auto read = read_cmd_program(options, programs.is_here());
   if (auto* raised = std::get_if<Raised>(&read)) return std::move(*raised);
-  const auto& cmd = std::get<CmdProgram>(read);
-  Program program = cmd.program;
-  program.time_limit = time_left(call.context, program.time_limit);
-  Result<Ended> ended = programs.run(program, call.context.stop);
+  auto& cmd = std::get<CmdProgram>(read);
+  cmd.program.time_limit = time_left(call.context, cmd.program.time_limit);
+  Result<Ended> ended = programs.run(cmd.program, call.context.stop);
   if (!ended) return cannot_run(cmd, ended.error());
   if (ended->how == Ended::How::stopped) return terminated();
   CmdResult result = result_of(cmd, *std::move(ended));
   const bool failed = result.retcode != 0 && !cmd.ignore_retcode;
-  if (failed) result.minion_retcode = result.retcode;
   if (python_bool(options["hide_output"])) {
     result.output.clear();
     result.errors.clear();
   }
   if (failed && python_bool(options["raise_err"])) return command_error(result.output);
-  return result;
+  return Returned{show(result), failed ? result.retcode : 0};
+}
+
+template <Show show>
+Reply run(const Call& call) {
+  return run_cmd(call, CmdOptions(call), show);
 }
 
 /// `true`, for options.
@@ -112,86 +121,41 @@ JsonValue json_true() {
   return document.root();
 }
 
-using std::string_view;
-
-Reply output_of(const Call& call, const CmdOptions& options, std::string CmdResult::*output) {
-  CmdReply reply = cmd_run(call, options);
-  if (auto* raised = std::get_if<Raised>(&reply)) return std::move(*raised);
-  const auto& result = std::get<CmdResult>(reply);
-  return Returned{Json::string(result.*output), result.minion_retcode};
-}
-
-Reply all_of(const Call& call, const CmdOptions& options) {
-  CmdReply reply = cmd_run(call, options);
-  if (auto* raised = std::get_if<Raised>(&reply)) return std::move(*raised);
-  const auto& result = std::get<CmdResult>(reply);
-  return Returned{result.json(), result.minion_retcode};
-}
-
-Reply run(const Call& call) {
-  return output_of(call, CmdOptions(call), &CmdResult::output);
-}
-
 Reply shell(const Call& call) {
   CmdOptions options(call);
-  for (const string_view name : {"python_shell", "redirect_stderr"}) {
+  for (const std::string_view name : {"python_shell", "redirect_stderr"}) {
     if (options[name].is(JsonValue::Kind::null)) options.set(name, json_true());
   }
-  return output_of(call, options, &CmdResult::output);
-}
-
-Reply run_stdout(const Call& call) {
-  return output_of(call, CmdOptions(call), &CmdResult::output);
-}
-
-Reply run_stderr(const Call& call) {
-  return output_of(call, CmdOptions(call), &CmdResult::errors);
-}
-
-Reply run_all(const Call& call) {
-  return all_of(call, CmdOptions(call));
+  return run_cmd(call, options, show_output);
 }
 
 Reply retcode(const Call& call) {
   CmdOptions options(call);
   options.set("redirect_stderr", json_true());
-  CmdReply reply = cmd_run(call, options);
-  if (auto* raised = std::get_if<Raised>(&reply)) return std::move(*raised);
-  const auto& result = std::get<CmdResult>(reply);
-  return Returned{Json::integer(result.retcode), result.minion_retcode};
+  return run_cmd(call, options, show_retcode);
 }
 
 /// What the shell does with the code, the program and its arguments: as the command's own user, so that the
 /// file is theirs, and where the command sees it.
-constexpr string_view kRunCode =
+constexpr std::string_view kRunCode =
     "umask 077; file=$(mktemp) || exit; trap 'rm -f \"$file\"' 0; trap 'exit 143' 15; "
     "printf %s \"$1\" > \"$file\" || exit; program=$2; shift 2; \"$program\" \"$file\" \"$@\"";
 
-/// Gives `run` the options of the function that was called, with that as the command.
-Reply with_code(const Call& call, const std::function<Reply(const CmdOptions&)>& run) {
+template <Show show>
+Reply exec_code(const Call& call) {
   CmdOptions options(call);
   const std::string program = options["lang"].python_str();
   if (!which(program)) return command_error(format("[Errno 2] No such file or directory: '{}'", program));
-  const JsonDocument command = own_document(written_json([&](JsonWriter& writer) {
-    writer.begin_array().string("/bin/sh").string("-c").string(kRunCode).string("exec_code");
+  const JsonDocument command = own_document(written_array([&](JsonWriter& writer) {
+    writer.string("/bin/sh").string("-c").string(kRunCode).string("exec_code");
     writer.string(options["code"].python_str()).string(program);
     const JsonValue args = options["args"];
     if (args.is(JsonValue::Kind::string)) writer.string(args.text());
     for (const JsonValue arg : args.elements()) writer.string(arg.python_str());
-    writer.end_array();
   }));
-  for (const string_view name : {"lang", "code", "args", "python_shell"}) options.remove(name);
+  for (const std::string_view name : {"lang", "code", "args", "python_shell"}) options.remove(name);
   options.set("cmd", command.root());
-  return run(options);
-}
-
-Reply exec_code_all(const Call& call) {
-  return with_code(call, [&call](const CmdOptions& options) { return all_of(call, options); });
-}
-
-Reply exec_code(const Call& call) {
-  return with_code(
-      call, [&call](const CmdOptions& options) { return output_of(call, options, &CmdResult::output); });
+  return run_cmd(call, options, show);
 }
 
 std::optional<std::string> found(const JsonValue& name) {
@@ -216,18 +180,18 @@ Reply has_exec(const Call& call) {
   return Returned{Json::boolean(found(call["cmd"]).has_value())};
 }
 
-constexpr string_view kRules =
+constexpr std::string_view kRules =
     "``cmd`` is split into words as Python's shlex does; a shell runs it only with ``python_shell=True``.\n"
     "``timeout`` is in seconds; ``runas`` and ``group`` need a process that runs as root.";
 
-constexpr string_view kCodeRules =
+constexpr std::string_view kCodeRules =
     "``args`` is an argument of the program, or a list of them. All that ``cmd.run_all`` takes may follow.";
 
 constexpr Function kFunctions[] = {
     {"cmd.exec_code(lang, code, cwd=None, args=None, **kwargs)", kCodeRules,
-     "cmd.exec_code python3 'print(1)'", exec_code, false},
+     "cmd.exec_code python3 'print(1)'", exec_code<show_output>, false},
     {"cmd.exec_code_all(lang, code, cwd=None, args=None, **kwargs)", kCodeRules,
-     "cmd.exec_code_all python3 'print(1)'", exec_code_all, false},
+     "cmd.exec_code_all python3 'print(1)'", exec_code<show_all>, false},
     {"cmd.has_exec(cmd)", "Return whether there is a program of this name.", "cmd.has_exec cat", has_exec},
     {"cmd.retcode(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
      "python_shell=None, env=None, clean_env=False, template=None, umask=None, output_encoding=None, "
@@ -235,28 +199,29 @@ constexpr Function kFunctions[] = {
      "ignore_retcode=False, saltenv=None, use_vt=False, password=None, success_retcodes=None, "
      "success_stdout=None, success_stderr=None, **kwargs)",
      kRules, "cmd.retcode 'grep -q root /etc/passwd'", retcode, false},
-    {kCmdRunUsage, kRules, "cmd.run 'ls -l /tmp'\ncmd.run 'ls /tmp | wc -l' python_shell=True", run, false},
+    {kCmdRunUsage, kRules, "cmd.run 'ls -l /tmp'\ncmd.run 'ls /tmp | wc -l' python_shell=True",
+     run<show_output>, false},
     {"cmd.run_all(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
      "python_shell=None, env=None, clean_env=False, template=None, rstrip=True, umask=None, "
      "output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, "
      "timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, "
      "redirect_stderr=False, password=None, encoded_cmd=False, prepend_path=None, "
      "success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)",
-     kRules, "cmd.run_all 'ls -l /tmp'", run_all, false},
+     kRules, "cmd.run_all 'ls -l /tmp'", run<show_all>, false},
     {"cmd.run_stderr(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
      "python_shell=None, env=None, clean_env=False, template=None, rstrip=True, umask=None, "
      "output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, "
      "timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, "
      "password=None, prepend_path=None, success_retcodes=None, success_stdout=None, "
      "success_stderr=None, **kwargs)",
-     kRules, "cmd.run_stderr 'ls /nosuch'", run_stderr, false},
+     kRules, "cmd.run_stderr 'ls /nosuch'", run<show_errors>, false},
     {"cmd.run_stdout(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
      "python_shell=None, env=None, clean_env=False, template=None, rstrip=True, umask=None, "
      "output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, "
      "timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, "
      "password=None, prepend_path=None, success_retcodes=None, success_stdout=None, "
      "success_stderr=None, **kwargs)",
-     kRules, "cmd.run_stdout 'ls -l /tmp'", run_stdout, false},
+     kRules, "cmd.run_stdout 'ls -l /tmp'", run<show_output>, false},
     {"cmd.shell(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', env=None, "
      "clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, "
      "output_loglevel='debug', log_callback=None, hide_output=False, timeout=None, "

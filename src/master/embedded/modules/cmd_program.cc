@@ -9,11 +9,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 #include <utility>
 
-#include "master/embedded/host/host_text.h"
 #include "master/embedded/host/users.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -40,18 +39,14 @@ bool is_cmd_option(std::string_view name) {
 }
 
 bool is_utf8(std::string_view encoding) {
-  std::string name;
-  for (const char c : encoding) {
-    if (c != '-' && c != '_') name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
+  std::string name = lower(encoding);
+  std::erase_if(name, [](char c) { return c == '-' || c == '_'; });
   return name == "utf8";
 }
 
-using Variables = std::map<std::string, std::string, std::less<>>;
-
 /// What is for this process alone: service managers' notes, and sockets that a program does not get.
-constexpr std::array<std::string_view, 6> kOwn = {"NOTIFY_SOCKET", "LISTEN_FDS",    "LISTEN_FDNAMES",
-                                                  "LISTEN_PID",    "WATCHDOG_USEC", "WATCHDOG_PID"};
+constexpr std::array<const char*, 6> kOwn = {"NOTIFY_SOCKET", "LISTEN_FDS",    "LISTEN_FDNAMES",
+                                             "LISTEN_PID",    "WATCHDOG_USEC", "WATCHDOG_PID"};
 
 constexpr std::array<std::string_view, 13> kLocale = {
     "LC_CTYPE",       "LC_NUMERIC",        "LC_TIME", "LC_COLLATE", "LC_MONETARY",
@@ -61,21 +56,19 @@ constexpr std::array<std::string_view, 13> kLocale = {
 /// Of a program that is started where this process does not know the variables.
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-Variables own_variables() {
-  Variables variables;
+StringMap own_variables() {
+  StringMap variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     const std::size_t equals = text.find('=');
     if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
-  for (const std::string_view name : kOwn) {
-    if (const auto found = variables.find(name); found != variables.end()) variables.erase(found);
-  }
+  for (const char* name : kOwn) variables.erase(name);
   return variables;
 }
 
 /// Adds `env`: an object, or a list of such.
-std::optional<Raised> add_variables(const JsonValue& env, Variables& variables) {
+std::optional<Raised> add_variables(const JsonValue& env, StringMap& variables) {
   if (!python_bool(env)) return std::nullopt;
   if (env.is(JsonValue::Kind::array)) {
     for (const JsonValue part : env.elements()) {
@@ -105,7 +98,7 @@ std::optional<Raised> add_variables(const JsonValue& env, Variables& variables) 
 std::variant<std::vector<std::string>, Raised> cmd_environment(const CmdOptions& options,
                                                                const std::optional<Account>& account,
                                                                bool is_here) {
-  Variables given;
+  StringMap given;
   if (auto raised = add_variables(options["env"], given)) return *std::move(raised);
   const JsonValue reset = options["reset_system_locale"];
   if (reset.is(JsonValue::Kind::null) || python_bool(reset)) {
@@ -136,10 +129,6 @@ bool is_folder(const std::string& path) {
          S_ISDIR(status.st_mode);
 }
 
-std::string python_repr(const std::string& text) {
-  return own_document(Json::string(text)).root().python_repr();
-}
-
 /// Salt's split_input: the elements of a list, or what stands between commas.
 std::vector<std::string> split_input(const JsonValue& value) {
   std::vector<std::string> parts;
@@ -148,24 +137,15 @@ std::vector<std::string> split_input(const JsonValue& value) {
     return parts;
   }
   const std::string text = value.python_str();
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.emplace_back(stripped(std::string_view(text).substr(begin, end - begin)));
-    begin = end + 1;
-  }
+  for (const std::string_view part : split(text, ",")) parts.emplace_back(stripped(part));
   return parts;
 }
 
 /// With a line feed for each `\\n` of two characters.
 std::string with_line_feeds(std::string_view text) {
   std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = text.find("\\n"); at != std::string_view::npos; at = text.find("\\n")) {
-    out += text.substr(0, at);
-    out += '\n';
-    text.remove_prefix(at + 2);
-  }
-  out += text;
+  for (const std::string_view line : split(text, "\\n")) out.append(line) += '\n';
+  out.pop_back();
   return out;
 }
 
@@ -186,7 +166,6 @@ class CmdReader {
   Problem read_timeout();
   Problem read_command();
   Problem read_successes();
-  void describe();
   [[nodiscard]] bool flag(std::string_view name) const { return python_bool(options_[name]); }
   [[nodiscard]] bool given(std::string_view name) const { return !options_[name].is(JsonValue::Kind::null); }
 
@@ -206,7 +185,6 @@ std::variant<CmdProgram, Raised> CmdReader::read() {
                           &CmdReader::read_timeout, &CmdReader::read_command, &CmdReader::read_successes}) {
     if (Problem problem = (this->*step)()) return *std::move(problem);
   }
-  describe();
   return std::move(read_);
 }
 
@@ -294,8 +272,7 @@ CmdReader::Problem CmdReader::read_timeout() {
   const std::optional<double> seconds =
       timeout.is(JsonValue::Kind::boolean) ? std::optional(1.0) : timeout.number();
   if (!seconds) {
-    return Raised{Raised::Kind::exception, "salt.exceptions.TimedProcTimeoutError",
-                  format("Error: timeout {} must be a number", read_.timeout)};
+    return invocation_error(format("timeout must be a number of seconds, found {}.", timeout.python_repr()));
   }
   const double bounded = std::clamp(*seconds, 0.0, kLongest);
   program_.time_limit = std::chrono::milliseconds(std::llround(bounded * 1000));
@@ -311,14 +288,11 @@ CmdReader::Problem CmdReader::read_command() {
   } else if (uses_shell_) {
     words.push_back(read_.shown);
   } else {
-    auto split = shlex_split(read_.shown);
-    if (auto* raised = std::get_if<Raised>(&split)) return std::move(*raised);
-    words = std::get<std::vector<std::string>>(std::move(split));
-    read_.shown = std::string("[");
-    for (const std::string& word : words) {
-      read_.shown.append(read_.shown.size() == 1 ? "" : ", ").append(python_repr(word));
-    }
-    read_.shown += ']';
+    auto found = shlex_split(read_.shown);
+    if (auto* raised = std::get_if<Raised>(&found)) return std::move(*raised);
+    words = std::get<std::vector<std::string>>(std::move(found));
+    const Json list = written_json([&words](JsonWriter& writer) { write_strings(writer, words); });
+    read_.shown = own_document(list).root().python_repr();
   }
   if (words.empty() || words[0].empty()) return command_error("There is no command to run: 'cmd' is empty.");
   if (uses_shell_) words.insert(words.begin(), {shell_, "-c"});
@@ -327,25 +301,17 @@ CmdReader::Problem CmdReader::read_command() {
 }
 
 CmdReader::Problem CmdReader::read_successes() {
-  if (given("success_stdout")) read_.success_stdout = split_input(options_["success_stdout"]);
-  if (given("success_stderr")) read_.success_stderr = split_input(options_["success_stderr"]);
+  auto& [retcodes, in_output, in_errors] = read_.successes;
+  if (given("success_stdout")) in_output = split_input(options_["success_stdout"]);
+  if (given("success_stderr")) in_errors = split_input(options_["success_stderr"]);
   if (!given("success_retcodes")) return std::nullopt;
-  read_.success_retcodes.clear();
+  retcodes.clear();
   for (const std::string& text : split_input(options_["success_retcodes"])) {
     const std::optional<std::int64_t> code = python_int(text);
     if (!code) return invocation_error("success_retcodes must be a list of integers");
-    read_.success_retcodes.push_back(*code);
+    retcodes.push_back(*code);
   }
   return std::nullopt;
-}
-
-void CmdReader::describe() {
-  read_.context = format(
-      "{{'cwd': {}, 'shell': {}, 'stdout': -1, 'stderr': {}, 'with_communicate': True, 'timeout': {}, 'bg': "
-      "False, {}'close_fds': True}}",
-      python_repr(program_.cwd), uses_shell_ ? "True" : "False", program_.merge_errors ? -2 : -1,
-      read_.timeout.empty() ? "None" : read_.timeout,
-      uses_shell_ ? format("'executable': {}, ", python_repr(shell_)) : "");
 }
 
 }  // namespace
@@ -408,11 +374,9 @@ std::optional<std::string> which(const std::string& name) {
   const char* own = std::getenv("PATH");
   const std::string path = std::string(own == nullptr ? "" : own) +
                            ":/sbin:/bin:/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin";
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    const std::string candidate = path.substr(begin, end - begin) + '/' + name;
-    if (end > begin && is_executable(candidate)) return candidate;
-    begin = end + 1;
+  for (const std::string_view folder : split(path, ":")) {
+    const std::string candidate = format("{}/{}", folder, name);
+    if (!folder.empty() && is_executable(candidate)) return candidate;
   }
   return std::nullopt;
 }

@@ -44,15 +44,18 @@ class CmdOptions {
 
 /// A call of one of the functions of `cmd`, read. Plain value.
 struct CmdProgram {
+  /// Where one of these applies, all went well.
+  struct Successes {
+    std::vector<std::int64_t> retcodes = {0};
+    std::vector<std::string> in_output;  ///< what it has to hold
+    std::vector<std::string> in_errors;
+  };
   Program program;
   std::string shown;    ///< the command as Python shows it in messages
-  std::string context;  ///< how it is started, as Salt's message about a failure shows it
   std::string timeout;  ///< seconds, as they were given
   bool strip_end = true;
   bool ignore_retcode = false;
-  std::vector<std::int64_t> success_retcodes = {0};
-  std::vector<std::string> success_stdout;  ///< where the output has one of them, all went well
-  std::vector<std::string> success_stderr;
+  Successes successes;
 };
 
 /// Reads the options as Salt reads them; `is_here` as of ProgramRunner. Errors: Salt's own, and a sentence

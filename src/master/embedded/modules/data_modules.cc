@@ -18,89 +18,40 @@ namespace {
 
 using Steps = std::vector<std::string_view>;
 
-Steps split(std::string_view text, std::string_view delimiter) {
-  Steps steps;
-  std::size_t end = text.find(delimiter);
-  while (end != std::string_view::npos) {
-    steps.push_back(text.substr(0, end));
-    text.remove_prefix(end + delimiter.size());
-    end = text.find(delimiter);
-  }
-  steps.push_back(text);
-  return steps;
-}
-
-/// Python's `split(None)`: at blanks, without empty words.
-Steps split_at_blanks(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n\v\f";
-  Steps words;
-  std::size_t begin = text.find_first_not_of(blanks);
-  while (begin != std::string_view::npos) {
-    const std::size_t end = std::min(text.find_first_of(blanks, begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = text.find_first_not_of(blanks, end);
-  }
-  return words;
-}
-
-std::variant<Steps, Raised> steps_of_text(std::string_view key, const std::optional<JsonValue>& delimiter) {
-  if (!delimiter) return split(key, ":");
-  if (delimiter->is(JsonValue::Kind::null)) return split_at_blanks(key);
-  if (!delimiter->is(JsonValue::Kind::string)) {
-    return Raised::type_error(format("must be str or None, not {}", delimiter->type_name()));
-  }
-  if (delimiter->text().empty()) return Raised::value_error("empty separator");
-  return split(key, delimiter->text());
-}
-
-/// The member or element that one step leads to. Scalars have none.
-std::optional<JsonValue> take_step(const JsonValue& data, std::string_view step) {
-  if (data.is(JsonValue::Kind::object)) return data.find(step);
-  const std::optional<std::int64_t> index = python_int(step);
-  if (!index) {
-    for (const JsonValue element : data.elements()) {
-      if (const auto member = element.find(step)) return member;
-    }
-    return std::nullopt;
-  }
-  std::int64_t left = *index < 0 ? *index + static_cast<std::int64_t>(data.size()) : *index;
-  for (const JsonValue element : data.elements()) {
-    if (left-- == 0) return element;
-  }
-  return std::nullopt;
-}
-
-/// What a key found: a value, nothing, or the exception that the key or the delimiter leads to.
+/// What a key found: a value, nothing, or a sentence about a key or a delimiter that is none.
 using Traversed = std::variant<std::optional<JsonValue>, Raised>;
 
-/// Looks up a key such as `pkg:apache` or `ip4:0`, step by step, in objects by member and in lists by index
-/// or in the objects among their elements (salt.utils.data.traverse_dict_and_list). A key may also be a list
-/// of steps. Without a delimiter it is `:`. The value found lives as long as `data`.
-Traversed traverse(const JsonValue& data, const JsonValue& key, const std::optional<JsonValue>& delimiter) {
+/// The steps of a key such as `pkg:apache` or `ip4:0`. A key may also be a list of steps. Without a delimiter
+/// it is `:`; with null as the delimiter blanks stand between the steps.
+std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<JsonValue>& delimiter) {
   Steps steps;
-  switch (key.kind()) {
-    case JsonValue::Kind::string: {
-      auto split_key = steps_of_text(key.text(), delimiter);
-      if (auto* raised = std::get_if<Raised>(&split_key)) return std::move(*raised);
-      steps = std::get<Steps>(std::move(split_key));
-      break;
-    }
-    case JsonValue::Kind::null:
-    case JsonValue::Kind::real:
-      return Raised::type_error(format("'{}' object is not iterable", key.type_name()));
-    case JsonValue::Kind::boolean:
-    case JsonValue::Kind::integer:
-      return std::optional<JsonValue>();  // a member's name is always text
-    case JsonValue::Kind::array:
-      for (const JsonValue step : key.elements()) steps.push_back(step.text());
-      break;
-    case JsonValue::Kind::object:
-      for (const JsonMember step : key.members()) steps.push_back(step.key);
-      break;
+  if (key.is(JsonValue::Kind::array)) {
+    for (const JsonValue step : key.elements()) steps.push_back(step.text());
+    return steps;
   }
+  if (!key.is(JsonValue::Kind::string)) {
+    return invocation_error(
+        format("a key is a text such as 'pkg:apache' or a list of such, found {}", key.python_repr()));
+  }
+  if (!delimiter) return split(key.text(), ":");
+  if (delimiter->is(JsonValue::Kind::null)) return words_of(key.text());
+  if (!delimiter->text().empty() && delimiter->is(JsonValue::Kind::string)) {
+    return split(key.text(), delimiter->text());
+  }
+  return invocation_error(
+      format("delimiter is a text that is not empty, or null; found {}", delimiter->python_repr()));
+}
+
+/// Looks up a key, step by step, in objects by member and in lists by index or in the objects among their
+/// elements (salt.utils.data.traverse_dict_and_list). Numbers find nothing, since the names of members are
+/// texts. The value found lives as long as `data`.
+Traversed traverse(const JsonValue& data, const JsonValue& key, const std::optional<JsonValue>& delimiter) {
+  if (key.number() || key.is(JsonValue::Kind::boolean)) return std::optional<JsonValue>();
+  auto steps = steps_of(key, delimiter);
+  if (auto* raised = std::get_if<Raised>(&steps)) return std::move(*raised);
   std::optional<JsonValue> found = data;
-  for (const std::string_view step : steps) {
-    if (found) found = take_step(*found, step);
+  for (const std::string_view step : std::get<Steps>(steps)) {
+    if (found) found = step_into(*found, step);
   }
   return found;
 }
@@ -130,12 +81,10 @@ std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
   return found->value;
 }
 
-bool is_unhashable(const JsonValue& key) {
-  return key.is(JsonValue::Kind::array) || key.is(JsonValue::Kind::object);
-}
-
-Raised unhashable(const JsonValue& key) {
-  return Raised::type_error(format("unhashable type: '{}'", key.type_name()));
+/// A sentence about a name that is a list or an object; absent for any other.
+std::optional<Raised> complain_of_name(const JsonValue& name) {
+  if (!name.is(JsonValue::Kind::array) && !name.is(JsonValue::Kind::object)) return std::nullopt;
+  return invocation_error(format("a name is a text such as 'pkg:apache', found {}", name.python_repr()));
 }
 
 /// What is under the keys that the call names, each value by `write`. Python's `json.dumps` writes numbers
@@ -149,9 +98,9 @@ Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
   JsonWriter writer(text);
   writer.begin_object();
   for (const JsonValue& key : call.varargs) {
+    if (auto raised = complain_of_name(key)) return *std::move(raised);
     Traversed found = traverse(data, key, delimiter);
     if (auto* raised = std::get_if<Raised>(&found)) return std::move(*raised);
-    if (is_unhashable(key)) return unhashable(key);
     const std::string name = key.is(JsonValue::Kind::string) ? std::string(key.text()) : key.json().text();
     if (!done.insert(name).second) continue;
     auto value = std::get<std::optional<JsonValue>>(found);
@@ -164,10 +113,10 @@ Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
   return Returned{Json::trusted(std::move(text))};
 }
 
-void write_keys(JsonWriter& writer, const JsonValue& object) {
-  writer.begin_array();
-  for (const JsonMember member : object.members()) writer.string(member.key);
-  writer.end_array();
+Reply keys_of(const JsonValue& object) {
+  return Returned{written_array([&object](JsonWriter& writer) {
+    for (const JsonMember member : object.members()) writer.string(member.key);
+  })};
 }
 
 /// A serial number without its last quarter, cut between two characters.
@@ -194,13 +143,11 @@ void write_grain(JsonWriter& writer, std::string_view grain, const JsonValue& va
 
 Reply grains_items(const Call& call) {
   const bool sanitize = salt_is_true(call["sanitize"]);
-  return written([&](JsonWriter& writer) {
-    writer.begin_object();
-    for (const JsonMember grain : grains_of(call).members()) {
-      write_grain(writer.key(grain.key), grain.key, grain.value, sanitize);
+  return Returned{written_object([&](JsonWriter& writer) {
+    for (const auto& [grain, value] : grains_of(call).members()) {
+      write_grain(writer.key(grain), grain, value, sanitize);
     }
-    writer.end_object();
-  });
+  })};
 }
 
 Reply grains_item(const Call& call) {
@@ -230,29 +177,27 @@ Reply equals(const Call& call) {
 Reply grains_ls(const Call& call) {
   std::set<std::string_view> names;
   for (const JsonMember grain : grains_of(call).members()) names.insert(grain.key);
-  return written([&names](JsonWriter& writer) { write_strings(writer, names); });
+  return Returned{written_json([&names](JsonWriter& writer) { write_strings(writer, names); })};
 }
 
-/// Default and value as one, where both are maps or both lists; absent where they do not fit.
-std::optional<Reply> merged(const JsonValue& base, const std::optional<JsonValue>& value, bool merge_lists) {
-  if (!value || value->kind() != base.kind()) return std::nullopt;
-  if (base.is(JsonValue::Kind::object)) {
-    return written([&](JsonWriter& writer) { write_merged(writer, base, *value, merge_lists); });
+/// Default and value as one, where both are maps or both lists; else the value.
+Json merged(const JsonValue& base, const JsonValue& value, bool merge_lists) {
+  const bool are_alike = value.kind() == base.kind();
+  if (are_alike && base.is(JsonValue::Kind::object)) {
+    return written_json([&](JsonWriter& writer) { write_merged(writer, base, value, merge_lists); });
   }
-  if (base.is(JsonValue::Kind::array)) {
-    return written([&](JsonWriter& writer) { write_joined(writer, base, *value); });
+  if (are_alike && base.is(JsonValue::Kind::array)) {
+    return written_json([&](JsonWriter& writer) { write_joined(writer, base, value); });
   }
-  return std::nullopt;
+  return value.json();
 }
 
 Reply pillar_get(const Call& call) {
   const JsonValue& default_value = call["default"];
   return looked_up(pillar_of(call), call["key"], call["delimiter"], [&](const auto& found) -> Reply {
-    if (python_bool(call["merge"])) {
-      auto reply = merged(default_value, found, python_bool(call["merge_nested_lists"]));
-      if (reply) return *std::move(reply);
-    }
-    return Returned{found.value_or(default_value).json()};
+    if (!found) return Returned{default_value.json()};
+    if (!python_bool(call["merge"])) return Returned{found->json()};
+    return Returned{merged(default_value, *found, python_bool(call["merge_nested_lists"]))};
   });
 }
 
@@ -266,21 +211,21 @@ Reply pillar_items(const Call& call) {
   if (!call.varargs.empty()) return pillar_item(call);
   const std::optional<JsonValue> over = keyword(call, "pillar");
   if (!over || !over->is(JsonValue::Kind::object)) return Returned{pillar_of(call).json()};
-  return written([&](JsonWriter& writer) { write_merged(writer, pillar_of(call), *over, false); });
+  return Returned{
+      written_json([&](JsonWriter& writer) { write_merged(writer, pillar_of(call), *over, false); })};
 }
 
 Reply pillar_ls(const Call& call) {
   Reply reply = pillar_items(call);
   const auto* returned = std::get_if<Returned>(&reply);
   if (returned == nullptr) return reply;
-  const JsonDocument document = own_document(returned->value);
-  return written([&](JsonWriter& writer) { write_keys(writer, document.root()); });
+  return keys_of(own_document(returned->value).root());
 }
 
 Reply raw(const Call& call) {
   const JsonValue& key = call["key"];
   if (!python_bool(key)) return Returned{pillar_of(call).json()};
-  if (is_unhashable(key)) return unhashable(key);
+  if (auto raised = complain_of_name(key)) return *std::move(raised);
   const auto value = pillar_of(call).find(key.text());
   if (!value || !key.is(JsonValue::Kind::string)) return Returned{Json::empty_object()};
   return Returned{value->json()};
@@ -296,31 +241,9 @@ Reply keys(const Call& call) {
     if (!found->is(JsonValue::Kind::object)) {
       return Raised::value_error(format("Pillar value in key {} is not a dict", key.python_str()));
     }
-    return written([&found](JsonWriter& writer) { write_keys(writer, *found); });
+    return keys_of(*found);
   });
 }
-
-/// Where `config` looks for a key, first to last: the minion's options, its grains, its pillar, and what the
-/// pillar says of the master.
-struct Stores {
-  explicit Stores(const Call& call)
-      : options_document(own_document(written_json([&call](JsonWriter& writer) {
-          writer.begin_object();
-          write_minion_options(writer, call.context.minion.id);
-          writer.end_object();
-        }))),
-        options(options_document.root()),
-        grains(grains_of(call)),
-        pillar(pillar_of(call)) {
-    master = pillar.find("master").value_or(JsonValue());
-  }
-
-  JsonDocument options_document;
-  JsonValue options;
-  JsonValue grains;
-  JsonValue pillar;
-  JsonValue master;
-};
 
 Reply first_found(const std::vector<JsonValue>& stores, const Call& call) {
   for (const JsonValue& store : stores) {
@@ -333,35 +256,38 @@ Reply first_found(const std::vector<JsonValue>& stores, const Call& call) {
 }
 
 /// All stores as one object, the first of them on top.
-JsonDocument all_merged(const Stores& stores, bool overwrite) {
+JsonDocument all_merged(const std::vector<JsonValue>& stores, bool overwrite) {
   JsonDocument merged = own_document(Json::empty_object());
-  for (const JsonValue& store : {stores.master, stores.pillar, stores.grains, stores.options}) {
+  for (auto store = stores.rbegin(); store != stores.rend(); ++store) {
     merged = own_document(written_json([&](JsonWriter& writer) {
-      if (!overwrite) return write_merged(writer, merged.root(), store, false);
+      if (!overwrite) return write_merged(writer, merged.root(), *store, false);
       writer.begin_object();
       for (const auto& [key, value] : merged.root().members()) {
-        if (!store.find(key)) value.write(writer.key(key));
+        if (!store->find(key)) value.write(writer.key(key));
       }
-      for (const auto& [key, value] : store.members()) value.write(writer.key(key));
+      for (const auto& [key, value] : store->members()) value.write(writer.key(key));
       writer.end_object();
     }));
   }
   return merged;
 }
 
+/// Looks for a key in the minion's options, its grains, its pillar, and what the pillar says of the master.
 Reply config_get(const Call& call) {
-  const Stores stores(call);
+  const JsonDocument options = own_document(
+      written_object([&call](JsonWriter& writer) { write_minion_options(writer, call.context.minion.id); }));
   const JsonValue& merge = call["merge"];
-  if (!merge.is(JsonValue::Kind::null)) {
-    const JsonDocument merged = all_merged(stores, merge.text() == "overwrite");
-    return first_found({merged.root()}, call);
-  }
-  std::vector<JsonValue> asked;
-  if (!python_bool(call["omit_opts"])) asked.push_back(stores.options);
-  if (!python_bool(call["omit_grains"])) asked.push_back(stores.grains);
-  if (!python_bool(call["omit_pillar"])) asked.push_back(stores.pillar);
-  if (!python_bool(call["omit_master"])) asked.push_back(stores.master);
-  return first_found(asked, call);
+  const auto is_asked = [&](std::string_view omit) {
+    return !merge.is(JsonValue::Kind::null) || !python_bool(call[omit]);
+  };
+  std::vector<JsonValue> stores;
+  if (is_asked("omit_opts")) stores.push_back(options.root());
+  if (is_asked("omit_grains")) stores.push_back(grains_of(call));
+  if (is_asked("omit_pillar")) stores.push_back(pillar_of(call));
+  if (is_asked("omit_master")) stores.push_back(member_of(pillar_of(call), "master"));
+  if (merge.is(JsonValue::Kind::null)) return first_found(stores, call);
+  const JsonDocument merged = all_merged(stores, merge.text() == "overwrite");
+  return first_found({merged.root()}, call);
 }
 
 constexpr std::string_view kGrainsGet =

@@ -7,9 +7,9 @@
 #include <optional>
 #include <system_error>
 
+#include "master/embedded/modules/module_files.h"
 #include "master/embedded/modules/native.h"
-#include "master/embedded/modules/python_modules.h"
-#include "master/embedded/modules/scripts.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/pattern.h"
@@ -37,8 +37,8 @@ void sort(LoadedFunctions& functions) {
 }
 
 /// The Python modules that are installed with the program, by name.
-std::map<std::string, std::string, std::less<>> installed_modules(const std::string& folder) {
-  std::map<std::string, std::string, std::less<>> files;
+StringMap installed_modules(const std::string& folder) {
+  StringMap files;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -49,6 +49,58 @@ std::map<std::string, std::string, std::less<>> installed_modules(const std::str
                         folder, error.message()));
   }
   return files;
+}
+
+/// Salt counts an object whose `result` or `success` is false as a failure, whatever function returned it.
+bool reports_failure(const Json& value) {
+  const std::string& text = value.text();
+  if (!text.starts_with('{')) return false;
+  if (text.find("\"result\"") == std::string::npos && text.find("\"success\"") == std::string::npos)
+    return false;
+  JsonDocument document;
+  if (!document.parse(text, JsonLimits::none())) return false;
+  for (const std::string_view key : {"result", "success"}) {
+    const std::optional<JsonValue> verdict = document.root().find(key);
+    if (verdict && !python_bool(*verdict)) return true;
+  }
+  return false;
+}
+
+/// A minion's words for what was raised.
+std::string failure_text(const LoadedFunction& function, const Raised& raised) {
+  switch (raised.kind) {
+    case Raised::Kind::type_error:
+      return format("Passed invalid arguments to {}: {}\n{}", function.name(), raised.message,
+                    function.doc());
+    case Raised::Kind::invocation:
+      return format("ERROR executing '{}': {}", function.name(), raised.message);
+    case Raised::Kind::command:
+      return "ERROR: " + raised.message;
+    case Raised::Kind::command_not_found:
+      return format("Command required for '{}' not found: {}", function.name(), raised.message);
+    case Raised::Kind::exception:
+      return "The minion function caused an exception: " + raised.line();
+    case Raised::Kind::worded:
+    case Raised::Kind::unavailable:
+    case Raised::Kind::interrupted:
+      return raised.message;
+  }
+  return raised.message;
+}
+
+master::Return failure(const Minion& minion, Json text) {
+  return {minion.id, std::move(text), 1, false, "nested"};
+}
+
+/// Salt answers the beginning of a name with what it could have meant.
+Json not_available(const Modules& modules, std::string_view fun, const std::string& why) {
+  const Json sentence = Json::string(why.empty() ? modules.missing(fun) : why);
+  const auto similar = modules.matching(std::string(fun) + "*");
+  if (similar.empty()) return sentence;
+  return written_object([&](JsonWriter& writer) {
+    for (const LoadedFunction* function : similar) writer.key(function->name()).string(function->doc());
+    writer.key(fun).json(sentence);
+  });
 }
 
 }  // namespace
@@ -74,9 +126,13 @@ Result<void> Modules::load() {
   installed_ = installed_modules(shipped("modules"));
   python_->set_installed(installed_);
 
-  PythonIndex index = python_->index(python_files(*folders));
+  std::vector<PythonFile> files;
+  for (const ModuleFolder& folder : *folders) {
+    files.insert(files.end(), folder.python.begin(), folder.python.end());
+  }
+  PythonIndex index = python_->index(files);
   broken_ = std::move(index.broken);
-  std::map<std::string, std::string> brought;  // function in Python: its module's file
+  StringMap brought;  // function in Python: its module's file
   for (ModuleFolder& folder : *folders) {
     for (auto& script : folder.scripts) {
       const std::string path = script->path();
@@ -174,6 +230,26 @@ bool Modules::is_quick(std::string_view name) const {
   if (const LoadedFunction* function = find_in(functions_, name)) return function->is_quick();
   const std::lock_guard lock(mutex_);
   return is_asked_ && find_in(of_installed_, name) == nullptr;
+}
+
+master::Return execute(const Engine& engine, const Minion& minion, std::string_view fun,
+                       std::span<const JsonValue> args, std::span<const JsonMember> kwargs,
+                       const JobContext& job, const std::stop_token& stop) {
+  const LoadedFunction* function = engine.modules.find(fun);
+  if (function == nullptr) return failure(minion, not_available(engine.modules, fun, ""));
+  Reply reply = function->run({engine, minion, job, stop}, args, kwargs);
+  if (const auto* raised = std::get_if<Raised>(&reply)) {
+    if (raised->kind == Raised::Kind::unavailable) {
+      return failure(minion, not_available(engine.modules, fun, raised->message));
+    }
+    master::Return failed = failure(minion, Json::string(failure_text(*function, *raised)));
+    // The function said nothing: its job was stopped, which looks the same however far it had come.
+    if (raised->kind == Raised::Kind::interrupted) failed.out.clear();
+    return failed;
+  }
+  auto& [value, retcode, out] = std::get<Returned>(reply);
+  if (retcode == 0 && reports_failure(value)) retcode = 1;
+  return {minion.id, std::move(value), retcode, retcode == 0, std::move(out)};
 }
 
 }  // namespace rest_fcgi::embedded

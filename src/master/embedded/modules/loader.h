@@ -13,14 +13,36 @@
 #include <variant>
 #include <vector>
 
-#include "master/embedded/execution.h"
+#include "master/embedded/minion.h"
 #include "master/embedded/process/program.h"
 #include "master/embedded/python/python.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/options.h"
+#include "rest_fcgi/master/master.h"
 
 namespace rest_fcgi::embedded {
+
+class Jobs;
+class Modules;
+
+/// What the functions of one configuration may use of the engine that runs them. Borrows.
+struct Engine {
+  const Modules& modules;
+  Jobs& jobs;
+};
+
+/// What a function call needs to know about the job that it is part of; Salt hands it to functions that take
+/// `**kwargs` as `__pub_fun`, `__pub_arg` and so on. Borrows.
+struct JobContext {
+  std::string_view jid;
+  std::string_view fun;  ///< the function called (each one's own name in a compound job)
+  std::string_view user;
+  std::string_view tgt_type;
+  std::string_view ret;
+  std::string_view tgt_json;  ///< the chunk's `tgt` as JSON text
+  std::string_view arg_json;  ///< JSON text: positional arguments, then keyword arguments as one object
+};
 
 struct Returned {
   Json value = {};
@@ -66,7 +88,10 @@ class LoadedFunction {
   /// Runs it as a job does: texts `name=value` are keyword arguments, and functions with `**kwargs` are told
   /// about the job.
   [[nodiscard]] virtual Reply run(const Context& context, std::span<const JsonValue> args,
-                                  std::span<const JsonMember> kwargs) const = 0;
+                                  std::span<const JsonMember> kwargs) const {
+    const Arguments sorted = sort_arguments(args, kwargs);
+    return call(context, sorted.positional, sorted.keywords);
+  }
   /// Calls it as other functions do, with arguments as they are.
   [[nodiscard]] virtual Reply call(const Context& context, std::span<const JsonValue> args,
                                    std::span<const JsonMember> kwargs) const = 0;
@@ -83,6 +108,8 @@ class LoadedFunction {
 };
 
 using LoadedFunctions = std::vector<std::unique_ptr<const LoadedFunction>>;
+
+using StringMap = std::map<std::string, std::string, std::less<>>;
 
 class Python;
 
@@ -128,14 +155,21 @@ class Modules {
   const ModuleOptions options_;
   const ProgramRunner programs_;
   std::unique_ptr<Python> python_;
-  LoadedFunctions functions_;                               // sorted by name; without the installed modules'
-  std::map<std::string, std::string, std::less<>> broken_;  // module: why it cannot be had
-  std::map<std::string, std::string, std::less<>> installed_;  // module: path of its file
+  LoadedFunctions functions_;  // sorted by name; without the installed modules'
+  StringMap broken_;           // module: why it cannot be had
+  StringMap installed_;        // module: path of its file
 
   mutable std::mutex mutex_;  // of what follows
   mutable bool is_asked_ = false;
   mutable std::string why_not_;           // no function of the installed modules could be had
   mutable LoadedFunctions of_installed_;  // sorted; does not change once it is there
 };
+
+/// Runs one execution function on one minion, with a minion's own texts for what goes wrong: no such
+/// function, arguments that do not fit, an exception. Never fails itself. Thread-safe. A function that takes
+/// its time ends early when `stop` is requested, and then says so in its return.
+[[nodiscard]] master::Return execute(const Engine& engine, const Minion& minion, std::string_view fun,
+                                     std::span<const JsonValue> args, std::span<const JsonMember> kwargs,
+                                     const JobContext& job, const std::stop_token& stop);
 
 }  // namespace rest_fcgi::embedded

@@ -2,20 +2,14 @@
 #include "master/embedded/modules/native.h"
 
 #include <algorithm>
-#include <map>
 
-#include "rest_fcgi/lowstate/master_arguments.h"
+#include "master/embedded/text.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
 void append_lines(std::string& out, std::string_view lines, std::string_view indent) {
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    const std::string_view line = lines.substr(0, end);
-    out.append(line.empty() ? "" : indent).append(line).append("\n");
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
+  for (const std::string_view line : split(lines, "\n")) out.append(indent).append(line).append("\n");
 }
 
 std::string documentation(const Function& function) {
@@ -41,43 +35,21 @@ void write_default(JsonWriter& writer, std::string_view python) {
 }
 
 Json defaults_of(const Signature& signature) {
-  return written_json([&signature](JsonWriter& writer) {
-    writer.begin_array();
+  return written_array([&signature](JsonWriter& writer) {
     for (const std::string_view value : signature.defaults) write_default(writer, value);
-    writer.end_array();
   });
 }
 
 /// What is empty or false is null, as Salt shows it.
 Json argspec_of(const Signature& signature) {
-  return written_json([&signature](JsonWriter& writer) {
-    writer.begin_object().key("args");
+  return written_object([&signature](JsonWriter& writer) {
+    writer.key("args");
     signature.parameters.empty() ? (void)writer.null() : write_strings(writer, signature.parameters);
     writer.key("defaults").json(signature.defaults.empty() ? Json() : defaults_of(signature));
     writer.key("varargs").raw(signature.takes_varargs ? "true" : "null");
     writer.key("kwargs").raw(signature.takes_keywords ? "true" : "null");
-    writer.end_object();
   });
 }
-
-/// Keyword arguments in the making: one that came before keeps its place and gets the new value, as in a
-/// Python dictionary.
-class Keywords {
- public:
-  void set(std::string_view name, const JsonValue& value) {
-    const auto [place, is_new] = places_.try_emplace(name, members_.size());
-    if (is_new) {
-      members_.push_back({name, value});
-    } else {
-      members_[place->second].value = value;
-    }
-  }
-  [[nodiscard]] std::vector<JsonMember> take() { return std::move(members_); }
-
- private:
-  std::vector<JsonMember> members_;
-  std::map<std::string_view, std::size_t> places_;  // no hash table: callers choose the keys
-};
 
 /// An execution function of this program's own.
 class NativeFunction final : public LoadedFunction {
@@ -111,25 +83,20 @@ Reply NativeFunction::run(const Context& context, std::span<const JsonValue> arg
                           std::span<const JsonMember> kwargs) const {
   const Arguments sorted = sort_arguments(args, kwargs);
   if (signature_.takes_keywords) {
-    const JsonDocument publication = own_document(written_json([&context](JsonWriter& writer) {
-      writer.begin_object();
-      write_publication(writer, context.job);
-      writer.end_object();
-    }));
-    Keywords all;
-    for (const JsonMember& member : sorted.keywords) all.set(member.key, member.value);
-    for (const JsonMember& member : publication.root().members()) all.set(member.key, member.value);
-    return call(context, sorted.positional, all.take());
+    const JsonDocument publication = own_document(
+        written_object([&context](JsonWriter& writer) { write_publication(writer, context.job); }));
+    std::vector<JsonMember> keywords = sorted.keywords;
+    for (const JsonMember member : publication.root().members()) keywords.push_back(member);
+    return call(context, sorted.positional, as_dictionary(keywords));
   }
-  std::string invalid;
+  std::vector<std::string> invalid;
   const auto& known = signature_.parameters;
-  for (const JsonMember& member : sorted.keywords) {
-    if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
-    invalid.append(invalid.empty() ? "" : ", ").append(member.key) += '=' + member.value.python_str();
+  for (const auto& [key, value] : sorted.keywords) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    invalid.push_back(std::string(key) + '=' + value.python_str());
   }
   if (invalid.empty()) return call(context, sorted.positional, sorted.keywords);
-  return Raised{Raised::Kind::invocation, "salt.exceptions.SaltInvocationError",
-                "The following keyword arguments are not valid: " + invalid};
+  return invocation_error("The following keyword arguments are not valid: " + joined(invalid));
 }
 
 Reply NativeFunction::call(const Context& context, std::span<const JsonValue> args,
@@ -147,31 +114,6 @@ Reply NativeFunction::call(const Context& context, std::span<const JsonValue> ar
 
 }  // namespace
 
-Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs) {
-  Arguments arguments;
-  std::vector<std::string_view> names;
-  std::string derived;
-  for (const JsonValue& arg : args) {
-    const auto keyword = lowstate::split_keyword(arg.is(JsonValue::Kind::string) ? arg.text() : "");
-    if (!keyword) {
-      arguments.positional.push_back(arg);
-      continue;
-    }
-    names.push_back(keyword->first);
-    derived.append(derived.empty() ? "" : ",").append(lowstate::yamlify_scalar(keyword->second).text());
-  }
-  Keywords keywords;
-  if (!names.empty()) {
-    arguments.derived = std::make_unique<JsonDocument>();
-    (void)arguments.derived->parse("[" + derived + "]", JsonLimits::none());  // written just now
-    auto name = names.begin();
-    for (const JsonValue value : arguments.derived->root().elements()) keywords.set(*name++, value);
-  }
-  for (const JsonMember& member : kwargs) keywords.set(member.key, member.value);
-  arguments.keywords = keywords.take();
-  return arguments;
-}
-
 void write_publication(JsonWriter& writer, const JobContext& job) {
   writer.key("__pub_fun").string(job.fun);
   writer.key("__pub_arg").raw(job.arg_json);
@@ -185,7 +127,7 @@ void write_publication(JsonWriter& writer, const JobContext& job) {
 LoadedFunctions native_functions() {
   LoadedFunctions all;
   for (const std::span<const Function> table :
-       {cmd_functions(), data_functions(), saltutil_functions(), sys_functions(), test_functions()}) {
+       {cmd_functions(), data_functions(), engine_functions(), test_functions()}) {
     for (const Function& function : table) all.push_back(std::make_unique<const NativeFunction>(function));
   }
   return all;

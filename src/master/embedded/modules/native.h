@@ -4,18 +4,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "master/embedded/jobs/jobs.h"
-#include "master/embedded/json_text.h"
 #include "master/embedded/modules/loader.h"
 #include "master/embedded/python/python.h"
+#include "master/embedded/text.h"
 
 /// Execution functions of this program's own: how they are listed, called, and answer.
 namespace rest_fcgi::embedded {
@@ -39,25 +37,12 @@ struct Function {
 
 // The tables of the native modules.
 [[nodiscard]] std::span<const Function> cmd_functions();
-[[nodiscard]] std::span<const Function> data_functions();  ///< config, grains, pillar
-[[nodiscard]] std::span<const Function> saltutil_functions();
-[[nodiscard]] std::span<const Function> sys_functions();
+[[nodiscard]] std::span<const Function> data_functions();    ///< config, grains, pillar
+[[nodiscard]] std::span<const Function> engine_functions();  ///< saltutil, sys
 [[nodiscard]] std::span<const Function> test_functions();
 
 /// What all tables list, in no order.
 [[nodiscard]] LoadedFunctions native_functions();
-
-/// Arguments as a minion hands them to Python: what is positional, and what goes by name.
-struct Arguments {
-  std::vector<JsonValue> positional;
-  std::vector<JsonMember> keywords;       ///< each key once
-  std::unique_ptr<JsonDocument> derived;  ///< values that no request held: those out of `name=value`
-};
-
-/// Sorts the arguments of a job as a minion does before it calls (salt.minion.load_args_and_kwargs): texts
-/// `name=value` are keyword arguments, too; objects with `__kwarg__` were taken apart with the request.
-/// Borrows `args` and `kwargs`.
-[[nodiscard]] Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs);
 
 /// What Salt tells functions with `**kwargs` about the job that they are part of: `__pub_fun` and so on, as
 /// the members of an object that is begun.
@@ -67,12 +52,6 @@ void write_publication(JsonWriter& writer, const JobContext& job);
 /// Python modules see in `__opts__`. The configuration of this server is no part of them, since it holds
 /// secrets.
 void write_minion_options(JsonWriter& writer, std::string_view id);
-
-/// Returns what `write`, called with a JsonWriter, writes.
-template <class Write>
-Reply written(const Write& write) {
-  return Returned{written_json(write)};
-}
 
 /// SaltInvocationError.
 [[nodiscard]] inline Raised invocation_error(std::string message) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/modules/scripts.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,10 +6,11 @@
 #include <system_error>
 #include <utility>
 
-#include "master/embedded/host/host_text.h"
 #include "master/embedded/host/users.h"
 #include "master/embedded/modules/cmd_program.h"
+#include "master/embedded/modules/module_files.h"
 #include "master/embedded/modules/native.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -36,22 +35,17 @@ std::string_view end_of(std::string_view text) {
 
 std::string input_for(const Context& context, std::span<const JsonValue> args,
                       std::span<const JsonMember> kwargs) {
-  const auto& [engine, minion, job, stop, deadline] = context;
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object().key("id").string(minion.id).key("fun").string(job.fun);
-  writer.key("arg").begin_array();
-  for (const JsonValue& arg : args) arg.write(writer);
-  writer.end_array().key("kwarg").begin_object();
-  for (const JsonMember& keyword : kwargs) {
-    // What Salt tells functions about their job stands beside the arguments here.
-    if (!keyword.key.starts_with("__pub_")) keyword.value.write(writer.key(keyword.key));
-  }
-  writer.end_object().key("jid").string(job.jid);
-  minion.grains.root().write(writer.key("grains"));
-  minion.pillar.root().write(writer.key("pillar"));
-  writer.end_object();
-  return text + "\n";
+  // What Salt tells functions about their job stands beside the arguments here.
+  std::vector<JsonMember> own(kwargs.begin(), kwargs.end());
+  std::erase_if(own, [](const JsonMember& keyword) { return keyword.key.starts_with("__pub_"); });
+  return written_object([&](JsonWriter& writer) {
+           const auto& [engine, minion, job, stop, deadline] = context;
+           writer.key("id").string(minion.id).key("fun").string(job.fun);
+           write_arguments(writer, "arg", args, "kwarg", own);
+           minion.grains.root().write(writer.key("jid").string(job.jid).key("grains"));
+           minion.pillar.root().write(writer.key("pillar"));
+         }).text() +
+         "\n";
 }
 
 /// Small and capital letters, digits and underscores.
@@ -183,12 +177,11 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   return settings;
 }
 
-Program program_for(const ScriptSettings& settings, const Context& context) {
+Program program_for(const ScriptSettings& settings) {
   Program program;
   program.environment = settings.environment;
   program.inherit = settings.inherit;
   program.identity = settings.identity;
-  program.time_limit = time_left(context, settings.timeout);
   return program;
 }
 
@@ -226,62 +219,43 @@ ScriptFunction::ScriptFunction(std::string name, std::string path, std::string d
       path_(std::move(path)),
       settings_(settings) {}
 
-Reply ScriptFunction::run(const Context& context, std::span<const JsonValue> args,
-                          std::span<const JsonMember> kwargs) const {
-  const Arguments sorted = sort_arguments(args, kwargs);
-  return call(context, sorted.positional, sorted.keywords);
-}
-
 Reply ScriptFunction::call(const Context& context, std::span<const JsonValue> args,
                            std::span<const JsonMember> kwargs) const {
-  Program program = program_for(settings_, context);
+  Program program = program_for(settings_);
   program.argv = {path_};
+  program.time_limit = time_left(context, settings_.timeout);
   program.input = input_for(context, args, kwargs);
   const Result<Ended> ended = context.engine.modules.programs().run(program, context.stop);
-  if (!ended) return failed(format("The script {} cannot be run", name()), ended.error().message);
-  return reply_to(*ended);
-}
-
-Reply ScriptFunction::reply_to(const Ended& ended) const {
   const std::string what = format("The script {}", name());
-  if (auto bad = bad_end(what, ended, settings_)) return *std::move(bad);
-  if (ended.output_cut) {
-    return failed(format("{} printed more than {} bytes", what, ended.output.size()), ended.errors);
+  if (!ended) return failed(format("{} cannot be run", what), ended.error().message);
+  if (auto bad = bad_end(what, *ended, settings_)) return *std::move(bad);
+  if (ended->output_cut) {
+    return failed(format("{} printed more than {} bytes", what, ended->output.size()), ended->errors);
   }
-  log_errors(name(), ended);
-  const std::string_view output = stripped(ended.output);
+  log_errors(name(), *ended);
+  const std::string_view output = stripped(ended->output);
   if (output.empty()) return Returned{};
   JsonDocument document;
   const Result<void> parsed = document.parse(output);
   if (!parsed) return failed(format("{} printed what is no JSON value", what), parsed.error().message);
-  return Returned{document.root().json(), 0, ""};
+  return Returned{document.root().json()};
 }
 
 Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                       const ScriptSettings& settings) {
   std::vector<ModuleFolder> folders;
-  std::vector<std::pair<std::string, std::string>> seen;  // module, path
+  StringMap seen;  // module: path
   for (const std::string& path : options.module_dirs) {
     Result<ModuleFolder> folder = read_folder(path, settings);
     if (!folder) return std::move(folder).error();
     std::erase_if(folder->python, [&seen](const PythonFile& file) {
-      const auto first = std::find_if(seen.begin(), seen.end(),
-                                      [&file](const auto& one) { return one.first == file.module; });
-      if (first != seen.end()) leave_out(file.path, format("{} comes first", first->second));
-      return first != seen.end();
+      const auto [first, is_new] = seen.emplace(file.module, file.path);
+      if (!is_new) leave_out(file.path, format("{} comes first", first->second));
+      return !is_new;
     });
-    for (const PythonFile& file : folder->python) seen.emplace_back(file.module, file.path);
     folders.push_back(*std::move(folder));
   }
   return folders;
-}
-
-std::vector<PythonFile> python_files(const std::vector<ModuleFolder>& folders) {
-  std::vector<PythonFile> files;
-  for (const ModuleFolder& folder : folders) {
-    files.insert(files.end(), folder.python.begin(), folder.python.end());
-  }
-  return files;
 }
 
 std::string script_doc(std::string_view text) {

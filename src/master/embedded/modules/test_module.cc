@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <sys/random.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 #include <condition_variable>
 #include <limits>
 #include <mutex>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,37 +21,10 @@ namespace rest_fcgi::embedded {
 namespace test_module {
 namespace {
 
-/// Writes the keyword arguments as one object, each value by `show`.
-template <class Show>
-void write_keywords(JsonWriter& writer, const Call& call, bool clean, const Show& show) {
-  writer.begin_object();
-  for (const JsonMember& member : call.keywords) {
-    if (clean && member.key.starts_with("__")) continue;
-    writer.key(member.key);
-    show(writer, member.value);
-  }
-  writer.end_object();
-}
-
-/// `{"args": ..., "kwargs": ...}`, each value by `show`.
-template <class Show>
-Reply show_arguments(const Call& call, bool clean, const Show& show) {
-  return written([&](JsonWriter& writer) {
-    writer.begin_object().key("args").begin_array();
-    for (const JsonValue& value : call.varargs) show(writer, value);
-    writer.end_array().key("kwargs");
-    write_keywords(writer, call, clean, show);
-    writer.end_object();
-  });
-}
-
-void show_value(JsonWriter& writer, const JsonValue& value) {
-  value.write(writer);
-}
-
-/// A string in the quotes and with the escapes that Python's `repr` chooses.
-std::string python_repr_of_key(std::string_view key) {
-  return own_document(Json::string(key)).root().python_repr();
+/// `{"args": ..., "kwargs": ...}`.
+Reply show_arguments(const std::vector<JsonValue>& args, const std::vector<JsonMember>& kwargs) {
+  return Returned{
+      written_object([&](JsonWriter& writer) { write_arguments(writer, "args", args, "kwargs", kwargs); })};
 }
 
 Reply true_(const Call&) {
@@ -67,36 +40,43 @@ Reply echo(const Call& call) {
 }
 
 Reply arg(const Call& call) {
-  return show_arguments(call, false, show_value);
+  return show_arguments(call.varargs, call.keywords);
 }
 
 Reply arg_clean(const Call& call) {
-  return show_arguments(call, true, show_value);
+  std::vector<JsonMember> keywords = call.keywords;
+  std::erase_if(keywords, [](const JsonMember& member) { return member.key.starts_with("__"); });
+  return show_arguments(call.varargs, keywords);
 }
 
 Reply arg_type(const Call& call) {
-  return show_arguments(
-      call, false, [](JsonWriter& writer, const JsonValue& value) { writer.string(python_type(value)); });
+  const auto type = [](const JsonValue& value) { return format("<class '{}'>", value.type_name()); };
+  return Returned{written_object([&](JsonWriter& writer) {
+    writer.key("args").begin_array();
+    for (const JsonValue& value : call.varargs) writer.string(type(value));
+    writer.end_array().key("kwargs").begin_object();
+    for (const auto& [key, value] : call.keywords) writer.key(key).string(type(value));
+    writer.end_object();
+  })};
 }
 
 Reply arg_repr(const Call& call) {
-  std::string args;
-  for (const JsonValue& value : call.varargs) args += (args.empty() ? "" : ", ") + value.python_repr();
-  if (call.varargs.size() == 1) args += ',';
-  std::string keywords;
-  for (const JsonMember& member : call.keywords) {
-    if (!keywords.empty()) keywords += ", ";
-    keywords += python_repr_of_key(member.key) + ": " + member.value.python_repr();
+  std::vector<std::string> args;
+  for (const JsonValue& value : call.varargs) args.push_back(value.python_repr());
+  std::vector<std::string> keywords;
+  for (const auto& [key, value] : call.keywords) {
+    keywords.push_back(python_repr(key) + ": " + value.python_repr());
   }
-  return written([&](JsonWriter& writer) {
-    writer.begin_object();
-    writer.key("args").string("(" + args + ")").key("kwargs").string("{" + keywords + "}");
-    writer.end_object();
-  });
+  return Returned{written_object([&](JsonWriter& writer) {
+    writer.key("args").string(format("({}{})", joined(args), args.size() == 1 ? "," : ""));
+    writer.key("kwargs").string(format("{{{}}}", joined(keywords)));
+  })};
 }
 
 Reply kwarg(const Call& call) {
-  return written([&call](JsonWriter& writer) { write_keywords(writer, call, false, show_value); });
+  return Returned{written_object([&call](JsonWriter& writer) {
+    for (const auto& [key, value] : call.keywords) value.write(writer.key(key));
+  })};
 }
 
 Reply retcode(const Call& call) {
@@ -108,34 +88,38 @@ Reply retcode(const Call& call) {
                   static_cast<int>(std::clamp(std::get<std::int64_t>(code), least, most))};
 }
 
-constexpr std::int64_t kPythonMaximum = 9'223'372'036;        // seconds; what Python's `time.sleep` takes
-constexpr std::int64_t kClockMaximum = 100LL * 365 * 86'400;  // more would overflow the steady clock
+constexpr std::int64_t kLongestSleep = 100LL * 365 * 86'400;  // seconds; more may overflow the steady clock
+
+/// Seconds as a caller named them, or a sentence about what is none.
+WholeNumber read_seconds(std::string_view name, const JsonValue& value) {
+  const WholeNumber number = python_int(value);
+  const auto* seconds = std::get_if<std::int64_t>(&number);
+  if (seconds != nullptr && *seconds >= 0) return std::min(*seconds, kLongestSleep);
+  return invocation_error(
+      format("{} must be a number of seconds from 0 on, found {}", name, value.python_repr()));
+}
 
 Reply sleep_for(std::int64_t seconds, const std::stop_token& stop) {
-  if (seconds < 0) return Raised::value_error("sleep length must be non-negative");
-  if (seconds > kPythonMaximum) {
-    return Raised{Raised::Kind::exception, "OverflowError", "timestamp too large to convert to C _PyTime_t"};
-  }
   std::mutex mutex;
   std::condition_variable_any never;
   std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, std::chrono::seconds(std::min(seconds, kClockMaximum)), [] { return false; });
+  never.wait_for(lock, stop, std::chrono::seconds(seconds), [] { return false; });
   if (stop.stop_requested()) return terminated();
   return Returned{Json::boolean(true)};
 }
 
 Reply sleep(const Call& call) {
-  const WholeNumber length = python_int(call["length"]);
+  const WholeNumber length = read_seconds("length", call["length"]);
   if (const auto* raised = std::get_if<Raised>(&length)) return *raised;
   return sleep_for(std::get<std::int64_t>(length), call.context.stop);
 }
 
 Reply rand_sleep(const Call& call) {
-  const WholeNumber max = python_randint_bound(call["max"]);
+  const WholeNumber max = read_seconds("max", call["max"]);
   if (const auto* raised = std::get_if<Raised>(&max)) return *raised;
-  std::random_device source;
-  std::uniform_int_distribution<std::int64_t> seconds(0, std::get<std::int64_t>(max));
-  return sleep_for(seconds(source), call.context.stop);
+  std::uint32_t any = 0;
+  (void)::getrandom(&any, sizeof any, 0);
+  return sleep_for(any % (std::get<std::int64_t>(max) + 1), call.context.stop);
 }
 
 Reply assertion(const Call& call) {
@@ -176,15 +160,13 @@ Reply version(const Call&) {
 }
 
 Reply versions_information(const Call&) {
-  return written([](JsonWriter& writer) {
-    writer.begin_object();
+  return Returned{written_object([](JsonWriter& writer) {
     for (const Section& section : sections()) {
       writer.key(section.name).begin_object();
       for (const auto& [name, number] : section.versions) writer.key(name).string(number);
       writer.end_object();
     }
-    writer.end_object();
-  });
+  })};
 }
 
 Reply versions_report(const Call&) {

@@ -3,24 +3,19 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/lowstate/master_arguments.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kSmallest = std::numeric_limits<std::int64_t>::min();
-
-std::string_view strip(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n\v\f";
-  const std::size_t begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
 
 /// Digits, also with single underscores between them, without these.
 std::optional<std::string> plain_digits(std::string_view text) {
@@ -48,15 +43,7 @@ double real(const JsonValue& value) {
   return value.number().value_or(value.text().starts_with('-') ? -infinity : infinity);
 }
 
-std::optional<double> float_from_text(std::string_view text) {
-  std::string_view word = strip(text);
-  if (word.starts_with('+')) word.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return value;
-}
-
+/// Splits a command line, character by character.
 class Splitter {
  public:
   void take(char c) {
@@ -144,7 +131,7 @@ std::string Raised::line() const {
 }
 
 std::optional<std::int64_t> python_int(std::string_view text) {
-  std::string_view word = strip(text);
+  std::string_view word = stripped(text);
   const bool negative = word.starts_with('-');
   if (negative || word.starts_with('+')) word.remove_prefix(1);
   const std::optional<std::string> digits = plain_digits(word);
@@ -172,26 +159,8 @@ WholeNumber python_int(const JsonValue& value) {
   }
 }
 
-WholeNumber python_randint_bound(const JsonValue& bound) {
-  switch (bound.kind()) {
-    case JsonValue::Kind::string:
-    case JsonValue::Kind::array:
-      return Raised::type_error(format("can only concatenate {0} (not \"int\") to {0}", bound.type_name()));
-    case JsonValue::Kind::null:
-    case JsonValue::Kind::object:
-      return Raised::type_error(
-          format("unsupported operand type(s) for +: '{}' and 'int'", bound.type_name()));
-    default:
-      break;
-  }
-  if (bound.is(JsonValue::Kind::real) && std::trunc(real(bound)) != real(bound)) {
-    return Raised::value_error("non-integer stop for randrange()");
-  }
-  const WholeNumber number = python_int(bound);
-  const std::int64_t last = std::get<std::int64_t>(number);
-  if (last >= 0) return last;
-  const std::int64_t stop = last + 1;
-  return Raised::value_error(format("empty range for randrange() (0, {0}, {0})", stop));
+std::string python_repr(std::string_view text) {
+  return own_document(Json::string(text)).root().python_repr();
 }
 
 bool python_bool(const JsonValue& value) {
@@ -215,16 +184,48 @@ bool salt_is_true(const JsonValue& value) {
     return std::get<std::int64_t>(python_int(value)) > 0;
   }
   if (!value.is(JsonValue::Kind::string)) return python_bool(value);
-  if (const auto whole = python_int(value.text())) return *whole > 0;
-  if (const auto fraction = float_from_text(value.text())) return *fraction > 0;
-  std::string word(value.text());
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return word == "true";
+  std::string_view text = stripped(value.text());
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto number = number_in<double>(text);
+  return number ? *number > 0 : lower(value.text()) == "true";
 }
 
-std::string python_type(const JsonValue& value) {
-  return format("<class '{}'>", value.type_name());
+Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs) {
+  Arguments arguments;
+  std::vector<JsonMember> keywords;
+  const Json derived = written_array([&](JsonWriter& writer) {
+    for (const JsonValue& arg : args) {
+      const auto keyword = lowstate::split_keyword(arg.is(JsonValue::Kind::string) ? arg.text() : "");
+      if (!keyword) {
+        arguments.positional.push_back(arg);
+        continue;
+      }
+      keywords.push_back({keyword->first, JsonValue()});
+      writer.json(lowstate::yamlify_scalar(keyword->second));
+    }
+  });
+  if (!keywords.empty()) {
+    arguments.derived = std::make_unique<JsonDocument>(own_document(derived));
+    auto keyword = keywords.begin();
+    for (const JsonValue value : arguments.derived->root().elements()) (keyword++)->value = value;
+  }
+  keywords.insert(keywords.end(), kwargs.begin(), kwargs.end());
+  arguments.keywords = as_dictionary(keywords);
+  return arguments;
+}
+
+std::vector<JsonMember> as_dictionary(const std::vector<JsonMember>& members) {
+  std::vector<JsonMember> kept;
+  std::map<std::string_view, std::size_t> places;  // no hash table: callers choose the keys
+  for (const JsonMember& member : members) {
+    const auto [place, is_new] = places.try_emplace(member.key, kept.size());
+    if (is_new) {
+      kept.push_back(member);
+    } else {
+      kept[place->second].value = member.value;
+    }
+  }
+  return kept;
 }
 
 std::variant<std::vector<std::string>, Raised> shlex_split(std::string_view text) {

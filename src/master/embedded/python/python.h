@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,8 +50,8 @@ using WholeNumber = std::variant<std::int64_t, Raised>;
 /// `int(text)`; absent where Python raises a ValueError.
 [[nodiscard]] std::optional<std::int64_t> python_int(std::string_view text);
 
-/// The upper bound of `random.randint(0, bound)`, or what randint raises about it.
-[[nodiscard]] WholeNumber python_randint_bound(const JsonValue& bound);
+/// `repr(text)`.
+[[nodiscard]] std::string python_repr(std::string_view text);
 
 /// `bool(value)`.
 [[nodiscard]] bool python_bool(const JsonValue& value);
@@ -58,8 +59,21 @@ using WholeNumber = std::variant<std::int64_t, Raised>;
 /// Salt's own idea of truth, salt.utils.data.is_true: numbers above 0, also as text, and `true` in any case.
 [[nodiscard]] bool salt_is_true(const JsonValue& value);
 
-/// `str(type(value))`: `<class 'int'>`.
-[[nodiscard]] std::string python_type(const JsonValue& value);
+/// Arguments as a minion hands them to Python: what is positional, and what goes by name.
+struct Arguments {
+  std::vector<JsonValue> positional;
+  std::vector<JsonMember> keywords;       ///< each key once
+  std::unique_ptr<JsonDocument> derived;  ///< values that no request held: those out of `name=value`
+};
+
+/// Sorts the arguments of a job as a minion does before it calls (salt.minion.load_args_and_kwargs): texts
+/// `name=value` are keyword arguments, too; objects with `__kwarg__` were taken apart with the request.
+/// Borrows `args` and `kwargs`.
+[[nodiscard]] Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs);
+
+/// Members as a Python dictionary keeps them that gets one after the other: of those with the same key the
+/// place of the first, and the value of the last.
+[[nodiscard]] std::vector<JsonMember> as_dictionary(const std::vector<JsonMember>& members);
 
 /// What Python knows of a function's parameters when it is called.
 struct Signature {

@@ -8,10 +8,10 @@
 #include <limits>
 #include <utility>
 
-#include "master/embedded/json_text.h"
 #include "master/embedded/python/python.h"
-#include "master/embedded/runners/jobs_runners.h"
+#include "master/embedded/runners/runners.h"
 #include "master/embedded/target/target.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/lowstate/jid.h"
@@ -262,14 +262,12 @@ Result<Json> list_jobs(const MasterContext& context, const Bound& arguments) {
   const auto jobs = collect(**source, query, limit, deadline,
                             [&](const returner::Load& load) { return filter.passes(load, deadline); });
   if (!jobs) return jobs.error();
-  return with_outputter(outputter_named(arguments["outputter"]), written_json([&jobs](JsonWriter& writer) {
-                          writer.begin_object();
+  return with_outputter(outputter_named(arguments["outputter"]), written_object([&jobs](JsonWriter& writer) {
                           for (const returner::Load& load : *jobs) {
                             write_description(writer.key(load.jid).begin_object(), load);
                             write_start_time(writer, load.jid);
                             writer.end_object();
                           }
-                          writer.end_object();
                         }));
 }
 
@@ -285,14 +283,12 @@ Result<Json> list_jobs_filter(const MasterContext& context, const Bound& argumen
       **source, {.newest_first = true}, *count, deadline,
       [all](const returner::Load& load) { return all || load.fun.text() != "\"saltutil.find_job\""; });
   if (!jobs) return jobs.error();
-  return with_outputter(outputter_named(arguments["outputter"]), written_json([&jobs](JsonWriter& writer) {
-                          writer.begin_array();
+  return with_outputter(outputter_named(arguments["outputter"]), written_array([&jobs](JsonWriter& writer) {
                           for (const returner::Load& load : *jobs) {
                             write_description(writer.begin_object(), load);
                             write_start_time(writer.key("JID").string(load.jid), load.jid);
                             writer.end_object();
                           }
-                          writer.end_array();
                         }));
 }
 

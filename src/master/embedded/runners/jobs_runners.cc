@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/runners/jobs_runners.h"
-
 #include <array>
 #include <map>
 #include <unordered_set>
 #include <utility>
 
-#include "master/embedded/json_text.h"
 #include "master/embedded/python/python.h"
+#include "master/embedded/runners/runners.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/master/jid.h"
 
@@ -53,8 +52,8 @@ Result<Json> list_job(const MasterContext& context, const Bound& arguments) {
   if (!found) return found.error();
   const std::optional<StoredJob>& job = *found;
   const std::string jid = arguments["jid"].python_str();
-  return written_json([&](JsonWriter& writer) {
-    writer.begin_object().key("jid").string(jid);
+  return written_object([&](JsonWriter& writer) {
+    writer.key("jid").string(jid);
     if (job) {
       write_description(writer, job->load);
       write_minions(writer, job->load);
@@ -63,7 +62,6 @@ Result<Json> list_job(const MasterContext& context, const Bound& arguments) {
     }
     write_start_time(writer, jid);
     write_result(writer, job ? job->returns : std::vector<returner::JobReturn>());
-    writer.end_object();
   });
 }
 
@@ -72,11 +70,11 @@ Result<Json> print_job(const MasterContext& context, const Bound& arguments) {
   if (!found) return found.error();
   if (*found) return printed(**found);
   const std::string jid = arguments["jid"].python_str();
-  return written_json([&jid](JsonWriter& writer) {
-    write_no_such_job(writer.begin_object().key(jid).begin_object());
+  return written_object([&jid](JsonWriter& writer) {
+    write_no_such_job(writer.key(jid).begin_object());
     write_start_time(writer, jid);
     write_result(writer, {});
-    writer.end_object().end_object();
+    writer.end_object();
   });
 }
 
@@ -94,13 +92,11 @@ Result<Json> lookup_jid(const MasterContext& context, const Bound& arguments) {
   const std::optional<StoredJob>& job = *found;
   if (!job) return Json::empty_object();
   const JsonValue returned = arguments["returned"];
-  Json data = written_json([&](JsonWriter& writer) {
-    writer.begin_object();
+  Json data = written_object([&](JsonWriter& writer) {
     if (returned.is(JsonValue::Kind::null) || python_bool(returned)) {
       for (const returner::JobReturn& ret : job->returns) writer.key(ret.minion).json(ret.ret);
     }
     if (python_bool(arguments["missing"])) write_missing(writer, *job);
-    writer.end_object();
   });
   return with_outputter(job->returns.empty() ? std::string() : job->returns.front().out, std::move(data));
 }
@@ -120,10 +116,8 @@ Result<Json> exit_success(const MasterContext& context, const Bound& arguments) 
     for (const std::string& minion : (*found)->load.minions) success[minion] = false;
     for (const returner::JobReturn& ret : (*found)->returns) success[ret.minion] = is_truthy(ret.ret);
   }
-  return written_json([&success](JsonWriter& writer) {
-    writer.begin_object();
+  return written_object([&success](JsonWriter& writer) {
     for (const auto& [minion, is_success] : success) writer.key(minion).boolean(is_success);
-    writer.end_object();
   });
 }
 
@@ -154,12 +148,10 @@ Result<Json> active(const MasterContext& context, const Bound&) {
 }
 
 Result<Json> master(const MasterContext& context, const Bound&) {
-  return written_json([&context](JsonWriter& writer) {
-    writer.begin_array();
+  return written_array([&context](JsonWriter& writer) {
     for (const ActiveJob& job : context.jobs.active()) {
       if (context.jobs.is_on_the_master(job.load)) writer.json(describe_running(job.pid, job.load, job.ret));
     }
-    writer.end_array();
   });
 }
 
@@ -192,10 +184,8 @@ constexpr std::array<MasterFunction, 9> kJobsRunners = {{
 Result<const returner::Returner*> source_named(const Jobs& jobs, JsonValue ext_source) {
   if (!python_bool(ext_source)) return &jobs.cache();
   if (const returner::Returner* found = jobs.returners().find(ext_source.text())) return found;
-  std::string names;
-  for (const std::string& name : jobs.returners().names()) names.append(names.empty() ? "" : ", ") += name;
-  return Error{ErrorKind::invocation,
-               format("ext_source is {}, but the job caches here are {}", ext_source.python_repr(), names)};
+  return Error{ErrorKind::invocation, format("ext_source is {}, but the job caches here are {}",
+                                             ext_source.python_repr(), joined(jobs.returners().names()))};
 }
 
 void write_description(JsonWriter& writer, const returner::Load& load) {
@@ -209,20 +199,19 @@ void write_start_time(JsonWriter& writer, std::string_view jid) {
 }
 
 Json printed(const StoredJob& job) {
-  return written_json([&job](JsonWriter& writer) {
-    write_description(writer.begin_object().key(job.load.jid).begin_object(), job.load);
+  return written_object([&job](JsonWriter& writer) {
+    write_description(writer.key(job.load.jid).begin_object(), job.load);
     write_minions(writer, job.load);
     write_start_time(writer, job.load.jid);
     write_result(writer, job.returns);
-    writer.end_object().end_object();
+    writer.end_object();
   });
 }
 
 Json with_outputter(std::string_view outputter, Json data) {
   if (outputter.empty()) return data;
-  return written_json([&](JsonWriter& writer) {
-    writer.begin_object().key("outputter").string(outputter).key("data").json(data).end_object();
-  });
+  return written_object(
+      [&](JsonWriter& writer) { writer.key("outputter").string(outputter).key("data").json(data); });
 }
 
 MasterFunctions jobs_runners() {

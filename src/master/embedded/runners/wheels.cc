@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "master/embedded/json_text.h"
-#include "master/embedded/runners/master_function.h"
+#include "master/embedded/runners/runners.h"
 #include "master/embedded/target/target.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
@@ -31,13 +31,12 @@ Error match_must_be_text(JsonValue found) {
 }
 
 Result<Json> list_all(const MasterContext& context, const Bound&) {
-  return written_json([&](JsonWriter& writer) {
-    write_strings(writer.begin_object().key(kAccepted), ids_of(context.minions));
+  return written_object([&](JsonWriter& writer) {
+    write_strings(writer.key(kAccepted), ids_of(context.minions));
     for (const std::string_view status : {"minions_pre", "minions_rejected", "minions_denied"}) {
       writer.key(status).begin_array().end_array();
     }
     write_strings(writer.key("local"), kLocalKeys);
-    writer.end_object();
   });
 }
 
@@ -55,9 +54,8 @@ Result<Json> list(const MasterContext& context, const Bound& arguments) {
   if (match.text().starts_with("all")) return list_all(context, arguments);
   const std::string_view status = status_meant(match.text());
   if (status.empty()) return Json::empty_object();
-  return written_json([&](JsonWriter& writer) {
-    write_strings(writer.begin_object().key(status), status == kAccepted ? ids_of(context.minions) : Names());
-    writer.end_object();
+  return written_object([&](JsonWriter& writer) {
+    write_strings(writer.key(status), status == kAccepted ? ids_of(context.minions) : Names());
   });
 }
 
@@ -82,10 +80,7 @@ Result<Json> name_match(const MasterContext& context, const Bound& arguments) {
   const Result<Names> ids = matching(ids_of(context.minions), arguments["match"]);
   if (!ids) return ids.error();
   if (ids->empty()) return Json::empty_object();
-  return written_json([&ids](JsonWriter& writer) {
-    write_strings(writer.begin_object().key(kAccepted), *ids);
-    writer.end_object();
-  });
+  return written_object([&ids](JsonWriter& writer) { write_strings(writer.key(kAccepted), *ids); });
 }
 
 /// Minions of this process have no keys; of a key that is not there, Salt gives an empty text.
@@ -99,20 +94,16 @@ void write_no_keys(JsonWriter& writer, std::string_view status, const Names& nam
 Result<Json> print(const MasterContext& context, const Bound& arguments) {
   const Result<Names> ids = matching(ids_of(context.minions), arguments["match"]);
   if (!ids) return ids.error();
-  return written_json([&ids](JsonWriter& writer) {
-    write_no_keys(writer.begin_object(), kAccepted, *ids);
-    writer.end_object();
-  });
+  return written_object([&ids](JsonWriter& writer) { write_no_keys(writer, kAccepted, *ids); });
 }
 
 Result<Json> finger(const MasterContext& context, const Bound& arguments) {
   const Result<Names> ids = matching(ids_of(context.minions), arguments["match"]);
   if (!ids) return ids.error();
   const Result<Names> local = matching({kLocalKeys.begin(), kLocalKeys.end()}, arguments["match"]);
-  return written_json([&](JsonWriter& writer) {
-    write_no_keys(writer.begin_object(), kAccepted, *ids);
+  return written_object([&](JsonWriter& writer) {
+    write_no_keys(writer, kAccepted, *ids);
     write_no_keys(writer, "local", *local);
-    writer.end_object();
   });
 }
 

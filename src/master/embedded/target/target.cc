@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/master/nodegroup.h"
@@ -141,8 +142,8 @@ class Evaluation {
 
 Result<TargetMatcher> TargetMatcher::compile(const lowstate::Target& target, const Nodegroups& nodegroups) {
   if (target.type == lowstate::TargetType::compound) {
-    Result<std::vector<target::Step>> steps = target::compile_compound(
-        target.list.empty() ? target::split_words(target.expression) : target.list, nodegroups);
+    Result<std::vector<target::Step>> steps =
+        target::compile_compound(target.list.empty() ? words_of(target.expression) : target.list, nodegroups);
     if (!steps) return std::move(steps).error();
     return TargetMatcher(*std::move(steps));
   }
@@ -284,9 +285,9 @@ const std::vector<std::string_view>* Nodegroups::find(std::string_view name) con
 }
 
 std::string Nodegroups::names() const {
-  std::string names;
-  for (const auto& [name, members] : members_) names.append(names.empty() ? "" : ", ").append(name);
-  return names;
+  std::vector<std::string_view> names;
+  for (const auto& [name, members] : members_) names.push_back(name);
+  return joined(names);
 }
 
 }  // namespace rest_fcgi::embedded

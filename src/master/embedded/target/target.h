@@ -85,9 +85,6 @@ using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Not, And, Or>;
 /// stand in `target.list`. Errors: invocation, in words that go into a sentence.
 [[nodiscard]] Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups);
 
-/// The words of a compound expression: what stands between spaces.
-[[nodiscard]] std::vector<std::string_view> split_words(std::string_view expression);
-
 /// The ids of a list: what stands between commas.
 [[nodiscard]] std::vector<std::string_view> split_ids(std::string_view list);
 

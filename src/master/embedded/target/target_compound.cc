@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "master/embedded/target/target.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 
@@ -15,16 +16,6 @@ namespace {
 
 constexpr std::size_t kMaxWords = 250;
 constexpr int kMaxDepth = 50;  // of brackets; each takes some of a small stack
-
-std::vector<std::string_view> split_at(std::string_view text, std::string_view separators) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = text.find_first_not_of(separators); begin != std::string_view::npos;) {
-    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = text.find_first_not_of(separators, end);
-  }
-  return parts;
-}
 
 /// Bytes of the first character of UTF-8 text.
 std::size_t first_character(std::string_view text) {
@@ -154,20 +145,15 @@ class Compiler {
 
 }  // namespace
 
-std::vector<std::string_view> split_words(std::string_view expression) {
-  return split_at(expression, " \t\n\r\f\v");
-}
-
 std::vector<std::string_view> split_ids(std::string_view list) {
-  return split_at(list, ",");
+  std::vector<std::string_view> ids = split(list, ",");
+  std::erase(ids, "");
+  return ids;
 }
 
 std::vector<std::string_view> split_names(std::string_view list) {
   std::vector<std::string_view> names = split_ids(list);
-  for (std::string_view& name : names) {
-    name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
-    name = name.substr(0, name.find_last_not_of(' ') + 1);
-  }
+  for (std::string_view& name : names) name = stripped(name);
   return names;
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <string>
 
-#include "master/embedded/host/host_text.h"
 #include "master/embedded/target/target.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded::target {
@@ -16,42 +15,12 @@ constexpr std::string_view kAnyKey = "*:";
 constexpr int kMaxCost = 20'000;
 constexpr int kPcreCost = 50;  // of one comparison; a glob costs 1
 
-/// The part of `path` before the next delimiter, which is removed together with it.
-std::string_view next_level(std::string_view& path, std::string_view delimiter) {
-  const std::size_t end = std::min(path.find(delimiter), path.size());
-  const std::string_view level = path.substr(0, end);
-  path.remove_prefix(std::min(end + delimiter.size(), path.size()));
-  return level;
-}
-
-std::optional<JsonValue> element(JsonValue list, std::int64_t index) {
-  const auto size = static_cast<std::int64_t>(list.size());
-  if (index < 0) index += size;  // Python counts from the end
-  for (const JsonValue value : list.elements()) {
-    if (index-- == 0) return value;
-  }
-  return std::nullopt;
-}
-
-/// One level down: a member of an object; an element of a list by its number, or the member of that name of
-/// the first object in it that has one.
-std::optional<JsonValue> descend(JsonValue value, std::string_view level) {
-  if (!value.is(JsonValue::Kind::array)) return value.find(level);
-  if (const auto index = number_in<std::int64_t>(level)) return element(value, *index);
-  for (const JsonValue embedded : value.elements()) {
-    if (const auto found = embedded.find(level)) return found;
-  }
-  return std::nullopt;
-}
-
 std::optional<JsonValue> traverse(JsonValue value, std::string_view path, std::string_view delimiter) {
-  for (bool more = true; more;) {
-    more = path.find(delimiter) != std::string_view::npos;
-    const std::optional<JsonValue> below = descend(value, next_level(path, delimiter));
-    if (!below) return std::nullopt;
-    value = *below;
+  std::optional<JsonValue> found = value;
+  for (const std::string_view level : split(path, delimiter)) {
+    if (found) found = step_into(*found, level);
   }
-  return value;
+  return found;
 }
 
 std::vector<std::size_t> ends_of(std::string_view text, std::string_view delimiter) {

@@ -24,7 +24,7 @@ TEST_CASE("config.get looks into options, grains, pillar and the pillar's master
   CHECK(m.ret("config.get", R"(["id"])", R"({"omit_opts": true})") == R"("grain")");
   CHECK(m.ret("config.get", R"(["map|x"])", R"({"delimiter": "|"})") == "1");
   CHECK(m.sentence("config.get", "[null]") ==
-        "Passed invalid arguments to config.get: 'NoneType' object is not iterable");
+        "ERROR executing 'config.get': a key is a text such as 'pkg:apache' or a list of such, found None");
 }
 
 TEST_CASE("config.get lays all that it looks into together when asked to") {

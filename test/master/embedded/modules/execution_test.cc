@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/execution.h"
+#include "../../../support/execution.h"
 
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "../../../support/execution.h"
+#include "master/embedded/modules/loader.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
-void check(const Outcome& outcome, std::string_view ret, int retcode, bool success, std::string_view out) {
+void check(const master::Return& outcome, std::string_view ret, int retcode, bool success,
+           std::string_view out) {
   CHECK(outcome.ret.text() == ret);
   CHECK(outcome.retcode == retcode);
   CHECK(outcome.success == success);
@@ -50,7 +51,7 @@ TEST_CASE("a function that does not exist is not available") {
 
 TEST_CASE("the beginning of a name is answered with the documentation of what it begins") {
   test::Execution minion;
-  const Outcome outcome = minion.run("grains.l");
+  const master::Return outcome = minion.run("grains.l");
   check(
       outcome,
       R"({"grains.ls": "\n    Return the names of all grains.\n\n    CLI Example:\n\n        salt '*' grains.ls\n    ", )"
@@ -66,7 +67,7 @@ TEST_CASE("each kind of exception has a minion's words") {
   check(minion.run("test.exception", R"(["why"])"),
         R"("The minion function caused an exception: Exception: why")", 1, false, "nested");
   for (const std::string name : {"ValueError", "salt.exceptions.SaltException"}) {
-    const Outcome outcome = raise(name);
+    const master::Return outcome = raise(name);
     CHECK(outcome.ret.text().starts_with(
         R"("The minion function caused an exception: Traceback (most recent call last):\n)"));
     CHECK(outcome.ret.text().ends_with("\\n" + name + ": why\\n\""));

@@ -6,7 +6,6 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-const std::string kInvalid = "Passed invalid arguments to ";
 const std::string kException = "The minion function caused an exception: ";
 
 test::Execution minion() {
@@ -22,7 +21,7 @@ TEST_CASE("pillar.get walks through the pillar, and gives the default for what i
   CHECK(m.ret("pillar.get", R"(["nosuch"])") == R"("")");
   CHECK(m.ret("pillar.get", R"(["nosuch", null])") == "null");
   CHECK(m.sentence("pillar.get", R"(["num"])", R"({"delimiter": ""})") ==
-        kException + "ValueError: empty separator");
+        "ERROR executing 'pillar.get': delimiter is a text that is not empty, or null; found ''");
 }
 
 TEST_CASE("pillar.get lays maps and lists over the default when asked to") {
@@ -44,20 +43,31 @@ TEST_CASE("pillar.items returns all, with what is laid over it, or the named val
   CHECK(m.ret("pillar.data", "[]", R"({"pillar": {"a": {"y": 3}}})") == R"({"a": {"x": 1, "y": 3}, "b": 2})");
   CHECK(m.ret("pillar.items", R"(["a:x", "nosuch"])") == R"({"a:x": 1, "nosuch": ""})");
   CHECK(m.ret("pillar.item", R"(["b", "b", 1])", R"({"default": 7})") == R"({"b": 2, "1": 7})");
-  CHECK(m.sentence("pillar.item", "[null]") == kInvalid + "pillar.item: 'NoneType' object is not iterable");
-  CHECK(m.sentence("pillar.items", "[null]") == kInvalid + "pillar.items: 'NoneType' object is not iterable");
+  CHECK(m.sentence("pillar.item", "[null]") ==
+        "ERROR executing 'pillar.item': a key is a text such as 'pkg:apache' or a list of such, found None");
+  CHECK(m.sentence("pillar.items", "[null]") ==
+        "ERROR executing 'pillar.items': a key is a text such as 'pkg:apache' or a list of such, found None");
+}
+
+TEST_CASE("pillar.item says which name is none") {
+  test::Execution m = minion();
+  const std::string start = "ERROR executing 'pillar.item': a name is a text such as 'pkg:apache', found ";
+  CHECK(m.sentence("pillar.item", R"(["num", ["pkg", "apache"]])") == start + "['pkg', 'apache']");
+  CHECK(m.sentence("pillar.item", R"([{"pkg": 1}])") == start + "{'pkg': 1}");
 }
 
 TEST_CASE("pillar.ls and pillar.keys return keys") {
   test::Execution m = minion();
   CHECK(m.ret("pillar.ls") == R"(["pkg", "list", "num"])");
-  CHECK(m.sentence("pillar.ls", "[null]") == kInvalid + "pillar.ls: 'NoneType' object is not iterable");
+  CHECK(m.sentence("pillar.ls", "[null]") ==
+        "ERROR executing 'pillar.ls': a key is a text such as 'pkg:apache' or a list of such, found None");
   CHECK(m.ret("pillar.keys", R"(["pkg"])") == R"(["apache", "deep"])");
   CHECK(m.sentence("pillar.keys", R"(["nosuch"])") ==
         kException + "KeyError: 'Pillar key not found: nosuch'");
   CHECK(m.sentence("pillar.keys", R"(["num"])") ==
         kException + "ValueError: Pillar value in key num is not a dict");
-  CHECK(m.sentence("pillar.keys", "[null]") == kInvalid + "pillar.keys: 'NoneType' object is not iterable");
+  CHECK(m.sentence("pillar.keys", "[null]") ==
+        "ERROR executing 'pillar.keys': a key is a text such as 'pkg:apache' or a list of such, found None");
 }
 
 TEST_CASE("pillar.raw returns all, or what stands under a key") {
@@ -66,7 +76,8 @@ TEST_CASE("pillar.raw returns all, or what stands under a key") {
   CHECK(m.ret("pillar.raw", R"(["nosuch"])") == "{}");
   CHECK(m.ret("pillar.raw", "[7]") == "{}");
   CHECK(m.ret("pillar.raw") == m.ret("pillar.items"));
-  CHECK(m.sentence("pillar.raw", "[[1]]") == kInvalid + "pillar.raw: unhashable type: 'list'");
+  CHECK(m.sentence("pillar.raw", "[[1]]") ==
+        "ERROR executing 'pillar.raw': a name is a text such as 'pkg:apache', found [1]");
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/modules/scripts.h"
-
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +10,7 @@
 #include "../../../support/captured_log.h"
 #include "../../../support/execution.h"
 #include "../../../support/temp_dir.h"
+#include "master/embedded/modules/module_files.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -34,7 +33,7 @@ class Scripts {
   }
 
   [[nodiscard]] test::Execution minion() const { return test::Execution(R"({"os": "Debian"})", options); }
-  Outcome run(std::string_view args = "[]", std::string_view kwargs = "{}") const {
+  master::Return run(std::string_view args = "[]", std::string_view kwargs = "{}") const {
     return minion().run("my.fun", args, kwargs);
   }
   [[nodiscard]] Error refusal() const {
@@ -47,7 +46,7 @@ class Scripts {
   ModuleOptions options;
 };
 
-void check(const Outcome& outcome, std::string_view ret, int retcode) {
+void check(const master::Return& outcome, std::string_view ret, int retcode) {
   CHECK(outcome.ret.text() == ret);
   CHECK(outcome.retcode == retcode);
   CHECK(outcome.success == (retcode == 0));
@@ -76,14 +75,14 @@ TEST_CASE("a script that ends with another status is a failure with the end of i
         R"("The script my.fun ended with exit status 3: no\nluck")", 3);
   check(scripts.with("my.fun", "exit 255").run(), R"("The script my.fun ended with exit status 255.")", 255);
   check(scripts.with("my.fun", "kill -9 $$").run(), R"("The script my.fun was ended by signal 9.")", -9);
-  const Outcome much = scripts.with("my.fun", "seq 10000 >&2; exit 1").run();
+  const master::Return much = scripts.with("my.fun", "seq 10000 >&2; exit 1").run();
   CHECK(much.ret.text().ends_with(R"(\n9999\n10000")"));
   CHECK(much.ret.text().size() < 6000);
 }
 
 TEST_CASE("what a script prints has to be one JSON value of bounded size") {
   Scripts scripts;
-  const Outcome bad = scripts.with("my.fun", "echo hello").run();
+  const master::Return bad = scripts.with("my.fun", "echo hello").run();
   CHECK(bad.ret.text().starts_with(R"("The script my.fun printed what is no JSON value: )"));
   CHECK(bad.retcode == 1);
   CHECK(scripts.with("my.fun", "echo 1 2").run().ret.text().find("no JSON value") != std::string::npos);
@@ -104,7 +103,7 @@ TEST_CASE("a stop request ends a script, and the return says so") {
   Scripts scripts;
   std::stop_source stop;
   stop.request_stop();
-  const Outcome outcome =
+  const master::Return outcome =
       scripts.with("my.fun", "sleep 1000").minion().run("my.fun", "[]", "{}", stop.get_token());
   CHECK(outcome.ret.text() == Json::string(kTerminated).text());
 }
@@ -122,7 +121,7 @@ TEST_CASE("a script that is gone by now says so") {
   Scripts scripts;
   test::Execution minion = scripts.with("my.fun", "echo 1").minion();
   fs::remove(scripts.dir.path() / "my.fun");
-  const Outcome outcome = minion.run("my.fun");
+  const master::Return outcome = minion.run("my.fun");
   CHECK(outcome.ret.text().starts_with(
       R"("The script my.fun cannot be run: [Errno 2] No such file or directory: )"));
   CHECK(outcome.retcode == 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include "master/embedded/runners/jobs_runners.h"
+#include "master/embedded/runners/runners.h"
 #include "rest_fcgi/master/jid.h"
 
 using namespace rest_fcgi;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "master/embedded/runners/runners.h"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -9,17 +11,22 @@
 #include <string>
 #include <vector>
 
-#include "master/embedded/json_text.h"
 #include "master/embedded/python/python.h"
-#include "master/embedded/runners/master_function.h"
 #include "master/embedded/target/target.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/version.h"
 
-/// The runners cache, doc, manage and test.
+/// How functions on the master are found and called; the runners cache, doc, manage and test.
 namespace rest_fcgi::embedded {
 
 namespace {
+
+const MasterFunction* find_in(MasterFunctions functions, std::string_view name) {
+  const auto found = std::find_if(functions.begin(), functions.end(),
+                                  [name](const MasterFunction& function) { return function.name() == name; });
+  return found == functions.end() ? nullptr : &*found;
+}
 
 /// The minions that a runner's arguments `tgt` and `tgt_type` mean; left out, that is all of them.
 Result<Selection> selected(const MasterContext& context, const Bound& arguments) {
@@ -50,13 +57,11 @@ Result<Json> data_of_minions(const MasterContext& context, const Bound& argument
                              JsonDocument Minion::*data) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
-  return written_json([&](JsonWriter& writer) {
-    writer.begin_object();
+  return written_object([&](JsonWriter& writer) {
     for (const std::size_t position : selection->positions) {
       const Minion& minion = context.minions.all()[position];
       (minion.*data).root().write(writer.key(minion.id));
     }
-    writer.end_object();
   });
 }
 
@@ -73,12 +78,10 @@ Json documentation(std::initializer_list<MasterFunctions> tables) {
   for (const MasterFunctions functions : tables) {
     for (const MasterFunction& function : functions) by_name.emplace(function.name(), &function);
   }
-  return written_json([&by_name](JsonWriter& writer) {
-    writer.begin_object();
+  return written_object([&by_name](JsonWriter& writer) {
     for (const auto& [name, function] : by_name) {
       writer.key(name).string(format("\n{}\n\nUsage:\n\n    {}\n", function->summary, function->usage));
     }
-    writer.end_object();
   });
 }
 
@@ -91,12 +94,10 @@ Result<Json> doc_wheel(const MasterContext&, const Bound&) {
 }
 
 Result<Json> doc_execution(const MasterContext& context, const Bound&) {
-  return written_json([&context](JsonWriter& writer) {
-    writer.begin_object();
+  return written_object([&context](JsonWriter& writer) {
     for (const LoadedFunction* function : context.modules.all()) {
       writer.key(function->name()).string(function->doc());
     }
-    writer.end_object();
   });
 }
 
@@ -104,12 +105,10 @@ Result<Json> doc_execution(const MasterContext& context, const Bound&) {
 Result<Json> up(const MasterContext& context, const Bound& arguments) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
-  return written_json([&](JsonWriter& writer) {
-    writer.begin_array();
+  return written_array([&](JsonWriter& writer) {
     for (const std::size_t position : selection->positions) {
       writer.string(context.minions.all()[position].id);
     }
-    writer.end_array();
   });
 }
 
@@ -125,69 +124,55 @@ Result<Json> status(const MasterContext& context, const Bound& arguments) {
   return Json::trusted(format("{{\"up\": {}, \"down\": []}}", ids->text()));
 }
 
-/// `subset`: ids as a list, or with commas between them; absent where it is left out.
-Result<std::optional<std::vector<std::string_view>>> read_subset(JsonValue subset) {
-  if (subset.is(JsonValue::Kind::null)) return std::optional<std::vector<std::string_view>>();
-  if (subset.is(JsonValue::Kind::string)) return std::optional(target::split_ids(subset.text()));
-  if (!subset.is(JsonValue::Kind::array)) {
+/// Minions of this process are there as long as it is; with `show_ip`, they are on this host. `subset`: ids
+/// as a list, or with commas between them; left out, that is all of them.
+Result<Json> present(const MasterContext& context, const Bound& arguments) {
+  const JsonValue subset = arguments["subset"];
+  std::vector<std::string_view> ids;
+  if (subset.is(JsonValue::Kind::string)) ids = target::split_ids(subset.text());
+  for (const JsonValue id : subset.elements()) ids.push_back(id.text());
+  if (subset.is(JsonValue::Kind::null)) {
+    for (const Minion& minion : context.minions.all()) ids.push_back(minion.id);
+  } else if (!subset.is(JsonValue::Kind::string) && !subset.is(JsonValue::Kind::array)) {
     return Error{ErrorKind::invocation,
                  format("subset must be a list of minion ids, found {}", subset.type_name())};
   }
-  std::vector<std::string_view> ids;
-  for (const JsonValue id : subset.elements()) ids.push_back(id.text());
-  return std::optional(std::move(ids));
-}
-
-/// Minions of this process are there as long as it is; with `show_ip`, they are on this host.
-Result<Json> present(const MasterContext& context, const Bound& arguments) {
-  const auto subset = read_subset(arguments["subset"]);
-  if (!subset) return subset.error();
   const bool show_ip = python_bool(arguments["show_ip"]);
   return written_json([&](JsonWriter& writer) {
     show_ip ? writer.begin_object() : writer.begin_array();
-    for (const Minion& minion : context.minions.all()) {
-      const bool wanted =
-          !*subset || std::find((*subset)->begin(), (*subset)->end(), minion.id) != (*subset)->end();
-      if (!wanted) continue;
-      show_ip ? writer.key(minion.id).string("127.0.0.1") : writer.string(minion.id);
+    for (const std::size_t position : select_ids(context.minions, ids).positions) {
+      const std::string& id = context.minions.all()[position].id;
+      show_ip ? writer.key(id).string("127.0.0.1") : writer.string(id);
     }
     show_ip ? writer.end_object() : writer.end_array();
   });
 }
 
-Result<Json> not_present(const MasterContext&, const Bound& arguments) {
-  const auto subset = read_subset(arguments["subset"]);
-  if (!subset) return subset.error();
+Result<Json> not_present(const MasterContext& context, const Bound& arguments) {
+  const Result<Json> present_ones = present(context, arguments);
+  if (!present_ones) return present_ones.error();
   return Json::trusted("[]");
 }
 
 /// Minions and master are the same program.
 Result<Json> versions(const MasterContext& context, const Bound&) {
-  return written_json([&context](JsonWriter& writer) {
-    writer.begin_object().key("Master").string(kVersion).key("Up to date").begin_object();
+  return written_object([&context](JsonWriter& writer) {
+    writer.key("Master").string(kVersion).key("Up to date").begin_object();
     for (const Minion& minion : context.minions.all()) writer.key(minion.id).string(kVersion);
-    writer.end_object().end_object();
+    writer.end_object();
   });
-}
-
-Json arguments_as_given(const Bound& arguments, bool with_private) {
-  return written_json([&](JsonWriter& writer) {
-    writer.begin_object().key("args").begin_array();
-    for (const JsonValue& value : arguments.varargs) value.write(writer);
-    writer.end_array().key("kwargs").begin_object();
-    for (const auto& [key, value] : arguments.keywords) {
-      if (with_private || !key.starts_with("__")) value.write(writer.key(key));
-    }
-    writer.end_object().end_object();
-  });
-}
-
-Result<Json> arg(const MasterContext&, const Bound& arguments) {
-  return arguments_as_given(arguments, false);
 }
 
 Result<Json> raw_arg(const MasterContext&, const Bound& arguments) {
-  return arguments_as_given(arguments, true);
+  return written_object([&arguments](JsonWriter& writer) {
+    write_arguments(writer, "args", arguments.varargs, "kwargs", arguments.keywords);
+  });
+}
+
+Result<Json> arg(const MasterContext& context, const Bound& arguments) {
+  Bound shown = arguments;
+  std::erase_if(shown.keywords, [](const JsonMember& member) { return member.key.starts_with("__"); });
+  return raw_arg(context, shown);
 }
 
 /// A server has no terminal to print on.
@@ -272,6 +257,23 @@ constexpr std::array<MasterFunction, 27> kRunners = {{
 
 MasterFunctions other_runners() {
   return kRunners;
+}
+
+Result<Bound> MasterFunction::bind(const lowstate::MasterArguments& arguments) const {
+  auto bound = python_bind(read_usage(usage), arguments.args, arguments.kwargs);
+  if (const Raised* raised = std::get_if<Raised>(&bound)) {
+    return Error{ErrorKind::invocation, raised->message};
+  }
+  return std::get<Bound>(std::move(bound));
+}
+
+const MasterFunction* find_runner(std::string_view name) {
+  const MasterFunction* found = find_in(jobs_runners(), name);
+  return found != nullptr ? found : find_in(other_runners(), name);
+}
+
+const MasterFunction* find_wheel(std::string_view name) {
+  return find_in(wheels(), name);
 }
 
 }  // namespace rest_fcgi::embedded

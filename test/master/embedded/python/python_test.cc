@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <doctest/doctest.h>
-
 #include "master/embedded/python/python.h"
+
+#include <doctest/doctest.h>
 
 namespace rest_fcgi::embedded {
 namespace {
@@ -9,15 +9,44 @@ namespace {
 using Words = std::vector<std::string>;
 
 Words words(std::string_view text) {
-  auto split = shlex_split(text);
-  REQUIRE(std::holds_alternative<Words>(split));
-  return std::get<Words>(split);
+  auto found = shlex_split(text);
+  REQUIRE(std::holds_alternative<Words>(found));
+  return std::get<Words>(found);
 }
 
 std::string complaint(std::string_view text) {
-  auto split = shlex_split(text);
-  REQUIRE(std::holds_alternative<Raised>(split));
-  return std::get<Raised>(split).line();
+  auto found = shlex_split(text);
+  REQUIRE(std::holds_alternative<Raised>(found));
+  return std::get<Raised>(found).line();
+}
+
+/// Arguments as functions get them and rules see them, as Python's str().
+std::string sorted(std::string_view args, std::string_view kwargs) {
+  JsonDocument given_args;
+  JsonDocument given_kwargs;
+  REQUIRE(given_args.parse(args));
+  REQUIRE(given_kwargs.parse(kwargs));
+  std::vector<JsonValue> positional;
+  std::vector<JsonMember> keywords;
+  for (const JsonValue arg : given_args.root().elements()) positional.push_back(arg);
+  for (const JsonMember member : given_kwargs.root().members()) keywords.push_back(member);
+  const Arguments arguments = sort_arguments(positional, keywords);
+  std::string text;
+  for (const JsonValue& arg : arguments.positional) text += arg.python_str() + " ";
+  for (const auto& [key, value] : arguments.keywords) {
+    text += std::string(key) + "=>" + value.python_str() + " ";
+  }
+  return text;
+}
+
+TEST_CASE("arguments stay as they are") {
+  CHECK(sorted(R"(["a", 1, null])", R"({"k": [2]})") == "a 1 None k=>[2] ");
+}
+
+TEST_CASE("a text name=value is a keyword argument, and of those with the same name the last one counts") {
+  CHECK(sorted(R"(["a=1", "EVIL"])", "{}") == "EVIL a=>1 ");
+  CHECK(sorted(R"(["cmd=rm x", "b=1", "safe"])", R"({"cmd": "ls"})") == "safe cmd=>ls b=>1 ");
+  CHECK(sorted(R"(["a==b", "1=2", "b=true"])", "{}") == "a==b 1=2 b=>True ");
 }
 
 TEST_CASE("words stand between blanks") {

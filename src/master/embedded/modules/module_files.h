@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,7 +11,8 @@
 
 #include "master/embedded/modules/loader.h"
 
-/// What users put into module folders: executable files `MODULE.FUNCTION`, and Python files `MODULE.py`.
+/// What users put into module folders: executable files `MODULE.FUNCTION`, and Python files `MODULE.py`,
+/// execution modules in Salt's own form. Each call of either runs in a program of its own.
 namespace rest_fcgi::embedded {
 
 /// How the programs of modules are run, the same for all. Plain value.
@@ -24,8 +26,8 @@ struct ScriptSettings {
 /// Errors: configuration, for a user who does not exist.
 [[nodiscard]] Result<ScriptSettings> script_settings(const ModuleOptions& options);
 
-/// A program of these settings, whose time ends at the latest with that of the call that it is part of.
-[[nodiscard]] Program program_for(const ScriptSettings& settings, const Context& context);
+/// A program of these settings, to be given its arguments and a time limit.
+[[nodiscard]] Program program_for(const ScriptSettings& settings);
 
 /// What a call gives whose program came to no good end: a sentence that begins with `what`, and a retcode:
 /// the exit status, a signal's number negated, else 1. Absent: the program ended with status 0.
@@ -49,14 +51,10 @@ class ScriptFunction final : public LoadedFunction {
 
   /// Runs the file, and waits for it. Whatever goes wrong is a sentence, see bad_end. What it writes to
   /// standard error when all went well goes to the log.
-  [[nodiscard]] Reply run(const Context& context, std::span<const JsonValue> args,
-                          std::span<const JsonMember> kwargs) const override;
   [[nodiscard]] Reply call(const Context& context, std::span<const JsonValue> args,
                            std::span<const JsonMember> kwargs) const override;
 
  private:
-  [[nodiscard]] Reply reply_to(const Ended& ended) const;
-
   const std::string path_;
   const ScriptSettings settings_;
 };
@@ -80,10 +78,52 @@ struct ModuleFolder {
 [[nodiscard]] Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                                     const ScriptSettings& settings);
 
-/// The Python files of all folders.
-[[nodiscard]] std::vector<PythonFile> python_files(const std::vector<ModuleFolder>& folders);
-
 /// What the lines of comment at the start of a script say, behind its `#!` line; empty where there are none.
 [[nodiscard]] std::string script_doc(std::string_view text);
+
+/// Which functions some Python files have. Movable.
+struct PythonIndex {
+  std::map<std::string, LoadedFunctions> functions;  ///< by the path of the file
+  StringMap broken;                                  ///< by module: why it cannot be had
+  std::string why_not;  ///< what kept Python itself from starting; empty: nothing did
+};
+
+/// Runs Python modules by way of deploy/module_loader.py. Immutable once its two setters were called; then
+/// thread-safe. Borrows `programs`.
+class Python {
+ public:
+  Python(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options);
+
+  /// Asks for the functions of these files, in one program; they borrow this. What cannot be loaded is
+  /// broken, and the log says so.
+  [[nodiscard]] PythonIndex index(const std::vector<PythonFile>& files) const;
+
+  /// Sets what a module finds in `__salt__` besides its own functions.
+  void set_installed(const StringMap& files);
+  void set_functions(const StringMap& python, const LoadedFunctions& all);
+
+  /// Calls a function of the module in the file `path`.
+  [[nodiscard]] Reply call(const Context& context, const std::string& path, const std::string& fun,
+                           std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const;
+
+ private:
+  class Answers;
+
+  /// Runs the loader, which is asked `request`, and gives `answers` its lines.
+  [[nodiscard]] Result<Ended> run_loader(std::string request, std::chrono::milliseconds limit,
+                                         const std::stop_token& stop, Answers& answers) const;
+  /// Begins a request with what the loader is told in any case.
+  void begin_request(JsonWriter& writer, std::string_view id, const JsonValue& grains,
+                     const JsonValue& pillar) const;
+  void take_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const;
+
+  const ProgramRunner& programs_;
+  const ScriptSettings settings_;
+  const ModuleOptions options_;
+  const std::string loader_;  // path of the program
+  Json installed_ = Json::empty_object();
+  Json python_ = Json::empty_object();
+  Json native_ = Json::trusted("[]");
+};
 
 }  // namespace rest_fcgi::embedded

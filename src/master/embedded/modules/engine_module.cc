@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "master/embedded/modules/native.h"
+#include "master/embedded/text.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/pattern.h"
+
+/// The modules saltutil and sys: they ask the engine which jobs run, and which functions there are.
+namespace rest_fcgi::embedded {
+namespace engine_module {
+namespace {
+
+/// What runs on the minion now, but for the job that asks.
+std::vector<ActiveJob> running_here(const Call& call) {
+  const Context& context = call.context;
+  std::vector<ActiveJob> jobs = context.engine.jobs.active();
+  std::erase_if(jobs, [&context](const ActiveJob& job) {
+    const bool on_minion =
+        std::find(job.running.begin(), job.running.end(), context.minion.id) != job.running.end();
+    return !on_minion || job.load.jid == context.job.jid;
+  });
+  return jobs;
+}
+
+Json described(const ActiveJob& job) {
+  return describe_running(job.pid, job.load, job.ret);
+}
+
+Reply running(const Call& call) {
+  return Returned{written_array([&call](JsonWriter& writer) {
+    for (const ActiveJob& job : running_here(call)) writer.json(described(job));
+  })};
+}
+
+Reply find_job(const Call& call) {
+  const std::string jid = call["jid"].python_str();
+  for (const ActiveJob& job : running_here(call)) {
+    if (job.load.jid == jid) return Returned{described(job)};
+  }
+  return Returned{Json::empty_object()};
+}
+
+Reply is_running(const Call& call) {
+  const std::string glob = call["fun"].python_str();
+  return Returned{written_array([&](JsonWriter& writer) {
+    for (const ActiveJob& job : running_here(call)) {
+      if (glob_match(glob, own_document(job.load.fun).root().text())) writer.json(described(job));
+    }
+  })};
+}
+
+/// Salt's sentence about a signal. Jobs here are threads, which no signal reaches: they are asked to stop.
+Result<Json> send(const Call& call, std::string_view jid, std::int64_t signal) {
+  const Context& context = call.context;
+  const Result<std::optional<pid_t>> process = context.engine.jobs.stop(jid, context.minion.id);
+  if (!process) return process.error();
+  if (!*process) return Json::string("");
+  return Json::string(format("Signal {} sent to job {} at pid {}", signal, jid, **process));
+}
+
+Reply signal_one(const Call& call, std::int64_t signal) {
+  Result<Json> sent = send(call, call["jid"].python_str(), signal);
+  if (!sent) return command_error(sent.error().message);
+  return Returned{*std::move(sent)};
+}
+
+template <std::int64_t signal>
+Reply signal_one(const Call& call) {
+  return signal_one(call, signal);
+}
+
+template <std::int64_t signal>
+Reply signal_all(const Call& call) {
+  std::vector<Json> all;
+  for (const ActiveJob& job : running_here(call)) {
+    Result<Json> sent = send(call, job.load.jid, signal);
+    if (!sent) return command_error(sent.error().message);
+    all.push_back(*std::move(sent));
+  }
+  return Returned{written_array([&all](JsonWriter& writer) {
+    for (const Json& sent : all) writer.json(sent);
+  })};
+}
+
+Reply signal_job(const Call& call) {
+  const WholeNumber number = python_int(call["sig"]);
+  if (const auto* raised = std::get_if<Raised>(&number)) return *raised;
+  const std::int64_t signal = std::get<std::int64_t>(number);
+  constexpr std::array<std::int64_t, 5> kEnding = {SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGTERM};
+  if (std::find(kEnding.begin(), kEnding.end(), signal) != kEnding.end()) return signal_one(call, signal);
+  return invocation_error(format(
+      "signal {} cannot be sent to a job, which is a thread here; 1, 2, 3, 9 and 15 ask it to stop", signal));
+}
+
+using Functions = std::vector<const LoadedFunction*>;
+
+bool is_pattern(std::string_view name) {
+  return name.find('*') != std::string_view::npos;
+}
+
+Functions starting_with(const Modules& modules, const std::string& prefix) {
+  Functions found = modules.all();
+  std::erase_if(found, [&prefix](const auto* function) { return !function->name().starts_with(prefix); });
+  return found;
+}
+
+Functions by_pattern_or_module(const Modules& modules, std::string_view name) {
+  return is_pattern(name) ? modules.matching(name) : starting_with(modules, std::string(name) + ".");
+}
+
+/// What has a dot is a pattern, too: without wildcards it matches one function.
+Functions by_pattern_or_function(const Modules& modules, std::string_view name) {
+  return name.find('.') != std::string_view::npos ? modules.matching(name)
+                                                  : by_pattern_or_module(modules, name);
+}
+
+/// A pattern, a function, or a module with or without its dot; all where the name is empty.
+Functions by_any_name(const Modules& modules, std::string_view name) {
+  if (is_pattern(name)) return modules.matching(name);
+  if (const LoadedFunction* function = modules.find(name)) return {function};
+  const bool is_whole = name.empty() || name.ends_with('.');
+  return starting_with(modules, std::string(name) + (is_whole ? "" : "."));
+}
+
+using Found = std::map<std::string_view, const LoadedFunction*>;
+
+/// Calls `use` with the functions that `by_name` finds for the names, or with all functions where there are
+/// no names.
+template <class Use>
+Reply with_found(const Call& call, const std::vector<JsonValue>& names,
+                 Functions (*by_name)(const Modules& modules, std::string_view name), const Use& use) {
+  const Modules& modules = call.context.engine.modules;
+  Functions functions = names.empty() ? modules.all() : Functions();
+  for (const JsonValue& name : names) {
+    if (!name.is(JsonValue::Kind::string)) {
+      return invocation_error(
+          format("modules and functions are named by texts, found {}", name.python_repr()));
+    }
+    const Functions more = by_name(modules, name.text());
+    functions.insert(functions.end(), more.begin(), more.end());
+  }
+  Found found;
+  for (const LoadedFunction* function : functions) found.emplace(function->name(), function);
+  return Returned{use(found)};
+}
+
+Reply list_functions(const Call& call) {
+  return with_found(call, call.varargs, by_pattern_or_function, [](const Found& found) {
+    return written_array([&found](JsonWriter& writer) {
+      for (const auto& [name, function] : found) writer.string(name);
+    });
+  });
+}
+
+Reply list_modules(const Call& call) {
+  return with_found(call, call.varargs, by_pattern_or_module, [](const Found& found) {
+    std::set<std::string_view> names;
+    for (const auto& [name, function] : found) names.insert(function->module());
+    return written_json([&names](JsonWriter& writer) { write_strings(writer, names); });
+  });
+}
+
+Reply doc(const Call& call) {
+  return with_found(call, call.varargs, by_any_name, [](const Found& found) {
+    return written_object([&found](JsonWriter& writer) {
+      for (const auto& [name, function] : found) writer.key(name).string(function->doc());
+    });
+  });
+}
+
+Reply argspec(const Call& call) {
+  return with_found(call, {call["module"]}, by_pattern_or_function, [](const Found& found) {
+    return written_object([&found](JsonWriter& writer) {
+      for (const auto& [name, function] : found) writer.key(name).json(function->argspec());
+    });
+  });
+}
+
+constexpr std::string_view kStops =
+    "Ask a job to stop on the minion, whichever signal is named; jobs here are threads of one process.\n"
+    "A function that takes its time looks for that, and ends within a moment; a command that it runs is\n"
+    "ended with it. The job then returns that it was terminated.";
+
+constexpr std::string_view kStopsAll = "Ask all jobs that run on the minion to stop.";
+
+// Those of `sys` are not quick: Python may have to be asked which functions there are.
+constexpr Function kFunctions[] = {
+    {"saltutil.find_job(jid)",
+     "Return what is known about a job that runs on the minion; nothing where it does not.",
+     "saltutil.find_job 20260503150049487736", find_job},
+    {"saltutil.is_running(fun)",
+     "Return the jobs that run on the minion now and whose function matches a glob.",
+     "saltutil.is_running 'cmd.*'", is_running},
+    {"saltutil.kill_all_jobs()", kStopsAll, "saltutil.kill_all_jobs", signal_all<SIGKILL>},
+    {"saltutil.kill_job(jid)", kStops, "saltutil.kill_job 20260503150049487736", signal_one<SIGKILL>},
+    {"saltutil.running()", "Return the jobs that run on the minion now.", "saltutil.running", running},
+    {"saltutil.signal_job(jid, sig)", kStops, "saltutil.signal_job 20260503150049487736 15", signal_job},
+    {"saltutil.term_all_jobs()", kStopsAll, "saltutil.term_all_jobs", signal_all<SIGTERM>},
+    {"saltutil.term_job(jid)", kStops, "saltutil.term_job 20260503150049487736", signal_one<SIGTERM>},
+    {"sys.argspec(module='')",
+     "Return which arguments the functions of a module take, or those that a pattern matches.",
+     "sys.argspec test.ping\nsys.argspec sys\nsys.argspec 'grains.*'", argspec, false},
+    {"sys.doc(*args)",
+     "Return the documentation of all functions, or of those that are named: by module, by function\n"
+     "or by a pattern.",
+     "sys.doc\nsys.doc sys\nsys.doc test.ping grains.get\nsys.doc 'sys.list_*'", doc, false},
+    {"sys.list_functions(*args, **kwargs)",
+     "Return the names of all functions, or of those in the named modules, or that a pattern matches.",
+     "sys.list_functions\nsys.list_functions sys grains\nsys.list_functions 'sys.list_*'", list_functions,
+     false},
+    {"sys.list_modules(*args)",
+     "Return the names of all modules, or of those that are named or that a pattern matches.",
+     "sys.list_modules\nsys.list_modules 's*'", list_modules, false},
+};
+
+}  // namespace
+}  // namespace engine_module
+
+std::span<const Function> engine_functions() {
+  return engine_module::kFunctions;
+}
+
+}  // namespace rest_fcgi::embedded

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/text.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <set>
+
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n\v\f";
+
+bool both(const JsonValue& a, const JsonValue& b, JsonValue::Kind kind) {
+  return a.is(kind) && b.is(kind);
+}
+
+}  // namespace
+
+Result<void> read_own(JsonDocument& document, std::string_view text) {
+  const Result<void> parsed = document.parse(text, JsonLimits::none());
+  if (parsed) return {};
+  return Error{ErrorKind::internal,
+               format("JSON text of this engine cannot be read again: {}", parsed.error().message)};
+}
+
+JsonDocument own_document(const Json& json) {
+  JsonDocument document;
+  (void)read_own(document, json.text());
+  return document;
+}
+
+std::optional<JsonValue> step_into(const JsonValue& value, std::string_view step) {
+  if (!value.is(JsonValue::Kind::array)) return value.find(step);
+  const auto index = number_in<std::int64_t>(stripped(step));
+  if (!index) {
+    for (const JsonValue element : value.elements()) {
+      if (const auto member = element.find(step)) return member;
+    }
+    return std::nullopt;
+  }
+  std::int64_t left = *index < 0 ? *index + static_cast<std::int64_t>(value.size()) : *index;
+  for (const JsonValue element : value.elements()) {
+    if (left-- == 0) return element;
+  }
+  return std::nullopt;
+}
+
+void write_merged(JsonWriter& writer, const JsonValue& base, const JsonValue& over, bool merge_lists) {
+  writer.begin_object();
+  for (const auto& [key, value] : base.members()) {
+    const std::optional<JsonValue> replacement = over.find(key);
+    writer.key(key);
+    if (!replacement) {
+      value.write(writer);
+    } else if (both(value, *replacement, JsonValue::Kind::object)) {
+      write_merged(writer, value, *replacement, merge_lists);
+    } else if (merge_lists && both(value, *replacement, JsonValue::Kind::array)) {
+      write_joined(writer, value, *replacement);
+    } else {
+      replacement->write(writer);
+    }
+  }
+  for (const auto& [key, value] : over.members()) {
+    if (base.find(key)) continue;
+    writer.key(key);
+    value.write(writer);
+  }
+  writer.end_object();
+}
+
+void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& over) {
+  std::set<std::string> present;
+  writer.begin_array();
+  for (const JsonValue value : base.elements()) {
+    present.insert(value.json().text());
+    value.write(writer);
+  }
+  for (const JsonValue value : over.elements()) {
+    if (!present.contains(value.json().text())) value.write(writer);
+  }
+  writer.end_array();
+}
+
+std::optional<std::string> read_text(const std::string& path, std::size_t most) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (file < 0) return std::nullopt;
+  std::string text;
+  constexpr std::size_t piece = 16384;
+  ssize_t got = 1;
+  while (got != 0 && text.size() < most) {
+    const std::size_t before = text.size();
+    text.resize(std::min(before + piece, most));
+    got = ::read(file, text.data() + before, text.size() - before);
+    text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && errno != EINTR) break;
+  }
+  ::close(file);
+  if (got < 0) return std::nullopt;
+  return text;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end != 0) lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  std::size_t begin = line.find_first_not_of(kBlanks);
+  while (begin != std::string_view::npos) {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
+std::vector<std::string_view> split(std::string_view text, std::string_view delimiter) {
+  std::vector<std::string_view> parts;
+  for (std::size_t end = text.find(delimiter); end != std::string_view::npos; end = text.find(delimiter)) {
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end + delimiter.size());
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+std::string_view stripped(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return out;
+}
+
+std::optional<Entry> entry_of(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  return Entry{stripped(line.substr(0, colon)), stripped(line.substr(colon + 1))};
+}
+
+}  // namespace rest_fcgi::embedded

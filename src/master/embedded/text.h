@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/result.h"
+
+/// How this engine writes JSON text, reads again what it wrote itself, and takes plain text apart.
+namespace rest_fcgi::embedded {
+
+/// What `write` writes with the JsonWriter that it is given. REQUIRES: one whole value.
+template <class Write>
+[[nodiscard]] Json written_json(const Write& write) {
+  std::string text;
+  JsonWriter writer(text);
+  write(writer);
+  return Json::trusted(std::move(text));
+}
+
+/// An object of the members that `write_members` writes.
+template <class WriteMembers>
+[[nodiscard]] Json written_object(const WriteMembers& write_members) {
+  return written_json([&write_members](JsonWriter& writer) {
+    write_members(writer.begin_object());
+    writer.end_object();
+  });
+}
+
+/// An array of the elements that `write_elements` writes.
+template <class WriteElements>
+[[nodiscard]] Json written_array(const WriteElements& write_elements) {
+  return written_json([&write_elements](JsonWriter& writer) {
+    write_elements(writer.begin_array());
+    writer.end_array();
+  });
+}
+
+/// An array of strings.
+template <class Texts>
+void write_strings(JsonWriter& writer, const Texts& texts) {
+  writer.begin_array();
+  for (const auto& text : texts) writer.string(text);
+  writer.end_array();
+}
+
+/// The arguments of a call as two members of an object that is begun: an array, and an object.
+template <class Values, class Members>
+void write_arguments(JsonWriter& writer, std::string_view args_key, const Values& args,
+                     std::string_view kwargs_key, const Members& kwargs) {
+  writer.key(args_key).begin_array();
+  for (const JsonValue value : args) value.write(writer);
+  writer.end_array().key(kwargs_key).begin_object();
+  for (const auto& [key, value] : kwargs) value.write(writer.key(key));
+  writer.end_object();
+}
+
+/// Reads text that a JsonWriter wrote, so that it needs no limits: those held for the values of which it was
+/// made, though they may lie a little deeper now. Errors: internal, where it cannot be read all the same.
+Result<void> read_own(JsonDocument& document, std::string_view text);
+
+/// The text as a document; null where it cannot be read.
+[[nodiscard]] JsonDocument own_document(const Json& json);
+
+/// The member of that name; null where there is none.
+[[nodiscard]] inline JsonValue member_of(const JsonValue& object, std::string_view key) {
+  return object.find(key).value_or(JsonValue());
+}
+
+/// One step down into a value: a member of an object; an element of a list by its number, counted from the
+/// end where that is negative, or the member of that name of the first object in the list that has one.
+[[nodiscard]] std::optional<JsonValue> step_into(const JsonValue& value, std::string_view step);
+
+/// Writes `over` laid over `base`, both objects, member by member and as deep as both have objects there;
+/// lists are joined without repeats where `merge_lists`, and else replaced (salt.utils.dictupdate.update).
+void write_merged(JsonWriter& writer, const JsonValue& base, const JsonValue& over, bool merge_lists);
+
+/// Writes the elements of `base`, then those of `over` that `base` has not.
+void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& over);
+
+/// What a file says now; no more than its first `most` bytes. Absent where it cannot be read, or vanishes
+/// meanwhile. Never waits for a pipe's other end.
+[[nodiscard]] std::optional<std::string> read_text(const std::string& path, std::size_t most = 4 << 20);
+
+/// The lines that are not empty.
+[[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
+
+/// What stands between blanks, as Python's `split()` finds it.
+[[nodiscard]] std::vector<std::string_view> words_of(std::string_view line);
+
+/// What stands between delimiters, also where that is nothing. REQUIRES: `delimiter` is not empty.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, std::string_view delimiter);
+
+/// Texts with a comma and a blank between them.
+template <class Texts>
+[[nodiscard]] std::string joined(const Texts& texts) {
+  std::string all;
+  for (const auto& text : texts) all.append(all.empty() ? "" : ", ").append(text);
+  return all;
+}
+
+/// Without blanks at both ends.
+[[nodiscard]] std::string_view stripped(std::string_view text);
+
+/// With ASCII letters in lower case.
+[[nodiscard]] std::string lower(std::string_view text);
+
+/// The number that is all of the text; absent where it is none, or too large.
+template <class Number>
+[[nodiscard]] std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// What stands before and behind the first colon, both stripped; absent where there is none.
+struct Entry {
+  std::string_view key;
+  std::string_view value;
+};
+[[nodiscard]] std::optional<Entry> entry_of(std::string_view line);
+
+}  // namespace rest_fcgi::embedded
