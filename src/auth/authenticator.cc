@@ -84,7 +84,7 @@ Result<Identity> Authenticator::by_token(const Credentials& credentials, SteadyT
     return {};
   };
   if (auto good = logins_->guarded(credentials, look_up, deadline); !good) {
-    // Who had a token once does not guess, and is told what all others are told.
+    // A token that has expired is no guess, and not counted; but its bearer is told what all others are told.
     const bool expired = good.error().kind == ErrorKind::not_found;
     return expired ? refused("token", good.error().message, credentials) : std::move(good).error();
   }

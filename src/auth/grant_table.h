@@ -46,7 +46,7 @@ class GrantTable {
   /// end earlier: they began no later, and so before it was given.
   void remember(const Key& key, std::shared_ptr<const Grant> grant, SteadyTime deadline) {
     const Now at = now();
-    // Whose deadline is over asks no more.
+    // A request whose deadline is over asks no more, so nothing has to stay for it.
     std::erase_if(entries_, [&](const auto& entry) { return !is_good(entry.second, at, at.steady); });
     const Entry entry{std::move(grant), at.steady + ttl_, deadline};
     if (!is_good(entry, at, at.steady)) return;

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "auth/guard_table.h"
-#include "auth/login_guard.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
@@ -131,7 +130,7 @@ Result<LoginGuard::Standing> LoginGuard::check(const Who& who) const {
 
 bool LoginGuard::has_room(GuardTable::Key key, unsigned failures, unsigned tries) const {
   const auto found = under_way_.find(key);
-  // One may go on in any case: it is what finds out.
+  // One try may go on in any case: by its end others know whether there is still room for them.
   return found == under_way_.end() || found->second + failures < tries;
 }
 

@@ -77,7 +77,7 @@ class GuardedLogins final : public Logins {
   std::unordered_map<GrantTable::Key, std::shared_ptr<Flight>, DigestHash> flights_;  // guarded by mutex_
 };
 
-/// The part of the thread that asks: whatever ends it, those that wait hear of it.
+/// Held by the thread that asks: when it goes, however that comes, the threads that wait are told.
 class GuardedLogins::Lead {
  public:
   Lead(GuardedLogins& logins, const GrantTable::Key& key, Flight& flight)
@@ -85,7 +85,8 @@ class GuardedLogins::Lead {
   Lead(const Lead&) = delete;
   Lead& operator=(const Lead&) = delete;
 
-  /// With the mutex held, so that nobody finds neither the flight nor its grant.
+  /// Under one lock: else a thread could find neither the flight nor the grant that came of it, and ask
+  /// again.
   void land(const Outcome& outcome) {
     const std::lock_guard lock(logins_.mutex_);
     flight_.outcome = outcome;
@@ -113,7 +114,8 @@ class GuardedLogins::Lead {
   bool has_ended_ = false;
 };
 
-/// Comes before the table is looked at, which would tell who guesses that a guess was right.
+/// Is called before the table of grants is looked at: a grant from there would tell somebody who is refused
+/// that the password was right.
 Result<LoginGuard::Standing> GuardedLogins::stand(const Credentials& credentials) const {
   const std::string_view beyond = not_to_be_asked(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
@@ -147,7 +149,7 @@ Outcome GuardedLogins::find_or_ask(const Credentials& credentials, const Check& 
       flight = found->second;
       flight->deadline = std::max(flight->deadline, deadline);
       Outcome outcome = wait(*flight, lock, deadline);
-      // Whose time was up was who asked; somebody who has more of it asks anew.
+      // It is the thread that asked whose time was up: one that has more time asks again.
       const bool may_ask =
           !outcome && outcome.error().kind == ErrorKind::timeout && clock_.steady() < deadline;
       if (!may_ask) return outcome;
@@ -177,7 +179,8 @@ Outcome GuardedLogins::ask(const Credentials& credentials, const Check& check, S
   return failed(*attempt, std::move(grant).error(), credentials);
 }
 
-/// Who decides may break for wrong passwords alone; who is told so has to be as slow as others.
+/// Also what breaks in whoever decides counts as a guess, and is answered as late: it may break for wrong
+/// passwords alone.
 Error GuardedLogins::failed(LoginGuard::Attempt& attempt, Error error, const Credentials& credentials) {
   const bool is_token = credentials.kind == Credentials::Kind::token;
   const bool guessed =

@@ -131,8 +131,9 @@ Result<pam::Answer> PamPool::ask_one(MaybeHelper& helper, const WipedBytes& fram
                                      SteadyTime deadline) const {
   if (helper) {
     Result<pam::Answer> answer = helper->ask(frame, deadline);
-    // It may have ended long ago; that says nothing about this request. One that ended over it may have tried
-    // the password, which modules that count failures must see no second time.
+    // A kept helper may have ended long ago, without a look at this request: then a new one is asked. One
+    // that ended after it had read the request may have tried the password, and is not replaced: modules that
+    // count failures must see that password once.
     if (answer || answer.error().kind != ErrorKind::not_found) return answer;
     helper.reset();
   }

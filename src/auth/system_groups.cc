@@ -30,7 +30,7 @@ bool look_up(Record& record, std::vector<char>& buffer, const Lookup& lookup) {
 std::vector<gid_t> group_ids(const std::string& username, gid_t own) {
   int count = 64;
   std::vector<gid_t> ids(static_cast<std::size_t>(count));
-  // Says how many there are where there is no room for them.
+  // getgrouplist(3) says how many groups there are where there is no room for them.
   while (::getgrouplist(username.c_str(), own, ids.data(), &count) < 0 && count <= kMaxGroups &&
          static_cast<std::size_t>(count) > ids.size()) {
     ids.resize(static_cast<std::size_t>(count));

@@ -124,8 +124,8 @@ struct Caches::State {
   }
 
   const std::unique_ptr<returner::Returners> returners;
-  std::atomic<std::size_t> calls{0};  // that wait, and their bytes
-  std::atomic<std::size_t> bytes{0};
+  std::atomic<std::size_t> calls{0};  // of `tell_soon` that did not end yet
+  std::atomic<std::size_t> bytes{0};  // that these hold
   std::atomic<bool> failing{false};
 };
 

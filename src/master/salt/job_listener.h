@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "master/salt/events/event.h"
+#include "master/salt/events/registry.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/master/master.h"
 
@@ -50,8 +50,8 @@ struct ReturnForm {
 
 /// Hears the events of one published job and hands returns on, for as long as somebody holds the mailbox.
 /// Returns of minions that the job does not expect go nowhere, nor do those that name another function or
-/// user than were published, nor what a minion returns after its first one: there is no end to that, and
-/// whoever holds the mailbox may be busy.
+/// user than were published, nor what a minion returns after its first return: without an end it could fill
+/// the mailbox of somebody who is busy.
 class JobListener final : public Listener {
  public:
   struct Options {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/events/event.h"
 
+#include <utility>
+
+#include "master/salt/packed/packed.h"
+#include "rest_fcgi/core/format.h"
+
 namespace rest_fcgi::salt {
 namespace {
 
@@ -46,6 +51,34 @@ std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
   return Topic{Topic::Kind::syndic, rest.substr(slash + 1), rest.substr(0, slash)};
 }
 
+using Frame = std::optional<std::string_view>;
+
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kKeptBytes = 1 << 20;  // of room, after a frame that needed more
+
+Error wrong(std::string what) {
+  return {ErrorKind::internal, std::move(what)};
+}
+
+/// The event in a frame. REQUIRES: the frame is one whole value.
+Result<std::optional<Event>> event_in(std::string_view frame) {
+  std::optional<PackedValue> body;
+  bool all_texts = true;
+  const Result<void> shown = each_member(frame, [&](const PackedValue& key, const PackedValue& value) {
+    all_texts = all_texts && key.kind == PackedValue::Kind::text;
+    if (key.text == "body") body = value;
+  });
+  if (!shown) return wrong("a value that is no map; accepted is {\"head\": {}, \"body\": ...}");
+  if (!all_texts) return wrong("a map with a key that is no text");
+  if (!body) return wrong("a map without a `body`");
+  if (body->kind != PackedValue::Kind::text) {
+    return wrong("a map of which the `body` is neither `bin` nor `str`");
+  }
+  const std::size_t end = body->text.find("\n\n");
+  if (end == std::string_view::npos) return wrong("a `body` without two line feeds between tag and data");
+  return std::optional(Event{body->text.substr(0, end), body->text.substr(end + 2)});
+}
+
 }  // namespace
 
 std::optional<Topic> topic_of(std::string_view tag) noexcept {
@@ -53,6 +86,75 @@ std::optional<Topic> topic_of(std::string_view tag) noexcept {
   if (take(tag, "salt/run/")) return run_topic(tag);
   if (take(tag, "syndic/")) return syndic_topic(tag);
   return std::nullopt;
+}
+
+void FrameReader::feed(std::string_view bytes) {
+  if (!broken_) buffer_.append(bytes);
+}
+
+Result<std::optional<Event>> FrameReader::next() {
+  if (broken_) return *broken_;
+  const auto frame = take_frame();
+  if (frame && !*frame) {
+    let_go();
+    return std::optional<Event>();
+  }
+  auto event = frame ? event_in(**frame) : frame.error();
+  if (event) {
+    ++frames_;
+    return event;
+  }
+  broken_ = wrong(format("frame {} of the event stream: {}", frames_ + 1, event.error().message));
+  std::string().swap(buffer_);
+  return *broken_;
+}
+
+Result<Frame> FrameReader::take_frame() {
+  if (start_ == buffer_.size()) return Frame();
+  if (!framing_) framing_ = framing_of(static_cast<unsigned char>(buffer_.front()));
+  return *framing_ == Framing::bare ? take_bare_frame() : take_frame_with_length();
+}
+
+/// What came of a frame is read again with each piece that comes. That is quick, since all but a few bytes of
+/// it are one `body`, which is jumped over.
+Result<Frame> FrameReader::take_bare_frame() {
+  const std::string_view came = std::string_view(buffer_).substr(start_);
+  const auto size = whole_value(came);
+  if (!size) return size.error();
+  if (size->value_or(came.size()) > max_frame_bytes_) {
+    return wrong(format("more than the {} bytes that are accepted", max_frame_bytes_));
+  }
+  if (!*size) return Frame();
+  start_ += **size;
+  return Frame(came.substr(0, **size));
+}
+
+Result<Frame> FrameReader::take_frame_with_length() {
+  std::string_view came = std::string_view(buffer_).substr(start_);
+  if (came.size() < kLengthBytes) return Frame();
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < kLengthBytes; ++i) length = length << 8 | static_cast<unsigned char>(came[i]);
+  if (length > max_frame_bytes_) {
+    return wrong(format("a length of {} bytes; accepted are {} at most", length, max_frame_bytes_));
+  }
+  came.remove_prefix(kLengthBytes);
+  if (came.size() < length) return Frame();
+  const std::string_view frame = came.substr(0, length);
+  const auto size = whole_value(frame);
+  if (!size) return size.error();
+  if (*size != length) return wrong(format("a length of {} bytes, where the value has not as many", length));
+  start_ += kLengthBytes + length;
+  return Frame(frame);
+}
+
+void FrameReader::let_go() {
+  if (start_ == 0) return;
+  if (buffer_.capacity() > kKeptBytes) {
+    std::string(buffer_, start_).swap(buffer_);  // an assignment may keep the room
+  } else {
+    buffer_.erase(0, start_);
+  }
+  start_ = 0;
 }
 
 }  // namespace rest_fcgi::salt

@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "master/salt/lines.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::salt {
@@ -34,22 +36,6 @@ struct Topic {
 /// Absent for all other tags, which are most.
 [[nodiscard]] std::optional<Topic> topic_of(std::string_view tag) noexcept;
 
-/// Who waits for the events of one job. `hear` and `lost` are called on one thread at a time, mostly the
-/// bus's own, and are quick: while they work, nobody else's events are read. They throw nothing, and hold no
-/// lock of the bus, so that they may call it.
-class Listener {
- public:
-  virtual ~Listener() = default;
-
-  /// False once nobody waits any more: then it is dropped. Called on any thread, also while it hears, and
-  /// with the bus's lock held: it only looks.
-  [[nodiscard]] virtual bool wanted() const = 0;
-  virtual void hear(const Topic& topic, std::string_view data) = 0;
-
-  /// Events may have been missed. It hears what comes after that, as long as it is wanted.
-  virtual void lost(const Error& error) = 0;
-};
-
 /// Where the master's event bus is, and what this engine spends on it.
 struct BusOptions {
   std::string path;                             ///< of `master_event_pub.ipc`; empty: TCP
@@ -59,6 +45,43 @@ struct BusOptions {
   std::size_t max_early_bytes = 32 << 20;       ///< of events kept for jobs whose id is not known yet
   std::size_t max_jobs = 65536;                 ///< that can be listened to at once
   std::chrono::milliseconds rejoin_pause{100};  ///< between two tries to join; grows to 10 times that
+};
+
+/// Takes the byte stream of a master's event bus apart. Does no input or output. Not synchronized.
+///
+///     with_length:  | length, 4 bytes | {"head": {}, "body": bin} | length | ...
+///     bare:                           | {"head": {}, "body": bin} | {"head": ...
+///                                                             |
+///                                     body:  tag, "\n\n", one msgpack map
+///
+/// Source: the frames of all living lines. The first byte tells the framing. `body` may be a `str` as well,
+/// and other entries of the map are ignored.
+class FrameReader {
+ public:
+  explicit FrameReader(std::size_t max_frame_bytes) : max_frame_bytes_(max_frame_bytes) {}
+
+  /// Takes what came, which may end anywhere. To be followed by calls of `next` until one gives nothing: what
+  /// it holds grows with what came, never with a length that was announced.
+  void feed(std::string_view bytes);
+
+  /// The next whole event, absent until more was fed. It borrows from this until the next call. Errors:
+  /// internal, for what is no such stream, or a frame that is too large; then it gives no more events, but
+  /// the same error again.
+  [[nodiscard]] Result<std::optional<Event>> next();
+
+ private:
+  /// The next whole frame, taken out of the buffer.
+  [[nodiscard]] Result<std::optional<std::string_view>> take_frame();
+  [[nodiscard]] Result<std::optional<std::string_view>> take_bare_frame();
+  [[nodiscard]] Result<std::optional<std::string_view>> take_frame_with_length();
+  void let_go();
+
+  const std::size_t max_frame_bytes_;
+  std::string buffer_;
+  std::size_t start_ = 0;  // of the frame that comes, in buffer_
+  std::optional<Framing> framing_;
+  std::uint64_t frames_ = 0;
+  std::optional<Error> broken_;
 };
 
 }  // namespace rest_fcgi::salt

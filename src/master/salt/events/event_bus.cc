@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "master/salt/events/event_socket.h"
-#include "master/salt/events/frame_reader.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
@@ -64,7 +63,7 @@ void EventBus::run() {
       tell_refused(socket.error());
       registry_.not_joined(socket.error().kind);
     }
-    // One that was lost at once is like one that was not there.
+    // A connection that was lost at once counts like one that could not be made: the pauses grow.
     if (SteadyClock::now() - begun > longest_pause) next_pause = options_.rejoin_pause;
     pause(next_pause);
     next_pause = std::min(2 * next_pause, longest_pause);

@@ -18,7 +18,6 @@
 namespace rest_fcgi::salt {
 
 class EventSocket;
-class FrameReader;
 
 /// The one subscription of this process to the master's event bus, and the one thread that reads it, as fast
 /// as it can. It hands each event to the listener of its job, and nothing to anybody else. It joins the bus

@@ -22,6 +22,22 @@
 
 namespace rest_fcgi::salt {
 
+/// Who waits for the events of one job. `hear` and `lost` are called on one thread at a time, mostly the
+/// bus's own, and are quick: while they work, nobody else's events are read. They throw nothing, and hold no
+/// lock of the bus, so that they may call it.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+
+  /// False once nobody waits any more: then it is dropped. Called on any thread, also while it hears, and
+  /// with the bus's lock held: it only looks.
+  [[nodiscard]] virtual bool wanted() const = 0;
+  virtual void hear(const Topic& topic, std::string_view data) = 0;
+
+  /// Events may have been missed. It hears what comes after that, as long as it is wanted.
+  virtual void lost(const Error& error) = 0;
+};
+
 /// The events of jobs that nobody listens to yet, in the order in which they came, within a limit of bytes,
 /// and which jobs that has cost events. Not synchronized.
 class EarlyEvents {

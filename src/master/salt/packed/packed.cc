@@ -16,7 +16,6 @@
 #include <msgpack/null_visitor.hpp>
 #include <msgpack/unpack.hpp>
 
-#include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {

@@ -12,6 +12,7 @@
 
 #include "master/salt/lines.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/pattern.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -82,19 +83,10 @@ long remaining(SteadyTime until) {
 
 constexpr std::string_view kScheme = "tcp://";
 
-bool is_letter_or_digit(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-bool consists_of(std::string_view text, std::string_view more) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return is_letter_or_digit(c) || more.find(c) != std::string_view::npos;
-  });
-}
-
+/// An address or a name, or an IPv6 address in brackets.
 bool is_host(std::string_view host) {
-  const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  return in_brackets ? consists_of(host.substr(1, host.size() - 2), ":.%-_") : consists_of(host, ".-_");
+  static const auto form = Regex::compile(R"(\[[0-9A-Za-z:.%_-]+\]|[0-9A-Za-z._-]+)");
+  return form && form->match_all(host);
 }
 
 bool is_port(std::string_view text) {
@@ -180,7 +172,7 @@ bool Connection::send_frames(WipedBytes message) {
 }
 
 Result<WipedBytes> Connection::receive_frames() {
-  // Also where it broke: an answer that came before that is one.
+  // Also where the connection broke: an answer that came before that counts.
   zmq::message_t first;
   if (!socket_.recv(first, zmq::recv_flags::dontwait)) {
     return Error{

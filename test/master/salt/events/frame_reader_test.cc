@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/events/frame_reader.h"
-
 #include <malloc.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 
 #include "../../../support/fake_event_bus.h"
 #include "../../../support/vector_file.h"
+#include "master/salt/events/event.h"
 #include "master/salt/packed/packed.h"
 
 namespace {

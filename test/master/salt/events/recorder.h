@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "master/salt/events/event.h"
+#include "master/salt/events/registry.h"
 
 namespace rest_fcgi::salt::test {
 
