@@ -34,17 +34,14 @@ ResponseOp read_response(const Fields& fields) {
   return {deleted ? read_delete_range(*deleted) : DeleteRangeReply{}};
 }
 
-template <class Enum, std::size_t kSize>
-std::string_view name_of(Enum value, const std::array<std::string_view, kSize>& names) {
-  return names[static_cast<std::size_t>(value)];
-}
-
 constexpr std::array<std::string_view, 3> kOrders{"NONE", "ASCEND", "DESCEND"};
 constexpr std::array<std::string_view, 5> kSortTargets{"KEY", "VERSION", "CREATE", "MOD", "VALUE"};
 constexpr std::array<std::string_view, 4> kResults{"EQUAL", "GREATER", "LESS", "NOT_EQUAL"};
 constexpr std::array<std::string_view, 5> kTargets{"VERSION", "CREATE", "MOD", "VALUE", "LEASE"};
 constexpr std::array<std::string_view, 5> kComparedWith{"version", "create_revision", "mod_revision", "value",
                                                         "lease"};
+constexpr std::array<std::string_view, 4> kRequests{"request_range", "request_put", "request_delete_range",
+                                                    "request_txn"};  // in the order of the variant
 
 void write(JsonWriter& writer, const RangeRequest& request) {
   writer.begin_object();
@@ -53,8 +50,8 @@ void write(JsonWriter& writer, const RangeRequest& request) {
   write_int64(writer, "limit", request.limit);
   write_int64(writer, "revision", request.revision);
   if (request.sort_order != SortOrder::none) {
-    writer.key("sort_order").string(name_of(request.sort_order, kOrders));
-    writer.key("sort_target").string(name_of(request.sort_target, kSortTargets));
+    writer.key("sort_order").string(kOrders[static_cast<std::size_t>(request.sort_order)]);
+    writer.key("sort_target").string(kSortTargets[static_cast<std::size_t>(request.sort_target)]);
   }
   write_flag(writer, "serializable", request.serializable);
   write_flag(writer, "keys_only", request.keys_only);
@@ -90,42 +87,22 @@ void write(JsonWriter& writer, const Compare& compare) {
   writer.begin_object();
   write_bytes(writer, "key", compare.key);
   write_bytes(writer, "range_end", compare.range_end);
-  writer.key("target").string(name_of(compare.target, kTargets));
-  writer.key("result").string(name_of(compare.result, kResults));
-  writer.key(name_of(compare.target, kComparedWith));
+  writer.key("target").string(kTargets[static_cast<std::size_t>(compare.target)]);
+  writer.key("result").string(kResults[static_cast<std::size_t>(compare.result)]);
+  std::string with;
   if (compare.target == Compare::Target::value) {
-    std::string text;
-    append_base64(text, compare.value);
-    writer.string(text);
+    append_base64(with, compare.value);
   } else {
-    writer.string(std::to_string(compare.number));
+    with = std::to_string(compare.number);
   }
-  writer.end_object();
+  writer.key(kComparedWith[static_cast<std::size_t>(compare.target)]).string(with).end_object();
 }
 
 void write(JsonWriter& writer, const TxnRequest& request);
 
-void write_key_of(JsonWriter& writer, const RangeRequest&) {
-  writer.key("request_range");
-}
-void write_key_of(JsonWriter& writer, const PutRequest&) {
-  writer.key("request_put");
-}
-void write_key_of(JsonWriter& writer, const DeleteRangeRequest&) {
-  writer.key("request_delete_range");
-}
-void write_key_of(JsonWriter& writer, const TxnRequest&) {
-  writer.key("request_txn");
-}
-
 void write(JsonWriter& writer, const RequestOp& op) {
-  writer.begin_object();
-  std::visit(
-      [&writer](const auto& request) {
-        write_key_of(writer, request);
-        write(writer, request);
-      },
-      op.request);
+  writer.begin_object().key(kRequests[op.request.index()]);
+  std::visit([&writer](const auto& request) { write(writer, request); }, op.request);
   writer.end_object();
 }
 

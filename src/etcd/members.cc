@@ -67,15 +67,8 @@ SteadyTime now() {
   return std::chrono::steady_clock::now();
 }
 
+/// Of 3.4 and later, of 3.3, and of what is older. Each version knows some older ones as well.
 constexpr std::array<std::string_view, 3> kPrefixes{"/v3", "/v3beta", "/v3alpha"};
-
-/// The version that a reply of `/version` tells; empty where it is none.
-std::string version_in(const HttpReply& reply) {
-  JsonDocument document;
-  if (reply.status != 200 || !document.parse(reply.body, JsonLimits::none())) return {};
-  const std::optional<JsonValue> version = document.root().find("etcdserver");
-  return version ? std::string(version->text()) : std::string();
-}
 
 /// The status tells the cluster; servers that want a login first do not matter here: they have the API.
 Tried<Probed> ask_status(Transport& transport, const std::string& url, std::string_view prefix,
@@ -221,38 +214,15 @@ Result<void> retry(Endpoints& endpoints, Effect effect, Deadline deadline, const
   }
 }
 
-std::string_view prefix_of_version(std::string_view version) {
-  unsigned major = 0;
-  unsigned minor = 0;
-  const char* const end = version.data() + version.size();
-  const auto [dot, error] = std::from_chars(version.data(), end, major);
-  if (error != std::errc() || dot == end || *dot != '.') return kPrefixes[0];
-  if (std::from_chars(dot + 1, end, minor).ec != std::errc()) return kPrefixes[0];
-  if (std::pair(major, minor) >= std::pair(3U, 4U)) return kPrefixes[0];
-  return std::pair(major, minor) == std::pair(3U, 3U) ? kPrefixes[1] : kPrefixes[2];
-}
-
-std::string_view older_prefix(std::string_view prefix) {
-  if (prefix == kPrefixes[0]) return kPrefixes[1];
-  return prefix == kPrefixes[1] ? kPrefixes[2] : std::string_view();
-}
-
 Tried<Probed> probe(Transport& transport, const std::string& url, Deadline deadline) {
-  const Result<HttpReply> version =
-      transport.exchange({.method = HttpRequest::Method::get, .url = url + "/version"}, deadline);
-  if (!version) return transport_failure(version.error());
-  std::string_view prefix = prefix_of_version(version_in(*version));
-  while (true) {
-    Tried<Probed> probed = ask_status(transport, url, prefix, deadline);
+  Tried<Probed> probed;
+  for (const std::string_view prefix : kPrefixes) {
+    probed = ask_status(transport, url, prefix, deadline);
     Failure* const failure = std::get_if<Failure>(&probed);
     if (failure == nullptr || failure->remedy != Remedy::other_prefix) return probed;
-    const std::string_view older = older_prefix(prefix);
-    if (older.empty()) {
-      failure->remedy = Remedy::next_member;
-      return probed;
-    }
-    prefix = older;
+    failure->remedy = Remedy::next_member;  // unless an older prefix is there
   }
+  return probed;
 }
 
 }  // namespace rest_fcgi::etcd

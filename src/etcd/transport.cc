@@ -17,50 +17,6 @@
 
 namespace rest_fcgi::etcd {
 
-/// One exchange on an easy handle: sets it up, feeds it the request's body, and takes the reply's. The
-/// handle, `options` and what `request` borrows have to outlive it; when it goes, the handle keeps its
-/// connections and forgets all else. Not synchronized.
-class Transfer {
- public:
-  /// Takes some of the reply's body. False: that is enough, the transfer breaks off.
-  using Sink = std::function<bool(std::string_view)>;
-
-  Transfer(CURL* handle, const Options& options, const HttpRequest& request, Sink sink);
-  ~Transfer();
-  Transfer(const Transfer&) = delete;
-  Transfer& operator=(const Transfer&) = delete;
-
-  /// What became of it, as `Transport` tells it. REQUIRES: code is not CURLE_OK.
-  [[nodiscard]] Error error(CURLcode code) const;
-
-  /// The first option that libcurl did not take; CURLE_OK: it took all.
-  [[nodiscard]] CURLcode prepared() const noexcept { return prepared_; }
-
- private:
-  static std::size_t on_read(char* to, std::size_t size, std::size_t count, void* self) noexcept;
-  static std::size_t on_write(const char* data, std::size_t size, std::size_t count, void* self) noexcept;
-
-  template <class T>
-  void set(CURLoption option, T value) {
-    const CURLcode code = curl_easy_setopt(handle_, option, value);
-    if (prepared_ == CURLE_OK) prepared_ = code;
-  }
-  void set_limits();
-  void set_tls(const Options& options);
-  void set_method(const HttpRequest& request);
-  void set_headers(const HttpRequest& request);
-  void add_header(std::string_view name, std::string_view value);
-
-  CURL* const handle_;
-  const std::string server_;
-  std::string_view body_;
-  const Sink sink_;
-  curl_slist* headers_ = nullptr;
-  std::array<char, CURL_ERROR_SIZE> message_{};
-  CURLcode prepared_ = CURLE_OK;
-  bool refused_ = false;
-};
-
 namespace {
 
 /// `http://HOST:PORT` of a URL.
@@ -112,6 +68,129 @@ Result<void> check(const Options& options) {
 
 }  // namespace
 
+/// One exchange on an easy handle: sets it up, feeds it the request's body, and takes the reply's. The
+/// handle, `options` and what `request` borrows have to outlive it; when it goes, the handle keeps its
+/// connections and forgets all else. Not synchronized.
+class Transfer {
+ public:
+  /// Takes some of the reply's body. False: that is enough, the transfer breaks off.
+  using Sink = std::function<bool(std::string_view)>;
+
+  Transfer(CURL* handle, const Options& options, const HttpRequest& request, Sink sink);
+  ~Transfer();
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  /// What became of it, as `Transport` tells it. REQUIRES: code is not CURLE_OK.
+  [[nodiscard]] Error error(CURLcode code) const {
+    long sent = 0;
+    curl_easy_getinfo(handle_, CURLINFO_REQUEST_SIZE, &sent);
+    if (refused_) return {ErrorKind::internal, format("{}: its reply is too large", server_)};
+    const char* said = message_.front() != '\0' ? message_.data() : curl_easy_strerror(code);
+    return {kind_of(code, sent > 0), format("{}: {}", server_, excerpt(said, kMostOfText))};
+  }
+
+  /// The first option that libcurl did not take; CURLE_OK: it took all.
+  [[nodiscard]] CURLcode prepared() const noexcept { return prepared_; }
+
+ private:
+  static std::size_t on_read(char* to, std::size_t size, std::size_t count, void* self) noexcept {
+    std::string_view& rest = static_cast<Transfer*>(self)->body_;
+    const std::size_t taken = std::min(size * count, rest.size());
+    std::copy_n(rest.data(), taken, to);
+    rest.remove_prefix(taken);
+    return taken;
+  }
+
+  static std::size_t on_write(const char* data, std::size_t size, std::size_t count, void* self) noexcept {
+    auto& transfer = *static_cast<Transfer*>(self);
+    try {
+      if (transfer.sink_({data, size * count})) return size * count;
+    } catch (const std::bad_alloc&) {  // the same: there is no room for it
+    }
+    transfer.refused_ = true;
+    return CURL_WRITEFUNC_ERROR;
+  }
+
+  template <class T>
+  void set(CURLoption option, T value) {
+    const CURLcode code = curl_easy_setopt(handle_, option, value);
+    if (prepared_ == CURLE_OK) prepared_ = code;
+  }
+  void set_limits() {
+    set(CURLOPT_NOSIGNAL, 1L);
+    // A name that is still looked up at the deadline is left to its thread.
+    set(CURLOPT_QUICK_EXIT, 1L);
+    set(CURLOPT_PROTOCOLS_STR, "http,https");
+    set(CURLOPT_PROXY, "");
+    set(CURLOPT_FOLLOWLOCATION, 0L);
+    // On its plain port etcd takes HTTP/2 for gRPC.
+    set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+    set(CURLOPT_TCP_KEEPALIVE, 1L);
+    set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+  }
+
+  void set_tls(const Options& options) {
+    set(CURLOPT_SSL_VERIFYPEER, 1L);
+    set(CURLOPT_SSL_VERIFYHOST, 2L);
+    set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+    if (!options.ca.empty()) {
+      set(CURLOPT_CAINFO, options.ca.c_str());
+      // The system's certificates would be good enough, too.
+      set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+    }
+    if (!options.client_cert.empty()) {
+      set(CURLOPT_SSLCERT, options.client_cert.c_str());
+      set(CURLOPT_SSLKEY, options.client_key.c_str());
+    }
+  }
+
+  void set_method(const HttpRequest& request) {
+    if (request.method == HttpRequest::Method::get) return set(CURLOPT_HTTPGET, 1L);
+    if (request.method == HttpRequest::Method::remove) {
+      set(CURLOPT_CUSTOMREQUEST, "DELETE");
+      // On a kept connection that breaks libcurl sends a request without a body twice.
+      return set(CURLOPT_FRESH_CONNECT, 1L);
+    }
+    set(CURLOPT_POST, 1L);
+    if (request.method == HttpRequest::Method::put) set(CURLOPT_CUSTOMREQUEST, "PUT");
+    // libcurl cannot read it twice, so that it sends it once also where a kept connection breaks.
+    set(CURLOPT_READFUNCTION, &Transfer::on_read);
+    set(CURLOPT_READDATA, this);
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_.size()));
+  }
+
+  void set_headers(const HttpRequest& request) {
+    add_header("Expect", "");
+    if (!body_.empty()) add_header("Content-Type", request.content_type);
+    if (request.authorization.size() != 0) add_header("Authorization", request.authorization.reveal());
+    set(CURLOPT_HTTPHEADER, headers_);
+  }
+
+  void add_header(std::string_view name, std::string_view value) {
+    WipedBytes line(name.begin(), name.end());
+    line.reserve(name.size() + value.size() + 3);
+    line.insert(line.end(), {':', ' '});
+    line.insert(line.end(), value.begin(), value.end());
+    line.push_back('\0');
+    curl_slist* longer = curl_slist_append(headers_, line.data());
+    if (longer == nullptr) {
+      prepared_ = CURLE_OUT_OF_MEMORY;
+      return;
+    }
+    headers_ = longer;
+  }
+
+  CURL* const handle_;
+  const std::string server_;
+  std::string_view body_;
+  const Sink sink_;
+  curl_slist* headers_ = nullptr;
+  std::array<char, CURL_ERROR_SIZE> message_{};
+  CURLcode prepared_ = CURLE_OK;
+  bool refused_ = false;
+};
+
 CurlEasy make_curl_easy() {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   CurlEasy handle(started == CURLE_OK ? curl_easy_init() : nullptr);
@@ -138,96 +217,6 @@ Transfer::~Transfer() {
     wipe(header->data, std::strlen(header->data));
   }
   curl_slist_free_all(headers_);
-}
-
-void Transfer::set_limits() {
-  set(CURLOPT_NOSIGNAL, 1L);
-  // A name that is still looked up at the deadline is left to its thread.
-  set(CURLOPT_QUICK_EXIT, 1L);
-  set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_PROXY, "");
-  set(CURLOPT_FOLLOWLOCATION, 0L);
-  // On its plain port etcd takes HTTP/2 for gRPC.
-  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  set(CURLOPT_TCP_KEEPALIVE, 1L);
-  set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
-}
-
-void Transfer::set_tls(const Options& options) {
-  set(CURLOPT_SSL_VERIFYPEER, 1L);
-  set(CURLOPT_SSL_VERIFYHOST, 2L);
-  set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-  if (!options.ca.empty()) {
-    set(CURLOPT_CAINFO, options.ca.c_str());
-    // The system's certificates would be good enough, too.
-    set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
-  }
-  if (!options.client_cert.empty()) {
-    set(CURLOPT_SSLCERT, options.client_cert.c_str());
-    set(CURLOPT_SSLKEY, options.client_key.c_str());
-  }
-}
-
-void Transfer::set_method(const HttpRequest& request) {
-  if (request.method == HttpRequest::Method::get) return set(CURLOPT_HTTPGET, 1L);
-  if (request.method == HttpRequest::Method::remove) {
-    set(CURLOPT_CUSTOMREQUEST, "DELETE");
-    // On a kept connection that breaks libcurl sends a request without a body twice.
-    return set(CURLOPT_FRESH_CONNECT, 1L);
-  }
-  set(CURLOPT_POST, 1L);
-  if (request.method == HttpRequest::Method::put) set(CURLOPT_CUSTOMREQUEST, "PUT");
-  // libcurl cannot read it twice, so that it sends it once also where a kept connection breaks.
-  set(CURLOPT_READFUNCTION, &Transfer::on_read);
-  set(CURLOPT_READDATA, this);
-  set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_.size()));
-}
-
-void Transfer::set_headers(const HttpRequest& request) {
-  add_header("Expect", "");
-  if (!body_.empty()) add_header("Content-Type", request.content_type);
-  if (request.authorization.size() != 0) add_header("Authorization", request.authorization.reveal());
-  set(CURLOPT_HTTPHEADER, headers_);
-}
-
-void Transfer::add_header(std::string_view name, std::string_view value) {
-  WipedBytes line(name.begin(), name.end());
-  line.reserve(name.size() + value.size() + 3);
-  line.insert(line.end(), {':', ' '});
-  line.insert(line.end(), value.begin(), value.end());
-  line.push_back('\0');
-  curl_slist* longer = curl_slist_append(headers_, line.data());
-  if (longer == nullptr) {
-    prepared_ = CURLE_OUT_OF_MEMORY;
-    return;
-  }
-  headers_ = longer;
-}
-
-std::size_t Transfer::on_read(char* to, std::size_t size, std::size_t count, void* self) noexcept {
-  std::string_view& rest = static_cast<Transfer*>(self)->body_;
-  const std::size_t taken = std::min(size * count, rest.size());
-  std::copy_n(rest.data(), taken, to);
-  rest.remove_prefix(taken);
-  return taken;
-}
-
-std::size_t Transfer::on_write(const char* data, std::size_t size, std::size_t count, void* self) noexcept {
-  auto& transfer = *static_cast<Transfer*>(self);
-  try {
-    if (transfer.sink_({data, size * count})) return size * count;
-  } catch (const std::bad_alloc&) {  // the same: there is no room for it
-  }
-  transfer.refused_ = true;
-  return CURL_WRITEFUNC_ERROR;
-}
-
-Error Transfer::error(CURLcode code) const {
-  long sent = 0;
-  curl_easy_getinfo(handle_, CURLINFO_REQUEST_SIZE, &sent);
-  if (refused_) return {ErrorKind::internal, format("{}: its reply is too large", server_)};
-  const char* said = message_.front() != '\0' ? message_.data() : curl_easy_strerror(code);
-  return {kind_of(code, sent > 0), format("{}: {}", server_, excerpt(said, kMostOfText))};
 }
 
 HttpStream::HttpStream(const Options& options, const HttpRequest& request)

@@ -36,17 +36,66 @@ milliseconds pause_after(unsigned breaks) {
 class WatchConnection {
  public:
   /// `gateway`, which opened the stream, has to outlive it.
-  WatchConnection(Gateway& gateway, Gateway::Stream stream);
+  WatchConnection(Gateway& gateway, Gateway::Stream stream)
+      : gateway_(gateway),
+        stream_(std::move(stream)),
+        objects_(Transport::kMaxReply),
+        heard_at_(steady_clock::now()) {}
 
   /// The replies that came since, or come first until `deadline`; none where nothing does. A failure: nothing
   /// will come any more.
-  [[nodiscard]] Tried<std::vector<WatchReply>> read(Deadline deadline);
+  [[nodiscard]] Tried<std::vector<WatchReply>> read(Deadline deadline) {
+    const SteadyTime suspicious_at = heard_at_ + 2 * gateway_.try_timeout();
+    Result<std::string> bytes = stream_.bytes->read(std::min(deadline, suspicious_at));
+    if (!bytes) return transport_failure(std::move(bytes).error());
+    if (!bytes->empty()) {
+      heard_at_ = steady_clock::now();
+      asked_ = {};
+      return cut(*bytes);
+    }
+    if (steady_clock::now() >= suspicious_at) {
+      if (std::optional<Failure> failure = ask_member(deadline)) return *std::move(failure);
+    }
+    return std::vector<WatchReply>();
+  }
 
   [[nodiscard]] const Gateway::Stream& stream() const noexcept { return stream_; }
 
  private:
-  [[nodiscard]] Tried<std::vector<WatchReply>> cut(std::string_view bytes);
-  [[nodiscard]] std::optional<Failure> ask_member(Deadline deadline);
+  [[nodiscard]] Tried<std::vector<WatchReply>> cut(std::string_view bytes) {
+    const long status = stream_.bytes->status();
+    objects_.append(bytes);
+    std::vector<WatchReply> replies;
+    for (;;) {
+      Result<std::optional<std::string>> object = objects_.next();
+      if (!object && status == 200) {
+        return Failure{{ErrorKind::internal, "etcd: " + stream_.url + ": " + object.error().message},
+                       Remedy::next_member};
+      }
+      if (object && !*object) return replies;
+      if (status != 200) return gateway_failure({status, object ? **object : std::string()}, stream_.url);
+      Tried<WatchReply> reply = read_watch_reply(**object, stream_.url);
+      if (auto* failure = std::get_if<Failure>(&reply)) return std::move(*failure);
+      replies.push_back(std::get<WatchReply>(std::move(reply)));
+    }
+  }
+
+  [[nodiscard]] std::optional<Failure> ask_member(Deadline deadline) {
+    // Whoever calls with short deadlines again and again gives it its time in parts.
+    const SteadyTime start = steady_clock::now();
+    const SteadyTime end = std::min(deadline, start + gateway_.try_timeout() - asked_);
+    if (start >= end) return std::nullopt;
+    std::optional<Failure> failure = gateway_.check(stream_, end);
+    const SteadyTime now = steady_clock::now();
+    if (!failure) {
+      heard_at_ = now;
+      asked_ = {};
+      return std::nullopt;
+    }
+    asked_ += std::chrono::ceil<milliseconds>(now - start);
+    if (now < end || asked_ >= gateway_.try_timeout()) return failure;
+    return std::nullopt;
+  }
 
   Gateway& gateway_;
   Gateway::Stream stream_;
@@ -55,80 +104,102 @@ class WatchConnection {
   std::chrono::milliseconds asked_{0};  // for how long its answer has been waited for since
 };
 
-WatchConnection::WatchConnection(Gateway& gateway, Gateway::Stream stream)
-    : gateway_(gateway),
-      stream_(std::move(stream)),
-      objects_(Transport::kMaxReply),
-      heard_at_(steady_clock::now()) {}
-
-Tried<std::vector<WatchReply>> WatchConnection::read(Deadline deadline) {
-  const SteadyTime suspicious_at = heard_at_ + 2 * gateway_.try_timeout();
-  Result<std::string> bytes = stream_.bytes->read(std::min(deadline, suspicious_at));
-  if (!bytes) return transport_failure(std::move(bytes).error());
-  if (!bytes->empty()) {
-    heard_at_ = steady_clock::now();
-    asked_ = {};
-    return cut(*bytes);
-  }
-  if (steady_clock::now() >= suspicious_at) {
-    if (std::optional<Failure> failure = ask_member(deadline)) return *std::move(failure);
-  }
-  return std::vector<WatchReply>();
-}
-
-Tried<std::vector<WatchReply>> WatchConnection::cut(std::string_view bytes) {
-  const long status = stream_.bytes->status();
-  objects_.append(bytes);
-  std::vector<WatchReply> replies;
-  for (;;) {
-    Result<std::optional<std::string>> object = objects_.next();
-    if (!object && status == 200) {
-      return Failure{{ErrorKind::internal, "etcd: " + stream_.url + ": " + object.error().message},
-                     Remedy::next_member};
-    }
-    if (object && !*object) return replies;
-    if (status != 200) return gateway_failure({status, object ? **object : std::string()}, stream_.url);
-    Tried<WatchReply> reply = read_watch_reply(**object, stream_.url);
-    if (auto* failure = std::get_if<Failure>(&reply)) return std::move(*failure);
-    replies.push_back(std::get<WatchReply>(std::move(reply)));
-  }
-}
-
-std::optional<Failure> WatchConnection::ask_member(Deadline deadline) {
-  // Whoever calls with short deadlines again and again gives it its time in parts.
-  const SteadyTime start = steady_clock::now();
-  const SteadyTime end = std::min(deadline, start + gateway_.try_timeout() - asked_);
-  if (start >= end) return std::nullopt;
-  std::optional<Failure> failure = gateway_.check(stream_, end);
-  const SteadyTime now = steady_clock::now();
-  if (!failure) {
-    heard_at_ = now;
-    asked_ = {};
-    return std::nullopt;
-  }
-  asked_ += std::chrono::ceil<milliseconds>(now - start);
-  if (now < end || asked_ >= gateway_.try_timeout()) return failure;
-  return std::nullopt;
-}
-
 /// What is known of a watch, beyond its connections.
 class Watcher::Stream {
  public:
   Stream(Gateway& gateway, WatchRequest request)
       : gateway_(gateway), request_(std::move(request)), backlog_(request_.start_revision) {}
 
-  [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline);
+  [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline) {
+    refused_ = false;
+    // What has come already is told, however late it is.
+    for (bool late = false;; late = steady_clock::now() >= deadline) {
+      if (std::optional<std::vector<WatchEvent>> events = backlog_.take()) return *std::move(events);
+      if (ended_) return *ended_;
+      if (late && !connection_ && broken_) return *broken_;
+      if (late) return std::vector<WatchEvent>();
+      if (Result<void> went_on = go_on(deadline); !went_on) return std::move(went_on).error();
+    }
+  }
+
   [[nodiscard]] std::int64_t compact_revision() const noexcept { return compact_revision_; }
 
  private:
   /// Opens a connection where there is none, and takes what comes.
-  [[nodiscard]] Result<void> go_on(Deadline deadline);
-  [[nodiscard]] Result<void> open(Deadline deadline);
-  [[nodiscard]] std::optional<Failure> receive(Deadline deadline);
-  [[nodiscard]] std::optional<Failure> take(WatchReply reply);
+  [[nodiscard]] Result<void> go_on(Deadline deadline) {
+    if (!connection_) {
+      std::this_thread::sleep_until(std::min(deadline, opened_at_ + pause_after(breaks_)));
+      if (steady_clock::now() >= deadline) return {};
+      if (Result<void> opened = open(deadline); !opened) return opened;
+    }
+    std::optional<Failure> failure = receive(deadline);
+    return failure ? mend(*std::move(failure)) : Result<void>();
+  }
+
+  [[nodiscard]] Result<void> open(Deadline deadline) {
+    const std::string body = watch_body(request_, backlog_.next_revision(), fragment_);
+    Result<Gateway::Stream> stream = gateway_.open("/watch", body, deadline);
+    if (!stream) return std::move(stream).error();
+    connection_.emplace(gateway_, *std::move(stream));
+    opened_at_ = steady_clock::now();
+    return {};
+  }
+
+  [[nodiscard]] std::optional<Failure> receive(Deadline deadline) {
+    Tried<std::vector<WatchReply>> read = connection_->read(deadline);
+    if (auto* failure = std::get_if<Failure>(&read)) return std::move(*failure);
+    for (WatchReply& reply : std::get<std::vector<WatchReply>>(read)) {
+      if (std::optional<Failure> failure = take(std::move(reply))) return failure;
+      if (ended_) break;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Failure> take(WatchReply reply) {
+    const std::uint64_t cluster_id = reply.header.cluster_id;
+    if (cluster_id_ == 0) cluster_id_ = cluster_id;
+    if (cluster_id != 0 && cluster_id != cluster_id_) {
+      end({ErrorKind::invocation, "etcd: the cluster was made anew, and its revisions count from the start"});
+      return std::nullopt;
+    }
+    if (reply.canceled) {
+      Failure failure = cancel_failure(reply, connection_->stream().url);
+      if (reply.compact_revision == 0) return failure;
+      compact_revision_ = reply.compact_revision;
+      end(std::move(failure.error));
+      return std::nullopt;
+    }
+    refused_ = false;
+    if (!reply.events.empty()) breaks_ = 0;
+    backlog_.add(std::move(reply));
+    return std::nullopt;
+  }
+
   /// Closes the connection. Errors: another one would not help.
-  [[nodiscard]] Result<void> mend(Failure failure);
-  void end(Error error);
+  [[nodiscard]] Result<void> mend(Failure failure) {
+    breaks_ = steady_clock::now() - opened_at_ < kLasting ? breaks_ + 1 : 0;
+    const bool elsewhere = failure.remedy == Remedy::next_member || failure.remedy == Remedy::other_prefix;
+    const bool anew = failure.remedy == Remedy::authenticate && !refused_;
+    const bool plainly = fragment_ && failure.error.kind == ErrorKind::invocation &&
+                         failure.error.message.find("fragment") != std::string::npos;
+    if (elsewhere) gateway_.failed(connection_->stream());
+    if (failure.remedy == Remedy::authenticate) {
+      gateway_.refused(connection_->stream());
+      refused_ = true;
+    }
+    if (plainly) fragment_ = false;
+    connection_.reset();
+    backlog_.broken();
+    broken_ = std::move(failure.error);
+    if (elsewhere || anew || plainly) return {};
+    return *broken_;
+  }
+
+  void end(Error error) {
+    ended_ = std::move(error);
+    connection_.reset();
+    backlog_.broken();
+  }
 
   Gateway& gateway_;
   const WatchRequest request_;
@@ -143,92 +214,6 @@ class Watcher::Stream {
   std::optional<Error> broken_;  // why the last connection is gone
   std::optional<Error> ended_;   // for ever
 };
-
-Result<std::vector<WatchEvent>> Watcher::Stream::next(Deadline deadline) {
-  refused_ = false;
-  // What has come already is told, however late it is.
-  for (bool late = false;; late = steady_clock::now() >= deadline) {
-    if (std::optional<std::vector<WatchEvent>> events = backlog_.take()) return *std::move(events);
-    if (ended_) return *ended_;
-    if (late && !connection_ && broken_) return *broken_;
-    if (late) return std::vector<WatchEvent>();
-    if (Result<void> went_on = go_on(deadline); !went_on) return std::move(went_on).error();
-  }
-}
-
-Result<void> Watcher::Stream::go_on(Deadline deadline) {
-  if (!connection_) {
-    std::this_thread::sleep_until(std::min(deadline, opened_at_ + pause_after(breaks_)));
-    if (steady_clock::now() >= deadline) return {};
-    if (Result<void> opened = open(deadline); !opened) return opened;
-  }
-  std::optional<Failure> failure = receive(deadline);
-  return failure ? mend(*std::move(failure)) : Result<void>();
-}
-
-Result<void> Watcher::Stream::open(Deadline deadline) {
-  const std::string body = watch_body(request_, backlog_.next_revision(), fragment_);
-  Result<Gateway::Stream> stream = gateway_.open("/watch", body, deadline);
-  if (!stream) return std::move(stream).error();
-  connection_.emplace(gateway_, *std::move(stream));
-  opened_at_ = steady_clock::now();
-  return {};
-}
-
-std::optional<Failure> Watcher::Stream::receive(Deadline deadline) {
-  Tried<std::vector<WatchReply>> read = connection_->read(deadline);
-  if (auto* failure = std::get_if<Failure>(&read)) return std::move(*failure);
-  for (WatchReply& reply : std::get<std::vector<WatchReply>>(read)) {
-    if (std::optional<Failure> failure = take(std::move(reply))) return failure;
-    if (ended_) break;
-  }
-  return std::nullopt;
-}
-
-std::optional<Failure> Watcher::Stream::take(WatchReply reply) {
-  const std::uint64_t cluster_id = reply.header.cluster_id;
-  if (cluster_id_ == 0) cluster_id_ = cluster_id;
-  if (cluster_id != 0 && cluster_id != cluster_id_) {
-    end({ErrorKind::invocation, "etcd: the cluster was made anew, and its revisions count from the start"});
-    return std::nullopt;
-  }
-  if (reply.canceled) {
-    Failure failure = cancel_failure(reply, connection_->stream().url);
-    if (reply.compact_revision == 0) return failure;
-    compact_revision_ = reply.compact_revision;
-    end(std::move(failure.error));
-    return std::nullopt;
-  }
-  refused_ = false;
-  if (!reply.events.empty()) breaks_ = 0;
-  backlog_.add(std::move(reply));
-  return std::nullopt;
-}
-
-Result<void> Watcher::Stream::mend(Failure failure) {
-  breaks_ = steady_clock::now() - opened_at_ < kLasting ? breaks_ + 1 : 0;
-  const bool elsewhere = failure.remedy == Remedy::next_member || failure.remedy == Remedy::other_prefix;
-  const bool anew = failure.remedy == Remedy::authenticate && !refused_;
-  const bool plainly = fragment_ && failure.error.kind == ErrorKind::invocation &&
-                       failure.error.message.find("fragment") != std::string::npos;
-  if (elsewhere) gateway_.failed(connection_->stream());
-  if (failure.remedy == Remedy::authenticate) {
-    gateway_.refused(connection_->stream());
-    refused_ = true;
-  }
-  if (plainly) fragment_ = false;
-  connection_.reset();
-  backlog_.broken();
-  broken_ = std::move(failure.error);
-  if (elsewhere || anew || plainly) return {};
-  return *broken_;
-}
-
-void Watcher::Stream::end(Error error) {
-  ended_ = std::move(error);
-  connection_.reset();
-  backlog_.broken();
-}
 
 Watcher::Watcher(Client& client, WatchRequest request)
     : stream_(std::make_unique<Stream>(*client.gateway_, std::move(request))) {}

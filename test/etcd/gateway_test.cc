@@ -15,6 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 const std::string kPut = "/v3/kv/put";
+const std::string kStatus = "/v3/maintenance/status";
 const std::string kTxn = "/v3/kv/txn";
 const std::string kLogin = "/v3/auth/authenticate";
 
@@ -47,23 +48,20 @@ std::string authorization(const FakeGateway::Request& request) {
   return request.headers.substr(at + name.size(), request.headers.find('\r', at) - at - name.size());
 }
 
-TEST_CASE("a member is asked for its version once, and again after it failed") {
+TEST_CASE("a member is asked once where its API is, and again after it failed") {
   const ScriptedEtcd etcd({{kPut, [](std::size_t n) { return n == 2 ? "" : ScriptedEtcd::header_only(); }}});
   const auto client = client_of({.endpoints = {etcd.url()}});
   CHECK(put(*client));
   CHECK(put(*client));
-  CHECK(etcd.count("/version") == 1);
+  CHECK(etcd.count(kStatus) == 1);
   CHECK(put(*client));
-  CHECK(etcd.count("/version") == 2);
+  CHECK(etcd.count(kStatus) == 2);
   CHECK(etcd.count(kPut) == 4);
 }
 
 TEST_CASE("a member that was replaced by another version is asked where its API is") {
   const ScriptedEtcd etcd(
-      {{"/version",
-        [](std::size_t n) {
-          return FakeGateway::reply(200, n == 0 ? R"({"etcdserver":"3.3.1"})" : R"({"etcdserver":"3.5.1"})");
-        }},
+      {{kStatus, first_then(ScriptedEtcd::not_found(), ScriptedEtcd::header_only())},
        {"/v3beta/maintenance/status", always(ScriptedEtcd::header_only())},
        {"/v3beta/kv/put", first_then(ScriptedEtcd::header_only(), ScriptedEtcd::not_found())}});
   const auto client = client_of({.endpoints = {etcd.url()}});
@@ -74,11 +72,7 @@ TEST_CASE("a member that was replaced by another version is asked where its API 
 }
 
 TEST_CASE("a login goes where the API is now, too") {
-  const ScriptedEtcd etcd({{"/version",
-                            [](std::size_t n) {
-                              return FakeGateway::reply(
-                                  200, n == 0 ? R"({"etcdserver":"3.3.1"})" : R"({"etcdserver":"3.5.1"})");
-                            }},
+  const ScriptedEtcd etcd({{kStatus, first_then(ScriptedEtcd::not_found(), ScriptedEtcd::header_only())},
                            {"/v3beta/maintenance/status", always(ScriptedEtcd::header_only())},
                            {kLogin, always(token("abc"))}});
   CHECK(put(*client_of(as_larry({etcd.url()}))));
@@ -87,8 +81,7 @@ TEST_CASE("a login goes where the API is now, too") {
 }
 
 TEST_CASE("a member that is no etcd is left out, as long as another one is") {
-  const ScriptedEtcd page({{"/version", always(ScriptedEtcd::not_found())},
-                           {"/v3/maintenance/status", always(ScriptedEtcd::not_found())}});
+  const ScriptedEtcd page({{kStatus, always(ScriptedEtcd::not_found())}});
   const ScriptedEtcd etcd({});
   CHECK(txn_once(*client_of({.endpoints = {page.url(), etcd.url()}})));
   const Result<TxnReply> alone = client_of({.endpoints = {page.url()}})->txn({}, in(300ms), Repeat::no);
@@ -169,7 +162,7 @@ TEST_CASE("a transaction that must not be repeated is told where its outcome is 
 
 TEST_CASE("a transaction that was not sent, or refused unseen, goes on all the same") {
   const std::string nobody = "http://127.0.0.1:" + std::to_string(test::unused_port());
-  const ScriptedEtcd silent({{"/version", always("")}});
+  const ScriptedEtcd silent({{kStatus, always("")}});
   const ScriptedEtcd second({});
   CHECK(txn_once(*client_of({.endpoints = {nobody, silent.url(), second.url()}})));
   CHECK(second.count(kTxn) == 1);

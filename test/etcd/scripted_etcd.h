@@ -60,8 +60,6 @@ class ScriptedEtcd {
       }
       return found->second(n);
     }
-    if (path == "/version")
-      return FakeGateway::reply(200, R"({"etcdserver":"3.4.23","etcdcluster":"3.4.0"})");
     return path.starts_with("/v3/") ? header_only(cluster_id) : not_found();
   }
 
