@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::returner {
@@ -135,6 +136,14 @@ std::string jid_of(JidKey key) {
   return format("{:02}{:018}", from_first / kSize + kFirstCentury, from_first % kSize);
 }
 
+Error no_key_of(std::string_view jid, std::string_view cache) {
+  return {
+      ErrorKind::invocation,
+      format(
+          "The job cache {} keeps no job {}: a jid is 20 digits, and begins with a year from 1100 to 2899.",
+          cache, quoted(jid))};
+}
+
 JidKey least_key(std::string_view first) noexcept {
   return jid_bound(first);
 }
@@ -156,9 +165,18 @@ JidKeys keys_of(const JobQuery& query) noexcept {
   return keys;
 }
 
-bool means(const JobQuery& query, std::string_view jid) noexcept {
+bool means(const JobQuery& query, const Load& load) {
+  const std::string& jid = load.jid;
   return jid >= query.first && (query.last.empty() || jid <= query.last) &&
-         (query.after.empty() || jid > query.after) && (query.before.empty() || jid < query.before);
+         (query.after.empty() || jid > query.after) && (query.before.empty() || jid < query.before) &&
+         (query.fun.empty() || load.fun == Json::string(query.fun));
+}
+
+void add_minions(std::vector<std::string>& minions, const std::vector<std::string>& more) {
+  for (const std::string& minion : more) {
+    const auto at = std::lower_bound(minions.begin(), minions.end(), minion);
+    if (at == minions.end() || *at != minion) minions.insert(at, minion);
+  }
 }
 
 std::string load_record(JidKey key, const Load& load, WallTime saved) {

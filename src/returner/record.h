@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
 #include "rest_fcgi/returner/returner.h"
 
 namespace rest_fcgi::returner {
@@ -21,6 +22,9 @@ using JidKey = std::int64_t;
 
 [[nodiscard]] std::string jid_of(JidKey key);
 
+/// Why a job cache keeps no job of a jid that has no key.
+[[nodiscard]] Error no_key_of(std::string_view jid, std::string_view cache);
+
 /// The keys of the jids from `first` on, and of those up to `last`, as texts compare. Both may be jids, their
 /// beginnings, or empty, which bounds nothing.
 [[nodiscard]] JidKey least_key(std::string_view first) noexcept;
@@ -33,8 +37,11 @@ struct JidKeys {
 };
 [[nodiscard]] JidKeys keys_of(const JobQuery& query) noexcept;
 
-/// Does the query mean that jid? Also of one that has no key.
-[[nodiscard]] bool means(const JobQuery& query, std::string_view jid) noexcept;
+/// Does the query mean that job? Also of a jid that has no key.
+[[nodiscard]] bool means(const JobQuery& query, const Load& load);
+
+/// Adds to minions, which are sorted, those that are not among them.
+void add_minions(std::vector<std::string>& minions, const std::vector<std::string>& more);
 
 // One call of the returner as bytes: what waits in a spool for the database, or for etcd. The views below
 // point into these bytes.

@@ -11,8 +11,8 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
-#include "returner/etcd/etcd_returner.h"
-#include "returner/sqlite/sqlite_returner.h"
+#include "returner/etcd/store.h"
+#include "returner/sqlite/store.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -21,25 +21,19 @@ constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kSqlite = "sqlite3";
 constexpr std::string_view kEtcd = "etcd";
 
-Result<std::unique_ptr<Returner>> open_etcd(const Options& options, const Clock& clock) {
-  auto opened = EtcdReturner::open(options, clock);
-  if (opened || opened.error().kind == ErrorKind::configuration) return opened;
-  return Error{ErrorKind::configuration, format("master_job_cache: etcd cannot be used: {}: {}",
-                                                options.etcd.spool, opened.error().message)};
-}
-
 Result<std::unique_ptr<Returner>> open_cache(const std::string& name, const Options& options,
                                              const Clock& clock) {
   if (name == kMemory) return make_memory_returner(options, clock);
-  if (name == kEtcd) return open_etcd(options, clock);
-  if (name != kSqlite) {
+  const bool is_etcd = name == kEtcd;
+  if (!is_etcd && name != kSqlite) {
     return Error{ErrorKind::configuration,
                  format("master_job_cache: found {}, expected memory, sqlite3 or etcd", name)};
   }
-  auto opened = SqliteReturner::open(options, clock);
-  if (opened) return opened;
-  return Error{ErrorKind::configuration, format("sqlite3.database: {} cannot be used: {}",
-                                                options.sqlite3.database, opened.error().message)};
+  auto opened = is_etcd ? open_etcd_returner(options, clock) : open_sqlite_returner(options, clock);
+  if (opened || opened.error().kind == ErrorKind::configuration) return opened;
+  const std::string what = is_etcd ? "master_job_cache: etcd cannot be used: " + options.etcd.spool
+                                   : format("sqlite3.database: {} cannot be used", options.sqlite3.database);
+  return Error{ErrorKind::configuration, format("{}: {}", what, opened.error().message)};
 }
 
 /// Certainly no file has that path. In a folder that may not be looked into, one could.

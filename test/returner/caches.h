@@ -12,7 +12,7 @@
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/returner/returner.h"
-#include "returner/sqlite/sqlite_returner.h"
+#include "returner/sqlite/store.h"
 
 namespace rest_fcgi::returner {
 
@@ -53,7 +53,7 @@ inline Options sqlite_options(const test::TempDir& dir) {
 }
 
 inline std::unique_ptr<Returner> open_sqlite(const Options& options, const Clock& clock) {
-  auto opened = SqliteReturner::open(options, clock);
+  auto opened = open_sqlite_returner(options, clock);
   REQUIRE_MESSAGE(opened.ok(), opened.error().message);
   return *std::move(opened);
 }

@@ -10,7 +10,6 @@
 #include "../support/temp_dir.h"
 #include "caches.h"
 #include "fake_etcd_store.h"
-#include "returner/etcd/etcd_returner.h"
 
 namespace rest_fcgi::returner {
 
@@ -27,8 +26,8 @@ inline Options etcd_options(const test::TempDir& dir) {
 
 inline std::unique_ptr<Returner> open_over(const std::shared_ptr<FakeEtcd>& etcd, const Options& options,
                                            const Clock& clock) {
-  auto opened = EtcdReturner::over(options, clock, std::make_unique<FakeEtcdStore>(etcd),
-                                   std::make_unique<FakeEtcdStore>(etcd));
+  auto opened = open_etcd_returner_over(options, clock, std::make_unique<FakeEtcdStore>(etcd),
+                                        std::make_unique<FakeEtcdStore>(etcd));
   REQUIRE_MESSAGE(opened.ok(), opened.error().message);
   return *std::move(opened);
 }

@@ -286,18 +286,19 @@ TEST_CASE("the leader is killed under load: nothing that was told is missing") {
       if (!cache->save_load(load_of(jid_number(i)), durability)) break;
       if (!cache->returner(jid_number(i), return_of("m1", jid_number(i)))) break;
       ++told;
-      std::this_thread::sleep_for(milliseconds(2));
+      std::this_thread::sleep_for(milliseconds(2));  // or the spool were full before there is a new leader
     }
   });
-  std::this_thread::sleep_for(milliseconds(300));
-  const std::size_t leader = cluster.leader();
-  cluster.kill(leader);
-  std::this_thread::sleep_for(milliseconds(1500));
+  CHECK(within(seconds(30), [&] { return told >= 50; }));
+  cluster.kill(cluster.leader());
+  const int before = told;
+  CHECK(within(seconds(30), [&] { return told >= before + 50; }));
+  CHECK(within(seconds(30), [&] { return cache->get_minions().ok(); }));
+  const int after = told;
+  CHECK(within(seconds(30), [&] { return told >= after + 50; }));
   stop = true;
   writer.join();
   REQUIRE(within(seconds(20), [&] { return cache->get_minions().ok(); }));
-  MESSAGE(told.load() << " jobs were told");
-  CHECK(told > 20);
   CHECK(jids_of(*cache).size() == static_cast<std::size_t>(told.load()));
   std::size_t returned = 0;
   for (int i = 0; i < told; ++i) returned += cache->get_jid(jid_number(i))->size();
@@ -314,15 +315,13 @@ TEST_CASE("without a quorum jobs wait and readers are told; when it is back, so 
   REQUIRE(cache->save_load(load_of(jid_number(0)), Durability::durable));
   cluster.kill(1);
   cluster.kill(2);
-  const auto before = SteadyClock::now();
+  // All of that comes back although nobody starts the members so far.
   REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
   REQUIRE(cache->returner(jid_number(1), return_of("m1", "x")));
-  CHECK(SteadyClock::now() - before < seconds(30));
   const auto refused = cache->get_load(jid_number(0));
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().kind == ErrorKind::unavailable);
   CHECK(refused.error().message.starts_with("The job cache etcd cannot be used now: etcd: http"));
-  CHECK(SteadyClock::now() - before < seconds(14));
   cluster.start(1);
   cluster.start(2);
   REQUIRE(within(seconds(30), [&] { return cache->get_minions().ok(); }));

@@ -63,16 +63,18 @@ TEST_CASE("a job of two minions is in etcd as Salt's returner writes it, byte fo
   CHECK(map == expected);
 }
 
-TEST_CASE("a job with many minions is written in few transactions, within etcd's bounds") {
+TEST_CASE("a job with many minions is written in few transactions, some at a time, within etcd's bounds") {
   Etcd etcd;
   etcd.in.etcd->fail(Error{ErrorKind::unavailable, "not yet"});
   REQUIRE(etcd->save_load(load_of(kJid), Durability::grouped));
   for (int i = 0; i < 60; ++i) {
     REQUIRE(etcd->returner(kJid, return_of("m" + std::to_string(i), "x")));
   }
+  etcd.in.etcd->together.expect(8);
   etcd.in.etcd->fail({});
   etcd.clock.advance(std::chrono::milliseconds(600));  // a failure counts for half a second
   CHECK(etcd.map().size() == 1 + 60 * 10);
+  CHECK(etcd.in.etcd->together.most() == 8);
   const std::vector<std::size_t> transactions = etcd.in.etcd->transactions();
   CHECK(transactions.size() <= 24);
   for (const std::size_t puts : transactions) CHECK(puts <= 32);

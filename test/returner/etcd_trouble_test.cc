@@ -4,6 +4,7 @@
 
 #include "../support/captured_log.h"
 #include "etcd_caches.h"
+#include "returner/spool/spool.h"
 
 // A cluster that cannot be written, for one reason or another, and what dead processes left.
 
@@ -238,7 +239,7 @@ TEST_CASE("a folder for the spool that cannot be had is an error") {
   const test::ManualClock clock;
   Options options = etcd_options(dir);
   options.etcd.spool = dir.write("file", "") + "/etcd";
-  const auto opened = EtcdReturner::open(options, clock);
+  const auto opened = open_etcd_returner(options, clock);
   REQUIRE_FALSE(opened.ok());
   CHECK(opened.error().kind == ErrorKind::unavailable);
   CHECK(opened.error().message.find("cannot be opened: Not a directory") != std::string::npos);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +16,34 @@
 #include "returner/etcd/store.h"
 
 namespace rest_fcgi::returner {
+
+/// Whoever arrives waits until so many are there at the same time, but not for ever. Thread-safe.
+class Together {
+ public:
+  void expect(std::size_t count) {
+    const std::lock_guard lock(mutex_);
+    expected_ = count;
+  }
+  void arrive() {
+    std::unique_lock lock(mutex_);
+    most_ = std::max(most_, ++there_);
+    met_.notify_all();
+    met_.wait_for(lock, std::chrono::seconds(10), [&] { return most_ >= expected_; });
+    --there_;
+  }
+  /// How many there were at the same time.
+  [[nodiscard]] std::size_t most() const {
+    const std::lock_guard lock(mutex_);
+    return most_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable met_;
+  std::size_t expected_ = 0;
+  std::size_t there_ = 0;
+  std::size_t most_ = 0;
+};
 
 /// What an etcd cluster holds, and how it does now. Thread-safe.
 class FakeEtcd {
@@ -39,6 +69,9 @@ class FakeEtcd {
     most_bytes_ = bytes;
     refusal_ = kind;
   }
+  /// Of writes.
+  Together together;
+
   /// How many puts each transaction had.
   [[nodiscard]] std::vector<std::size_t> transactions() const {
     const std::lock_guard lock(mutex_);
@@ -99,6 +132,7 @@ class FakeEtcdStore : public EtcdStore {
   }
 
   Result<void> write(const std::vector<EtcdWrite>& writes) override {
+    etcd_->together.arrive();
     const std::lock_guard lock(etcd_->mutex_);
     if (etcd_->error_) return *etcd_->error_;
     std::size_t puts = 0;

@@ -30,7 +30,7 @@ inline Options real_options(const test::TempDir& dir, const std::vector<std::str
 }
 
 inline std::unique_ptr<Returner> open_etcd(const Options& options, const Clock& clock) {
-  auto opened = EtcdReturner::open(options, clock);
+  auto opened = open_etcd_returner(options, clock);
   REQUIRE_MESSAGE(opened.ok(), opened.error().message);
   return *std::move(opened);
 }

@@ -63,6 +63,7 @@ struct Place {
   std::mutex mutex;
   Records records;
   bool fails = false;
+  std::atomic<int> chores{0};  // of the sink's own, each due at once
 };
 
 class FakeSink : public SpoolSink {
@@ -80,8 +81,13 @@ class FakeSink : public SpoolSink {
     trouble.tell_of_unreadable(unreadable, work.spool.file().path());
     return {};
   }
-  Result<void> tend(bool) override { return {}; }
-  [[nodiscard]] SteadyTime next_due() const override { return SteadyTime::max(); }
+  Result<void> tend(bool) override {
+    if (place_.chores > 0) --place_.chores;
+    return {};
+  }
+  [[nodiscard]] SteadyTime next_due() const override {
+    return place_.chores > 0 ? SteadyTime() : SteadyTime::max();
+  }
   [[nodiscard]] std::optional<RecordView> view(std::string_view record) const override {
     return view_of(record);
   }
@@ -136,6 +142,32 @@ TEST_CASE("what a sync of the spool lost is written anew before anybody is told 
   REQUIRE(pages_lost);  // and the system would not tell of it again
   CHECK(jobs.writer->append_durably("on the disk, too"));
   CHECK_FALSE(pages_lost);
+}
+
+TEST_CASE("after a sync of a spool that failed all fail, until everything in it was written anew") {
+  const test::TempDir dir;
+  const auto file = *SpoolFile::create(dir / "jobs", 65536);
+  CHECK(file->sync());
+  disk_fails = true;
+  CHECK_FALSE(file->sync().ok());
+  disk_fails = false;
+  CHECK_FALSE(file->sync().ok());  // although the system says that all is there
+  file->write_anew();
+  CHECK(file->sync());
+}
+
+TEST_CASE("a sink that has a lot to tend to does not make the writer look for spools each time") {
+  Written jobs;
+  jobs.writer.reset();
+  std::atomic<int> looks{0};
+  before_lock = [&] { ++looks; };
+  jobs.place.chores = 200;
+  jobs.start();
+  while (jobs.place.chores > 0) CHECK(jobs.writer->run(Durability::grouped, [] { return Result<void>(); }));
+  jobs.writer.reset();
+  before_lock = nullptr;
+  CHECK(looks > 0);
+  CHECK(looks < 10);
 }
 
 TEST_CASE("a job that was refused because the disk did not take it is not written later either") {

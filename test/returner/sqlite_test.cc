@@ -30,7 +30,7 @@ struct Database {
   }
   /// Why it cannot be opened.
   [[nodiscard]] std::string refusal() const {
-    auto opened = SqliteReturner::open(options, clock);
+    auto opened = open_sqlite_returner(options, clock);
     REQUIRE_FALSE(opened.ok());
     CHECK(opened.error().kind == ErrorKind::unavailable);
     return opened.error().message;
@@ -235,7 +235,7 @@ TEST_CASE("many processes at once make one database") {
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < caches.size(); ++i) {
     threads.emplace_back([&, i] {
-      auto opened = SqliteReturner::open(database.options, database.clock);
+      auto opened = open_sqlite_returner(database.options, database.clock);
       CHECK_MESSAGE(opened.ok(), opened.error().message);
       if (!opened) return;
       caches[i] = *std::move(opened);

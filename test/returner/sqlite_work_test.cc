@@ -17,18 +17,18 @@ struct Jobs {
   std::unique_ptr<SqliteConnection> connection;
 
   explicit Jobs(int count) {
-    auto store = *SqliteStore::open(options.sqlite3);
+    connection = *open_database(options.sqlite3);
     const std::string ret = return_record(0, return_of("ms-0", std::string(5000, 'x')));
     const std::string_view packed = view_of(ret)->ret.packed;
-    REQUIRE(store->begin());
+    REQUIRE(connection->run("BEGIN"));
     for (int i = 0; i < count; ++i) {
       const Load load = load_of(jid_number(i), i % 100 == 0 ? "test.arg" : "test.ping");
       const std::string record = load_record(*key_of(load.jid), load, WallTime());
       const RecordView view = *view_of(record);
-      REQUIRE(store->insert_load(view.key, view.load, i % 100 == 0 ? packed : std::string_view()));
-      if (i % 100 == 0) REQUIRE(store->save_newest(view.load.fun, "ms-0", view.key));
+      REQUIRE(insert_load(*connection, view.key, view.load, i % 100 == 0 ? packed : std::string_view()));
+      if (i % 100 == 0) REQUIRE(save_newest(*connection, view.load.fun, "ms-0", view.key));
     }
-    REQUIRE(store->commit());
+    REQUIRE(connection->run("COMMIT"));
     connection = *SqliteConnection::open(options.sqlite3.database, std::chrono::milliseconds(1000));
   }
 

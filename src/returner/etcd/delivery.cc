@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "returner/etcd/delivery.h"
-
 #include <chrono>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "returner/etcd/layout.h"
+#include "returner/etcd/store.h"
+#include "returner/spool/spooled_writer.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -18,19 +21,20 @@ constexpr std::size_t kMostRecent = 4096;
 constexpr std::size_t kMostRecentBytes = 4 * 1024 * 1024;
 constexpr int kMostChanges = 8;  // of a load that others change at the same time
 
-bool is_return(RecordView::Kind kind) {
-  return kind == RecordView::Kind::ret || kind == RecordView::Kind::stand_in;
-}
-
-}  // namespace
+/// A record as it waits in the spool.
+struct Stamped {
+  WallTime stamp;
+  RecordView record;
+};
 
 /// What one record becomes in etcd.
-struct EtcdSink::Item {
+struct Item {
   std::string what;              ///< for the log: the load or return, and of which job
-  std::string place;             ///< what it is written to; two of one place are not under way together
   EtcdWrite write;               ///< the load, or the fields of the return
   std::optional<EtcdPair> last;  ///< that this is the minion's last job; of a return
 
+  /// What it is written to. Two items of one place must not be under way together.
+  [[nodiscard]] const std::string& place() const { return write.puts.front().key; }
   [[nodiscard]] std::size_t puts() const noexcept { return write.puts.size() + (last ? 1 : 0); }
   [[nodiscard]] std::size_t bytes() const noexcept {
     std::size_t bytes = last ? last->key.size() + last->value.size() : 0;
@@ -40,7 +44,7 @@ struct EtcdSink::Item {
 };
 
 /// Items of one transaction, within what etcd takes.
-class EtcdSink::Batch {
+class Batch {
  public:
   /// False where it is full. An empty one takes any.
   bool add(Item& item) {
@@ -85,11 +89,11 @@ class EtcdSink::Batch {
 };
 
 /// Batches that may be under way together.
-class EtcdSink::Flight {
+class Flight {
  public:
   /// False where an item of the same place has to land before.
   bool add(Item& item) {
-    if (!places_.insert(item.place).second) return false;
+    if (!places_.insert(item.place()).second) return false;
     if (batches_.empty() || !batches_.back().add(item)) batches_.emplace_back().add(item);
     return true;
   }
@@ -100,191 +104,220 @@ class EtcdSink::Flight {
   std::set<std::string> places_;
 };
 
-void RecentJobs::put(JidKey key, JobFacts facts) {
-  const std::size_t bytes = facts.fun.size() + facts.arg.size();
-  const auto [place, is_new] = facts_.try_emplace(key);
-  bytes_ += bytes - place->second.fun.size() - place->second.arg.size();
-  place->second = std::move(facts);
-  if (is_new) order_.push_back(key);
-}
-
-void RecentJobs::trim() {
-  while (order_.size() > kMostRecent || bytes_ > kMostRecentBytes) {
-    const auto oldest = facts_.find(order_.front());
-    bytes_ -= oldest->second.fun.size() + oldest->second.arg.size();
-    facts_.erase(oldest);
-    order_.pop_front();
+/// What returns need to know of jobs that were seen lately. Not synchronized.
+class RecentJobs {
+ public:
+  void put(JidKey key, JobFacts facts) {
+    JobFacts& known = facts_[key];
+    bytes_ += bytes_of(facts) - bytes_of(known);
+    known = std::move(facts);
   }
-}
 
-const JobFacts* RecentJobs::find(JidKey key) const {
-  const auto found = facts_.find(key);
-  return found == facts_.end() ? nullptr : &found->second;
-}
+  [[nodiscard]] const JobFacts* find(JidKey key) const {
+    const auto found = facts_.find(key);
+    return found == facts_.end() ? nullptr : &found->second;
+  }
 
-Result<void> EtcdSink::write(const SpooledWork& work, Trouble& trouble) {
-  while (true) {
-    std::vector<std::string_view> records;
-    std::size_t bytes = 0;
-    const Spool::Taken taken = work.spool.take(work.end, [&](std::string_view record) {
-      if (!records.empty() &&
-          (records.size() == kMostRecords || bytes + record.size() > kMostBytesOfRecords)) {
-        return false;
+  /// Drops the oldest jobs beyond what is kept in mind.
+  void trim() {
+    for (; facts_.size() > kMostRecent || bytes_ > kMostRecentBytes; facts_.erase(facts_.begin())) {
+      bytes_ -= bytes_of(facts_.begin()->second);
+    }
+  }
+
+ private:
+  static std::size_t bytes_of(const JobFacts& facts) { return facts.fun.size() + facts.arg.size(); }
+
+  std::map<JidKey, JobFacts> facts_;
+  std::size_t bytes_ = 0;
+};
+
+/// Of the writer's thread.
+class EtcdSink : public SpoolSink {
+ public:
+  EtcdSink(EtcdStore& store, const EtcdOptions& options) : store_(store), layout_(options) {}
+
+  Result<void> write(const SpooledWork& work, Trouble& trouble) override {
+    while (true) {
+      std::vector<std::string_view> records;
+      std::size_t bytes = 0;
+      const Spool::Taken taken = work.spool.take(work.end, [&](std::string_view record) {
+        if (!records.empty() &&
+            (records.size() == kMostRecords || bytes + record.size() > kMostBytesOfRecords)) {
+          return false;
+        }
+        records.push_back(record);
+        bytes += record.size();
+        return true;
+      });
+      if (Result<void> written = deliver(records, trouble); !written) return written;
+      trouble.tell_of_unreadable(taken.unreadable, work.spool.file().path());
+      if (taken.end >= work.end) return {};
+      work.written(taken.end);
+    }
+  }
+
+  Result<void> tend(bool) override { return {}; }
+  [[nodiscard]] SteadyTime next_due() const override { return SteadyTime::max(); }
+  [[nodiscard]] std::optional<RecordView> view(std::string_view record) const override {
+    return view_of(unstamped(record).record);
+  }
+
+ private:
+  [[nodiscard]] Result<void> deliver(const std::vector<std::string_view>& records, Trouble& trouble) {
+    recent_.trim();  // and not before all of them are written
+    std::vector<Stamped> all;
+    for (const std::string_view record : records) {
+      const StampedRecord stamped = unstamped(record);
+      if (const auto view = view_of(stamped.record)) {
+        all.push_back({stamped.stamp, *view});
+      } else {
+        trouble.refuse("a record of its spool", "it cannot be read");
       }
-      records.push_back(record);
-      bytes += record.size();
-      return true;
-    });
-    if (Result<void> written = deliver(records, trouble); !written) return written;
-    trouble.tell_of_unreadable(taken.unreadable, work.spool.file().path());
-    if (taken.end >= work.end) return {};
-    work.written(taken.end);
-  }
-}
-
-Result<void> EtcdSink::deliver(const std::vector<std::string_view>& records, Trouble& trouble) {
-  recent_.trim();  // and not before all of them are written
-  std::vector<Stamped> all;
-  for (const std::string_view record : records) {
-    const StampedRecord stamped = unstamped(record);
-    if (const auto view = view_of(stamped.record)) {
-      all.push_back({stamped.stamp, *view});
-    } else {
-      trouble.refuse("a record of its spool", "it cannot be read");
     }
-  }
-  if (Result<void> found = look_up_jobs(all); !found) return found;
-  Flight flight;
-  for (const Stamped& one : all) {
-    if (one.record.kind == RecordView::Kind::minions) {
+    if (Result<void> found = look_up_jobs(all); !found) return found;
+    Flight flight;
+    for (const Stamped& one : all) {
+      if (one.record.kind == RecordView::Kind::minions) {
+        if (Result<void> sent = send(flight, trouble); !sent) return sent;
+        if (Result<void> added = add_minions(one.record, trouble); !added) return added;
+        continue;
+      }
+      std::optional<Item> item = item_of(one);
+      if (!item || flight.add(*item)) continue;
       if (Result<void> sent = send(flight, trouble); !sent) return sent;
-      if (Result<void> added = add_minions(one.record, trouble); !added) return added;
-      continue;
+      flight.add(*item);
     }
-    std::optional<Item> item = item_of(one);
-    if (!item || flight.add(*item)) continue;
-    if (Result<void> sent = send(flight, trouble); !sent) return sent;
-    flight.add(*item);
+    return send(flight, trouble);
   }
-  return send(flight, trouble);
-}
 
-/// The jobs of returns whose loads are not among the records, and were not seen lately.
-Result<void> EtcdSink::look_up_jobs(const std::vector<Stamped>& all) {
-  std::set<JidKey> here;
-  std::set<JidKey> missing;
-  for (const Stamped& one : all) {
-    const JidKey key = one.record.key;
-    if (one.record.kind == RecordView::Kind::load) here.insert(key);
-    if (is_return(one.record.kind) && !here.contains(key) && recent_.find(key) == nullptr) {
-      missing.insert(key);
+  /// The jobs of returns whose loads are not among the records, and were not seen lately.
+  [[nodiscard]] Result<void> look_up_jobs(const std::vector<Stamped>& all) {
+    std::set<JidKey> here;
+    std::set<JidKey> missing;
+    for (const Stamped& one : all) {
+      const JidKey key = one.record.key;
+      if (one.record.kind == RecordView::Kind::load) here.insert(key);
+      const bool is_return = !one.record.ret.packed.empty();
+      if (is_return && !here.contains(key) && recent_.find(key) == nullptr) missing.insert(key);
     }
-  }
-  if (missing.empty()) return {};
-  std::vector<std::string> keys;
-  keys.reserve(missing.size());
-  for (const JidKey key : missing) keys.push_back(layout_.load(jid_of(key)));
-  const auto values = store_->get(keys);
-  if (!values) return values.error();
-  auto value = values->begin();
-  for (const JidKey key : missing) {
-    const std::optional<std::string>& stored = *value++;
-    const auto load = stored ? load_in(jid_of(key), decoded(*stored), UnicodeErrors::replace) : std::nullopt;
-    if (load) recent_.put(key, {load->fun.text(), load->arg.text()});
-  }
-  return {};
-}
-
-std::optional<EtcdSink::Item> EtcdSink::item_of(const Stamped& stamped) {
-  const RecordView& record = stamped.record;
-  if (record.kind == RecordView::Kind::load) {
-    recent_.put(record.key, {std::string(record.load.fun), std::string(record.load.arg)});
-    return load_item(record);
-  }
-  const JobFacts* const facts = recent_.find(record.key);
-  return facts == nullptr ? std::nullopt : return_item(stamped, *facts);
-}
-
-EtcdSink::Item EtcdSink::load_item(const RecordView& record) const {
-  const std::string jid = jid_of(record.key);
-  const std::string key = layout_.load(jid);
-  return {format("the load of job {}", jid),
-          key,
-          {EtcdWrite::Unless::changed, key, {}, {{key, layout_.encoded(load_text(jid, record.load))}}},
-          {}};
-}
-
-std::optional<EtcdSink::Item> EtcdSink::return_item(const Stamped& stamped, const JobFacts& facts) const {
-  const RecordView& record = stamped.record;
-  const std::string jid = jid_of(record.key);
-  std::string_view packed = record.ret.packed;
-  const std::optional<JobReturn> ret = take_return(packed);
-  if (!ret || !is_key_part(ret->minion)) return std::nullopt;
-  const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret->minion, name); };
-  Item item{format("the return of {} to job {}", ret->minion, jid), key_of_field("return"), {}, {}};
-  // Without a stamp, any that comes is later.
-  const bool stands_in = record.kind == RecordView::Kind::stand_in;
-  const std::string stamp = stands_in ? std::string() : stamp_text(stamped.stamp);
-  if (stands_in) {
-    item.write.unless = EtcdWrite::Unless::exists;
-    item.write.guard = item.place;
-  } else {
-    item.write.unless = EtcdWrite::Unless::greater;
-    item.write.guard = key_of_field("_stamp");
-    item.write.than = layout_.encoded(Json::string(stamp).text());
-    item.last = EtcdPair{layout_.minion(ret->minion), layout_.encoded(jid)};
-  }
-  for (const auto& [name, text] : return_fields(jid, *ret, facts, stamp)) {
-    item.write.puts.push_back({key_of_field(name), layout_.encoded(text)});
-  }
-  return item;
-}
-
-Result<void> EtcdSink::add_minions(const RecordView& record, Trouble& trouble) {
-  const std::string key = layout_.load(jid_of(record.key));
-  for (int tries = 0; tries < kMostChanges; ++tries) {
-    const auto found = store_->get({key});
-    if (!found) return found.error();
-    const std::optional<std::string>& before = found->front();
-    const auto merged = before ? with_minions(decoded(*before), minions_in(record.minions)) : std::nullopt;
-    if (!merged) return {};
-    const std::string after = layout_.encoded(*merged);
-    if (after == *before) return {};
-    const Result<bool> done = store_->replace({key, after}, *before);
-    if (!done && done.error().kind != ErrorKind::invocation) return done.error();
-    if (!done) trouble.refuse(format("minions of job {}", jid_of(record.key)), done.error().message);
-    if (!done || *done) return {};
-  }
-  return Error{ErrorKind::unavailable, format("others write {} again and again", key)};
-}
-
-Result<void> EtcdSink::send(Flight& flight, Trouble& trouble) {
-  const Flight now = std::exchange(flight, {});
-  const std::vector<Batch>& batches = now.batches();
-  return at_once(batches.size(), kSendsAtOnce, [&](std::size_t i) { return send(batches[i], trouble); });
-}
-
-Result<void> EtcdSink::send(const Batch& batch, Trouble& trouble) {
-  Result<void> written = store_->write(batch.writes());
-  const bool is_refused = !written && (written.error().kind == ErrorKind::invocation ||
-                                       (written.error().kind == ErrorKind::internal && takes_another()));
-  if (!is_refused) return written;
-  if (batch.items().size() == 1) {
-    trouble.refuse(batch.items().front().what, written.error().message);
+    if (missing.empty()) return {};
+    std::vector<std::string> keys;
+    keys.reserve(missing.size());
+    for (const JidKey key : missing) keys.push_back(layout_.load(jid_of(key)));
+    const auto values = store_.get(keys);
+    if (!values) return values.error();
+    auto value = values->begin();
+    for (const JidKey key : missing) {
+      const std::optional<std::string>& stored = *value++;
+      const auto load =
+          stored ? load_in(jid_of(key), decoded(*stored), UnicodeErrors::replace) : std::nullopt;
+      if (load) recent_.put(key, {load->fun.text(), load->arg.text()});
+    }
     return {};
   }
-  // One of them is refused, and the others need not suffer for that.
-  for (Item item : batch.items()) {
-    Batch alone;
-    alone.add(item);
-    if (Result<void> sent = send(alone, trouble); !sent) return sent;
-  }
-  return {};
-}
 
-bool EtcdSink::takes_another() {
-  constexpr std::chrono::seconds kProbeTime{60};
-  return store_->claim({layout_.claim("probe"), "probe"}, layout_.claim("probe"), kProbeTime).ok();
+  [[nodiscard]] std::optional<Item> item_of(const Stamped& stamped) {
+    const RecordView& record = stamped.record;
+    if (record.kind == RecordView::Kind::load) {
+      recent_.put(record.key, {std::string(record.load.fun), std::string(record.load.arg)});
+      return load_item(record);
+    }
+    const JobFacts* const facts = recent_.find(record.key);
+    return facts == nullptr ? std::nullopt : return_item(stamped, *facts);
+  }
+
+  [[nodiscard]] Item load_item(const RecordView& record) const {
+    const std::string jid = jid_of(record.key);
+    const std::string key = layout_.load(jid);
+    return {format("the load of job {}", jid),
+            {EtcdWrite::Unless::changed, key, {}, {{key, layout_.encoded(load_text(jid, record.load))}}},
+            {}};
+  }
+
+  [[nodiscard]] std::optional<Item> return_item(const Stamped& stamped, const JobFacts& facts) const {
+    const RecordView& record = stamped.record;
+    const std::string jid = jid_of(record.key);
+    std::string_view packed = record.ret.packed;
+    const std::optional<JobReturn> ret = take_return(packed);
+    if (!ret || !is_key_part(ret->minion)) return std::nullopt;
+    const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret->minion, name); };
+    Item item{format("the return of {} to job {}", ret->minion, jid), {}, {}};
+    std::string stamp;  // of one that stands in: none, so that any that comes is later
+    if (record.kind == RecordView::Kind::stand_in) {
+      item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};
+    } else {
+      stamp = stamp_text(stamped.stamp);
+      item.write = {EtcdWrite::Unless::greater,
+                    key_of_field("_stamp"),
+                    layout_.encoded(Json::string(stamp).text()),
+                    {}};
+      item.last = EtcdPair{layout_.minion(ret->minion), layout_.encoded(jid)};
+    }
+    for (const auto& [name, text] : return_fields(jid, *ret, facts, stamp)) {
+      item.write.puts.push_back({key_of_field(name), layout_.encoded(text)});
+    }
+    return item;
+  }
+
+  [[nodiscard]] Result<void> add_minions(const RecordView& record, Trouble& trouble) {
+    const std::string key = layout_.load(jid_of(record.key));
+    for (int tries = 0; tries < kMostChanges; ++tries) {
+      const auto found = store_.get({key});
+      if (!found) return found.error();
+      const std::optional<std::string>& before = found->front();
+      const auto merged = before ? with_minions(decoded(*before), minions_in(record.minions)) : std::nullopt;
+      if (!merged) return {};
+      const std::string after = layout_.encoded(*merged);
+      if (after == *before) return {};
+      const Result<bool> done = store_.replace({key, after}, *before);
+      if (!done && done.error().kind != ErrorKind::invocation) return done.error();
+      if (!done) trouble.refuse(format("minions of job {}", jid_of(record.key)), done.error().message);
+      if (!done || *done) return {};
+    }
+    return Error{ErrorKind::unavailable, format("others write {} again and again", key)};
+  }
+
+  [[nodiscard]] Result<void> send(Flight& flight, Trouble& trouble) {
+    const Flight now = std::exchange(flight, {});
+    const std::vector<Batch>& batches = now.batches();
+    return at_once(batches.size(), kSendsAtOnce, [&](std::size_t i) { return send(batches[i], trouble); });
+  }
+
+  [[nodiscard]] Result<void> send(const Batch& batch, Trouble& trouble) {
+    Result<void> written = store_.write(batch.writes());
+    const bool is_refused = !written && (written.error().kind == ErrorKind::invocation ||
+                                         (written.error().kind == ErrorKind::internal && takes_another()));
+    if (!is_refused) return written;
+    if (batch.items().size() == 1) {
+      trouble.refuse(batch.items().front().what, written.error().message);
+      return {};
+    }
+    // One of them is refused, and the others need not suffer for that.
+    for (Item item : batch.items()) {
+      Batch alone;
+      alone.add(item);
+      if (Result<void> sent = send(alone, trouble); !sent) return sent;
+    }
+    return {};
+  }
+
+  /// Does the cluster take a small write now? Then what it answers to another one with nonsense is at fault
+  /// itself.
+  [[nodiscard]] bool takes_another() {
+    constexpr std::chrono::seconds kProbeTime{60};
+    return store_.claim({layout_.claim("probe"), "probe"}, layout_.claim("probe"), kProbeTime).ok();
+  }
+
+  EtcdStore& store_;
+  const EtcdLayout layout_;
+  RecentJobs recent_;
+};
+
+}  // namespace
+
+std::unique_ptr<SpoolSink> make_etcd_sink(EtcdStore& store, const EtcdOptions& options) {
+  return std::make_unique<EtcdSink>(store, options);
 }
 
 }  // namespace rest_fcgi::returner

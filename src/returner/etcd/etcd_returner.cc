@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "returner/etcd/etcd_returner.h"
-
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <random>
 #include <utility>
@@ -10,7 +10,10 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "returner/etcd/layout.h"
+#include "returner/etcd/store.h"
 #include "returner/record.h"
+#include "returner/spool/spooled_writer.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -21,14 +24,6 @@ constexpr milliseconds kGroupTime{10};     // in which a load and its first retu
 constexpr milliseconds kMostPause{5000};   // between tries
 constexpr milliseconds kFailureTime{500};  // one that is older is worth another try
 constexpr std::chrono::hours kClaimOfJid{1};
-
-Error not_in_etcd(std::string_view jid) {
-  return {
-      ErrorKind::invocation,
-      format("The job cache etcd keeps no job {}: a jid is 20 digits, and begins with a year from 1100 to "
-             "2899.",
-             quoted(jid))};
-}
 
 std::string random_name() {
   std::random_device device;
@@ -43,117 +38,157 @@ std::string where_of(const EtcdOptions& options) {
   return format("etcd.host: {}", endpoints);
 }
 
-Result<std::unique_ptr<EtcdStore>> store_for(const EtcdOptions& options, const etcd::Options& profile) {
-  return options.require_v2 ? make_etcd_store_v2(profile, options.ttl)
-                            : make_etcd_store_v3(profile, options.ttl);
-}
+class EtcdReturner : public Returner {
+ public:
+  EtcdReturner(const Options& options, const Clock& clock, std::unique_ptr<EtcdStore> writing,
+               std::unique_ptr<EtcdStore> reading)
+      : options_(options.etcd),
+        clock_(clock),
+        layout_(options.etcd),
+        writing_(std::move(writing)),
+        reading_(std::move(reading)) {}
 
-}  // namespace
-
-Result<std::unique_ptr<Returner>> EtcdReturner::open(const Options& options, const Clock& clock) {
-  auto writing = store_for(options.etcd, options.etcd.writing);
-  if (!writing) return std::move(writing).error();
-  auto reading = store_for(options.etcd, options.etcd.reading);
-  if (!reading) return std::move(reading).error();
-  return over(options, clock, *std::move(writing), *std::move(reading));
-}
-
-Result<std::unique_ptr<Returner>> EtcdReturner::over(const Options& options, const Clock& clock,
-                                                     std::unique_ptr<EtcdStore> writing,
-                                                     std::unique_ptr<EtcdStore> reading) {
-  const std::string& prefix = options.etcd.spool;
-  const std::string directory = prefix.substr(0, prefix.rfind('/'));
-  if (auto folder = open_private_folder(directory); !folder) {
-    return Error{ErrorKind::unavailable, format("its folder {} {}", directory, folder.error().message)};
+  Result<void> start(std::size_t spool_bytes) {
+    auto writer = SpooledWriter::start({.name = "etcd",
+                                        .where = where_of(options_),
+                                        .prefix = options_.spool,
+                                        .spool_bytes = spool_bytes,
+                                        .group_time = kGroupTime,
+                                        .most_pause = kMostPause,
+                                        .failure_counts = kFailureTime},
+                                       clock_, make_etcd_sink(*writing_, options_));
+    if (!writer) return std::move(writer).error();
+    writer_ = *std::move(writer);
+    return {};
   }
-  std::unique_ptr<EtcdReturner> returner(new EtcdReturner(options, clock, std::move(reading)));
-  returner->claimant_ = random_name();
-  auto sink = std::make_unique<EtcdSink>(std::move(writing), options.etcd);
-  returner->sink_ = sink.get();
-  auto writer = SpooledWriter::start({.name = "etcd",
-                                      .where = where_of(options.etcd),
-                                      .prefix = prefix,
-                                      .spool_bytes = options.spool_bytes,
-                                      .group_time = kGroupTime,
-                                      .most_pause = kMostPause,
-                                      .failure_counts = kFailureTime},
-                                     clock, std::move(sink));
-  if (!writer) return std::move(writer).error();
-  returner->writer_ = *std::move(writer);
-  return std::unique_ptr<Returner>(std::move(returner));
-}
 
-WallTime EtcdReturner::next_stamp() {
-  const std::int64_t now = clock_.wall().time_since_epoch().count();
-  std::int64_t last = last_stamp_.load();
-  while (!last_stamp_.compare_exchange_weak(last, std::max(now, last + 1))) {
+  Result<bool> prep_jid(std::string_view passed_jid) override {
+    if (!key_of(passed_jid)) return no_key_of(passed_jid, "etcd");
+    if (Result<void> flushed = writer_->flush(); !flushed) return std::move(flushed).error();
+    const EtcdPair claim{layout_.claim(passed_jid), format("{}-{}", claimant_, claims_++)};
+    const Result<bool> claimed = writing_->claim(claim, layout_.load(passed_jid), kClaimOfJid);
+    return claimed ? claimed : failure(claimed.error());
   }
-  return WallTime(WallTime::duration(std::max(now, last + 1)));
-}
 
-Result<void> EtcdReturner::append(std::string_view record, Durability durability) {
-  const std::string stamped = stamped_record(next_stamp(), record);
-  if (durability == Durability::durable) return writer_->append_durably(stamped);
-  writer_->append(stamped);
-  return {};
-}
+  Result<void> save_load(Load load, Durability durability) override {
+    const std::optional<JidKey> key = key_of(load.jid);
+    if (!key) return no_key_of(load.jid, "etcd");
+    return append(load_record(*key, load, clock_.wall()), durability);
+  }
 
-Result<bool> EtcdReturner::prep_jid(std::string_view passed_jid) {
-  if (!key_of(passed_jid)) return not_in_etcd(passed_jid);
-  if (Result<void> flushed = writer_->flush(); !flushed) return std::move(flushed).error();
-  const EtcdPair claim{layout_.claim(passed_jid), format("{}-{}", claimant_, claims_++)};
-  Result<bool> claimed = sink_->store().claim(claim, layout_.load(passed_jid), kClaimOfJid);
-  return claimed ? claimed : failure(claimed.error());
-}
+  Result<void> save_minions(std::string_view jid, const std::vector<std::string>& minions) override {
+    const std::optional<JidKey> key = key_of(jid);
+    return key ? append(minions_record(*key, minions), Durability::grouped) : Result<void>();
+  }
 
-Result<void> EtcdReturner::save_load(Load load, Durability durability) {
-  const std::optional<JidKey> key = key_of(load.jid);
-  if (!key) return not_in_etcd(load.jid);
-  return append(load_record(*key, load, clock_.wall()), durability);
-}
-
-Result<void> EtcdReturner::save_minions(std::string_view jid, const std::vector<std::string>& minions) {
-  const std::optional<JidKey> key = key_of(jid);
-  return key ? append(minions_record(*key, minions), Durability::grouped) : Result<void>();
-}
-
-Result<void> EtcdReturner::returner(std::string_view jid, JobReturn ret) {
-  const std::optional<JidKey> key = key_of(jid);
-  if (!key) return {};
-  if (!is_key_part(ret.minion)) {
+  Result<void> returner(std::string_view jid, JobReturn ret) override {
+    const std::optional<JidKey> key = key_of(jid);
+    if (!key) return {};
+    if (is_key_part(ret.minion)) return append(return_record(*key, ret), Durability::grouped);
     return Error{ErrorKind::invocation,
                  format("The job cache etcd keeps no return of minion {}: its id cannot be part of a key.",
                         rest_fcgi::quoted(std::string_view(ret.minion)))};
   }
-  return append(return_record(*key, ret), Durability::grouped);
-}
 
-Result<std::optional<Load>> EtcdReturner::get_load(std::string_view jid) const {
-  if (!is_like_jid(jid)) return std::optional<Load>();
-  if (Result<void> flushed = writer_->flush(); !flushed) return std::move(flushed).error();
-  const auto values = reading_->get({layout_.load(jid)});
-  if (!values) return failure(values.error());
-  const std::optional<std::string>& stored = values->front();
-  return stored ? load_in(jid, decoded(*stored), options_.unicode_errors) : std::nullopt;
-}
+  [[nodiscard]] Result<std::optional<Load>> get_load(std::string_view jid) const override {
+    if (!is_like_jid(jid)) return std::optional<Load>();
+    if (Result<void> flushed = writer_->flush(); !flushed) return std::move(flushed).error();
+    const auto values = get({layout_.load(jid)});
+    if (!values) return values.error();
+    const std::optional<std::string>& stored = values->front();
+    return stored ? load_in(jid, decoded(*stored), options_.unicode_errors) : std::nullopt;
+  }
+
+  [[nodiscard]] Result<std::vector<JobReturn>> get_jid(std::string_view jid) const override;
+  [[nodiscard]] Result<std::vector<FunctionReturn>> get_fun(std::string_view fun) const override;
+
+  [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override {
+    if (Result<void> flushed = writer_->flush(); !flushed) return flushed;
+    const EtcdStore::LoadVisitor visitor = [&](const std::string& jid, const std::string& stored) {
+      const auto load = load_in(jid, decoded(stored), options_.unicode_errors);
+      return !load || !means(query, *load) || visit(*load);
+    };
+    const Result<void> walked =
+        reading_->walk_loads(layout_, {keys_of(query), query.newest_first, clock_.wall()}, visitor);
+    return walked ? walked : failure(walked.error());
+  }
+
+  [[nodiscard]] Result<std::vector<std::string>> get_minions() const override {
+    std::vector<std::string> names;
+    const Result<void> read = visit_below(
+        layout_.minions(), [&](std::string_view name, std::string_view) { names.emplace_back(name); });
+    std::sort(names.begin(), names.end());
+    return read ? Result(std::move(names)) : read.error();
+  }
+
+  Result<void> flush() override { return writer_->settle(); }
+  /// Nothing: `etcd.ttl` says how long jobs are kept, and etcd itself drops them.
+  Result<std::size_t> clean_old_jobs() override { return std::size_t{0}; }
+
+ private:
+  Result<void> append(std::string_view record, Durability durability) {
+    const std::string stamped = stamped_record(next_stamp(), record);
+    if (durability == Durability::durable) return writer_->append_durably(stamped);
+    writer_->append(stamped);
+    return {};
+  }
+
+  /// Later than any before, however often the clock is asked, or set back.
+  [[nodiscard]] WallTime next_stamp() {
+    const std::int64_t now = clock_.wall().time_since_epoch().count();
+    std::int64_t last = last_stamp_.load();
+    while (!last_stamp_.compare_exchange_weak(last, std::max(now, last + 1))) {
+    }
+    return WallTime(WallTime::duration(std::max(now, last + 1)));
+  }
+
+  [[nodiscard]] Error failure(const Error& cause) const { return writer_->failure(cause); }
+
+  [[nodiscard]] Result<std::vector<std::optional<std::string>>> get(
+      const std::vector<std::string>& keys) const {
+    auto values = reading_->get(keys);
+    if (values) return values;
+    return failure(values.error());
+  }
+
+  /// Visits what is below a folder by now: the rest of each key, and its value as it was before it was
+  /// encoded.
+  template <class Visit>
+  [[nodiscard]] Result<void> visit_below(const std::string& folder, const Visit& visit) const {
+    if (Result<void> flushed = writer_->flush(); !flushed) return flushed;
+    const Result<void> read = reading_->visit(folder, [&](const std::string& key, const std::string& value) {
+      visit(std::string_view(key).substr(folder.size()), decoded(value));
+    });
+    return read ? read : failure(read.error());
+  }
+
+  [[nodiscard]] Result<std::vector<FunctionReturn>> returns_of(std::vector<FunctionReturn> wanted) const;
+
+  const EtcdOptions options_;
+  const Clock& clock_;
+  const EtcdLayout layout_;
+  const std::string claimant_ = random_name();  // nobody else's
+  std::atomic<std::uint64_t> claims_{0};
+  std::atomic<std::int64_t> last_stamp_{0};
+  const std::unique_ptr<EtcdStore> writing_;
+  const std::unique_ptr<EtcdStore> reading_;
+  std::unique_ptr<SpooledWriter> writer_;  // uses writing_
+};
 
 Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const {
   std::vector<JobReturn> returns;
   if (!is_like_jid(jid)) return returns;
-  if (Result<void> flushed = writer_->flush(); !flushed) return std::move(flushed).error();
-  const std::string folder = layout_.job(jid);
   std::map<std::string, std::pair<JobReturn, bool>, std::less<>> by_minion;
-  const EtcdStore::Visitor visitor = [&](const std::string& key, const std::string& value) {
-    const auto field = field_in(std::string_view(key).substr(folder.size()));
+  const Result<void> read = visit_below(layout_.job(jid), [&](std::string_view rest, std::string_view text) {
+    const auto field = field_in(rest);
     if (!field) return;
     auto& [ret, is_whole] = by_minion[std::string(field->minion)];
-    is_whole = read_field(ret, field->name, decoded(value), options_.unicode_errors) || is_whole;
-  };
-  const Result<void> read = reading_->visit(folder, visitor);
-  if (!read) return failure(read.error());
+    is_whole = read_field(ret, field->name, text, options_.unicode_errors) || is_whole;
+  });
+  if (!read) return read.error();
   for (auto& [minion, entry] : by_minion) {
     auto& [ret, is_whole] = entry;
-    if (!is_whole) continue;  // of one that another's API v2 just writes
+    if (!is_whole) continue;  // another responder is just writing it, key by key, with API v2
     ret.minion = minion;
     returns.push_back(std::move(ret));
   }
@@ -161,21 +196,16 @@ Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const
 }
 
 Result<std::vector<FunctionReturn>> EtcdReturner::get_fun(std::string_view fun) const {
-  if (Result<void> flushed = writer_->flush(); !flushed) return std::move(flushed).error();
-  const std::string folder = layout_.minions();
   std::vector<FunctionReturn> last;
   std::vector<std::string> keys;
-  const EtcdStore::Visitor visitor = [&](const std::string& key, const std::string& value) {
-    const std::string minion = key.substr(folder.size());
-    const std::string jid(decoded(value));
+  const auto visit = [&](std::string_view minion, std::string_view jid) {
     if (!is_key_part(minion) || !is_like_jid(jid)) return;
     keys.push_back(layout_.field(jid, minion, "fun"));
-    last.push_back({jid, {.minion = minion}});
+    last.push_back({std::string(jid), {.minion = std::string(minion)}});
   };
-  const Result<void> read = reading_->visit(folder, visitor);
-  if (!read) return failure(read.error());
-  const auto funs = reading_->get(keys);
-  if (!funs) return failure(funs.error());
+  if (const Result<void> read = visit_below(layout_.minions(), visit); !read) return read.error();
+  const auto funs = get(keys);
+  if (!funs) return funs.error();
   const Json wanted = Json::string(fun);
   std::vector<FunctionReturn> of_fun;
   for (std::size_t i = 0; i < last.size(); ++i) {
@@ -192,8 +222,8 @@ Result<std::vector<FunctionReturn>> EtcdReturner::returns_of(std::vector<Functio
   for (const FunctionReturn& one : wanted) {
     for (const std::string_view name : kFields) keys.push_back(layout_.field(one.jid, one.ret.minion, name));
   }
-  const auto values = reading_->get(keys);
-  if (!values) return failure(values.error());
+  const auto values = get(keys);
+  if (!values) return values.error();
   auto value = values->begin();
   for (FunctionReturn& one : wanted) {
     for (const std::string_view name : kFields) {
@@ -204,31 +234,27 @@ Result<std::vector<FunctionReturn>> EtcdReturner::returns_of(std::vector<Functio
   return wanted;
 }
 
-Result<void> EtcdReturner::get_jids(const JobQuery& query, const LoadVisitor& visit) const {
-  if (Result<void> flushed = writer_->flush(); !flushed) return flushed;
-  const Json fun = query.fun.empty() ? Json() : Json::string(query.fun);
-  const EtcdStore::LoadVisitor visitor = [&](const std::string& jid, const std::string& stored) {
-    if (!means(query, jid)) return true;
-    const auto load = load_in(jid, decoded(stored), options_.unicode_errors);
-    const bool is_meant = load && (query.fun.empty() || load->fun == fun);
-    return !is_meant || visit(*load);
-  };
-  Result<void> walked =
-      reading_->walk_loads(layout_, {keys_of(query), query.newest_first, clock_.wall()}, visitor);
-  return walked ? walked : failure(walked.error());
+}  // namespace
+
+Result<std::unique_ptr<Returner>> open_etcd_returner(const Options& options, const Clock& clock) {
+  const auto make = options.etcd.require_v2 ? make_etcd_store_v2 : make_etcd_store_v3;
+  auto writing = make(options.etcd.writing, options.etcd.ttl);
+  if (!writing) return std::move(writing).error();
+  auto reading = make(options.etcd.reading, options.etcd.ttl);
+  if (!reading) return std::move(reading).error();
+  return open_etcd_returner_over(options, clock, *std::move(writing), *std::move(reading));
 }
 
-Result<std::vector<std::string>> EtcdReturner::get_minions() const {
-  if (Result<void> flushed = writer_->flush(); !flushed) return std::move(flushed).error();
-  const std::string folder = layout_.minions();
-  std::vector<std::string> names;
-  const EtcdStore::Visitor visitor = [&](const std::string& key, const std::string&) {
-    names.push_back(key.substr(folder.size()));
-  };
-  const Result<void> read = reading_->visit(folder, visitor);
-  if (!read) return failure(read.error());
-  std::sort(names.begin(), names.end());
-  return names;
+Result<std::unique_ptr<Returner>> open_etcd_returner_over(const Options& options, const Clock& clock,
+                                                          std::unique_ptr<EtcdStore> writing,
+                                                          std::unique_ptr<EtcdStore> reading) {
+  const std::string directory = options.etcd.spool.substr(0, options.etcd.spool.rfind('/'));
+  if (auto folder = open_private_folder(directory); !folder) {
+    return Error{ErrorKind::unavailable, format("its folder {} {}", directory, folder.error().message)};
+  }
+  auto returner = std::make_unique<EtcdReturner>(options, clock, std::move(writing), std::move(reading));
+  if (auto started = returner->start(options.spool_bytes); !started) return std::move(started).error();
+  return std::unique_ptr<Returner>(std::move(returner));
 }
 
 }  // namespace rest_fcgi::returner

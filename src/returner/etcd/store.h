@@ -17,10 +17,14 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/etcd/options.h"
+#include "rest_fcgi/returner/options.h"
+#include "rest_fcgi/returner/returner.h"
 #include "returner/etcd/layout.h"
 #include "returner/record.h"
 
 namespace rest_fcgi::returner {
+
+class SpoolSink;
 
 struct EtcdPair {
   std::string key;
@@ -90,6 +94,26 @@ class EtcdStore {
                                                                     std::chrono::seconds ttl);
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v2(const etcd::Options& options,
                                                                     std::chrono::seconds ttl);
+
+/// The job cache in an etcd cluster, in the layout of Salt's own etcd returner. Every read finds what was
+/// saved through the same object before, and what others have in etcd. Jids are 20 digits and begin with a
+/// year from 1100 to 2899; `save_load` and `prep_jid` refuse others: invocation. A claim of `prep_jid` lasts
+/// for an hour, or until the job is gone. Two things are as with Salt's returner: `get_fun` knows of each
+/// minion its last job alone, and jobs go by their time to live, which etcd looks after. Errors: unavailable,
+/// where its spool cannot be had; configuration.
+[[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner(const Options& options,
+                                                                   const Clock& clock);
+
+/// The same over given stores; for tests.
+[[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner_over(const Options& options,
+                                                                        const Clock& clock,
+                                                                        std::unique_ptr<EtcdStore> writing,
+                                                                        std::unique_ptr<EtcdStore> reading);
+
+/// Carries stamped records into a store, several transactions at once. What is written twice is the same as
+/// once. A return whose job is not kept is dropped; what etcd refuses as it is, is left out, and the log says
+/// so. The store has to outlive it.
+[[nodiscard]] std::unique_ptr<SpoolSink> make_etcd_sink(EtcdStore& store, const EtcdOptions& options);
 
 /// Calls `call(0)` to `call(count - 1)`, at most `most` of them at a time, and comes back when none is under
 /// way. Returns the first error, after which none begins any more; what a call throws is one: unavailable.

@@ -35,138 +35,126 @@ class StoreV2 : public EtcdStore {
   StoreV2(std::unique_ptr<etcd::KeysV2> keys, std::chrono::seconds ttl)
       : keys_(std::move(keys)), ttl_(ttl.count() == 0 ? std::nullopt : std::optional(ttl)) {}
 
-  Result<std::vector<std::optional<std::string>>> get(const std::vector<std::string>& keys) override;
-  Result<void> visit(const std::string& folder, const Visitor& visitor) override;
+  Result<std::vector<std::optional<std::string>>> get(const std::vector<std::string>& keys) override {
+    std::vector<std::optional<std::string>> values(keys.size());
+    const Result<void> read = at_once(keys.size(), kGetsAtOnce, [&](std::size_t i) -> Result<void> {
+      Result<std::optional<std::string>> value = value_of(keys[i]);
+      if (!value) return std::move(value).error();
+      values[i] = *std::move(value);
+      return {};
+    });
+    return read ? Result(std::move(values)) : read.error();
+  }
+
+  Result<void> visit(const std::string& folder, const Visitor& visitor) override {
+    const Result<std::optional<NodeV2>> node = keys_->get(without_slash(folder), true, soon_v2());
+    if (!node) return node.error();
+    if (*node) visit_leaves(**node, visitor);
+    return {};
+  }
+
   Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
-                          const LoadVisitor& visitor) override;
-  Result<void> write(const std::vector<EtcdWrite>& writes) override;
-  Result<bool> claim(const EtcdPair& claim, const std::string& taken_by, std::chrono::seconds ttl) override;
-  Result<bool> replace(const EtcdPair& pair, const std::string& before) override;
+                          const LoadVisitor& visitor) override {
+    const Result<std::optional<NodeV2>> folder = keys_->get(without_slash(layout.jobs()), false, soon_v2());
+    if (!folder) return folder.error();
+    if (!*folder) return {};
+    std::vector<std::string> jids;
+    for (const NodeV2& child : (*folder)->nodes) {
+      std::string name = child.key.substr(child.key.rfind('/') + 1);
+      if (!is_like_jid(name)) continue;
+      const JidKey key = least_key(name);
+      if (key >= walk.keys.least && key <= walk.keys.greatest) jids.push_back(std::move(name));
+    }
+    std::sort(jids.begin(), jids.end());
+    if (walk.newest_first) std::reverse(jids.begin(), jids.end());
+    for (auto begin = jids.begin(); begin != jids.end();) {
+      const auto end = begin + std::min<std::ptrdiff_t>(jids.end() - begin, kLoadsOfWalk);
+      std::vector<std::string> keys;
+      for (auto jid = begin; jid != end; ++jid) keys.push_back(layout.load(*jid));
+      const auto loads = get(keys);
+      if (!loads) return loads.error();
+      for (const std::optional<std::string>& load : *loads) {
+        if (load && !visitor(*begin, *load)) return {};
+        ++begin;
+      }
+    }
+    return {};
+  }
+
+  Result<void> write(const std::vector<EtcdWrite>& writes) override {
+    for (const EtcdWrite& write : writes) {
+      if (Result<void> written = write_guarded(write); !written) return written;
+    }
+    return {};
+  }
+
+  Result<bool> claim(const EtcdPair& claim, const std::string& taken_by, std::chrono::seconds ttl) override {
+    const auto taken = value_of(taken_by);
+    if (!taken) return taken.error();
+    if (*taken) return false;
+    const PutV2 put{.key = claim.key, .value = claim.value, .ttl = ttl, .prev_exist = false};
+    Result<bool> done = compared(put);
+    if (!done || *done) return done;
+    // A try whose answer was lost may have put it.
+    const auto found = value_of(claim.key);
+    return found ? Result<bool>(*found == claim.value) : found.error();
+  }
+
+  Result<bool> replace(const EtcdPair& pair, const std::string& before) override {
+    return put_unless_changed(pair, before);
+  }
 
  private:
-  [[nodiscard]] Result<std::optional<std::string>> value_of(const std::string& key);
-  [[nodiscard]] Result<void> write_guarded(const EtcdWrite& write);
+  [[nodiscard]] Result<std::optional<std::string>> value_of(const std::string& key) {
+    Result<std::optional<NodeV2>> node = keys_->get(key, false, soon_v2());
+    if (!node) return std::move(node).error();
+    if (!*node || (*node)->dir) return std::optional<std::string>();
+    return std::optional(std::move((*node)->value));
+  }
+
+  [[nodiscard]] Result<void> write_guarded(const EtcdWrite& write) {
+    const bool guards_itself = write.puts.size() == 1 && write.puts.front().key == write.guard;
+    for (int tries = 0; tries < kMostPuts && write.unless != EtcdWrite::Unless::changed; ++tries) {
+      const auto found = value_of(write.guard);
+      if (!found) return found.error();
+      if (*found && (write.unless == EtcdWrite::Unless::exists || **found > write.than)) return {};
+      if (!guards_itself) break;
+      const Result<bool> done = put_unless_changed(write.puts.front(), *found);
+      if (!done) return done.error();
+      if (*done) return {};
+    }
+    if (guards_itself && write.unless != EtcdWrite::Unless::changed)
+      return Error{ErrorKind::unavailable, "others write the same key again and again"};
+    for (const EtcdPair& pair : write.puts) {
+      const auto put = keys_->put({.key = pair.key, .value = pair.value, .ttl = ttl_}, soon_v2());
+      if (!put) return put.error();
+    }
+    return {};
+  }
+
   /// Puts what the guard itself is about, where its value is still that one. False where it is not.
   [[nodiscard]] Result<bool> put_unless_changed(const EtcdPair& pair,
-                                                const std::optional<std::string>& before);
+                                                const std::optional<std::string>& before) {
+    PutV2 put{.key = pair.key, .value = pair.value, .ttl = ttl_};
+    if (before) {
+      put.prev_value = *before;
+    } else {
+      put.prev_exist = false;
+    }
+    return compared(put);
+  }
+
   /// False where the comparison that it asks for failed.
-  [[nodiscard]] Result<bool> compared(const PutV2& put);
+  [[nodiscard]] Result<bool> compared(const PutV2& put) {
+    const Result<NodeV2> node = keys_->put(put, soon_v2());
+    if (node) return true;
+    if (node.error().kind == ErrorKind::invocation || node.error().kind == ErrorKind::not_found) return false;
+    return node.error();
+  }
 
   std::unique_ptr<etcd::KeysV2> keys_;
   const std::optional<std::chrono::seconds> ttl_;
 };
-
-Result<std::optional<std::string>> StoreV2::value_of(const std::string& key) {
-  Result<std::optional<NodeV2>> node = keys_->get(key, false, soon_v2());
-  if (!node) return std::move(node).error();
-  if (!*node || (*node)->dir) return std::optional<std::string>();
-  return std::optional(std::move((*node)->value));
-}
-
-Result<std::vector<std::optional<std::string>>> StoreV2::get(const std::vector<std::string>& keys) {
-  std::vector<std::optional<std::string>> values(keys.size());
-  const Result<void> read = at_once(keys.size(), kGetsAtOnce, [&](std::size_t i) -> Result<void> {
-    Result<std::optional<std::string>> value = value_of(keys[i]);
-    if (!value) return std::move(value).error();
-    values[i] = *std::move(value);
-    return {};
-  });
-  return read ? Result(std::move(values)) : read.error();
-}
-
-Result<void> StoreV2::visit(const std::string& folder, const Visitor& visitor) {
-  const Result<std::optional<NodeV2>> node = keys_->get(without_slash(folder), true, soon_v2());
-  if (!node) return node.error();
-  if (*node) visit_leaves(**node, visitor);
-  return {};
-}
-
-Result<void> StoreV2::walk_loads(const EtcdLayout& layout, const EtcdWalk& walk, const LoadVisitor& visitor) {
-  const Result<std::optional<NodeV2>> folder = keys_->get(without_slash(layout.jobs()), false, soon_v2());
-  if (!folder) return folder.error();
-  if (!*folder) return {};
-  std::vector<std::string> jids;
-  for (const NodeV2& child : (*folder)->nodes) {
-    std::string name = child.key.substr(child.key.rfind('/') + 1);
-    if (!is_like_jid(name)) continue;
-    const JidKey key = least_key(name);
-    if (key >= walk.keys.least && key <= walk.keys.greatest) jids.push_back(std::move(name));
-  }
-  std::sort(jids.begin(), jids.end());
-  if (walk.newest_first) std::reverse(jids.begin(), jids.end());
-  for (auto begin = jids.begin(); begin != jids.end();) {
-    const auto end = begin + std::min<std::ptrdiff_t>(jids.end() - begin, kLoadsOfWalk);
-    std::vector<std::string> keys;
-    for (auto jid = begin; jid != end; ++jid) keys.push_back(layout.load(*jid));
-    const auto loads = get(keys);
-    if (!loads) return loads.error();
-    for (const std::optional<std::string>& load : *loads) {
-      if (load && !visitor(*begin, *load)) return {};
-      ++begin;
-    }
-  }
-  return {};
-}
-
-Result<void> StoreV2::write(const std::vector<EtcdWrite>& writes) {
-  for (const EtcdWrite& write : writes) {
-    if (Result<void> written = write_guarded(write); !written) return written;
-  }
-  return {};
-}
-
-Result<void> StoreV2::write_guarded(const EtcdWrite& write) {
-  const bool guards_itself = write.puts.size() == 1 && write.puts.front().key == write.guard;
-  for (int tries = 0; tries < kMostPuts && write.unless != EtcdWrite::Unless::changed; ++tries) {
-    const auto found = value_of(write.guard);
-    if (!found) return found.error();
-    if (*found && (write.unless == EtcdWrite::Unless::exists || **found > write.than)) return {};
-    if (!guards_itself) break;
-    const Result<bool> done = put_unless_changed(write.puts.front(), *found);
-    if (!done) return done.error();
-    if (*done) return {};
-  }
-  if (guards_itself && write.unless != EtcdWrite::Unless::changed)
-    return Error{ErrorKind::unavailable, "others write the same key again and again"};
-  for (const EtcdPair& pair : write.puts) {
-    const auto put = keys_->put({.key = pair.key, .value = pair.value, .ttl = ttl_}, soon_v2());
-    if (!put) return put.error();
-  }
-  return {};
-}
-
-Result<bool> StoreV2::put_unless_changed(const EtcdPair& pair, const std::optional<std::string>& before) {
-  PutV2 put{.key = pair.key, .value = pair.value, .ttl = ttl_};
-  if (before) {
-    put.prev_value = *before;
-  } else {
-    put.prev_exist = false;
-  }
-  return compared(put);
-}
-
-Result<bool> StoreV2::compared(const PutV2& put) {
-  const Result<NodeV2> node = keys_->put(put, soon_v2());
-  if (node) return true;
-  if (node.error().kind == ErrorKind::invocation || node.error().kind == ErrorKind::not_found) return false;
-  return node.error();
-}
-
-Result<bool> StoreV2::claim(const EtcdPair& claim, const std::string& taken_by, std::chrono::seconds ttl) {
-  const auto taken = value_of(taken_by);
-  if (!taken) return taken.error();
-  if (*taken) return false;
-  const PutV2 put{.key = claim.key, .value = claim.value, .ttl = ttl, .prev_exist = false};
-  Result<bool> done = compared(put);
-  if (!done || *done) return done;
-  // A try whose answer was lost may have put it.
-  const auto found = value_of(claim.key);
-  return found ? Result<bool>(*found == claim.value) : found.error();
-}
-
-Result<bool> StoreV2::replace(const EtcdPair& pair, const std::string& before) {
-  return put_unless_changed(pair, before);
-}
 
 }  // namespace
 

@@ -135,26 +135,138 @@ class StoreV3 : public EtcdStore {
   StoreV3(std::unique_ptr<etcd::Client> client, seconds ttl)
       : client_(std::move(client)), lease_(*client_, ttl) {}
 
-  Result<std::vector<std::optional<std::string>>> get(const std::vector<std::string>& keys) override;
-  Result<void> visit(const std::string& folder, const Visitor& visitor) override;
+  Result<std::vector<std::optional<std::string>>> get(const std::vector<std::string>& keys) override {
+    std::vector<RangeRequest> requests;
+    requests.reserve(keys.size());
+    for (const std::string& key : keys) requests.push_back({.key = key});
+    auto replies = ranges(requests);
+    if (!replies) return std::move(replies).error();
+    std::vector<std::optional<std::string>> values(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (!(*replies)[i].kvs.empty()) values[i] = std::move((*replies)[i].kvs.front().value);
+    }
+    return values;
+  }
+
+  Result<void> visit(const std::string& folder, const Visitor& visitor) override {
+    RangeRequest request{.key = folder, .range_end = etcd::prefix_end(folder), .limit = kFirstPage};
+    for (bool more = true; more;) {
+      const Result<etcd::RangeReply> page = client_->range(request, read_deadline());
+      if (!page && page.error().kind == ErrorKind::internal && request.limit > 1) {  // too large
+        request.limit = std::max<std::int64_t>(1, request.limit / 8);
+        continue;
+      }
+      if (!page) return page.error();
+      std::size_t bytes = 1;
+      for (const etcd::KeyValue& kv : page->kvs) {
+        visitor(kv.key, kv.value);
+        bytes += kv.key.size() + kv.value.size();
+      }
+      more = page->more && !page->kvs.empty();
+      if (!more) break;
+      request.key = page->kvs.back().key + std::string(kNext);
+      request.revision = page->header.revision;  // all pages of one moment
+      const auto fit = static_cast<std::int64_t>(page->kvs.size() * kBytesOfPage / bytes);
+      request.limit = std::clamp<std::int64_t>(fit, 1, std::min(kLargestPage, request.limit * 8));
+    }
+    return {};
+  }
+
   Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
                           const LoadVisitor& visitor) override;
-  Result<void> write(const std::vector<EtcdWrite>& writes) override;
-  Result<bool> claim(const EtcdPair& claim, const std::string& taken_by, seconds ttl) override;
-  Result<bool> replace(const EtcdPair& pair, const std::string& before) override;
+  Result<void> write(const std::vector<EtcdWrite>& writes) override {
+    const Result<std::int64_t> heard = writes.empty() ? 0 : last_heard(writes.front().guard);
+    if (!heard) return heard.error();
+    const Result<etcd::TxnReply> reply = leased([&](std::int64_t lease) {
+      TxnRequest txn;
+      for (const EtcdWrite& write : writes) txn.success.push_back(guarded(write, lease, *heard));
+      return txn;
+    });
+    const std::lock_guard lock(mutex_);
+    heard_at_ = reply ? std::chrono::steady_clock::now() : SteadyTime();
+    if (!reply) return reply.error();
+    heard_ = std::max(heard_, reply->header.revision);
+    return {};
+  }
+
+  Result<bool> claim(const EtcdPair& claim, const std::string& taken_by, std::chrono::seconds ttl) override {
+    const Result<etcd::Lease> lease = client_->lease_grant(ttl, 0, write_deadline());
+    if (!lease) return lease.error();
+    TxnRequest txn;
+    txn.compare = {is_absent(claim.key), is_absent(taken_by)};
+    txn.success.push_back(put(claim, lease->id));
+    txn.failure.push_back({etcd::RangeRequest{.key = claim.key}});
+    const Result<etcd::TxnReply> reply = client_->txn(txn, write_deadline(), etcd::Repeat::yes);
+    if (!reply) return reply.error();
+    if (reply->succeeded) return true;
+    // A try whose answer was lost may have put it.
+    const auto* found =
+        reply->responses.empty() ? nullptr : std::get_if<etcd::RangeReply>(&reply->responses[0].response);
+    const bool ours = found != nullptr && !found->kvs.empty() && found->kvs.front().value == claim.value;
+    if (!ours) static_cast<void>(client_->lease_revoke(lease->id, write_deadline()));
+    return ours;
+  }
+
+  Result<bool> replace(const EtcdPair& pair, const std::string& before) override {
+    const Result<etcd::TxnReply> reply = leased([&](std::int64_t lease) {
+      TxnRequest txn;
+      txn.compare.push_back(has_value(Compare::Result::equal, pair.key, before));
+      txn.success.push_back(put(pair, lease));
+      return txn;
+    });
+    return reply ? Result<bool>(reply->succeeded) : reply.error();
+  }
 
   /// What the ranges hold, in their order, asked for in several transactions at once.
-  [[nodiscard]] Result<std::vector<etcd::RangeReply>> ranges(const std::vector<RangeRequest>& requests);
+  [[nodiscard]] Result<std::vector<etcd::RangeReply>> ranges(const std::vector<RangeRequest>& requests) {
+    std::vector<etcd::RangeReply> replies(requests.size());
+    const std::size_t count = (requests.size() + kMostRanges - 1) / kMostRanges;
+    const Result<void> all = at_once(count, kReadsAtOnce, [&](std::size_t i) {
+      return read(requests, i * kMostRanges, std::min(requests.size(), (i + 1) * kMostRanges), replies);
+    });
+    return all ? Result(std::move(replies)) : all.error();
+  }
 
  private:
   /// The ranges from `begin` to `end`, in one transaction, or in more where the answer would be too large.
   [[nodiscard]] Result<void> read(const std::vector<RangeRequest>& requests, std::size_t begin,
-                                  std::size_t end, std::vector<etcd::RangeReply>& replies);
+                                  std::size_t end, std::vector<etcd::RangeReply>& replies) {
+    TxnRequest txn;
+    for (std::size_t i = begin; i < end; ++i) txn.success.push_back({requests[i]});
+    Result<etcd::TxnReply> reply = client_->txn(txn, read_deadline(), etcd::Repeat::yes);
+    if (!reply && reply.error().kind == ErrorKind::internal && end - begin > 1) {
+      const std::size_t middle = begin + (end - begin) / 2;
+      Result<void> half = read(requests, begin, middle, replies);
+      return half ? read(requests, middle, end, replies) : half;
+    }
+    if (!reply) return std::move(reply).error();
+    if (reply->responses.size() != end - begin) {
+      return Error{ErrorKind::internal, "etcd answered a transaction with another number of answers"};
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      if (auto* range = std::get_if<etcd::RangeReply>(&reply->responses[i - begin].response)) {
+        replies[i] = std::move(*range);
+        replies[i].header.revision = reply->header.revision;
+      }
+    }
+    return {};
+  }
+
   /// The revision of the cluster when it was last heard of, which is not long ago, and after any failure.
   [[nodiscard]] Result<std::int64_t> last_heard(const std::string& any_key);
   /// One that names a lease: where that is gone meanwhile, with another one.
   template <class MakeTxn>
-  Result<etcd::TxnReply> leased(const MakeTxn& make_txn);
+  Result<etcd::TxnReply> leased(const MakeTxn& make_txn) {
+    Result<etcd::TxnReply> reply = Error{};
+    for (int tries = 0; tries < 2; ++tries) {
+      const Result<std::int64_t> lease = lease_.current();
+      if (!lease) return lease.error();
+      reply = client_->txn(make_txn(*lease), write_deadline(), etcd::Repeat::yes);
+      if (reply || reply.error().kind != ErrorKind::not_found) return reply;
+      lease_.forget(*lease);
+    }
+    return reply;
+  }
 
   std::unique_ptr<etcd::Client> client_;
   SharedLease lease_;
@@ -162,103 +274,6 @@ class StoreV3 : public EtcdStore {
   std::int64_t heard_ = 0;  // guarded by mutex_
   SteadyTime heard_at_;     // guarded by mutex_
 };
-
-Result<std::vector<etcd::RangeReply>> StoreV3::ranges(const std::vector<RangeRequest>& requests) {
-  std::vector<etcd::RangeReply> replies(requests.size());
-  const std::size_t count = (requests.size() + kMostRanges - 1) / kMostRanges;
-  const Result<void> all = at_once(count, kReadsAtOnce, [&](std::size_t i) {
-    return read(requests, i * kMostRanges, std::min(requests.size(), (i + 1) * kMostRanges), replies);
-  });
-  return all ? Result(std::move(replies)) : all.error();
-}
-
-Result<void> StoreV3::read(const std::vector<RangeRequest>& requests, std::size_t begin, std::size_t end,
-                           std::vector<etcd::RangeReply>& replies) {
-  TxnRequest txn;
-  for (std::size_t i = begin; i < end; ++i) txn.success.push_back({requests[i]});
-  Result<etcd::TxnReply> reply = client_->txn(txn, read_deadline(), etcd::Repeat::yes);
-  if (!reply && reply.error().kind == ErrorKind::internal && end - begin > 1) {
-    const std::size_t middle = begin + (end - begin) / 2;
-    Result<void> half = read(requests, begin, middle, replies);
-    return half ? read(requests, middle, end, replies) : half;
-  }
-  if (!reply) return std::move(reply).error();
-  if (reply->responses.size() != end - begin) {
-    return Error{ErrorKind::internal, "etcd answered a transaction with another number of answers"};
-  }
-  for (std::size_t i = begin; i < end; ++i) {
-    if (auto* range = std::get_if<etcd::RangeReply>(&reply->responses[i - begin].response)) {
-      replies[i] = std::move(*range);
-      replies[i].header.revision = reply->header.revision;
-    }
-  }
-  return {};
-}
-
-Result<std::vector<std::optional<std::string>>> StoreV3::get(const std::vector<std::string>& keys) {
-  std::vector<RangeRequest> requests;
-  requests.reserve(keys.size());
-  for (const std::string& key : keys) requests.push_back({.key = key});
-  auto replies = ranges(requests);
-  if (!replies) return std::move(replies).error();
-  std::vector<std::optional<std::string>> values(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (!(*replies)[i].kvs.empty()) values[i] = std::move((*replies)[i].kvs.front().value);
-  }
-  return values;
-}
-
-Result<void> StoreV3::visit(const std::string& folder, const Visitor& visitor) {
-  RangeRequest request{.key = folder, .range_end = etcd::prefix_end(folder), .limit = kFirstPage};
-  for (bool more = true; more;) {
-    const Result<etcd::RangeReply> page = client_->range(request, read_deadline());
-    if (!page && page.error().kind == ErrorKind::internal && request.limit > 1) {  // too large
-      request.limit = std::max<std::int64_t>(1, request.limit / 8);
-      continue;
-    }
-    if (!page) return page.error();
-    std::size_t bytes = 1;
-    for (const etcd::KeyValue& kv : page->kvs) {
-      visitor(kv.key, kv.value);
-      bytes += kv.key.size() + kv.value.size();
-    }
-    more = page->more && !page->kvs.empty();
-    if (!more) break;
-    request.key = page->kvs.back().key + std::string(kNext);
-    request.revision = page->header.revision;  // all pages of one moment
-    const auto fit = static_cast<std::int64_t>(page->kvs.size() * kBytesOfPage / bytes);
-    request.limit = std::clamp<std::int64_t>(fit, 1, std::min(kLargestPage, request.limit * 8));
-  }
-  return {};
-}
-
-template <class MakeTxn>
-Result<etcd::TxnReply> StoreV3::leased(const MakeTxn& make_txn) {
-  Result<etcd::TxnReply> reply = Error{};
-  for (int tries = 0; tries < 2; ++tries) {
-    const Result<std::int64_t> lease = lease_.current();
-    if (!lease) return lease.error();
-    reply = client_->txn(make_txn(*lease), write_deadline(), etcd::Repeat::yes);
-    if (reply || reply.error().kind != ErrorKind::not_found) return reply;
-    lease_.forget(*lease);
-  }
-  return reply;
-}
-
-Result<void> StoreV3::write(const std::vector<EtcdWrite>& writes) {
-  const Result<std::int64_t> heard = writes.empty() ? 0 : last_heard(writes.front().guard);
-  if (!heard) return heard.error();
-  const Result<etcd::TxnReply> reply = leased([&](std::int64_t lease) {
-    TxnRequest txn;
-    for (const EtcdWrite& write : writes) txn.success.push_back(guarded(write, lease, *heard));
-    return txn;
-  });
-  const std::lock_guard lock(mutex_);
-  heard_at_ = reply ? std::chrono::steady_clock::now() : SteadyTime();
-  if (!reply) return reply.error();
-  heard_ = std::max(heard_, reply->header.revision);
-  return {};
-}
 
 Result<std::int64_t> StoreV3::last_heard(const std::string& any_key) {
   {
@@ -271,34 +286,6 @@ Result<std::int64_t> StoreV3::last_heard(const std::string& any_key) {
   heard_ = std::max(heard_, reply->header.revision);
   heard_at_ = std::chrono::steady_clock::now();
   return heard_;
-}
-
-Result<bool> StoreV3::claim(const EtcdPair& claim, const std::string& taken_by, std::chrono::seconds ttl) {
-  const Result<etcd::Lease> lease = client_->lease_grant(ttl, 0, write_deadline());
-  if (!lease) return lease.error();
-  TxnRequest txn;
-  txn.compare = {is_absent(claim.key), is_absent(taken_by)};
-  txn.success.push_back(put(claim, lease->id));
-  txn.failure.push_back({etcd::RangeRequest{.key = claim.key}});
-  const Result<etcd::TxnReply> reply = client_->txn(txn, write_deadline(), etcd::Repeat::yes);
-  if (!reply) return reply.error();
-  if (reply->succeeded) return true;
-  // A try whose answer was lost may have put it.
-  const auto* found =
-      reply->responses.empty() ? nullptr : std::get_if<etcd::RangeReply>(&reply->responses[0].response);
-  const bool ours = found != nullptr && !found->kvs.empty() && found->kvs.front().value == claim.value;
-  if (!ours) static_cast<void>(client_->lease_revoke(lease->id, write_deadline()));
-  return ours;
-}
-
-Result<bool> StoreV3::replace(const EtcdPair& pair, const std::string& before) {
-  const Result<etcd::TxnReply> reply = leased([&](std::int64_t lease) {
-    TxnRequest txn;
-    txn.compare.push_back(has_value(Compare::Result::equal, pair.key, before));
-    txn.success.push_back(put(pair, lease));
-    return txn;
-  });
-  return reply ? Result<bool>(reply->succeeded) : reply.error();
 }
 
 /// The key of the last jid of the day after that time: hosts need not agree about time zones.
@@ -314,6 +301,11 @@ std::uint64_t distance(JidKey from, JidKey to) {
   return static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
 }
 
+constexpr std::uint64_t kFirstWidth = 100'000'000;  // jids of one minute
+constexpr std::uint64_t kAnyWidth = std::numeric_limits<std::uint64_t>::max();
+constexpr std::size_t kFewLoads = 128;    // of the first stretch, since most want no more than some
+constexpr std::size_t kManyLoads = 4096;  // of a later one
+
 /// Walks over loads in stretches of time, one after the other, each of them with many seeks at once: what
 /// stands first in a job's folder is its load, in most cases, so that one seek finds a job together with its
 /// load.
@@ -323,7 +315,16 @@ class LoadWalk {
            const EtcdStore::LoadVisitor& visitor)
       : store_(store), layout_(layout), walk_(walk), visitor_(visitor), jobs_(layout.jobs()) {}
 
-  Result<void> run();
+  Result<void> run() {
+    const auto [from, to] = walk_.keys;
+    const JidKey today = key_after(walk_.now);
+    if (from > to) return {};
+    if (!walk_.newest_first) return stretches(from, to, kFirstWidth);
+    if (today < to) {  // hardly anything lies there: of a host whose clock is ahead
+      if (Result<void> walked = stretches(std::max(from, today + 1), to, kAnyWidth); !walked) return walked;
+    }
+    return stretches(from, std::min(to, today), kFirstWidth);
+  }
 
  private:
   using Loads = std::map<std::string, std::optional<std::string>>;  // by jid; absent: not read so far
@@ -334,19 +335,141 @@ class LoadWalk {
     JidKey last;
   };
 
-  Result<void> stretches(JidKey from, JidKey to, std::uint64_t width);
+  Result<void> stretches(JidKey from, JidKey to, std::uint64_t width) {
+    for (std::size_t most = kFewLoads; !done_ && from <= to;) {
+      JidKey first = from;
+      JidKey last = to;
+      if (!walk_.newest_first) {
+        const auto found = first_from(from, to);
+        if (!found) return found.error();
+        if (!*found) return {};
+        first = from = **found;
+      }
+      if (distance(from, to) > width) {
+        walk_.newest_first ? first = to - static_cast<JidKey>(width)
+                           : last = from + static_cast<JidKey>(width);
+      }
+      Loads loads;
+      const Result<bool> whole = scan(first, last, most, loads);
+      if (!whole) return whole.error();
+      if (!*whole) {
+        width = width_of_some(loads, most / 4, walk_.newest_first ? last : first);
+        continue;
+      }
+      const std::size_t count = loads.size();
+      if (Result<void> shown = show(loads); !shown) return shown;
+      if (first == from && last == to) return {};
+      walk_.newest_first ? to = first - 1 : from = last + 1;
+      if (count > 0) most = std::min(most * 2, kManyLoads);
+      const double wider =
+          static_cast<double>(most) / 2 / static_cast<double>(std::max<std::size_t>(count, 1));
+      constexpr double kWidest = 9e18;
+      width = static_cast<std::uint64_t>(
+          std::clamp(static_cast<double>(width) * std::clamp(wider, 0.25, 8.0), 1.0, kWidest));
+    }
+    return {};
+  }
+
   /// Where the first job is of those from that one on; absent where there is none.
-  [[nodiscard]] Result<std::optional<JidKey>> first_from(JidKey from, JidKey to);
+  [[nodiscard]] Result<std::optional<JidKey>> first_from(JidKey from, JidKey to) {
+    Part part{jobs_ + jid_of(from), from, to};
+    while (true) {
+      const auto replies = ask({part});
+      if (!replies) return replies.error();
+      const std::vector<etcd::KeyValue>& kvs = replies->front().kvs;
+      if (kvs.empty()) return std::optional<JidKey>();
+      Child child = child_in(jobs_, kvs.front().key);
+      if (is_like_jid(child.name)) return std::optional(std::clamp(least_key(child.name), from, to));
+      part.from = std::move(child.next);
+    }
+  }
+
   /// All loads between two jids. False where they are more than `most`, and some are missing.
-  [[nodiscard]] Result<bool> scan(JidKey first, JidKey last, std::size_t most, Loads& loads);
-  void split(std::vector<Part>& parts, std::size_t wanted) const;
+  [[nodiscard]] Result<bool> scan(JidKey first, JidKey last, std::size_t most, Loads& loads) {
+    std::vector<Part> parts{{jobs_ + jid_of(first), first, last}};
+    while (!parts.empty()) {
+      if (loads.size() > most && first < last) return false;
+      const auto replies = ask(parts);
+      if (!replies) return replies.error();
+      std::vector<Part> rest;
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        const std::vector<etcd::KeyValue>& kvs = (*replies)[i].kvs;
+        if (kvs.empty()) continue;
+        Child child = child_in(jobs_, kvs.front().key);
+        if (is_like_jid(child.name)) {
+          const bool is_load = kvs.front().key == layout_.load(child.name);
+          loads[child.name] = is_load ? std::optional(kvs.front().value) : std::nullopt;
+        }
+        const JidKey seen = std::clamp(least_key(child.name), parts[i].first, parts[i].last);
+        if (child.next < end_of(parts[i].last)) rest.push_back({std::move(child.next), seen, parts[i].last});
+      }
+      parts = std::move(rest);
+      // Where hardly any are left, one request more is better than several that find little.
+      split(parts, loads.size() == 1 && most > kFewLoads * 4 ? kReadsAtOnce * kMostRanges : kMostRanges);
+    }
+    return true;
+  }
+
+  void split(std::vector<Part>& parts, std::size_t wanted) const {
+    for (bool can = !parts.empty(); can && parts.size() * 2 <= wanted;) {
+      can = false;
+      for (std::size_t i = 0, count = parts.size(); i < count; ++i) {
+        if (parts[i].first == parts[i].last) continue;
+        can = true;
+        const JidKey last = parts[i].last;
+        const JidKey middle = parts[i].first + static_cast<JidKey>(distance(parts[i].first, last) / 2);
+        parts[i].last = middle;
+        parts.push_back({jobs_ + jid_of(middle + 1), middle + 1, last});
+      }
+    }
+  }
+
   /// How far from `end` so many of these loads lie; more that were not found so far may lie there.
   [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, std::size_t some, JidKey end) const;
-  [[nodiscard]] RangeRequest seek(const Part& part) const;
+  [[nodiscard]] RangeRequest seek(const Part& part) const {
+    return {.key = part.from,
+            .range_end = end_of(part.last),
+            .limit = 1,
+            .revision = revision_,
+            .serializable = revision_ != 0};
+  }
+
   [[nodiscard]] std::string end_of(JidKey last) const { return jobs_ + jid_of(last) + kAfterSuffix; }
-  [[nodiscard]] Result<std::vector<etcd::RangeReply>> ask(const std::vector<Part>& parts);
+  [[nodiscard]] Result<std::vector<etcd::RangeReply>> ask(const std::vector<Part>& parts) {
+    for (int tries = 0;; ++tries) {
+      std::vector<RangeRequest> requests;
+      requests.reserve(parts.size());
+      for (const Part& part : parts) requests.push_back(seek(part));
+      auto replies = store_.ranges(requests);
+      if (replies) {
+        if (revision_ == 0) revision_ = replies->front().header.revision;
+        return replies;
+      }
+      // Another member that has not come so far, or a moment that is compacted away: as of another one, then.
+      if (replies.error().kind != ErrorKind::invocation || revision_ == 0 || tries > 0) return replies;
+      revision_ = 0;
+    }
+  }
+
   /// Sets `done_` where the visitor has enough.
-  [[nodiscard]] Result<void> show(Loads& loads);
+  [[nodiscard]] Result<void> show(Loads& loads) {
+    std::vector<std::string> keys;
+    for (const auto& [jid, load] : loads) {
+      if (!load) keys.push_back(layout_.load(jid));
+    }
+    auto missing = store_.get(keys);
+    if (!missing) return std::move(missing).error();
+    auto next = missing->begin();
+    for (auto& [jid, load] : loads) {
+      if (!load) load = std::move(*next++);
+    }
+    const auto visit = [&](const auto& one) {
+      if (!done_ && one.second) done_ = !visitor_(one.first, *one.second);
+    };
+    walk_.newest_first ? std::for_each(loads.rbegin(), loads.rend(), visit)
+                       : std::for_each(loads.begin(), loads.end(), visit);
+    return {};
+  }
 
   StoreV3& store_;
   const EtcdLayout& layout_;
@@ -357,156 +480,12 @@ class LoadWalk {
   bool done_ = false;
 };
 
-constexpr std::uint64_t kFirstWidth = 100'000'000;  // jids of one minute
-constexpr std::uint64_t kAnyWidth = std::numeric_limits<std::uint64_t>::max();
-constexpr std::size_t kFewLoads = 128;    // of the first stretch, since most want no more than some
-constexpr std::size_t kManyLoads = 4096;  // of a later one
-
-Result<void> LoadWalk::run() {
-  const auto [from, to] = walk_.keys;
-  const JidKey today = key_after(walk_.now);
-  if (from > to) return {};
-  if (!walk_.newest_first) return stretches(from, to, kFirstWidth);
-  if (today < to) {  // hardly anything lies there: of a host whose clock is ahead
-    if (Result<void> walked = stretches(std::max(from, today + 1), to, kAnyWidth); !walked) return walked;
-  }
-  return stretches(from, std::min(to, today), kFirstWidth);
-}
-
-Result<void> LoadWalk::stretches(JidKey from, JidKey to, std::uint64_t width) {
-  for (std::size_t most = kFewLoads; !done_ && from <= to;) {
-    JidKey first = from;
-    JidKey last = to;
-    if (!walk_.newest_first) {
-      const auto found = first_from(from, to);
-      if (!found) return found.error();
-      if (!*found) return {};
-      first = from = **found;
-    }
-    if (distance(from, to) > width) {
-      walk_.newest_first ? first = to - static_cast<JidKey>(width) : last = from + static_cast<JidKey>(width);
-    }
-    Loads loads;
-    const Result<bool> whole = scan(first, last, most, loads);
-    if (!whole) return whole.error();
-    if (!*whole) {
-      width = width_of_some(loads, most / 4, walk_.newest_first ? last : first);
-      continue;
-    }
-    const std::size_t count = loads.size();
-    if (Result<void> shown = show(loads); !shown) return shown;
-    if (first == from && last == to) return {};
-    walk_.newest_first ? to = first - 1 : from = last + 1;
-    if (count > 0) most = std::min(most * 2, kManyLoads);
-    const double wider = static_cast<double>(most) / 2 / static_cast<double>(std::max<std::size_t>(count, 1));
-    constexpr double kWidest = 9e18;
-    width = static_cast<std::uint64_t>(
-        std::clamp(static_cast<double>(width) * std::clamp(wider, 0.25, 8.0), 1.0, kWidest));
-  }
-  return {};
-}
-
 std::uint64_t LoadWalk::width_of_some(const Loads& loads, std::size_t some, JidKey end) const {
   const auto rank = static_cast<std::ptrdiff_t>(some);
   const std::string& jid =
       walk_.newest_first ? std::next(loads.rbegin(), rank)->first : std::next(loads.begin(), rank)->first;
   const JidKey there = least_key(jid);
   return walk_.newest_first ? distance(there, std::max(there, end)) : distance(std::min(there, end), there);
-}
-
-Result<std::optional<JidKey>> LoadWalk::first_from(JidKey from, JidKey to) {
-  Part part{jobs_ + jid_of(from), from, to};
-  while (true) {
-    const auto replies = ask({part});
-    if (!replies) return replies.error();
-    const std::vector<etcd::KeyValue>& kvs = replies->front().kvs;
-    if (kvs.empty()) return std::optional<JidKey>();
-    Child child = child_in(jobs_, kvs.front().key);
-    if (is_like_jid(child.name)) return std::optional(std::clamp(least_key(child.name), from, to));
-    part.from = std::move(child.next);
-  }
-}
-
-Result<bool> LoadWalk::scan(JidKey first, JidKey last, std::size_t most, Loads& loads) {
-  std::vector<Part> parts{{jobs_ + jid_of(first), first, last}};
-  while (!parts.empty()) {
-    if (loads.size() > most && first < last) return false;
-    const auto replies = ask(parts);
-    if (!replies) return replies.error();
-    std::vector<Part> rest;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::vector<etcd::KeyValue>& kvs = (*replies)[i].kvs;
-      if (kvs.empty()) continue;
-      Child child = child_in(jobs_, kvs.front().key);
-      if (is_like_jid(child.name)) {
-        const bool is_load = kvs.front().key == layout_.load(child.name);
-        loads[child.name] = is_load ? std::optional(kvs.front().value) : std::nullopt;
-      }
-      const JidKey seen = std::clamp(least_key(child.name), parts[i].first, parts[i].last);
-      if (child.next < end_of(parts[i].last)) rest.push_back({std::move(child.next), seen, parts[i].last});
-    }
-    parts = std::move(rest);
-    // Where hardly any are left, one request more is better than several that find little.
-    split(parts, loads.size() == 1 && most > kFewLoads * 4 ? kReadsAtOnce * kMostRanges : kMostRanges);
-  }
-  return true;
-}
-
-void LoadWalk::split(std::vector<Part>& parts, std::size_t wanted) const {
-  for (bool can = !parts.empty(); can && parts.size() * 2 <= wanted;) {
-    can = false;
-    for (std::size_t i = 0, count = parts.size(); i < count; ++i) {
-      if (parts[i].first == parts[i].last) continue;
-      can = true;
-      const JidKey last = parts[i].last;
-      const JidKey middle = parts[i].first + static_cast<JidKey>(distance(parts[i].first, last) / 2);
-      parts[i].last = middle;
-      parts.push_back({jobs_ + jid_of(middle + 1), middle + 1, last});
-    }
-  }
-}
-
-RangeRequest LoadWalk::seek(const Part& part) const {
-  return {.key = part.from,
-          .range_end = end_of(part.last),
-          .limit = 1,
-          .revision = revision_,
-          .serializable = revision_ != 0};
-}
-
-Result<std::vector<etcd::RangeReply>> LoadWalk::ask(const std::vector<Part>& parts) {
-  for (int tries = 0;; ++tries) {
-    std::vector<RangeRequest> requests;
-    requests.reserve(parts.size());
-    for (const Part& part : parts) requests.push_back(seek(part));
-    auto replies = store_.ranges(requests);
-    if (replies) {
-      if (revision_ == 0) revision_ = replies->front().header.revision;
-      return replies;
-    }
-    // Another member that has not come so far, or a moment that is compacted away: as of another one, then.
-    if (replies.error().kind != ErrorKind::invocation || revision_ == 0 || tries > 0) return replies;
-    revision_ = 0;
-  }
-}
-
-Result<void> LoadWalk::show(Loads& loads) {
-  std::vector<std::string> keys;
-  for (const auto& [jid, load] : loads) {
-    if (!load) keys.push_back(layout_.load(jid));
-  }
-  auto missing = store_.get(keys);
-  if (!missing) return std::move(missing).error();
-  auto next = missing->begin();
-  for (auto& [jid, load] : loads) {
-    if (!load) load = std::move(*next++);
-  }
-  const auto visit = [&](const auto& one) {
-    if (!done_ && one.second) done_ = !visitor_(one.first, *one.second);
-  };
-  walk_.newest_first ? std::for_each(loads.rbegin(), loads.rend(), visit)
-                     : std::for_each(loads.begin(), loads.end(), visit);
-  return {};
 }
 
 Result<void> StoreV3::walk_loads(const EtcdLayout& layout, const EtcdWalk& walk, const LoadVisitor& visitor) {

@@ -221,11 +221,7 @@ Result<void> migrate(SqliteConnection& connection, std::span<const char* const> 
   const Result<std::size_t> version = version_of(connection, migrations.size());
   if (!version) return version.error();
   if (*version == migrations.size()) return {};
-  if (Result<void> begun = connection.run("BEGIN IMMEDIATE"); !begun) return begun;
-  Result<void> done = migrate_inside(connection, migrations);
-  if (done) done = connection.run("COMMIT");
-  if (!done && connection.in_transaction()) static_cast<void>(connection.run("ROLLBACK"));
-  return done;
+  return connection.transact([&] { return migrate_inside(connection, migrations); });
 }
 
 Result<std::unique_ptr<SqliteConnection>> open_database(const SqliteOptions& options) {
@@ -236,11 +232,10 @@ Result<std::unique_ptr<SqliteConnection>> open_database(const SqliteOptions& opt
   if (auto version = version_of(**connection, migrations().size()); !version) return version.error();
   if (auto logged = use_write_ahead_log(**connection, options.timeout); !logged) return logged.error();
   if (auto migrated = migrate(**connection, migrations()); !migrated) return migrated.error();
-  const Result<void> tuned = (*connection)
-                                 ->run(
-                                     "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 2000; PRAGMA "
-                                     "journal_size_limit = 16777216");
-  if (!tuned) return tuned.error();
+  constexpr const char* kTuning =
+      "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 2000;"
+      " PRAGMA journal_size_limit = 16777216";
+  if (auto tuned = (*connection)->run(kTuning); !tuned) return tuned.error();
   return connection;
 }
 

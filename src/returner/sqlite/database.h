@@ -89,12 +89,22 @@ class SqliteConnection {
         sql, [](const SqliteQuery&) { return true; }, values...);
   }
 
+  /// Runs `inside` in a transaction. Errors: also its own; then nothing of it was done.
+  template <class Inside>
+  [[nodiscard]] Result<void> transact(const Inside& inside) {
+    Result<void> done = run("BEGIN IMMEDIATE");
+    if (done) done = inside();
+    if (done) done = run("COMMIT");
+    // Some failures have rolled back already.
+    if (!done && sqlite3_get_autocommit(handle_.get()) == 0) static_cast<void>(run("ROLLBACK"));
+    return done;
+  }
+
   /// The first column of the first row of a query without parameters.
   [[nodiscard]] Result<std::string> value(const char* sql);
 
   /// How many rows the last statement changed.
   [[nodiscard]] int changes() const noexcept { return sqlite3_changes(handle_.get()); }
-  [[nodiscard]] bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle_.get()) == 0; }
 
   /// Was the file removed or replaced by another since it was opened?
   [[nodiscard]] bool has_moved() const noexcept;

@@ -17,7 +17,6 @@ constexpr const char* kReplaceLoad =
 constexpr const char* kSaveLate = "INSERT OR REPLACE " LATE_RETURN;
 constexpr const char* kSaveStandIn = "INSERT OR IGNORE " LATE_RETURN;
 #undef LATE_RETURN
-constexpr const char* kEarlyReturns = "SELECT returns FROM job WHERE jid = ?";
 #define UNLESS_NEWER \
   " ON CONFLICT (fun, minion) DO UPDATE SET jid = excluded.jid WHERE excluded.jid > newest.jid"
 constexpr const char* kLateIsNewest =
@@ -36,16 +35,11 @@ constexpr const char* kOutdated =
 constexpr const char* kDropJob = "DELETE FROM job WHERE jid = ?";
 constexpr const char* kDropLate = "DELETE FROM late WHERE jid = ?";
 constexpr const char* kDropClaims = "DELETE FROM claim WHERE at < ?";
+constexpr const char* kDropDangling =
+    "DELETE FROM newest WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.jid = newest.jid)";
 
 std::int64_t number_of(WallTime time) {
   return time.time_since_epoch().count();
-}
-
-bool holds_return_of(std::string_view minion, std::string_view packed) {
-  while (const auto ret = take_return(packed)) {
-    if (ret->minion == minion) return true;
-  }
-  return false;
 }
 
 #define LOAD_COLUMNS "jid, fun, arg, tgt, tgt_type, user, metadata, minions"
@@ -88,148 +82,123 @@ std::optional<JobReturn> return_of(std::string_view minion, std::string_view pac
   return found;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const SqliteOptions& options) {
-  auto connection = open_database(options);
-  if (!connection) return std::move(connection).error();
-  return std::unique_ptr<SqliteStore>(new SqliteStore(*std::move(connection)));
+/// A return of a job whose load may have come long before; nothing for one that is not kept.
+Result<void> save_late(SqliteConnection& connection, const char* sql, JidKey key, const ReturnView& ret) {
+  Result<void> saved = connection.execute(sql, key, ret.minion, SqliteBlob{ret.packed});
+  return saved ? connection.execute(kLateIsNewest, key, ret.minion) : saved;
 }
 
-void SqliteStore::rollback() {
-  // Some failures have rolled back already.
-  if (connection_->in_transaction()) static_cast<void>(connection_->run("ROLLBACK"));
-}
-
-Result<bool> SqliteStore::insert_load(JidKey key, const LoadView& load, std::string_view returns) {
-  const Result<void> run =
-      connection_->execute(kInsertLoad, key, load.saved, load.fun, load.arg, load.tgt, load.tgt_type,
-                           load.user, load.metadata, SqliteBlob{load.minions}, SqliteBlob{returns});
-  return run ? Result(connection_->changes() > 0) : run.error();
-}
-
-Result<void> SqliteStore::replace_load(JidKey key, const LoadView& load) {
-  return connection_->execute(kReplaceLoad, key, load.saved, load.fun, load.arg, load.tgt, load.tgt_type,
-                              load.user, load.metadata, SqliteBlob{load.minions});
-}
-
-Result<void> SqliteStore::save_late_return(JidKey key, const ReturnView& ret) {
-  return save_late(kSaveLate, key, ret);
-}
-
-Result<void> SqliteStore::save_stand_in(JidKey key, const ReturnView& ret) {
+/// The same, but nothing where a return of that minion is kept.
+Result<void> save_stand_in(SqliteConnection& connection, JidKey key, const ReturnView& ret) {
   bool came = false;
-  const auto look = [&](const SqliteQuery& row) { return came = holds_return_of(ret.minion, row.text(0)); };
-  const Result<void> looked = connection_->each(kEarlyReturns, look, key);
-  return looked && !came ? save_late(kSaveStandIn, key, ret) : looked;
+  const auto look = [&](const SqliteQuery& row) {
+    came = return_of(ret.minion, row.text(0)).has_value();
+    return false;
+  };
+  const Result<void> looked = connection.each(kReturns, look, key);
+  return looked && !came ? save_late(connection, kSaveStandIn, key, ret) : looked;
 }
 
-Result<void> SqliteStore::save_late(const char* sql, JidKey key, const ReturnView& ret) {
-  Result<void> saved = connection_->execute(sql, key, ret.minion, SqliteBlob{ret.packed});
-  return saved ? connection_->execute(kLateIsNewest, key, ret.minion) : saved;
-}
-
-Result<void> SqliteStore::save_newest(std::string_view fun, std::string_view minion, JidKey key) {
-  return connection_->execute(kSaveNewest, fun, minion, key);
-}
-
-Result<void> SqliteStore::add_minions(JidKey key, std::string_view packed) {
+Result<void> save_minions(SqliteConnection& connection, JidKey key, std::string_view packed) {
   std::optional<std::vector<std::string>> minions;
   const auto look = [&](const SqliteQuery& row) {
     minions = minions_in(row.text(0));
-    return true;
+    return false;
   };
-  Result<void> looked = connection_->each(kGetMinions, look, key);
+  Result<void> looked = connection.each(kGetMinions, look, key);
   if (!looked || !minions) return looked;
-  for (std::string& minion : minions_in(packed)) {
-    const auto at = std::lower_bound(minions->begin(), minions->end(), minion);
-    if (at == minions->end() || *at != minion) minions->insert(at, std::move(minion));
-  }
+  add_minions(*minions, minions_in(packed));
   const std::string all = packed_minions(*minions);
-  return connection_->execute(kSetMinions, SqliteBlob{all}, key);
+  return connection.execute(kSetMinions, SqliteBlob{all}, key);
 }
 
-Result<bool> SqliteStore::claim(JidKey key, WallTime now) {
-  const Result<void> run = connection_->execute(kClaim, key, number_of(now));
-  return run ? Result(connection_->changes() > 0) : run.error();
+/// One that came without its job's load.
+Result<void> save_alone(SqliteConnection& connection, const RecordView& record) {
+  switch (record.kind) {
+    case RecordView::Kind::ret:
+      return save_late(connection, kSaveLate, record.key, record.ret);
+    case RecordView::Kind::stand_in:
+      return save_stand_in(connection, record.key, record.ret);
+    default:
+      return save_minions(connection, record.key, record.minions);
+  }
 }
 
-Result<std::size_t> SqliteStore::drop_saved_before(WallTime time, std::size_t most) {
+}  // namespace
+
+Result<bool> insert_load(SqliteConnection& connection, JidKey key, const LoadView& load,
+                         std::string_view returns) {
+  const Result<void> run =
+      connection.execute(kInsertLoad, key, load.saved, load.fun, load.arg, load.tgt, load.tgt_type, load.user,
+                         load.metadata, SqliteBlob{load.minions}, SqliteBlob{returns});
+  return run ? Result(connection.changes() > 0) : run.error();
+}
+
+Result<void> save_newest(SqliteConnection& connection, std::string_view fun, std::string_view minion,
+                         JidKey key) {
+  return connection.execute(kSaveNewest, fun, minion, key);
+}
+
+Result<bool> claim_jid(SqliteConnection& connection, JidKey key, WallTime now) {
+  const Result<void> run = connection.execute(kClaim, key, number_of(now));
+  return run ? Result(connection.changes() > 0) : run.error();
+}
+
+Result<std::size_t> drop_saved_before(SqliteConnection& connection, WallTime time, std::size_t most) {
   std::vector<JidKey> keys;
   const auto look = [&](const SqliteQuery& row) {
     keys.push_back(row.number(0));
     return true;
   };
-  Result<void> done = connection_->each(kOutdated, look, number_of(time), static_cast<std::int64_t>(most));
+  Result<void> done = connection.each(kOutdated, look, number_of(time), static_cast<std::int64_t>(most));
   for (const char* sql : {kDropJob, kDropLate}) {
-    for (auto key = keys.begin(); done && key != keys.end(); ++key) done = connection_->execute(sql, *key);
+    for (auto key = keys.begin(); done && key != keys.end(); ++key) done = connection.execute(sql, *key);
   }
   return done ? Result(keys.size()) : done.error();
 }
 
-Result<void> SqliteStore::drop_claims_before(WallTime time) {
-  return connection_->execute(kDropClaims, number_of(time));
+Result<void> drop_dangling(SqliteConnection& connection) {
+  return connection.execute(kDropDangling);
+}
+
+Result<void> drop_claims_before(SqliteConnection& connection, WallTime time) {
+  return connection.execute(kDropClaims, number_of(time));
 }
 
 bool SqliteGroup::add(std::string_view record) {
   const std::optional<RecordView> view = view_of(record);
   if (!view) return false;
+  const bool is_load = view->kind == RecordView::Kind::load;
+  if (is_load && by_key_.try_emplace(view->key, jobs_.size()).second) jobs_.push_back({view->key, {}, {}});
   const auto found = by_key_.find(view->key);
-  switch (view->kind) {
-    case RecordView::Kind::load:
-      if (found == by_key_.end()) {
-        by_key_.emplace(view->key, jobs_.size());
-        jobs_.push_back({view->key, view->load, {}});
-      } else {
-        jobs_[found->second].load = view->load;
-      }
-      break;
-    case RecordView::Kind::ret:
-      if (found == by_key_.end()) {
-        others_.push_back(*view);
-      } else {
-        jobs_[found->second].returns.push_back(view->ret);
-      }
-      break;
-    case RecordView::Kind::stand_in:
-      others_.push_back(*view);
-      break;
-    case RecordView::Kind::minions:
-      others_.push_back(*view);
-      break;
+  if (is_load) {
+    jobs_[found->second].load = view->load;
+  } else if (view->kind == RecordView::Kind::ret && found != by_key_.end()) {
+    jobs_[found->second].returns.push_back(view->ret);
+  } else {
+    others_.push_back(*view);
   }
   return true;
 }
 
-Result<void> SqliteGroup::write(SqliteStore& store) const {
+Result<void> SqliteGroup::write(SqliteConnection& connection) const {
   Newest newest;
   for (const NewJob& job : jobs_) {
-    if (Result<void> written = write(store, job, newest); !written) return written;
+    if (Result<void> written = write(connection, job, newest); !written) return written;
   }
   for (const auto& [name, key] : newest) {
-    if (Result<void> saved = store.save_newest(name.first, name.second, key); !saved) return saved;
+    if (Result<void> saved = save_newest(connection, name.first, name.second, key); !saved) return saved;
   }
   for (const RecordView& other : others_) {
-    if (Result<void> saved = write(store, other); !saved) return saved;
+    if (Result<void> saved = save_alone(connection, other); !saved) return saved;
   }
   return {};
 }
 
-Result<void> SqliteGroup::write(SqliteStore& store, const RecordView& other) {
-  switch (other.kind) {
-    case RecordView::Kind::ret:
-      return store.save_late_return(other.key, other.ret);
-    case RecordView::Kind::stand_in:
-      return store.save_stand_in(other.key, other.ret);
-    default:
-      return store.add_minions(other.key, other.minions);
-  }
-}
-
-Result<void> SqliteGroup::write(SqliteStore& store, const NewJob& job, Newest& newest) const {
+Result<void> SqliteGroup::write(SqliteConnection& connection, const NewJob& job, Newest& newest) {
   std::string returns;
   for (const ReturnView& ret : job.returns) returns += ret.packed;
-  const Result<bool> inserted = store.insert_load(job.key, job.load, returns);
+  const Result<bool> inserted = insert_load(connection, job.key, job.load, returns);
   if (!inserted) return inserted.error();
   if (*inserted) {
     for (const ReturnView& ret : job.returns) {
@@ -238,11 +207,13 @@ Result<void> SqliteGroup::write(SqliteStore& store, const NewJob& job, Newest& n
     }
     return {};
   }
-  if (Result<void> replaced = store.replace_load(job.key, job.load); !replaced) return replaced;
-  for (const ReturnView& ret : job.returns) {
-    if (Result<void> saved = store.save_late_return(job.key, ret); !saved) return saved;
+  const LoadView& load = job.load;  // of a job that is kept
+  Result<void> saved = connection.execute(kReplaceLoad, job.key, load.saved, load.fun, load.arg, load.tgt,
+                                          load.tgt_type, load.user, load.metadata, SqliteBlob{load.minions});
+  for (auto ret = job.returns.begin(); saved && ret != job.returns.end(); ++ret) {
+    saved = save_late(connection, kSaveLate, job.key, *ret);
   }
-  return {};
+  return saved;
 }
 
 Result<void> find_load(SqliteConnection& connection, JidKey key, std::optional<Load>& load) {

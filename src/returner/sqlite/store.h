@@ -20,58 +20,35 @@
 
 namespace rest_fcgi::returner {
 
-/// What is written into the database, statement by statement; between `begin` and `commit`. Errors of all:
-/// unavailable, after which the transaction has to be rolled back. Not synchronized.
-class SqliteStore {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<SqliteStore>> open(const SqliteOptions& options);
+/// The job cache in an SQLite database, which several processes may share. Every read finds what was saved
+/// through the same object before, and what other processes committed. Jids are 20 digits and begin with a
+/// year from 1100 to 2899; `save_load` and `prep_jid` refuse others: invocation. Errors: unavailable.
+[[nodiscard]] Result<std::unique_ptr<Returner>> open_sqlite_returner(const Options& options,
+                                                                     const Clock& clock);
 
-  [[nodiscard]] Result<void> begin() { return connection_->run("BEGIN IMMEDIATE"); }
-  [[nodiscard]] Result<void> commit() { return connection_->run("COMMIT"); }
-  void rollback();
-  [[nodiscard]] Result<void> sync() { return connection_->sync(); }
-  [[nodiscard]] Result<void> checkpoint() { return connection_->checkpoint(); }
-  [[nodiscard]] bool has_moved() const noexcept { return connection_->has_moved(); }
+// What is written into the database, statement by statement, inside of a transaction. Errors of all:
+// unavailable, after which the transaction has to be rolled back.
 
-  /// A load, and those of its returns that are known already. False where the job is kept: nothing was done.
-  [[nodiscard]] Result<bool> insert_load(JidKey key, const LoadView& load, std::string_view returns);
+/// A load, and those of its returns that are known already. False where the job is kept: nothing was done.
+[[nodiscard]] Result<bool> insert_load(SqliteConnection& connection, JidKey key, const LoadView& load,
+                                       std::string_view returns);
 
-  /// The load of a job that is kept.
-  [[nodiscard]] Result<void> replace_load(JidKey key, const LoadView& load);
+/// That this is where the newest return of that function by that minion is, unless a newer one is known.
+[[nodiscard]] Result<void> save_newest(SqliteConnection& connection, std::string_view fun,
+                                       std::string_view minion, JidKey key);
 
-  /// A return of a job whose load may have come long before; nothing for one that is not kept.
-  [[nodiscard]] Result<void> save_late_return(JidKey key, const ReturnView& ret);
+/// False where the jid is taken.
+[[nodiscard]] Result<bool> claim_jid(SqliteConnection& connection, JidKey key, WallTime now);
 
-  /// The same, but nothing where a return of that minion is kept.
-  [[nodiscard]] Result<void> save_stand_in(JidKey key, const ReturnView& ret);
+/// Drops some of the jobs that were saved before that time, at most `most`. Returns how many.
+[[nodiscard]] Result<std::size_t> drop_saved_before(SqliteConnection& connection, WallTime time,
+                                                    std::size_t most);
 
-  /// That this is where the newest return of that function by that minion is, unless a newer one is known.
-  [[nodiscard]] Result<void> save_newest(std::string_view fun, std::string_view minion, JidKey key);
+/// Drops what says where the returns of dropped jobs are.
+[[nodiscard]] Result<void> drop_dangling(SqliteConnection& connection);
 
-  [[nodiscard]] Result<void> add_minions(JidKey key, std::string_view packed);
-
-  /// False where the jid is taken.
-  [[nodiscard]] Result<bool> claim(JidKey key, WallTime now);
-
-  /// Drops some of the jobs that were saved before that time, at most `most`. Returns how many.
-  [[nodiscard]] Result<std::size_t> drop_saved_before(WallTime time, std::size_t most);
-
-  /// Drops what says where the returns of dropped jobs are.
-  [[nodiscard]] Result<void> drop_dangling() { return connection_->run(kDropDangling); }
-
-  /// Drops claims that were made before that time.
-  [[nodiscard]] Result<void> drop_claims_before(WallTime time);
-
- private:
-  static constexpr const char* kDropDangling =
-      "DELETE FROM newest WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.jid = newest.jid)";
-
-  [[nodiscard]] Result<void> save_late(const char* sql, JidKey key, const ReturnView& ret);
-
-  explicit SqliteStore(std::unique_ptr<SqliteConnection> connection) : connection_(std::move(connection)) {}
-
-  std::unique_ptr<SqliteConnection> connection_;
-};
+/// Drops claims that were made before that time.
+[[nodiscard]] Result<void> drop_claims_before(SqliteConnection& connection, WallTime time);
 
 /// Records that are written in one transaction: a load and those of its returns that came soon after it
 /// become one row, and what is newest of each function and minion is written once. Borrows the records'
@@ -81,8 +58,8 @@ class SqliteGroup {
   /// False where the bytes are no record.
   bool add(std::string_view record);
 
-  /// Errors: those of the store.
-  [[nodiscard]] Result<void> write(SqliteStore& store) const;
+  /// Inside of a transaction, as above.
+  [[nodiscard]] Result<void> write(SqliteConnection& connection) const;
 
  private:
   struct NewJob {
@@ -92,8 +69,7 @@ class SqliteGroup {
   };
   using Newest = std::map<std::pair<std::string_view, std::string_view>, JidKey>;
 
-  [[nodiscard]] Result<void> write(SqliteStore& store, const NewJob& job, Newest& newest) const;
-  [[nodiscard]] static Result<void> write(SqliteStore& store, const RecordView& other);
+  [[nodiscard]] static Result<void> write(SqliteConnection& connection, const NewJob& job, Newest& newest);
 
   std::vector<NewJob> jobs_;
   std::unordered_map<JidKey, std::size_t> by_key_;  // places in jobs_

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../etcd/fake_gateway.h"
+#include "etcd/kv.h"
+#include "fake_etcd_store.h"
+#include "rest_fcgi/core/json_document.h"
+#include "returner/etcd/store.h"
+
+// What a look at many keys costs: which requests are sent, and how many at a time.
+
+namespace rest_fcgi::returner {
+namespace {
+
+using etcd::FakeGateway;
+
+constexpr std::string_view kHeader = R"({"header":{"cluster_id":"7","revision":"5"})";
+
+std::string ok(std::string_view rest) {
+  return FakeGateway::reply(200, std::string(kHeader) + std::string(rest) + "}");
+}
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t times = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
+
+/// A page of a folder `f/` with 10,000 keys. One that is asked for without a limit is refused.
+std::string page_of(const std::string& body) {
+  JsonDocument document;
+  REQUIRE(document.parse(body, JsonLimits::none()));
+  std::string mistake;
+  const etcd::Fields request(document.root(), mistake);
+  const std::int64_t limit = request.int64("limit");
+  if (limit < 1 || limit > 4096) return FakeGateway::reply(500, "all at once are too many");
+  const std::string key = request.bytes("key");
+  constexpr int kFirst = 100000;
+  constexpr int kEnd = 110000;
+  int next = key == "f/" ? kFirst : std::stoi(key.substr(2)) + 1;
+  const int end = std::min<int>(kEnd, next + static_cast<int>(limit));
+  std::string kvs;
+  for (; next < end; ++next) {
+    kvs += kvs.empty() ? R"({"key":")" : R"(,{"key":")";
+    etcd::append_base64(kvs, "f/" + std::to_string(next));
+    kvs += R"("})";
+  }
+  return ok(R"(,"kvs":[)" + kvs + (end < kEnd ? R"(],"more":true)" : "]"));
+}
+
+TEST_CASE("the keys of a folder are read in pages, however many there are") {
+  const FakeGateway gateway([](const FakeGateway::Request& request, const FakeGateway::Send& send) {
+    return send(request.path == "/v3/kv/range" ? page_of(request.body) : ok(""));
+  });
+  const auto store = *make_etcd_store_v3({.endpoints = {gateway.url()}}, std::chrono::seconds(0));
+  std::vector<std::string> keys;
+  REQUIRE(store->visit("f/", [&](const std::string& key, const std::string&) { keys.push_back(key); }));
+  CHECK(keys.size() == 10000);
+  CHECK(std::is_sorted(keys.begin(), keys.end()));
+  CHECK(gateway.requests().size() < 12);
+}
+
+TEST_CASE("many keys are read in transactions of 128, some of them at a time") {
+  Together together;
+  together.expect(4);
+  const FakeGateway gateway([&](const FakeGateway::Request& request, const FakeGateway::Send& send) {
+    const std::size_t ranges = count(request.body, "request_range");
+    if (ranges == 0) return send(ok(""));
+    together.arrive();
+    std::string responses;
+    for (std::size_t i = 0; i < ranges; ++i) {
+      responses += i == 0 ? R"({"response_range":{}})" : R"(,{"response_range":{}})";
+    }
+    return send(ok(R"(,"succeeded":true,"responses":[)" + responses + "]"));
+  });
+  const auto store = *make_etcd_store_v3({.endpoints = {gateway.url()}}, std::chrono::seconds(0));
+  CHECK(store->get(std::vector<std::string>(600, "key"))->size() == 600);
+  CHECK(together.most() == 4);
+  const auto requests = gateway.requests();
+  CHECK(std::count_if(requests.begin(), requests.end(),
+                      [](const auto& one) { return one.path == "/v3/kv/txn"; }) == 5);
+}
+
+TEST_CASE("in API v2 the jobs are listed once for all of a walk, and their loads read some at a time") {
+  Together together;
+  together.expect(8);
+  const std::string folder = "/v2/keys/salt/return/jobs";
+  const FakeGateway gateway([&](const FakeGateway::Request& request, const FakeGateway::Send& send) {
+    std::string node = R"({"key":"x","value":"{}"})";
+    if (request.path.starts_with(folder + "?")) {
+      node = R"({"dir":true,"nodes":[)";
+      for (int jid = 100; jid < 300; ++jid) {
+        node += jid == 100 ? R"({"key":")" : R"(,{"key":")";
+        node += "/salt/return/jobs/20231114221320000" + std::to_string(jid) + R"(","dir":true})";
+      }
+      node += "]}";
+    } else {
+      together.arrive();
+    }
+    return send(FakeGateway::reply(200, R"({"action":"get","node":)" + node + "}"));
+  });
+  const auto store = *make_etcd_store_v2({.endpoints = {gateway.url()}}, std::chrono::seconds(0));
+  int loads = 0;
+  const EtcdLayout layout{EtcdOptions()};
+  REQUIRE(store->walk_loads(layout, {{least_key(""), greatest_key("")}, true, {}},
+                            [&](const std::string&, const std::string&) { return ++loads > 0; }));
+  CHECK(loads == 200);
+  CHECK(together.most() == 8);
+  CHECK(gateway.requests().size() == 201);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::returner
