@@ -10,7 +10,6 @@
 #include "master/embedded/calls.h"
 #include "master/embedded/jobs/jobs.h"
 #include "master/embedded/minion.h"
-#include "master/embedded/rules.h"
 #include "master/embedded/runners/runners.h"
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/auth/authenticator.h"

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "master/embedded/minion.h"
-#include "master/embedded/rules.h"
 #include "master/embedded/target/target.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/auth/system_groups.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/master/embedded/embedded.h"
@@ -16,10 +16,11 @@ using auth::Finding;
 
 constexpr std::size_t kShownIds = 3;
 
-std::string joined(const std::vector<std::string>& names, std::size_t most) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  return names.size() > most ? format("{} and {} more", text, names.size() - most) : text;
+std::string shown(std::vector<std::string> names) {
+  if (names.size() <= kShownIds) return joined(names);
+  const std::size_t more = names.size() - kShownIds;
+  names.resize(kShownIds);
+  return format("{} and {} more", joined(names), more);
 }
 
 /// What a question is about: a form, or a selection of minions.
@@ -71,8 +72,7 @@ std::string judgement_of(const Inquiry& inquiry, const Finding& finding) {
   const Selection& selection = inquiry.asked.selection;
   if (selection.positions.empty()) return format("does not allow it: no minion matches '{}'", tgt);
   const auto outside = inquiry.targets.outside(finding.scope, inquiry.minions, selection);
-  return format("does not allow it: '{}' reaches {}, which its target does not", tgt,
-                joined(outside, kShownIds));
+  return format("does not allow it: '{}' reaches {}, which its target does not", tgt, shown(outside));
 }
 
 /// Adds what the rules of one back end say.
@@ -82,7 +82,7 @@ void explain_eauth(const Inquiry& inquiry, const std::string& eauth, bool is_on,
   const std::vector<std::string> groups =
       eauth == "pam" ? auth::system_groups(user) : std::vector<std::string>();
   line(format("{}: may {} run {} on {}?", eauth, user, inquiry.question.fun, inquiry.question.tgt));
-  if (!groups.empty()) line(format("  groups of {}: {}", user, joined(groups, groups.size())));
+  if (!groups.empty()) line(format("  groups of {}: {}", user, joined(groups)));
   const std::vector<Finding> findings = findings_of(inquiry, {eauth, user, groups});
   bool found = false;
   for (const Finding& finding : findings) {

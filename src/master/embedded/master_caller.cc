@@ -54,27 +54,20 @@ class MasterJob {
     return load;
   }
 
-  /// Runs the function. What goes wrong is an outcome without success, in a sentence.
-  [[nodiscard]] Outcome run(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const {
+  /// Runs the function. What goes wrong is an outcome without success, in a sentence; so is an exception,
+  /// since a job that lost its return would be waited for in vain.
+  [[nodiscard]] Outcome run(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const try {
     if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
     const Result<Bound> bound = function_->bind(*arguments_);
     if (!bound) return invalid_arguments(bound.error().message);
     Result<Json> ret =
         function_->run({*facts.minions, *facts.modules, facts.config_values, jobs, stop}, *bound);
     if (ret) return {*std::move(ret), true};
-    Outcome failed{
-        Json::string(format("Exception occurred in {} {}: {}", word(), name_, ret.error().message)), false};
+    Outcome failed = exception(ret.error().message);
     if (ret.error().kind == ErrorKind::unavailable) failed.unavailable = std::move(ret).error();
     return failed;
-  }
-
-  /// Same where exceptions may not get through: a job that lost its return would be waited for in vain.
-  [[nodiscard]] Outcome run_safely(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const {
-    try {
-      return run(facts, jobs, stop);
-    } catch (const std::exception& exception) {
-      return {Json::string(format("Exception occurred in {}: {}", tag(), exception.what())), false};
-    }
+  } catch (const std::exception& thrown) {
+    return exception(thrown.what());
   }
 
   /// Salt's event about the return.
@@ -100,6 +93,9 @@ class MasterJob {
  private:
   [[nodiscard]] bool is_runner() const noexcept { return form_ == auth::Form::runner; }
   [[nodiscard]] std::string_view word() const noexcept { return is_runner() ? "runner" : "wheel"; }
+  [[nodiscard]] Outcome exception(std::string_view what) const {
+    return {Json::string(format("Exception occurred in {} {}: {}", word(), name_, what)), false};
+  }
   [[nodiscard]] Outcome invalid_arguments(const std::string& complaint) const {
     const std::string sentence = format("Passed invalid arguments: {}", complaint);
     if (!is_runner()) return {Json::string(sentence), false};
@@ -173,7 +169,7 @@ Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> j
   }
   room->submit([facts = facts_, jobs = jobs_, shared, returns, running](const std::stop_token& stop) {
     const std::stop_callback when_all_stop(stop, [&running] { running->stop(0); });
-    MasterJob::Outcome outcome = shared->run_safely(*facts, *jobs, running->stop_token(0));
+    MasterJob::Outcome outcome = shared->run(*facts, *jobs, running->stop_token(0));
     if (!running->claim(0)) return;
     deliver(*jobs, *shared, std::move(outcome), returns);
     jobs->finish(*running, 0);

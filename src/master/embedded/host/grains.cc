@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "master/embedded/host/users.h"
@@ -114,8 +113,7 @@ void write_release(JsonWriter& writer, std::string_view os, std::string_view ful
   writer.key("osrelease").string(release);
   if (const auto number = number_in<std::int64_t>(major)) writer.key("osmajorrelease").integer(*number);
   writer.key("osrelease_info").begin_array();
-  std::istringstream parts{std::string(release)};
-  for (std::string part; std::getline(parts, part, '.');) {
+  for (const std::string_view part : split(release, ".")) {
     const auto number = number_in<std::int64_t>(part);
     number ? writer.integer(*number) : writer.string(part);
   }
@@ -240,19 +238,15 @@ Json os_grains(std::string_view os_release) {
   const Os* known = known_os(value_of(values, "ID"));
   const std::string os =
       known != nullptr && !known->os.empty() ? std::string(known->os) : short_name(full_name);
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object();
-  writer.key("os").string(os);
-  writer.key("os_family").string(family_of(values, os));
-  writer.key("osfullname").string(full_name);
-  if (const std::string codename = codename_of(values); !codename.empty())
-    writer.key("oscodename").string(codename);
-  if (const std::string release = value_of(values, "VERSION_ID"); !release.empty()) {
-    write_release(writer, os, full_name, release);
-  }
-  writer.end_object();
-  return Json::trusted(std::move(text));
+  return written_object([&](JsonWriter& writer) {
+    writer.key("os").string(os);
+    writer.key("os_family").string(family_of(values, os));
+    writer.key("osfullname").string(full_name);
+    const std::string codename = codename_of(values);
+    if (!codename.empty()) writer.key("oscodename").string(codename);
+    const std::string release = value_of(values, "VERSION_ID");
+    if (!release.empty()) write_release(writer, os, full_name, release);
+  });
 }
 
 void write_cpu_grains(JsonWriter& writer, std::string_view cpuinfo) {
@@ -315,14 +309,8 @@ void write_process_grains(JsonWriter& writer) {
   writer.key("username").string(user_name(uid).value_or(""));
   writer.key("groupname").string(group_name(gid).value_or(""));
   writer.key("pid").integer(::getpid());
-  std::string_view path = stripped(environment("PATH", ""));
-  writer.key("path").string(path);
-  writer.key("systempath").begin_array();
-  for (std::size_t end = path.find(':'); end != std::string_view::npos; end = path.find(':')) {
-    writer.string(path.substr(0, end));
-    path.remove_prefix(end + 1);
-  }
-  writer.string(path).end_array();
+  const std::string_view path = stripped(environment("PATH", ""));
+  write_strings(writer.key("path").string(path).key("systempath"), split(path, ":"));
   writer.key("shell").string(environment("SHELL", "/bin/sh"));
 }
 
@@ -341,25 +329,19 @@ Json host_grains() {
   utsname system = {};
   ::uname(&system);
   const std::string cpuinfo = read_text("/proc/cpuinfo").value_or("");
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object();
-  for (const JsonMember grain : os.root().members()) {
-    writer.key(grain.key);
-    grain.value.write(writer);
-  }
-  const bool debian = os.root().find("os_family").value_or(JsonValue()).text() == "Debian";
-  writer.key("osarch").string(debian ? debian_architecture(system.machine) : system.machine);
-  write_kernel_grains(writer, system);
-  write_cpu_grains(writer, cpuinfo);
-  write_memory_grains(writer, read_text("/proc/meminfo").value_or(""));
-  write_firmware_grains(writer, "/sys/class/dmi/id");
-  write_virtual_grains(writer, virtual_signs(cpuinfo));
-  write_host_network_grains(writer);
-  write_init_grains(writer);
-  write_process_grains(writer);
-  writer.end_object();
-  return Json::trusted(std::move(text));
+  return written_object([&](JsonWriter& writer) {
+    for (const auto& [grain, value] : os.root().members()) value.write(writer.key(grain));
+    const bool debian = member_of(os.root(), "os_family").text() == "Debian";
+    writer.key("osarch").string(debian ? debian_architecture(system.machine) : system.machine);
+    write_kernel_grains(writer, system);
+    write_cpu_grains(writer, cpuinfo);
+    write_memory_grains(writer, read_text("/proc/meminfo").value_or(""));
+    write_firmware_grains(writer, "/sys/class/dmi/id");
+    write_virtual_grains(writer, virtual_signs(cpuinfo));
+    write_host_network_grains(writer);
+    write_init_grains(writer);
+    write_process_grains(writer);
+  });
 }
 
 }  // namespace rest_fcgi::embedded

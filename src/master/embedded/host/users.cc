@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <pwd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -51,6 +52,17 @@ std::optional<Account> account_of(const std::string& user) {
       [](const passwd& found) {
         return Account{found.pw_name, found.pw_uid, found.pw_gid, found.pw_dir, found.pw_shell};
       });
+}
+
+Identity identity_of(const Account& account) {
+  Identity identity{account.uid, account.gid, {}};
+  int count = 64;
+  do {
+    identity.groups.resize(static_cast<std::size_t>(count));
+  } while (::getgrouplist(account.name.c_str(), account.gid, identity.groups.data(), &count) < 0 &&
+           static_cast<std::size_t>(count) > identity.groups.size());
+  identity.groups.resize(static_cast<std::size_t>(std::max(count, 0)));
+  return identity;
 }
 
 }  // namespace rest_fcgi::embedded

@@ -6,6 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "rest_fcgi/master/embedded/run_wire.h"
+
+/// The users and groups of this host, as its databases know them.
 namespace rest_fcgi::embedded {
 
 /// The name of a user or group of this host; absent where it has none.
@@ -26,5 +29,8 @@ struct Account {
 
 /// Absent where there is no such user.
 [[nodiscard]] std::optional<Account> account_of(const std::string& user);
+
+/// A user as after a login: with their own group and all others that they are in.
+[[nodiscard]] Identity identity_of(const Account& account);
 
 }  // namespace rest_fcgi::embedded

@@ -27,7 +27,31 @@ std::size_t bytes_of(const returner::Load& load) {
   return load.fun.text().size() + load.arg.text().size() + load.tgt.text().size() + metadata;
 }
 
+/// Where the minion stands in the sorted list; absent where it is not there.
+std::optional<std::size_t> position_in(const std::vector<std::string>& minions, std::string_view minion) {
+  const auto found = std::lower_bound(minions.begin(), minions.end(), minion);
+  if (found == minions.end() || *found != minion) return std::nullopt;
+  return static_cast<std::size_t>(found - minions.begin());
+}
+
 }  // namespace
+
+bool pause(std::chrono::duration<double> length, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any nobody_notifies;
+  std::unique_lock lock(mutex);
+  nobody_notifies.wait_for(lock, stop, length, [] { return false; });
+  return !stop.stop_requested();
+}
+
+std::vector<std::string> without_return(const returner::Load& load,
+                                        const std::vector<returner::JobReturn>& returns) {
+  std::unordered_set<std::string_view> returned;
+  for (const returner::JobReturn& ret : returns) returned.insert(ret.minion);
+  std::vector<std::string> missing = load.minions;
+  std::erase_if(missing, [&returned](const std::string& minion) { return returned.contains(minion); });
+  return missing;
+}
 
 RunningJob::RunningJob(returner::Load load, std::string ret, Interrupt interrupt)
     : load_(std::move(load)),
@@ -49,14 +73,8 @@ bool RunningJob::finish(std::size_t call) {
   return --unfinished_ == 0;
 }
 
-std::optional<std::size_t> RunningJob::call_on(std::string_view minion) const {
-  const auto found = std::lower_bound(load_.minions.begin(), load_.minions.end(), minion);
-  if (found == load_.minions.end() || *found != minion) return std::nullopt;
-  return static_cast<std::size_t>(found - load_.minions.begin());
-}
-
 bool RunningJob::runs_on(std::string_view minion) const {
-  const std::optional<std::size_t> call = call_on(minion);
+  const std::optional<std::size_t> call = position_in(load_.minions, minion);
   const std::lock_guard lock(mutex_);
   return call && calls_[*call].state != State::finished;
 }
@@ -72,7 +90,7 @@ std::vector<std::string> RunningJob::running() const {
 
 bool RunningJob::stop_on(std::string_view minion) {
   if (!runs_on(minion)) return false;
-  stop(*call_on(minion));
+  stop(*position_in(load_.minions, minion));
   return true;
 }
 
@@ -231,10 +249,10 @@ std::shared_ptr<RunningJob> Jobs::find_running(std::string_view jid) const {
 }
 
 Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret) {
-  return written_json([&](JsonWriter& writer) {
-    writer.begin_object().key("pid").integer(pid).key("fun").json(load.fun).key("arg").json(load.arg);
+  return written_object([&](JsonWriter& writer) {
+    writer.key("pid").integer(pid).key("fun").json(load.fun).key("arg").json(load.arg);
     writer.key("tgt").json(load.tgt).key("jid").string(load.jid).key("ret").string(ret);
-    writer.key("tgt_type").string(load.tgt_type).key("user").string(load.user).end_object();
+    writer.key("tgt_type").string(load.tgt_type).key("user").string(load.user);
   });
 }
 
@@ -268,7 +286,7 @@ Result<void> Jobs::record_orphan(const ActiveJob& orphan) {
   if (!is_kept && !load.minions.empty()) {
     if (Result<void> saved = save(load, returner::Durability::durable, also); !saved) return saved;
   }
-  const Result<std::vector<std::string>> missing = without_return(load);
+  const Result<std::vector<std::string>> missing = missing_in(load);
   if (!missing) return missing.error();
   for (const std::string& minion : *missing) {
     const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
@@ -292,14 +310,10 @@ Json Jobs::orphaned_return(const returner::Load& load) const {
   });
 }
 
-Result<std::vector<std::string>> Jobs::without_return(const returner::Load& load) const {
+Result<std::vector<std::string>> Jobs::missing_in(const returner::Load& load) const {
   const Result<std::vector<returner::JobReturn>> returns = cache().get_jid(load.jid);
   if (!returns) return returns.error();
-  std::unordered_set<std::string_view> returned;
-  for (const returner::JobReturn& ret : *returns) returned.insert(ret.minion);
-  std::vector<std::string> missing = load.minions;
-  std::erase_if(missing, [&returned](const std::string& minion) { return returned.contains(minion); });
-  return missing;
+  return without_return(load, *returns);
 }
 
 std::vector<ActiveJob> Jobs::active() {
@@ -313,7 +327,7 @@ std::vector<ActiveJob> Jobs::active() {
   for (ProcDir::Entry& entry : others()) {
     ActiveJob& job = jobs.emplace_back(std::move(entry.job));
     // The other process's file does not tell which minions returned; where both share a job cache, that does.
-    auto running = without_return(job.load);
+    auto running = missing_in(job.load);
     job.running = running ? *std::move(running) : job.load.minions;
   }
   std::sort(jobs.begin(), jobs.end(),
@@ -327,10 +341,9 @@ Result<std::optional<pid_t>> Jobs::stop(std::string_view jid, std::string_view m
   }
   for (const ProcDir::Entry& entry : others()) {
     if (entry.job.load.jid != jid) continue;
-    const auto& minions = entry.job.load.minions;
-    const auto found = std::lower_bound(minions.begin(), minions.end(), minion);
-    if (found == minions.end() || *found != minion) continue;
-    Result<void> marked = proc_->mark(entry, static_cast<std::size_t>(found - minions.begin()));
+    const std::optional<std::size_t> call = position_in(entry.job.load.minions, minion);
+    if (!call) continue;
+    Result<void> marked = proc_->mark(entry, *call);
     if (!marked) return std::move(marked).error();
     return std::optional<pid_t>(entry.job.pid);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -33,8 +34,15 @@ inline constexpr std::string_view kOrphaned = "Job interrupted: the process that
 /// What a call returns that was asked to stop.
 inline constexpr std::string_view kTerminated = "Job terminated: it was asked to stop before it ended.";
 
+/// Waits that long; false where `stop` was requested meanwhile.
+[[nodiscard]] bool pause(std::chrono::duration<double> length, const std::stop_token& stop);
+
 /// Salt's words for a job that runs: what `saltutil.running` lists.
 [[nodiscard]] Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret);
+
+/// The job's minions of which there is none of these returns.
+[[nodiscard]] std::vector<std::string> without_return(const returner::Load& load,
+                                                      const std::vector<returner::JobReturn>& returns);
 
 /// A job whose calls, one for each of the load's minions, are on worker threads. Shared by those threads and
 /// by who asks what runs. Thread-safe.
@@ -80,9 +88,6 @@ class RunningJob {
     State state = State::running;  ///< guarded by mutex_
     std::stop_source stop;         ///< synchronizes itself
   };
-
-  /// Absent for a minion that the job is not for.
-  [[nodiscard]] std::optional<std::size_t> call_on(std::string_view minion) const;
 
   const returner::Load load_;
   const std::string ret_;
@@ -169,7 +174,7 @@ class Jobs {
   [[nodiscard]] Result<void> record_orphan(const ActiveJob& orphan);
   [[nodiscard]] Json orphaned_return(const returner::Load& load) const;
   /// The job's minions of which no return is kept.
-  [[nodiscard]] Result<std::vector<std::string>> without_return(const returner::Load& load) const;
+  [[nodiscard]] Result<std::vector<std::string>> missing_in(const returner::Load& load) const;
   /// Looks twice a second for calls that other processes want to stop, as long as there are any that run.
   void watch(const std::stop_token& stop);
   void log_failure(const Result<void>& kept, std::string_view what, std::string_view jid);

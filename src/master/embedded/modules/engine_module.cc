@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "master/embedded/modules/native.h"
-#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 

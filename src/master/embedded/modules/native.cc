@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "master/embedded/text.h"
-
 namespace rest_fcgi::embedded {
 namespace {
 

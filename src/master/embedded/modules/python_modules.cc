@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <optional>
+#include <array>
 #include <stop_token>
 #include <utility>
 
@@ -24,30 +24,18 @@ JsonLimits line_limits() {
   return limits;
 }
 
-std::string_view kind_name(Raised::Kind kind) {
-  switch (kind) {
-    case Raised::Kind::type_error:
-      return "type_error";
-    case Raised::Kind::invocation:
-      return "invocation";
-    case Raised::Kind::command_not_found:
-      return "command_not_found";
-    case Raised::Kind::exception:
-      return "exception";
-    case Raised::Kind::unavailable:
-      return "unavailable";
-    case Raised::Kind::command:
-    case Raised::Kind::worded:
-    case Raised::Kind::interrupted:
-      break;
-  }
-  return "command";
-}
+/// What the loader calls the kinds of Raised, in their order. What it need not tell apart is a `command`.
+constexpr std::array<std::string_view, 8> kKinds = {"type_error",        "invocation", "command",
+                                                    "command_not_found", "exception",  "command",
+                                                    "unavailable",       "command"};
 
 std::string line_of(const Reply& reply) {
   return written_object([&reply](JsonWriter& writer) {
            if (const auto* raised = std::get_if<Raised>(&reply)) {
-             writer.key("raised").string(kind_name(raised->kind)).key("type").string(raised->type);
+             writer.key("raised")
+                 .string(kKinds.at(static_cast<std::size_t>(raised->kind)))
+                 .key("type")
+                 .string(raised->type);
              writer.key("message").string(raised->message);
            } else {
              const auto& returned = std::get<Returned>(reply);

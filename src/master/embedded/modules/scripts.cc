@@ -48,18 +48,15 @@ std::string input_for(const Context& context, std::span<const JsonValue> args,
          "\n";
 }
 
-/// Small and capital letters, digits and underscores.
+/// Letters, digits and underscores.
 bool is_word(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+  constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  return !text.empty() && lower(text).find_first_not_of(kCharacters) == std::string::npos;
 }
 
 bool is_function_name(std::string_view name) {
   const std::size_t dot = name.find('.');
-  const bool has_capitals =
-      std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-  return dot != std::string_view::npos && !has_capitals && is_word(name.substr(0, dot)) &&
+  return dot != std::string_view::npos && lower(name) == name && is_word(name.substr(0, dot)) &&
          is_word(name.substr(dot + 1));
 }
 

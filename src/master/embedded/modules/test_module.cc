@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <limits>
-#include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gnu/libc-version.h>
@@ -100,11 +97,7 @@ WholeNumber read_seconds(std::string_view name, const JsonValue& value) {
 }
 
 Reply sleep_for(std::int64_t seconds, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, std::chrono::seconds(seconds), [] { return false; });
-  if (stop.stop_requested()) return terminated();
+  if (!pause(std::chrono::seconds(seconds), stop)) return terminated();
   return Returned{Json::boolean(true)};
 }
 
@@ -131,28 +124,20 @@ Reply exception(const Call& call) {
   return Raised{Raised::Kind::exception, "Exception", call["message"].python_str()};
 }
 
-struct Section {
-  std::string_view name;
-  std::vector<std::pair<std::string_view, std::string>> versions;
-};
-
-std::vector<Section> sections() {
+Json versions() {
   utsname system{};
   uname(&system);
-  const int fmt_version = FMT_VERSION;
-  const std::string fmt =
-      format("{}.{}.{}", fmt_version / 10'000, fmt_version / 100 % 100, fmt_version % 100);
-  return {{"rest_fcgi Version", {{"rest_fcgi", std::string(kVersion)}}},
-          {"Dependency Versions",
-           {{"compiler", __VERSION__},
-            {"fmt", fmt},
-            {"glibc", gnu_get_libc_version()},
-            {"libstdc++", std::to_string(_GLIBCXX_RELEASE)}}},
-          {"System Versions",
-           {{"machine", system.machine},
-            {"release", system.release},
-            {"system", system.sysname},
-            {"version", system.version}}}};
+  const int fmt = FMT_VERSION;
+  return written_object([&](JsonWriter& writer) {
+    writer.key("rest_fcgi Version").begin_object().key("rest_fcgi").string(kVersion).end_object();
+    writer.key("Dependency Versions").begin_object().key("compiler").string(__VERSION__);
+    writer.key("fmt").string(format("{}.{}.{}", fmt / 10'000, fmt / 100 % 100, fmt % 100));
+    writer.key("glibc").string(gnu_get_libc_version());
+    writer.key("libstdc++").string(std::to_string(_GLIBCXX_RELEASE)).end_object();
+    writer.key("System Versions").begin_object().key("machine").string(system.machine);
+    writer.key("release").string(system.release).key("system").string(system.sysname);
+    writer.key("version").string(system.version).end_object();
+  });
 }
 
 Reply version(const Call&) {
@@ -160,21 +145,17 @@ Reply version(const Call&) {
 }
 
 Reply versions_information(const Call&) {
-  return Returned{written_object([](JsonWriter& writer) {
-    for (const Section& section : sections()) {
-      writer.key(section.name).begin_object();
-      for (const auto& [name, number] : section.versions) writer.key(name).string(number);
-      writer.end_object();
-    }
-  })};
+  return Returned{versions()};
 }
 
 Reply versions_report(const Call&) {
+  const JsonDocument all = own_document(versions());
   std::string report;
-  for (const Section& section : sections()) {
-    if (!report.empty()) report += '\n';
-    report += format("{}:\n", section.name);
-    for (const auto& [name, number] : section.versions) report += format("{:>14}: {}\n", name, number);
+  for (const auto& [section, members] : all.root().members()) {
+    report += format("{}{}:\n", report.empty() ? "" : "\n", section);
+    for (const auto& [name, number] : members.members()) {
+      report += format("{:>14}: {}\n", name, number.text());
+    }
     report += ' ';
   }
   return Returned{Json::string(report)};

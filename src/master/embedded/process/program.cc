@@ -2,7 +2,6 @@
 #include "master/embedded/process/program.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -18,7 +17,6 @@
 #include <limits>
 #include <optional>
 #include <system_error>
-#include <vector>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/files.h"
@@ -342,17 +340,6 @@ std::string shipped(const std::string& name) {
   const std::filesystem::path beside = own.parent_path() / name;
   if (!error && std::filesystem::exists(beside, error)) return beside;
   return REST_FCGI_PREFIX "/lib/rest_fcgi/" + name;
-}
-
-Identity identity_of(const Account& account) {
-  Identity identity{account.uid, account.gid, {}};
-  int count = 64;
-  do {
-    identity.groups.resize(static_cast<std::size_t>(count));
-  } while (::getgrouplist(account.name.c_str(), account.gid, identity.groups.data(), &count) < 0 &&
-           static_cast<std::size_t>(count) > identity.groups.size());
-  identity.groups.resize(static_cast<std::size_t>(std::max(count, 0)));
-  return identity;
 }
 
 Result<Ended> ProgramRunner::run(const Program& program, const std::stop_token& stop) const {

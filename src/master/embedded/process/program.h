@@ -11,14 +11,10 @@
 #include <string_view>
 #include <utility>
 
-#include "master/embedded/host/users.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/run_wire.h"
 
 namespace rest_fcgi::embedded {
-
-/// A user as after a login: with their own group and all others that they are in.
-[[nodiscard]] Identity identity_of(const Account& account);
 
 /// A program to run, and how. Plain value.
 struct Program : StartOrder {

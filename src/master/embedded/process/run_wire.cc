@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/master/embedded/run_wire.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace rest_fcgi::embedded::wire {

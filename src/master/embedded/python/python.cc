@@ -17,20 +17,6 @@ namespace {
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kSmallest = std::numeric_limits<std::int64_t>::min();
 
-/// Digits, also with single underscores between them, without these.
-std::optional<std::string> plain_digits(std::string_view text) {
-  std::string digits;
-  bool after_digit = false;
-  for (const char c : text) {
-    const bool is_digit = c >= '0' && c <= '9';
-    if (!is_digit && !(c == '_' && after_digit)) return std::nullopt;
-    if (is_digit) digits += c;
-    after_digit = is_digit;
-  }
-  if (!after_digit) return std::nullopt;
-  return digits;
-}
-
 std::int64_t truncated(double value) {
   if (value >= static_cast<double>(kLargest)) return kLargest;
   if (value <= static_cast<double>(kSmallest)) return kSmallest;
@@ -132,14 +118,12 @@ std::string Raised::line() const {
 
 std::optional<std::int64_t> python_int(std::string_view text) {
   std::string_view word = stripped(text);
-  const bool negative = word.starts_with('-');
-  if (negative || word.starts_with('+')) word.remove_prefix(1);
-  const std::optional<std::string> digits = plain_digits(word);
-  if (!digits) return std::nullopt;
-  const std::string number = (negative ? "-" : "") + *digits;
+  if (word.starts_with('+') && !word.starts_with("+-")) word.remove_prefix(1);
   std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  return error == std::errc() ? value : negative ? kSmallest : kLargest;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error == std::errc::invalid_argument || end != word.data() + word.size()) return std::nullopt;
+  if (error == std::errc::result_out_of_range) return word.starts_with('-') ? kSmallest : kLargest;
+  return value;
 }
 
 WholeNumber python_int(const JsonValue& value) {

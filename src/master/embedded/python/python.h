@@ -47,7 +47,7 @@ using WholeNumber = std::variant<std::int64_t, Raised>;
 /// `int(value)`. Numbers beyond 64 bits become the largest or smallest one; callers have limits far below.
 [[nodiscard]] WholeNumber python_int(const JsonValue& value);
 
-/// `int(text)`; absent where Python raises a ValueError.
+/// `int(text)`, but for underscores between digits; absent where Python raises a ValueError.
 [[nodiscard]] std::optional<std::int64_t> python_int(std::string_view text);
 
 /// `repr(text)`.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <functional>
 #include <limits>
 #include <utility>
 
@@ -33,13 +32,7 @@ using Globs = std::vector<std::string>;
 
 Result<std::optional<Globs>> read_globs(std::string_view name, JsonValue value) {
   if (!python_bool(value)) return std::optional<Globs>();
-  Globs globs;
-  if (value.is(JsonValue::Kind::array)) {
-    for (const JsonValue glob : value.elements()) globs.push_back(glob.python_str());
-  } else {
-    const std::string text = value.python_str();
-    for (const std::string_view glob : target::split_names(text)) globs.emplace_back(glob);
-  }
+  Globs globs = texts_in(value);
   const bool bounded = globs.size() <= kMaxGlobs &&
                        std::all_of(globs.begin(), globs.end(),
                                    [](const std::string& glob) { return glob.size() <= kMaxText; });
@@ -310,7 +303,7 @@ Result<Json> last_run(const MasterContext& context, const Bound& arguments) {
   const returner::Load& load = jobs->front();
   const Result<std::vector<returner::JobReturn>> returns = (*source)->get_jid(load.jid);
   if (!returns) return returns.error();
-  return printed({load, *returns});
+  return printed(load.jid, StoredJob{load, *returns});
 }
 
 }  // namespace rest_fcgi::embedded

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <map>
-#include <unordered_set>
 #include <utility>
 
 #include "master/embedded/python/python.h"
@@ -14,10 +13,6 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-void write_minions(JsonWriter& writer, const returner::Load& load) {
-  write_strings(writer.key("Minions"), load.minions);
-}
-
 void write_result(JsonWriter& writer, const std::vector<returner::JobReturn>& returns) {
   writer.key("Result").begin_object();
   for (const returner::JobReturn& ret : returns) {
@@ -29,9 +24,16 @@ void write_result(JsonWriter& writer, const std::vector<returner::JobReturn>& re
   writer.end_object();
 }
 
-/// In place of the description of a job that is not kept.
-void write_no_such_job(JsonWriter& writer) {
-  writer.key("Error").string("Cannot contact returner or no job with this jid");
+/// Writes the members of what `jobs.list_job` and `jobs.print_job` show; absent is a job that is not kept.
+void write_job(JsonWriter& writer, const std::string& jid, const std::optional<StoredJob>& job) {
+  if (job) {
+    write_description(writer, job->load);
+    write_strings(writer.key("Minions"), job->load.minions);
+  } else {
+    writer.key("Error").string("Cannot contact returner or no job with this jid");
+  }
+  write_start_time(writer, jid);
+  write_result(writer, job ? job->returns : std::vector<returner::JobReturn>());
 }
 
 /// The job that a runner's arguments `jid` and `ext_source` mean; absent where it is not kept.
@@ -50,40 +52,14 @@ Result<std::optional<StoredJob>> find_meant(const MasterContext& context, const 
 Result<Json> list_job(const MasterContext& context, const Bound& arguments) {
   const auto found = find_meant(context, arguments);
   if (!found) return found.error();
-  const std::optional<StoredJob>& job = *found;
   const std::string jid = arguments["jid"].python_str();
-  return written_object([&](JsonWriter& writer) {
-    writer.key("jid").string(jid);
-    if (job) {
-      write_description(writer, job->load);
-      write_minions(writer, job->load);
-    } else {
-      write_no_such_job(writer);
-    }
-    write_start_time(writer, jid);
-    write_result(writer, job ? job->returns : std::vector<returner::JobReturn>());
-  });
+  return written_object([&](JsonWriter& writer) { write_job(writer.key("jid").string(jid), jid, *found); });
 }
 
 Result<Json> print_job(const MasterContext& context, const Bound& arguments) {
   const auto found = find_meant(context, arguments);
   if (!found) return found.error();
-  if (*found) return printed(**found);
-  const std::string jid = arguments["jid"].python_str();
-  return written_object([&jid](JsonWriter& writer) {
-    write_no_such_job(writer.key(jid).begin_object());
-    write_start_time(writer, jid);
-    write_result(writer, {});
-    writer.end_object();
-  });
-}
-
-void write_missing(JsonWriter& writer, const StoredJob& job) {
-  std::unordered_set<std::string_view> returned;
-  for (const returner::JobReturn& ret : job.returns) returned.insert(ret.minion);
-  for (const std::string& minion : job.load.minions) {
-    if (!returned.contains(minion)) writer.key(minion).string("Minion did not return");
-  }
+  return printed(arguments["jid"].python_str(), *found);
 }
 
 Result<Json> lookup_jid(const MasterContext& context, const Bound& arguments) {
@@ -96,15 +72,12 @@ Result<Json> lookup_jid(const MasterContext& context, const Bound& arguments) {
     if (returned.is(JsonValue::Kind::null) || python_bool(returned)) {
       for (const returner::JobReturn& ret : job->returns) writer.key(ret.minion).json(ret.ret);
     }
-    if (python_bool(arguments["missing"])) write_missing(writer, *job);
+    if (!python_bool(arguments["missing"])) return;
+    for (const std::string& minion : without_return(job->load, job->returns)) {
+      writer.key(minion).string("Minion did not return");
+    }
   });
   return with_outputter(job->returns.empty() ? std::string() : job->returns.front().out, std::move(data));
-}
-
-bool is_truthy(const Json& ret) {
-  const std::string& text = ret.text();
-  return text != "null" && text != "false" && text != "0" && text != "0.0" && text != "\"\"" &&
-         text != "[]" && text != "{}";
 }
 
 /// To Salt a return that Python takes for true is a success, and all else is none.
@@ -114,7 +87,9 @@ Result<Json> exit_success(const MasterContext& context, const Bound& arguments) 
   std::map<std::string_view, bool> success;
   if (*found) {
     for (const std::string& minion : (*found)->load.minions) success[minion] = false;
-    for (const returner::JobReturn& ret : (*found)->returns) success[ret.minion] = is_truthy(ret.ret);
+    for (const returner::JobReturn& ret : (*found)->returns) {
+      success[ret.minion] = python_bool(own_document(ret.ret).root());
+    }
   }
   return written_object([&success](JsonWriter& writer) {
     for (const auto& [minion, is_success] : success) writer.key(minion).boolean(is_success);
@@ -198,12 +173,9 @@ void write_start_time(JsonWriter& writer, std::string_view jid) {
   writer.key("StartTime").string(master::jid_start_time(jid));
 }
 
-Json printed(const StoredJob& job) {
-  return written_object([&job](JsonWriter& writer) {
-    write_description(writer.key(job.load.jid).begin_object(), job.load);
-    write_minions(writer, job.load);
-    write_start_time(writer, job.load.jid);
-    write_result(writer, job.returns);
+Json printed(const std::string& jid, const std::optional<StoredJob>& job) {
+  return written_object([&](JsonWriter& writer) {
+    write_job(writer.key(jid).begin_object(), jid, job);
     writer.end_object();
   });
 }

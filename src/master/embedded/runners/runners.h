@@ -6,7 +6,6 @@
 #include <span>
 #include <stop_token>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "master/embedded/jobs/jobs.h"
@@ -59,7 +58,7 @@ struct MasterFunction {
 
 using MasterFunctions = std::span<const MasterFunction>;
 [[nodiscard]] MasterFunctions jobs_runners();
-[[nodiscard]] MasterFunctions other_runners();
+[[nodiscard]] MasterFunctions other_runners();  ///< cache, doc, manage, test
 [[nodiscard]] MasterFunctions wheels();
 
 /// Null where there is no such runner.
@@ -81,6 +80,9 @@ struct StoredJob {
 /// Errors: invocation, naming those that are here.
 [[nodiscard]] Result<const returner::Returner*> source_named(const Jobs& jobs, JsonValue ext_source);
 
+/// The texts of a list, or what stands between the commas of a text.
+[[nodiscard]] std::vector<std::string> texts_in(JsonValue value);
+
 /// Writes the members Function, Arguments, Target, Target-type, User and Metadata into an object that is
 /// open.
 void write_description(JsonWriter& writer, const returner::Load& load);
@@ -88,8 +90,8 @@ void write_description(JsonWriter& writer, const returner::Load& load);
 /// Same for StartTime.
 void write_start_time(JsonWriter& writer, std::string_view jid);
 
-/// What `jobs.print_job` shows.
-[[nodiscard]] Json printed(const StoredJob& job);
+/// What `jobs.print_job` shows; absent is a job that is not kept.
+[[nodiscard]] Json printed(const std::string& jid, const std::optional<StoredJob>& job);
 
 /// `data` as it is, or below the name of the outputter that is to show it, where that is not empty.
 [[nodiscard]] Json with_outputter(std::string_view outputter, Json data);

@@ -116,23 +116,17 @@ class Evaluation {
   }
   void operator()(const Data& data) { stack_.push_back(data.matcher.matches((minion_.*data.of).root())); }
   void operator()(const IpCidr& ipcidr) { stack_.push_back(has_address_in(minion_, ipcidr.network)); }
-  void operator()(const Not&) { stack_.back() = !stack_.back(); }
-  void operator()(const And&) {
-    const bool right = pop();
-    stack_.back() = stack_.back() && right;
-  }
-  void operator()(const Or&) {
-    const bool right = pop();
-    stack_.back() = stack_.back() || right;
+  void operator()(Operator what) {
+    if (what == Operator::negation) {
+      stack_.back() = !stack_.back();
+      return;
+    }
+    const bool right = stack_.back();
+    stack_.pop_back();
+    stack_.back() = what == Operator::both ? stack_.back() && right : stack_.back() || right;
   }
 
  private:
-  bool pop() {
-    const bool top = stack_.back();
-    stack_.pop_back();
-    return top;
-  }
-
   const Minion& minion_;
   std::vector<bool> stack_;
 };
@@ -198,6 +192,32 @@ Result<Selection> select(const Minions& minions, const lowstate::Target& target)
     if (matcher->matches(minions.all()[i])) selection.positions.push_back(i);
   }
   return selection;
+}
+
+Result<RuleTargets> RuleTargets::make(const std::vector<auth::RuleTarget>& targets, const Minions& minions) {
+  RuleTargets result;
+  for (const auth::RuleTarget& target : targets) {
+    if (result.matchers_.find(target.compound) != result.matchers_.end()) continue;
+    auto matcher = TargetMatcher::compile_compound(target.compound, minions.nodegroups());
+    if (!matcher) {
+      const std::string place = target.where.empty() ? std::string() : format("{}: ", target.where);
+      return Error{ErrorKind::configuration, format("{}external_auth: the target '{}': {}", place,
+                                                    target.compound, matcher.error().message)};
+    }
+    result.matchers_.emplace(target.compound, *std::move(matcher));
+  }
+  return result;
+}
+
+std::vector<std::string> RuleTargets::outside(std::string_view compound, const Minions& minions,
+                                              const Selection& selection) const {
+  const TargetMatcher& matcher = matchers_.find(compound)->second;
+  std::vector<std::string> ids;
+  for (const std::size_t position : selection.positions) {
+    const Minion& minion = minions.all()[position];
+    if (!matcher.matches(minion)) ids.push_back(minion.id);
+  }
+  return ids;
 }
 
 namespace {

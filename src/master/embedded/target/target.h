@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "master/embedded/host/ip_address.h"
 #include "master/embedded/minion.h"
+#include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/core/result.h"
@@ -73,13 +75,11 @@ struct Data {
 struct IpCidr {
   IpNetwork network;  ///< of one address where that is asked for
 };
-struct Not {};
-struct And {};
-struct Or {};
+enum class Operator { negation, both, either };
 
 /// Operands push whether they match; operators work on what was pushed before them (postfix order, which has
 /// no brackets and needs no recursion).
-using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Not, And, Or>;
+using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 
 /// Compiles a target of any type but `compound`, which may also be a word of a compound one; a list's ids
 /// stand in `target.list`. Errors: invocation, in words that go into a sentence.
@@ -133,5 +133,28 @@ struct Selection {
 
 /// Those of `minions` that `ids` names, without what is missing.
 [[nodiscard]] Selection select_ids(const Minions& minions, const std::vector<std::string_view>& ids);
+
+/// The targets of `external_auth`, compiled. Immutable; thread-safe.
+class RuleTargets {
+ public:
+  /// `minions`, and the Permissions that `targets` come from, have to outlive it. Errors: configuration, for
+  /// a text that is no target, with its place.
+  [[nodiscard]] static Result<RuleTargets> make(const std::vector<auth::RuleTarget>& targets,
+                                                const Minions& minions);
+
+  /// Does the target hold every one of the selected minions? Not where none is selected.
+  /// REQUIRES: it was among those that this was made of.
+  [[nodiscard]] bool hold(std::string_view compound, const Minions& minions,
+                          const Selection& selection) const {
+    return !selection.positions.empty() && outside(compound, minions, selection).empty();
+  }
+
+  /// The ids of those that it does not hold. REQUIRES: as `hold`.
+  [[nodiscard]] std::vector<std::string> outside(std::string_view compound, const Minions& minions,
+                                                 const Selection& selection) const;
+
+ private:
+  std::map<std::string_view, TargetMatcher> matchers_;
+};
 
 }  // namespace rest_fcgi::embedded

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "master/embedded/target/target.h"
@@ -83,7 +82,7 @@ class Compiler {
     while (at("or")) {
       ++next_;
       if (Result<void> parsed = all_of(depth); !parsed) return parsed;
-      steps_.emplace_back(Or{});
+      steps_.emplace_back(Operator::either);
     }
     return {};
   }
@@ -93,7 +92,7 @@ class Compiler {
     while (at("and") || at("not")) {
       if (at("and")) ++next_;
       if (Result<void> parsed = negation(depth); !parsed) return parsed;
-      steps_.emplace_back(And{});
+      steps_.emplace_back(Operator::both);
     }
     return {};
   }
@@ -102,7 +101,7 @@ class Compiler {
     const bool negated = at("not");
     if (negated) ++next_;
     if (Result<void> parsed = bracket_or_operand(depth); !parsed) return parsed;
-    if (negated) steps_.emplace_back(Not{});
+    if (negated) steps_.emplace_back(Operator::negation);
     return {};
   }
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "master/embedded/host/users.h"
 #include "programs.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/unique_fd.h"

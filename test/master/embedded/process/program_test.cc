@@ -22,6 +22,7 @@
 #include <linux/capability.h>
 
 #include "../../../support/temp_dir.h"
+#include "master/embedded/host/users.h"
 #include "programs.h"
 #include "rest_fcgi/core/format.h"
 
