@@ -23,7 +23,6 @@ class Batch {
   Result<Reply> run();
 
  private:
-  Result<void> ping();
   Result<void> work();
   Result<void> fill_window();
   void take_in(const Arrival& arrival);
@@ -45,28 +44,17 @@ class Batch {
 };
 
 Result<Reply> Batch::run() {
-  Result<void> done = ping();
-  if (done) {
-    window_ = window_size(local_.batch, minions_.size());
-    done = work();
-  }
+  auto there = who_answers(call_, Publication::What::ping, [](const master::Return&) { return true; });
+  if (!there) return std::move(there).error();
+  minions_ = *std::move(there);
+  window_ = window_size(local_.batch, minions_.size());
+  Result<void> done = work();
   if (done) return std::move(reply_);
   Error error = std::move(done).error();
   if (!reply_.jid.empty()) error.jid = reply_.jid;
   if (reply_.items.empty()) return error;
   reply_.failure = std::move(error);
   return std::move(reply_);
-}
-
-Result<void> Batch::ping() {
-  const auto published = gatherer_.publish({Publication::What::ping, std::nullopt, {}});
-  if (!published) return published.error();
-  while (true) {
-    Result<std::optional<Arrival>> next = gatherer_.next();
-    if (!next) return std::move(next).error();
-    if (!next->has_value()) return {};
-    if ((*next)->ret) minions_.push_back(std::move((*next)->minion));
-  }
 }
 
 Result<void> Batch::work() {

@@ -154,7 +154,7 @@ Result<Gatherer::Published> Gatherer::publish(const Publication& publication) {
   // A master does not know the minions below its syndics, and says of them that they are missing.
   const bool may_be_below = patience_.syndic_wait.count() > 0 && !job->jid.empty();
   if (publication.only && may_be_below) minions = *publication.only;
-  Active& active = jobs_.emplace_back(Active{*std::move(job), JobWait(minions, patience_, now)});
+  Active& active = jobs_.emplace_back(*std::move(job), minions, patience_, now);
   rounds_.push_back({&active, false, std::move(returns)});
   if (active.job.jid.empty() || active.wait.done(now)) {
     active.is_over = true;
@@ -276,6 +276,21 @@ SteadyTime Gatherer::due(SteadyTime now) const {
   SteadyTime due = SteadyTime::max();
   for (const Active* active : active_) due = std::min(due, active->wait.due(now));
   return due;
+}
+
+Result<std::vector<std::string>> who_answers(const Call& call, Publication::What what,
+                                             bool (*is_yes)(const Return& ret)) {
+  Gatherer gatherer(call);
+  const auto published = gatherer.publish({what, std::nullopt, {}});
+  if (!published) return published.error();
+  std::vector<std::string> minions;
+  while (true) {
+    Result<std::optional<Arrival>> next = gatherer.next();
+    if (!next) return std::move(next).error();
+    if (!next->has_value()) return minions;
+    Arrival& arrival = **next;
+    if (arrival.ret && is_yes(*arrival.ret)) minions.push_back(std::move(arrival.minion));
+  }
 }
 
 Error Gatherer::too_late() const {

@@ -4,13 +4,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "rest_fcgi/client/options.h"
@@ -84,7 +85,7 @@ class JobWait {
   /// False where it is known already.
   bool add(std::string_view minion, SteadyTime limit);
 
-  std::deque<std::string> minions_;               // a deque, since others look into it
+  std::list<std::string> minions_;                // a list, since others look into it
   std::unordered_set<std::string_view> known_;    ///< all of minions_
   std::unordered_set<std::string_view> syndics_;  ///< of minions_, neither returned nor waited for
   Patience patience_;
@@ -130,6 +131,9 @@ class Gatherer {
 
  private:
   struct Active {
+    Active(master::Job its_job, const std::vector<std::string>& minions, Patience patience, SteadyTime now)
+        : job(std::move(its_job)), wait(minions, patience, now) {}
+
     master::Job job;
     JobWait wait;
     std::optional<std::size_t> question{};  ///< the last one's round
@@ -170,9 +174,14 @@ class Gatherer {
   const Patience patience_;
   const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
-  std::deque<Active> jobs_;       ///< all that were published; they stay where they are
-  std::vector<Active*> active_;   ///< those that somebody still has to return to
-  std::deque<Arrival> given_up_;  ///< not handed out yet
+  std::list<Active> jobs_;       ///< all that were published; they stay where they are
+  std::vector<Active*> active_;  ///< those that somebody still has to return to
+  std::list<Arrival> given_up_;  ///< not handed out yet
 };
+
+/// Asks all minions of a call, and says whose answers are a yes, in the order in which they came. Errors: as
+/// those of a Gatherer.
+[[nodiscard]] Result<std::vector<std::string>> who_answers(const Call& call, master::Publication::What what,
+                                                           bool (*is_yes)(const master::Return& ret));
 
 }  // namespace rest_fcgi::client

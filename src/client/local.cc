@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "client/local.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <random>
 #include <utility>
@@ -24,10 +26,12 @@ Reply nobody() {
   return reply_of(Json::empty_object(), {});
 }
 
-/// Of the engines that are good enough the one that takes least: each thread has one.
-std::minstd_rand& dice() {
-  thread_local std::minstd_rand engine{std::random_device()()};
-  return engine;
+/// Good enough for a choice among minions, and without std::random_device's 5 KB on the stack of a thread
+/// that then waits.
+std::minstd_rand dice() {
+  std::minstd_rand::result_type seed = 0;
+  [[maybe_unused]] const int failed = ::getentropy(&seed, sizeof seed);
+  return std::minstd_rand(seed);
 }
 
 Result<Reply> cmd_on(const Call& call, const Publication& publication) {
@@ -39,13 +43,12 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
   ReturnMap map(job.jid, call.permit.chunk().local().full_return);
   std::vector<std::string> missing = job.missing;  // also what is known to a syndic alone
   std::vector<std::string> silent;
+  std::optional<Error> failure;
   while (true) {
     Result<std::optional<Arrival>> next = gatherer.next();
-    if (!next && map.empty()) return std::move(next).error();
     if (!next) {
-      Reply partial = reply_of(map.take(), job.jid);
-      partial.failure = std::move(next).error();
-      return partial;
+      failure = std::move(next).error();
+      break;
     }
     if (!next->has_value()) break;
     Arrival& arrival = **next;
@@ -56,23 +59,14 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
       silent.push_back(std::move(arrival.minion));
     }
   }
-  for (const std::string& minion : silent) map.add_silent(minion);
-  for (const std::string& minion : missing) map.add_silent(minion);
-  return reply_of(map.take(), job.jid);
-}
-
-Result<std::vector<std::string>> who_has_function(const Call& call) {
-  Gatherer gatherer(call);
-  const auto published = gatherer.publish({Publication::What::has_function, std::nullopt, {}});
-  if (!published) return published.error();
-  std::vector<std::string> able;
-  while (true) {
-    Result<std::optional<Arrival>> next = gatherer.next();
-    if (!next) return std::move(next).error();
-    if (!next->has_value()) return able;
-    Arrival& arrival = **next;
-    if (arrival.ret && arrival.ret->ret == Json::boolean(true)) able.push_back(std::move(arrival.minion));
+  if (failure && map.empty()) return *std::move(failure);
+  if (!failure) {
+    for (const std::string& minion : silent) map.add_silent(minion);
+    for (const std::string& minion : missing) map.add_silent(minion);
   }
+  Reply reply = reply_of(map.take(), job.jid);
+  reply.failure = std::move(failure);
+  return reply;
 }
 
 }  // namespace
@@ -94,7 +88,8 @@ Result<Reply> run_job(const Call& call) {
 }
 
 Result<Reply> cmd_subset(const Call& call) {
-  auto able = who_has_function(call);
+  auto able = who_answers(call, Publication::What::has_function,
+                          [](const master::Return& ret) { return ret.ret == Json::boolean(true); });
   if (!able) return std::move(able).error();
   if (able->empty()) return nobody();
   std::shuffle(able->begin(), able->end(), dice());

@@ -59,8 +59,10 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   return Json::trusted(std::move(text));
 }
 
+// These two are not inlined: their frames would lie on the stack of each thread that waits for minions.
+
 /// `runner`: what the function returned, or its whole event. After a timeout the runner goes on.
-Result<Reply> runner(const Call& call) {
+[[gnu::noinline]] Result<Reply> runner(const Call& call) {
   const lowstate::MasterCall& asked = call.permit.chunk().master();
   const SteadyTime until = call.clock.steady() + asked.timeout.value_or(call.options.rest_timeout);
   const auto returns = std::make_shared<master::RunnerReturns>();
@@ -81,7 +83,7 @@ Result<Reply> runner(const Call& call) {
 }
 
 /// `wheel`: the master's whole reply, unlike a runner's. A function that failed says so in it.
-Result<Reply> wheel(const Call& call) {
+[[gnu::noinline]] Result<Reply> wheel(const Call& call) {
   Result<master::WheelReply> wheel = call.master.wheel(call.permit);
   if (!wheel) return std::move(wheel).error();
   return reply_with(call, std::move(wheel->reply), std::move(wheel->jid));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "core/json_node.h"
 #include "rest_fcgi/core/excerpt.h"
@@ -51,11 +52,8 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-struct JsonDocument::Parser {
-  ondemand::parser simd;
-};
-
-/// Walks once over what simdjson found, and writes the nodes. Lives for one `parse`.
+/// Walks once over what simdjson found, and writes the nodes. Lives for one `parse`, and so does simdjson's
+/// parser: it is larger than most texts, and documents are kept while what they ask for runs.
 class JsonDocument::Builder {
  public:
   Builder(JsonDocument& document, const JsonLimits& limits)
@@ -64,41 +62,45 @@ class JsonDocument::Builder {
         // simdjson's `unescape` writes bytes; strings_ is made of char.
         next_string_(reinterpret_cast<std::uint8_t*>(document.strings_.data())) {}
 
+  /// Errors: malformed. After one, the document holds what came before it.
   Result<void> build(std::size_t size) {
     size_ = size;
-    auto& simd = document_.parser_->simd;
-    // By itself it takes memory for 1024 levels, 9 KiB for each thread.
+    if (!add_root()) return *std::move(problem_);
+    return {};
+  }
+
+ private:
+  // What begins with `add` returns false where something is wrong; then problem_ says what.
+
+  bool add_root() {
     const std::size_t levels = std::min(limits_.max_depth + 2, simdjson::DEFAULT_MAX_DEPTH);
-    if (simd.capacity() < size || simd.max_depth() < levels) {
-      if (auto code = simd.allocate(size, levels)) return unreadable(code);
-    }
-    if (auto code = simd.iterate(document_.text_.data(), size, document_.text_.size()).get(found_)) {
+    if (auto code = parser_.allocate(size_, levels)) return unreadable(code);
+    if (auto code = parser_.iterate(document_.text_.data(), size_, document_.text_.size()).get(found_)) {
       return unreadable(code);
     }
     ondemand::json_type type{};
     if (found_.type().get(type) != simdjson::SUCCESS) return fail("Expecting value", here());
     if (type != ondemand::json_type::array && type != ondemand::json_type::object) return add_lone_scalar();
     ondemand::value value;
-    if (auto code = found_.get_value().get(value)) return fail(simdjson::error_message(code), here());
-    if (Result<void> result = add(value); !result) return result;
+    if (auto code = found_.get_value().get(value)) return fail(code, here());
+    if (!add(value)) return false;
     if (const std::size_t rest = here(); rest < size_) return fail("Extra data", rest);
-    return {};
+    return true;
   }
 
- private:
   /// simdjson gives no value for a scalar at the root, which has to be all there is.
-  Result<void> add_lone_scalar() {
+  bool add_lone_scalar() {
     const std::size_t start = here();
     const std::string_view token = trimmed({document_.text_.data() + start, size_ - start});
     if (token[0] != '"') return add_scalar(token);
     ondemand::raw_json_string raw;
-    if (auto code = found_.get_raw_json_string().get(raw)) return fail(simdjson::error_message(code), here());
-    if (Result<void> result = add_string(raw); !result) return result;
+    if (auto code = found_.get_raw_json_string().get(raw)) return fail(code, here());
+    if (!add_string(raw)) return false;
     if (const std::size_t rest = here(); rest < size_) return fail("Extra data", rest);
-    return {};
+    return true;
   }
 
-  Result<void> add(ondemand::value value) {
+  bool add(ondemand::value value) {
     ondemand::json_type type{};
     if (value.type().get(type) != simdjson::SUCCESS) return fail("Expecting value", offset_of(value));
     switch (type) {
@@ -108,8 +110,7 @@ class JsonDocument::Builder {
         return add_object(value);
       case ondemand::json_type::string: {
         ondemand::raw_json_string raw;
-        if (auto code = value.get_raw_json_string().get(raw))
-          return fail(simdjson::error_message(code), here());
+        if (auto code = value.get_raw_json_string().get(raw)) return fail(code, here());
         return add_string(raw);
       }
       default:
@@ -117,44 +118,40 @@ class JsonDocument::Builder {
     }
   }
 
-  Result<void> add_array(ondemand::value value) {
+  bool add_array(ondemand::value value) {
     const std::size_t at = offset_of(value);
-    if (++depth_ > limits_.max_depth) return too_deep(at);
-    if (document_.nodes_.size() >= limits_.max_values) return too_many();
-    const std::uint32_t self = open(JsonValue::Kind::array);
+    const std::uint32_t self = next_index();
+    if (!open(JsonValue::Kind::array, at)) return false;
     ondemand::array array;
-    if (auto code = value.get_array().get(array)) return fail(simdjson::error_message(code), at);
+    if (auto code = value.get_array().get(array)) return fail(code, at);
     std::uint32_t count = 0;
     for (auto element : array) {
       ondemand::value child;
-      if (auto code = element.get(child)) return fail(simdjson::error_message(code), here());
-      if (Result<void> result = add(child); !result) return result;
+      if (auto code = element.get(child)) return fail(code, here());
+      if (!add(child)) return false;
       ++count;
     }
-    --depth_;
     return close(self, count);
   }
 
-  Result<void> add_object(ondemand::value value) {
+  bool add_object(ondemand::value value) {
     const std::size_t at = offset_of(value);
-    if (++depth_ > limits_.max_depth) return too_deep(at);
-    if (document_.nodes_.size() >= limits_.max_values) return too_many();
-    const std::uint32_t self = open(JsonValue::Kind::object);
+    const std::uint32_t self = next_index();
+    if (!open(JsonValue::Kind::object, at)) return false;
     ondemand::object object;
-    if (auto code = value.get_object().get(object)) return fail(simdjson::error_message(code), at);
+    if (auto code = value.get_object().get(object)) return fail(code, at);
     std::uint32_t count = 0;
     for (auto member : object) {
       ondemand::field field;
-      if (auto code = std::move(member).get(field)) return fail(simdjson::error_message(code), here());
-      if (Result<void> result = add_member(field); !result) return result;
+      if (auto code = std::move(member).get(field)) return fail(code, here());
+      if (!add_member(field)) return false;
       ++count;
     }
-    --depth_;
     return close(self, count - shadow_duplicates(self));
   }
 
-  Result<void> add_member(ondemand::field& field) {
-    if (Result<void> result = add_string(field.key()); !result) return result;
+  bool add_member(ondemand::field& field) {
+    if (!add_string(field.key())) return false;
     const Node& key = document_.nodes_.back();
     if (key.text_size > limits_.max_key_length) {
       return fail(
@@ -164,22 +161,22 @@ class JsonDocument::Builder {
     return add(field.value());
   }
 
-  Result<void> add_string(ondemand::raw_json_string raw) {
+  bool add_string(ondemand::raw_json_string raw) {
     last_ = offset(raw.raw()) - 1;
     std::string_view text;
-    if (document_.parser_->simd.unescape(raw, next_string_).get(text) != simdjson::SUCCESS) {
+    if (parser_.unescape(raw, next_string_).get(text) != simdjson::SUCCESS) {
       return fail("Invalid string: a bad escape, or a lone surrogate", last_);
     }
-    return leaf(JsonValue::Kind::string, text);
+    return append(JsonValue::Kind::string, text);
   }
 
-  Result<void> add_scalar(std::string_view token) {
+  bool add_scalar(std::string_view token) {
     last_ = offset(token.data());
-    if (token == "null") return leaf(JsonValue::Kind::null, {});
+    if (token == "null") return append(JsonValue::Kind::null, {});
     if (token == "true" || token == "false") {
-      if (Result<void> result = leaf(JsonValue::Kind::boolean, {}); !result) return result;
+      if (!append(JsonValue::Kind::boolean, {})) return false;
       document_.nodes_.back().flag = token == "true";
-      return {};
+      return true;
     }
     const auto kind = json_number_kind(token);
     if (!kind) return fail("Expecting value", last_);
@@ -189,26 +186,31 @@ class JsonDocument::Builder {
           last_);
     }
     if (*kind == JsonValue::Kind::real && !is_finite_number(token)) return fail("Number out of range", last_);
-    return leaf(*kind, token);
+    return append(*kind, token);
   }
 
-  Result<void> leaf(JsonValue::Kind kind, std::string_view text) {
-    if (document_.nodes_.size() >= limits_.max_values) return too_many();
+  /// A value, of an array or object only its beginning.
+  bool append(JsonValue::Kind kind, std::string_view text) {
+    if (document_.nodes_.size() >= limits_.max_values) {
+      return fail(format("More than {} values and keys", limits_.max_values), last_);
+    }
     document_.nodes_.push_back(
         {text.data(), static_cast<std::uint32_t>(text.size()), next_index() + 1, 0, kind, false});
-    return {};
+    return true;
   }
 
-  std::uint32_t open(JsonValue::Kind kind) {
-    const std::uint32_t self = next_index();
-    document_.nodes_.push_back({nullptr, 0, 0, 0, kind, false});
-    return self;
+  bool open(JsonValue::Kind kind, std::size_t at) {
+    if (++depth_ > limits_.max_depth) {
+      return fail(format("Nested deeper than {} arrays and objects", limits_.max_depth), at);
+    }
+    return append(kind, {});
   }
 
-  Result<void> close(std::uint32_t self, std::uint32_t count) {
+  bool close(std::uint32_t self, std::uint32_t count) {
+    --depth_;
     document_.nodes_[self].end = next_index();
     document_.nodes_[self].count = count;
-    return {};
+    return true;
   }
 
   /// Marks keys that a later one of the same name hides. Returns how many.
@@ -251,7 +253,7 @@ class JsonDocument::Builder {
     return found_.current_location().get(at) == simdjson::SUCCESS ? offset(at) : size_;
   }
 
-  Result<void> unreadable(simdjson::error_code code) const {
+  bool unreadable(simdjson::error_code code) {
     const std::string_view text(document_.text_.data(), size_);
     switch (code) {
       case simdjson::EMPTY:
@@ -261,30 +263,27 @@ class JsonDocument::Builder {
       case simdjson::UNESCAPED_CHARS:
         return fail("Control character inside a string", offset_of_control_character(text));
       default:
-        return fail(simdjson::error_message(code), size_);
+        return fail(code, size_);
     }
   }
 
-  [[nodiscard]] Result<void> too_many() const {
-    return fail(format("More than {} values and keys", limits_.max_values), last_);
-  }
+  bool fail(simdjson::error_code code, std::size_t at) { return fail(simdjson::error_message(code), at); }
 
-  Result<void> too_deep(std::size_t at) {
-    return fail(format("Nested deeper than {} arrays and objects", limits_.max_depth), at);
-  }
-
-  static Result<void> fail(std::string_view what, std::size_t at) {
-    return Error{ErrorKind::malformed, format("{}: byte {}", what, at)};
+  bool fail(std::string_view what, std::size_t at) {
+    problem_ = Error{ErrorKind::malformed, format("{}: byte {}", what, at)};
+    return false;
   }
 
   JsonDocument& document_;
   const JsonLimits& limits_;
+  ondemand::parser parser_;
   ondemand::document found_;
   std::uint8_t* next_string_;
   std::vector<std::uint32_t> keys_;
   std::size_t size_ = 0;
   std::size_t depth_ = 0;
   std::size_t last_ = 0;  ///< where the newest value starts, for errors that come without a place
+  std::optional<Error> problem_;
 };
 
 JsonDocument::JsonDocument() = default;
@@ -297,7 +296,6 @@ Result<void> JsonDocument::parse(std::string_view text, const JsonLimits& limits
   if (text.size() >= std::numeric_limits<std::uint32_t>::max() / 2) {
     return Error{ErrorKind::malformed, "Text of 2 GiB or more"};
   }
-  if (parser_ == nullptr) parser_ = std::make_unique<Parser>();
   text_.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   text_.assign(text.begin(), text.end());
   text_.resize(text.size() + simdjson::SIMDJSON_PADDING);
@@ -316,10 +314,8 @@ void JsonDocument::clear() noexcept {
   wipe(strings_.data(), strings_.size());
   nodes_.clear();
   if (text_.capacity() > kKeptBytes) {
-    // What simdjson keeps is as large as the text was.
     text_ = {};
     strings_ = {};
-    parser_.reset();  // the next text makes another one: nothing is allocated here
   }
   if (nodes_.capacity() > kKeptNodes) nodes_ = {};
   text_.clear();

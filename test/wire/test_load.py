@@ -56,6 +56,19 @@ def test_two_thousand_requests_at_once_are_all_answered(start):
     assert [fastcgi.receive(connection).status for connection in connections] == [200] * 2000
 
 
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
+def test_two_thousand_requests_in_flight_take_less_than_a_hundred_megabytes(start):
+    """That is of a program which was compiled with optimization."""
+    daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})
+    request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
+    connections = [sent(daemon.address, request) for _ in range(2000)]
+    # Each has a thread, and waits there for one of 256 workers.
+    wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight")
+    assert resident(daemon) < 100_000
+    for connection in connections:
+        connection.close()
+
+
 def test_who_comes_when_no_more_may_wait_reads_why(start):
     daemon = start({"rest_fcgi": {"max_threads": 2, "max_waiting": 0}})
     slow = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[3])]).encode())

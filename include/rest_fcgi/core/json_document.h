@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -182,8 +181,6 @@ class JsonDocument {
   std::vector<Node> nodes_;
   WipedBytes text_;     ///< the JSON text, padded as simdjson wants it; numbers point into it
   WipedBytes strings_;  ///< strings without their escapes
-  struct Parser;
-  std::unique_ptr<Parser> parser_;
 };
 
 }  // namespace rest_fcgi
