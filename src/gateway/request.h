@@ -15,7 +15,6 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/http/application.h"
-#include "rest_fcgi/http/environ.h"
 
 namespace rest_fcgi::gateway {
 

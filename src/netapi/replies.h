@@ -9,7 +9,6 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/http/application.h"
-#include "rest_fcgi/http/status.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
 namespace rest_fcgi::netapi {

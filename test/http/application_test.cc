@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/http/environ.h"
+#include "rest_fcgi/http/application.h"
 
 #include <string>
 
@@ -8,6 +8,8 @@
 using rest_fcgi::Error;
 using rest_fcgi::ErrorKind;
 using rest_fcgi::http::Environ;
+using rest_fcgi::http::reason;
+using rest_fcgi::http::Status;
 
 TEST_CASE("a variable has the value that was set, byte for byte") {
   Environ request;
@@ -56,4 +58,23 @@ TEST_CASE("clear forgets variables, body and error") {
   CHECK(request.body->empty());
   request.set("HTTP_Y", "y");
   CHECK(request.get("HTTP_Y") == "y");
+}
+
+TEST_CASE("a status has its reason phrase") {
+  CHECK(reason(Status::ok) == "OK");
+  CHECK(reason(Status::bad_request) == "Bad Request");
+  CHECK(reason(Status::unauthorized) == "Unauthorized");
+  CHECK(reason(Status::not_found) == "Not Found");
+  CHECK(reason(Status::method_not_allowed) == "Method Not Allowed");
+  CHECK(reason(Status::not_acceptable) == "Not Acceptable");
+  CHECK(reason(Status::content_too_large) == "Request Entity Too Large");
+  CHECK(reason(Status::too_many_requests) == "Too Many Requests");
+  CHECK(reason(Status::internal_server_error) == "Internal Server Error");
+  CHECK(reason(Status::service_unavailable) == "Service Unavailable");
+  CHECK(reason(Status::gateway_timeout) == "Gateway Timeout");
+  CHECK(reason(Status::insufficient_storage) == "Insufficient Storage");
+}
+
+TEST_CASE("a status outside the list has a reason phrase, too") {
+  CHECK(reason(static_cast<Status>(299)) == "Unknown");
 }

@@ -1,7 +1,31 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/http/environ.h"
+#include "rest_fcgi/http/application.h"
 
 namespace rest_fcgi::http {
+namespace {
+
+struct Reason {
+  Status status;
+  std::string_view text;
+};
+
+constexpr Reason kReasons[] = {
+    {Status::ok, "OK"},
+    {Status::bad_request, "Bad Request"},
+    {Status::unauthorized, "Unauthorized"},
+    {Status::not_found, "Not Found"},
+    {Status::method_not_allowed, "Method Not Allowed"},
+    {Status::not_acceptable, "Not Acceptable"},
+    // RFC 9110 says "Content Too Large"; this is what callers of Salt's rest_cherrypy know.
+    {Status::content_too_large, "Request Entity Too Large"},
+    {Status::too_many_requests, "Too Many Requests"},
+    {Status::internal_server_error, "Internal Server Error"},
+    {Status::service_unavailable, "Service Unavailable"},
+    {Status::gateway_timeout, "Gateway Timeout"},
+    {Status::insufficient_storage, "Insufficient Storage"},
+};
+
+}  // namespace
 
 std::string_view Environ::get(std::string_view name) const noexcept {
   const std::string_view text = text_;
@@ -28,6 +52,13 @@ void Environ::clear() noexcept {
   text_.clear();
   variables_.clear();
   body = std::string_view();
+}
+
+std::string_view reason(Status status) noexcept {
+  for (const Reason& row : kReasons) {
+    if (row.status == status) return row.text;
+  }
+  return "Unknown";
 }
 
 }  // namespace rest_fcgi::http
