@@ -146,11 +146,10 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   auto gateway = gateway::Gateway::open(settings.gateway);
   if (!gateway) return fail(gateway.error());
   engine::start(runtime);
-  const Result<SteadyTime> served =
+  const Result<gateway::Ended> served =
       (*gateway)->serve(*std::move(application), [&] { return reload(command_line, settings, runtime); });
   if (!served) return fail(served.error());
-  const bool in_flight = system_clock().steady() >= *served;
-  if (engine::shut_down(runtime, *served) > 0 || in_flight) {
+  if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
     // Threads still use what destructors would take from under them.
     std::fflush(nullptr);
     std::_Exit(EXIT_SUCCESS);

@@ -33,15 +33,14 @@ void reread(const Reload& reload, Pool& pool) noexcept {
 
 class FastCgiGateway final : public Gateway {
  public:
-  FastCgiGateway(Options options, std::unique_ptr<Listener> listener, PoolEvents events)
-      : options_(std::move(options)), listener_(std::move(listener)), events_(std::move(events)) {}
+  explicit FastCgiGateway(std::shared_ptr<Pool> pool) : pool_(std::move(pool)) {}
 
-  Result<SteadyTime> serve(http::Application application, const Reload& reload) override {
-    const auto pool =
-        std::make_shared<Pool>(options_, std::move(listener_), std::move(application), std::move(events_));
+  Result<Ended> serve(http::Application application, const Reload& reload) override {
+    const std::shared_ptr<Pool> pool = std::move(pool_);  // at the end what it listens on is closed
+    pool->replace(std::move(application));
     if (auto started = pool->start(); !started) return std::move(started).error();
     await_stop(reload, *pool);
-    const SteadyTime deadline = system_clock().steady() + options_.shutdown_timeout;
+    const SteadyTime deadline = system_clock().steady() + pool->options().shutdown_timeout;
     pool->stop();
     const std::size_t left = pool->wait_for_end(deadline);
     if (left != 0) {
@@ -50,7 +49,7 @@ class FastCgiGateway final : public Gateway {
       // The last thread may still be about to let go of the pool, and is not the one to end the application.
       pool->replace({});
     }
-    return deadline;
+    return Ended{deadline, left};
   }
 
  private:
@@ -60,9 +59,7 @@ class FastCgiGateway final : public Gateway {
     log::info(format("signal {}: ending", signal));
   }
 
-  const Options options_;
-  std::unique_ptr<Listener> listener_;
-  PoolEvents events_;
+  std::shared_ptr<Pool> pool_;
 };
 
 }  // namespace
@@ -76,8 +73,8 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (!listener) return std::move(listener).error();
   auto events = PoolEvents::make();
   if (!events) return std::move(events).error();
-  return std::unique_ptr<Gateway>(
-      std::make_unique<FastCgiGateway>(options, *std::move(listener), *std::move(events)));
+  return std::unique_ptr<Gateway>(std::make_unique<FastCgiGateway>(
+      std::make_shared<Pool>(options, *std::move(listener), *std::move(events))));
 }
 
 }  // namespace rest_fcgi::gateway

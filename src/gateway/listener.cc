@@ -294,12 +294,12 @@ Listener::Listener(Kind kind, UniqueFd fd, SocketFile file)
 
 Result<std::unique_ptr<Listener>> Listener::open(const Options& options) {
   const std::string_view listen = options.listen;
-  if (listen.substr(0, kUnix.size()) == kUnix) {
+  if (listen.starts_with(kUnix)) {
     auto made = open_unix_socket(std::string(listen.substr(kUnix.size())), options);
     if (!made) return failure(options, made.error());
     return std::make_unique<Listener>(Kind::unix_socket, std::move(made->fd), std::move(made->file));
   }
-  if (listen.substr(0, kTcp.size()) == kTcp) {
+  if (listen.starts_with(kTcp)) {
     auto made = open_tcp_socket(listen.substr(kTcp.size()), options.allow_remote);
     if (!made) return failure(options, made.error());
     return std::make_unique<Listener>(Kind::tcp, *std::move(made), SocketFile());

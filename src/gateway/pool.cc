@@ -51,12 +51,8 @@ Result<PoolEvents> PoolEvents::make() {
   return events;
 }
 
-Pool::Pool(const Options& options, std::unique_ptr<Listener> listener, http::Application application,
-           PoolEvents events)
-    : options_(sane(options)),
-      listener_(std::move(listener)),
-      events_(std::move(events)),
-      application_(std::make_shared<const http::Application>(std::move(application))) {}
+Pool::Pool(const Options& options, std::unique_ptr<Listener> listener, PoolEvents events)
+    : options_(sane(options)), listener_(std::move(listener)), events_(std::move(events)) {}
 
 Result<void> Pool::start() {
   while (members_ < options_.min_threads && add_worker()) {

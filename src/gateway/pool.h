@@ -41,11 +41,10 @@ struct PoolEvents {
 /// processes may share is left alone while no further thread can be started: they may have threads to spare.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
-  Pool(const Options& options, std::unique_ptr<Listener> listener, http::Application application,
-       PoolEvents events);
+  Pool(const Options& options, std::unique_ptr<Listener> listener, PoolEvents events);
 
   /// Starts `min_threads` workers and the accepting thread. Errors: internal, if not even one worker can be
-  /// started, or the accepting thread cannot.
+  /// started, or the accepting thread cannot. REQUIRES: `replace` was called.
   Result<void> start();
 
   /// Further requests are answered by `application`; those in flight go on with the old one.

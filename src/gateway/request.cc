@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/http/status.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -64,12 +63,6 @@ std::pair<unsigned char*, std::size_t> next_chunk(FCGX_Stream& stream) {
 
 bool is_plain_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-void append_number(std::size_t value, std::string& out) {
-  std::array<char, 24> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  out.append(digits.data(), end);
 }
 
 void append_clean(std::string_view text, std::string& out) {
@@ -265,18 +258,14 @@ void Body::wipe() noexcept {
 }
 
 void write_head(const http::Response& response, std::string& head) {
-  head.assign("Status: ");
-  append_number(static_cast<std::size_t>(response.status), head);
-  head.append(" ").append(http::reason(response.status)).append("\r\n");
+  head = format("Status: {} {}\r\n", static_cast<int>(response.status), http::reason(response.status));
   for (const auto& [name, value] : response.headers) {
     append_clean(name, head);
     head.append(": ");
     append_clean(value, head);
     head.append("\r\n");
   }
-  head.append("Content-Length: ");
-  append_number(response.body.size(), head);
-  head.append("\r\n\r\n");
+  head.append(format("Content-Length: {}\r\n\r\n", response.body.size()));
 }
 
 }  // namespace rest_fcgi::gateway

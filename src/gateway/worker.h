@@ -31,7 +31,6 @@ class Worker {
 
  private:
   UniqueFd next_connection();
-  UniqueFd accept();
   void serve(UniqueFd connection) noexcept;
   bool answer(Request& request);
   [[nodiscard]] bool reply(Request& request);

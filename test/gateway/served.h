@@ -102,7 +102,7 @@ class Served {
     ::pthread_sigmask(SIG_BLOCK, &signals, &old_mask);
     thread_ = std::thread([this, gateway = *std::move(gateway), application = std::move(application),
                            reload = std::move(reload)]() mutable {
-      deadline_ = *gateway->serve(std::move(application), reload);
+      ended_ = *gateway->serve(std::move(application), reload);
       gateway.reset();
     });
     ::pthread_sigmask(SIG_SETMASK, &old_mask, nullptr);
@@ -121,19 +121,19 @@ class Served {
   void signal(int number) { ::pthread_kill(thread_.native_handle(), number); }
 
   /// Ends it and returns what `serve` returned.
-  SteadyTime stop() {
+  Ended stop() {
     signal(SIGTERM);
     return wait();
   }
-  SteadyTime wait() {
+  Ended wait() {
     thread_.join();
-    return deadline_;
+    return ended_;
   }
 
  private:
   CapturedLog log_;
   TempDir dir_;
-  SteadyTime deadline_;
+  Ended ended_{};
   std::thread thread_;
 };
 

@@ -115,10 +115,11 @@ TEST_CASE("the time for the end counts from the signal, and is not used up witho
   options.shutdown_timeout = std::chrono::hours(1);
   Served served(echo, options);
   const auto start = std::chrono::steady_clock::now();
-  const SteadyTime deadline = served.stop();
+  const Ended ended = served.stop();
   const auto end = std::chrono::steady_clock::now();
-  CHECK(deadline >= start + options.shutdown_timeout);
-  CHECK(deadline <= end + options.shutdown_timeout);
+  CHECK(ended.in_flight == 0);
+  CHECK(ended.deadline >= start + options.shutdown_timeout);
+  CHECK(ended.deadline <= end + options.shutdown_timeout);
   CHECK(end - start < std::chrono::seconds(10));
 }
 
@@ -137,8 +138,9 @@ TEST_CASE("a request that does not end in time is left behind, and may still end
     FcgiClient stuck = served.connect();
     stuck.send(post("stuck"));
     CHECK(door->waiting(1) == 1);
-    const SteadyTime deadline = served.stop();
-    CHECK(std::chrono::steady_clock::now() >= deadline);
+    const Ended ended = served.stop();
+    CHECK(ended.in_flight == 1);
+    CHECK(std::chrono::steady_clock::now() >= ended.deadline);
     CHECK(served.log().has("1 requests did not end within shutdown_timeout"));
   }
   door->open();

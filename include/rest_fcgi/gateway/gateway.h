@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -20,6 +21,12 @@ void harden_process();
 /// Makes the application that the configuration as it is now asks for. An Error leaves the old one in place.
 using Reload = std::function<Result<http::Application>()>;
 
+/// How serving ended.
+struct Ended {
+  SteadyTime deadline;    ///< until when what is in flight may go on: `shutdown_timeout` after the signal
+  std::size_t in_flight;  ///< requests that had not ended then; their threads use what the application uses
+};
+
 /// One listening socket with its worker threads. Made, served and destroyed by one thread.
 class Gateway {
  public:
@@ -29,10 +36,10 @@ class Gateway {
   virtual ~Gateway() = default;
 
   /// Answers requests with `application` until SIGTERM, SIGINT or SIGUSR1 (Apache's) comes; on SIGHUP with
-  /// what `reload` gives. Then accepts no more, lets what is in flight end within `shutdown_timeout`, and
-  /// returns the time at which that ends. A unix socket that we made is removed. Errors: internal,
-  /// where no thread can be started. REQUIRES: `harden_process` was called.
-  virtual Result<SteadyTime> serve(http::Application application, const Reload& reload) = 0;
+  /// what `reload` gives. Then accepts no more, and returns when what is in flight has ended, or
+  /// `shutdown_timeout` is over. A unix socket that we made is removed. Errors: internal, where no thread can
+  /// be started. REQUIRES: `harden_process` was called.
+  virtual Result<Ended> serve(http::Application application, const Reload& reload) = 0;
 };
 
 }  // namespace rest_fcgi::gateway
