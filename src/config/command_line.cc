@@ -17,6 +17,7 @@
 
 #include "config/reader.h"
 #include "rest_fcgi/config/config.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::config {
@@ -219,13 +220,7 @@ bool print_secret(const Secret& secret) {
   const std::string_view text = secret.reveal().text;
   WipedBytes line(text.begin(), text.end());
   line.push_back('\n');
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t written = ::write(STDOUT_FILENO, line.data() + done, line.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    done += static_cast<std::size_t>(written);
-  }
-  return true;
+  return write_all(STDOUT_FILENO, {line.data(), line.size()}).ok();
 }
 
 }  // namespace rest_fcgi::config

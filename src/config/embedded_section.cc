@@ -2,15 +2,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "config/sections.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::config {
@@ -186,15 +189,26 @@ void read_host_number(Reader& section, Settings& settings) {
 }
 
 void read_proc_dir(Reader& embedded, embedded::Options& options) {
-  const Node* node = embedded.value("proc_dir");
-  options.proc_dir_is_default = node == nullptr;
-  if (node == nullptr) return embedded.note_start_key("proc_dir", options.proc_dir);
-  if (node->is(Kind::string) && (node->text.empty() || node->text.starts_with('/'))) {
-    options.proc_dir = node->text;
-  } else {
-    embedded.unexpected(*node, "proc_dir", "a path that begins with a slash, or '' for none");
-  }
-  embedded.note_start_key("proc_dir", options.proc_dir);
+  options.proc_dir_is_default = embedded.value("proc_dir") == nullptr;
+  embedded.at_start().read(
+      "proc_dir", options.proc_dir, "a path that begins with a slash, or '' for none", [](const Node& node) {
+        const bool fits = node.is(Kind::string) && (node.text.empty() || node.text.starts_with('/'));
+        return fits ? std::optional(node.text) : std::nullopt;
+      });
+}
+
+/// Tells where the program that starts all others cannot be started itself. A socket may come later.
+void check_run_helper(Reader& embedded, const std::string& helper) {
+  const Node* node = embedded.value("run_helper");
+  if (node == nullptr || !helper.starts_with('/')) return;
+  int error = ::access(helper.c_str(), X_OK) == 0 ? 0 : errno;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(helper, ignored)) error = EISDIR;
+  if (error == 0) return;
+  embedded.findings().warn(
+      node->place, format("{}: found {}, which cannot be run: {}; until it can, cmd.run and all modules in "
+                          "programs of their own fail",
+                          embedded.path_to("run_helper"), describe(*node), errno_text(error)));
 }
 
 void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
@@ -211,6 +225,7 @@ void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
   embedded.text("script_user", options.script_user);
   embedded.program_or_socket("run_helper", options.run_helper,
                              "a path that begins with a slash, or unix:PATH");
+  check_run_helper(embedded, options.run_helper);
 }
 
 }  // namespace

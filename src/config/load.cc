@@ -31,20 +31,12 @@ std::optional<mode_t> mode_in(const Node& node) {
 }
 
 void read_socket(Reader& section, gateway::Options& options) {
-  if (const Node* listen = section.value("listen")) {
-    if (listen->is(Kind::string) && is_listen_address(listen->text)) {
-      options.listen = listen->text;
-    } else {
-      section.unexpected(*listen, "listen", kListenAddresses);
-    }
-  }
-  if (const Node* node = section.value("socket_mode")) {
-    const auto mode = mode_in(*node);
-    if (!mode)
-      section.unexpected(*node, "socket_mode", "octal permissions from 000 to 777, such as \"0660\"");
-    options.socket_mode = mode.value_or(options.socket_mode);
-  }
-  section.note_start_key("socket_mode", options.socket_mode);
+  section.read("listen", options.listen, kListenAddresses, [](const Node& node) {
+    const bool fits = node.is(Kind::string) && is_listen_address(node.text);
+    return fits ? std::optional(node.text) : std::nullopt;
+  });
+  section.at_start().read("socket_mode", options.socket_mode,
+                          "octal permissions from 000 to 777, such as \"0660\"", mode_in);
   section.at_start().text("socket_owner", options.socket_owner);
   section.at_start().text("socket_group", options.socket_group);
   section.at_start().flag("allow_remote", options.allow_remote);

@@ -46,18 +46,22 @@ class RuleReader {
   }
 
  private:
+  /// What stands in a list, or by itself. An empty list is a mistake.
+  template <class Part, class ReadOne>
+  std::vector<Part> read_each(const Node& node, const std::string& path, std::string_view expected,
+                              const ReadOne& read_one) {
+    if (!node.is(Kind::list)) return {read_one(node)};
+    std::vector<Part> parts;
+    for (const Node& item : node.items) parts.push_back(read_one(item));
+    if (parts.empty()) findings_.add(node.place, path, format("found an empty list, expected {}", expected));
+    return parts;
+  }
+
   /// At least one: a rule of an `@` scope without functions allows all of them, which only `- '@runner'` may
   /// say.
   std::vector<auth::FunctionRule> read_functions(const Node& node, const std::string& path) {
-    std::vector<auth::FunctionRule> functions;
-    if (!node.is(Kind::list)) {
-      functions.push_back(read_function(node, path));
-      return functions;
-    }
-    for (const Node& item : node.items) functions.push_back(read_function(item, path));
-    if (functions.empty())
-      findings_.add(node.place, path, format("found an empty list, expected {}", kFunctions));
-    return functions;
+    return read_each<auth::FunctionRule>(node, path, kFunctions,
+                                         [&](const Node& item) { return read_function(item, path); });
   }
 
   auth::FunctionRule read_function(const Node& node, const std::string& path) {
@@ -73,14 +77,8 @@ class RuleReader {
 
   /// At least one: a function without conditions takes any arguments.
   std::vector<auth::ArgumentCondition> read_conditions(const Node& node, const std::string& path) {
-    std::vector<auth::ArgumentCondition> conditions;
-    if (!node.is(Kind::list)) {
-      conditions.push_back(read_condition(node, path));
-      return conditions;
-    }
-    for (const Node& item : node.items) conditions.push_back(read_condition(item, path));
-    if (conditions.empty()) findings_.add(node.place, path, "found an empty list, expected args and kwargs");
-    return conditions;
+    return read_each<auth::ArgumentCondition>(node, path, "args and kwargs",
+                                              [&](const Node& item) { return read_condition(item, path); });
   }
 
   auth::ArgumentCondition read_condition(const Node& node, const std::string& path) {

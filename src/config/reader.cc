@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace rest_fcgi::config {
@@ -44,14 +43,22 @@ std::string in_seconds(std::chrono::milliseconds time) {
   return format("{}", static_cast<double>(time.count()) / 1000);
 }
 
-bool within(std::int64_t value, Range range) {
-  return value >= range.least && value <= range.most;
+std::optional<std::int64_t> integer_in(const Node& node) {
+  return node.is(Kind::integer) ? yaml::to_integer(node.text) : std::nullopt;
 }
 
-std::optional<std::int64_t> integer_within(const Node& node, Range range) {
-  if (!node.is(Kind::integer)) return std::nullopt;
-  const auto found = yaml::to_integer(node.text);
-  return found && within(*found, range) ? found : std::nullopt;
+template <class Value>
+std::optional<Value> within(std::optional<std::int64_t> found, Range range) {
+  if (!found || *found < range.least || *found > range.most) return std::nullopt;
+  return static_cast<Value>(*found);
+}
+
+/// A text that begins with one of `beginnings`.
+std::optional<std::string> text_with(const Node& node, std::initializer_list<std::string_view> beginnings) {
+  const bool fits = std::any_of(beginnings.begin(), beginnings.end(), [&node](std::string_view beginning) {
+    return node.text.starts_with(beginning);
+  });
+  return node.is(Kind::string) && fits ? std::optional(node.text) : std::nullopt;
 }
 
 constexpr std::size_t kMostNearNames = 3;
@@ -71,38 +78,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::string shown(const std::string& value) {
-  return value;
-}
-std::string shown(bool value) {
-  return value ? "true" : "false";
-}
-std::string shown(std::size_t value) {
-  return std::to_string(value);
-}
-template <class Rep, class Period>
-std::string shown(std::chrono::duration<Rep, Period> time) {
-  return std::to_string(time.count());
-}
-
 }  // namespace
-
-template <class Value>
-class Reader::Noting {
- public:
-  Noting(Reader& reader, std::string_view key, const Value& value)
-      : reader_(reader), key_(key), value_(value) {}
-  ~Noting() {
-    if (std::exchange(reader_.at_start_, false)) reader_.note_start_key(key_, shown(value_));
-  }
-  Noting(const Noting&) = delete;
-  Noting& operator=(const Noting&) = delete;
-
- private:
-  Reader& reader_;
-  const std::string_view key_;
-  const Value& value_;
-};
 
 std::string Reader::path_to(std::string_view key) const {
   return path_.empty() ? std::string(key) : format("{}: {}", path_, key);
@@ -114,13 +90,6 @@ const Node* Reader::value(std::string_view key) {
   return entry == nullptr ? nullptr : &entry->value;
 }
 
-const Node* Reader::scalar(std::string_view key, Kind kind, std::string_view expected) {
-  const Node* node = value(key);
-  if (node == nullptr || node->is(kind)) return node;
-  unexpected(*node, key, expected);
-  return nullptr;
-}
-
 const Node* Reader::container(std::string_view key, Kind kind, std::string_view expected) {
   const Node* node = value(key);
   if (node == nullptr || node->is(Kind::null)) return nullptr;
@@ -130,83 +99,55 @@ const Node* Reader::container(std::string_view key, Kind kind, std::string_view 
 }
 
 void Reader::text(std::string_view key, std::string& value) {
-  const Noting noting(*this, key, value);
-  const Node* node = scalar(key, Kind::string, "text");
-  if (node == nullptr) return;
-  if (node->text.starts_with("sdb://")) {
-    unexpected(*node, key, "the value itself: sdb:// is not looked up here");
-    return;
-  }
-  value = node->text;
+  constexpr std::string_view kReference = "sdb://";
+  const Node* node = this->value(key);
+  const bool is_reference = node != nullptr && node->text.starts_with(kReference);
+  read(key, value, is_reference ? "the value itself: sdb:// is not looked up here" : "text",
+       [is_reference](const Node& found) {
+         return found.is(Kind::string) && !is_reference ? std::optional(found.text) : std::nullopt;
+       });
 }
 
 void Reader::absolute_path(std::string_view key, std::string& value) {
-  const Noting noting(*this, key, value);
-  static constexpr std::string_view kExpected = "a path that begins with a slash";
-  const Node* node = scalar(key, Kind::string, kExpected);
-  if (node == nullptr) return;
-  if (!node->text.starts_with('/')) return unexpected(*node, key, kExpected);
-  value = node->text;
+  read(key, value, "a path that begins with a slash",
+       [](const Node& node) { return text_with(node, {"/"}); });
 }
 
 void Reader::program_or_socket(std::string_view key, std::string& value, std::string_view expected) {
-  const Noting noting(*this, key, value);
-  const Node* node = this->value(key);
-  if (node == nullptr) return;
-  const bool is_place = node->text.starts_with('/') || node->text.starts_with("unix:/");
-  if (!node->is(Kind::string) || !is_place) return unexpected(*node, key, expected);
-  value = node->text;
+  read(key, value, expected, [](const Node& node) { return text_with(node, {"/", "unix:/"}); });
 }
 
 void Reader::flag(std::string_view key, bool& value) {
-  const Noting noting(*this, key, value);
-  const Node* node = scalar(key, Kind::boolean, "true or false");
-  if (node != nullptr) value = yaml::to_boolean(node->text);
+  read(key, value, "true or false", [](const Node& node) {
+    return node.is(Kind::boolean) ? std::optional(yaml::to_boolean(node.text)) : std::nullopt;
+  });
 }
 
 void Reader::count(std::string_view key, std::size_t& value, Range range) {
-  const Noting noting(*this, key, value);
-  const Node* node = this->value(key);
-  if (node == nullptr) return;
-  const auto found = integer_within(*node, range);
-  if (!found) return unexpected(*node, key, format("an integer from {} to {}", range.least, range.most));
-  value = static_cast<std::size_t>(*found);
+  read(key, value, format("an integer from {} to {}", range.least, range.most),
+       [range](const Node& node) { return within<std::size_t>(integer_in(node), range); });
 }
 
 void Reader::bytes(std::string_view key, std::size_t& value, Range range) {
-  const Noting noting(*this, key, value);
-  const Node* node = this->value(key);
-  if (node == nullptr) return;
-  const auto found = bytes_in(*node);
-  if (!found || !within(*found, range)) {
-    return unexpected(*node, key,
-                      format("bytes from {} to {}, such as 65536, 64K or 1M", range.least, range.most));
-  }
-  value = static_cast<std::size_t>(*found);
+  read(key, value, format("bytes from {} to {}, such as 65536, 64K or 1M", range.least, range.most),
+       [range](const Node& node) { return within<std::size_t>(bytes_in(node), range); });
 }
 
 void Reader::seconds(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
                      std::chrono::seconds most) {
-  const Noting noting(*this, key, value);
-  const Node* node = this->value(key);
-  if (node == nullptr) return;
-  const bool is_number = node->is(Kind::integer) || node->is(Kind::real);
-  const double found =
-      is_number ? yaml::to_real(node->text) * 1000 : std::numeric_limits<double>::quiet_NaN();
-  const std::chrono::milliseconds upper = most;
-  if (!(found >= static_cast<double>(least.count()) && found <= static_cast<double>(upper.count()))) {
-    return unexpected(*node, key, format("seconds from {} to {}", in_seconds(least), in_seconds(upper)));
-  }
-  value = std::chrono::milliseconds(std::llround(found));
+  read(key, value, format("seconds from {} to {}", in_seconds(least), in_seconds(most)),
+       [least, most = std::chrono::milliseconds(most)](const Node& node) {
+         const bool is_number = node.is(Kind::integer) || node.is(Kind::real);
+         const double found = is_number ? yaml::to_real(node.text) * 1000 : -1;
+         const bool fits =
+             found >= static_cast<double>(least.count()) && found <= static_cast<double>(most.count());
+         return fits ? std::optional(std::chrono::milliseconds(std::llround(found))) : std::nullopt;
+       });
 }
 
 void Reader::whole_seconds(std::string_view key, std::chrono::seconds& value, Range range) {
-  const Noting noting(*this, key, value);
-  const Node* node = this->value(key);
-  if (node == nullptr) return;
-  const auto found = integer_within(*node, range);
-  if (!found) return unexpected(*node, key, format("whole seconds from {} to {}", range.least, range.most));
-  value = std::chrono::seconds(*found);
+  read(key, value, format("whole seconds from {} to {}", range.least, range.most),
+       [range](const Node& node) { return within<std::chrono::seconds>(integer_in(node), range); });
 }
 
 void Reader::log_level(std::string_view key, log::Level& value) {

@@ -97,6 +97,24 @@ class Reader {
   void note_start_key(std::string_view key, const Value& value) {
     findings_.add_start_key(path_to(key), format("{}", value));
   }
+  template <class Rep, class Period>
+  void note_start_key(std::string_view key, const std::chrono::duration<Rep, Period>& value) {
+    note_start_key(key, value.count());
+  }
+
+  /// Reads an option of a form of its own: `parse` makes a value of what was found, or none where that is not
+  /// what is `expected`.
+  template <class Value, class Parse>
+  void read(std::string_view key, Value& value, std::string_view expected, const Parse& parse) {
+    if (const Node* node = this->value(key)) {
+      if (std::optional<Value> found = parse(*node)) {
+        value = *std::move(found);
+      } else {
+        unexpected(*node, key, expected);
+      }
+    }
+    if (std::exchange(at_start_, false)) note_start_key(key, value);
+  }
 
   void text(std::string_view key, std::string& value);
   void absolute_path(std::string_view key, std::string& value);
@@ -140,11 +158,6 @@ class Reader {
   [[nodiscard]] Findings& findings() noexcept { return findings_; }
 
  private:
-  /// Notes the key for `at_start` when a call has read its value.
-  template <class Value>
-  class Noting;
-
-  const Node* scalar(std::string_view key, Kind kind, std::string_view expected);
   const Node* container(std::string_view key, Kind kind, std::string_view expected);
 
   const Node* map_;

@@ -51,17 +51,18 @@ std::string tokens_line(const auth::Options& options) {
   return format("in {}, for {} seconds", options.token_dir, options.token_expire.count());
 }
 
+std::string age(std::chrono::seconds most) {
+  return most.count() == 0 ? "ever" : format("{} seconds", most.count());
+}
+
 std::string jobs_line(const returner::Options& options) {
   if (options.master_job_cache == "etcd") {
-    const etcd::Options& etcd = options.etcd.writing;
-    return format("in etcd at {}, below {}, for {}", joined(etcd.endpoints, ", "), options.etcd.root,
-                  options.etcd.ttl.count() == 0 ? "ever" : format("{} seconds", options.etcd.ttl.count()));
+    return format("in etcd at {}, below {}, for {}", joined(options.etcd.writing.endpoints, ", "),
+                  options.etcd.root, age(options.etcd.ttl));
   }
   const bool in_database = options.master_job_cache == "sqlite3";
   return format("in {}, for {}", in_database ? options.sqlite3.database : "memory",
-                options.keep_jobs_seconds.count() == 0
-                    ? "ever"
-                    : format("{} seconds", options.keep_jobs_seconds.count()));
+                age(options.keep_jobs_seconds));
 }
 
 std::string minions_line(const embedded::Options& options) {
@@ -75,24 +76,11 @@ std::string master_line(const salt::Options& options) {
   return format("{} port {}, events from {}", options.interface, options.ret_port, events);
 }
 
-std::string level_name(log::Level level) {
-  switch (level) {
-    case log::Level::debug:
-      return "debug";
-    case log::Level::info:
-      return "info";
-    case log::Level::warning:
-      return "warning";
-    case log::Level::error:
-      return "error";
-    case log::Level::off:
-      break;
-  }
-  return "quiet";
-}
+/// In the order of `log::Level`.
+constexpr std::string_view kLevelNames[] = {"debug", "info", "warning", "error", "quiet"};
 
 std::string log_line(const log::Options& options) {
-  return format("{} to {}", level_name(options.level),
+  return format("{} to {}", kLevelNames[static_cast<std::size_t>(options.level)],
                 options.file.empty() ? "standard error" : options.file);
 }
 

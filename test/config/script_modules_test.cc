@@ -43,6 +43,30 @@ TEST_CASE("what starts programs is a program, or a socket behind which there is 
   }
 }
 
+TEST_CASE("a program that cannot start programs is a warning with its place") {
+  ConfigDir dir("rest_fcgi:\n  embedded:\n    run_helper: /nosuch/run\n");
+  const auto warnings = [&dir] {
+    const auto settings = dir.load();
+    REQUIRE(settings);
+    return settings->warnings;
+  };
+  REQUIRE(warnings().size() == 1);
+  CHECK(dir.without_dir(warnings().front()) ==
+        "master:3: rest_fcgi: embedded: run_helper: found \"/nosuch/run\", which cannot be run: No such file "
+        "or directory; until it can, cmd.run and all modules in programs of their own fail");
+  const std::string helper = dir.with("helper", "#!/bin/sh\n") / "helper";
+  dir.with("master", "rest_fcgi: {embedded: {run_helper: " + helper + "}}\n");
+  REQUIRE(warnings().size() == 1);
+  CHECK(warnings().front().find("cannot be run: Permission denied") != std::string::npos);
+  std::filesystem::permissions(helper, std::filesystem::perms(0700));
+  CHECK(warnings().empty());
+  dir.with("master", "rest_fcgi: {embedded: {run_helper: " + dir.path() + "}}\n");
+  REQUIRE(warnings().size() == 1);
+  CHECK(warnings().front().find("cannot be run: Is a directory") != std::string::npos);
+  dir.with("master", "rest_fcgi: {embedded: {run_helper: 'unix:/nosuch.sock'}}\n");  // it may come later
+  CHECK(warnings().empty());
+}
+
 TEST_CASE("folders of script modules are absolute paths in a list") {
   CHECK(mistake("module_dirs: /srv") == "module_dirs: found \"/srv\", expected a list");
   CHECK(mistake("module_dirs: [srv]") ==

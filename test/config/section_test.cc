@@ -33,6 +33,8 @@ TEST_CASE("an empty file gives the defaults of every room") {
   CHECK(settings.client.gather_job_timeout == client::Options().gather_job_timeout);
   CHECK(settings.client.rest_timeout == client::Options().rest_timeout);
   CHECK(settings.client.request_timeout == client::Options().request_timeout);
+  CHECK(settings.client.max_reply_bytes == client::Options().max_reply_bytes);
+  CHECK(settings.gateway.max_waiting == gateway.max_waiting);
   CHECK(settings.netapi.lowstate.json.max_depth == JsonLimits().max_depth);
   CHECK(settings.netapi.lowstate.json.max_key_length == JsonLimits().max_key_length);
   CHECK(settings.netapi.lowstate.max_chunks == lowstate::Options().max_chunks);
@@ -108,13 +110,15 @@ TEST_CASE("bytes may be written with K, M or G") {
 }
 
 TEST_CASE("every limit of a request is read") {
-  const Settings settings =
-      with("{max_nesting: 20, max_key_length: 100, max_values: 1000, max_chunks: 5, request_timeout: 0.5}");
+  const Settings settings = with(
+      "{max_nesting: 20, max_key_length: 100, max_values: 1000, max_chunks: 5, request_timeout: 0.5,\n"
+      "   max_reply_bytes: 64K}");
   CHECK(settings.netapi.lowstate.json.max_depth == 20);
   CHECK(settings.netapi.lowstate.json.max_key_length == 100);
   CHECK(settings.netapi.lowstate.json.max_values == 1000);
   CHECK(settings.netapi.lowstate.max_chunks == 5);
   CHECK(settings.client.request_timeout == milliseconds(500));
+  CHECK(settings.client.max_reply_bytes == 65536);
 }
 
 TEST_CASE("every key of logs is read") {
@@ -183,6 +187,8 @@ TEST_CASE("a number of the wrong type or out of range is an error that says the 
   CHECK(mistake("max_threads: [1]") == "max_threads: found a list, expected an integer from 1 to 16384");
   CHECK(mistake("max_threads: 99999999999999999999") ==
         "max_threads: found 99999999999999999999, expected an integer from 1 to 16384");
+  CHECK(mistake("max_waiting: -1") == "max_waiting: found -1, expected an integer from 0 to 16384");
+  CHECK(mistake("max_waiting: 16385") == "max_waiting: found 16385, expected an integer from 0 to 16384");
   CHECK(mistake("min_threads: -1") == "min_threads: found -1, expected an integer from 1 to 16384");
   CHECK(mistake("max_nesting: 501") == "max_nesting: found 501, expected an integer from 2 to 500");
   CHECK(mistake("max_key_length: 1") == "max_key_length: found 1, expected an integer from 16 to 65536");
@@ -205,8 +211,10 @@ TEST_CASE("bytes of the wrong form or out of range are an error that says the ra
     CHECK(mistake(std::string("max_request_body_size: ") + text) ==
           "max_request_body_size: found " + shown + body);
   }
-  CHECK(mistake("jobs_bytes_kept: 1") ==
-        "jobs_bytes_kept: found 1, expected bytes from 1024 to 68719476736, such as 65536, 64K or 1M");
+  for (const char* key : {"jobs_bytes_kept", "max_reply_bytes"}) {
+    CHECK(mistake(std::string(key) + ": 1") ==
+          std::string(key) + ": found 1, expected bytes from 1024 to 68719476736, such as 65536, 64K or 1M");
+  }
 }
 
 TEST_CASE("seconds of the wrong type or out of range are an error that says the range") {
