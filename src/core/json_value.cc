@@ -28,6 +28,13 @@ bool take(std::string_view& text, std::string_view one_of) {
   return true;
 }
 
+template <class Number>
+std::optional<Number> read_number(std::string_view text) {
+  Number value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  return result.ec == std::errc() ? std::optional(value) : std::nullopt;
+}
+
 /// Digits as Python writes the number that it read from them.
 void write_number(JsonWriter& writer, const JsonValue& value) {
   if (value.is(JsonValue::Kind::real)) {
@@ -72,8 +79,7 @@ std::optional<JsonValue::Kind> json_number_kind(std::string_view text) noexcept 
 }
 
 bool is_finite_number(std::string_view text) {
-  double value = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc()) return true;
+  if (read_number<double>(text)) return true;
   // from_chars does not tell a number that is too small, which is 0 for Python, from one that is too large.
   return std::isfinite(std::strtod(std::string(text).c_str(), nullptr));
 }
@@ -83,23 +89,9 @@ JsonValue::Kind JsonValue::kind() const noexcept {
 }
 
 std::string_view JsonValue::type_name() const noexcept {
-  switch (kind()) {
-    case Kind::null:
-      return "NoneType";
-    case Kind::boolean:
-      return "bool";
-    case Kind::integer:
-      return "int";
-    case Kind::real:
-      return "float";
-    case Kind::string:
-      return "str";
-    case Kind::array:
-      return "list";
-    case Kind::object:
-      return "dict";
-  }
-  return "";
+  // In the order of Kind.
+  static constexpr std::string_view kNames[] = {"NoneType", "bool", "int", "float", "str", "list", "dict"};
+  return kNames[static_cast<std::size_t>(kind())];
 }
 
 std::string_view JsonValue::text() const noexcept {
@@ -113,21 +105,11 @@ bool JsonValue::boolean() const noexcept {
 }
 
 std::optional<std::int64_t> JsonValue::integer() const noexcept {
-  if (!is(Kind::integer)) return std::nullopt;
-  std::int64_t value = 0;
-  const std::string_view digits = text();
-  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (result.ec != std::errc()) return std::nullopt;
-  return value;
+  return is(Kind::integer) ? read_number<std::int64_t>(text()) : std::nullopt;
 }
 
 std::optional<double> JsonValue::number() const noexcept {
-  if (!is(Kind::integer) && !is(Kind::real)) return std::nullopt;
-  double value = 0;
-  const std::string_view digits = text();
-  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (result.ec != std::errc()) return std::nullopt;
-  return value;
+  return is(Kind::integer) || is(Kind::real) ? read_number<double>(text()) : std::nullopt;
 }
 
 std::size_t JsonValue::size() const noexcept {

@@ -33,56 +33,38 @@ int open_file(const std::string& path) {
 }
 
 /// Appends lines to a file, or to standard error, each with one write(2): lines of several threads and
-/// processes do not mix, and threads do not wait for each other. Thread-safe. Throws spdlog_ex where a line
-/// cannot be written, which spdlog reports on standard error.
+/// processes do not mix, and threads do not wait for each other's writing. Thread-safe. Throws spdlog_ex
+/// where a line cannot be written, which spdlog reports on standard error.
 class AppendSink : public spdlog::sinks::sink {
  public:
-  enum class Form {
-    bare,     ///< the message alone
-    stamped,  ///< with time and level in front
-  };
+  /// `path` empty: standard error. `pattern`: what a line is made of, in spdlog's words. Throws spdlog_ex
+  /// where the file cannot be opened.
+  AppendSink(const std::string& path, const char* pattern)
+      : path_(path), fd_(open_file(path)), formatter_(pattern, spdlog::pattern_time_type::utc) {}
+  ~AppendSink() override {
+    if (fd_ != STDERR_FILENO) ::close(fd_);
+  }
 
-  /// `path` empty: standard error. Throws spdlog_ex where the file cannot be opened.
-  AppendSink(const std::string& path, Form form);
-  ~AppendSink() override;
-
-  void log(const spdlog::details::log_msg& message) override;
+  void log(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    {
+      const std::lock_guard lock(mutex_);
+      formatter_.format(message, line);
+    }
+    if (!write_all(fd_, {line.data(), line.size()})) {
+      throw spdlog::spdlog_ex(path_.empty() ? "standard error" : path_, errno);
+    }
+  }
   void flush() override {}
   void set_pattern(const std::string&) override {}
   void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
 
  private:
   const std::string path_;
-  const Form form_;
   const int fd_;
   std::mutex mutex_;
-  const std::unique_ptr<spdlog::formatter> formatter_;  // has state; guarded by mutex_
+  spdlog::pattern_formatter formatter_;  // has state; guarded by mutex_
 };
-
-AppendSink::AppendSink(const std::string& path, Form form)
-    : path_(path),
-      form_(form),
-      fd_(open_file(path)),
-      formatter_(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %l %v",
-                                                             spdlog::pattern_time_type::utc)) {}
-
-AppendSink::~AppendSink() {
-  if (fd_ != STDERR_FILENO) ::close(fd_);
-}
-
-void AppendSink::log(const spdlog::details::log_msg& message) {
-  spdlog::memory_buf_t line;
-  if (form_ == Form::bare) {
-    line.append(message.payload.data(), message.payload.data() + message.payload.size());
-    line.push_back('\n');
-  } else {
-    const std::lock_guard lock(mutex_);
-    formatter_->format(message, line);
-  }
-  if (!write_all(fd_, {line.data(), line.size()})) {
-    throw spdlog::spdlog_ex(path_.empty() ? "standard error" : path_, errno);
-  }
-}
 
 using Logger = std::unique_ptr<spdlog::logger>;
 
@@ -98,31 +80,18 @@ std::atomic<Level> current_level{Level::warning};
 std::shared_mutex loggers_mutex;
 Loggers loggers;  // guarded by loggers_mutex
 
-spdlog::level::level_enum to_spdlog(Level level) {
-  switch (level) {
-    case Level::debug:
-      return spdlog::level::debug;
-    case Level::info:
-      return spdlog::level::info;
-    case Level::warning:
-      return spdlog::level::warn;
-    case Level::error:
-      return spdlog::level::err;
-    case Level::off:
-      break;
-  }
-  return spdlog::level::off;
-}
+/// In the order of `Level`.
+constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
+                                                 spdlog::level::warn, spdlog::level::err, spdlog::level::off};
 
-Logger make_logger(const std::string& file, AppendSink::Form form) {
-  auto logger = std::make_unique<spdlog::logger>("rest_fcgi", std::make_shared<AppendSink>(file, form));
+Logger make_logger(const std::string& file, const char* pattern) {
+  auto logger = std::make_unique<spdlog::logger>("rest_fcgi", std::make_shared<AppendSink>(file, pattern));
   logger->set_level(spdlog::level::trace);
   return logger;
 }
 
 Loggers make_loggers(const Options& options) {
-  return {make_logger(options.file, AppendSink::Form::stamped),
-          make_logger(options.audit_file, AppendSink::Form::bare)};
+  return {make_logger(options.file, "%Y-%m-%dT%H:%M:%S.%eZ %l %v"), make_logger(options.audit_file, "%v")};
 }
 
 /// Hands `write` one of the loggers, which stays there meanwhile.
@@ -176,10 +145,11 @@ bool is_plain(std::string_view message) {
 }
 
 void write_to(spdlog::logger& logger, Level level, std::string_view message) {
+  const auto level_there = kLevels[static_cast<std::size_t>(level)];
   if (is_plain(message)) {
-    logger.log(to_spdlog(level), message);
+    logger.log(level_there, message);
   } else {
-    logger.log(to_spdlog(level), escaped(message));
+    logger.log(level_there, escaped(message));
   }
 }
 

@@ -89,19 +89,16 @@ constexpr std::uint32_t kDepthLimit = 1000;
 constexpr std::uint32_t kHeapLimitKiB = 1024;
 constexpr std::size_t kMaxPatternLength = 4096;
 
-struct FreeMatchContext {
-  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
-};
-
+/// Made once, and never given back.
 pcre2_match_context* bounded_match_context() {
-  static const std::unique_ptr<pcre2_match_context, FreeMatchContext> context = [] {
+  static pcre2_match_context* const context = [] {
     pcre2_match_context* made = pcre2_match_context_create(nullptr);
     pcre2_set_match_limit(made, kMatchLimit);
     pcre2_set_depth_limit(made, kDepthLimit);
     pcre2_set_heap_limit(made, kHeapLimitKiB);
-    return std::unique_ptr<pcre2_match_context, FreeMatchContext>(made);
+    return made;
   }();
-  return context.get();
+  return context;
 }
 
 struct FreeMatchData {
@@ -121,19 +118,6 @@ PCRE2_SPTR as_units(std::string_view text) {
 
 }  // namespace
 
-struct Regex::Code {
-  explicit Code(pcre2_code* compiled) : handle(compiled) {}
-  ~Code() { pcre2_code_free(handle); }
-  Code(const Code&) = delete;
-  Code& operator=(const Code&) = delete;
-  pcre2_code* handle;
-};
-
-Regex::Regex(std::unique_ptr<Code> code) : code_(std::move(code)) {}
-Regex::Regex(Regex&&) noexcept = default;
-Regex& Regex::operator=(Regex&&) noexcept = default;
-Regex::~Regex() = default;
-
 Result<Regex> Regex::compile(std::string_view pattern) {
   if (pattern.size() > kMaxPatternLength) {
     return Error{ErrorKind::invocation, format("regular expression of {} bytes; at most {} are accepted",
@@ -149,12 +133,12 @@ Result<Regex> Regex::compile(std::string_view pattern) {
     return Error{ErrorKind::invocation, format("regular expression wrong at offset {}: {}", offset,
                                                reinterpret_cast<const char*>(text.data()))};
   }
-  return Regex(std::make_unique<Code>(compiled));
+  return Regex(std::shared_ptr<const void>(compiled, [compiled](const void*) { pcre2_code_free(compiled); }));
 }
 
 bool Regex::match(std::string_view text, unsigned options) const {
-  return pcre2_match(code_->handle, as_units(text), text.size(), 0, options, thread_match_data(),
-                     bounded_match_context()) >= 0;
+  return pcre2_match(static_cast<const pcre2_code*>(code_.get()), as_units(text), text.size(), 0, options,
+                     thread_match_data(), bounded_match_context()) >= 0;
 }
 
 bool Regex::match_start(std::string_view text) const {

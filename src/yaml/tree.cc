@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/yaml/yaml.h"
 
@@ -35,13 +36,6 @@ bool equal_maps(const Node& a, const Node& b) {
            const Entry* other = b.find(entry.key);
            return other != nullptr && equal(entry.value, other->value);
          });
-}
-
-/// The longest start of `text` that ends with a whole UTF-8 character and is at most `size` bytes long.
-std::string_view cut(std::string_view text, std::size_t size) {
-  if (text.size() <= size) return text;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
-  return text.substr(0, size);
 }
 
 std::string escaped(std::string_view text) {
@@ -171,12 +165,12 @@ std::string describe(const Node& node) {
     case Kind::string:
       return in_quotes(node.text);
     default:
-      return std::string(cut(node.text, kShownBytes));
+      return excerpt(node.text, kShownBytes);
   }
 }
 
 std::string in_quotes(std::string_view text) {
-  return format("\"{}{}\"", escaped(cut(text, kShownBytes)), text.size() > kShownBytes ? "..." : "");
+  return format("\"{}\"", escaped(excerpt(text, kShownBytes)));
 }
 
 }  // namespace rest_fcgi::yaml

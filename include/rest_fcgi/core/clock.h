@@ -22,6 +22,16 @@ class Clock {
 };
 
 /// The clock of this host. Lives as long as the process.
-const Clock& system_clock();
+inline const Clock& system_clock() {
+  class SystemClock final : public Clock {
+   public:
+    [[nodiscard]] WallTime wall() const override {
+      return std::chrono::time_point_cast<WallTime::duration>(std::chrono::system_clock::now());
+    }
+    [[nodiscard]] SteadyTime steady() const override { return std::chrono::steady_clock::now(); }
+  };
+  static const SystemClock clock;
+  return clock;
+}
 
 }  // namespace rest_fcgi

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "rest_fcgi/core/result.h"
 
@@ -15,15 +16,11 @@ namespace rest_fcgi {
 
 /// A regular expression in PCRE2's syntax, which is all but Python's `re`. Work and memory of a match are
 /// bounded, so that no pattern can hold a thread: a match that exceeds the bounds is no match. Immutable
-/// after construction; thread-safe.
+/// after construction, and cheap to copy; thread-safe.
 class Regex {
  public:
   /// Errors: invocation, naming the offset where the pattern goes wrong.
   static Result<Regex> compile(std::string_view pattern);
-
-  Regex(Regex&&) noexcept;
-  Regex& operator=(Regex&&) noexcept;
-  ~Regex();
 
   /// Does the start of `text` match, as Python's `re.match`?
   [[nodiscard]] bool match_start(std::string_view text) const;
@@ -32,11 +29,10 @@ class Regex {
   [[nodiscard]] bool match_all(std::string_view text) const;
 
  private:
-  struct Code;
-  explicit Regex(std::unique_ptr<Code> code);
+  explicit Regex(std::shared_ptr<const void> code) : code_(std::move(code)) {}
   [[nodiscard]] bool match(std::string_view text, unsigned options) const;
 
-  std::unique_ptr<Code> code_;
+  std::shared_ptr<const void> code_;  ///< a pcre2_code
 };
 
 }  // namespace rest_fcgi
