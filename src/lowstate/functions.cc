@@ -36,40 +36,23 @@ std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
 /// Keyword arguments from several places, of which a later one wins. Borrows the document. Not synchronized.
 class KeywordArguments {
  public:
-  void add(JsonMember argument);
+  void add(JsonMember argument) {
+    const auto [place, is_new] = places_.try_emplace(argument.key, members_.size());
+    if (is_new) {
+      members_.push_back(argument);
+    } else {
+      members_[place->second].value = argument.value;
+    }
+  }
 
   [[nodiscard]] std::vector<JsonMember> take() && { return std::move(members_); }
 
  private:
-  /// Found by search while they are few; beyond, by `places_`, so that a body full of them stays cheap. No
-  /// hash table: callers know its function, and choose the keys.
-  static constexpr std::size_t kFew = 16;
-
   std::vector<JsonMember> members_;
+  /// Where each key stands in members_. No hash table: callers choose the keys, and could choose those that
+  /// are slow there.
   std::map<std::string_view, std::size_t> places_;
 };
-
-void KeywordArguments::add(JsonMember argument) {
-  if (members_.size() < kFew) {
-    const auto same = std::find_if(members_.begin(), members_.end(),
-                                   [&](const JsonMember& known) { return known.key == argument.key; });
-    if (same != members_.end()) {
-      same->value = argument.value;
-    } else {
-      members_.push_back(argument);
-    }
-    return;
-  }
-  if (places_.empty()) {
-    for (std::size_t i = 0; i < members_.size(); ++i) places_.emplace(members_[i].key, i);
-  }
-  const auto [place, is_new] = places_.try_emplace(argument.key, members_.size());
-  if (is_new) {
-    members_.push_back(argument);
-  } else {
-    members_[place->second].value = argument.value;
-  }
-}
 
 /// Reads arguments in the form in which they come for one function: a list, or one value, which is one
 /// argument. None where there is no `arg`, or an empty string, which Salt's examples send. An object among

@@ -177,20 +177,8 @@ auth::Credentials read_credentials(ChunkReader& reader) {
 }
 
 bool is_for_the_master(Client client) {
-  switch (client) {
-    case Client::runner:
-    case Client::runner_async:
-    case Client::wheel:
-    case Client::wheel_async:
-      return true;
-    case Client::local:
-    case Client::local_async:
-    case Client::local_batch:
-    case Client::local_subset:
-    case Client::ssh:
-      return false;
-  }
-  return false;
+  return client == Client::runner || client == Client::runner_async || client == Client::wheel ||
+         client == Client::wheel_async;
 }
 
 void read_master_call(ChunkReader& reader, Client client, MasterCall& call) {
