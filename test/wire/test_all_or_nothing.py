@@ -4,6 +4,8 @@
 import pytest
 
 from support.api import chunk, local, without
+from support.daemon import SANITIZED
+from support.process import wait_until
 
 GOOD = {**local("test.ping"), "client": "local_async"}
 
@@ -66,3 +68,28 @@ def test_a_job_that_outlives_the_request_timeout_is_named(start, front):
     jid = reply.json["jid"]
     assert reply.status == 504 and len(jid) == 20
     assert api.run(chunk("runner", "jobs.list_job", jid=jid))[0]["Function"] == "test.sleep"
+
+
+def test_more_than_fits_into_a_reply_is_a_507_and_the_job_goes_on(start, front):
+    api = front(start({"rest_fcgi": {"max_reply_bytes": 5000}}))
+    reply = api.post(local("test.ping"), local("test.echo", arg=["x" * 2000]), local("test.ping"))
+    assert reply.status == 507 and reply.ret == "What was returned has more than 5000 bytes (max_reply_bytes)"
+    (first,) = reply.json["completed"]
+    assert first["return"] == {"ms-0": True, "ms-1": True, "ms-2": True}
+    partial, jid = reply.json["partial"], reply.json["jid"]
+    assert partial["jid"] == jid and list(partial["return"].values()) == ["x" * 2000] * 2
+    all_of_them = [{"ms-0": True, "ms-1": True, "ms-2": True}]
+    wait_until(lambda: api.run(chunk("runner", "jobs.exit_success", jid=jid)) == all_of_them, "the job has ended")
+
+
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
+def test_what_does_not_fit_into_a_reply_is_not_gathered(start, front):
+    """A hundred minions return 50 MB, of which a reply may have one."""
+    minions = [f"ms-{number}" for number in range(100)]
+    section = {"max_reply_bytes": "1M", "jobs_bytes_kept": "1K", "embedded": {"minions": minions}}
+    daemon = start({"master_job_cache": "memory", "rest_fcgi": section})
+    api = front(daemon)
+    assert len(api.run(local("test.ping"))[0]) == 100
+    before = int(daemon.status("VmHWM"))
+    assert api.post(local("test.echo", arg=["x" * 500_000])).status == 507
+    assert int(daemon.status("VmHWM")) < before + 20_000
