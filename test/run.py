@@ -15,6 +15,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ def judge(status, count):
 
 
 SHARDS = 2  # of the unit tests
+LIMIT = 20 * 60  # seconds, for a part of them; a test that hangs is told by its name then
 ORDER = ["--order-by=rand", "--rand-seed=10"]  # spreads those that wait evenly
 
 
@@ -57,7 +59,11 @@ class Doctest:
         """Waits for all of it and prints what it said. A summary is the last thing of a run without a crash; it takes the
         cases of the other parts for passed ones."""
         for child, output, size in self._parts:
-            child.wait()
+            try:
+                child.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                child.send_signal(signal.SIGABRT)  # doctest says which test crashed
+                child.wait()
             output.seek(0)
             text = output.read()
             print(text, end="", flush=True)

@@ -15,6 +15,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/fork_alone.h"
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
 
@@ -252,7 +253,7 @@ TEST_CASE("processes share one table, and one that is killed while it writes lea
   GuardTable table(memory.words().slots);
   const test::ManualClock clock;
   const auto keep_adding = [&](GuardTable::Key key, int times) {
-    const pid_t child = ::fork();
+    const pid_t child = test::fork_alone();
     if (child != 0) return child;
     for (int n = 0; times < 0 || n < times; ++n) table.add(key, kHigh, clock.wall());
     ::_exit(0);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <future>
+
 #include <doctest/doctest.h>
 
 #include "admitted.h"
@@ -42,9 +44,14 @@ TEST_CASE("local gives a map by minion, in the order of return, and the job's id
 TEST_CASE("returns may come late and from other threads") {
   const Clients clients;
   FakeMaster& master = clients.master();
+  std::promise<void> second;
   master.on_minion = [&](const std::string& minion, const Publication&, const std::string&, auto returns) {
     if (minion == "ms-1") return returns->put(returned(minion, "1"));
-    master.later(milliseconds(minion == "ms-0" ? 20 : 5), [=] { returns->put(returned(minion, "2")); });
+    master.later(milliseconds(5), [=, &second] {
+      if (minion == "ms-0") second.get_future().wait();
+      returns->put(returned(minion, "2"));
+      if (minion == "ms-2") second.set_value();
+    });
   };
   CHECK(clients.text(std::string(kPing) + R"(, "timeout": 60)") == R"({"ms-1": 1, "ms-2": 2, "ms-0": 2})");
 }

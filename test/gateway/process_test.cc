@@ -17,6 +17,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/fork_alone.h"
 #include "gateway/listener.h"
 #include "gateway/request.h"
 #include "gateway/sys.h"
@@ -42,7 +43,7 @@ class Child {
     // What is still in the buffers would come out of both processes.
     std::cout << std::flush;
     std::fflush(nullptr);
-    pid_ = ::fork();
+    pid_ = rest_fcgi::test::fork_alone();
     REQUIRE(pid_ >= 0);
     if (pid_ == 0) ::_exit(body());
   }

@@ -174,6 +174,7 @@ TEST_CASE("many clients at once get each its own answer") {
 TEST_CASE("a thread that cannot be started is said once, and those that run go on") {
   Door door;
   Served served(slow_at(door), threads_between(2, 100));
+  REQUIRE(eventually([] { return workers() == 2; }));
   ReadableLog log;
   std::vector<FcgiClient> clients;
   // For both sides of two connections, and not for what another thread waits with.
@@ -192,6 +193,7 @@ TEST_CASE("a thread that cannot be started is said once, and those that run go o
 
 TEST_CASE("a connection that cannot be accepted is said once and accepted when it can") {
   Served served(echo, threads_between(2, 2));
+  REQUIRE(eventually([] { return workers() == 2; }));
   ReadableLog log;
   std::vector<FcgiClient> clients;
   {

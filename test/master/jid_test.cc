@@ -16,6 +16,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/fork_alone.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
@@ -93,7 +94,7 @@ TEST_CASE("jids from many processes are all different") {
   std::cout.flush();  // or each child may write again what is buffered
   std::vector<pid_t> children;
   for (int i = 0; i < kProcesses; ++i) {
-    const pid_t child = ::fork();
+    const pid_t child = test::fork_alone();
     REQUIRE(child >= 0);
     if (child == 0) {
       JidSource source(system_clock(), shared.name);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "../support/captured_log.h"
+#include "../support/fork_alone.h"
 #include "caches.h"
 #include "returner/sqlite/database.h"
 
@@ -43,10 +44,11 @@ mode_t mode_of(const std::string& path) {
   return status.st_mode & 07777;
 }
 
-/// Runs in a process of its own, which ends as by kill -9 while what `body` returns still lives.
+/// Runs in a process of its own, which ends as by kill -9 while what `body` returns still lives. `threads`
+/// are those that this process has by then.
 template <class Body>
-void in_killed_process(Body body) {
-  const pid_t child = ::fork();
+void in_killed_process(Body body, std::ptrdiff_t threads = 1) {
+  const pid_t child = test::fork_alone(threads);
   REQUIRE(child >= 0);
   if (child == 0) {
     const auto kept = body();
@@ -133,13 +135,14 @@ TEST_CASE("a spool that a power cut damaged gives what can be read, and the log 
 TEST_CASE("what a killed process left is found by a process that runs already") {
   const Database database;
   const auto cache = database.open();
-  in_killed_process([&] {
+  const auto leave_job = [&] {
     auto dying = database.open();
     auto lock = *SqliteConnection::open(database.options.sqlite3.database, std::chrono::milliseconds(1000));
     (void)lock->run("BEGIN IMMEDIATE");  // so that all waits in the spool
     (void)dying->save_load(load_of(jid_number(1)), Durability::grouped);
     return std::pair(std::move(dying), std::move(lock));
-  });
+  };
+  in_killed_process(leave_job, 2);  // the cache's writer is the other
   CHECK(jids_of(*cache) == Jids{jid_number(1)});
   CHECK(database.files().size() == 4);
 }

@@ -15,6 +15,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../../support/fork_alone.h"
 #include "../../../support/temp_dir.h"
 #include "rest_fcgi/core/format.h"
 
@@ -58,7 +59,7 @@ class OtherProcess {
   explicit OtherProcess(const std::string& path) {
     std::array<int, 2> ready{};
     REQUIRE(::pipe(ready.data()) == 0);
-    pid_ = ::fork();
+    pid_ = test::fork_alone();
     if (pid_ == 0) {
       const auto proc = ProcDir::open(path);
       if (proc && (*proc)->add(load_of(kJid), "sqlite3")) (void)!::write(ready[1], "x", 1);

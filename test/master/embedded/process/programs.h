@@ -69,7 +69,10 @@ inline std::set<std::string> children() {
   return found;
 }
 
+/// Also after a while, in which those of earlier tests may end?
 inline bool has_children() {
+  const auto deadline = steady_clock::now() + std::chrono::seconds(10);
+  while (!children().empty() && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(2));
   return !children().empty();
 }
 

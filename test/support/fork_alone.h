@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+namespace rest_fcgi::test {
+
+inline std::ptrdiff_t threads_of_this_process() {
+  const std::filesystem::directory_iterator begin("/proc/self/task");
+  return std::distance(begin, std::filesystem::directory_iterator());
+}
+
+/// fork(2), once this process has only so many threads, of which all but this one are known to rest. A lock
+/// that another thread holds at that moment, of malloc or of a sanitizer, stays locked in the child for ever;
+/// and what counts as ended in an earlier test may still be on its way out. Throws where others go on.
+inline pid_t fork_alone(std::ptrdiff_t threads = 1) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (threads_of_this_process() > threads) {
+    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("other threads go on");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return ::fork();
+}
+
+}  // namespace rest_fcgi::test
