@@ -94,7 +94,7 @@ master::Return failure(const Minion& minion, Json text) {
 
 /// Salt answers the beginning of a name with what it could have meant.
 Json not_available(const Modules& modules, std::string_view fun, const std::string& why) {
-  const Json sentence = Json::string(why.empty() ? modules.missing(fun) : why);
+  Json sentence = Json::string(why.empty() ? modules.missing(fun) : why);
   const auto similar = modules.matching(std::string(fun) + "*");
   if (similar.empty()) return sentence;
   return written_object([&](JsonWriter& writer) {

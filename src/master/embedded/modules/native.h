@@ -72,7 +72,7 @@ void write_minion_options(JsonWriter& writer, std::string_view id);
     const Context& context, std::optional<std::chrono::milliseconds> limit) {
   if (!context.deadline) return limit;
   const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(*context.deadline - SteadyTime::clock::now());
+      std::chrono::ceil<std::chrono::milliseconds>(*context.deadline - SteadyTime::clock::now());
   return std::min(limit.value_or(left), std::max(left, std::chrono::milliseconds(1)));
 }
 

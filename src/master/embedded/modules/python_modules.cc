@@ -96,7 +96,11 @@ class Python::Answers {
     const auto fun = document_.root().find("call");
     if (!fun) return "";
     is_valid_ = false;  // it is no answer
-    return line_of(call(std::string(fun->text()), document_.root()));
+    const Reply reply = call(std::string(fun->text()), document_.root());
+    // Where it took all the time that there was, the program waits in vain: it is about to be ended, too.
+    const bool is_late =
+        context_ != nullptr && SteadyTime::clock::now() >= context_->deadline.value_or(SteadyTime::max());
+    return is_late ? "" : line_of(reply);
   }
 
   /// What the program said last; null where that is no answer.
