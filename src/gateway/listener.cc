@@ -211,7 +211,7 @@ Result<void> set_access(const std::string& path, const Ownership& ownership, mod
 
 struct UnixSocket {
   UniqueFd fd;
-  SocketFile file;
+  std::unique_ptr<SocketFile> file;
 };
 
 /// Binds `path` and listens on it. Nobody can connect before owner, group and mode are what the options ask
@@ -227,14 +227,14 @@ Result<UnixSocket> open_unix_socket(const std::string& path, const Options& opti
   if (!ownership) return std::move(ownership).error();
   if (auto cleared = clear_path(path); !cleared) return std::move(cleared).error();
 
-  UnixSocket made{new_socket(), {}};
+  UnixSocket made{new_socket(), nullptr};
   const UnixAddress address(path);
   const mode_t old_mask = ::umask(0177);
   const int bound = ::bind(made.fd.get(), address.get(), UnixAddress::size());
   const int bind_error = errno;
   ::umask(old_mask);
   if (bound != 0) return failure(errno_text(bind_error));
-  made.file = SocketFile(path);
+  made.file = std::make_unique<SocketFile>(path);
 
   // Connections are refused until listen(2), so nobody gets in under the access rights of before.
   if (auto set = set_access(path, *ownership, options.socket_mode); !set) return std::move(set).error();
@@ -246,29 +246,16 @@ Result<UnixSocket> open_unix_socket(const std::string& path, const Options& opti
 
 SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
-  if (::lstat(path_.c_str(), &status) != 0) path_.clear();
+  ::lstat(path_.c_str(), &status);  // where that fails, no file has the number 0 that is left
   device_ = status.st_dev;
   inode_ = status.st_ino;
 }
 
-SocketFile::SocketFile(SocketFile&& other) noexcept
-    : path_(std::exchange(other.path_, {})), device_(other.device_), inode_(other.inode_) {}
-
-SocketFile& SocketFile::operator=(SocketFile&& other) noexcept {
-  remove();
-  path_ = std::exchange(other.path_, {});
-  device_ = other.device_;
-  inode_ = other.inode_;
-  return *this;
-}
-
-void SocketFile::remove() noexcept {
-  if (path_.empty()) return;
+SocketFile::~SocketFile() {
   struct stat status {};
   const bool ours =
       ::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
   if (ours) ::unlink(path_.c_str());
-  path_.clear();
 }
 
 Result<UniqueFd> take_inherited_socket(int fd) {
@@ -285,7 +272,7 @@ Result<UniqueFd> take_inherited_socket(int fd) {
   return taken;
 }
 
-Listener::Listener(Kind kind, UniqueFd fd, SocketFile file)
+Listener::Listener(Kind kind, UniqueFd fd, std::unique_ptr<SocketFile> file)
     : kind_(kind), fd_(std::move(fd)), file_(std::move(file)) {
   // Accepted connections inherit it; a reply is complete when it is written. Unix sockets refuse it and need
   // none.
@@ -302,7 +289,7 @@ Result<std::unique_ptr<Listener>> Listener::open(const Options& options) {
   if (listen.starts_with(kTcp)) {
     auto made = open_tcp_socket(listen.substr(kTcp.size()), options.allow_remote);
     if (!made) return failure(options, made.error());
-    return std::make_unique<Listener>(Kind::tcp, *std::move(made), SocketFile());
+    return std::make_unique<Listener>(Kind::tcp, *std::move(made));
   }
   if (listen.empty() && !is_listening_stream(0)) {
     return failure(
@@ -315,7 +302,7 @@ Result<std::unique_ptr<Listener>> Listener::open(const Options& options) {
   }
   auto taken = take_inherited_socket(0);
   if (!taken) return failure(format("cannot listen on fd:0: {}", taken.error().message));
-  return std::make_unique<Listener>(Kind::inherited, *std::move(taken), SocketFile());
+  return std::make_unique<Listener>(Kind::inherited, *std::move(taken));
 }
 
 UniqueFd Listener::accept() const noexcept {
@@ -324,7 +311,7 @@ UniqueFd Listener::accept() const noexcept {
 
 std::vector<UniqueFd> Listener::close() {
   closed_ = true;
-  file_.remove();
+  file_.reset();
   std::vector<UniqueFd> waiting;
   // Refuses who comes from now on and keeps who waits. On TCP this would reset those, and on an inherited
   // socket it would end the service of everybody who shares it.

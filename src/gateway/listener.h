@@ -18,22 +18,19 @@ namespace rest_fcgi::gateway {
 /// from /dev/null. Errors: configuration, when it is no listening stream socket, or cannot be taken.
 Result<UniqueFd> take_inherited_socket(int fd);
 
-/// The name of a unix socket in the file system. Owns it: removes it at the end, if it is still the same
-/// file.
+/// The name in the file system of a unix socket that we made. Owns it: removes it at the end, if it is still
+/// the same file.
 class SocketFile {
  public:
-  SocketFile() = default;
   explicit SocketFile(std::string path);
-  SocketFile(SocketFile&& other) noexcept;
-  SocketFile& operator=(SocketFile&& other) noexcept;
-  ~SocketFile() { remove(); }
-
-  void remove() noexcept;
+  SocketFile(const SocketFile&) = delete;
+  SocketFile& operator=(const SocketFile&) = delete;
+  ~SocketFile();
 
  private:
-  std::string path_;  ///< empty: nothing to remove
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
+  std::string path_;
+  dev_t device_;
+  ino_t inode_;
 };
 
 /// The socket on which connections come in. `accept` and `fd` may be used by many threads at once, also while
@@ -43,7 +40,7 @@ class Listener {
   enum class Kind { unix_socket, tcp, inherited };
 
   /// REQUIRES: `fd` listens and does not block; `file` is its name, where it is a unix socket that we made.
-  Listener(Kind kind, UniqueFd fd, SocketFile file);
+  Listener(Kind kind, UniqueFd fd, std::unique_ptr<SocketFile> file = nullptr);
 
   /// What `Options::listen` asks for. Errors: configuration, naming what was asked for and why it cannot be
   /// had.
@@ -67,7 +64,7 @@ class Listener {
  private:
   Kind kind_;
   UniqueFd fd_;
-  SocketFile file_;
+  std::unique_ptr<SocketFile> file_;
   std::atomic<bool> closed_ = false;
 };
 

@@ -323,7 +323,7 @@ TEST_CASE("a closed listener gives the connections that waited, and refuses all 
 TEST_CASE("closing a socket that was inherited leaves it, and who waits there, to others") {
   const TempDir dir;
   const auto other = opened(listening_on("unix:" + (dir / "s")));
-  Listener inherited(Listener::Kind::inherited, UniqueFd(::dup(other->fd())), SocketFile());
+  Listener inherited(Listener::Kind::inherited, UniqueFd(::dup(other->fd())));
   FcgiClient waiting = FcgiClient::unix_socket(dir / "s");
   CHECK(inherited.close().empty());
   CHECK(!inherited.accept());
