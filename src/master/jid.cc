@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/lowstate/jid.h"
@@ -116,7 +116,7 @@ JidSource::JidSource(const Clock& clock, const std::string& name, JidShare share
   shared_ = static_cast<Last*>(map_shared(name, sizeof(Last)));
   if (shared_ != nullptr) return;
   log::warning(format("jids are unique in this process only: cannot use the shared memory {}: {}", name,
-                      std::strerror(errno)));
+                      errno_text()));
 }
 
 JidSource::~JidSource() {

@@ -25,7 +25,7 @@ namespace {
 constexpr std::string_view kSuffix = "-spool-";
 
 Error unusable(const std::string& path, int error) {
-  return {ErrorKind::unavailable, format("the spool {} cannot be made: {}", path, std::strerror(error))};
+  return {ErrorKind::unavailable, format("the spool {} cannot be made: {}", path, errno_text(error))};
 }
 
 bool is_ours(int fd, struct stat& status) {
@@ -128,7 +128,7 @@ Result<void> SpoolFile::sync() {
   if (folder >= 0) ::close(folder);
   if (done) return {};
   return Error{ErrorKind::unavailable,
-               format("the spool {} is not on the disk: {}", path_, std::strerror(error))};
+               format("the spool {} is not on the disk: {}", path_, errno_text(error))};
 }
 
 void SpoolFile::write_anew() {

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -26,7 +25,7 @@ Error error_of(sqlite3* handle) {
   const int code = sqlite3_errcode(handle);
   // What the system said helps with files; elsewhere it is left from something else.
   const int system = code == SQLITE_CANTOPEN || code == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0;
-  if (system != 0) message += format(" ({})", std::strerror(system));
+  if (system != 0) message += format(" ({})", errno_text(system));
   return {ErrorKind::unavailable, std::move(message)};
 }
 
@@ -52,7 +51,7 @@ Error unusable_database(std::string message) {
 }
 
 Error failed_file(std::string_view what) {
-  return unusable_database(format("{}: {}", what, std::strerror(errno)));
+  return unusable_database(format("{}: {}", what, errno_text()));
 }
 
 Result<std::size_t> version_of(SqliteConnection& connection, std::size_t newest) {

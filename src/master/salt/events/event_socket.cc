@@ -16,8 +16,8 @@
 #include <filesystem>
 #include <limits>
 #include <string>
-#include <system_error>
 
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {
@@ -47,10 +47,6 @@ std::string access_of(const struct stat& status) {
 }
 
 constexpr std::chrono::milliseconds kConnectTime{1000};
-
-std::string errno_text(int error) {
-  return std::generic_category().message(error);
-}
 
 /// An address of any family, and what to call it.
 struct Address {
@@ -184,7 +180,7 @@ Result<std::string_view> EventSocket::read(std::chrono::milliseconds patience) {
   if (count > 0) return std::string_view(room_->data(), static_cast<std::size_t>(count));
   if (count == 0) return Error{ErrorKind::unavailable, "the master closed it"};
   if (errno == EAGAIN || errno == EINTR) return std::string_view();
-  return Error{ErrorKind::unavailable, errno_text(errno)};
+  return Error{ErrorKind::unavailable, errno_text()};
 }
 
 }  // namespace rest_fcgi::salt
