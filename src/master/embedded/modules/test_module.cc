@@ -111,7 +111,7 @@ Reply rand_sleep(const Call& call) {
   const WholeNumber max = read_seconds("max", call["max"]);
   if (const auto* raised = std::get_if<Raised>(&max)) return *raised;
   std::uint32_t any = 0;
-  (void)::getrandom(&any, sizeof any, 0);
+  [[maybe_unused]] const ssize_t got = ::getrandom(&any, sizeof any, 0);
   return sleep_for(any % (std::get<std::int64_t>(max) + 1), call.context.stop);
 }
 
