@@ -130,9 +130,8 @@ struct Caches::State {
 };
 
 Caches::Caches(std::unique_ptr<returner::Returners> returners, Limits limits)
-    : most_calls_(limits.calls),
+    : limits_(limits),
       state_(std::make_shared<State>(std::move(returners))),
-      most_bytes_(limits.bytes),
       workers_({.threads = 1, .queued = limits.calls + kFlushes}) {}
 
 void Caches::tell(std::string_view jid, const Call& call) {
@@ -146,7 +145,7 @@ void Caches::tell_soon(std::string jid, std::size_t bytes, Call call) {
   };
   const std::size_t calls_before = state_->calls.fetch_add(1);
   const std::size_t bytes_before = state_->bytes.fetch_add(bytes);
-  const bool fits = calls_before < most_calls_ && bytes_before + bytes <= most_bytes_;
+  const bool fits = calls_before < limits_.calls && bytes_before + bytes <= limits_.bytes;
   auto room = fits ? workers_.reserve(1) : Error{ErrorKind::unavailable, "too much waits to be kept"};
   if (!room) {
     leave();

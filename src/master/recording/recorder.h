@@ -21,9 +21,9 @@
 
 namespace rest_fcgi::recording {
 
-/// The job caches that get all jobs, with a queue and a thread of their own for those who must not wait for
-/// them, above all the one thread that hears all events. Failures stand in the log, the
-/// first of each row of them. Thread-safe.
+/// The job caches that get all jobs. Threads that must not wait for them, above all the one that hears all
+/// events, leave calls in a queue, which has a thread of its own. Of failures that follow each other the
+/// first stands in the log. Thread-safe.
 class Caches {
  public:
   using Call = std::function<Result<void>(returner::Returner&)>;
@@ -47,11 +47,11 @@ class Caches {
 
  private:
   struct State;
-  static constexpr std::size_t kFlushes = 64;  // at a time: each has a place, also where calls fill the queue
+  /// That many may wait at a time, also where calls fill the queue.
+  static constexpr std::size_t kFlushes = 64;
 
-  const std::size_t most_calls_;
+  const Limits limits_;
   const std::shared_ptr<State> state_;  // shared with the calls, of which one may outlive this object
-  const std::size_t most_bytes_;
   master::Workers workers_;
 };
 

@@ -27,10 +27,6 @@ SteadyTime until(const SendTerms& terms, SteadyTime deadline) {
   return std::min(deadline, system_clock().steady() + terms.patience);
 }
 
-bool is_refusal(const Error& error) {
-  return error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization;
-}
-
 /// A refusal as every caller gets to see it, whichever engine it is: without the master's own sentence, and
 /// where a right is missing with who it was, for the audit. Other errors are as they were.
 Error shown_refusal(const Error& error, std::string_view user, std::string_view eauth) {
@@ -43,6 +39,10 @@ Error shown_refusal(const Error& error, std::string_view user, std::string_view 
 }
 
 }  // namespace
+
+bool is_refusal(const Error& error) {
+  return error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization;
+}
 
 Credentials token_of(const auth::Grant& grant) {
   Credentials credentials;

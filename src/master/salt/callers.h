@@ -93,6 +93,9 @@ class Callers {
   const std::shared_ptr<RequestPool> requests_;
 };
 
+/// Did the master refuse to do it, so that nothing was done?
+[[nodiscard]] bool is_refusal(const Error& error);
+
 /// A grant's token as credentials. Borrows from the grant.
 [[nodiscard]] auth::Credentials token_of(const auth::Grant& grant);
 

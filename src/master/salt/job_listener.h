@@ -17,8 +17,8 @@
 
 /// Events of the bus into what they say. Any minion may fire an event under any tag, and so none is believed
 /// for its tag alone: its data have to say the same in `cmd`, `id` and `jid`. Of a return, and of an event
-/// that a minion fires alone, the master writes these (`_return`, `_minion_event`), but a minion that fires a
-/// list of events chooses all that is in them: against one that lies there is no protection on the bus.
+/// that a minion fires alone, the master writes these (`_return`, `_minion_event`). A minion that fires a
+/// list of events chooses all that is in them: where it lies, nothing on the bus shows it.
 namespace rest_fcgi::salt {
 
 /// What was published, as the events of its returns repeat it.

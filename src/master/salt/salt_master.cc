@@ -131,10 +131,8 @@ void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) 
   if (!reply) return log::warning(format("wheel_async {}: {}", jid, reply.error().message));
   const auto answer = read_wheel_reply({reply->data(), reply->size()});
   if (answer) return;
-  const bool refused =
-      answer.error().kind == ErrorKind::authentication || answer.error().kind == ErrorKind::authorization;
-  log::warning(
-      format("wheel_async {}: {}{}", jid, refused ? "the master refused it: " : "", answer.error().message));
+  log::warning(format("wheel_async {}: {}{}", jid,
+                      is_refusal(answer.error()) ? "the master refused it: " : "", answer.error().message));
 }
 
 /// What a call needs of the event bus: it has to be joined, and from the moment in which the load is sent,
