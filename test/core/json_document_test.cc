@@ -19,11 +19,14 @@ thread_local bool no_memory = false;
 
 }  // namespace
 
-// These three replace those of the standard library in all tests.
+// These replace those of the standard library in all tests.
+void* operator new(std::size_t size, const std::nothrow_t& /*none*/) noexcept {
+  return no_memory ? nullptr : std::malloc(size != 0 ? size : 1);
+}
+
 void* operator new(std::size_t size) {
-  void* const memory = no_memory ? nullptr : std::malloc(size != 0 ? size : 1);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
+  if (void* const memory = operator new(size, std::nothrow)) return memory;
+  throw std::bad_alloc();
 }
 
 void operator delete(void* memory) noexcept {
