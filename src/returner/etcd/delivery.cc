@@ -132,7 +132,7 @@ class RecentJobs {
   std::size_t bytes_ = 0;
 };
 
-/// Of the writer's thread.
+/// Used by the writer's thread alone.
 class EtcdSink : public SpoolSink {
  public:
   EtcdSink(EtcdStore& store, const EtcdOptions& options) : store_(store), layout_(options) {}
@@ -165,7 +165,7 @@ class EtcdSink : public SpoolSink {
 
  private:
   [[nodiscard]] Result<void> deliver(const std::vector<std::string_view>& records, Trouble& trouble) {
-    recent_.trim();  // and not before all of them are written
+    recent_.trim();  // only now: the items of a delivery need all that its look-up found
     std::vector<Stamped> all;
     for (const std::string_view record : records) {
       const StampedRecord stamped = unstamped(record);

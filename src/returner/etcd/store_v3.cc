@@ -174,6 +174,7 @@ class StoreV3 : public EtcdStore {
 
   Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
                           const LoadVisitor& visitor) override;
+
   Result<void> write(const std::vector<EtcdWrite>& writes) override {
     const Result<std::int64_t> heard = writes.empty() ? 0 : last_heard(writes.front().guard);
     if (!heard) return heard.error();
@@ -253,8 +254,20 @@ class StoreV3 : public EtcdStore {
   }
 
   /// The revision of the cluster when it was last heard of, which is not long ago, and after any failure.
-  [[nodiscard]] Result<std::int64_t> last_heard(const std::string& any_key);
-  /// One that names a lease: where that is gone meanwhile, with another one.
+  [[nodiscard]] Result<std::int64_t> last_heard(const std::string& any_key) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::chrono::steady_clock::now() < heard_at_ + kHeardTime) return heard_;
+    }
+    const auto reply = client_->range({.key = any_key, .count_only = true}, write_deadline());
+    if (!reply) return reply.error();
+    const std::lock_guard lock(mutex_);
+    heard_ = std::max(heard_, reply->header.revision);
+    heard_at_ = std::chrono::steady_clock::now();
+    return heard_;
+  }
+
+  /// Sends a transaction that names a lease: where that lease is gone meanwhile, again with another one.
   template <class MakeTxn>
   Result<etcd::TxnReply> leased(const MakeTxn& make_txn) {
     Result<etcd::TxnReply> reply = Error{};
@@ -274,19 +287,6 @@ class StoreV3 : public EtcdStore {
   std::int64_t heard_ = 0;  // guarded by mutex_
   SteadyTime heard_at_;     // guarded by mutex_
 };
-
-Result<std::int64_t> StoreV3::last_heard(const std::string& any_key) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (std::chrono::steady_clock::now() < heard_at_ + kHeardTime) return heard_;
-  }
-  const auto reply = client_->range({.key = any_key, .count_only = true}, write_deadline());
-  if (!reply) return reply.error();
-  const std::lock_guard lock(mutex_);
-  heard_ = std::max(heard_, reply->header.revision);
-  heard_at_ = std::chrono::steady_clock::now();
-  return heard_;
-}
 
 /// The key of the last jid of the day after that time: hosts need not agree about time zones.
 JidKey key_after(WallTime time) {

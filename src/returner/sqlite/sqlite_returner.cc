@@ -24,7 +24,7 @@ constexpr std::size_t kSlice = 200;  // jobs: few enough that nobody who waits f
 constexpr std::chrono::hours kClaimTime{1};
 
 /// Writes a group of records, and what callers wait for, into the database in one transaction, waits for the
-/// disk, and drops old jobs. Of the writer's thread.
+/// disk, and drops old jobs. Used by the writer's thread alone.
 class SqliteSink : public SpoolSink {
  public:
   SqliteSink(const Options& options, const Clock& clock, SqliteReaders& readers,
