@@ -95,6 +95,7 @@ class MemoryReturner : public Returner {
     std::vector<JobReturn> returns;
     const auto found = jobs_.find(jid);
     if (found == jobs_.end()) return returns;
+    returns.reserve(found->second.returns.size());
     for (const auto& [minion, ret] : found->second.returns) returns.push_back(ret);
     return returns;
   }
@@ -111,6 +112,7 @@ class MemoryReturner : public Returner {
       }
     }
     std::vector<FunctionReturn> found;
+    found.reserve(newest.size());
     for (auto& [minion, ret] : newest) found.push_back(std::move(ret));
     return found;
   }
