@@ -16,10 +16,6 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n\v\f";
 
-bool both(const JsonValue& a, const JsonValue& b, JsonValue::Kind kind) {
-  return a.is(kind) && b.is(kind);
-}
-
 }  // namespace
 
 Result<void> read_own(JsonDocument& document, std::string_view text) {
@@ -55,12 +51,13 @@ void write_merged(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
   writer.begin_object();
   for (const auto& [key, value] : base.members()) {
     const std::optional<JsonValue> replacement = over.find(key);
+    const bool are_alike = replacement && replacement->kind() == value.kind();
     writer.key(key);
     if (!replacement) {
       value.write(writer);
-    } else if (both(value, *replacement, JsonValue::Kind::object)) {
+    } else if (are_alike && value.is(JsonValue::Kind::object)) {
       write_merged(writer, value, *replacement, merge_lists);
-    } else if (merge_lists && both(value, *replacement, JsonValue::Kind::array)) {
+    } else if (merge_lists && are_alike && value.is(JsonValue::Kind::array)) {
       write_joined(writer, value, *replacement);
     } else {
       replacement->write(writer);
