@@ -359,10 +359,12 @@ std::vector<pid_t> children() {
   return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
 }
 
-/// False where there is none that may be killed.
+/// False where there are some, and none that may be killed.
 bool Job::kill_children() {
-  bool is_killed = false;
-  for (const pid_t child : children()) {
+  const std::vector<pid_t> found = children();
+  // While children come and go the kernel's list may lack those that stay: it is looked at again, then.
+  bool is_killed = found.empty();
+  for (const pid_t child : found) {
     // All of a group at once, since one that is killed alone may have started another one just before.
     const pid_t group = ::getpgid(child);
     if (group > 0 && group != ::getpgrp()) is_killed = ::kill(-group, SIGKILL) == 0 || is_killed;

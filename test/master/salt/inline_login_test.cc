@@ -190,7 +190,7 @@ TEST_CASE("with inline_login an asynchronous wheel is not started for who is not
     REQUIRE(permit);
     const auto started = world.master().wheel_async(*permit);
     CHECK(started.ok() == (std::string(password) == "secret"));
-    if (!started) CHECK(started.error().kind == ErrorKind::authentication);
+    if (!started) CHECK_MESSAGE(started.error().kind == ErrorKind::authentication, started.error().message);
   }
   CHECK(world.runtime().shutdown(SaltWorld::soon()) == 0);
   REQUIRE(world.loads("wheel").size() == 1);

@@ -35,7 +35,7 @@ struct PoolOptions {
   std::size_t max_waiting = 1024;       ///< threads that may wait for a connection; beyond it: unavailable
   std::size_t max_waiting_logins = 64;  ///< of these for logins, which anybody can make many of
   std::size_t max_answer_size = std::size_t{256} << 20;  ///< bytes; a larger answer breaks the connection
-  std::chrono::milliseconds connect_timeout{2000};       ///< a master that refuses is noticed at once
+  std::chrono::milliseconds connect_timeout{4000};       ///< a master that refuses is noticed at once
   /// A request other than a login that takes this long has stalled: it met a worker that is busy or lost, or
   /// is a slow wheel itself. It goes on waiting, but the others no longer wait for it, see `Turns::stall`.
   std::chrono::milliseconds slow_after{2000};
