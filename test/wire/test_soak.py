@@ -39,7 +39,8 @@ def together(address, count):
 
 @NEEDS_PTRACE
 def test_a_process_that_served_for_long_is_as_large_as_before(start):
-    daemon = start({"log_level": "error", "rest_fcgi": {"jobs_kept": 1000, "max_threads": THREADS + 2}})
+    threads = {"min_threads": THREADS + 2, "max_threads": THREADS + 2}  # each has a file of its own
+    daemon = start({"log_level": "error", "rest_fcgi": {"jobs_kept": 1000, **threads}})
     together(daemon.address, WARM)
     size, files = int(daemon.status("VmRSS")), daemon.open_files()
     together(daemon.address, ROUNDS)

@@ -188,7 +188,7 @@ TEST_CASE("a rest_fcgi_run that is not there, or goes away, is an error") {
         "The program 'true' cannot be started: the socket /nosuch/run cannot be connected: No such file or "
         "directory");
   CHECK(refusal("/bin/true").starts_with("The program 'true' is lost: rest_fcgi_run ended before it"));
-  any = shell("kill -9 $PPID; sleep 1000");
+  any = shell("kill -9 $PPID; exec sleep 1000");
   CHECK(refusal(shipped("rest_fcgi_run")).find(" is lost: rest_fcgi_run ended before it") !=
         std::string::npos);
 }
