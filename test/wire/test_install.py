@@ -121,7 +121,10 @@ def test_the_demos_passwords_are_its_users_alone(demo):
 
 def deps(*packages, **env):
     return subprocess.run(
-        ["/bin/sh", ROOT / "deploy/deps.sh", *packages], capture_output=True, text=True, env={**os.environ, **env}
+        ["/bin/sh", ROOT / "deploy/deps.sh", *packages],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SKIP_DEPS": "", **env},
     )
 
 

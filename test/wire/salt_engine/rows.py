@@ -237,6 +237,7 @@ def rows_of_runner_and_wheel():
         "runner that is not there",
         call("runner", "nosuch.fun"),
         ours=(200, "Exception occurred in runner nosuch.fun"),
+        alike=("3008",),
     )
     yield Row("runner that raises", call("runner", "error.error", kwarg={"name": "ValueError", "message": "boom"}))
     yield Row("runner, an argument is missing", call("runner", "jobs.lookup_jid"))

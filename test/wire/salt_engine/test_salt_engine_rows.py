@@ -22,6 +22,7 @@ EACH_ROW = pytest.mark.parametrize(
     ("salt", "row"), PAIRS, indirect=["salt"], ids=[f"{line}-{row.name}" for line, row in PAIRS]
 )
 AT_ONCE = 4  # of ours, and of theirs
+MASTER_TOO_SLOW = "The Salt Master did not answer in time"
 TIMES = 5  # that the responder is asked at most, where minions were too slow for it
 
 
@@ -41,12 +42,13 @@ class Answers:
         self._ours = {row.name: ours.submit(self._ask_engine, row, addresses[row.name]) for row in slow_first}
 
     def _ask_engine(self, row, address):
-        """The reply, and what is compared of it. A minion that is too slow for the row's timeout is given more chances."""
+        """The reply, and what is compared of it. A minion or master that is too slow for the row's timeout is given more
+        chances."""
         _, wanted = expected(self.recording[row])
         for _ in range(TIMES):
             reply = self._engine.post(row.low, address=address)
             status, value = of_engine(row.low, reply, self._salt.places)
-            if row.ours or not silent(value, wanted):
+            if row.ours or not (silent(value, wanted) or MASTER_TOO_SLOW in reply.text):
                 break
         return reply, (status, value)
 
