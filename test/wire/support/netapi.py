@@ -49,12 +49,13 @@ class _Child:
         return line
 
     def stop(self):
-        if self._process:
-            self._process.kill()
-            self._process.wait()
-            self._process.stdin.close()
-            self._process.stdout.close()
-            self._process = None
+        """May be called while another thread asks, which stops it, too."""
+        process, self._process = self._process, None
+        if process:
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
 
 
 class Netapi:
