@@ -4,7 +4,7 @@
 
 Most tests wait most of the time: unit tests and those of pytest run at the same time, and pytest's in several processes
 where there is pytest-xdist. Files of tests share what they start, and so stay together. With REST_FCGI_COUNTS=FILE the
-sums are added to that file, a line a run.
+sums are added to that file, a line a run, and what failed to FILE.failed.
 
 usage: run.py [--unit PROGRAM] [--select EXPRESSION] [--workers N] [PYTEST_PATH ...]
 """
@@ -23,8 +23,11 @@ import xml.etree.ElementTree
 
 DOCTEST_SUMMARY = re.compile(r"\[doctest\] test cases: +\d+ \| +(\d+) passed \| +(\d+) failed \| +(\d+) skipped")
 
+DOCTEST_FAILURE = re.compile(r"^={79}\n(.+?:\d+:\nTEST (?:CASE|SUITE):.+?)(?=^={79}\n)", re.DOTALL | re.MULTILINE)
+
 Count = collections.namedtuple("Count", "passed failed skipped")
 CRASH = Count(0, 1, 0)
+failures = []  # what failed, and how: said again at the end
 
 
 def judge(status, count):
@@ -67,17 +70,21 @@ class Doctest:
             output.seek(0)
             text = output.read()
             print(text, end="", flush=True)
+            failures.extend(DOCTEST_FAILURE.findall(text))
             summary = DOCTEST_SUMMARY.search(text)
             if summary:
                 yield judge(child.returncode, Count(size - int(summary[2]), int(summary[2]), 0))
             else:
-                print(f"{self._program} ended with {child.returncode} and without a summary")
+                failures.append(f"{self._program} ended with {child.returncode} and without a summary\n{text[-2000:]}")
                 yield CRASH
 
 
 def count_junit(report):
     """The tests in pytest's JUnit report."""
     count = CRASH._replace(failed=0)
+    for case in xml.etree.ElementTree.parse(report).getroot().iter("testcase"):
+        for failure in (*case.iter("failure"), *case.iter("error")):
+            failures.append(f"{case.get('classname')}::{case.get('name')}\n{failure.text[-2000:]}\n")
     for suite in xml.etree.ElementTree.parse(report).getroot().iter("testsuite"):
         tests, skipped = int(suite.get("tests")), int(suite.get("skipped"))
         failed = int(suite.get("failures")) + int(suite.get("errors"))
@@ -99,7 +106,7 @@ def pytest(paths, select, workers):
         argv += [f"--junitxml={report}", *(["-k", select] if select else []), *side_by_side(workers), *paths]
         status = subprocess.call(argv, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
         if not report.exists():
-            print(f"pytest ended with {status} and without a report")
+            failures.append(f"pytest ended with {status} and without a report\n")
             return CRASH
         return judge(status, count_junit(report))
 
@@ -116,10 +123,13 @@ def main():
     counts += [count for unit in units for count in unit.counts()]
     passed, failed, skipped = (sum(column) for column in zip(*counts))
     summary = f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
+    said_again = "".join(f"\nFAILED: {failure}" for failure in failures)
     if "REST_FCGI_COUNTS" in os.environ:
         with open(os.environ["REST_FCGI_COUNTS"], "a") as sums:
             print(passed, failed, skipped, file=sums)
-    print(summary, flush=True)
+        with open(os.environ["REST_FCGI_COUNTS"] + ".failed", "a") as texts:
+            texts.write(said_again)
+    print(f"{said_again}\n{summary}" if failures else summary, flush=True)
     return 1 if failed or not passed else 0
 
 
