@@ -33,7 +33,9 @@ def refused(address, chunk):
 
 
 def runner(address, fun, **kwargs):
-    return call(address, {"client": "runner", "fun": fun, "kwarg": kwargs})[0]
+    answer = call(address, {"client": "runner", "fun": fun, "kwarg": kwargs})
+    assert answer, f"no answer to {fun}"
+    return answer[0]
 
 
 class Clients:
