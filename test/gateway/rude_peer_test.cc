@@ -36,26 +36,37 @@ struct Counting {
   }
 };
 
+std::string request_head(const Variables& variables) {
+  return begin_request(false) + params(variables);
+}
+
+/// How many files are open once both threads have theirs: one waits for the rest of a request, so that it is
+/// the other one that answers.
+std::ptrdiff_t files_of_both_threads(const Served& served) {
+  {
+    FcgiClient slow = served.connect();
+    slow.send(request_head({{"REQUEST_METHOD", "POST"}}));
+    CHECK(served.connect().request(post("before")).ended);
+  }
+  std::ptrdiff_t files = 0;
+  REQUIRE(eventually([&] { return std::exchange(files, open_files()) == open_files(); }));
+  return files;
+}
+
 /// Opens a connection for each round, lets `be_rude` at it, and closes it. In the end nothing is left open,
 /// nothing reached the application but `calls` requests, and it still serves.
 void check_rounds(int calls, const std::function<void(FcgiClient&)>& be_rude) {
   const Counting counting;
   Served served(counting, two_threads());
-  CHECK(served.connect().request(post("before")).body == "before");
-  std::ptrdiff_t before = 0;
-  REQUIRE(eventually([&] { return std::exchange(before, open_files()) == open_files(); }));
+  const std::ptrdiff_t before = files_of_both_threads(served);
   for (int i = 0; i < kRounds; ++i) {
     FcgiClient client = served.connect();
     REQUIRE(client.connected());
     be_rude(client);
   }
   CHECK(served.connect().request(post("after")).body == "after");
-  CHECK(eventually([&] { return open_files() == before; }));
+  CHECK_MESSAGE(eventually([&] { return open_files() <= before; }), open_files(), " files, before ", before);
   CHECK(*counting.calls == calls + 2);
-}
-
-std::string request_head(const Variables& variables) {
-  return begin_request(false) + params(variables);
 }
 
 }  // namespace
@@ -106,16 +117,14 @@ TEST_CASE("peers that close instead of reading a large answer leave nothing behi
         return http::Response{http::Status::ok, {}, large};
       },
       two_threads());
-  REQUIRE(served.connect().request(post("")).ended);
-  std::ptrdiff_t before = 0;
-  REQUIRE(eventually([&] { return std::exchange(before, open_files()) == open_files(); }));
+  const std::ptrdiff_t before = files_of_both_threads(served);
   for (int i = 0; i < kRounds; ++i) {
     FcgiClient client = served.connect();
     client.send(post(""));
     CHECK(!client.read_some(1000).empty());
   }
   CHECK(served.connect().request(post("")).body.size() == large.size());
-  CHECK(eventually([&] { return open_files() == before; }));
+  CHECK_MESSAGE(eventually([&] { return open_files() <= before; }), open_files(), " files, before ", before);
 }
 
 TEST_CASE("garbage closes the connection and nothing else") {

@@ -71,6 +71,21 @@ class FakeEtcd {
   }
   /// Of writes.
   Together together;
+  /// Writes wait from now on until they are let go.
+  void hold() {
+    const std::lock_guard lock(mutex_);
+    held_ = true;
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    held_ = false;
+    changed_.notify_all();
+  }
+  /// Comes back when a write waits.
+  void await_write() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return waits_; });
+  }
 
   /// How many puts each transaction had.
   [[nodiscard]] std::vector<std::size_t> transactions() const {
@@ -81,6 +96,9 @@ class FakeEtcd {
  private:
   friend class FakeEtcdStore;
   mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool held_ = false;
+  bool waits_ = false;
   Map map_;
   std::optional<Error> error_;
   std::size_t most_bytes_ = static_cast<std::size_t>(-1);
@@ -133,7 +151,10 @@ class FakeEtcdStore : public EtcdStore {
 
   Result<void> write(const std::vector<EtcdWrite>& writes) override {
     etcd_->together.arrive();
-    const std::lock_guard lock(etcd_->mutex_);
+    std::unique_lock lock(etcd_->mutex_);
+    etcd_->waits_ = etcd_->held_;
+    etcd_->changed_.notify_all();
+    etcd_->changed_.wait(lock, [&] { return !etcd_->held_; });
     if (etcd_->error_) return *etcd_->error_;
     std::size_t puts = 0;
     for (const EtcdWrite& write : writes) {
