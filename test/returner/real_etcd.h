@@ -28,7 +28,10 @@ inline Options real_options(const test::TempDir& dir, const std::vector<std::str
   options.etcd.writing.endpoints = urls;
   options.etcd.reading.endpoints = urls;
   // A busy machine is no reason to give a member up that is there.
-  options.etcd.writing.try_timeout = options.etcd.reading.try_timeout = std::chrono::seconds(8);
+  for (etcd::Options* client : {&options.etcd.writing, &options.etcd.reading}) {
+    client->connect_timeout = std::chrono::seconds(4);
+    client->try_timeout = std::chrono::seconds(8);
+  }
   return options;
 }
 

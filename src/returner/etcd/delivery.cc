@@ -286,8 +286,12 @@ class EtcdSink : public SpoolSink {
 
   [[nodiscard]] Result<void> send(const Batch& batch, Trouble& trouble) {
     Result<void> written = store_.write(batch.writes());
-    const bool is_refused = !written && (written.error().kind == ErrorKind::invocation ||
-                                         (written.error().kind == ErrorKind::internal && takes_another()));
+    bool is_refused = !written && written.error().kind == ErrorKind::invocation;
+    if (!written && written.error().kind == ErrorKind::internal && takes_another()) {
+      written = store_.write(batch.writes());  // the cluster may have recovered between the two
+      is_refused = !written && (written.error().kind == ErrorKind::invocation ||
+                                written.error().kind == ErrorKind::internal);
+    }
     if (!is_refused) return written;
     if (batch.items().size() == 1) {
       trouble.refuse(batch.items().front().what, written.error().message);
