@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Runs tests and sums them up in one line, `N passed, N failed`. Exit status 0 only if none failed.
 
-Most tests wait most of the time: unit tests and those of pytest run at the same time, and pytest's in several processes
-where there is pytest-xdist. Files of tests share what they start, and so stay together. With REST_FCGI_COUNTS=FILE the
+Most tests wait most of the time: unit tests run in two parts side by side, and then pytest's in several processes where
+there is pytest-xdist. Files of tests share what they start, and so stay together. The two kinds do not run at once: unit
+tests know how soon something happens, and some of the others start thousands of threads. With REST_FCGI_COUNTS=FILE the
 sums are added to that file, a line a run, and what failed to FILE.failed.
 
 usage: run.py [--unit PROGRAM] [--select EXPRESSION] [--workers N] [PYTEST_PATH ...]
@@ -118,9 +119,8 @@ def main():
     parser.add_argument("--workers", type=int, default=min(2 * (os.cpu_count() or 1), 8))
     parser.add_argument("paths", nargs="*")
     options = parser.parse_args()
-    units = [Doctest(program) for program in options.unit]
-    counts = [pytest(options.paths, options.select, options.workers)] if options.paths else []
-    counts += [count for unit in units for count in unit.counts()]
+    counts = [count for program in options.unit for count in Doctest(program).counts()]
+    counts += [pytest(options.paths, options.select, options.workers)] if options.paths else []
     passed, failed, skipped = (sum(column) for column in zip(*counts))
     summary = f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
     said_again = "".join(f"\nFAILED: {failure}" for failure in failures)

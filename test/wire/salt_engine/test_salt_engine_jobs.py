@@ -106,8 +106,12 @@ def test_the_deadline_ends_a_job_that_goes_on_and_names_it(start_engine, engine)
     reply = hurried.post(local("test.sleep", "ms-0", arg=[60]))
     assert reply.status == 504 and time.monotonic() - begun < 30
     jid = JID.search(reply.text)[0]
-    (running,) = engine.run(local("saltutil.find_job", "ms-0", arg=[jid]))
-    assert running["ms-0"]["fun"] == "test.sleep"
+
+    def runs():
+        (running,) = engine.run(local("saltutil.find_job", "ms-0", arg=[jid]))
+        return running["ms-0"].get("fun") == "test.sleep"
+
+    wait_until(runs, "it runs")
 
 
 @ONE_LINE
