@@ -181,7 +181,7 @@ TEST_CASE("where nothing but nonsense is answered, jobs wait, and none is put as
 
 TEST_CASE("a record that nonsense was answered to once is written, and not put aside") {
   const EtcdTrouble trouble;
-  trouble.in.etcd->fail_writes(1, Error{ErrorKind::internal, "HTTP 418"});
+  trouble.in.etcd->fail_next_write(Error{ErrorKind::internal, "HTTP 418"});
   trouble.save(1);
   CHECK(jids_of(*trouble.cache) == Jids{jid_number(0), jid_number(1)});
   CHECK_FALSE(trouble.log.has("does not keep"));

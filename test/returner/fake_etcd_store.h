@@ -63,11 +63,10 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     error_ = std::move(error);
   }
-  /// So many writes fail, and nothing else does.
-  void fail_writes(std::size_t count, Error error) {
+  /// The next write fails, and nothing else does.
+  void fail_next_write(Error error) {
     const std::lock_guard lock(mutex_);
-    failing_writes_ = count;
-    write_error_ = std::move(error);
+    next_error_ = std::move(error);
   }
   /// Writes with more bytes in one value are refused, with that kind of error.
   void refuse_beyond(std::size_t bytes, ErrorKind kind = ErrorKind::invocation) {
@@ -107,8 +106,7 @@ class FakeEtcd {
   bool waits_ = false;
   Map map_;
   std::optional<Error> error_;
-  std::size_t failing_writes_ = 0;
-  Error write_error_{};
+  std::optional<Error> next_error_;  // of a write
   std::size_t most_bytes_ = static_cast<std::size_t>(-1);
   ErrorKind refusal_ = ErrorKind::invocation;
   std::vector<std::size_t> transactions_;
@@ -164,10 +162,7 @@ class FakeEtcdStore : public EtcdStore {
     etcd_->changed_.notify_all();
     etcd_->changed_.wait(lock, [&] { return !etcd_->held_; });
     if (etcd_->error_) return *etcd_->error_;
-    if (etcd_->failing_writes_ > 0) {
-      --etcd_->failing_writes_;
-      return etcd_->write_error_;
-    }
+    if (etcd_->next_error_) return *std::exchange(etcd_->next_error_, std::nullopt);
     std::size_t puts = 0;
     for (const EtcdWrite& write : writes) {
       puts += write.puts.size();

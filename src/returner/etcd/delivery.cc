@@ -286,12 +286,10 @@ class EtcdSink : public SpoolSink {
 
   [[nodiscard]] Result<void> send(const Batch& batch, Trouble& trouble) {
     Result<void> written = store_.write(batch.writes());
-    bool is_refused = !written && written.error().kind == ErrorKind::invocation;
-    if (!written && written.error().kind == ErrorKind::internal && takes_another()) {
-      written = store_.write(batch.writes());  // the cluster may have recovered between the two
-      is_refused = !written && (written.error().kind == ErrorKind::invocation ||
-                                written.error().kind == ErrorKind::internal);
-    }
+    const auto failed_as = [&](ErrorKind kind) { return !written && written.error().kind == kind; };
+    const bool is_there = failed_as(ErrorKind::internal) && takes_another();
+    if (is_there) written = store_.write(batch.writes());  // it may have recovered between the two
+    const bool is_refused = failed_as(ErrorKind::invocation) || (is_there && failed_as(ErrorKind::internal));
     if (!is_refused) return written;
     if (batch.items().size() == 1) {
       trouble.refuse(batch.items().front().what, written.error().message);
