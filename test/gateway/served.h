@@ -23,6 +23,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/door.h"
 #include "../support/fcgi_client.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/gateway/gateway.h"
@@ -30,6 +31,7 @@
 namespace rest_fcgi::gateway::test {
 
 using rest_fcgi::test::CapturedLog;
+using rest_fcgi::test::Door;
 using rest_fcgi::test::FcgiClient;
 using rest_fcgi::test::FcgiReply;
 using rest_fcgi::test::TempDir;
@@ -135,35 +137,6 @@ class Served {
   TempDir dir_;
   Ended ended_{};
   std::thread thread_;
-};
-
-/// A door at which applications wait until a test opens it.
-class Door {
- public:
-  void pass() {
-    std::unique_lock lock(mutex_);
-    ++inside_;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return open_; });
-    --inside_;
-  }
-  void open() {
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  /// How many wait; waits until there are `count`, but not for ever.
-  std::size_t waiting(std::size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return inside_ >= count; });
-    return inside_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t inside_ = 0;
-  bool open_ = false;
 };
 
 }  // namespace rest_fcgi::gateway::test

@@ -64,15 +64,16 @@ TEST_CASE("a job of two minions is in etcd as Salt's returner writes it, byte fo
 }
 
 TEST_CASE("a job with many minions is written in few transactions, some at a time, within etcd's bounds") {
+  test::Door door;
   const Etcd etcd;
-  etcd.in.etcd->hold();
+  etcd.in.etcd->door = &door;
   REQUIRE(etcd->save_load(load_of(kJid), Durability::grouped));
-  etcd.in.etcd->await_write();  // while it lasts, all that follows gathers
+  CHECK(door.waiting(1) == 1);  // while that write lasts, all that follows gathers
   for (int i = 0; i < 60; ++i) {
     REQUIRE(etcd->returner(kJid, return_of("m" + std::to_string(i), "x")));
   }
   etcd.in.etcd->together.expect(8);
-  etcd.in.etcd->let_go();
+  door.open();
   CHECK(etcd.map().size() == 1 + 60 * 10);
   CHECK(etcd.in.etcd->together.most() == 8);
   const std::vector<std::size_t> transactions = etcd.in.etcd->transactions();

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "../support/door.h"
 #include "returner/etcd/store.h"
 
 namespace rest_fcgi::returner {
@@ -76,21 +77,8 @@ class FakeEtcd {
   }
   /// Of writes.
   Together together;
-  /// Writes wait from now on until they are let go.
-  void hold() {
-    const std::lock_guard lock(mutex_);
-    held_ = true;
-  }
-  void let_go() {
-    const std::lock_guard lock(mutex_);
-    held_ = false;
-    changed_.notify_all();
-  }
-  /// Comes back when a write waits.
-  void await_write() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return waits_; });
-  }
+  /// Through which writes have to go, where there is one. Set before the first of them.
+  test::Door* door = nullptr;
 
   /// How many puts each transaction had.
   [[nodiscard]] std::vector<std::size_t> transactions() const {
@@ -101,9 +89,6 @@ class FakeEtcd {
  private:
   friend class FakeEtcdStore;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool held_ = false;
-  bool waits_ = false;
   Map map_;
   std::optional<Error> error_;
   std::optional<Error> next_error_;  // of a write
@@ -157,10 +142,8 @@ class FakeEtcdStore : public EtcdStore {
 
   Result<void> write(const std::vector<EtcdWrite>& writes) override {
     etcd_->together.arrive();
-    std::unique_lock lock(etcd_->mutex_);
-    etcd_->waits_ = etcd_->held_;
-    etcd_->changed_.notify_all();
-    etcd_->changed_.wait(lock, [&] { return !etcd_->held_; });
+    if (etcd_->door != nullptr) etcd_->door->pass();
+    const std::lock_guard lock(etcd_->mutex_);
     if (etcd_->error_) return *etcd_->error_;
     if (etcd_->next_error_) return *std::exchange(etcd_->next_error_, std::nullopt);
     std::size_t puts = 0;
