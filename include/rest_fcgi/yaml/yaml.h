@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
 
 /// YAML 1.1 as Salt reads it: PyYAML's safe loader with the changes of salt.utils.yamlloader. A key that
@@ -70,6 +71,10 @@ struct Limits {
 /// The value as Salt would send it: dates are text, keys are text as Python's json.dumps writes them. A
 /// number that JSON cannot hold, such as `.inf`, becomes the text that was written; `unfit` hears of it.
 [[nodiscard]] Json to_json(const Node& node, const std::function<void(const Node&)>& unfit = {});
+
+/// The value in blocks, as PyYAML's safe_dump writes it: keys sorted, text in quotes where it would be read
+/// as something else, a line feed at the end; no anchors.
+[[nodiscard]] std::string write(const JsonValue& value);
 
 /// A key as JSON has it: `1` for `0x1`, `true` for `yes`.
 [[nodiscard]] std::string name_of(const Entry& entry);
