@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "netapi/audit.h"
+#include "netapi/media.h"
 #include "netapi/replies.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/lowstate/lowstate.h"
@@ -109,7 +110,8 @@ Response RestWsgi::greet() const {
 
 /// The one way in. All chunks are read and then admitted, one after the other, before the first one runs.
 Response RestWsgi::post(const Environ& environ) const {
-  if (!is_json(environ.get("CONTENT_TYPE"))) return status_reply(Status::not_acceptable, "JSON required");
+  const auto media = media_in(environ.get("CONTENT_TYPE"));
+  if (!media || *media != Media::json) return status_reply(Status::not_acceptable, "JSON required");
   const SteadyTime deadline = client_->deadline();
   const std::string_view remote = environ.get("REMOTE_ADDR");
   AuditTrail trail(clock_, remote, options_.audit_as_json);

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/media.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+struct Name {
+  std::string_view type;
+  Media media;
+};
+
+/// What each form may be called; the first name of one is what we call it ourselves.
+constexpr std::array kNames{Name{"application/json", Media::json},
+                            Name{"application/x-yaml", Media::yaml},
+                            Name{"application/yaml", Media::yaml},
+                            Name{"text/yaml", Media::yaml},
+                            Name{"application/x-www-form-urlencoded", Media::form},
+                            Name{"text/plain", Media::text},
+                            Name{"text/html", Media::html},
+                            Name{"text/event-stream", Media::event_stream}};
+constexpr std::string_view kRead =
+    "application/json, application/x-yaml, application/x-www-form-urlencoded and text/plain, in UTF-8";
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// Takes off what stands before the next `separator` outside of quotes, and that separator.
+std::string_view take_part(std::string_view& rest, char separator) {
+  bool quoted = false;
+  std::size_t end = 0;
+  while (end < rest.size() && (quoted || rest[end] != separator)) {
+    if (rest[end] == '"') quoted = !quoted;
+    if (quoted && rest[end] == '\\') ++end;
+    ++end;
+  }
+  end = std::min(end, rest.size());
+  const std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return trimmed(part);
+}
+
+/// The value of a parameter, in lower case and without quotes; absent where the header has none of that name.
+std::optional<std::string> parameter(std::string_view parameters, std::string_view name) {
+  while (!parameters.empty()) {
+    const std::string_view part = take_part(parameters, ';');
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos || lower(part.substr(0, equals)) != name) continue;
+    std::string value = lower(part.substr(equals + 1));
+    const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
+    return quoted ? value.substr(1, value.size() - 2) : value;
+  }
+  return std::nullopt;
+}
+
+/// How well a range of an Accept header fits, 0 for not at all. `text/*` means what we call so ourselves.
+int fit(std::string_view range, Media media) {
+  const auto is_name = [&](const Name& name) { return name.media == media && name.type == range; };
+  if (std::any_of(kNames.begin(), kNames.end(), is_name)) return 3;
+  const std::string_view own = content_type_of(media);
+  const std::string_view main = own.substr(0, own.find('/') + 1);
+  if (range.size() == main.size() + 1 && range.starts_with(main) && range.ends_with('*')) return 2;
+  return range == "*/*" ? 1 : 0;
+}
+
+struct Range {
+  std::string type;
+  double quality = 1;
+};
+
+Result<std::vector<Range>> ranges_in(std::string_view accept) {
+  std::vector<Range> ranges;
+  while (!accept.empty()) {
+    const std::string_view part = take_part(accept, ',');
+    if (part.empty()) continue;
+    std::string_view rest = part;
+    Range range{lower(take_part(rest, ';'))};
+    if (const auto quality = parameter(rest, "q")) {
+      const char* const end = quality->data() + quality->size();
+      const auto read = std::from_chars(quality->data(), end, range.quality);
+      if (read.ec != std::errc() || read.ptr != end || !(range.quality >= 0 && range.quality <= 1)) {
+        return Error{ErrorKind::malformed, format("Malformed HTTP header: `{}`", excerpt(part, 100))};
+      }
+    }
+    ranges.push_back(std::move(range));
+  }
+  return ranges;
+}
+
+/// How much the most fitting of the ranges wants it.
+double quality_of(Media media, const std::vector<Range>& ranges) {
+  int best = 0;
+  double quality = 0;
+  for (const Range& range : ranges) {
+    const int fits = fit(range.type, media);
+    if (fits == 0 || fits < best) continue;
+    quality = fits == best ? std::max(quality, range.quality) : range.quality;
+    best = fits;
+  }
+  return quality;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+std::string decoded(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0) {
+      out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
+      i += 2;
+    } else {
+      out += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view content_type_of(Media media) noexcept {
+  return std::find_if(kNames.begin(), kNames.end(), [media](const Name& name) { return name.media == media; })
+      ->type;
+}
+
+Result<Media> media_in(std::string_view content_type) {
+  std::string_view rest = content_type;
+  const std::string type = lower(take_part(rest, ';'));
+  const auto name =
+      std::find_if(kNames.begin(), kNames.end(), [&type](const Name& one) { return one.type == type; });
+  const bool known = name != kNames.end() && name->media != Media::html && name->media != Media::event_stream;
+  const std::string charset = parameter(rest, "charset").value_or("utf-8");
+  if (known && (charset == "utf-8" || charset == "utf8")) return name->media;
+  return Error{ErrorKind::invocation,
+               format("Content type not supported: {}; accepted are {}",
+                      content_type.empty() ? "there is none" : excerpt(content_type, 100), kRead)};
+}
+
+Result<std::optional<Media>> media_out(std::string_view accept, std::span<const Media> offered) {
+  const auto ranges = ranges_in(accept);
+  if (!ranges) return ranges.error();
+  if (ranges->empty()) return std::optional(offered.front());
+  std::optional<Media> best;
+  double most = 0;
+  for (const Media media : offered) {
+    const double quality = quality_of(media, *ranges);
+    if (quality <= most) continue;
+    most = quality;
+    best = media;
+  }
+  return best;
+}
+
+Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most) {
+  std::vector<FormField> fields;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('&'), text.size());
+    const std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (part.empty()) continue;
+    if (fields.size() == most) {
+      return Error{ErrorKind::malformed, format("more than {} fields in one form", most)};
+    }
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string_view value = part.substr(std::min(equals + 1, part.size()));
+    fields.push_back({decoded(part.substr(0, equals)), decoded(value)});
+  }
+  return fields;
+}
+
+}  // namespace rest_fcgi::netapi
