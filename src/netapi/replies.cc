@@ -40,18 +40,6 @@ void write_log(log::Level level, std::string_view message) {
   return level == log::Level::warning ? log::warning(message) : log::error(message);
 }
 
-/// What the caller reads of an error; the log gets the whole of it.
-std::string tell(const Error& error, const ErrorRow& row, std::string_view remote) {
-  const int code = static_cast<int>(row.status);
-  if (row.confidential) {
-    const std::string reference = format("{:08X}", std::random_device()());
-    write_log(row.level, format("{} for {}: reference {}: {}", code, remote, reference, error.message));
-    return format("An unexpected error occurred (reference {})", reference);
-  }
-  if (log::enabled(row.level)) write_log(row.level, format("{} for {}: {}", code, remote, error.message));
-  return row.prefixed ? format("{}: {}", code, error.message) : error.message;
-}
-
 void write_completed(JsonWriter& writer, const Completed& completed) {
   const auto& [client, reply] = completed;
   writer.begin_object();
@@ -117,12 +105,19 @@ http::Response status_reply(http::Status status, std::string_view text) {
   return json_reply(status, std::move(body));
 }
 
-http::Response error_reply(const Error& error, const std::vector<Completed>& completed,
-                           std::string_view remote) {
+std::string told(const Error& error, std::string_view remote) {
   const ErrorRow& row = row_for(error.kind);
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object().key("return").string(tell(error, row, remote));
+  const int code = static_cast<int>(row.status);
+  if (row.confidential) {
+    const std::string reference = format("{:08X}", std::random_device()());
+    write_log(row.level, format("{} for {}: reference {}: {}", code, remote, reference, error.message));
+    return format("An unexpected error occurred (reference {})", reference);
+  }
+  if (log::enabled(row.level)) write_log(row.level, format("{} for {}: {}", code, remote, error.message));
+  return error.message;
+}
+
+void write_what_ran(JsonWriter& writer, const Error& error, const std::vector<Completed>& completed) {
   if (!error.jid.empty()) writer.key("jid").string(error.jid);
   const bool partial = !completed.empty() && completed.back().reply.failure;
   const std::size_t whole = completed.size() - (partial ? 1 : 0);
@@ -135,12 +130,27 @@ http::Response error_reply(const Error& error, const std::vector<Completed>& com
     writer.key("partial");
     write_completed(writer, completed.back());
   }
-  writer.end_object();
-  http::Response response = json_reply(row.status, std::move(text));
-  if (row.status == http::Status::service_unavailable) response.headers.emplace_back("Retry-After", "1");
-  if (row.status == http::Status::too_many_requests) {
+}
+
+void add_retry_after(const Error& error, http::Response& response) {
+  if (response.status == Status::service_unavailable) response.headers.emplace_back("Retry-After", "1");
+  if (response.status == Status::too_many_requests) {
     response.headers.emplace_back("Retry-After", std::to_string(error.retry_after.count()));
   }
+}
+
+http::Response error_reply(const Error& error, const std::vector<Completed>& completed,
+                           std::string_view remote) {
+  const ErrorRow& row = row_for(error.kind);
+  std::string sentence = told(error, remote);
+  if (row.prefixed) sentence.insert(0, format("{}: ", static_cast<int>(row.status)));
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().key("return").string(sentence);
+  write_what_ran(writer, error, completed);
+  writer.end_object();
+  http::Response response = json_reply(row.status, std::move(text));
+  add_retry_after(error, response);
   return response;
 }
 

@@ -41,9 +41,18 @@ struct Completed {
 /// `{"return": "404: Not Found"}`: what rest_wsgi says by itself.
 [[nodiscard]] http::Response status_reply(http::Status status, std::string_view text);
 
-/// `{"return": "<text>"}`, with the job's id, the chunks that were completed before, and what the failed one
-/// had given by then, `partial`, where there is any of it; and a line in the log that names `remote`. Of an
-/// error of ours the caller gets a reference, which stands in the log beside the true cause.
+/// What the caller reads of an error, and a line in the log that names `remote`. Of an error of ours the
+/// caller gets a reference, which stands in the log beside the true cause.
+[[nodiscard]] std::string told(const Error& error, std::string_view remote);
+
+/// Writes the members of an error's object that say what is lost otherwise: the job's id, `jid`; the chunks
+/// that were completed before, `completed`; and what the failed one had given by then, `partial`.
+void write_what_ran(JsonWriter& writer, const Error& error, const std::vector<Completed>& completed);
+
+/// Says when another try is worth it, where that is known.
+void add_retry_after(const Error& error, http::Response& response);
+
+/// `{"return": "<text>"}` with what ran; rest_wsgi's answer to an error.
 [[nodiscard]] http::Response error_reply(const Error& error, const std::vector<Completed>& completed,
                                          std::string_view remote);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "netapi/audit.h"
+#include "netapi/lowstate_run.h"
 #include "netapi/media.h"
 #include "netapi/replies.h"
 #include "rest_fcgi/core/json_document.h"
@@ -19,40 +20,11 @@ using http::Environ;
 using http::Response;
 using http::Status;
 using lowstate::Chunk;
-using master::Permit;
 
 constexpr std::string_view kGreeting =
     "This is rest_fcgi, which answers as Salt's rest_wsgi does: POST a JSON list of lowstate objects to this "
     "URL, "
     "with the header Content-Type: application/json.";
-
-/// The document of this thread, which keeps its buffers for the next request, and nothing that was in them.
-class BorrowedDocument {
- public:
-  BorrowedDocument() = default;
-  BorrowedDocument(const BorrowedDocument&) = delete;
-  BorrowedDocument& operator=(const BorrowedDocument&) = delete;
-  ~BorrowedDocument() { document().clear(); }
-
-  JsonDocument& operator*() const { return document(); }
-
- private:
-  static JsonDocument& document() {
-    thread_local JsonDocument document;
-    return document;
-  }
-};
-
-/// What `call` gives; an exception is an error like any other, so that the audit line is written and what
-/// other chunks returned is not lost.
-template <class Call>
-auto guarded(const Call& call) -> decltype(call()) {
-  try {
-    return call();
-  } catch (const std::exception& exception) {
-    return Error{ErrorKind::internal, exception.what()};
-  }
-}
 
 std::string_view path_of(const Environ& environ) {
   if (const std::string_view path = environ.get("PATH_INFO"); !path.empty()) return path;
@@ -79,10 +51,6 @@ class RestWsgi {
   [[nodiscard]] Response greet() const;
   [[nodiscard]] Response post(const Environ& environ) const;
   [[nodiscard]] Result<std::vector<Chunk>> read(const Environ& environ, JsonDocument& document) const;
-  [[nodiscard]] Result<std::vector<Permit>> admit(const std::vector<Chunk>& chunks, SteadyTime deadline,
-                                                  AuditTrail& trail) const;
-  [[nodiscard]] Result<void> run(const std::vector<Permit>& permits, AuditTrail& trail,
-                                 std::vector<Completed>& completed) const;
 
   Options options_;
   std::shared_ptr<const client::NetapiClient> client_;
@@ -121,11 +89,11 @@ Response RestWsgi::post(const Environ& environ) const {
     trail.write_unreadable(row_for(chunks.error().kind).outcome);
     return error_reply(chunks.error(), {}, remote);
   }
-  const auto permits = admit(*chunks, deadline, trail);
-  if (!permits) return error_reply(permits.error(), {}, remote);
-  std::vector<Completed> completed;
-  const Result<void> ran = run(*permits, trail, completed);
-  return ran ? items_reply(std::move(completed)) : error_reply(ran.error(), completed, remote);
+  const Admission admission = admit(*client_, *chunks, {deadline}, trail);
+  if (admission.refusal) return error_reply(*admission.refusal, {}, remote);
+  Ran ran = run(*client_, admission.permits, trail);
+  return ran.failure ? error_reply(*ran.failure, ran.completed, remote)
+                     : items_reply(std::move(ran.completed));
 }
 
 Result<std::vector<Chunk>> RestWsgi::read(const Environ& environ, JsonDocument& document) const {
@@ -136,52 +104,6 @@ Result<std::vector<Chunk>> RestWsgi::read(const Environ& environ, JsonDocument& 
   if (!chunks) return chunks;
   for (Chunk& chunk : *chunks) chunk.credentials.remote = environ.get("REMOTE_ADDR");
   return chunks;
-}
-
-Result<std::vector<Permit>> RestWsgi::admit(const std::vector<Chunk>& chunks, SteadyTime deadline,
-                                            AuditTrail& trail) const {
-  std::vector<Permit> permits;
-  permits.reserve(chunks.size());
-  for (const Chunk& chunk : chunks) {
-    Result<Permit> permit = guarded([&] { return client_->admit(chunk, deadline); });
-    if (permit) {
-      permits.push_back(*std::move(permit));
-      continue;
-    }
-    for (const Permit& admitted : permits) trail.write(admitted, {}, kNotRun);
-    trail.write_refused(chunk, permit.error(), row_for(permit.error().kind).outcome);
-    for (std::size_t later = permits.size() + 1; later < chunks.size(); ++later) {
-      trail.write_not_run(chunks[later]);
-    }
-    return std::move(permit).error();
-  }
-  return permits;
-}
-
-Result<void> RestWsgi::run(const std::vector<Permit>& permits, AuditTrail& trail,
-                           std::vector<Completed>& completed) const {
-  completed.reserve(permits.size());
-  std::optional<Error> failure;
-  std::size_t gathered = 0;  // bytes, by all chunks so far
-  for (const Permit& permit : permits) {
-    if (failure) {
-      trail.write(permit, {}, kNotRun);
-      continue;
-    }
-    trail.restart();
-    Result<client::Reply> reply = guarded([&] { return client_->run(permit, gathered); });
-    failure = reply ? reply->failure : reply.error();
-    if (failure) {
-      trail.write(permit, failure->jid, row_for(failure->kind).outcome);
-      trail.restart();
-    } else {
-      trail.write(permit, reply->jid, "ok");
-      for (const Json& item : reply->items) gathered += item.text().size();
-    }
-    if (reply) completed.push_back({permit.chunk().client, *std::move(reply)});
-  }
-  if (failure) return *std::move(failure);
-  return {};
 }
 
 }  // namespace
