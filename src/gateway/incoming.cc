@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "gateway/sys.h"
 #include "rest_fcgi/core/format.h"
@@ -185,6 +186,7 @@ Incoming* Incoming::of_this_thread() noexcept {
 }
 
 void Incoming::begin_request() noexcept {
+  buffer_ = nullptr;
   filter_ = RecordFilter();
   begun_.reset();
   body_begun_.reset();
@@ -204,7 +206,20 @@ std::optional<SteadyTime> Incoming::deadline() const noexcept {
   return *body_begun_ + receive_timeout_ + earned;
 }
 
+void Incoming::wipe_buffer() noexcept {
+  wipe(std::exchange(buffer_, nullptr), std::exchange(buffer_size_, 0));
+}
+
 int Incoming::read(char* buffer, std::size_t size) noexcept {
+  buffer_ = buffer;
+  buffer_size_ = size;
+  const int got = receive(buffer, size);
+  // libfcgi has read what was in its buffer, and may free it now.
+  if (got <= 0) wipe_buffer();
+  return got;
+}
+
+int Incoming::receive(char* buffer, std::size_t size) noexcept {
   std::optional<SteadyTime> until;
   for (;;) {
     // Most often all is there: one system call, and no look at the clock.
@@ -212,7 +227,6 @@ int Incoming::read(char* buffer, std::size_t size) noexcept {
     if (got > 0) {
       const auto came = static_cast<std::size_t>(got);
       if (let_pass({buffer, came})) return static_cast<int>(got);
-      wipe(buffer, came);  // libfcgi's buffer, and a body may have come; errno stays
       return -1;
     }
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) return static_cast<int>(got);

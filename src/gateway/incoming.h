@@ -106,6 +106,10 @@ class Incoming {
   /// What comes next is a request's first record.
   void begin_request() noexcept;
 
+  /// Wipes the buffer that the last read went to: variables and bodies hold passwords. REQUIRES: libfcgi has
+  /// not freed it.
+  void wipe_buffer() noexcept;
+
   /// As read(2). -1 with EPROTO: libfcgi must not see what came; with ETIMEDOUT: it did not come in time.
   int read(char* buffer, std::size_t size) noexcept;
 
@@ -113,6 +117,7 @@ class Incoming {
   [[nodiscard]] std::string problem() const;
 
  private:
+  int receive(char* buffer, std::size_t size) noexcept;
   bool let_pass(std::string_view bytes) noexcept;
   [[nodiscard]] std::optional<SteadyTime> deadline() const noexcept;
   [[nodiscard]] bool await_bytes(SteadyTime until) const noexcept;
@@ -127,6 +132,8 @@ class Incoming {
   std::optional<SteadyTime> begun_;       ///< when the first bytes had come, and more had to
   std::optional<SteadyTime> body_begun_;  ///< and when the variables had
   bool late_ = false;
+  char* buffer_ = nullptr;  ///< libfcgi's for the request, where something was read into it
+  std::size_t buffer_size_ = 0;
 };
 
 }  // namespace rest_fcgi::gateway

@@ -142,11 +142,16 @@ Request::Request(UniqueFd connection, std::chrono::milliseconds receive_timeout)
     : connection_(std::move(connection)), incoming_(connection_.get(), receive_timeout) {}
 
 Request::~Request() {
+  release_input();
+}
+
+void Request::release_input() noexcept {
+  if (libfcgi_.in != nullptr) incoming_.wipe_buffer();
   FCGX_Free(&libfcgi_, 0);
 }
 
 bool Request::receive() {
-  FCGX_Free(&libfcgi_, 0);
+  release_input();
   // No listening socket: where libfcgi gives a connection up and wants to accept another one, it fails.
   FCGX_InitRequest(&libfcgi_, -1, 0);
   libfcgi_.ipcFd = connection_.get();
@@ -162,21 +167,22 @@ bool Request::receive() {
   return FCGX_GetError(libfcgi_.in) == 0 && libfcgi_.role == FCGI_RESPONDER;
 }
 
-void Request::copy_variables(http::Environ& environ) const {
+void Request::take_variables(http::Environ& environ) {
   for (char** variable = libfcgi_.envp; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     const std::size_t equals = text.find('=');
     // A name with a NUL byte inside has no equals sign either.
-    if (equals == 0 || equals == std::string_view::npos) continue;
-    environ.set(text.substr(0, equals), text.substr(equals + 1));
+    if (equals != 0 && equals != std::string_view::npos)
+      environ.set(text.substr(0, equals), text.substr(equals + 1));
+    wipe(*variable, text.size());
   }
 }
 
-int Request::reply(std::string_view head, std::string_view body) {
+int Request::reply(std::string_view head, std::string_view body, bool last) {
   Records records(connection_.get(), libfcgi_.requestId);
   records.add_stdout(head);
   records.add_stdout(body);
-  records.add_end();
+  if (last) records.add_end();
   return records.send();
 }
 
@@ -265,7 +271,11 @@ void write_head(const http::Response& response, std::string& head) {
     append_clean(value, head);
     head.append("\r\n");
   }
-  head.append(format("Content-Length: {}\r\n\r\n", response.body.size()));
+  const auto* text = std::get_if<std::string>(&response.body);
+  if (text != nullptr && http::may_have_body(response.status)) {
+    head.append(format("Content-Length: {}\r\n", text->size()));
+  }
+  head.append("\r\n");
 }
 
 }  // namespace rest_fcgi::gateway

@@ -44,18 +44,18 @@ class Request {
   /// none.
   [[nodiscard]] std::string problem() const { return incoming_.problem(); }
 
-  /// Adds the variables of the request.
-  void copy_variables(http::Environ& environ) const;
+  /// Adds the variables of the request to `environ`, and wipes libfcgi's.
+  void take_variables(http::Environ& environ);
 
   [[nodiscard]] FCGX_Stream& input() const noexcept { return *libfcgi_.in; }
 
   /// Gives back what libfcgi holds for the request, 20 KiB and more, once variables and body were read: an
   /// application may take its time.
-  void release_input() noexcept { FCGX_Free(&libfcgi_, 0); }
+  void release_input() noexcept;
 
-  /// Sends `head` and `body` as FCGI_STDOUT, and FCGI_END_REQUEST. Returns 0, or why that failed as an errno:
-  /// EAGAIN where SO_SNDTIMEO was over. The connection is then of no more use.
-  [[nodiscard]] int reply(std::string_view head, std::string_view body);
+  /// Sends `head` and `body` as FCGI_STDOUT, and FCGI_END_REQUEST where they are `last`. Returns 0, or why
+  /// that failed as an errno: EAGAIN where SO_SNDTIMEO was over. The connection is then of no more use.
+  [[nodiscard]] int reply(std::string_view head, std::string_view body, bool last = true);
 
   /// Does the web server keep the connection for further requests?
   [[nodiscard]] bool keeps_connection() const noexcept { return keeps_connection_; }
@@ -116,8 +116,8 @@ class Body {
 };
 
 /// Replaces `head` by the head of a CGI response (RFC 3875): `Status`, the response's headers,
-/// `Content-Length` and the blank line. Control characters in headers, which the seam forbids, are dropped,
-/// so that no text can add a header.
+/// `Content-Length` where its body is a text, and the blank line. Control characters in headers, which the
+/// seam forbids, are dropped, so that no text can add a header.
 void write_head(const http::Response& response, std::string& head);
 
 }  // namespace rest_fcgi::gateway

@@ -115,12 +115,13 @@ void Worker::serve(UniqueFd connection) noexcept {
     log_exception("a request was dropped");
   }
   body_.wipe();
+  environ_.clear();
 }
 
 /// True: another request may come on the connection.
 bool Worker::answer(Request& request) {
   environ_.clear();
-  request.copy_variables(environ_);
+  request.take_variables(environ_);
   const Body::End end = body_.read(request.input(), environ_.get("CONTENT_LENGTH"));
   if (end == Body::End::broken) {
     log_lost(request, "in the middle of a request's body");
@@ -136,7 +137,7 @@ void Worker::refuse(UniqueFd connection) noexcept {
     Request request(std::move(connection), kRefusalTime);
     if (!request.receive()) return;
     environ_.clear();
-    request.copy_variables(environ_);
+    request.take_variables(environ_);
     // A web server that is still sending would not see an answer.
     Body unread({.max_size = 0, .discard_time = kRefusalTime});
     if (unread.read(request.input(), {}) == Body::End::broken) return;
@@ -152,10 +153,10 @@ void Worker::refuse(UniqueFd connection) noexcept {
 
 bool Worker::reply(Request& request) {
   request.release_input();
-  const http::Response response = call_application();
+  http::Response response = call_application();
   environ_.body = std::string_view();
   body_.wipe();
-  return send(request, response);
+  return send(request, std::move(response));
 }
 
 http::Response Worker::call_application() {
@@ -168,14 +169,37 @@ http::Response Worker::call_application() {
   }
 }
 
-bool Worker::send(Request& request, const http::Response& response) {
+bool Worker::send(Request& request, http::Response response) {
   write_head(response, head_);
-  const bool with_body = environ_.get("REQUEST_METHOD") != "HEAD";
-  const int error = request.reply(head_, with_body ? std::string_view(response.body) : std::string_view());
+  auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
+  const bool with_body = environ_.get("REQUEST_METHOD") != "HEAD" && http::may_have_body(response.status);
+  int error = 0;
+  if (!with_body) {
+    error = request.reply(head_, {});
+  } else if (stream == nullptr) {
+    error = request.reply(head_, response.text());
+  } else if (auto sent = send_parts(request, **stream); sent) {
+    error = *sent;
+  } else {
+    log::error(format("a reply was cut off: {}", sent.error().message));
+    return false;
+  }
   if (error == 0) return true;
   log::info(format("the web server did not take a reply: {}",
                    error == EAGAIN ? "send_timeout is over" : errno_text(error)));
   return false;
+}
+
+/// The head goes out with the first part. Returns what `Request::reply` does. Errors: the stream's.
+Result<int> Worker::send_parts(Request& request, http::Stream& stream) {
+  for (;;) {
+    auto part = stream.next();
+    if (!part) return std::move(part).error();
+    const bool last = part->empty();
+    const int error = request.reply(head_, *part, last);
+    if (error != 0 || last) return error;
+    head_.clear();
+  }
 }
 
 /// True: something comes on the kept connection, be it its end.

@@ -35,7 +35,8 @@ class Worker {
   bool answer(Request& request);
   [[nodiscard]] bool reply(Request& request);
   [[nodiscard]] http::Response call_application();
-  bool send(Request& request, const http::Response& response);
+  bool send(Request& request, http::Response response);
+  Result<int> send_parts(Request& request, http::Stream& stream);
   bool await_next_request(int connection);
 
   const std::shared_ptr<Pool> pool_;

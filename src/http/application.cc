@@ -11,24 +11,36 @@ struct Reason {
 
 constexpr Reason kReasons[] = {
     {Status::ok, "OK"},
+    {Status::accepted, "Accepted"},
+    {Status::no_content, "No Content"},
+    {Status::partial_content, "Partial Content"},
+    {Status::moved_permanently, "Moved Permanently"},
+    {Status::not_modified, "Not Modified"},
     {Status::bad_request, "Bad Request"},
     {Status::unauthorized, "Unauthorized"},
+    {Status::forbidden, "Forbidden"},
     {Status::not_found, "Not Found"},
     {Status::method_not_allowed, "Method Not Allowed"},
     {Status::not_acceptable, "Not Acceptable"},
+    {Status::request_timeout, "Request Timeout"},
+    {Status::conflict, "Conflict"},
     // RFC 9110 says "Content Too Large"; this is what callers of Salt's rest_cherrypy know.
     {Status::content_too_large, "Request Entity Too Large"},
+    {Status::unsupported_media_type, "Unsupported Media Type"},
+    {Status::range_not_satisfiable, "Range Not Satisfiable"},
     {Status::too_many_requests, "Too Many Requests"},
+    {Status::request_header_fields_too_large, "Request Header Fields Too Large"},
     {Status::internal_server_error, "Internal Server Error"},
     {Status::service_unavailable, "Service Unavailable"},
     {Status::gateway_timeout, "Gateway Timeout"},
+    {Status::http_version_not_supported, "HTTP Version Not Supported"},
     {Status::insufficient_storage, "Insufficient Storage"},
 };
 
 }  // namespace
 
 std::string_view Environ::get(std::string_view name) const noexcept {
-  const std::string_view text = text_;
+  const std::string_view text(text_.data(), text_.size());
   for (auto it = variables_.rbegin(); it != variables_.rend(); ++it) {
     if (text.substr(it->name, it->name_size) == name) return text.substr(it->value, it->value_size);
   }
@@ -37,7 +49,8 @@ std::string_view Environ::get(std::string_view name) const noexcept {
 
 void Environ::set(std::string_view name, std::string_view value) {
   const auto at = static_cast<std::uint32_t>(text_.size());
-  text_.append(name).append(value);
+  text_.insert(text_.end(), name.begin(), name.end());
+  text_.insert(text_.end(), value.begin(), value.end());
   variables_.push_back({at, static_cast<std::uint32_t>(name.size()),
                         at + static_cast<std::uint32_t>(name.size()),
                         static_cast<std::uint32_t>(value.size())});
@@ -46,12 +59,17 @@ void Environ::set(std::string_view name, std::string_view value) {
 void Environ::clear() noexcept {
   constexpr std::size_t kKeptCapacity = 64u << 10;
   if (text_.capacity() > kKeptCapacity) {
-    text_ = std::string();
+    text_ = WipedBytes();
     variables_ = std::vector<Variable>();
   }
+  wipe(text_.data(), text_.size());
   text_.clear();
   variables_.clear();
   body = std::string_view();
+}
+
+bool may_have_body(Status status) noexcept {
+  return status != Status::no_content && status != Status::not_modified;
 }
 
 std::string_view reason(Status status) noexcept {

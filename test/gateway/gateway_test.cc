@@ -133,6 +133,30 @@ TEST_CASE("a large answer arrives whole") {
   CHECK(served.connect().request(post("")).body == large);
 }
 
+TEST_CASE("a stream is sent part by part, without a length, and not pulled for HEAD") {
+  Served served([](const http::Environ& request) {
+    const bool broken = *request.body == "broken" || request.get("REQUEST_METHOD") == "HEAD";
+    return http::Response{
+        http::Status::ok,
+        {{"X-A", "b"}},
+        std::make_unique<Parts>(std::vector<std::string>{"one ", std::string(100'000, '2'), " three"},
+                                broken ? "disk on fire" : "")};
+  });
+  FcgiClient client = served.connect();
+  const FcgiReply reply = client.request(post("", {}, true));
+  CHECK(reply.head == "Status: 200 OK\r\nX-A: b");
+  CHECK(reply.body == "one " + std::string(100'000, '2') + " three");
+  const FcgiReply head =
+      client.request(begin_request(true) + params({{"REQUEST_METHOD", "HEAD"}}) + stdin_stream(""));
+  CHECK(head.ended);
+  CHECK(head.body.empty());
+
+  const FcgiReply cut = client.request(post("broken", {}, true));
+  CHECK(!cut.ended);
+  CHECK(cut.closed);
+  CHECK(served.log().has("a reply was cut off: disk on fire"));
+}
+
 TEST_CASE("an application that throws is answered for with 500, and serves on") {
   Served served([](const http::Environ& request) -> http::Response {
     if (*request.body == "memory") throw std::bad_alloc();

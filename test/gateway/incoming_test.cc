@@ -5,6 +5,7 @@
 #include <fcgios.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -71,6 +72,21 @@ TEST_CASE("a request's bytes are what a read gives, and its connection's end is 
   char byte = 0;
   CHECK(turned.incoming.read(&byte, 1) == 0);
   CHECK(turned.incoming.problem().empty());
+}
+
+TEST_CASE("what came can be wiped, and is where libfcgi must not see it") {
+  Turned turned;
+  std::array<char, 8192> buffer = {};
+  const auto wiped = [&] { return std::all_of(buffer.begin(), buffer.end(), [](char c) { return c == 0; }); };
+  turned.connection.send(post("password"));
+  CHECK(turned.incoming.read(buffer.data(), buffer.size()) > 0);
+  CHECK(!wiped());
+  turned.incoming.wipe_buffer();
+  CHECK(wiped());
+  turned.incoming.begin_request();
+  turned.connection.send("password");
+  CHECK(turned.incoming.read(buffer.data(), buffer.size()) < 0);
+  CHECK(wiped());
 }
 
 TEST_CASE("what libfcgi must not see ends the read with EPROTO until the next request begins") {

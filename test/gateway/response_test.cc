@@ -24,3 +24,9 @@ TEST_CASE("no header's text can begin another header") {
   write_head(response, head);
   CHECK(head == "Status: 200 OK\r\nX-A: bSet-Cookie: c\r\nContent-Length: 0\r\n\r\n");
 }
+
+TEST_CASE("a status without a body has no length either") {
+  std::string head;
+  write_head(Response{Status::no_content, {}, {}}, head);
+  CHECK(head == "Status: 204 No Content\r\n\r\n");
+}

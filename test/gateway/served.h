@@ -19,6 +19,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -46,6 +47,23 @@ inline http::Response echo(const http::Environ& environ) {
   if (!environ.body) return {http::Status::bad_request, {}, environ.body.error().message};
   return {http::Status::ok, {{"Content-Type", "text/plain"}}, std::string(*environ.body)};
 }
+
+/// A body in parts, which ends with an Error after them where that is asked for.
+class Parts final : public http::Stream {
+ public:
+  explicit Parts(std::vector<std::string> parts, std::string error = {})
+      : parts_(std::move(parts)), error_(std::move(error)) {}
+  Result<std::string_view> next() override {
+    if (at_ < parts_.size()) return std::string_view(parts_[at_++]);
+    if (!error_.empty()) return Error{ErrorKind::internal, error_};
+    return std::string_view();
+  }
+
+ private:
+  std::vector<std::string> parts_;
+  std::string error_;
+  std::size_t at_ = 0;
+};
 
 /// Becomes true within `patience`?
 inline bool eventually(const std::function<bool()>& holds, milliseconds patience = milliseconds(10000)) {

@@ -8,6 +8,7 @@
 using rest_fcgi::Error;
 using rest_fcgi::ErrorKind;
 using rest_fcgi::http::Environ;
+using rest_fcgi::http::may_have_body;
 using rest_fcgi::http::reason;
 using rest_fcgi::http::Status;
 
@@ -60,6 +61,15 @@ TEST_CASE("clear forgets variables, body and error") {
   CHECK(request.get("HTTP_Y") == "y");
 }
 
+TEST_CASE("clear overwrites what variables held") {
+  Environ request;
+  request.set("HTTP_X_AUTH_TOKEN", "secret");
+  const std::string_view token = request.get("HTTP_X_AUTH_TOKEN");
+  request.clear();
+  // Memory is kept, so that one may still look at it.
+  CHECK(token == std::string_view("\0\0\0\0\0\0", 6));
+}
+
 TEST_CASE("a status has its reason phrase") {
   CHECK(reason(Status::ok) == "OK");
   CHECK(reason(Status::bad_request) == "Bad Request");
@@ -72,9 +82,28 @@ TEST_CASE("a status has its reason phrase") {
   CHECK(reason(Status::internal_server_error) == "Internal Server Error");
   CHECK(reason(Status::service_unavailable) == "Service Unavailable");
   CHECK(reason(Status::gateway_timeout) == "Gateway Timeout");
+  CHECK(reason(Status::accepted) == "Accepted");
+  CHECK(reason(Status::no_content) == "No Content");
+  CHECK(reason(Status::partial_content) == "Partial Content");
+  CHECK(reason(Status::moved_permanently) == "Moved Permanently");
+  CHECK(reason(Status::not_modified) == "Not Modified");
+  CHECK(reason(Status::forbidden) == "Forbidden");
+  CHECK(reason(Status::request_timeout) == "Request Timeout");
+  CHECK(reason(Status::conflict) == "Conflict");
+  CHECK(reason(Status::unsupported_media_type) == "Unsupported Media Type");
+  CHECK(reason(Status::range_not_satisfiable) == "Range Not Satisfiable");
+  CHECK(reason(Status::request_header_fields_too_large) == "Request Header Fields Too Large");
+  CHECK(reason(Status::http_version_not_supported) == "HTTP Version Not Supported");
   CHECK(reason(Status::insufficient_storage) == "Insufficient Storage");
 }
 
 TEST_CASE("a status outside the list has a reason phrase, too") {
   CHECK(reason(static_cast<Status>(299)) == "Unknown");
+}
+
+TEST_CASE("204 and 304 have no body") {
+  CHECK(!may_have_body(Status::no_content));
+  CHECK(!may_have_body(Status::not_modified));
+  CHECK(may_have_body(Status::ok));
+  CHECK(may_have_body(Status::not_found));
 }

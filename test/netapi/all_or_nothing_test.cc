@@ -85,7 +85,7 @@ TEST_CASE("an exception in one chunk does not lose what those before it returned
   const http::Response response =
       wsgi.post("[" + kGood + ", " + Wsgi::chunk(R"("client": "wheel", "fun": "key.list")") + "]");
   CHECK(response.status == http::Status::internal_server_error);
-  CHECK(response.body.find(R"("completed": [{"jid": ")" + fake_jid(1)) != std::string::npos);
+  CHECK(response.text().find(R"("completed": [{"jid": ")" + fake_jid(1)) != std::string::npos);
 }
 
 TEST_CASE("an exception while a chunk is admitted is a 500 with an audit line") {
@@ -106,7 +106,7 @@ TEST_CASE("the request's time is one for all of its chunks") {
       Wsgi::chunk(R"("client": "local", "tgt": "*", "fun": "test.ping", "timeout": 3600)");
   const http::Response response = wsgi.post("[" + kGood + ", " + slow + ", " + kGood + "]");
   CHECK(response.status == http::Status::gateway_timeout);
-  CHECK(response.body.find(R"(, "jid": ")" + fake_jid(2) + R"(", "completed": [{"jid": ")" + fake_jid(1)) !=
+  CHECK(response.text().find(R"(, "jid": ")" + fake_jid(2) + R"(", "completed": [{"jid": ")" + fake_jid(1)) !=
         std::string::npos);
   CHECK(wsgi.master().started().size() == 2);
 }

@@ -57,7 +57,7 @@ class Wsgi {
 
 /// A response for a comparison: `200 {"return": []}`.
 [[nodiscard]] inline std::string text_of(const http::Response& response) {
-  return std::to_string(static_cast<int>(response.status)) + " " + response.body;
+  return std::to_string(static_cast<int>(response.status)) + " " + response.text();
 }
 
 [[nodiscard]] inline std::string header(const http::Response& response, std::string_view name) {

@@ -3,19 +3,23 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
 
 /// What front ends hand to what answers, and get back.
 namespace rest_fcgi::http {
 
 /// One request as CGI (RFC 3875) and WSGI (PEP 3333) describe it: variables by name, and the body.
 /// Holds copies of the variables, made anew for each request, so that nothing carries over from one to the
-/// next; the body is borrowed from whoever made the Environ, who also wipes it. Not synchronized.
+/// next, and wipes them, since passwords, cookies and tokens come in headers; the body is borrowed from
+/// whoever made the Environ, who also wipes it. Not synchronized.
 class Environ {
  public:
   /// The value of a variable such as `CONTENT_TYPE` or `HTTP_ACCEPT`; empty where it was not sent, which CGI
@@ -25,7 +29,8 @@ class Environ {
   /// Of two values for one name the last counts.
   void set(std::string_view name, std::string_view value);
 
-  /// Forgets all variables and the body. Memory is kept for the next request, unless it is much.
+  /// Forgets all variables, wipes them, and forgets the body. Memory is kept for the next request, unless it
+  /// is much.
   void clear() noexcept;
 
   /// The body, or why there is none: too_large beyond `max_request_body_size`; malformed where it is shorter
@@ -36,36 +41,65 @@ class Environ {
   struct Variable {
     std::uint32_t name, name_size, value, value_size;  // into text_
   };
-  std::string text_;
+  WipedBytes text_;
   std::vector<Variable> variables_;
 };
 
 /// The statuses (RFC 9110) that we answer with.
 enum class Status {
   ok = 200,
+  accepted = 202,
+  no_content = 204,
+  partial_content = 206,
+  moved_permanently = 301,
+  not_modified = 304,
   bad_request = 400,
   unauthorized = 401,
+  forbidden = 403,
   not_found = 404,
   method_not_allowed = 405,
   not_acceptable = 406,
+  request_timeout = 408,
+  conflict = 409,
   content_too_large = 413,
+  unsupported_media_type = 415,
+  range_not_satisfiable = 416,
   too_many_requests = 429,
+  request_header_fields_too_large = 431,
   internal_server_error = 500,
   service_unavailable = 503,
   gateway_timeout = 504,
+  http_version_not_supported = 505,
   insufficient_storage = 507,
 };
 
 /// The reason phrase, such as `Not Found`.
 [[nodiscard]] std::string_view reason(Status status) noexcept;
 
-/// What an application answers. Value type.
+/// May a reply of this status have a body (RFC 9110, 15.3.5 and 15.4.5)? Where not, it is not sent.
+[[nodiscard]] bool may_have_body(Status status) noexcept;
+
+/// A body that is made while it is sent, such as that of a file. Whoever sends it pulls it on one thread at a
+/// time, and destroys it at the end or when nobody takes it any more.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  /// The next part, valid until the next call; empty at the end. An Error cuts the reply off, and its message
+  /// is logged.
+  virtual Result<std::string_view> next() = 0;
+};
+
+/// What an application answers. Moves, but does not copy.
 struct Response {
   Status status = Status::ok;
-  /// Names and values as they go out. The front end adds Content-Length, and drops the body of a reply to
-  /// HEAD. REQUIRES: no control characters in them.
+  /// Names and values as they go out. The front end adds Content-Length to a text, and drops the body of a
+  /// reply to HEAD: a stream is not pulled then. REQUIRES: no control characters in them.
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;
+  std::variant<std::string, std::unique_ptr<Stream>> body;
+
+  /// The body. REQUIRES: it is a text.
+  [[nodiscard]] const std::string& text() const { return std::get<std::string>(body); }
 };
 
 /// A WSGI-like callable: the seam between front ends (FastCGI today) and what answers. It is called by many
