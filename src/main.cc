@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <sysexits.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -86,12 +87,16 @@ int make_token(config::Settings settings, const config::CommandLine& command_lin
   if (!master) return fail(master.error());
   auto password = config::read_password();
   if (!password) return fail(password.error());
-  auto token = (*master)->make_token({.kind = auth::Credentials::Kind::eauth,
-                                      .eauth = command_line.eauth,
-                                      .username = command_line.username,
-                                      .password = *password});
-  if (!token) return is_failure(token.error().kind) ? fail(token.error()) : fail(token.error(), EX_NOPERM);
-  return config::print_secret(*token) ? EXIT_SUCCESS : EX_SOFTWARE;
+  constexpr std::chrono::minutes kPatience{1};
+  auto session = (*master)->login({.kind = auth::Credentials::Kind::eauth,
+                                   .eauth = command_line.eauth,
+                                   .username = command_line.username,
+                                   .password = *password},
+                                  system_clock().steady() + kPatience);
+  if (!session) {
+    return is_failure(session.error().kind) ? fail(session.error()) : fail(session.error(), EX_NOPERM);
+  }
+  return config::print_secret(session->token) ? EXIT_SUCCESS : EX_SOFTWARE;
 }
 
 int explain(config::Settings settings, const config::CommandLine& command_line) {

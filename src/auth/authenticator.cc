@@ -88,6 +88,10 @@ Result<Identity> Authenticator::by_token(const Credentials& credentials, SteadyT
     const bool expired = good.error().kind == ErrorKind::not_found;
     return expired ? refused("token", good.error().message, credentials) : std::move(good).error();
   }
+  return identity_of(std::move(record), credentials);
+}
+
+Result<Identity> Authenticator::identity_of(TokenRecord record, const Credentials& credentials) const {
   if (eauth_named(eauths_, record.eauth) == nullptr) {
     return refused("token",
                    format("its eauth \"{}\" is not on (user \"{}\")", record.eauth, for_log(record.name)),
@@ -96,14 +100,34 @@ Result<Identity> Authenticator::by_token(const Credentials& credentials, SteadyT
   return Identity(std::move(record.name), std::move(record.eauth), std::move(record.groups));
 }
 
-Result<Secret> Authenticator::make_token(const Identity& identity) {
+Result<TokenLogin> Authenticator::make_token(const Identity& identity) {
   if (tokens_ == nullptr) {
     return Error{ErrorKind::invocation, "There are no tokens here: `token_dir` is empty, or cannot be used."};
   }
   auto token = tokens_->add(identity.name(), identity.eauth(), identity.groups());
-  if (token) return token;
+  if (token) return holder(*token);
   log::error(format("a token was not made: {}", token.error().message));
   return Error{ErrorKind::internal, "The token could not be stored; the log has the cause."};
+}
+
+Result<TokenLogin> Authenticator::holder(SecretView token) const {
+  const Credentials credentials{.kind = Credentials::Kind::token, .token = token};
+  if (tokens_ == nullptr) return refused("token", "tokens are off", credentials);
+  auto record = tokens_->find(token);
+  if (!record) return refused("token", record.error().message, credentials);
+  const WallTime start = record->start;
+  const WallTime expire = record->expire;
+  auto identity = identity_of(*std::move(record), credentials);
+  if (!identity) return std::move(identity).error();
+  return TokenLogin{Secret(token.reveal()), *std::move(identity), start, expire};
+}
+
+Result<void> Authenticator::end_token(SecretView token) {
+  if (const auto held = holder(token); !held) return held.error();
+  auto removed = tokens_->remove(token);
+  if (removed) return removed;
+  log::error(format("a token was not ended: {}", removed.error().message));
+  return Error{ErrorKind::internal, "The token could not be removed; the log has the cause."};
 }
 
 std::vector<std::string> Authenticator::eauths() const {

@@ -54,13 +54,16 @@ class GuardedLogins final : public Logins {
       : guard_(std::move(guard)), digest_(std::move(digest)), clock_(clock), grants_(ttl, clock) {}
 
   Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
+  Outcome login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
+  Outcome holder(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
   Result<void> guarded(const Credentials& credentials, const Try& try_them, SteadyTime deadline) override;
   void forget(const Credentials& credentials, const Grant& grant) override;
 
  private:
   class Lead;
   [[nodiscard]] GrantTable::Key key_of(const Credentials& credentials) const;
-  Outcome find_or_ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
+  using Ask = std::function<Outcome()>;
+  Outcome find_or_ask(const Credentials& credentials, SteadyTime deadline, const Ask& ask_now);
   Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const;
   Outcome ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
   [[nodiscard]] Result<LoginGuard::Standing> stand(const Credentials& credentials) const;
@@ -128,9 +131,28 @@ Outcome GuardedLogins::login(const Credentials& credentials, const Check& check,
   }
   const auto standing = stand(credentials);
   if (!standing) return standing.error();
-  auto grant = find_or_ask(credentials, check, deadline);
+  auto grant = find_or_ask(credentials, deadline, [&] { return ask(credentials, check, deadline); });
   if (grant) forgive(credentials, *standing);
   return grant;
+}
+
+Outcome GuardedLogins::login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+  const auto standing = stand(credentials);
+  if (!standing) return standing.error();
+  auto grant = ask(credentials, check, deadline);
+  if (grant) forgive(credentials, *standing);
+  return grant;
+}
+
+Outcome GuardedLogins::holder(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+  const std::string_view beyond = not_to_be_asked(credentials);
+  if (!beyond.empty()) return refused("limits", beyond, credentials);
+  return find_or_ask(credentials, deadline, [&]() -> Outcome {
+    auto grant = check(credentials);
+    if (grant) return std::make_shared<const Grant>(*std::move(grant));
+    if (grant.error().kind != ErrorKind::authentication) return std::move(grant).error();
+    return refused("token", grant.error().message, credentials);
+  });
 }
 
 GrantTable::Key GuardedLogins::key_of(const Credentials& credentials) const {
@@ -139,7 +161,7 @@ GrantTable::Key GuardedLogins::key_of(const Credentials& credentials) const {
   return digest_.of(credentials.eauth, credentials.username, credentials.password.reveal());
 }
 
-Outcome GuardedLogins::find_or_ask(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+Outcome GuardedLogins::find_or_ask(const Credentials& credentials, SteadyTime deadline, const Ask& ask_now) {
   const GrantTable::Key key = key_of(credentials);
   std::shared_ptr<Flight> flight;
   {
@@ -158,7 +180,7 @@ Outcome GuardedLogins::find_or_ask(const Credentials& credentials, const Check& 
     flights_.emplace(key, flight);
   }
   Lead lead(*this, key, *flight);
-  Outcome outcome = ask(credentials, check, deadline);
+  Outcome outcome = ask_now();
   lead.land(outcome);
   return outcome;
 }

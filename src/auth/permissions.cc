@@ -15,9 +15,16 @@ struct CompiledPrincipal {
   std::string name;
   std::string group;  ///< empty where it is a user
   std::vector<AclRule> rules;
+  std::vector<Json> shown;  ///< each rule as it stands in the configuration
 
   [[nodiscard]] bool is_group() const noexcept { return !group.empty(); }
   [[nodiscard]] bool is_everybody_else() const noexcept { return name == "*"; }
+
+  /// Is it one of their groups?
+  [[nodiscard]] bool is_of(const Subject& subject) const {
+    return is_group() &&
+           std::find(subject.groups.begin(), subject.groups.end(), group) != subject.groups.end();
+  }
 };
 
 namespace {
@@ -31,6 +38,50 @@ std::string place(std::string_view where) {
   return where.empty() ? std::string() : format("{}: ", where);
 }
 
+void write(JsonWriter& writer, const std::optional<std::string>& pattern) {
+  pattern ? writer.string(*pattern) : writer.null();
+}
+
+void write(JsonWriter& writer, const ArgumentCondition& condition) {
+  writer.begin_object();
+  if (!condition.args.empty()) {
+    writer.key("args").begin_array();
+    for (const auto& arg : condition.args) write(writer, arg);
+    writer.end_array();
+  }
+  if (!condition.kwargs.empty()) {
+    writer.key("kwargs").begin_object();
+    for (const auto& [key, pattern] : condition.kwargs) write(writer.key(key), pattern);
+    writer.end_object();
+  }
+  writer.end_object();
+}
+
+void write(JsonWriter& writer, const FunctionRule& function) {
+  if (function.conditions.empty()) {
+    writer.string(function.pattern);
+    return;
+  }
+  writer.begin_object().key(function.pattern).begin_array();
+  for (const ArgumentCondition& condition : function.conditions) write(writer, condition);
+  writer.end_array().end_object();
+}
+
+Json written(const Rule& rule) {
+  std::string text;
+  JsonWriter writer(text);
+  if (rule.functions.empty()) {
+    writer.string(rule.scope);
+  } else if (rule.scope.empty()) {
+    write(writer, rule.functions.front());
+  } else {
+    writer.begin_object().key(rule.scope).begin_array();
+    for (const FunctionRule& function : rule.functions) write(writer, function);
+    writer.end_array().end_object();
+  }
+  return Json::trusted(std::move(text));
+}
+
 Result<AclRule> compile(const std::string& eauth, const Principal& principal, const Rule& rule) {
   auto compiled = AclRule::make(rule);
   if (compiled) return compiled;
@@ -39,11 +90,12 @@ Result<AclRule> compile(const std::string& eauth, const Principal& principal, co
 }
 
 Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& principal) {
-  CompiledPrincipal result{principal.name, group_of(principal.name), {}};
+  CompiledPrincipal result{principal.name, group_of(principal.name), {}, {}};
   for (const Rule& rule : principal.rules) {
     auto compiled = compile(eauth, principal, rule);
     if (!compiled) return std::move(compiled).error();
     result.rules.push_back(*std::move(compiled));
+    result.shown.push_back(written(rule));
   }
   return result;
 }
@@ -107,9 +159,7 @@ struct Permissions::Compiled {
     bool named = false;
     for (const CompiledPrincipal& principal : section.principals) {
       if (principal.is_everybody_else()) continue;
-      const bool applies = principal.is_group() ? std::find(subject.groups.begin(), subject.groups.end(),
-                                                            principal.group) != subject.groups.end()
-                                                : principal.name == subject.name;
+      const bool applies = principal.is_group() ? principal.is_of(subject) : principal.name == subject.name;
       if (applies) append(principal, rules);
       named = named || (applies && !principal.is_group());
     }
@@ -184,6 +234,28 @@ std::vector<Finding> Permissions::explain_master(const Subject& subject, Form fo
     findings.push_back(finding(yes ? Finding::Kind::allows : Finding::Kind::other_arguments, one, match));
   }
   return findings;
+}
+
+Json Permissions::shown(const Subject& subject) const {
+  std::vector<std::string_view> entries;
+  for (const Compiled::Section& section : compiled_->sections) {
+    if (section.eauth != subject.eauth) continue;
+    for (const CompiledPrincipal& principal : section.principals) {
+      if (principal.name != subject.name && !principal.is_everybody_else() && !principal.is_of(subject))
+        continue;
+      for (const Json& entry : principal.shown) entries.push_back(entry.text());
+    }
+  }
+  if (entries.empty()) return Json::empty_object();
+  // A text begins with a quotation mark, which comes before the brace of a map.
+  std::sort(entries.begin(), entries.end());
+  entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_array();
+  for (const std::string_view entry : entries) writer.raw(entry);
+  writer.end_array();
+  return Json::trusted(std::move(text));
 }
 
 std::vector<RuleTarget> Permissions::targets() const {

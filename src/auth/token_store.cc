@@ -149,6 +149,12 @@ Result<TokenRecord> TokenStore::find(SecretView token) const {
   return record;
 }
 
+Result<void> TokenStore::remove(SecretView token) const {
+  const std::string file = file_of(token);
+  if (::unlinkat(directory_.get(), file.c_str(), 0) == 0 || errno == ENOENT) return {};
+  return Error{ErrorKind::internal, format("its file {} cannot be removed: {}", file, errno_text())};
+}
+
 std::string TokenStore::file_of(SecretView token) const {
   const WipedBytes digits = to_hex(sha256_.of({token.reveal()}).view());
   return {digits.begin(), digits.end()};

@@ -50,6 +50,10 @@ class TokenStore {
   /// Errors: not_found, where it has expired; authentication; internal. The message is for the log alone.
   [[nodiscard]] Result<TokenRecord> find(SecretView token) const;
 
+  /// From now on nobody finds it, in no process. One that is not there is no failure. REQUIRES: a token that
+  /// was found. Errors: internal, with the cause.
+  [[nodiscard]] Result<void> remove(SecretView token) const;
+
  private:
   [[nodiscard]] std::string file_of(SecretView token) const;
   [[nodiscard]] Result<TokenRecord> read(const std::string& file) const;

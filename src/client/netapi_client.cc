@@ -125,6 +125,10 @@ Result<master::Permit> NetapiClient::admit(const lowstate::Chunk& chunk, SteadyT
         format("Client disabled: '{}'. Add to 'netapi_enable_clients' master config option to enable.",
                name_of(chunk.client))};
   }
+  return admit_own(chunk, deadline);
+}
+
+Result<master::Permit> NetapiClient::admit_own(const lowstate::Chunk& chunk, SteadyTime deadline) const {
   if (chunk.credentials.kind == auth::Credentials::Kind::none) {
     return Error{ErrorKind::authentication, "No authentication credentials given"};
   }

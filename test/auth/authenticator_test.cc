@@ -214,14 +214,14 @@ TEST_CASE("bad tokens are counted, but not those that have expired") {
   const std::string bad(64, 'a');
   CHECK(fixture.authenticator->authenticate(with_token(SecretView(bad)), request_end()).error().kind ==
         ErrorKind::authentication);
-  CHECK(fixture.authenticator->authenticate(with_token(*token), request_end()));
+  CHECK(fixture.authenticator->authenticate(with_token(token->token), request_end()));
   fixture.clock.advance(fixture.options.token_expire);
-  CHECK_FALSE(fixture.authenticator->authenticate(with_token(*token), request_end()));
+  CHECK_FALSE(fixture.authenticator->authenticate(with_token(token->token), request_end()));
   for (int i = 0; i < 2; ++i) {
     CHECK(fixture.authenticator->authenticate(with_token(SecretView(bad)), request_end()).error().kind ==
           ErrorKind::authentication);
   }
-  CHECK(fixture.authenticator->authenticate(with_token(*token), request_end()).error().kind ==
+  CHECK(fixture.authenticator->authenticate(with_token(token->token), request_end()).error().kind ==
         ErrorKind::throttled);
   CHECK(fixture.login("fred", "sesame"));
 }
@@ -273,12 +273,12 @@ TEST_CASE("a token stands for whom it was made") {
   REQUIRE(identity);
   const auto token = fixture.authenticator->make_token(*identity);
   REQUIRE(token);
-  const auto again = fixture.authenticator->authenticate(with_token(*token), request_end());
+  const auto again = fixture.authenticator->authenticate(with_token(token->token), request_end());
   REQUIRE(again);
   CHECK(again->name() == "fred");
   CHECK(again->eauth() == "file");
   fixture.clock.advance(fixture.options.token_expire);
-  fixture.refuses(with_token(*token), "at token: it has expired (user fred)");
+  fixture.refuses(with_token(token->token), "at token: it has expired (user fred)");
 }
 
 TEST_CASE("a token brings the groups that it was made with") {
@@ -300,7 +300,7 @@ TEST_CASE("tokens of a back end that is off are refused") {
   REQUIRE(token);
   fixture.options.external_auth.pop_back();
   fixture.start();
-  fixture.refuses(with_token(*token), "at token: its eauth \"sharedsecret\" is not on (user \"fred\")");
+  fixture.refuses(with_token(token->token), "at token: its eauth \"sharedsecret\" is not on (user \"fred\")");
 }
 
 TEST_CASE("without token_dir there are no tokens") {

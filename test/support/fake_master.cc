@@ -146,8 +146,51 @@ Result<master::Started> FakeMaster::wheel_async(const master::Permit&) {
   return start_function("wheel_async", "salt/wheel/");
 }
 
-Result<Secret> FakeMaster::make_token(const auth::Credentials&) {
-  return Secret("00");
+std::vector<std::string> FakeMaster::fired() const {
+  const std::lock_guard lock(mutex_);
+  return fired_;
+}
+
+Result<master::Session> FakeMaster::login(const auth::Credentials& credentials, SteadyTime deadline) {
+  if (credentials.password.reveal() == "wrong") {
+    return Error{ErrorKind::authentication, "Authorization error occurred."};
+  }
+  std::string token;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::string digits = std::to_string(++logins_);
+    token = "f0" + std::string(62 - digits.size(), '0') + digits;
+    sessions_[token] = {std::string(credentials.username), std::string(credentials.eauth)};
+  }
+  return session(SecretView(token), deadline);
+}
+
+Result<master::Session> FakeMaster::session(SecretView token, SteadyTime) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sessions_.find(token.reveal());
+  if (found == sessions_.end()) return Error{ErrorKind::authentication, "Authorization error occurred."};
+  const WallTime start(std::chrono::seconds(1700000000));
+  return master::Session{
+      Secret(token.reveal()),         start,
+      start + std::chrono::hours(12), found->second.first,
+      found->second.second,           Json::trusted(R"([".*", "@jobs", "@runner", "@wheel"])")};
+}
+
+Result<void> FakeMaster::logout(SecretView token, SteadyTime) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sessions_.find(token.reveal());
+  if (found == sessions_.end()) return Error{ErrorKind::authentication, "Authorization error occurred."};
+  sessions_.erase(found);
+  return {};
+}
+
+Result<void> FakeMaster::fire_event(std::string_view tag, Json data, SteadyTime) {
+  if (on_fire) {
+    if (auto error = on_fire(tag)) return *std::move(error);
+  }
+  const std::lock_guard lock(mutex_);
+  fired_.push_back(std::string(tag) + " " + data.text());
+  return {};
 }
 
 }  // namespace rest_fcgi::test

@@ -4,11 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rest_fcgi/master/master.h"
@@ -39,6 +42,10 @@ class FakeMaster final : public master::Master {
   /// ...
   [[nodiscard]] std::vector<std::string> started() const;
 
+  /// What was fired: `salt/netapi/hook/x {"a": 1}`. An error of `on_fire` keeps it from being fired.
+  std::function<std::optional<Error>(std::string_view tag)> on_fire;
+  [[nodiscard]] std::vector<std::string> fired() const;
+
   /// Does something on another thread after a while. Before this master goes, all of it is done.
   void later(std::chrono::milliseconds delay, std::function<void()> action);
 
@@ -52,7 +59,11 @@ class FakeMaster final : public master::Master {
   Result<master::Started> runner_async(const master::Permit& permit) override;
   Result<master::WheelReply> wheel(const master::Permit& permit) override;
   Result<master::Started> wheel_async(const master::Permit& permit) override;
-  Result<Secret> make_token(const auth::Credentials& credentials) override;
+  /// Each login gets a token of its own, `f0` and 62 digits, for `user` with the back end `eauth`.
+  Result<master::Session> login(const auth::Credentials& credentials, SteadyTime deadline) override;
+  Result<master::Session> session(SecretView token, SteadyTime deadline) override;
+  Result<void> logout(SecretView token, SteadyTime deadline) override;
+  Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) override;
 
  private:
   /// Writes down that it starts, and gives the new job's id.
@@ -61,8 +72,12 @@ class FakeMaster final : public master::Master {
 
   mutable std::mutex mutex_;
   std::vector<std::string> started_;  // guarded by mutex_
+  std::vector<std::string> fired_;    // guarded by mutex_
   std::uint64_t jobs_ = 0;            // guarded by mutex_
   std::vector<std::thread> threads_;  // guarded by mutex_
+  /// Token to user and eauth of those who are logged in.
+  std::map<std::string, std::pair<std::string, std::string>, std::less<>> sessions_;  // guarded by mutex_
+  std::uint64_t logins_ = 0;                                                          // guarded by mutex_
 };
 
 /// The id of the n-th job of a FakeMaster, counted from 1.

@@ -15,6 +15,15 @@ namespace rest_fcgi::auth {
 class Logins;
 class TokenStore;
 struct Eauth;
+struct TokenRecord;
+
+/// A token that is good now, and whose it is.
+struct TokenLogin {
+  Secret token;
+  Identity identity;
+  WallTime start;
+  WallTime expire;
+};
 
 /// Turns credentials into an Identity: the one place where a password or token is checked. Thread-safe.
 ///
@@ -38,7 +47,15 @@ class Authenticator {
 
   /// Stores a new token for somebody. Errors: invocation where tokens are off; internal where it cannot be
   /// stored.
-  [[nodiscard]] Result<Secret> make_token(const Identity& identity);
+  [[nodiscard]] Result<TokenLogin> make_token(const Identity& identity);
+
+  /// Who holds this token. Unlike `authenticate` it counts no failure: a browser comes back again and again
+  /// with a token that has expired, and its user has to be able to log in. Errors: authentication.
+  [[nodiscard]] Result<TokenLogin> holder(SecretView token) const;
+
+  /// Removes a token for good. Errors: those of `holder`; internal, where it cannot be removed: then it still
+  /// is good.
+  [[nodiscard]] Result<void> end_token(SecretView token);
 
   /// The names of the back ends that are on.
   [[nodiscard]] std::vector<std::string> eauths() const;
@@ -48,6 +65,7 @@ class Authenticator {
                 std::unique_ptr<Logins> logins);
   Result<Identity> by_eauth(const Credentials& credentials, SteadyTime deadline);
   Result<Identity> by_token(const Credentials& credentials, SteadyTime deadline);
+  [[nodiscard]] Result<Identity> identity_of(TokenRecord record, const Credentials& credentials) const;
 
   // constant after construction; each synchronizes itself
   std::vector<Eauth> eauths_;

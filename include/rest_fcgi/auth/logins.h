@@ -21,6 +21,7 @@ struct Grant {
   std::vector<std::string> groups{};
   Secret token{};  ///< a master's, which stands for the credentials in what follows; may be empty
   WallTime expire = WallTime::max();  ///< of the token, by the clock of who made it
+  WallTime start{};                   ///< the same
 };
 
 /// The one way in for credentials, whoever checks them, a back end here or a real Salt master: guards against
@@ -48,6 +49,18 @@ class Logins {
   [[nodiscard]] virtual Result<std::shared_ptr<const Grant>> login(const Credentials& credentials,
                                                                    const Check& check,
                                                                    SteadyTime deadline) = 0;
+
+  /// As `login`, under the same guard, but always asked for: whoever logs in gets something of their own.
+  [[nodiscard]] virtual Result<std::shared_ptr<const Grant>> login_anew(const Credentials& credentials,
+                                                                        const Check& check,
+                                                                        SteadyTime deadline) = 0;
+
+  /// Who holds a token: as `login`, but without the guard. Nobody guesses a token; but a browser comes back
+  /// again and again with one that has expired, and its address must not be refused for that. REQUIRES: kind
+  /// token.
+  [[nodiscard]] virtual Result<std::shared_ptr<const Grant>> holder(const Credentials& credentials,
+                                                                    const Check& check,
+                                                                    SteadyTime deadline) = 0;
 
   /// Lets credentials go along with a call under the same guard; nothing is remembered, and each try is one.
   /// Of the errors of `try_them` only authentication is a guess. Errors: those of `login`.

@@ -10,6 +10,7 @@
 
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/auth/options.h"
+#include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
 
 namespace rest_fcgi::auth {
@@ -80,6 +81,12 @@ class Permissions {
                                                    const TargetsWithin& within) const;
   [[nodiscard]] std::vector<Finding> explain_master(const Subject& subject, Form form,
                                                     const FunctionCall& call) const;
+
+  /// What Salt's login shows of the rules that are written for somebody: those of their name, of `*` and of
+  /// their groups, texts in order and then maps, each once: `["test.ping", {"ms-0": ["test.echo"]}]`; none:
+  /// `{}`. Unlike what is enforced it has those of `*` in any case, as Salt's has. Source: `sum_permissions`
+  /// and `sorted_permissions` in Salt's netapi.
+  [[nodiscard]] Json shown(const Subject& subject) const;
 
   /// The targets of all rules about minions.
   [[nodiscard]] std::vector<RuleTarget> targets() const;

@@ -5,8 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/client/options.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json.h"
@@ -33,6 +36,26 @@ class NetapiClient {
   /// the chunk. What is done under the permit ends by `deadline`. Errors, in that order: invocation and
   /// authentication, in Salt's sentences; those of `Master::admit`.
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) const;
+
+  /// As `admit`, for a chunk that the URL of a request stands for, such as `GET /jobs`, whatever
+  /// `netapi_enable_clients` says: that is about the clients that callers choose. REQUIRES: the chunk's
+  /// client and function are not the caller's choice.
+  [[nodiscard]] Result<master::Permit> admit_own(const lowstate::Chunk& chunk, SteadyTime deadline) const;
+
+  // What a session needs: see `Master`.
+  [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
+                                              SteadyTime deadline) const {
+    return master_->login(credentials, deadline);
+  }
+  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime deadline) const {
+    return master_->session(token, deadline);
+  }
+  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) const {
+    return master_->logout(token, deadline);
+  }
+  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) const {
+    return master_->fire_event(tag, std::move(data), deadline);
+  }
 
   /// When a request that begins now has to end: after `request_timeout`.
   [[nodiscard]] SteadyTime deadline() const;

@@ -127,6 +127,17 @@ struct WheelReply {
   Json reply;
 };
 
+/// Somebody who is logged in. There is nothing else to it: a session is a token of the master's, which the
+/// master alone keeps, so that it is the same for all processes and lives through a restart.
+struct Session {
+  Secret token;
+  WallTime start;
+  WallTime expire;
+  std::string user;
+  std::string eauth;
+  Json perms;  ///< the user's entries of `external_auth`, as Salt shows them after a login; none: `{}`
+};
+
 /// The seam between Salt's clients and what carries their calls out. Abstract because there are two: the
 /// embedded engine, whose minions live in this process (`master/embedded/embedded.h`), and a real Salt master
 /// over ZeroMQ (`master/salt/salt.h`). Thread-safe: all calls may come from many threads at once. Failures of
@@ -160,8 +171,23 @@ class Master {
   [[nodiscard]] virtual Result<WheelReply> wheel(const Permit& permit) = 0;
   [[nodiscard]] virtual Result<Started> wheel_async(const Permit& permit) = 0;
 
-  /// Trades good credentials for a token. Errors: authentication.
-  [[nodiscard]] virtual Result<Secret> make_token(const auth::Credentials& credentials) = 0;
+  /// Makes a new token for good credentials. Errors: authentication; throttled; invocation, where there are
+  /// no tokens. REQUIRES: credentials of kind eauth.
+  [[nodiscard]] virtual Result<Session> login(const auth::Credentials& credentials, SteadyTime deadline) = 0;
+
+  /// Who holds this token now. One that nobody holds is not counted as a guess of a password: a client that
+  /// comes back with an old token may log in. Errors: authentication, where nobody does.
+  [[nodiscard]] virtual Result<Session> session(SecretView token, SteadyTime deadline) = 0;
+
+  /// Ends a token wherever that can be done. Once this succeeded, `session` and `admit` refuse it in all
+  /// processes of this host within a second, also after a restart. Errors: authentication, where nobody holds
+  /// it; unavailable, where no more can be remembered: then it still is good.
+  [[nodiscard]] virtual Result<void> logout(SecretView token, SteadyTime deadline) = 0;
+
+  /// Puts an event on the master's event bus, where `_stamp` is added to its data. Whether the caller may is
+  /// for who calls this to say. Errors: invocation, for what `check_event` refuses; unavailable, naming the
+  /// right that is missing, where this process may not fire events.
+  [[nodiscard]] virtual Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) = 0;
 
  protected:
   [[nodiscard]] static Permit permit(const lowstate::Chunk& chunk, std::string user, std::string eauth,

@@ -18,6 +18,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/embedded/embedded.h"
+#include "rest_fcgi/master/event.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/master/workers.h"
 
@@ -169,14 +170,36 @@ class EmbeddedMaster : public master::Master {
     return caller_.run_async(order_of(permit));
   }
 
-  [[nodiscard]] Result<Secret> make_token(const auth::Credentials& credentials) override {
-    const Result<auth::Identity> identity =
-        authenticator_->authenticate(credentials, system_clock().steady() + std::chrono::minutes(1));
+  [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
+                                              SteadyTime deadline) override {
+    const Result<auth::Identity> identity = authenticator_->authenticate(credentials, deadline);
     if (!identity) return identity.error();
-    return authenticator_->make_token(*identity);
+    return session_of(authenticator_->make_token(*identity));
+  }
+
+  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime) override {
+    return session_of(authenticator_->holder(token));
+  }
+
+  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime) override {
+    return authenticator_->end_token(token);
+  }
+
+  /// Nobody listens yet.
+  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime) override {
+    const auto checked = master::check_event(tag, data);
+    return checked ? Result<void>() : checked.error();
   }
 
  private:
+  [[nodiscard]] Result<master::Session> session_of(Result<auth::TokenLogin> login) const {
+    if (!login) return std::move(login).error();
+    const auth::Identity& identity = login->identity;
+    Json perms = permissions_->shown({identity.eauth(), identity.name(), identity.groups()});
+    return master::Session{std::move(login->token), login->start,     login->expire,
+                           identity.name(),         identity.eauth(), std::move(perms)};
+  }
+
   using Admission = Result<std::shared_ptr<const master::Admitted>>;
   [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::LocalCall& call) const {
     // Resolved when a rule asks for it, so that a caller without rights costs nothing. A target that cannot

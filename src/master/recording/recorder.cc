@@ -81,8 +81,18 @@ class RecordingMaster final : public master::Master {
   [[nodiscard]] Result<master::Started> wheel_async(const Permit& permit) override {
     return behind_->wheel_async(permit);
   }
-  [[nodiscard]] Result<Secret> make_token(const auth::Credentials& credentials) override {
-    return behind_->make_token(credentials);
+  [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
+                                              SteadyTime deadline) override {
+    return behind_->login(credentials, deadline);
+  }
+  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime deadline) override {
+    return behind_->session(token, deadline);
+  }
+  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) override {
+    return behind_->logout(token, deadline);
+  }
+  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) override {
+    return behind_->fire_event(tag, std::move(data), deadline);
   }
 
  private:

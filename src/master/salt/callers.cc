@@ -61,6 +61,17 @@ Result<Callers::GrantPtr> Callers::login(const Credentials& credentials, SteadyT
       credentials, [&](const Credentials& asked) { return ask(asked, deadline); }, deadline);
 }
 
+Result<Callers::GrantPtr> Callers::login_anew(const Credentials& credentials, SteadyTime deadline) const {
+  return logins_->login_anew(
+      credentials, [&](const Credentials& asked) { return ask(asked, deadline); }, deadline);
+}
+
+Result<Callers::GrantPtr> Callers::holder(SecretView token, SteadyTime deadline) const {
+  const Credentials credentials{.kind = Credentials::Kind::token, .token = token};
+  return logins_->holder(
+      credentials, [&](const Credentials& asked) { return ask(asked, deadline); }, deadline);
+}
+
 Result<void> Callers::confirm(const Credentials& credentials, SteadyTime deadline) const {
   const auto try_them = [&]() -> Result<void> {
     const auto reply = requests_->request(kConfirm.lane, login_load(credentials), until(kConfirm, deadline));

@@ -44,6 +44,12 @@ class Callers {
   /// throttled, and those of `RequestPool`.
   [[nodiscard]] Result<GrantPtr> login(const auth::Credentials& credentials, SteadyTime deadline) const;
 
+  /// As `login`, with a new token each time, also with `inline_login`. REQUIRES: kind eauth.
+  [[nodiscard]] Result<GrantPtr> login_anew(const auth::Credentials& credentials, SteadyTime deadline) const;
+
+  /// Who holds a token, under no guard. Errors: authentication, and those of `RequestPool`.
+  [[nodiscard]] Result<GrantPtr> holder(SecretView token, SteadyTime deadline) const;
+
   /// Does the master take these, which go along themselves? Each time it is asked, under the same guard as a
   /// login. Errors: authentication, throttled; authorization, for a user whom the master's
   /// `publisher_acl_blacklist` refuses whatever the password is; those of `RequestPool`.

@@ -8,6 +8,7 @@
 #include "master/salt/strict_functions.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/master/event.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -21,9 +22,6 @@ constexpr std::chrono::minutes kWheelAsync{10};
 
 /// When a runner that is there has mostly begun.
 constexpr std::chrono::milliseconds kBeginsSoon{300};
-
-/// How long a login may take whose caller has set no end.
-constexpr std::chrono::seconds kLogin{60};
 
 Error with_jid(Error error, std::string_view jid) {
   error.jid = jid;
@@ -359,10 +357,32 @@ Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
   return started;
 }
 
-Result<Secret> SaltMaster::make_token(const auth::Credentials& credentials) {
-  auto grant = callers_.ask(credentials, system_clock().steady() + kLogin);
+Result<master::Session> SaltMaster::login(const auth::Credentials& credentials, SteadyTime deadline) {
+  return session_of(callers_.login_anew(credentials, deadline));
+}
+
+Result<master::Session> SaltMaster::session(SecretView token, SteadyTime deadline) {
+  return session_of(callers_.holder(token, deadline));
+}
+
+Result<master::Session> SaltMaster::session_of(Result<Callers::GrantPtr> grant) const {
   if (!grant) return std::move(grant).error();
-  return std::move(grant->token);
+  const auth::Grant& given = **grant;
+  return master::Session{given.token.copy(), given.start,
+                         given.expire,       given.name,
+                         given.eauth,        permissions_->shown({given.eauth, given.name, given.groups})};
+}
+
+Result<void> SaltMaster::logout(SecretView token, SteadyTime deadline) {
+  const auto held = callers_.holder(token, deadline);
+  if (!held) return held.error();
+  return Error{ErrorKind::unavailable, "Tokens of the Salt master cannot be ended here yet."};
+}
+
+Result<void> SaltMaster::fire_event(std::string_view tag, Json data, SteadyTime) {
+  const auto checked = master::check_event(tag, data);
+  if (!checked) return checked.error();
+  return Error{ErrorKind::unavailable, "Events cannot be fired on the Salt master's bus here yet."};
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const Options& options,

@@ -34,9 +34,14 @@ class SaltMaster final : public master::Master {
   [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) override;
   [[nodiscard]] Result<master::WheelReply> wheel(const master::Permit& permit) override;
   [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override;
-  [[nodiscard]] Result<Secret> make_token(const auth::Credentials& credentials) override;
+  [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
+                                              SteadyTime deadline) override;
+  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime deadline) override;
+  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) override;
+  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) override;
 
  private:
+  [[nodiscard]] Result<master::Session> session_of(Result<Callers::GrantPtr> grant) const;
   /// For who is logged in: what it says tells of the configuration. Errors: invocation, authorization.
   [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject) const;
   [[nodiscard]] Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,

@@ -383,10 +383,12 @@ TEST_CASE("beyond the workers and their queue a job is refused as a whole") {
 
 TEST_CASE("credentials are traded for a token only where they are good") {
   EmbeddedEngine engine;
-  const auto refused = engine.master->make_token(engine.chunk(kPingAll, "fred", "wrong").credentials);
+  const auto refused =
+      engine.master->login(engine.chunk(kPingAll, "fred", "wrong").credentials, EmbeddedEngine::soon());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::authentication);
-  const auto off = engine.master->make_token(engine.chunk(kPingAll).credentials);  // there is no token_dir
+  const auto off = engine.master->login(engine.chunk(kPingAll).credentials,
+                                        EmbeddedEngine::soon());  // there is no token_dir
   REQUIRE_FALSE(off);
   CHECK(off.error().kind == ErrorKind::invocation);
 }

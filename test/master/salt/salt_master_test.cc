@@ -448,11 +448,11 @@ TEST_CASE("a token can be made for good credentials alone") {
   credentials.eauth = "pam";
   credentials.username = "fred";
   credentials.password = SecretView("secret");
-  const auto token = world.master().make_token(credentials);
-  REQUIRE(token);
-  CHECK(token->reveal().text == "t0ken");
+  const auto session = world.master().login(credentials, SaltWorld::soon());
+  REQUIRE(session);
+  CHECK(session->token.reveal().text == "t0ken");
   credentials.password = SecretView("wrong");
-  CHECK(world.master().make_token(credentials).error().kind == ErrorKind::authentication);
+  CHECK(world.master().login(credentials, SaltWorld::soon()).error().kind == ErrorKind::authentication);
 }
 
 namespace {

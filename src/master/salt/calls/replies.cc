@@ -142,16 +142,18 @@ Result<auth::Grant> read_grant(const Fields& fields) {
     return unknown_reply("it has no 'name', no 'eauth' or no 'token'");
   }
   const auto expire = read_time(fields.find("expire"));
-  if (!expire) return unknown_reply("its 'expire' is no time");
+  const auto start = read_time(fields.find("start"));
+  if (!expire || !start) return unknown_reply("its 'start' or 'expire' is no time");
   auto groups = read_groups(fields.find("groups"));
   if (!groups) return std::move(groups).error();
-  return auth::Grant{std::string(name), std::string(eauth), *std::move(groups), Secret(token), *expire};
+  return auth::Grant{
+      std::string(name), std::string(eauth), *std::move(groups), Secret(token), *expire, *start};
 }
 
 /// `refusal`: all of what the master says where the credentials are not good.
 Result<auth::Grant> read_token_reply(std::string_view bytes, std::string_view refusal) {
   if (bytes == refusal) return Error{ErrorKind::authentication, {}};
-  auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "expire"});
+  auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "start", "expire"});
   if (!reply) return std::move(reply).error();
   return read_grant(*reply);
 }
