@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/yaml/yaml.h"
 
 namespace rest_fcgi::lowstate {
 namespace {
@@ -46,6 +47,10 @@ bool ChunkReader::flag(std::string_view key) {
   const auto value = find(key);
   if (!value) return false;
   if (value->is(JsonValue::Kind::boolean)) return value->boolean();
+  if (of_forms_ && value->is(JsonValue::Kind::string) &&
+      yaml::kind_of_plain(value->text()) == yaml::Kind::boolean) {
+    return yaml::to_boolean(value->text());
+  }
   refuse(key, "true or false", *value);
   return false;
 }

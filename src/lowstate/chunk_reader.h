@@ -20,7 +20,11 @@ namespace rest_fcgi::lowstate {
 class ChunkReader {
  public:
   /// REQUIRES: `chunk` is an object.
-  ChunkReader(std::size_t index, JsonValue chunk) : index_(index), chunk_(chunk) {}
+  ChunkReader(std::size_t index, JsonValue chunk, bool of_forms)
+      : index_(index), chunk_(chunk), of_forms_(of_forms) {}
+
+  /// Is what a form can send accepted as well? See `Reading`.
+  [[nodiscard]] bool of_forms() const noexcept { return of_forms_; }
 
   [[nodiscard]] JsonValue chunk() const noexcept { return chunk_; }
 
@@ -50,6 +54,7 @@ class ChunkReader {
  private:
   std::size_t index_;
   JsonValue chunk_;
+  bool of_forms_;
   std::optional<Error> error_;
 };
 

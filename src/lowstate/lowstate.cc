@@ -16,15 +16,20 @@ namespace rest_fcgi::lowstate {
 namespace {
 
 void read_target_type(ChunkReader& reader, TargetType& type) {
+  std::string_view key = "tgt_type";
   if (reader.find("expr_form")) {
-    reader.complain("'expr_form' is no longer read; its name today is 'tgt_type'.");
+    if (!reader.of_forms()) {
+      reader.complain("'expr_form' is no longer read; its name today is 'tgt_type'.");
+    } else if (!reader.find(key)) {
+      key = "expr_form";
+    }
   }
-  if (!reader.find("tgt_type")) return;
-  const std::string_view name = reader.text("tgt_type");
+  if (!reader.find(key)) return;
+  const std::string_view name = reader.text(key);
   if (const auto known = target_type_named(name)) {
     type = *known;
   } else {
-    reader.complain(format("'tgt_type' is {}; accepted are {}.", quoted(name), all_target_types()));
+    reader.complain(format("'{}' is {}; accepted are {}.", key, quoted(name), all_target_types()));
   }
 }
 
@@ -187,13 +192,13 @@ void read_master_call(ChunkReader& reader, Client client, MasterCall& call) {
   call.full_return = reader.flag("full_return");
 }
 
-Result<void> read_chunk(JsonValue value, Chunk& chunk) {
-  ChunkReader reader(chunk.index, value);
+Result<void> read_chunk(JsonValue value, const Reading& reading, Chunk& chunk) {
+  ChunkReader reader(chunk.index, value, reading.of_forms);
   if (!value.is(JsonValue::Kind::object)) {
     reader.complain(format("it must be an object; found {}.", value.type_name()));
     return *reader.error();
   }
-  const Result<Client> client = read_client(value);
+  const Result<Client> client = reading.client ? *reading.client : read_client(value);
   if (!client) return client.error();
   chunk.client = *client;
   chunk.credentials = read_credentials(reader);
@@ -223,7 +228,7 @@ Result<void> refuse_shared_jids(const std::vector<Chunk>& chunks) {
 
 }  // namespace
 
-Result<std::vector<Chunk>> read(JsonValue body, const Options& options) {
+Result<std::vector<Chunk>> read(JsonValue body, const Options& options, const Reading& reading) {
   const bool is_list = body.is(JsonValue::Kind::array);
   if (!is_list && !body.is(JsonValue::Kind::object)) {
     return Error{ErrorKind::invocation,
@@ -238,7 +243,7 @@ Result<std::vector<Chunk>> read(JsonValue body, const Options& options) {
   auto elements = body.elements().begin();
   for (std::size_t i = 0; i < count; ++i) {
     chunks[i].index = i;
-    Result<void> read = read_chunk(is_list ? *elements : body, chunks[i]);
+    Result<void> read = read_chunk(is_list ? *elements : body, reading, chunks[i]);
     if (!read) return std::move(read).error();
     if (is_list) ++elements;
   }

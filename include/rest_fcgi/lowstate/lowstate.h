@@ -129,9 +129,16 @@ struct Chunk {
 /// A job's `arg`: a list, or a list of lists for compound functions. Keyword arguments are marked as such.
 [[nodiscard]] Json published_arguments(const LocalCall& call);
 
+/// Where Salt's REST interfaces read chunks in another way than rest_wsgi.
+struct Reading {
+  std::optional<Client> client{};  ///< all chunks are for this one, whatever they say
+  bool of_forms = false;  ///< a yes or no may come as text, and `tgt_type` by its older name, `expr_form`
+};
+
 /// Reads a parsed body into chunks: a list of objects, or one object, which is a list of one.
 /// Errors: invocation, a sentence that names the chunk's index, the key, what was found and what is accepted;
 /// for a client that is no client, Salt's own sentence. Nothing is read in part.
-[[nodiscard]] Result<std::vector<Chunk>> read(JsonValue body, const Options& options);
+[[nodiscard]] Result<std::vector<Chunk>> read(JsonValue body, const Options& options,
+                                              const Reading& reading = {});
 
 }  // namespace rest_fcgi::lowstate
