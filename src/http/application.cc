@@ -47,6 +47,16 @@ std::string_view Environ::get(std::string_view name) const noexcept {
   return {};
 }
 
+std::vector<std::pair<std::string_view, std::string_view>> Environ::all() const {
+  const std::string_view text(text_.data(), text_.size());
+  std::vector<std::pair<std::string_view, std::string_view>> all;
+  all.reserve(variables_.size());
+  for (const Variable& one : variables_) {
+    all.emplace_back(text.substr(one.name, one.name_size), text.substr(one.value, one.value_size));
+  }
+  return all;
+}
+
 void Environ::set(std::string_view name, std::string_view value) {
   const auto at = static_cast<std::uint32_t>(text_.size());
   text_.insert(text_.end(), name.begin(), name.end());

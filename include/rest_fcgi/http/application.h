@@ -26,6 +26,10 @@ class Environ {
   /// treats as the same.
   [[nodiscard]] std::string_view get(std::string_view name) const noexcept;
 
+  /// Name and value of each variable, in the order in which they were set; a name that was set twice stands
+  /// there twice.
+  [[nodiscard]] std::vector<std::pair<std::string_view, std::string_view>> all() const;
+
   /// Of two values for one name the last counts.
   void set(std::string_view name, std::string_view value);
 
