@@ -144,6 +144,15 @@ void AuditTrail::write_refused(const lowstate::Chunk& chunk, const Error& error,
   write(chunk, line);
 }
 
+void AuditTrail::write_other(std::string_view what, std::string_view user, std::string_view eauth,
+                             std::string_view outcome) const {
+  AuditEntry line = entry(outcome);
+  line.user = user;
+  line.eauth = eauth;
+  line.fun = what;
+  log::audit(audit_line(line, as_json_));
+}
+
 void AuditTrail::write_not_run(const lowstate::Chunk& chunk) const {
   write_refused(chunk, {}, kNotRun);
 }

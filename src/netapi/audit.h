@@ -51,6 +51,10 @@ class AuditTrail {
   /// A chunk that was refused.
   void write_refused(const lowstate::Chunk& chunk, const Error& error, std::string_view outcome) const;
 
+  /// What is no chunk, such as a login, by whom, or by whom it is said to be.
+  void write_other(std::string_view what, std::string_view user, std::string_view eauth,
+                   std::string_view outcome) const;
+
   /// A chunk that nobody looked at, since another one of its list was refused.
   void write_not_run(const lowstate::Chunk& chunk) const;
 

@@ -19,7 +19,9 @@ Admission admit(const client::NetapiClient& client, const std::vector<Chunk>& ch
   std::vector<Permit>& permits = admission.permits;
   permits.reserve(chunks.size());
   for (const Chunk& chunk : chunks) {
-    Result<Permit> permit = guarded([&] { return client.admit(chunk, terms.deadline); });
+    Result<Permit> permit = guarded([&] {
+      return terms.own ? client.admit_own(chunk, terms.deadline) : client.admit(chunk, terms.deadline);
+    });
     if (permit && terms.may_come && !terms.may_come(permit->user())) {
       permit = Error{ErrorKind::authentication, "Authentication error occurred."};
     }

@@ -48,6 +48,8 @@ auto guarded(const Call& call) -> decltype(call()) {
 /// On which terms chunks are admitted.
 struct Terms {
   SteadyTime deadline;
+  bool own =
+      false;  ///< client and function are not the caller's choice: `netapi_enable_clients` does not count
   /// May this user come from where the request comes from? Empty: everybody may.
   std::function<bool(std::string_view user)> may_come{};
 };

@@ -124,6 +124,14 @@ int hex_digit(char c) {
 }
 
 std::string decoded(std::string_view text) {
+  std::string blanks(text);
+  std::replace(blanks.begin(), blanks.end(), '+', ' ');
+  return percent_decoded(blanks);
+}
+
+}  // namespace
+
+std::string percent_decoded(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -131,13 +139,11 @@ std::string decoded(std::string_view text) {
       out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
       i += 2;
     } else {
-      out += text[i] == '+' ? ' ' : text[i];
+      out += text[i];
     }
   }
   return out;
 }
-
-}  // namespace
 
 std::string_view content_type_of(Media media) noexcept {
   return std::find_if(kNames.begin(), kNames.end(), [media](const Name& name) { return name.media == media; })
@@ -152,7 +158,7 @@ Result<Media> media_in(std::string_view content_type) {
   const bool known = name != kNames.end() && name->media != Media::html && name->media != Media::event_stream;
   const std::string charset = parameter(rest, "charset").value_or("utf-8");
   if (known && (charset == "utf-8" || charset == "utf8")) return name->media;
-  return Error{ErrorKind::invocation,
+  return Error{ErrorKind::not_acceptable,
                format("Content type not supported: {}; accepted are {}",
                       content_type.empty() ? "there is none" : excerpt(content_type, 100), kRead)};
 }

@@ -19,13 +19,16 @@ enum class Media { json, yaml, form, text, html, event_stream };
 /// The value of Content-Type where something of that form is sent. REQUIRES: not `form`.
 [[nodiscard]] std::string_view content_type_of(Media media) noexcept;
 
-/// What a Content-Type names. Errors: invocation, where it names nothing that is read here, or another
+/// What a Content-Type names. Errors: not_acceptable, where it names nothing that is read here, or another
 /// charset than UTF-8, with what is accepted.
 [[nodiscard]] Result<Media> media_in(std::string_view content_type);
 
 /// Which of `offered` an Accept header wants most; of those it wants alike the one that is offered first, as
 /// also where there is no header. Absent: none of them. Errors: malformed, for a `q` that is no number.
 [[nodiscard]] Result<std::optional<Media>> media_out(std::string_view accept, std::span<const Media> offered);
+
+/// `%XX` is a byte; a percent sign with anything else behind it stays.
+[[nodiscard]] std::string percent_decoded(std::string_view text);
 
 /// One field of a form or a query string, decoded.
 struct FormField {

@@ -20,12 +20,16 @@ constexpr bool kPrefixed = true;
 constexpr bool kConfidential = true;
 
 // The statuses are those of Salt's rest_cherrypy, which tells failures apart where rest_wsgi says 500.
-constexpr std::array<ErrorRow, 12> kTable{{
+constexpr std::array<ErrorRow, 16> kTable{{
     {ErrorKind::malformed, Status::bad_request, Level::info, "invalid", kPrefixed},
     {ErrorKind::invocation, Status::bad_request, Level::info, "invalid"},
     {ErrorKind::authentication, Status::unauthorized, Level::info, "denied"},
     {ErrorKind::authorization, Status::unauthorized, Level::info, "denied"},
     {ErrorKind::throttled, Status::too_many_requests, Level::info, "throttled"},
+    {ErrorKind::forbidden, Status::forbidden, Level::info, "denied"},
+    {ErrorKind::conflict, Status::conflict, Level::info, "invalid"},
+    {ErrorKind::not_acceptable, Status::not_acceptable, Level::info, "invalid"},
+    {ErrorKind::unsupported, Status::unsupported_media_type, Level::info, "invalid"},
     {ErrorKind::too_large, Status::content_too_large, Level::info, "invalid", kPrefixed},
     {ErrorKind::reply_too_large, Status::insufficient_storage, Level::warning, "failed"},
     {ErrorKind::not_found, Status::not_found, Level::info, "failed"},
@@ -87,12 +91,15 @@ http::Response json_reply(http::Status status, std::string text) {
   return {status, {{"Content-Type", "application/json"}}, std::move(text)};
 }
 
-http::Response items_reply(std::vector<Completed> completed) {
+std::string items_text(std::vector<Completed> completed) {
   std::vector<Json> items;
   for (Completed& chunk : completed)
     std::move(chunk.reply.items.begin(), chunk.reply.items.end(), std::back_inserter(items));
-  return json_reply(http::Status::ok,
-                    items.size() == 1 ? around_one(std::move(items.front())) : around_all(items));
+  return items.size() == 1 ? around_one(std::move(items.front())) : around_all(items);
+}
+
+http::Response items_reply(std::vector<Completed> completed) {
+  return json_reply(http::Status::ok, items_text(std::move(completed)));
 }
 
 http::Response status_reply(http::Status status, std::string_view text) {

@@ -36,6 +36,7 @@ struct Completed {
 [[nodiscard]] http::Response json_reply(http::Status status, std::string text);
 
 /// `{"return": [...]}`: the items of all chunks, in order.
+[[nodiscard]] std::string items_text(std::vector<Completed> completed);
 [[nodiscard]] http::Response items_reply(std::vector<Completed> completed);
 
 /// `{"return": "404: Not Found"}`: what rest_wsgi says by itself.

@@ -13,6 +13,10 @@ TEST_CASE("each kind of error has its status") {
   CHECK(row_for(ErrorKind::authentication).status == Status::unauthorized);
   CHECK(row_for(ErrorKind::authorization).status == Status::unauthorized);
   CHECK(row_for(ErrorKind::throttled).status == Status::too_many_requests);
+  CHECK(row_for(ErrorKind::forbidden).status == Status::forbidden);
+  CHECK(row_for(ErrorKind::conflict).status == Status::conflict);
+  CHECK(row_for(ErrorKind::not_acceptable).status == Status::not_acceptable);
+  CHECK(row_for(ErrorKind::unsupported).status == Status::unsupported_media_type);
   CHECK(row_for(ErrorKind::too_large).status == Status::content_too_large);
   CHECK(row_for(ErrorKind::reply_too_large).status == Status::insufficient_storage);
   CHECK(row_for(ErrorKind::not_found).status == Status::not_found);

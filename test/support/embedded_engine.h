@@ -28,8 +28,10 @@ class EmbeddedEngine {
  public:
   using Returns = std::map<std::string, master::Return>;
 
-  explicit EmbeddedEngine(embedded::Options options = {}, const returner::Options& cache = {})
-      : options_(std::move(options)) {
+  /// `token_dir`: empty: no tokens.
+  explicit EmbeddedEngine(embedded::Options options = {}, const returner::Options& cache = {},
+                          std::string token_dir = {})
+      : options_(std::move(options)), token_dir_(std::move(token_dir)) {
     if (options_.minions.empty()) {
       options_.minions = {{"ms-0", Json::trusted(R"({"role": "web"})"), Json::empty_object()},
                           {"ms-1", Json::trusted(R"({"role": "web"})"), Json::empty_object()},
@@ -47,6 +49,7 @@ class EmbeddedEngine {
     auth::Options auth;
     auth.external_auth = external_auth();
     auth.sharedsecret = Secret("secret");
+    auth.token_dir = token_dir_;
     auto authenticator = auth::Authenticator::make(auth, system_clock());
     auto permissions = auth::Permissions::make(auth.external_auth);
     REQUIRE(authenticator);
@@ -158,6 +161,7 @@ class EmbeddedEngine {
   }
 
   embedded::Options options_;
+  std::string token_dir_;
   std::deque<Request> requests_;
 };
 

@@ -17,6 +17,10 @@ enum class ErrorKind {
   authentication,   ///< no credentials, or none that are good
   authorization,    ///< good credentials without the right to do this
   throttled,        ///< too many failed tries to log in; the credentials were not looked at
+  forbidden,        ///< not from that address or web page, whoever asks
+  conflict,         ///< it would take the place of something that is there
+  not_acceptable,   ///< in a form that is not spoken here, or wanted in one
+  unsupported,      ///< a body that is packed in a way that is not read
   too_large,        ///< the body exceeds `max_request_body_size`
   reply_too_large,  ///< what was asked for exceeds `max_reply_bytes`
   not_found,        ///< the thing asked for does not exist; nothing failed

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/access.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+using http::Environ;
+
+constexpr unsigned kMappedBits = 96;  // of ::ffff:0:0/96, in which IPv4 addresses lie
+
+bool same_start(const unsigned char* a, const unsigned char* b, unsigned bits) {
+  const unsigned whole = bits / 8;
+  if (!std::equal(a, a + whole, b)) return false;
+  const unsigned rest = bits % 8;
+  return rest == 0 || (a[whole] >> (8 - rest)) == (b[whole] >> (8 - rest));
+}
+
+/// The value of the cookie `session_id`.
+std::string_view cookie_of(std::string_view header) {
+  constexpr std::string_view kName = "session_id=";
+  while (!header.empty()) {
+    const std::size_t end = std::min(header.find(';'), header.size());
+    std::string_view one = header.substr(0, end);
+    header.remove_prefix(std::min(end + 1, header.size()));
+    one.remove_prefix(std::min(one.find_first_not_of(" \t"), one.size()));
+    if (!one.starts_with(kName)) continue;
+    one.remove_prefix(kName.size());
+    if (one.size() >= 2 && one.front() == '"' && one.back() == '"') one = one.substr(1, one.size() - 2);
+    return one;
+  }
+  return {};
+}
+
+/// Host and port of an origin; empty where it is none.
+std::string_view host_of(std::string_view origin) {
+  const std::size_t scheme = origin.find("://");
+  if (scheme == 0 || scheme == std::string_view::npos) return {};
+  const std::string_view host = origin.substr(scheme + 3);
+  return host.find_first_of("/?# \t") == std::string_view::npos ? host : std::string_view();
+}
+
+}  // namespace
+
+std::optional<std::array<unsigned char, 16>> Addresses::bytes_of(std::string_view address) {
+  std::array<unsigned char, 16> bytes{};
+  const std::string text(address);
+  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return bytes;
+  bytes[10] = bytes[11] = 0xff;
+  if (::inet_pton(AF_INET, text.c_str(), bytes.data() + 12) == 1) return bytes;
+  return std::nullopt;
+}
+
+Result<Addresses> Addresses::make(const std::vector<std::string>& texts) {
+  Addresses addresses;
+  for (const std::string& text : texts) {
+    if (text == "*") {
+      addresses.all_ = true;
+      continue;
+    }
+    const std::size_t slash = std::min(text.find('/'), text.size());
+    const auto bytes = bytes_of(std::string_view(text).substr(0, slash));
+    const unsigned most = text.find(':') == std::string::npos ? 32 : 128;
+    unsigned bits = most;
+    bool good = bytes.has_value();
+    if (good && slash != text.size()) {
+      const char* const end = text.data() + text.size();
+      const auto read = std::from_chars(text.data() + slash + 1, end, bits);
+      good = read.ec == std::errc() && read.ptr == end && bits <= most;
+    }
+    if (!good) {
+      return Error{ErrorKind::configuration,
+                   format("{} is no address; accepted are those such as 192.0.2.7, networks such as "
+                          "192.0.2.0/24 or 2001:db8::/32, and '*'",
+                          quoted(text))};
+    }
+    addresses.networks_.push_back({*bytes, most == 32 ? bits + kMappedBits : bits});
+  }
+  return addresses;
+}
+
+bool Addresses::has(std::string_view address) const {
+  if (all_) return true;
+  const auto bytes = bytes_of(address);
+  return bytes && std::any_of(networks_.begin(), networks_.end(), [&](const Network& network) {
+           return same_start(network.bytes.data(), bytes->data(), network.bits);
+         });
+}
+
+Result<Acl> Acl::make(const std::optional<ApiAcl>& options) {
+  Acl acl;
+  if (!options) return acl;
+  acl.everybody_ = false;
+  for (const auto& [name, texts] : options->users) {
+    auto addresses = Addresses::make(texts);
+    if (!addresses) return std::move(addresses).error();
+    acl.users_.insert_or_assign(name, *std::move(addresses));
+  }
+  return acl;
+}
+
+bool Acl::allows(std::string_view user, std::string_view address) const {
+  if (everybody_) return true;
+  auto found = users_.find(user);
+  if (found == users_.end()) found = users_.find("*");
+  return found != users_.end() && found->second.has(address);
+}
+
+Presented presented(const Environ& environ) {
+  if (const std::string_view header = environ.get("HTTP_X_AUTH_TOKEN"); !header.empty()) {
+    return {SecretView(header), false};
+  }
+  const std::string_view cookie = cookie_of(environ.get("HTTP_COOKIE"));
+  return {SecretView(cookie), !cookie.empty()};
+}
+
+bool looks_like_token(std::string_view text) {
+  constexpr std::size_t kMost = 256;
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return !text.empty() && text.size() <= kMost && std::all_of(text.begin(), text.end(), is_hex);
+}
+
+Result<Origins> Origins::make(const std::vector<std::string>& listed, bool open) {
+  Origins origins;
+  origins.open_ = open;
+  for (const std::string& origin : listed) {
+    if (origin == "*") {
+      origins.open_ = true;
+    } else if (host_of(origin).empty()) {
+      return Error{ErrorKind::configuration,
+                   format("cors_origin: {} is no origin; accepted are those such as "
+                          "'https://gui.example.org' or 'http://localhost:3000', and '*'",
+                          quoted(origin))};
+    } else {
+      origins.listed_.push_back(origin);
+    }
+  }
+  return origins;
+}
+
+bool Origins::lists(std::string_view origin) const {
+  return std::find(listed_.begin(), listed_.end(), origin) != listed_.end();
+}
+
+bool Origins::is_foreign(const Environ& environ) const {
+  const std::string_view origin = environ.get("HTTP_ORIGIN");
+  if (lists(origin)) return false;
+  if (environ.get("HTTP_SEC_FETCH_SITE") == "cross-site") return true;
+  return !origin.empty() && (host_of(origin).empty() || host_of(origin) != environ.get("HTTP_HOST"));
+}
+
+void Origins::add_headers(const Environ& environ, http::Response& response) const {
+  auto& headers = response.headers;
+  const std::string_view origin = environ.get("HTTP_ORIGIN");
+  if (!origin.empty() && lists(origin)) {
+    headers.emplace_back("Access-Control-Allow-Origin", origin);
+    headers.emplace_back("Access-Control-Allow-Credentials", "true");
+  } else if (open_) {
+    headers.emplace_back("Access-Control-Allow-Origin", "*");
+  } else {
+    return;
+  }
+  headers.emplace_back("Access-Control-Expose-Headers", "X-Auth-Token");
+}
+
+bool is_encrypted(const Environ& environ) {
+  const std::string_view https = environ.get("HTTPS");
+  return (!https.empty() && https != "off") || environ.get("REQUEST_SCHEME") == "https";
+}
+
+}  // namespace rest_fcgi::netapi

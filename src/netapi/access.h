@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/http/application.h"
+#include "rest_fcgi/netapi/options.h"
+
+/// From where a request may come: addresses, web pages, and which of its headers has the session.
+namespace rest_fcgi::netapi {
+
+/// Addresses of hosts and networks, IPv4 and IPv6. An IPv4 address inside IPv6 is the same as by itself.
+/// Immutable; thread-safe.
+class Addresses {
+ public:
+  /// `192.0.2.7`, `2001:db8::/32`, or `*` for all. Errors: configuration, naming what is none of these.
+  [[nodiscard]] static Result<Addresses> make(const std::vector<std::string>& texts);
+
+  [[nodiscard]] bool has(std::string_view address) const;
+
+ private:
+  struct Network {
+    std::array<unsigned char, 16> bytes;  // IPv4 as ::ffff:a.b.c.d
+    unsigned bits;
+  };
+  [[nodiscard]] static std::optional<std::array<unsigned char, 16>> bytes_of(std::string_view address);
+
+  bool all_ = false;
+  std::vector<Network> networks_;
+};
+
+/// Salt's `api_acl`. Immutable; thread-safe.
+class Acl {
+ public:
+  /// Errors: those of `Addresses::make`.
+  [[nodiscard]] static Result<Acl> make(const std::optional<ApiAcl>& options);
+
+  /// May they come from there?
+  [[nodiscard]] bool allows(std::string_view user, std::string_view address) const;
+
+ private:
+  bool everybody_ = true;
+  std::map<std::string, Addresses, std::less<>> users_;
+};
+
+/// What a request has to show for its session.
+struct Presented {
+  SecretView token;         ///< empty: nothing
+  bool by_browser = false;  ///< it came in a cookie, which browsers send wherever a page asks them to
+};
+
+/// X-Auth-Token, else the cookie `session_id`. Borrows the Environ.
+[[nodiscard]] Presented presented(const http::Environ& environ);
+
+/// Could it be a token: hexadecimal digits?
+[[nodiscard]] bool looks_like_token(std::string_view text);
+
+/// Which pages of others may use what is answered (the Fetch standard, "CORS protocol"). Immutable;
+/// thread-safe.
+class Origins {
+ public:
+  /// `listed`: origins, or `*`. `open`: who is not listed may read what needs no cookie. Errors:
+  /// configuration, for what is no origin.
+  [[nodiscard]] static Result<Origins> make(const std::vector<std::string>& listed, bool open);
+
+  /// Does a page of somebody else ask for this, who is not listed?
+  [[nodiscard]] bool is_foreign(const http::Environ& environ) const;
+
+  /// Adds the headers that say who may read the response.
+  void add_headers(const http::Environ& environ, http::Response& response) const;
+
+  /// Would some page of others be let in?
+  [[nodiscard]] bool are_on() const noexcept { return open_ || !listed_.empty(); }
+  /// Does the answer depend on the request's Origin?
+  [[nodiscard]] bool vary() const noexcept { return !listed_.empty(); }
+
+ private:
+  [[nodiscard]] bool lists(std::string_view origin) const;
+
+  bool open_ = false;
+  std::vector<std::string> listed_;
+};
+
+/// `https` or `http`, as the front end says it.
+[[nodiscard]] bool is_encrypted(const http::Environ& environ);
+
+}  // namespace rest_fcgi::netapi

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/exchange.h"
+
+#include <ctime>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/yaml/yaml.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+using http::Response;
+using http::Status;
+
+Response in(Media media, Status status, std::string json) {
+  if (media == Media::yaml) {
+    JsonDocument document;
+    // What we wrote ourselves parses, unless it has more levels than anybody reads.
+    if (document.parse(json, JsonLimits::none())) {
+      return {status, {{"Content-Type", std::string(content_type_of(media))}}, yaml::write(document.root())};
+    }
+  }
+  return json_reply(status, std::move(json));
+}
+
+Response error_page(Status status, std::string_view sentence) {
+  const std::string title = format("{} {}", static_cast<int>(status), http::reason(status));
+  return page_reply(status,
+                    format("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                           "<title>{0}</title></head>\n<body><h2>{0}</h2><p>{1}</p></body></html>\n",
+                           title, escaped(sentence)),
+                    {});
+}
+
+Response error_in_form(const Exchange& exchange, Status status, std::string_view sentence, const Error* error,
+                       const std::vector<Completed>& completed) {
+  if (exchange.error_media == Media::html) return error_page(status, sentence);
+  std::string json;
+  JsonWriter writer(json);
+  writer.begin_object().key("status");
+  if (exchange.app.dialect.status_lines) {
+    writer.string(format("{} {}", static_cast<int>(status), http::reason(status)));
+  } else {
+    writer.integer(static_cast<int>(status));
+  }
+  writer.key("return").string(sentence);
+  if (error != nullptr) write_what_ran(writer, *error, completed);
+  writer.end_object();
+  return in(exchange.error_media, status, std::move(json));
+}
+
+}  // namespace
+
+Response reply(const Exchange& exchange, Status status, std::string json) {
+  return in(exchange.media.value_or(Media::json), status, std::move(json));
+}
+
+Response refuse(const Exchange& exchange, Status status, std::string_view sentence) {
+  return error_in_form(exchange, status, sentence, nullptr, {});
+}
+
+Response fail(const Exchange& exchange, const Error& error, const std::vector<Completed>& completed) {
+  const std::string sentence = told(error, exchange.remote());
+  Response response = error_in_form(exchange, row_for(error.kind).status, sentence, &error, completed);
+  add_retry_after(error, response);
+  return response;
+}
+
+Response page_reply(Status status, std::string html, std::string_view nonce) {
+  const std::string own = nonce.empty() ? "'none'" : format("'nonce-{}'", nonce);
+  return {status,
+          {{"Content-Type", "text/html;charset=utf-8"},
+           {"Content-Security-Policy",
+            format("default-src 'none'; script-src {0}; style-src {0}; connect-src 'self'; base-uri 'none'; "
+                   "form-action 'none'; frame-ancestors 'none'",
+                   own)},
+           {"X-Content-Type-Options", "nosniff"},
+           {"Referrer-Policy", "no-referrer"}},
+          std::move(html)};
+}
+
+std::string http_date(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  return format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", kDays[parts.tm_wday], parts.tm_mday,
+                kMonths[parts.tm_mon], parts.tm_year + 1900, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::string escaped(std::string_view text) {
+  std::string html;
+  for (const char c : text) {
+    if (c == '&') {
+      html += "&amp;";
+    } else if (c == '<') {
+      html += "&lt;";
+    } else if (c == '>') {
+      html += "&gt;";
+    } else if (c == '"') {
+      html += "&quot;";
+    } else if (c == '\'') {
+      html += "&#39;";
+    } else {
+      html += c;
+    }
+  }
+  return html;
+}
+
+}  // namespace rest_fcgi::netapi

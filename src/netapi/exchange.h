@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "netapi/access.h"
+#include "netapi/audit.h"
+#include "netapi/media.h"
+#include "netapi/replies.h"
+#include "netapi/request.h"
+#include "rest_fcgi/client/netapi_client.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/http/application.h"
+#include "rest_fcgi/master/master.h"
+#include "rest_fcgi/netapi/options.h"
+
+/// One request on its way through an application of Salt's REST interfaces, and what all of them share.
+namespace rest_fcgi::netapi {
+
+/// All in which the two interfaces differ, but for which URLs there are: that is in their tables of routes.
+struct Dialect {
+  std::string_view clients;     ///< what the greeting names, as JSON
+  std::string_view no_session;  ///< what somebody without a session is told
+  bool status_lines;            ///< an error's `status` is `404 Not Found`; else the number
+  bool pages;                   ///< browsers get pages
+  bool accept_first;            ///< a form that we do not speak is refused before credentials are looked at
+  bool exact_slashes;           ///< a slash too many makes another URL
+  bool typed_forms;             ///< see `BodyRules`; without, forms also have the fields of the query
+  bool text_may_be_no_json;     ///< see `BodyRules`
+  bool login_is_401;            ///< GET /login
+  bool strict_logins;           ///< a missing key is named; who may do nothing does not get in
+  bool lasting_cookies;         ///< they say when they end
+  bool run_takes_sessions;      ///< /run looks for a token in the header and the cookie first
+  bool tornado_words;           ///< what it says instead of an item of the list, or an error
+  bool jobs_have_info;          ///< /jobs/JID is `info` and the minions' returns
+  bool missing_is_404;          ///< a minion or job that is not there
+  bool hooks_have_body;         ///< a hook's event has the raw body, and `query` where the other has `get`
+  bool varies;                  ///< the headers Vary, Cache-Control and gzip as rest_cherrypy has them
+};
+
+struct Exchange;
+using Handler = http::Response (*)(Exchange&);
+
+/// One row of a table of URLs.
+struct Route {
+  enum class Needs { nothing, session_to_get, session_to_post, session };
+
+  std::vector<std::string> path;  ///< its parts
+  Handler get = nullptr;          ///< and HEAD; null: not allowed
+  Handler post = nullptr;
+  Needs needs = Needs::nothing;
+  bool needs_permission = false;  ///< a session of somebody who may do nothing does not count
+  static constexpr std::size_t kAny = static_cast<std::size_t>(-1);
+  std::size_t most_parts = 0;     ///< of the path below it
+  bool shows_pages = false;       ///< GET has an HTML form, where the dialect has pages
+  bool serves_files = false;      ///< as they are, whatever Accept says
+  bool posts_negotiate = true;    ///< a POST is answered in JSON or YAML; else as it is
+  bool post_below = true;         ///< POST is allowed below it as well
+  bool reads_body = true;         ///< of a POST
+  std::string_view no_session{};  ///< instead of the dialect's sentence
+  std::string_view cache{};       ///< Cache-Control, whoever asks
+};
+
+/// Requests that were answered.
+struct Counters {
+  WallTime since;
+  std::atomic<std::uint64_t> requests{0}, current{0}, bytes_read{0}, bytes_written{0}, errors{0};
+  std::mutex mutex;
+  std::map<std::string, std::uint64_t> by_url;  // guarded by mutex; by a route's path
+};
+
+/// An application: what all its requests share. Immutable but for `counters`; thread-safe.
+struct App {
+  const Dialect& dialect;
+  RestCherrypyOptions options;
+  std::shared_ptr<const client::NetapiClient> client;
+  const Clock& clock;
+  std::vector<Route> routes;
+  Acl acl;
+  Addresses authorized;
+  Origins origins;
+  std::vector<std::string> root;  ///< parts of `root_prefix`
+  std::unique_ptr<Counters> counters;
+};
+
+/// One request. Borrows all that it refers to; lives as long as the request.
+struct Exchange {
+  const App& app;
+  const http::Environ& environ;
+  const Target& target;
+  JsonDocument& document;
+  AuditTrail& trail;
+  SteadyTime deadline;
+  const Route* route = nullptr;
+  std::vector<std::string> below;            ///< the path's parts behind the route's
+  std::string base;                          ///< what stands before all URLs, without a slash at its end
+  std::optional<Media> media = Media::json;  ///< of the reply; absent: nothing that we speak is wanted
+  Media error_media = Media::json;
+  std::optional<master::Session> session;
+  Body body;
+
+  [[nodiscard]] std::string_view remote() const { return environ.get("REMOTE_ADDR"); }
+};
+
+/// The text as it is, in JSON, or as YAML where that is wanted. `json` is one JSON value.
+[[nodiscard]] http::Response reply(const Exchange& exchange, http::Status status, std::string json);
+
+/// An error that has a status of its own.
+[[nodiscard]] http::Response refuse(const Exchange& exchange, http::Status status, std::string_view sentence);
+
+/// An error, with what ran before it, and a line in the log.
+[[nodiscard]] http::Response fail(const Exchange& exchange, const Error& error,
+                                  const std::vector<Completed>& completed = {});
+
+/// `text/html;charset=utf-8`, with a policy that lets the page use nothing but itself, and scripts and styles
+/// that carry the nonce.
+[[nodiscard]] http::Response page_reply(http::Status status, std::string html, std::string_view nonce);
+
+/// A point in time as headers have it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+[[nodiscard]] std::string http_date(std::chrono::system_clock::time_point time);
+
+/// Text for HTML.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+}  // namespace rest_fcgi::netapi

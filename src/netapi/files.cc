@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <linux/openat2.h>
+
+#include "netapi/handlers.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/unique_fd.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+using http::Response;
+using http::Status;
+
+constexpr std::size_t kPart = std::size_t{64} << 10;  // what a reply of a file holds in memory
+
+/// The part of a file from `at` on, read while it is sent.
+class FileStream final : public http::Stream {
+ public:
+  FileStream(UniqueFd file, std::uint64_t at, std::uint64_t left)
+      : file_(std::move(file)), at_(at), left_(left) {}
+
+  Result<std::string_view> next() override {
+    const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPart));
+    if (wanted == 0) return std::string_view();
+    part_.resize(wanted);
+    const ssize_t got = ::pread(file_.get(), part_.data(), wanted, static_cast<off_t>(at_));
+    if (got < 0) return Error{ErrorKind::internal, "a file cannot be read: " + errno_text()};
+    if (got == 0) return Error{ErrorKind::internal, "a file became shorter while it was sent"};
+    at_ += static_cast<std::uint64_t>(got);
+    left_ -= static_cast<std::uint64_t>(got);
+    return std::string_view(part_.data(), static_cast<std::size_t>(got));
+  }
+
+ private:
+  UniqueFd file_;
+  std::uint64_t at_;
+  std::uint64_t left_;
+  std::string part_;
+};
+
+struct Type {
+  std::string_view extension;
+  std::string_view type;
+};
+
+constexpr std::array kTypes{Type{".html", "text/html;charset=utf-8"},
+                            Type{".htm", "text/html;charset=utf-8"},
+                            Type{".css", "text/css;charset=utf-8"},
+                            Type{".js", "text/javascript;charset=utf-8"},
+                            Type{".mjs", "text/javascript;charset=utf-8"},
+                            Type{".txt", "text/plain;charset=utf-8"},
+                            Type{".md", "text/markdown;charset=utf-8"},
+                            Type{".json", "application/json"},
+                            Type{".map", "application/json"},
+                            Type{".xml", "application/xml"},
+                            Type{".svg", "image/svg+xml"},
+                            Type{".png", "image/png"},
+                            Type{".jpg", "image/jpeg"},
+                            Type{".jpeg", "image/jpeg"},
+                            Type{".gif", "image/gif"},
+                            Type{".webp", "image/webp"},
+                            Type{".ico", "image/x-icon"},
+                            Type{".woff", "font/woff"},
+                            Type{".woff2", "font/woff2"},
+                            Type{".ttf", "font/ttf"},
+                            Type{".wasm", "application/wasm"},
+                            Type{".pdf", "application/pdf"}};
+
+std::string_view type_of(std::string_view name) {
+  const auto found = std::find_if(kTypes.begin(), kTypes.end(),
+                                  [name](const Type& type) { return name.ends_with(type.extension); });
+  return found == kTypes.end() ? "application/octet-stream" : found->type;
+}
+
+/// Opens what lies below a folder. Links may point to what lies there as well, and nowhere else.
+UniqueFd open_below(const UniqueFd& folder, const std::string& path) {
+  open_how how{};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;  // no waiting for the other end of a pipe
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  UniqueFd file(static_cast<int>(::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how)));
+  if (file || (errno != ENOSYS && errno != EPERM)) return file;
+  // A kernel, or a sandbox around us, that does not know this call: then no links at all.
+  UniqueFd at(::openat(folder.get(), ".", O_PATH | O_CLOEXEC | O_DIRECTORY));
+  const std::vector<std::string> parts = parts_of(path);
+  for (std::size_t i = 0; at && i < parts.size(); ++i) {
+    const bool last = i + 1 == parts.size();
+    const int flags = last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY;
+    at.reset(::openat(at.get(), parts[i].c_str(), flags | O_CLOEXEC | O_NOFOLLOW));
+  }
+  return at;
+}
+
+struct Found {
+  UniqueFd file;
+  struct stat status {};
+  std::string name;
+};
+
+std::optional<Found> looked_at(UniqueFd file, std::string name) {
+  Found found{std::move(file), {}, std::move(name)};
+  if (!found.file || ::fstat(found.file.get(), &found.status) != 0) return std::nullopt;
+  return found;
+}
+
+/// Which bytes of a file are wanted: from the first to the one after the last.
+struct Span {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+std::optional<std::uint64_t> number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  return good ? std::optional(value) : std::nullopt;
+}
+
+/// One range of a Range header (RFC 9110, section 14.1.2). Absent: there is none that is understood, and all
+/// is sent. One that begins behind its end cannot be had.
+std::optional<Span> range_in(std::string_view header, std::uint64_t size) {
+  constexpr std::string_view kUnit = "bytes=";
+  if (!header.starts_with(kUnit)) return std::nullopt;
+  header.remove_prefix(kUnit.size());
+  const std::size_t dash = header.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const std::string_view first = header.substr(0, dash);
+  const std::string_view last = header.substr(dash + 1);
+  if (first.empty()) {
+    const auto amount = number(last);
+    if (!amount) return std::nullopt;
+    if (*amount == 0) return Span{size, 0};
+    return Span{size - std::min(*amount, size), size};
+  }
+  const auto begin = number(first);
+  const auto end = last.empty() ? std::optional(size) : number(last);
+  if (!begin || !end || (!last.empty() && *end < *begin)) return std::nullopt;
+  return Span{*begin, last.empty() ? size : std::min(*end, size - std::min<std::uint64_t>(size, 1)) + 1};
+}
+
+std::optional<std::time_t> time_in(std::string_view header) {
+  std::tm parts{};
+  const std::string text(header);
+  const char* const end = ::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return ::timegm(&parts);
+}
+
+/// The text of a small file, which may be packed on its way; else a stream.
+void set_body(UniqueFd file, Span span, Response& response) {
+  const std::uint64_t size = span.end - span.begin;
+  FileStream stream(std::move(file), span.begin, size);
+  if (size <= kPart) {
+    std::string text;
+    for (auto part = stream.next(); part && !part->empty(); part = stream.next()) text += *part;
+    response.body = std::move(text);
+    return;
+  }
+  response.headers.emplace_back("Content-Length", std::to_string(size));
+  response.body = std::make_unique<FileStream>(std::move(stream));
+}
+
+Response file_reply(const Exchange& exchange, Found found) {
+  const auto& environ = exchange.environ;
+  const auto size = static_cast<std::uint64_t>(found.status.st_size);
+  const std::string changed = http_date(std::chrono::system_clock::from_time_t(found.status.st_mtime));
+  Response response{Status::ok, {{"Last-Modified", changed}, {"Accept-Ranges", "bytes"}}, std::string()};
+  const auto since = time_in(environ.get("HTTP_IF_MODIFIED_SINCE"));
+  if (since && found.status.st_mtime <= *since) {
+    response.status = Status::not_modified;
+    return response;
+  }
+  Span span{0, size};
+  const std::string_view unless_changed = environ.get("HTTP_IF_RANGE");
+  if (unless_changed.empty() || unless_changed == changed) {
+    if (const auto range = range_in(environ.get("HTTP_RANGE"), size)) {
+      if (range->begin >= range->end) {
+        Response refused = refuse(exchange, Status::range_not_satisfiable, "The file has no such range.");
+        refused.headers.emplace_back("Content-Range", format("bytes */{}", size));
+        return refused;
+      }
+      span = *range;
+      response.status = Status::partial_content;
+      response.headers.emplace_back("Content-Range",
+                                    format("bytes {}-{}/{}", span.begin, span.end - 1, size));
+    }
+  }
+  response.headers.emplace_back("Content-Type", type_of(found.name));
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  set_body(std::move(found.file), span, response);
+  return response;
+}
+
+Response no_file(const Exchange& exchange) {
+  return refuse(exchange, Status::not_found, "Nothing matches the given URI");
+}
+
+/// A file that the configuration names.
+Response named_file(const Exchange& exchange, const std::string& path) {
+  auto found = looked_at(UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), path);
+  if (!found || !S_ISREG(found->status.st_mode)) return no_file(exchange);
+  return file_reply(exchange, *std::move(found));
+}
+
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view kPlain = "-._~/";
+  std::string out;
+  for (const char c : text) {
+    const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (is_word || kPlain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Response serve_static(Exchange& exchange) {
+  const auto& parts = exchange.below;
+  if (std::find(parts.begin(), parts.end(), "..") != parts.end()) {
+    return refuse(exchange, Status::forbidden, "'..' is not for paths.");
+  }
+  const UniqueFd root(::open(exchange.app.options.static_root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return no_file(exchange);
+  std::string path = ".";
+  for (const std::string& part : parts) path.append("/").append(part);
+  auto found = looked_at(open_below(root, path), path);
+  if (found && S_ISDIR(found->status.st_mode)) {
+    path += "/index.html";
+    found = looked_at(open_below(root, path), path);
+    if (found && exchange.target.path.back() != '/') {
+      // Links in the page are relative to the folder.
+      const std::string place = percent_encoded(exchange.target.above + exchange.target.path) + "/";
+      return {Status::moved_permanently, {{"Location", place}}, std::string()};
+    }
+  }
+  if (!found || !S_ISREG(found->status.st_mode)) return no_file(exchange);
+  return file_reply(exchange, *std::move(found));
+}
+
+Response serve_app(Exchange& exchange) {
+  return named_file(exchange, exchange.app.options.app);
+}
+
+Response serve_favicon(Exchange& exchange) {
+  return named_file(exchange, exchange.app.options.favicon);
+}
+
+bool wants_app_page(const Exchange& exchange) {
+  const bool is_file = exchange.route != nullptr && exchange.route->serves_files;
+  return !exchange.app.options.app.empty() && exchange.target.reads() && !is_file &&
+         exchange.error_media == Media::html;
+}
+
+Response app_page(Exchange& exchange) {
+  return named_file(exchange, exchange.app.options.app);
+}
+
+}  // namespace rest_fcgi::netapi

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/gzip.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace rest_fcgi::netapi {
+namespace {
+
+constexpr std::size_t kLeast = 1024;
+constexpr int kGzipFormat = 16;  // added to the window's bits: with gzip's head, not zlib's
+constexpr int kLevel = 1;        // JSON becomes a tenth already, and requests wait for it
+
+bool takes_gzip(std::string_view header) {
+  while (!header.empty()) {
+    const std::size_t end = std::min(header.find(','), header.size());
+    std::string one(header.substr(0, end));
+    header.remove_prefix(std::min(end + 1, header.size()));
+    std::erase_if(one, [](char c) { return c == ' ' || c == '\t'; });
+    const std::size_t parameters = std::min(one.find(';'), one.size());
+    if (one.substr(0, parameters) != "gzip") continue;
+    const std::string quality = one.substr(parameters);
+    return !quality.starts_with(";q=0") || quality.find_first_of("123456789") != std::string::npos;
+  }
+  return false;
+}
+
+bool is_text(const http::Response& response) {
+  for (const auto& [name, value] : response.headers) {
+    if (name == "Content-Encoding" || name == "Content-Range") return false;
+    if (name == "Content-Type" && !value.starts_with("text/") && !value.starts_with("application/"))
+      return false;
+    if (name == "Content-Type" && value == "application/x-tar") return false;
+  }
+  return true;
+}
+
+std::optional<std::string> packed(const std::string& text) {
+  z_stream stream{};
+  if (deflateInit2(&stream, kLevel, Z_DEFLATED, MAX_WBITS + kGzipFormat, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) !=
+      Z_OK) {
+    return std::nullopt;
+  }
+  std::string out(text.size(), '\0');
+  std::string in = text;  // zlib's interface is not const
+  stream.next_in = reinterpret_cast<Bytef*>(in.data());
+  stream.avail_in = static_cast<uInt>(in.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const int end = deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (end != Z_STREAM_END) return std::nullopt;  // it would not have become shorter
+  return out;
+}
+
+}  // namespace
+
+void pack_where_accepted(std::string_view accept_encoding, http::Response& response) {
+  auto* text = std::get_if<std::string>(&response.body);
+  constexpr std::size_t kMost = 0x7fffffff;  // zlib counts in 32 bits
+  if (text == nullptr || text->size() < kLeast || text->size() > kMost) return;
+  if (!takes_gzip(accept_encoding) || !is_text(response)) return;
+  auto shorter = packed(*text);
+  if (!shorter) return;
+  *text = *std::move(shorter);
+  response.headers.emplace_back("Content-Encoding", "gzip");
+}
+
+}  // namespace rest_fcgi::netapi

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "netapi/exchange.h"
+#include "netapi/lowstate_run.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/master/master.h"
+
+/// What answers each URL; the tables of routes in rest_cherrypy.cc and rest_tornado.cc say which one. A
+/// handler is called when method, session, body and Accept header are fine.
+namespace rest_fcgi::netapi {
+
+// sessions.cc
+
+/// Who asks, by X-Auth-Token or the cookie. Errors: forbidden, for a cookie that a foreign page had sent;
+/// authentication, in the dialect's words; those of `Master::session`.
+[[nodiscard]] Result<master::Session> session_of(const Exchange& exchange);
+/// What somebody without a session is told.
+[[nodiscard]] Error no_session(const Exchange& exchange);
+
+[[nodiscard]] http::Response ask_to_log_in(Exchange& exchange);  ///< GET /login
+[[nodiscard]] http::Response log_in(Exchange& exchange);
+[[nodiscard]] http::Response log_out(Exchange& exchange);
+[[nodiscard]] http::Response make_tokens(Exchange& exchange);  ///< POST /token
+
+// calls.cc
+
+/// How chunks are run.
+struct Call {
+  SecretView token{};  ///< whose they are; empty: each chunk says it
+  lowstate::Reading reading{};
+  bool own = false;  ///< client and function are ours, not the caller's
+};
+
+/// What the chunks gave; or the answer, where one was refused or failed.
+[[nodiscard]] std::variant<std::vector<Completed>, http::Response> run_chunks(Exchange& exchange,
+                                                                              JsonValue chunks,
+                                                                              const Call& call);
+/// The same for one chunk that is ours and gives one item. `chunk` is JSON.
+[[nodiscard]] std::variant<client::Reply, http::Response> run_own(Exchange& exchange, std::string_view chunk,
+                                                                  const Call& call);
+
+[[nodiscard]] http::Response greet(Exchange& exchange);               ///< GET /
+[[nodiscard]] http::Response run_for_session(Exchange& exchange);     ///< POST /
+[[nodiscard]] http::Response run_by_credentials(Exchange& exchange);  ///< POST /run
+
+// convenience.cc: URLs that stand for one call
+
+[[nodiscard]] http::Response show_minions(Exchange& exchange);
+[[nodiscard]] http::Response start_job(Exchange& exchange);  ///< POST /minions
+[[nodiscard]] http::Response show_jobs(Exchange& exchange);
+[[nodiscard]] http::Response show_keys(Exchange& exchange);
+[[nodiscard]] http::Response make_keys(Exchange& exchange);  ///< POST /keys
+
+// hooks.cc
+[[nodiscard]] http::Response fire_hook(Exchange& exchange);
+
+// files.cc
+[[nodiscard]] http::Response serve_static(Exchange& exchange);
+[[nodiscard]] http::Response serve_app(Exchange& exchange);
+[[nodiscard]] http::Response serve_favicon(Exchange& exchange);
+/// Is the file of the option `app` what a browser gets here?
+[[nodiscard]] bool wants_app_page(const Exchange& exchange);
+[[nodiscard]] http::Response app_page(Exchange& exchange);
+
+// page.cc
+[[nodiscard]] http::Response own_page(const Exchange& exchange);
+
+// stats.cc
+[[nodiscard]] http::Response show_stats(Exchange& exchange);
+
+/// Counts one request, for /stats.
+class Counted {
+ public:
+  explicit Counted(const Exchange& exchange);
+  ~Counted();
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+  /// What was answered.
+  void write(const http::Response& response) const;
+
+ private:
+  const Exchange& exchange_;
+};
+
+}  // namespace rest_fcgi::netapi

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/request.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/lowstate/master_arguments.h"
+#include "rest_fcgi/yaml/yaml.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+using http::Environ;
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+/// The query of the request, from wherever the front end says it.
+std::string_view query_of(const Environ& environ) {
+  if (const std::string_view query = environ.get("QUERY_STRING"); !query.empty()) return query;
+  const std::string_view uri = environ.get("REQUEST_URI");
+  const std::size_t mark = uri.find('?');
+  return mark == std::string_view::npos ? std::string_view() : uri.substr(mark + 1);
+}
+
+/// Text that holds secrets and is wiped.
+class Wiped {
+ public:
+  Wiped() = default;
+  Wiped(const Wiped&) = delete;
+  Wiped& operator=(const Wiped&) = delete;
+  ~Wiped() { wipe(text.data(), text.size()); }
+  std::string text;
+};
+
+void wipe_texts(yaml::Node& node) {
+  wipe(node.text.data(), node.text.size());
+  for (yaml::Node& item : node.items) wipe_texts(item);
+  for (yaml::Entry& entry : node.entries) wipe_texts(entry.value);
+}
+
+std::optional<std::size_t> first_bad_byte(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::nullopt;
+}
+
+Result<void> read_yaml(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
+  auto node = yaml::read("", text, {.max_depth = limits.max_depth, .max_aliased = limits.max_values});
+  if (!node) return Error{ErrorKind::malformed, node.error().message};
+  Wiped json{};
+  json.text = yaml::to_json(*node).text();
+  wipe_texts(*node);
+  return document.parse(json.text, limits);
+}
+
+/// The fields of a form, which may be passwords.
+class Form {
+ public:
+  explicit Form(std::vector<FormField> fields) : fields_(std::move(fields)) {}
+  Form(const Form&) = delete;
+  Form& operator=(const Form&) = delete;
+  ~Form() {
+    for (FormField& field : fields_) wipe(field.value.data(), field.value.size());
+  }
+
+  /// As Salt's servers take blanks and control characters off both ends.
+  void trim() {
+    for (FormField& field : fields_) {
+      std::string& value = field.value;
+      const auto is_ink = [](char c) { return static_cast<unsigned char>(c) > ' '; };
+      value.erase(std::find_if(value.rbegin(), value.rend(), is_ink).base(), value.end());
+      value.erase(value.begin(), std::find_if(value.begin(), value.end(), is_ink));
+    }
+  }
+
+  void put_before(const std::vector<FormField>& others) {
+    fields_.insert(fields_.begin(), others.begin(), others.end());
+  }
+
+  /// An object with one member a name: what stands there once, or a list of all.
+  void write(JsonWriter& writer, bool typed) const {
+    writer.begin_object();
+    for (const auto& [name, values] : by_name()) {
+      if (name == "arg") {
+        write_arguments(writer, values, typed);
+      } else if (typed && name == "kwarg" && values.size() == 1) {
+        writer.key(name).json(lowstate::yamlify_scalar(values.front()));
+      } else {
+        writer.key(name);
+        write_values(writer, values);
+      }
+    }
+    writer.end_object();
+  }
+
+ private:
+  using Values = std::vector<std::string_view>;
+
+  [[nodiscard]] std::map<std::string_view, Values> by_name() const {
+    std::map<std::string_view, Values> named;
+    for (const FormField& field : fields_) {
+      const std::string_view name = field.name;
+      named[name == "arg[]" ? "arg" : name].push_back(field.value);
+    }
+    return named;
+  }
+
+  static void write_values(JsonWriter& writer, const Values& values) {
+    if (values.size() == 1) {
+      writer.string(values.front());
+      return;
+    }
+    writer.begin_array();
+    for (const std::string_view value : values) writer.string(value);
+    writer.end_array();
+  }
+
+  /// `arg` without a value is no argument: Salt's examples send it to mean none.
+  static void write_arguments(JsonWriter& writer, const Values& values, bool typed) {
+    if (!typed && values.size() == 1 && values.front().empty()) return;
+    writer.key("arg");
+    if (!typed) return write_values(writer, values);
+    writer.begin_array();
+    for (const std::string_view value : values) {
+      if (!value.empty()) writer.json(lowstate::yamlify_scalar(value));
+    }
+    writer.end_array();
+  }
+
+  std::vector<FormField> fields_;
+};
+
+/// Credentials stand in logs where they stand in URLs.
+bool is_credential(const FormField& field) {
+  static constexpr std::string_view kKept[] = {"username", "password", "eauth", "token", "sharedsecret"};
+  return std::find(std::begin(kKept), std::end(kKept), field.name) != std::end(kKept);
+}
+
+Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocument& document) {
+  auto fields = fields_in(text);
+  if (!fields) return std::move(fields).error();
+  Form form(*std::move(fields));
+  if (!rules.typed_forms) form.trim();
+  if (rules.query != nullptr) {
+    std::vector<FormField> query = *rules.query;
+    std::erase_if(query, is_credential);
+    form.put_before(query);
+  }
+  Wiped json{};
+  JsonWriter writer(json.text);
+  form.write(writer, rules.typed_forms);
+  return document.parse(json.text, rules.json);
+}
+
+Result<void> read_text(std::string_view text, const BodyRules& rules, JsonDocument& document) {
+  Result<void> parsed = document.parse(text, rules.json);
+  if (parsed || !rules.text_may_be_no_json) return parsed;
+  Wiped json{};
+  JsonWriter(json.text).string(text);
+  return document.parse(json.text, rules.json);
+}
+
+Result<void> read_as(Media media, std::string_view text, const BodyRules& rules, JsonDocument& document) {
+  if (const auto bad = first_bad_byte(text)) {
+    return Error{ErrorKind::malformed, format("Not UTF-8: byte {}", *bad)};
+  }
+  switch (media) {
+    case Media::yaml:
+      return read_yaml(text, rules.json, document);
+    case Media::form:
+      return read_form(text, rules, document);
+    case Media::text:
+      return read_text(text, rules, document);
+    default:
+      return document.parse(text, rules.json);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> parts_of(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    if (end != 0) parts.emplace_back(path.substr(0, end));
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return parts;
+}
+
+Result<Target> read_target(const Environ& environ) {
+  Target target;
+  target.method = environ.get("REQUEST_METHOD");
+  if (const std::string_view path = environ.get("PATH_INFO"); !path.empty()) {
+    target.above = environ.get("SCRIPT_NAME");
+    target.path = path;
+  } else {
+    const std::string_view uri = environ.get("REQUEST_URI");
+    target.path = uri.empty() ? "/" : percent_decoded(uri.substr(0, uri.find('?')));
+  }
+  while (!target.above.empty() && target.above.back() == '/') target.above.pop_back();
+  if (std::any_of(target.path.begin(), target.path.end(), is_control)) {
+    return Error{ErrorKind::malformed, "The path has control characters."};
+  }
+  target.parts = parts_of(target.path);
+  auto query = fields_in(query_of(environ));
+  if (!query) return std::move(query).error();
+  target.query = *std::move(query);
+  return target;
+}
+
+std::string_view in_query(const Target& target, std::string_view name) {
+  const auto is_it = [name](const FormField& field) { return field.name == name; };
+  const auto field = std::find_if(target.query.rbegin(), target.query.rend(), is_it);
+  return field == target.query.rend() ? std::string_view() : std::string_view(field->value);
+}
+
+Json query_json(const Target& target) {
+  std::vector<FormField> fields = target.query;
+  std::erase_if(fields, is_credential);
+  std::string json;
+  JsonWriter writer(json);
+  Form(std::move(fields)).write(writer, false);
+  return Json::trusted(std::move(json));
+}
+
+Result<Body> read_body(const Environ& environ, const BodyRules& rules, JsonDocument& document) {
+  document.clear();
+  if (!environ.body) return environ.body.error();
+  const std::string_view text = *environ.body;
+  if (text.empty()) return Body{};
+  if (text.size() > rules.most) {
+    return Error{ErrorKind::too_large,
+                 format("The body has {} bytes; at most {} are accepted.", text.size(), rules.most)};
+  }
+  const auto media = media_in(environ.get("CONTENT_TYPE"));
+  if (!media) return media.error();
+  const std::string_view packed = environ.get("HTTP_CONTENT_ENCODING");
+  if (!packed.empty() && packed != "identity") {
+    return Error{ErrorKind::unsupported,
+                 format("Content-Encoding {} is not read; send the body as it is.", quoted(packed))};
+  }
+  if (Result<void> read = read_as(*media, text, rules, document); !read) return std::move(read).error();
+  return Body{*media, document.root()};
+}
+
+}  // namespace rest_fcgi::netapi

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include <utility>
+
+#include "netapi/handlers.h"
+#include "netapi/rest_application.h"
+#include "rest_fcgi/netapi/rest.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+constexpr Dialect kCherrypy{
+    .clients = R"(["local", "local_async", "local_batch", "local_subset", "runner", "runner_async", "ssh", )"
+               R"("wheel", "wheel_async"])",
+    .no_session = "No permission -- see authorization schemes",
+    .status_lines = false,
+    .pages = true,
+    .accept_first = false,
+    .exact_slashes = false,
+    .typed_forms = true,
+    .text_may_be_no_json = true,
+    .login_is_401 = false,
+    .strict_logins = false,
+    .lasting_cookies = true,
+    .run_takes_sessions = false,
+    .tornado_words = false,
+    .jobs_have_info = true,
+    .missing_is_404 = false,
+    .hooks_have_body = true,
+    .varies = true,
+};
+
+void add_sessions(std::vector<Route>& routes) {
+  routes.push_back(
+      {.path = {"login"}, .get = ask_to_log_in, .post = log_in, .shows_pages = true, .cache = "no-store"});
+  routes.push_back(
+      {.path = {"logout"}, .post = log_out, .needs = Route::Needs::session, .reads_body = false});
+  routes.push_back({.path = {"minions"},
+                    .get = show_minions,
+                    .post = start_job,
+                    .needs = Route::Needs::session,
+                    .most_parts = 1});
+  routes.push_back({.path = {"jobs"},
+                    .get = show_jobs,
+                    .post = run_for_session,
+                    .needs = Route::Needs::session,
+                    .most_parts = 1});
+}
+
+void add_files(const RestCherrypyOptions& options, std::vector<Route>& routes) {
+  if (!options.static_root.empty()) {
+    routes.push_back({.path = parts_of(options.static_path),
+                      .get = serve_static,
+                      .most_parts = Route::kAny,
+                      .serves_files = true});
+  }
+  if (!options.app.empty()) {
+    routes.push_back({.path = parts_of(options.app_path),
+                      .get = serve_app,
+                      .most_parts = Route::kAny,
+                      .serves_files = true});
+  }
+  if (!options.favicon.empty()) {
+    routes.push_back({.path = {"favicon.ico"}, .get = serve_favicon, .serves_files = true});
+  }
+}
+
+std::vector<Route> routes_of(const RestCherrypyOptions& options) {
+  std::vector<Route> routes;
+  for (const std::vector<std::string>& path : {std::vector<std::string>{}, {"index"}}) {
+    routes.push_back({.path = path,
+                      .get = greet,
+                      .post = run_for_session,
+                      .needs = Route::Needs::session_to_post,
+                      .shows_pages = true});
+  }
+  routes.push_back({.path = {"token"}, .get = greet, .post = make_tokens, .cache = "no-store"});
+  routes.push_back({.path = {"run"}, .get = greet, .post = run_by_credentials, .cache = "no-store"});
+  // Who asks for a pair of keys says who they are in the body.
+  routes.push_back({.path = {"keys"},
+                    .get = show_keys,
+                    .post = make_keys,
+                    .needs = Route::Needs::session_to_get,
+                    .most_parts = 1,
+                    .posts_negotiate = false,
+                    .no_session = "No authentication credentials given",
+                    .cache = "no-store"});
+  routes.push_back({.path = parts_of(options.webhook_url),
+                    .post = fire_hook,
+                    .needs = options.webhook_disable_auth ? Route::Needs::nothing : Route::Needs::session,
+                    .needs_permission = true,
+                    .most_parts = Route::kAny});
+  routes.push_back({.path = {"stats"},
+                    .get = show_stats,
+                    .needs = options.stats_disable_auth ? Route::Needs::nothing : Route::Needs::session,
+                    .needs_permission = true});
+  if (options.enable_sessions) add_sessions(routes);
+  add_files(options, routes);
+  return routes;
+}
+
+}  // namespace
+
+Result<http::Application> make_rest_cherrypy(const RestCherrypyOptions& options,
+                                             std::shared_ptr<const client::NetapiClient> client,
+                                             const Clock& clock) {
+  return make_rest(kCherrypy, options, true, routes_of(options), std::move(client), clock);
+}
+
+}  // namespace rest_fcgi::netapi

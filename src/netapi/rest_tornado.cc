@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include <utility>
+
+#include "netapi/handlers.h"
+#include "netapi/rest_application.h"
+#include "rest_fcgi/netapi/rest.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+constexpr Dialect kTornado{
+    .clients = R"(["local", "local_async", "runner", "runner_async"])",
+    .no_session = "Please log in",
+    .status_lines = true,
+    .pages = false,
+    .accept_first = true,
+    .exact_slashes = true,
+    .typed_forms = false,
+    .text_may_be_no_json = false,
+    .login_is_401 = true,
+    .strict_logins = true,
+    .lasting_cookies = false,
+    .run_takes_sessions = true,
+    .tornado_words = true,
+    .jobs_have_info = false,
+    .missing_is_404 = true,
+    .hooks_have_body = false,
+    .varies = false,
+};
+
+std::vector<Route> routes_of(const RestTornadoOptions& options) {
+  return {
+      {.path = {}, .get = greet, .post = run_for_session, .needs = Route::Needs::session_to_post},
+      {.path = {"login"}, .get = ask_to_log_in, .post = log_in},
+      {.path = {"run"}, .post = run_by_credentials},
+      {.path = {"minions"},
+       .get = show_minions,
+       .post = start_job,
+       .needs = Route::Needs::session,
+       .most_parts = Route::kAny,
+       .post_below = false},
+      {.path = {"jobs"}, .get = show_jobs, .needs = Route::Needs::session, .most_parts = Route::kAny},
+      {.path = {"hook"},
+       .post = fire_hook,
+       .needs = options.webhook_disable_auth ? Route::Needs::nothing : Route::Needs::session,
+       .most_parts = Route::kAny},
+  };
+}
+
+}  // namespace
+
+Result<http::Application> make_rest_tornado(const RestTornadoOptions& options,
+                                            std::shared_ptr<const client::NetapiClient> client,
+                                            const Clock& clock) {
+  RestCherrypyOptions common;
+  common.common = options.common;
+  common.cors_origin = options.cors_origin;
+  common.webhook_disable_auth = options.webhook_disable_auth;
+  common.max_request_body_size = options.max_body_size;
+  return make_rest(kTornado, std::move(common), false, routes_of(options), std::move(client), clock);
+}
+
+}  // namespace rest_fcgi::netapi

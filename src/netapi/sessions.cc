@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "netapi/handlers.h"
+#include "rest_fcgi/auth/credentials.h"
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+using auth::Credentials;
+using http::Response;
+using http::Status;
+using master::Session;
+
+constexpr std::array<std::string_view, 3> kKeys{"username", "password", "eauth"};
+
+std::optional<std::string_view> text_at(JsonValue object, std::string_view key) {
+  auto value = object.find(key);
+  // Salt's back end of that name has its secret in a key of that name as well.
+  if (!value && key == "password") value = object.find("sharedsecret");
+  if (!value || !value->is(JsonValue::Kind::string)) return std::nullopt;
+  return value->text();
+}
+
+/// The first of the keys that is missing, or no text; empty: they are all there.
+std::string_view missing_key(JsonValue object) {
+  for (const std::string_view key : kKeys) {
+    if (!text_at(object, key)) return key;
+  }
+  return {};
+}
+
+Credentials credentials_in(const Exchange& exchange, JsonValue object) {
+  Credentials credentials;
+  credentials.kind = Credentials::Kind::eauth;
+  credentials.username = text_at(object, "username").value_or("");
+  credentials.password = SecretView(text_at(object, "password").value_or(""));
+  credentials.eauth = text_at(object, "eauth").value_or("");
+  credentials.remote = exchange.remote();
+  return credentials;
+}
+
+/// A login by name and password, with an audit line.
+Result<Session> trade(const Exchange& exchange, const Credentials& credentials, std::string_view what) {
+  const auto refused = [&](Error error) {
+    exchange.trail.write_other(what, credentials.username, credentials.eauth, row_for(error.kind).outcome);
+    return error;
+  };
+  const Error unknown{ErrorKind::authentication, "Could not authenticate using provided credentials"};
+  if (!exchange.app.acl.allows(credentials.username, exchange.remote())) return refused(unknown);
+  Result<Session> session = exchange.app.client->login(credentials, exchange.deadline);
+  if (!session) {
+    const bool bad = session.error().kind == ErrorKind::authentication;
+    return refused(bad ? unknown : session.error());
+  }
+  exchange.trail.write_other(what, session->user, session->eauth, "ok");
+  return session;
+}
+
+double seconds_of(WallTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+std::string cookie(const Exchange& exchange, std::string_view token, std::optional<WallTime> end) {
+  std::string text = format("session_id={}; ", token);
+  if (end) {
+    const auto left = std::chrono::duration_cast<std::chrono::seconds>(*end - exchange.app.clock.wall());
+    text += format("expires={}; Max-Age={}; ", http_date(*end), std::max<std::int64_t>(left.count(), 0));
+  }
+  text += format("Path={}; HttpOnly; SameSite=Lax", exchange.base.empty() ? "/" : exchange.base);
+  if (is_encrypted(exchange.environ)) text += "; Secure";
+  return text;
+}
+
+void write_session(JsonWriter& writer, const Session& session) {
+  writer.begin_object()
+      .key("token")
+      .string(session.token.reveal().text)
+      .key("expire")
+      .number(seconds_of(session.expire))
+      .key("start")
+      .number(seconds_of(session.start))
+      .key("user")
+      .string(session.user)
+      .key("eauth")
+      .string(session.eauth)
+      .key("perms")
+      .json(session.perms)
+      .end_object();
+}
+
+/// The object of a login: the body, or the first of its list.
+std::optional<JsonValue> first_object(const Exchange& exchange) {
+  JsonValue value = exchange.body.value;
+  if (value.is(JsonValue::Kind::array) && value.size() > 0) value = *value.elements().begin();
+  if (!value.is(JsonValue::Kind::object)) return std::nullopt;
+  return value;
+}
+
+bool may_nothing(const Session& session) {
+  return session.perms.text() == "{}" || session.perms.text() == "[]";
+}
+
+Response bad_request(const Exchange& exchange, std::string sentence) {
+  exchange.trail.write_unreadable("invalid");
+  return fail(exchange, {ErrorKind::invocation, std::move(sentence)});
+}
+
+void write_token(JsonWriter& writer, const Session& session) {
+  writer.begin_object()
+      .key("start")
+      .number(seconds_of(session.start))
+      .key("expire")
+      .number(seconds_of(session.expire))
+      .key("name")
+      .string(session.user)
+      .key("eauth")
+      .string(session.eauth)
+      .key("token")
+      .string(session.token.reveal().text)
+      .end_object();
+}
+
+}  // namespace
+
+Error no_session(const Exchange& exchange) {
+  const std::string_view own = exchange.route == nullptr ? "" : exchange.route->no_session;
+  return {ErrorKind::authentication, std::string(own.empty() ? exchange.app.dialect.no_session : own)};
+}
+
+Result<Session> session_of(const Exchange& exchange) {
+  const Presented shown = presented(exchange.environ);
+  if (shown.by_browser && exchange.app.origins.is_foreign(exchange.environ)) {
+    return Error{ErrorKind::forbidden,
+                 "A page of another site asks for this with a cookie; see the option cors_origin."};
+  }
+  if (!looks_like_token(shown.token.reveal())) return no_session(exchange);
+  Result<Session> session = exchange.app.client->session(shown.token, exchange.deadline);
+  if (!session && session.error().kind == ErrorKind::authentication) return no_session(exchange);
+  if (session && !exchange.app.acl.allows(session->user, exchange.remote())) return no_session(exchange);
+  return session;
+}
+
+Response ask_to_log_in(Exchange& exchange) {
+  if (exchange.media == Media::html) return own_page(exchange);
+  if (exchange.app.dialect.login_is_401) {
+    return refuse(exchange, Status::unauthorized, exchange.app.dialect.no_session);
+  }
+  Response response = reply(exchange, Status::ok, R"({"status": 200, "return": "Please log in"})");
+  response.headers.emplace_back("WWW-Authenticate", "Session");
+  return response;
+}
+
+Response log_in(Exchange& exchange) {
+  const auto object = first_object(exchange);
+  if (!object) return bad_request(exchange, "The body must be an object with username, password and eauth.");
+  const Dialect& dialect = exchange.app.dialect;
+  if (dialect.strict_logins) {
+    if (const std::string_view key = missing_key(*object); !key.empty()) {
+      return bad_request(
+          exchange, format("'{}' is missing, or no text; a login needs username, password and eauth.", key));
+    }
+  }
+  auto session = trade(exchange, credentials_in(exchange, *object), "login");
+  if (!session) return fail(exchange, session.error());
+  if (dialect.strict_logins && may_nothing(*session)) {
+    static_cast<void>(exchange.app.client->logout(session->token, exchange.deadline));
+    return fail(exchange, {ErrorKind::authorization, "Could not authenticate using provided credentials"});
+  }
+  std::string json;
+  JsonWriter writer(json);
+  writer.begin_object().key("return").begin_array();
+  write_session(writer, *session);
+  writer.end_array().end_object();
+  Response response = reply(exchange, Status::ok, std::move(json));
+  const std::string_view token = session->token.reveal().text;
+  response.headers.emplace_back("X-Auth-Token", token);
+  // A foreign page may get a token to send by itself; it may not log the browser in.
+  if (!exchange.app.origins.is_foreign(exchange.environ)) {
+    response.headers.emplace_back(
+        "Set-Cookie",
+        cookie(exchange, token, dialect.lasting_cookies ? std::optional(session->expire) : std::nullopt));
+  }
+  return response;
+}
+
+Response log_out(Exchange& exchange) {
+  const Session& session = *exchange.session;
+  if (auto ended = exchange.app.client->logout(session.token, exchange.deadline); !ended) {
+    exchange.trail.write_other("logout", session.user, session.eauth, row_for(ended.error().kind).outcome);
+    const bool is_gone = ended.error().kind == ErrorKind::authentication;
+    return fail(exchange, is_gone ? no_session(exchange) : ended.error());
+  }
+  exchange.trail.write_other("logout", session.user, session.eauth, "ok");
+  Response response = reply(exchange, Status::ok, R"({"return": "Your token has been cleared"})");
+  const WallTime past = exchange.app.clock.wall() - std::chrono::hours(24 * 365);
+  response.headers.emplace_back("Set-Cookie", cookie(exchange, {}, past));
+  return response;
+}
+
+Response make_tokens(Exchange& exchange) {
+  const JsonValue body = exchange.body.value;
+  std::vector<JsonValue> objects;
+  if (body.is(JsonValue::Kind::object)) objects.push_back(body);
+  for (const JsonValue one : body.elements()) objects.push_back(one);
+  const bool is_list = body.is(JsonValue::Kind::array);
+  if (!is_list && objects.empty()) return bad_request(exchange, "Lowstates must be a list");
+  if (objects.size() > exchange.app.options.common.lowstate.max_chunks) {
+    return bad_request(exchange, format("At most {} tokens are made at once.",
+                                        exchange.app.options.common.lowstate.max_chunks));
+  }
+  const auto lacks = [](JsonValue one) { return !missing_key(one).empty(); };
+  if (std::any_of(objects.begin(), objects.end(), lacks)) {
+    return bad_request(exchange, R"(Require "username", "password", and "eauth" params)");
+  }
+  std::vector<Session> sessions;
+  for (const JsonValue object : objects) {
+    const Credentials credentials = credentials_in(exchange, object);
+    auto session = trade(exchange, credentials, "token");
+    if (session) {
+      sessions.push_back(*std::move(session));
+      continue;
+    }
+    for (const Session& made : sessions) {
+      static_cast<void>(exchange.app.client->logout(made.token, exchange.deadline));
+    }
+    Error error = std::move(session).error();
+    if (error.kind == ErrorKind::authentication) {
+      error.message = format(R"(Authentication failure of type "eauth" occurred for user {}.)",
+                             excerpt(credentials.username, 256));
+    }
+    return fail(exchange, error);
+  }
+  std::string json;
+  JsonWriter writer(json);
+  writer.begin_array();
+  for (const Session& session : sessions) write_token(writer, session);
+  writer.end_array();
+  return reply(exchange, Status::ok, std::move(json));
+}
+
+}  // namespace rest_fcgi::netapi

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <string>
+
+#include "netapi/handlers.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+using http::Response;
+using http::Status;
+
+double seconds(std::chrono::microseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+std::int64_t count(const std::atomic<std::uint64_t>& counter) {
+  return static_cast<std::int64_t>(counter.load(std::memory_order_relaxed));
+}
+
+/// Requests by URL; a table no longer than that of the routes.
+void write_urls(JsonWriter& writer, Counters& counters) {
+  const std::lock_guard lock(counters.mutex);
+  writer.begin_object();
+  for (const auto& [url, requests] : counters.by_url) {
+    writer.key(url).integer(static_cast<std::int64_t>(requests));
+  }
+  writer.end_object();
+}
+
+}  // namespace
+
+Counted::Counted(const Exchange& exchange) : exchange_(exchange) {
+  Counters& counters = *exchange.app.counters;
+  counters.requests.fetch_add(1, std::memory_order_relaxed);
+  counters.current.fetch_add(1, std::memory_order_relaxed);
+  if (exchange.environ.body) {
+    counters.bytes_read.fetch_add(exchange.environ.body->size(), std::memory_order_relaxed);
+  }
+}
+
+Counted::~Counted() {
+  exchange_.app.counters->current.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Counted::write(const Response& response) const {
+  Counters& counters = *exchange_.app.counters;
+  if (static_cast<int>(response.status) >= 400) counters.errors.fetch_add(1, std::memory_order_relaxed);
+  if (const auto* text = std::get_if<std::string>(&response.body)) {
+    counters.bytes_written.fetch_add(text->size(), std::memory_order_relaxed);
+  }
+  if (!exchange_.app.options.collect_stats || exchange_.route == nullptr) return;
+  std::string url;
+  for (const std::string& part : exchange_.route->path) url.append("/").append(part);
+  const std::lock_guard lock(counters.mutex);
+  ++counters.by_url[url.empty() ? "/" : url];
+}
+
+Response show_stats(Exchange& exchange) {
+  Counters& counters = *exchange.app.counters;
+  const WallTime now = exchange.app.clock.wall();
+  std::string json;
+  JsonWriter writer(json);
+  writer.begin_object().key("CherryPy Applications").begin_object();
+  writer.key("Enabled").boolean(true);
+  writer.key("Start Time").number(seconds(counters.since.time_since_epoch()));
+  writer.key("Current Time").number(seconds(now.time_since_epoch()));
+  writer.key("Uptime").number(seconds(now - counters.since));
+  writer.key("Total Requests").integer(count(counters.requests));
+  writer.key("Current Requests").integer(count(counters.current));
+  writer.key("Requests");
+  write_urls(writer, counters);
+  writer.end_object().key("Cheroot HTTPServer").begin_object();
+  writer.key("Enabled").boolean(true).key("Requests").integer(count(counters.requests));
+  writer.key("Bytes Read").integer(count(counters.bytes_read));
+  writer.key("Bytes Written").integer(count(counters.bytes_written));
+  writer.key("Errors").integer(count(counters.errors));
+  writer.end_object().end_object();
+  return reply(exchange, Status::ok, std::move(json));
+}
+
+}  // namespace rest_fcgi::netapi

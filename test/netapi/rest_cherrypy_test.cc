@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "rest.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+
+namespace {
+
+constexpr const char* kPing = R"({"client": "local", "tgt": "*", "fun": "test.ping"})";
+constexpr const char* kPong = R"({"return": [{"ms-0": true, "ms-1": true, "ms-2": true}]})";
+constexpr const char* kNoSession =
+    R"({"status": 401, "return": "No permission -- see authorization schemes"})";
+constexpr const char* kNoSuchUri = R"({"status": 404, "return": "Nothing matches the given URI"})";
+const std::string kWelcome =
+    R"({"return": "Welcome", "clients": ["local", "local_async", "local_batch", "local_subset", "runner", )"
+    R"("runner_async", "ssh", "wheel", "wheel_async"]})";
+constexpr const char* kWith = "X-Auth-Token: TOKEN";
+
+}  // namespace
+
+TEST_CASE("rest_cherrypy greets, in the form that is wanted") {
+  Rest rest;
+  rest.check({
+      {"GET /", "", "", 200, kWelcome,
+       "Content-Type: application/json | Allow: GET, HEAD, POST | -Set-Cookie"},
+      {"HEAD /", "", "", 200, kWelcome},
+      {"GET //", "", "", 200, kWelcome},
+      {"GET /index/", "", "", 200, kWelcome},
+      {"GET /run", "", "", 200, kWelcome},
+      {"GET /token", "", "", 200, kWelcome},
+      {"GET /?a=b", "", "", 200, kWelcome},
+      {"GET /", "Accept: application/*", "", 200, kWelcome},
+      {"GET /", "Accept: application/json;version=1", "", 200, kWelcome},
+      {"GET /", "Accept: APPLICATION/JSON", "", 200, kWelcome},
+      {"GET /", "Accept: application/xml;q=0.9, application/json;q=0.1", "", 200, kWelcome},
+      {"GET /", "Accept: application/json, application/x-yaml", "", 200, kWelcome},
+      {"GET /", "Accept: application/x-yaml", "", 200, "clients:\n  - local\n",
+       "Content-Type: application/x-yaml"},
+      {"GET /", "Accept: text/yaml", "", 200, "return: Welcome\n"},
+      {"GET /", "Accept: application/json;q=0, */*", "", 200, "return: Welcome\n"},
+      {"GET /", "Accept: application/json;q=0.1, application/x-yaml;q=0.9", "", 200, "return: Welcome\n"},
+      {"GET /", "Accept: application/json;q=0", "", 406, ""},
+      {"GET /", "Accept: text/plain", "", 406,
+       R"({"status": 406, "return": "Your client sent this Accept header: text/plain. But this resource only )"
+       R"(emits these media types: application/json, application/x-yaml."})"},
+      {"GET /", "Accept: application/vnd.foo+json", "", 406, ""},
+      {"GET /", "Accept: application/json;q=abc", "", 400,
+       R"({"status": 400, "return": "Malformed HTTP header: `application/json;q=abc`"})"},
+      {"GET /", "Accept-Encoding: br", "", 200, kWelcome},
+  });
+}
+
+TEST_CASE("rest_cherrypy's URLs and methods") {
+  Rest rest;
+  rest.check({
+      {"GET /nosuch", "", "", 404, R"({"status": 404, "return": "The path '/nosuch' was not found."})",
+       "-Allow"},
+      {"GET /RUN", "", "", 404, ""},
+      {"GET /events", "", "", 404, ""},
+      {"GET /ws", "", "", 404, ""},
+      {"GET /static/x", "", "", 404, ""},
+      {"GET /favicon.ico", "", "", 404, ""},
+      {"GET /login/x", "", "", 404, kNoSuchUri},
+      {"POST /token/x", "", "[]", 404, kNoSuchUri},
+      {"GET /minions/a/b", kWith, "", 404, kNoSuchUri},
+      {"GET /jobs/1/x", kWith, "", 404, kNoSuchUri},
+      {"POST /minions/x", kWith, "[]", 404, kNoSuchUri},
+      {"DELETE /", "", "", 405,
+       R"({"status": 405, "return": "Specified method is invalid for this resource."})",
+       "Allow: GET, HEAD, POST"},
+      {"PUT /run", "", "{}", 405, ""},
+      {"GET /logout", "", "", 405, "", "Allow: POST"},
+      {"HEAD /logout", "", "", 405, ""},
+      {"GET /hook", "", "", 405, "", "Allow: POST"},
+      {"POST /stats", "", "", 405, "", "Allow: GET, HEAD"},
+      {"GET /hook/%0a", "", "", 400, R"({"status": 400, "return": "The path has control characters."})"},
+      {"GET /nosuch", "Accept: application/x-yaml", "", 404, "status: 404\n"},
+      {"GET /nosuch", "Accept: text/html,*/*;q=0.8", "", 404, "<h2>404 Not Found</h2>",
+       "Content-Type: text/html;charset=utf-8"},
+      {"GET /<script>", "Accept: text/html", "", 404, "&lt;script&gt;"},
+  });
+}
+
+TEST_CASE("POST / runs chunks for a session") {
+  Rest rest;
+  rest.check({
+      {"POST /", "", kPing, 401, kNoSession, "WWW-Authenticate: Session | -Set-Cookie"},
+      {"POST /", "", R"([{CRED, "client": "local", "tgt": "*", "fun": "test.ping"}])", 401, kNoSession},
+      {"POST /", "Accept: application/x-yaml", kPing, 401,
+       "return: No permission -- see authorization schemes\n"},
+      {"POST /", "X-Auth-Token: 0000 | Cookie: session_id=TOKEN", kPing, 401, kNoSession},
+      {"POST /", "X-Auth-Token: ../../x", kPing, 401, kNoSession},
+      {"POST /", "Authorization: Bearer TOKEN", kPing, 401, kNoSession},
+      {"POST /", kWith, kPing, 200, kPong, "Cache-Control: private | -Set-Cookie"},
+      {"POST /index", kWith, kPing, 200, kPong},
+      {"POST /jobs", kWith, kPing, 200, kPong},
+      {"POST /?x=y", "Cookie: a=b; session_id=TOKEN", kPing, 200, kPong},
+      {"POST /", kWith,
+       R"([{"username": "eve", "password": "bad", "eauth": "x", "client": "local", "tgt": "*", "fun": "test.ping"}])",
+       200, kPong},
+      {"POST /", kWith, R"([{"token": "nonsense", "client": "local", "tgt": "*", "fun": "test.ping"}])", 200,
+       kPong},
+      {"POST /", kWith, "[]", 200, R"({"return": []})"},
+      {"POST /", kWith, "{}", 400, R"({"status": 400, "return": "Lowstates must be a list"})"},
+      {"POST /", kWith, "null", 400, R"({"status": 400, "return": "Lowstates must be a list"})"},
+      {"POST /", kWith, "", 400, R"({"status": 400, "return": "Lowstates must be a list"})"},
+      {"POST /", kWith, "[5]", 400, R"({"status": 400, "return": "<has>chunk 0"})"},
+      {"POST /", kWith, R"([{"client": "foo"}])", 400,
+       R"({"status": 400, "return": "Invalid client specified: 'foo'"})"},
+      {"POST /", kWith, R"([{}])", 400, R"({"status": 400, "return": "Invalid client specified: 'None'"})"},
+      {"POST /", kWith, R"([{"client": "local", "tgt": "*"}])", 400,
+       R"({"status": 400, "return": "<has>'fun' is missing"})"},
+      {"POST /", kWith, R"([{"client": "local", "fun": "test.ping"}])", 400,
+       R"({"status": 400, "return": "<has>'tgt' is missing"})"},
+      {"POST /", kWith, R"({"client": "local", "tgt": "nobody", "fun": "test.ping"})", 200,
+       R"({"return": [{}]})"},
+      {"POST /", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping", "tgt_type": "x"})", 400,
+       R"({"status": 400, "return": "<has>'tgt_type' is 'x'"})"},
+      {"POST /", kWith, R"({"client": "local", "tgt": "role:web", "fun": "test.ping", "expr_form": "grain"})",
+       200, R"({"return": [{"ms-0": true, "ms-1": true}]})"},
+      {"POST /", kWith, R"({"client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": "hi"})", 200,
+       R"({"return": [{"ms-0": "hi"}]})"},
+      {"POST /", kWith, R"({"client": "local_async", "tgt": "*", "fun": "test.ping"})", 200,
+       R"({"return": [{"jid": "<jid>", "minions": ["ms-0", "ms-1", "ms-2"]}]})"},
+      {"POST /", kWith, R"({"client": "local_batch", "tgt": "*", "fun": "test.ping", "batch": "50%"})", 200,
+       R"({"return": ["<any>", "<any>", "<any>"]})"},
+      {"POST /", kWith, R"({"client": "local_batch", "tgt": "no", "fun": "test.ping"})", 200,
+       R"({"return": []})"},
+      {"POST /", kWith, R"({"client": "local_batch", "tgt": "*", "fun": "test.ping", "batch": "x"})", 400,
+       ""},
+      {"POST /", kWith, R"({"client": "runner", "fun": "manage.up"})", 200,
+       R"({"return": [["ms-0", "ms-1", "ms-2"]]})"},
+      {"POST /", kWith, R"({"client": "runner", "fun": "nosuch.fun"})", 400,
+       R"({"status": 400, "return": "'nosuch.fun' is not available."})"},
+      {"POST /", kWith, R"({"client": "runner_async", "fun": "manage.up"})", 200,
+       R"({"return": [{"tag": "<has>salt/run/", "jid": "<jid>"}]})"},
+      {"POST /", kWith, R"({"client": "wheel", "fun": "key.list_all"})", 200,
+       R"({"return": [{"tag": "<has>salt/wheel/", "data": "<any>"}]})"},
+      {"POST /", kWith,
+       R"([{"client": "local", "tgt": "ms-0", "fun": "test.ping"}, {"client": "runner", "fun": "manage.up"}])",
+       200, R"({"return": [{"ms-0": true}, ["ms-0", "ms-1", "ms-2"]]})"},
+      {"POST /", "X-Auth-Token: EVE", kPing, 401,
+       R"({"status": 401, "return": "Authorization error occurred."})"},
+      {"POST /", "X-Auth-Token: EVE", R"({"client": "runner", "fun": "manage.up"})", 401,
+       R"({"status": 401, "return": "Authentication failure of type \"token\" occurred for user eve."})"},
+      {"POST /", "X-Auth-Token: TOKEN | Accept: text/html", kPing, 406, ""},
+      {"POST /", "X-Auth-Token: TOKEN | Accept: application/x-yaml", kPing, 200, "return:\n  - ms-0: true\n"},
+  });
+  CHECK_FALSE(rest.log().has(rest.token("eve").substr(0, 20)));
+}
+
+TEST_CASE("bodies come as JSON, YAML, forms or text") {
+  Rest rest;
+  const std::string echo = R"({"return": [{"ms-0": {"args": )";
+  const auto form = [](const std::string& body, int status, const std::string& value) {
+    return Row{"POST /", "X-Auth-Token: TOKEN | Content-Type: application/x-www-form-urlencoded", body,
+               status, value};
+  };
+  const auto as = [](const std::string& type, const std::string& body, int status,
+                     const std::string& value = "") {
+    return Row{"POST /", "X-Auth-Token: TOKEN | Content-Type: " + type, body, status, value};
+  };
+  rest.check({
+      form("client=local&tgt=*&fun=test.ping", 200, kPong),
+      form("client=local&tgt=%2A&fun=test.ping&arg=", 200, kPong),
+      form("client=local&tgt=*&fun=test.ping&arg", 200, kPong),
+      form("client=local&tgt=ms-0&fun=test.echo&arg=a+b%21", 200, R"({"return": [{"ms-0": "a b!"}]})"),
+      form("client=local&tgt=ms-0&fun=test.echo&arg[]=5", 200, R"({"return": [{"ms-0": 5}]})"),
+      form("client=local&tgt=ms-0&fun=test.echo&arg={a:+b}", 200, R"({"return": [{"ms-0": {"a": "b"}}]})"),
+      form("client=local&tgt=ms-0&fun=test.echo&arg=%zz", 200, R"({"return": [{"ms-0": "%zz"}]})"),
+      form("client=local&tgt=ms-0&fun=test.echo&arg=%ff", 200,
+           "{\"return\": [{\"ms-0\": \"\xEF\xBF\xBD\"}]}"),
+      form("client=local&tgt=ms-0&fun=test.arg&arg=1&arg=2.5&arg=true&arg=null&kwarg={a:+1}", 200, ""),
+      form("client=local&tgt=ms-0&fun=test.ping&kwarg=abc", 400,
+           R"({"status": 400, "return": "<has>'kwarg' must be"})"),
+      form("client=local&tgt=ms-0&fun=test.ping&fun=test.ping", 400,
+           R"({"status": 400, "return": "<has>'fun' stands twice"})"),
+      form("client=local_subset&tgt=*&fun=test.ping&subset=1", 200, R"({"return": ["<any>"]})"),
+      form("client=local&tgt=ms-0&fun=test.ping&timeout=abc", 400, ""),
+      form("client=local&tgt=ms-0&fun=test.ping&full_return=true", 200,
+           R"({"return": [{"ms-0": {"ret": true, "retcode": 0, "jid": "<jid>"}}]})"),
+      form("client=runner&fun=test.arg&a=1", 200, R"({"return": [{"args": [], "kwargs": {"a": "1"}}]})"),
+      form("client=local&tgt=\xff&fun=test.ping", 400, R"({"status": 400, "return": "<has>Not UTF-8"})"),
+      as("application/x-yaml", "client: local\ntgt: '*'\nfun: test.ping\n", 200, kPong),
+      as("text/yaml", "- {client: local, tgt: '*', fun: test.ping}\n", 200, kPong),
+      as("application/yaml", "client: local\ntgt: ms-0\nfun: test.echo\narg: [017]\n", 200,
+         R"({"return": [{"ms-0": 17}]})"),
+      as("application/x-yaml", "client: [", 400, ""),
+      as("application/x-yaml", "a: 1\na: 2\n", 400, ""),
+      as("application/x-yaml", "!!python/object:os.system {}", 400, ""),
+      as("application/x-yaml", std::string(100000, '['), 400, ""),
+      as("application/json", std::string(100000, '['), 400, ""),
+      as("text/plain", kPing, 200, kPong),
+      as("text/plain", "hello", 400, R"({"status": 400, "return": "Lowstates must be a list"})"),
+      as("Application/JSON; charset=utf-8", kPing, 200, kPong),
+      as("application/json; charset=latin-1", kPing, 406),
+      as("multipart/form-data; boundary=x", kPing, 406,
+         R"({"status": 406, "return": "<has>Content type not supported"})"),
+      as("application/vnd.api+json", kPing, 406),
+      as("application/json", "[nonsense]", 400, R"({"status": 400, "return": "<has>byte 1"})"),
+      as("application/json", "\xef\xbb\xbf[]", 400, ""),
+      as("application/json", "[\"\xff\"]", 400, R"({"status": 400, "return": "Not UTF-8: byte 2"})"),
+      {"POST /", "X-Auth-Token: TOKEN | Content-Encoding: gzip", "[]", 415,
+       R"({"status": 415, "return": "<has>'gzip'"})"},
+      {"POST /", "X-Auth-Token: TOKEN | Content-Type: text/xml", "", 400,
+       R"({"status": 400, "return": "Lowstates must be a list"})"},
+  });
+}
+
+TEST_CASE("a body beyond the limit is refused") {
+  netapi::RestCherrypyOptions options;
+  options.max_request_body_size = 10;
+  Rest rest(options);
+  rest.check(
+      {{"POST /run", "", "[         ]", 413, R"({"status": 413, "return": "<has>11 bytes; at most 10"})"},
+       {"POST /run", "", "[        ]", 200, R"({"return": []})"}});
+}
+
+TEST_CASE("a login gives a session, and a logout ends it") {
+  Rest rest;
+  const char* const kLogin =
+      R"({"return": [{"token": "<token>", "expire": "<number>", "start": "<number>", "user": "fred", "eauth": "sharedsecret", "perms": "<any>"}]})";
+  const char* const kBad =
+      R"({"status": 401, "return": "Could not authenticate using provided credentials"})";
+  rest.check({
+      {"GET /login", "", "", 200, R"({"status": 200, "return": "Please log in"})",
+       "WWW-Authenticate: Session | -Set-Cookie"},
+      {"POST /login", "", "{CRED}", 200, kLogin, "Cache-Control: no-store"},
+      {"POST /login", "", "[{CRED}, {}]", 200, kLogin},
+      {"POST /login/", "", R"({"username": "fred", "sharedsecret": "secret", "eauth": "sharedsecret"})", 200,
+       kLogin},
+      {"POST /login", "Content-Type: application/x-www-form-urlencoded",
+       "username=fred&password=secret&eauth=sharedsecret", 200, kLogin},
+      {"POST /login", "Content-Type: application/x-yaml",
+       "{username: fred, password: secret, eauth: sharedsecret}", 200, kLogin},
+      {"POST /login", "Content-Type: text/plain", "{CRED}", 200, kLogin},
+      {"POST /login", "Accept: text/html", "{CRED}", 406, "", "-X-Auth-Token | -Set-Cookie"},
+      {"POST /login", "", R"({"username": "fred", "password": "wrong", "eauth": "sharedsecret"})", 401, kBad,
+       "-Set-Cookie"},
+      {"POST /login", "", R"({"username": "fred", "eauth": "sharedsecret"})", 401, kBad},
+      {"POST /login", "", R"({"username": "fred", "password": "secret", "eauth": "nosuch"})", 401, kBad},
+      {"POST /login", "", "{}", 401, kBad},
+      {"POST /login", "", "[]", 400, ""},
+      {"POST /login", "", R"(["a"])", 400, ""},
+      {"POST /login", "", "5", 400, ""},
+      {"POST /login?username=fred&password=secret&eauth=sharedsecret", "", "", 400, ""},
+      {"POST /login", "Content-Type: text/plain", "username=fred&password=secret&eauth=sharedsecret", 400,
+       ""},
+      {"POST /logout", "", "", 401, kNoSession},
+      {"POST /logout", "X-Auth-Token: TOKEN | Accept: text/html", "", 406, ""},
+      {"POST /logout", "X-Auth-Token: TOKEN", "[[[no json", 200,
+       R"({"return": "Your token has been cleared"})"},
+      {"POST /logout", "X-Auth-Token: TOKEN", "", 401, kNoSession},
+      {"POST /", "X-Auth-Token: TOKEN", "[]", 401, kNoSession},
+  });
+}
+
+TEST_CASE("a session's cookie is for this site and no script, and gone after a logout") {
+  Rest rest;
+  const auto login = rest.ask({"POST /login", "Https: on", "{CRED}", 200, ""});
+  const std::string token = header(login, "X-Auth-Token");
+  const std::string cookie = header(login, "Set-Cookie");
+  CHECK(cookie.starts_with("session_id=" + token + "; expires="));
+  CHECK(cookie.find("; Max-Age=43") != std::string::npos);
+  CHECK(cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure"));
+  const auto again = rest.ask({"POST /login", "Cookie: session_id=" + token, "{CRED}", 200, ""});
+  CHECK(header(again, "X-Auth-Token") != token);
+  CHECK(header(again, "Set-Cookie").ends_with("; SameSite=Lax"));
+  const auto logout = rest.ask({"POST /logout", "Cookie: session_id=" + token, "", 200, ""});
+  CHECK(header(logout, "Set-Cookie").starts_with("session_id=; expires="));
+  CHECK(header(logout, "Set-Cookie").find("; Max-Age=0; ") != std::string::npos);
+  CHECK_FALSE(rest.log().has(token));
+  CHECK(rest.log().has("fun=login tgt=- jid=- outcome=ok"));
+  CHECK(rest.log().has("fun=logout tgt=- jid=- outcome=ok"));
+}
+
+TEST_CASE("POST /token makes tokens without a session") {
+  Rest rest;
+  const char* const kParams =
+      R"({"status": 400, "return": "Require \"username\", \"password\", and \"eauth\" params"})";
+  const char* const kToken =
+      R"({"start": "<number>", "expire": "<number>", "name": "fred", "eauth": "sharedsecret", "token": "<token>"})";
+  const std::string one = std::string("[") + kToken + "]";
+  rest.check({
+      {"POST /token", "", "{CRED}", 200, one, "-Set-Cookie | -X-Auth-Token | Cache-Control: no-store"},
+      {"POST /token", "", "[{CRED}, {CRED}]", 200, std::string("[") + kToken + ", " + kToken + "]"},
+      {"POST /token", "", "[]", 200, "[]"},
+      {"POST /token", "", R"({"username": "fred"})", 400, kParams},
+      {"POST /token", "", "[{CRED}, 5]", 400, kParams},
+      {"POST /token", "", R"([{CRED}, {"username": "fred", "password": "bad", "eauth": "sharedsecret"}])",
+       401,
+       R"({"status": 401, "return": "Authentication failure of type \"eauth\" occurred for user fred."})"},
+      {"POST /token", "", "", 400, ""},
+      {"POST /token", "", "\"a\"", 400, ""},
+  });
+}
+
+TEST_CASE("POST /run takes credentials from each chunk alone") {
+  Rest rest;
+  const auto chunk = [](const std::string& members) {
+    return "[{" + members + R"(, "client": "local", "tgt": "*", "fun": "test.ping"}])";
+  };
+  const auto runner = [](const std::string& members) {
+    return "[{" + members + R"(, "client": "runner", "fun": "manage.up"}])";
+  };
+  const char* const kInvalid = R"({"status": 401, "return": "Invalid token"})";
+  const char* const kBad = R"({"status": 401, "return": "Authentication error occurred."})";
+  const std::string wrong = R"("username": "fred", "password": "bad", "eauth": "sharedsecret")";
+  const std::string unknown(64, 'a');
+  rest.check({
+      {"POST /run", "", chunk("CRED"), 200, kPong, "Cache-Control: no-store | -Set-Cookie"},
+      {"POST /run", "", chunk(R"("token": "TOKEN")"), 200, kPong},
+      {"POST /run", "", "[]", 200, R"({"return": []})"},
+      {"POST /run", kWith, kPing, 401, R"({"status": 401, "return": "No authentication credentials given"})"},
+      {"POST /run", "Cookie: session_id=TOKEN", kPing, 401, ""},
+      {"POST /run", "", chunk(wrong), 401, kBad},
+      {"POST /run", "", runner(wrong), 401,
+       R"({"status": 401, "return": "Authentication failure of type \"eauth\" occurred for user fred."})"},
+      {"POST /run", "", chunk(R"("token": "nothex")"), 401, kInvalid},
+      {"POST /run", "", chunk(R"("token": 5)"), 401, kInvalid},
+      {"POST /run", "", chunk(R"("token": null)"), 401, kInvalid},
+      {"POST /run", "", chunk(R"("token": "../x")"), 401, kInvalid},
+      {"POST /run", "", chunk("\"token\": \"" + unknown + "\""), 401, kBad},
+      {"POST /run", "", runner("\"token\": \"" + unknown + "\""), 401,
+       R"({"status": 401, "return": "Authentication failure of type \"token\" occurred."})"},
+      {"POST /run", "", chunk(R"("token": "EVE")"), 401,
+       R"({"status": 401, "return": "Authorization error occurred."})"},
+      {"POST /run", "Accept: text/html", chunk("CRED"), 406, ""},
+  });
+}
+
+TEST_CASE("clients that are off are off, but for URLs that stand for a call of ours") {
+  client::Options none;
+  Rest rest(netapi::RestCherrypyOptions{}, none);
+  const auto disabled = [](const std::string& client) {
+    return R"({"status": 400, "return": "Client disabled: ')" + client +
+           R"('. Add to 'netapi_enable_clients' master config option to enable."})";
+  };
+  rest.check({{"POST /", kWith, kPing, 400, disabled("local")},
+              {"GET /minions/ms-0", kWith, "", 200, R"({"return": [{"ms-0": "<any>"}]})"},
+              {"GET /jobs", kWith, "", 200, ""},
+              {"GET /keys", kWith, "", 200, ""},
+              {"POST /token", "", "{CRED}", 200, ""},
+              {"POST /minions", kWith, R"({"tgt": "*", "fun": "test.ping"})", 400, disabled("local_async")}});
+}
+
+TEST_CASE("/minions shows grains, and starts jobs") {
+  Rest rest;
+  rest.check({
+      {"GET /minions", "", "", 401, kNoSession},
+      {"GET /minions", kWith, "", 200, R"({"return": [{"ms-0": "<any>", "ms-1": "<any>", "ms-2": "<any>"}]})",
+       "Cache-Control: private"},
+      {"GET /minions/ms-0", kWith, "", 200, R"({"return": [{"ms-0": "<any>"}]})"},
+      {"GET /minions/ms%2D0/", kWith, "", 200, R"({"return": [{"ms-0": "<any>"}]})"},
+      {"GET /minions/ms-[01]", kWith, "", 200, R"({"return": [{"ms-0": "<any>", "ms-1": "<any>"}]})"},
+      {"GET /minions?mid=ms-0&x=1", kWith, "", 200, R"({"return": [{"ms-0": "<any>"}]})"},
+      {"GET /minions/nobody", kWith, "", 200, R"({"return": [{}]})"},
+      {"GET /minions", "X-Auth-Token: EVE", "", 401,
+       R"({"status": 401, "return": "Authorization error occurred."})"},
+      {"POST /minions", kWith, R"([{"tgt": "*", "fun": "test.ping"}])", 202,
+       R"({"return": [{"jid": "<jid>", "minions": ["ms-0", "ms-1", "ms-2"]}], "_links": {"jobs": [{"href": "<has>/jobs/2"}]}})"},
+      {"POST /minions", kWith, R"({"tgt": "*", "fun": "test.ping", "client": "runner"})", 202, ""},
+      {"POST /minions", kWith, R"({"tgt": "nobody", "fun": "test.ping"})", 202,
+       R"({"return": [{}], "_links": {"jobs": []}})"},
+      {"POST /minions", kWith, "[]", 202, R"({"return": [], "_links": {"jobs": []}})"},
+      {"POST /minions", kWith, R"({"fun": "test.ping"})", 400, ""},
+      {"POST /minions", kWith, "", 400, R"({"status": 400, "return": "Lowstates must be a list"})"},
+      {"POST /minions", "X-Auth-Token: TOKEN | Accept: text/html", R"({"tgt": "*", "fun": "test.ping"})", 406,
+       ""},
+  });
+}
+
+TEST_CASE("/jobs lists jobs, newest first, and shows one") {
+  Rest rest;
+  const auto started = rest.ask(
+      {"POST /", kWith, R"({"client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": ["hi"]})", 200, ""});
+  CHECK(started.status == http::Status::ok);
+  const auto listed = rest.ask({"GET /jobs", kWith, "", 200, ""});
+  const std::size_t at = listed.text().find("\"20");
+  REQUIRE(at != std::string::npos);
+  const std::string jid = listed.text().substr(at + 1, 20);
+  rest.check({
+      {"GET /jobs", "", "", 401, kNoSession},
+      {"GET /jobs", "X-Auth-Token: EVE", "", 401,
+       R"({"status": 401, "return": "Authentication failure of type \"token\" occurred for user eve."})"},
+      {"GET /jobs/" + jid, kWith, "", 200,
+       R"({"info": [{"jid": "<jid>", "Function": "test.echo", "Arguments": ["hi"], "Target": "ms-0", "Target-type": "glob", "User": "fred", "Minions": ["ms-0"], "StartTime": "<any>", "Result": {"ms-0": {"return": "hi", "retcode": 0, "success": true}}}], "return": [{"ms-0": "hi"}]})"},
+      {"GET /jobs/junk?timeout=1", kWith, "", 200,
+       R"({"info": [{"jid": "junk", "Error": "Cannot contact returner or no job with this jid", "StartTime": "", "Result": {}}], "return": [{}]})"},
+  });
+  CHECK(
+      rest.ask({"POST /", kWith, R"({"client": "local_async", "tgt": "ms-1", "fun": "test.ping"})", 200, ""})
+          .status == http::Status::ok);
+  const std::string later = rest.ask({"GET /jobs", kWith, "", 200, ""}).text();
+  CHECK(later.find("ms-1") < later.find(jid));
+}
+
+TEST_CASE("/keys lists keys") {
+  Rest rest;
+  rest.check({
+      {"GET /keys", "", "", 401, R"({"status": 401, "return": "No authentication credentials given"})"},
+      {"GET /keys", kWith, "", 200,
+       R"({"return": {"minions": ["ms-0", "ms-1", "ms-2"], "minions_pre": [], "minions_rejected": [], "minions_denied": [], "local": "<any>"}})",
+       "Cache-Control: no-store"},
+      {"GET /keys/ms-0", kWith, "", 200, R"({"return": {"minions": {"ms-0": "<any>"}}})"},
+      {"GET /keys", "X-Auth-Token: EVE", "", 401, ""},
+      {"POST /keys", "", R"({"mid": "jerry"})", 401,
+       R"({"status": 401, "return": "No authentication credentials given"})"},
+      {"POST /keys", kWith, R"({"mid": "jerry"})", 401, ""},
+      {"POST /keys", "",
+       R"({"mid": "jerry", "username": "fred", "password": "bad", "eauth": "sharedsecret"})", 401, ""},
+      {"POST /keys", "",
+       R"({"mid": "jerry", "username": "eve", "password": "secret", "eauth": "sharedsecret"})", 401, ""},
+      {"POST /keys", "", "{CRED}", 400, R"({"status": 400, "return": "<has>'mid' must be"})"},
+      {"POST /keys", "", R"({CRED, "mid": "a\"; x=b"})", 400, ""},
+      {"POST /keys", "", "", 400, ""},
+  });
+}
