@@ -3,8 +3,10 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "netapi/handlers.h"
+#include "rest_fcgi/core/excerpt.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -49,12 +51,30 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
   writer.end_object();
 }
 
+/// Bytes that are no UTF-8 are taken for Latin-1, as WSGI has them (PEP 3333).
+std::string in_utf8(std::string text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(std::string_view(text).substr(at));
+    if (length == 0) {
+      std::string out;
+      for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte >= 0x80) out += static_cast<char>(0xC0 | (byte >> 6));
+        out += static_cast<char>(byte >= 0x80 ? 0x80 | (byte & 0x3F) : byte);
+      }
+      return out;
+    }
+    at += length;
+  }
+  return text;
+}
+
 std::string tag_of(const Exchange& exchange) {
   // rest_tornado takes the path as it is, with a slash at its end.
-  if (!exchange.app.dialect.hooks_have_body) return "salt/netapi" + exchange.target.path;
+  if (!exchange.app.dialect.hooks_have_body) return in_utf8("salt/netapi" + exchange.target.path);
   std::string tag = "salt/netapi/hook";
   for (const std::string& part : exchange.below) tag.append("/").append(part);
-  return tag;
+  return in_utf8(std::move(tag));
 }
 
 Json event_of(const Exchange& exchange) {

@@ -22,7 +22,7 @@
 namespace rest_fcgi::test {
 
 /// One request and what has to come back. In `path`, `headers` and `body`, `TOKEN` stands for the token of
-/// fred, who may do all, `EVE` for that of eve, who may do nothing, and `CRED` for fred's credentials as
+/// fred, who may do all, `NOBODY` for that of eve, who may do nothing, and `CRED` for fred's credentials as
 /// members of an object.
 struct Row {
   std::string request;  ///< `GET /minions?mid=ms-0`
@@ -158,7 +158,7 @@ class Rest {
   }
 
   std::string filled(std::string text) {
-    for (const auto& [word, user] : {std::pair("TOKEN", "fred"), std::pair("EVE", "eve")}) {
+    for (const auto& [word, user] : {std::pair("TOKEN", "fred"), std::pair("NOBODY", "eve")}) {
       if (text.find(word) == std::string::npos) continue;
       if (!tokens_of_[user].empty()) {
         replace_all(text, word, tokens_of_[user]);

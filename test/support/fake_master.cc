@@ -139,7 +139,8 @@ Result<master::Started> FakeMaster::runner_async(const master::Permit&) {
 Result<master::WheelReply> FakeMaster::wheel(const master::Permit&) {
   const auto jid = start("wheel");
   if (!jid) return jid.error();
-  return master::WheelReply{*jid, Json::trusted(R"({"tag": "salt/wheel/)" + *jid + R"(", "data": {}})")};
+  return master::WheelReply{
+      *jid, Json::trusted(R"({"tag": "salt/wheel/)" + *jid + R"(", "data": )" + wheel_data + "}")};
 }
 
 Result<master::Started> FakeMaster::wheel_async(const master::Permit&) {

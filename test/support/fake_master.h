@@ -35,6 +35,7 @@ class FakeMaster final : public master::Master {
       on_minion;
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
+  std::string wheel_data = "{}";  ///< `data` of what a wheel gives, as JSON
   /// Asked with a word from `started()` before something is started: an error keeps it from starting.
   std::function<std::optional<Error>(const std::string& what)> on_start;
 

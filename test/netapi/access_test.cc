@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/access.h"
+
+#include <doctest/doctest.h>
+
+#include "wsgi.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::netapi;
+using namespace rest_fcgi::test;
+
+namespace {
+
+Addresses addresses(const std::vector<std::string>& texts) {
+  auto made = Addresses::make(texts);
+  REQUIRE(made);
+  return *std::move(made);
+}
+
+http::Environ environ_with(const std::vector<std::pair<std::string, std::string>>& variables) {
+  http::Environ environ;
+  environ.set("HTTP_HOST", "api.example.org");
+  for (const auto& [name, value] : variables) environ.set(name, value);
+  return environ;
+}
+
+bool foreign(const std::vector<std::pair<std::string, std::string>>& variables) {
+  const auto origins = Origins::make({"https://gui.example.org"}, true);
+  return origins->is_foreign(environ_with(variables));
+}
+
+std::string shown(const std::string& name, const std::string& value) {
+  return std::string(presented(environ_with({{name, value}})).token.reveal());
+}
+
+}  // namespace
+
+TEST_CASE("addresses and networks of both kinds are found") {
+  const Addresses some = addresses({"192.0.2.7", "198.51.100.0/25", "2001:db8::/33"});
+  for (const char* const in : {"192.0.2.7", "::ffff:192.0.2.7", "198.51.100.127", "2001:db8:7fff::1"}) {
+    CHECK_MESSAGE(some.has(in), in);
+  }
+  for (const char* const out :
+       {"192.0.2.8", "198.51.100.128", "2001:db8:8000::1", "", "nonsense", "192.0.2"}) {
+    CHECK_MESSAGE(!some.has(out), out);
+  }
+  CHECK(addresses({"*"}).has(""));
+  CHECK(addresses({"0.0.0.0/0"}).has("203.0.113.1"));
+  CHECK_FALSE(addresses({"0.0.0.0/0"}).has("2001:db8::1"));
+  CHECK_FALSE(addresses({}).has("192.0.2.7"));
+}
+
+TEST_CASE("what is no address is named") {
+  for (const char* const bad :
+       {"", "host", "192.0.2.0/33", "2001:db8::/129", "192.0.2.0/", "192.0.2.0/x", "1.2.3"}) {
+    const auto made = Addresses::make({bad});
+    REQUIRE_MESSAGE(!made, bad);
+    CHECK(made.error().kind == ErrorKind::configuration);
+    CHECK(made.error().message.starts_with("'" + std::string(bad) + "' is no address"));
+  }
+  CHECK_FALSE(Acl::make(ApiAcl{{{"fred", {"x"}}}}));
+}
+
+TEST_CASE("api_acl says who may come from where") {
+  const auto acl = Acl::make(ApiAcl{{{"fred", {"192.0.2.0/24"}}, {"ann", {"*"}}, {"*", {"127.0.0.1"}}}});
+  REQUIRE(acl);
+  CHECK(acl->allows("fred", "192.0.2.9"));
+  CHECK_FALSE(acl->allows("fred", "127.0.0.1"));
+  CHECK(acl->allows("ann", "203.0.113.1"));
+  CHECK(acl->allows("somebody", "127.0.0.1"));
+  CHECK_FALSE(acl->allows("somebody", "192.0.2.9"));
+  CHECK(Acl::make(std::nullopt)->allows("anybody", "anywhere"));
+  CHECK_FALSE(Acl::make(ApiAcl{})->allows("anybody", "127.0.0.1"));
+}
+
+TEST_CASE("a session is shown by the header, else by the cookie") {
+  CHECK(shown("HTTP_X_AUTH_TOKEN", "abc") == "abc");
+  CHECK(shown("HTTP_COOKIE", "session_id=abc") == "abc");
+  CHECK(shown("HTTP_COOKIE", "a=b;\tsession_id=\"abc\"; session_id=def") == "abc");
+  CHECK(shown("HTTP_COOKIE", "xsession_id=abc; session_ids=def") == "");
+  CHECK(shown("HTTP_COOKIE", ";;=; session_id") == "");
+  const http::Environ both = environ_with({{"HTTP_X_AUTH_TOKEN", "abc"}, {"HTTP_COOKIE", "session_id=def"}});
+  CHECK(presented(both).token.reveal() == "abc");
+  CHECK_FALSE(presented(both).by_browser);
+  CHECK(presented(environ_with({{"HTTP_COOKIE", "session_id=def"}})).by_browser);
+}
+
+TEST_CASE("a token is hexadecimal digits") {
+  CHECK(looks_like_token("0123456789abcdef"));
+  for (const char* const bad : {"", "ABC", "abg", "../a", "a b"}) CHECK_FALSE(looks_like_token(bad));
+  CHECK_FALSE(looks_like_token(std::string(257, 'a')));
+}
+
+TEST_CASE("a page of another site is told by its origin, and by what the browser says") {
+  CHECK_FALSE(foreign({}));
+  CHECK_FALSE(foreign({{"HTTP_ORIGIN", "https://api.example.org"}}));
+  CHECK_FALSE(foreign({{"HTTP_ORIGIN", "https://gui.example.org"}, {"HTTP_SEC_FETCH_SITE", "cross-site"}}));
+  CHECK_FALSE(foreign({{"HTTP_SEC_FETCH_SITE", "same-origin"}}));
+  CHECK(foreign({{"HTTP_SEC_FETCH_SITE", "cross-site"}}));
+  CHECK(foreign({{"HTTP_ORIGIN", "https://api.example.org:8443"}}));
+  CHECK(foreign({{"HTTP_ORIGIN", "https://evil.example"}}));
+  CHECK(foreign({{"HTTP_ORIGIN", "null"}}));
+  CHECK(foreign({{"HTTP_ORIGIN", "https://"}}));
+}
+
+TEST_CASE("what is no origin is named") {
+  for (const char* const bad : {"gui.example.org", "https://gui.example.org/", "://x", ""}) {
+    const auto made = Origins::make({bad}, true);
+    REQUIRE_MESSAGE(!made, bad);
+    CHECK(made.error().message.starts_with("cors_origin: '" + std::string(bad) + "' is no origin"));
+  }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/request.h"
+
+#include <zlib.h>
+
+#include <doctest/doctest.h>
+
+#include "netapi/gzip.h"
+#include "netapi/tar.h"
+#include "wsgi.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::netapi;
+
+namespace {
+
+Target target_with(const std::vector<std::pair<std::string, std::string>>& variables) {
+  http::Environ environ;
+  for (const auto& [name, value] : variables) environ.set(name, value);
+  auto target = read_target(environ);
+  REQUIRE(target);
+  // What the target borrows goes with the variables.
+  target->method = {};
+  return *std::move(target);
+}
+
+std::string json_of(const std::string& type, const std::string& text, BodyRules rules = {{}, 1000}) {
+  http::Environ environ;
+  environ.set("CONTENT_TYPE", type);
+  environ.body = std::string_view(text);
+  JsonDocument document;
+  const auto body = read_body(environ, rules, document);
+  return body ? body->value.json().text() : "error: " + body.error().message;
+}
+
+std::string unpacked(const std::string& text) {
+  std::string out(100000, '\0');
+  z_stream stream{};
+  REQUIRE(inflateInit2(&stream, MAX_WBITS + 16) == Z_OK);
+  std::string in = text;
+  stream.next_in = reinterpret_cast<Bytef*>(in.data());
+  stream.avail_in = static_cast<uInt>(in.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  CHECK(inflate(&stream, Z_FINISH) == Z_STREAM_END);
+  out.resize(stream.total_out);
+  inflateEnd(&stream);
+  return out;
+}
+
+std::string encoding_of(std::string text, std::string_view accept,
+                        const std::string& type = "application/json") {
+  http::Response response{http::Status::ok, {{"Content-Type", type}}, std::move(text)};
+  pack_where_accepted(accept, response);
+  return test::header(response, "Content-Encoding");
+}
+
+}  // namespace
+
+TEST_CASE("a path is PATH_INFO below SCRIPT_NAME, else that of the URI, decoded") {
+  const Target mounted =
+      target_with({{"SCRIPT_NAME", "/salt/"}, {"PATH_INFO", "/a%41//b/"}, {"REQUEST_URI", "/x"}});
+  CHECK(mounted.above == "/salt");
+  CHECK(mounted.path == "/a%41//b/");
+  CHECK(mounted.parts == std::vector<std::string>{"a%41", "b"});
+  const Target bare = target_with({{"SCRIPT_NAME", "/x/y"}, {"REQUEST_URI", "/x%41/y?a=b"}});
+  CHECK(bare.above.empty());
+  CHECK(bare.path == "/xA/y");
+  CHECK(target_with({}).path == "/");
+}
+
+TEST_CASE("a query comes by itself or in the URI") {
+  CHECK(in_query(target_with({{"REQUEST_URI", "/?a=1&b=2&a=3"}}), "a") == "3");
+  CHECK(in_query(target_with({{"QUERY_STRING", "a=x+y"}, {"REQUEST_URI", "/?a=1"}}), "a") == "x y");
+  CHECK(in_query(target_with({}), "a").empty());
+  const Target target = target_with({{"QUERY_STRING", "a=1&b=2&a=3&token=secret&password=x"}});
+  CHECK(query_json(target).text() == R"({"a": ["1", "3"], "b": "2"})");
+}
+
+TEST_CASE("control characters in a path are refused, and too long queries") {
+  for (const char* const path : {"/a%0Ab", "/%00", "/%7f", "/a%1b"}) {
+    http::Environ asked;
+    asked.set("REQUEST_URI", path);
+    CHECK_FALSE(read_target(asked));
+  }
+  http::Environ asked;
+  std::string query;
+  for (int i = 0; i < 2000; ++i) query += "a=b&";
+  asked.set("QUERY_STRING", query);
+  CHECK_FALSE(read_target(asked));
+}
+
+TEST_CASE("a body of any form becomes one JSON value") {
+  CHECK(json_of("application/json", R"({"a": 1})") == R"({"a": 1})");
+  CHECK(json_of("application/x-yaml", "a: [1, yes, 2026-11-22]") == R"({"a": [1, true, "2026-11-22"]})");
+  CHECK(json_of("text/plain", "[1]") == "[1]");
+  CHECK(json_of("text/plain", "just text") == R"("just text")");
+  CHECK(
+      json_of("application/x-www-form-urlencoded", "a=1&b=x&b=y&arg=2&arg[]=&arg[]={z: 1}&kwarg={c: 2.5}") ==
+      R"({"a": "1", "arg": [2, {"z": 1}], "b": ["x", "y"], "kwarg": {"c": 2.5}})");
+  CHECK(json_of("", "") == "null");
+}
+
+TEST_CASE("a form by other rules is text, trimmed, behind the fields of the query") {
+  const std::vector<FormField> query{{"q", "1"}, {"password", "secret"}};
+  const BodyRules rules{{}, 1000, false, false, &query};
+  const std::string type = "application/x-www-form-urlencoded";
+  CHECK(json_of(type, "a=+5%0a&q=2", rules) == R"({"a": "5", "q": ["1", "2"]})");
+  CHECK(json_of(type, "arg=", rules) == R"({"q": "1"})");
+  CHECK(json_of(type, "arg=&arg=true", rules) == R"({"arg": ["", "true"], "q": "1"})");
+  CHECK(json_of("text/plain", "just text", rules).starts_with("error: "));
+}
+
+TEST_CASE("a small text is not packed, nor one for who does not take it, nor a picture") {
+  const std::string large(5000, 'x');
+  CHECK(encoding_of(large, "gzip") == "gzip");
+  CHECK(encoding_of(large, "br, gzip;q=0.5") == "gzip");
+  CHECK(encoding_of(large, "gzip ; q=1.0") == "gzip");
+  CHECK(encoding_of(large, "gzip;q=0") == "no Content-Encoding");
+  CHECK(encoding_of(large, "gzip;q=0.000") == "no Content-Encoding");
+  CHECK(encoding_of(large, "") == "no Content-Encoding");
+  CHECK(encoding_of(large, "br") == "no Content-Encoding");
+  CHECK(encoding_of(large, "gzip", "image/png") == "no Content-Encoding");
+  CHECK(encoding_of(large, "gzip", "application/x-tar") == "no Content-Encoding");
+  CHECK(encoding_of(std::string(1023, 'x'), "gzip") == "no Content-Encoding");
+}
+
+TEST_CASE("what is packed is the same when it is unpacked") {
+  const std::string text = R"({"return": [)" + std::string(5000, '1') + "]}";
+  http::Response response{http::Status::ok, {}, text};
+  pack_where_accepted("gzip", response);
+  CHECK(response.text().size() < 100);
+  CHECK(unpacked(response.text()) == text);
+}
+
+TEST_CASE("an archive has each file behind a head of 512 bytes, with a checksum") {
+  const std::string archive = tar_of({{"minion.pub", "abc", 0644}, {"minion.pem", "secret", 0600}});
+  CHECK(archive.size() == 10240);
+  CHECK(archive.substr(0, 11) == std::string("minion.pub\0", 11));
+  CHECK(archive.substr(100, 8) == std::string("0000644\0", 8));
+  CHECK(archive.substr(124, 12) == std::string("00000000003\0", 12));
+  CHECK(archive.substr(257, 8) == std::string("ustar\00000", 8));
+  CHECK(archive.substr(512, 4) == std::string("abc\0", 4));
+  CHECK(archive.substr(1024, 10) == "minion.pem");
+  CHECK(archive.substr(1024 + 100, 7) == "0000600");
+  CHECK(archive.substr(1536, 6) == "secret");
+  unsigned sum = 0;
+  for (std::size_t i = 0; i < 512; ++i) {
+    sum += i >= 148 && i < 156 ? 32U : static_cast<unsigned char>(archive[i]);
+  }
+  CHECK(std::stoul(archive.substr(148, 6), nullptr, 8) == sum);
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "rest.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+
+namespace {
+
+constexpr const char* kPing = R"({"client": "local", "tgt": "*", "fun": "test.ping"})";
+constexpr const char* kPong = R"({"return": [{"ms-0": true, "ms-1": true, "ms-2": true}]})";
+constexpr const char* kLogIn = R"({"status": "401 Unauthorized", "return": "Please log in"})";
+constexpr const char* kFailed = R"({"status": "401 Unauthorized", "return": ["Failed to authenticate"]})";
+constexpr const char* kNobody = "No minions matched the target. No command was sent, no jid was assigned.";
+constexpr const char* kWith = "X-Auth-Token: TOKEN";
+constexpr const char* kForm = "X-Auth-Token: TOKEN | Content-Type: application/x-www-form-urlencoded";
+
+Rest tornado_with(const client::Options& client = Rest::enabled()) {
+  return Rest(netapi::RestTornadoOptions{}, client);
+}
+
+}  // namespace
+
+TEST_CASE("rest_tornado's URLs and methods") {
+  Rest rest{netapi::RestTornadoOptions{}};
+  const std::string welcome =
+      R"({"clients": ["local", "local_async", "runner", "runner_async"], "return": "Welcome"})";
+  rest.check({
+      {"GET /", "", "", 200, welcome, "Vary: Accept | Cache-Control: no-store | -Etag | -Allow"},
+      {"HEAD /", "", "", 200, welcome},
+      {"GET /", "Accept: application/x-yaml", "", 200, "return: Welcome"},
+      {"GET /", "Accept: text/yaml", "", 200, "return: Welcome"},
+      {"GET /", "Accept: text/html,*/*;q=0.8", "", 200, welcome},
+      {"GET /", "Accept: application/json;q=0, application/x-yaml", "", 200, "return: Welcome"},
+      {"GET /", "Accept-Encoding: gzip", "", 200, welcome, "-Content-Encoding"},
+      {"GET /", "Accept: text/html", "", 406, R"({"status": "406 Not Acceptable", "return": "<any>"})"},
+      {"GET /", "Accept: application/xml", "", 406, ""},
+      {"POST /", "Accept: text/html", kPing, 406, ""},
+      {"GET /run", "", "", 405, R"({"status": "405 Method Not Allowed", "return": "<any>"})", "Allow: POST"},
+      {"POST /jobs", kWith, kPing, 405, "", "Allow: GET, HEAD"},
+      {"POST /jobs/1", kWith, kPing, 405, ""},
+      {"POST /minions/x", kWith, kPing, 405, ""},
+      {"GET /hook", "", "", 405, ""},
+      {"PUT /", "", "", 405, "", "Allow: GET, HEAD, POST"},
+      {"GET /nosuch", "", "", 404, R"({"status": "404 Not Found", "return": "<any>"})"},
+  });
+  for (const char* const path : {"/logout", "/keys", "/stats", "/ws", "/token", "/login/", "/run/",
+                                 "/events/", "//", "/hookx", "/events", "/all_events/x", "/index"}) {
+    rest.check({std::string("GET ") + path, "", "", 404, ""});
+  }
+}
+
+TEST_CASE("rest_tornado gives sessions") {
+  Rest rest{netapi::RestTornadoOptions{}};
+  const char* const kLogin =
+      R"({"return": [{"token": "<token>", "expire": "<number>", "start": "<number>", "user": "fred", "eauth": "sharedsecret", "perms": "<any>"}]})";
+  rest.check({
+      {"GET /login", "", "", 401, kLogIn, "WWW-Authenticate: Session"},
+      {"POST /login", "", "{CRED}", 200, kLogin},
+      {"POST /login", "", "[{CRED}]", 200, kLogin},
+      {"POST /login", "Content-Type: application/x-www-form-urlencoded",
+       "username=fred&password=secret&eauth=sharedsecret", 200, kLogin},
+      {"POST /login", "Content-Type: application/x-yaml",
+       "{username: fred, password: secret, eauth: sharedsecret}", 200, kLogin},
+      {"POST /login", "", R"({"username": "fred", "sharedsecret": "secret", "eauth": "sharedsecret"})", 200,
+       kLogin},
+      {"POST /login", "", R"({"username": "fred", "password": "secret"})", 400,
+       R"({"status": "400 Bad Request", "return": "<has>'eauth' is missing"})"},
+      {"POST /login", "", "{}", 400, ""},
+      {"POST /login", "", "null", 400, ""},
+      {"POST /login", "", "\"text\"", 400, ""},
+      {"POST /login?username=fred&password=secret&eauth=sharedsecret", "", "", 400, ""},
+      {"POST /login?username=fred&password=secret&eauth=sharedsecret",
+       "Content-Type: application/x-www-form-urlencoded", "a=b", 400, ""},
+      {"POST /login", "Content-Type: application/x-www-form-urlencoded",
+       "username=fred&username=fred&password=secret&eauth=sharedsecret", 400, "", "-Set-Cookie"},
+      {"POST /login", "", R"({"username": "fred", "password": "bad", "eauth": "sharedsecret"})", 401, ""},
+      {"POST /login", "", R"({"username": "eve", "password": "secret", "eauth": "sharedsecret"})", 401, "",
+       "-Set-Cookie | -X-Auth-Token"},
+      {"POST /login", "Content-Type: text/json", "{CRED}", 406, ""},
+  });
+  const auto login = rest.ask({"POST /login", "", "{CRED}", 200, ""});
+  CHECK(header(login, "Set-Cookie") ==
+        "session_id=" + header(login, "X-Auth-Token") + "; Path=/; HttpOnly; SameSite=Lax");
+}
+
+TEST_CASE("rest_tornado runs chunks, in its own words") {
+  Rest rest{netapi::RestTornadoOptions{}};
+  const std::string nobody = std::string(R"({"return": [")") + kNobody + "\"]}";
+  rest.check({
+      {"POST /", "", kPing, 401, kLogIn},
+      {"POST /", "", R"([{CRED, "client": "local", "tgt": "*", "fun": "test.ping"}])", 401, kLogIn},
+      {"POST /", "X-Auth-Token: bad | Cookie: session_id=TOKEN", kPing, 401, kLogIn},
+      {"POST /", kWith, kPing, 200, kPong},
+      {"POST /", "Cookie: session_id=TOKEN", kPing, 200, kPong},
+      {"POST /", kWith, "[]", 200, R"({"return": []})"},
+      {"POST /", kWith, R"({"client": "local", "tgt": "zz", "fun": "test.ping"})", 200, nobody},
+      {"POST /", kWith, R"({"client": "local_async", "tgt": "zz", "fun": "test.ping"})", 200,
+       R"({"return": [{}]})"},
+      {"POST /", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping", "tgt_type": "x"})", 400, ""},
+      {"POST /", kWith, R"({"client": "local", "tgt": "role:db", "fun": "test.ping", "expr_form": "grain"})",
+       200, R"({"return": [{"ms-2": true}]})"},
+      {"POST /", kWith, R"([{"client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": "abc"}])", 200,
+       R"({"return": [{"ms-0": "abc"}]})"},
+      {"POST /", kWith, R"({"client": "runner", "fun": "manage.up"})", 200,
+       R"({"return": [["ms-0", "ms-1", "ms-2"]]})"},
+      {"POST /", kWith, R"({"client": "runner", "fun": "nosuch.fun"})", 200,
+       R"({"return": ["Unexpected exception while handling request: 'nosuch.fun' is not available."]})"},
+      {"POST /", kWith, R"({"client": "wheel", "fun": "key.list_all"})", 200, ""},
+      {"POST /", kWith, R"([{"client": "local", "tgt": "*", "fun": "test.ping"}, {"client": "foo"}])", 400,
+       R"json({"status": "400 Bad Request", "return": "Invalid Client: Client not found in salt clients (lowstate chunk 1)"})json"},
+      {"POST /", kWith, "[{}]", 400, R"({"status": "400 Bad Request", "return": "<has>Invalid Client"})"},
+      {"POST /", kWith, R"(["a"])", 400, ""},
+      {"POST /", kWith, "{}", 400, ""},
+      {"POST /", kWith, "[null]", 400, ""},
+      {"POST /", kWith, "", 400, ""},
+      {"POST /", kWith,
+       R"([{"client": "local", "tgt": "*", "fun": "test.ping"}, {"client": "local", "tgt": "*"}])", 400,
+       R"({"status": "400 Bad Request", "return": "<has>chunk 1: 'fun' is missing"})"},
+      {"POST /", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping", "jid": "myjid"})", 400, ""},
+      {"POST /", "X-Auth-Token: NOBODY", kPing, 401, kFailed},
+      {"POST /", "X-Auth-Token: NOBODY", R"({"client": "runner", "fun": "manage.up"})", 401, kFailed},
+      {"POST /run", "", R"([{CRED, "client": "local", "tgt": "*", "fun": "test.ping"}])", 200, kPong},
+      {"POST /run", "", R"([{"token": "TOKEN", "client": "local", "tgt": "*", "fun": "test.ping"}])", 200,
+       kPong},
+      {"POST /run", kWith, kPing, 200, kPong},
+      {"POST /run", "X-Auth-Token: bad", R"([{CRED, "client": "local", "tgt": "*", "fun": "test.ping"}])",
+       401, kFailed},
+      {"POST /run", "", kPing, 401, kFailed},
+      {"POST /run", "", R"([{"token": "nothex", "client": "local", "tgt": "*", "fun": "test.ping"}])", 401,
+       kFailed},
+      {"POST /run", "Cookie: session_id=TOKEN | Origin: https://evil.example", kPing, 403, ""},
+  });
+}
+
+TEST_CASE("rest_tornado's forms are text, behind the query") {
+  Rest rest{netapi::RestTornadoOptions{}};
+  rest.check({
+      {"POST /", kForm, "client=local&tgt=*&fun=test.ping&arg", 200, kPong},
+      {"POST /?client=local", kForm, "tgt=*&fun=+test.ping%0a", 200, kPong},
+      {"POST /", kForm, "client=local&tgt=ms-0&fun=test.echo&arg=5", 200, R"({"return": [{"ms-0": "5"}]})"},
+      {"POST /", kForm, "client=local&client=local&tgt=*&fun=test.ping", 400, ""},
+      {"POST /", "X-Auth-Token: TOKEN | Content-Type: text/plain", kPing, 200, kPong},
+      {"POST /", "X-Auth-Token: TOKEN | Content-Type: text/plain", "hello", 400,
+       R"({"status": "400 Bad Request", "return": "<has>byte 0"})"},
+      {"POST /", "X-Auth-Token: TOKEN | Content-Type: application/json; charset=latin-1", kPing, 406, ""},
+      {"POST /", "X-Auth-Token: TOKEN | Content-Type: application/x-yaml", "a: [", 400, ""},
+      {"POST /", kWith, "[NaN]", 400, ""},
+      {"POST /", kWith, "5", 400, ""},
+  });
+}
+
+TEST_CASE("rest_tornado's clients are off where they are not on") {
+  client::Options none;
+  Rest rest = tornado_with(none);
+  rest.check({{"POST /", kWith, kPing, 400,
+               R"({"status": "400 Bad Request", "return": "<has>Client disabled: 'local'"})"},
+              {"GET /jobs", kWith, "", 200, ""}});
+}
+
+TEST_CASE("rest_tornado shows minions and jobs, and says 404 of those that are not there") {
+  Rest rest{netapi::RestTornadoOptions{}};
+  const std::string nobody = std::string(R"({"status": "404 Not Found", "return": ")") + kNobody + "\"}";
+  rest.check({
+      {"GET /minions", "", "", 401, kLogIn},
+      {"GET /minions", kWith, "", 200,
+       R"({"return": [{"ms-0": "<any>", "ms-1": "<any>", "ms-2": "<any>"}]})"},
+      {"GET /minions/", kWith, "", 200, ""},
+      {"GET /minions/ms-%30", kWith, "", 200, R"({"return": [{"ms-0": "<any>"}]})"},
+      {"GET /minions/zz", kWith, "", 404, nobody},
+      {"GET /minions/a/b", kWith, "", 404, nobody},
+      {"GET /minions", "X-Auth-Token: NOBODY", "", 401, kFailed},
+      {"POST /minions", kWith, R"({"tgt": "*", "fun": "test.ping"})", 202,
+       R"({"return": [{"jid": "<jid>", "minions": ["ms-0", "ms-1", "ms-2"]}]})"},
+      {"POST /minions", kWith, R"({"client": "local_async", "tgt": "*", "fun": "test.ping"})", 202, ""},
+      {"POST /minions", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping"})", 400,
+       R"({"status": "400 Bad Request", "return": "<has>'local_async'"})"},
+      {"POST /minions", kWith, "", 400, ""},
+      {"POST /minions", kWith, "[5]", 400, ""},
+      {"GET /jobs", kWith, "", 200, R"({"return": ["<any>"]})"},
+      {"GET /jobs/", kWith, "", 200, ""},
+      {"GET /jobs/abc", kWith, "", 404,
+       R"({"status": "404 Not Found", "return": [{"jid": "abc", "Error": "Cannot contact returner or no job with this jid", "StartTime": "", "Result": {}}]})"},
+  });
+  const auto started = rest.ask({"POST /minions", kWith, R"({"tgt": "ms-0", "fun": "test.ping"})", 202, ""});
+  const std::string jid = started.text().substr(started.text().find("\"20") + 1, 20);
+  rest.check(
+      {"GET /jobs/" + jid, kWith, "", 200,
+       R"({"return": [{"jid": "<jid>", "Function": "test.ping", "Arguments": [], "Target": "ms-0", "Target-type": "glob", "User": "fred", "Minions": ["ms-0"], "StartTime": "<any>", "Result": "<any>"}]})"});
+}
+
+TEST_CASE("rest_tornado's hooks fire its own events") {
+  const auto master = std::make_shared<FakeMaster>();
+  Rest rest(netapi::RestTornadoOptions{}, master);
+  rest.check({{"POST /hook", "", "{}", 401, kLogIn},
+              {"POST /hook/", kWith, "", 200, R"({"success": true})"},
+              {"POST /hook/a%2Fb%20c?x=1&x=2", "X-Auth-Token: TOKEN | Cookie: session_id=TOKEN | X-A: b",
+               R"(["arg"])", 200, ""},
+              {"POST /hook/f", kForm, "a=1", 200, ""},
+              {"POST /hook", "X-Auth-Token: TOKEN | Content-Type: text/xml", "<a/>", 406, ""}});
+  const auto fired = master->fired();
+  REQUIRE(fired.size() == 3);
+  CHECK(
+      fired[0] ==
+      R"(salt/netapi/hook/ {"post": null, "get": {}, "headers": {"Remote-Addr": "192.0.2.7", "Host": "api.example.org"}})");
+  CHECK(
+      fired[1] ==
+      R"(salt/netapi/hook/a/b c {"post": ["arg"], "get": {"x": ["1", "2"]}, )"
+      R"("headers": {"Remote-Addr": "192.0.2.7", "Content-Type": "application/json", "Host": "api.example.org", "X-A": "b"}})");
+  CHECK(fired[2].starts_with(R"(salt/netapi/hook/f {"post": {"a": "1"}, )"));
+  master->on_fire = [](std::string_view) { return Error{ErrorKind::unavailable, "No right to fire.", {}}; };
+  rest.check({"POST /hook", kWith, "{}", 503, ""});
+  netapi::RestTornadoOptions open;
+  open.webhook_disable_auth = true;
+  Rest(open, std::make_shared<FakeMaster>()).check({"POST /hook", "X-Auth-Token: bad", "{}", 200, ""});
+}
+
+TEST_CASE("rest_tornado refuses a body beyond its limit") {
+  netapi::RestTornadoOptions options;
+  options.max_body_size = 10;
+  Rest(options).check({"POST /run", "", "[          ]", 413,
+                       R"({"status": "413 Request Entity Too Large", "return": "<any>"})"});
+}
