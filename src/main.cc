@@ -119,9 +119,9 @@ Result<void> open_log(const config::Settings& settings) {
   return {};
 }
 
-/// The application that the configuration asks for now. Jobs that run go on: both share the runtime.
-Result<http::Application> reload(const config::CommandLine& command_line, const config::Settings& at_start,
-                                 const engine::Runtime& runtime) {
+/// The applications that the configuration asks for now. Jobs that run go on: both share the runtime.
+Result<gateway::Applications> reload(const config::CommandLine& command_line,
+                                     const config::Settings& at_start, const engine::Runtime& runtime) {
   auto wanted = read_settings(command_line);
   if (!wanted) return std::move(wanted).error();
   if (wanted->engine != at_start.engine) {
@@ -129,12 +129,12 @@ Result<http::Application> reload(const config::CommandLine& command_line, const 
   }
   config::make_cachedir(*wanted);
   auto application = make_application(*wanted, runtime);
-  if (!application) return application;
+  if (!application) return std::move(application).error();
   if (auto opened = open_log(*wanted); !opened) return std::move(opened).error();
   for (const std::string& key : config::restart_keys(at_start, *wanted)) {
     log::warning(format("{}: the new value takes effect after a restart", key));
   }
-  return application;
+  return gateway::Applications{*std::move(application), {}};
 }
 
 int serve(config::Settings settings, const config::CommandLine& command_line) {
@@ -151,8 +151,8 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   auto gateway = gateway::Gateway::open(settings.gateway);
   if (!gateway) return fail(gateway.error());
   engine::start(runtime);
-  const Result<gateway::Ended> served =
-      (*gateway)->serve(*std::move(application), [&] { return reload(command_line, settings, runtime); });
+  const Result<gateway::Ended> served = (*gateway)->serve(
+      {*std::move(application), {}}, [&] { return reload(command_line, settings, runtime); });
   if (!served) return fail(served.error());
   if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
     // Threads still use what destructors would take from under them.

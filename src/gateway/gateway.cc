@@ -6,9 +6,10 @@
 #include <memory>
 #include <utility>
 
+#include "gateway/fastcgi/request.h"
+#include "gateway/http/server.h"
 #include "gateway/listener.h"
 #include "gateway/pool.h"
-#include "gateway/request.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -16,37 +17,43 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Whatever goes wrong, the application that answers now goes on.
+/// Whatever goes wrong, the applications that answer now go on.
 void reread(const Reload& reload, Pool& pool) noexcept {
   try {
-    auto application = reload();
-    if (!application) {
-      log::error(format("going on with the old configuration: {}", application.error().message));
+    auto applications = reload();
+    if (!applications) {
+      log::error(format("going on with the old configuration: {}", applications.error().message));
       return;
     }
-    pool.replace(*std::move(application));
+    pool.replace(*std::move(applications));
     log::info("configuration reread");
   } catch (...) {
     log_exception("going on with the old configuration");
   }
 }
 
-class FastCgiGateway final : public Gateway {
+class BothFrontEnds final : public Gateway {
  public:
-  explicit FastCgiGateway(std::shared_ptr<Pool> pool) : pool_(std::move(pool)) {}
+  BothFrontEnds(std::shared_ptr<Pool> pool, std::unique_ptr<HttpServer> http)
+      : pool_(std::move(pool)), http_(std::move(http)) {}
 
-  Result<Ended> serve(http::Application application, const Reload& reload) override {
+  Result<Ended> serve(Applications applications, const Reload& reload) override {
     const std::shared_ptr<Pool> pool = std::move(pool_);  // at the end what it listens on is closed
-    pool->replace(std::move(application));
+    const std::unique_ptr<HttpServer> http = std::move(http_);
+    pool->replace(std::move(applications));
     if (auto started = pool->start(); !started) return std::move(started).error();
+    if (auto started = http->start(pool); !started) return std::move(started).error();
     await_stop(reload, *pool);
     const SteadyTime deadline = system_clock().steady() + pool->options().shutdown_timeout;
+    http->close();
+    pool->close();
+    http->wait_for_end(deadline);  // until then it has tasks for the pool
     pool->stop();
     const std::size_t left = pool->wait_for_end(deadline);
     if (left != 0) {
       log::warning(format("{} requests did not end within shutdown_timeout", left));
     } else {
-      // The last thread may still be about to let go of the pool, and is not the one to end the application.
+      // The last thread may still be about to let go of the pool, and is not the one to end the applications.
       pool->replace({});
     }
     return Ended{deadline, left};
@@ -60,7 +67,13 @@ class FastCgiGateway final : public Gateway {
   }
 
   std::shared_ptr<Pool> pool_;
+  std::unique_ptr<HttpServer> http_;
 };
+
+Result<std::unique_ptr<Listener>> open_fastcgi(const Options& options) {
+  const bool wanted = !options.listen.empty() || options.http.empty() || is_listening_stream(0);
+  return wanted ? Listener::open(options) : Listener::none();
+}
 
 }  // namespace
 
@@ -68,13 +81,16 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();
   // For each thread its epoll and its connection, and who waits; the rest is for files that applications
   // open.
-  raise_file_limit(2 * options.max_threads + options.max_waiting + 256);
-  auto listener = Listener::open(options);
+  const std::size_t http_connections = options.http.empty() ? 0 : options.max_http_connections;
+  raise_file_limit(2 * options.max_threads + options.max_waiting + http_connections + 256);
+  auto listener = open_fastcgi(options);
   if (!listener) return std::move(listener).error();
+  auto http = HttpServer::open(options);
+  if (!http) return std::move(http).error();
   auto events = PoolEvents::make();
   if (!events) return std::move(events).error();
-  return std::unique_ptr<Gateway>(std::make_unique<FastCgiGateway>(
-      std::make_shared<Pool>(options, *std::move(listener), *std::move(events))));
+  auto pool = std::make_shared<Pool>(options, *std::move(listener), *std::move(events));
+  return std::unique_ptr<Gateway>(std::make_unique<BothFrontEnds>(std::move(pool), *std::move(http)));
 }
 
 }  // namespace rest_fcgi::gateway

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -39,15 +40,6 @@ Error failure(std::string why) {
 
 Error failure(const Options& options, const Error& why) {
   return failure(format("cannot listen on {}: {}", options.listen, why.message));
-}
-
-bool is_listening_stream(int fd) {
-  int listening = 0;
-  int type = 0;
-  socklen_t size = sizeof listening;
-  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || listening == 0) return false;
-  size = sizeof type;
-  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
 struct HostPort {
@@ -130,12 +122,7 @@ Result<UniqueFd> open_tcp_socket(std::string_view address, bool allow_remote) {
         "set allow_remote: true");
   }
 
-  UniqueFd fd(::socket(resolved->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return failure(errno_text());
-  set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  if (::bind(fd.get(), resolved->get(), resolved->size) != 0) return failure(errno_text());
-  if (::listen(fd.get(), kBacklog) != 0) return failure(errno_text());
-  return fd;
+  return listen_on(*resolved->get(), resolved->size, kBacklog);
 }
 
 class UnixAddress {
@@ -244,6 +231,25 @@ Result<UnixSocket> open_unix_socket(const std::string& path, const Options& opti
 
 }  // namespace
 
+bool is_listening_stream(int fd) {
+  int listening = 0;
+  int type = 0;
+  socklen_t size = sizeof listening;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || listening == 0) return false;
+  size = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
+Result<UniqueFd> listen_on(const sockaddr& address, socklen_t size, std::size_t backlog) {
+  UniqueFd fd(::socket(address.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return failure(errno_text());
+  set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (::bind(fd.get(), &address, size) != 0) return failure(errno_text());
+  if (::listen(fd.get(), static_cast<int>(std::min<std::size_t>(backlog, kBacklog))) != 0)
+    return failure(errno_text());
+  return fd;
+}
+
 SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
   ::lstat(path_.c_str(), &status);  // where that fails, no file has the number 0 that is left
@@ -303,6 +309,14 @@ Result<std::unique_ptr<Listener>> Listener::open(const Options& options) {
   auto taken = take_inherited_socket(0);
   if (!taken) return failure(format("cannot listen on fd:0: {}", taken.error().message));
   return std::make_unique<Listener>(Kind::inherited, *std::move(taken));
+}
+
+Result<std::unique_ptr<Listener>> Listener::none() {
+  UniqueFd silent(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!silent) return Error{ErrorKind::internal, format("eventfd: {}", errno_text()), {}};
+  auto made = std::make_unique<Listener>(Kind::none, std::move(silent));
+  made->closed_ = true;
+  return made;
 }
 
 UniqueFd Listener::accept() const noexcept {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +15,13 @@
 #include "rest_fcgi/gateway/options.h"
 
 namespace rest_fcgi::gateway {
+
+/// Is `fd` a socket on which connections come in as streams?
+[[nodiscard]] bool is_listening_stream(int fd);
+
+/// A socket that listens on `address`, which is an IPv4 or IPv6 one. Errors: configuration, with the system's
+/// reason alone.
+Result<UniqueFd> listen_on(const sockaddr& address, socklen_t size, std::size_t backlog);
 
 /// Takes over the listening socket that another program opened for us as descriptor `fd`, which then reads
 /// from /dev/null. Errors: configuration, when it is no listening stream socket, or cannot be taken.
@@ -37,7 +46,7 @@ class SocketFile {
 /// one calls `close`. Owns the socket and, where we made one, its name in the file system.
 class Listener {
  public:
-  enum class Kind { unix_socket, tcp, inherited };
+  enum class Kind { unix_socket, tcp, inherited, none };
 
   /// REQUIRES: `fd` listens and does not block; `file` is its name, where it is a unix socket that we made.
   Listener(Kind kind, UniqueFd fd, std::unique_ptr<SocketFile> file = nullptr);
@@ -45,6 +54,9 @@ class Listener {
   /// What `Options::listen` asks for. Errors: configuration, naming what was asked for and why it cannot be
   /// had.
   static Result<std::unique_ptr<Listener>> open(const Options& options);
+
+  /// On which nobody can come. Errors: internal, where there are no descriptors left.
+  static Result<std::unique_ptr<Listener>> none();
 
   /// A connection that waits, with close-on-exec. None: errno says why, EAGAIN when none waits.
   [[nodiscard]] UniqueFd accept() const noexcept;

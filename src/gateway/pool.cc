@@ -12,7 +12,7 @@
 #include <new>
 #include <utility>
 
-#include "gateway/worker.h"
+#include "gateway/fastcgi/worker.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/thread.h"
@@ -63,6 +63,7 @@ Result<void> Pool::start() {
   auto started = Thread::start(
       "accept", [pool = shared_from_this(), refuser] { pool->accept_ahead(*refuser); }, kSmallStack);
   if (!started) {
+    close();
     stop();
     return std::move(started).error();
   }
@@ -70,18 +71,18 @@ Result<void> Pool::start() {
   return {};
 }
 
-void Pool::replace(http::Application application) {
-  auto changed = std::make_shared<const http::Application>(std::move(application));
+void Pool::replace(Applications applications) {
+  auto changed = std::make_shared<const Applications>(std::move(applications));
   {
     const std::lock_guard lock(application_mutex_);
-    application_.swap(changed);
+    applications_.swap(changed);
   }
-  // The old one may end here, and with it much else: not under the lock.
+  // The old ones may end here, and with it much else: not under the lock.
 }
 
-std::shared_ptr<const http::Application> Pool::application() const {
+std::shared_ptr<const Applications> Pool::applications() const {
   const std::lock_guard lock(application_mutex_);
-  return application_;
+  return applications_;
 }
 
 /// Starts one more worker. False: there may be no more, or none could be started, which is logged once.
@@ -136,7 +137,7 @@ void Pool::begin_work() noexcept {
 void Pool::report_exhaustion() noexcept {
   if (exhaustion_reported_.load(std::memory_order_relaxed) || exhaustion_reported_.exchange(true)) return;
   log_safely([this] {
-    log::warning(format("all {} threads are busy; further connections wait for one of them (max_threads)",
+    log::warning(format("all {} threads are busy; further requests wait for one of them (max_threads)",
                         options_.max_threads));
   });
 }
@@ -170,22 +171,26 @@ void Pool::accept_ahead(Worker& refuser) noexcept {
 /// Takes who comes, as long as no worker is to spare for them.
 void Pool::accept_all(Worker& refuser) {
   while (!closing_ && spare() <= 0) {
-    const bool room = has_room();
+    const bool room = has_room(connections_that_may_wait());
     if (!room && listener_->shared()) return;
     UniqueFd connection = accept();
     if (!connection) return;
     if (room) {
-      keep(std::move(connection));
+      keep({std::move(connection), {}});
     } else {
       refuser.refuse(std::move(connection));
     }
   }
 }
 
-/// May one more connection wait?
-bool Pool::has_room() const noexcept {
+std::size_t Pool::connections_that_may_wait() const noexcept {
+  return listener_->shared() ? 0 : options_.max_waiting;
+}
+
+/// May more wait, where `max_waiting` may beyond those for which threads can be started?
+bool Pool::has_room(std::size_t max_waiting) const noexcept {
   const std::size_t members = members_;
-  std::size_t room = listener_->shared() ? 0 : options_.max_waiting;
+  std::size_t room = max_waiting;
   if (!start_failing_ && members < options_.max_threads) room += options_.max_threads - members;
   return -spare() < static_cast<std::ptrdiff_t>(room);
 }
@@ -193,7 +198,8 @@ bool Pool::has_room() const noexcept {
 /// Sleeps until workers are short; where they are and no more of them can be started, until somebody comes.
 void Pool::await_crowd() noexcept {
   const bool short_of_workers = spare() <= 0;
-  watching_ = short_of_workers && !accept_failing_ && (has_room() || !listener_->shared());
+  watching_ =
+      short_of_workers && !accept_failing_ && (has_room(connections_that_may_wait()) || !listener_->shared());
   std::array<pollfd, 2> events = {
       {{events_.crowded.get(), POLLIN, 0}, {watching_ ? listener_->fd() : -1, POLLIN, 0}}};
   const bool retry = short_of_workers && (accept_failing_ || start_failing_);
@@ -215,36 +221,50 @@ UniqueFd Pool::accept() {
   return connection;
 }
 
-void Pool::keep(UniqueFd connection) {
+bool Pool::submit(std::function<void()> task, bool continues) {
+  if (!continues && !has_room(options_.max_waiting)) return false;
+  keep({UniqueFd(), std::move(task)});
+  if (spare() < 0 && members_ < options_.max_threads) signal_event(events_.crowded);
+  return true;
+}
+
+void Pool::keep(Work work) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(connection));
+    waiting_.push_back(std::move(work));
     ++waiting_size_;
   }
-  // A worker that goes idle from now on looks by itself.
+  tell_waiting();
+}
+
+/// A worker that goes idle, or keeps a connection, from now on looks by itself.
+void Pool::tell_waiting() noexcept {
   if (idle_ > 0 || keeping_ > 0) signal_event(events_.waiting);
 }
 
-UniqueFd Pool::take_waiting() {
-  if (waiting_size_ == 0) return UniqueFd();
-  UniqueFd connection;
+Work Pool::take_waiting() {
+  if (waiting_size_ == 0) return {};
+  Work work;
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.empty()) return connection;
-    connection = std::move(waiting_.front());
+    if (waiting_.empty()) return work;
+    work = std::move(waiting_.front());
     waiting_.pop_front();
     --waiting_size_;
   }
-  // Who was told of several connections and takes one tells the next.
-  if (waiting_size_ > 0 && (idle_ > 0 || keeping_ > 0)) signal_event(events_.waiting);
-  return connection;
+  // Who was told of several and takes one tells the next.
+  if (waiting_size_ > 0) tell_waiting();
+  return work;
 }
 
-void Pool::stop() {
+void Pool::close() {
   closing_ = true;
   signal_event(events_.crowded);
   accepting_.join();
-  for (UniqueFd& connection : listener_->close()) keep(std::move(connection));
+  for (UniqueFd& connection : listener_->close()) keep({std::move(connection), {}});
+}
+
+void Pool::stop() {
   stopping_ = true;
   signal_event(events_.stop);
 }

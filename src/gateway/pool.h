@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -13,17 +14,25 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
+#include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/gateway/options.h"
-#include "rest_fcgi/http/application.h"
 
 namespace rest_fcgi::gateway {
 
 class Worker;
 
+/// What waits for a thread: a connection of FastCGI, or a task. One of both, or nothing.
+struct Work {
+  UniqueFd connection;
+  std::function<void()> task;
+
+  explicit operator bool() const noexcept { return connection || task; }
+};
+
 /// eventfd(2)s by which threads that wait in poll(2) or epoll_wait(2) are told something.
 struct PoolEvents {
   UniqueFd stop;     ///< readable, for ever and for all: the gateway stops
-  UniqueFd waiting;  ///< readable: connections wait in the pool, and a thread that waits may take one
+  UniqueFd waiting;  ///< readable: work waits in the pool, and a thread that waits may take it
   UniqueFd crowded;  ///< readable: the accepting thread is needed
 
   /// Errors: internal.
@@ -39,6 +48,7 @@ struct PoolEvents {
 /// is full and refuses them; keeps them, `max_waiting` at most beyond those for which threads can be started;
 /// and starts those threads. It answers whoever comes beyond that with 503. A listening socket that other
 /// processes may share is left alone while no further thread can be started: they may have threads to spare.
+/// Tasks wait in the same queue as connections do, and threads are started for both.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   Pool(const Options& options, std::unique_ptr<Listener> listener, PoolEvents events);
@@ -47,11 +57,17 @@ class Pool : public std::enable_shared_from_this<Pool> {
   /// started, or the accepting thread cannot. REQUIRES: `replace` was called.
   Result<void> start();
 
-  /// Further requests are answered by `application`; those in flight go on with the old one.
-  void replace(http::Application application);
+  /// Further requests are answered by `applications`; those in flight go on with the old ones.
+  void replace(Applications applications);
 
-  /// Takes no more connections than those that wait already, and lets threads end when they have nothing to
-  /// do.
+  /// Has a thread run `task`, after all that waits. False: as much waits as may, and it is not run. What
+  /// `continues` a request that was begun is always taken.
+  bool submit(std::function<void()> task, bool continues = false);
+
+  /// Takes no more connections than those that wait already. Tasks are still taken.
+  void close();
+
+  /// Lets threads end when they have nothing to do. REQUIRES: `close` was called.
   void stop();
 
   /// Waits until all threads ended, but not after `deadline`. Returns how many are still at work.
@@ -64,22 +80,22 @@ class Pool : public std::enable_shared_from_this<Pool> {
   [[nodiscard]] const PoolEvents& events() const noexcept { return events_; }
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
 
-  /// The application that answers now. To be held for one request: what was replaced should end soon.
-  [[nodiscard]] std::shared_ptr<const http::Application> application() const;
+  /// The applications that answer now. To be held for one request: what was replaced should end soon.
+  [[nodiscard]] std::shared_ptr<const Applications> applications() const;
 
   /// Accepts a connection. None: there is none, or `accept_failing`, which is logged once.
   UniqueFd accept();
   [[nodiscard]] bool accept_failing() const noexcept { return accept_failing_; }
 
-  /// A connection that waits in the pool for a worker; none: none does.
-  UniqueFd take_waiting();
+  /// What waits in the pool for a worker; nothing: nothing does.
+  Work take_waiting();
 
   /// The calling worker goes from idle to busy, and back. A worker counts as idle from when it is started.
   void begin_work() noexcept;
   void end_work() noexcept { ++idle_; }
 
   /// The calling worker, which is busy, waits on a kept connection, and no longer does. Where all threads are
-  /// taken it gives that up for a connection that waits in the pool.
+  /// taken it gives that up for what waits in the pool.
   void begin_keeping() noexcept { ++keeping_; }
   void end_keeping() noexcept { --keeping_; }
 
@@ -92,14 +108,16 @@ class Pool : public std::enable_shared_from_this<Pool> {
   }
 
  private:
-  /// Idle workers beyond those that connections wait for already.
+  /// Idle workers beyond those that work waits for already.
   [[nodiscard]] std::ptrdiff_t spare() const noexcept { return idle_ - waiting_size_; }
-  [[nodiscard]] bool has_room() const noexcept;
+  [[nodiscard]] bool has_room(std::size_t max_waiting) const noexcept;
+  [[nodiscard]] std::size_t connections_that_may_wait() const noexcept;
 
   void accept_ahead(Worker& refuser) noexcept;
   void accept_all(Worker& refuser);
   void await_crowd() noexcept;
-  void keep(UniqueFd connection);
+  void keep(Work work);
+  void tell_waiting() noexcept;
   bool add_worker();
   Result<void> start_worker();  // REQUIRES: mutex_ is held
   void report_exhaustion() noexcept;
@@ -122,13 +140,13 @@ class Pool : public std::enable_shared_from_this<Pool> {
   Thread accepting_;
 
   mutable std::mutex application_mutex_;
-  std::shared_ptr<const http::Application> application_;  // guarded by application_mutex_
+  std::shared_ptr<const Applications> applications_;  // guarded by application_mutex_
 
   std::mutex mutex_;
   std::condition_variable thread_ended_;
-  std::size_t running_ = 0;       // guarded by mutex_; members, and workers about to end
-  std::size_t started_ = 0;       // guarded by mutex_; workers ever, for the threads' names
-  std::deque<UniqueFd> waiting_;  // guarded by mutex_; first come, first served
+  std::size_t running_ = 0;   // guarded by mutex_; members, and workers about to end
+  std::size_t started_ = 0;   // guarded by mutex_; workers ever, for the threads' names
+  std::deque<Work> waiting_;  // guarded by mutex_; first come, first served
 };
 
 }  // namespace rest_fcgi::gateway

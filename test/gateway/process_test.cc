@@ -18,8 +18,8 @@
 #include <doctest/doctest.h>
 
 #include "../support/fork_alone.h"
+#include "gateway/fastcgi/request.h"
 #include "gateway/listener.h"
-#include "gateway/request.h"
 #include "gateway/sys.h"
 #include "served.h"
 
@@ -73,7 +73,7 @@ int serve(const Options& options, const http::Application& application) {
   harden_process();
   auto gateway = Gateway::open(options);
   if (!gateway) return 78;
-  return (*gateway)->serve(application, no_reload) ? 0 : 70;
+  return (*gateway)->serve({application, {}}, no_reload) ? 0 : 70;
 }
 
 Options on_socket(const TempDir& dir) {

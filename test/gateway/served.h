@@ -38,7 +38,7 @@ using rest_fcgi::test::FcgiReply;
 using rest_fcgi::test::TempDir;
 using std::chrono::milliseconds;
 
-inline Result<http::Application> no_reload() {
+inline Result<Applications> no_reload() {
   return Error{ErrorKind::configuration, "no reload here", {}};
 }
 
@@ -110,7 +110,9 @@ inline int free_port() {
 /// time, since it catches the log.
 class Served {
  public:
-  explicit Served(http::Application application, Options options = {}, Reload reload = no_reload) {
+  /// `application` answers on all front ends, and after a reload what `reload` gives.
+  explicit Served(http::Application application, Options options = {},
+                  std::function<Result<http::Application>()> reload = {}) {
     if (options.listen.empty()) options.listen = "unix:" + path();
     ::signal(SIGPIPE, SIG_IGN);
     auto gateway = Gateway::open(options);
@@ -120,9 +122,17 @@ class Served {
     ::sigemptyset(&signals);
     for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
     ::pthread_sigmask(SIG_BLOCK, &signals, &old_mask);
-    thread_ = std::thread([this, gateway = *std::move(gateway), application = std::move(application),
+    const auto everywhere = [ports = options.http.size()](const http::Application& one) {
+      return Applications{one, std::vector<http::Application>(ports, one)};
+    };
+    thread_ = std::thread([this, gateway = *std::move(gateway), first = everywhere(application), everywhere,
                            reload = std::move(reload)]() mutable {
-      ended_ = *gateway->serve(std::move(application), reload);
+      ended_ = *gateway->serve(std::move(first), [&]() -> Result<Applications> {
+        if (!reload) return no_reload();
+        auto next = reload();
+        if (!next) return std::move(next).error();
+        return everywhere(*next);
+      });
       gateway.reset();
     });
     ::pthread_sigmask(SIG_SETMASK, &old_mask, nullptr);

@@ -167,7 +167,7 @@ TEST_CASE("a gateway that cannot start a single thread says so and ends") {
   ReadableLog log;
   {
     const FewFiles files(0);
-    const auto served = (*gateway)->serve(echo, no_reload);
+    const auto served = (*gateway)->serve({echo, {}}, no_reload);
     REQUIRE_FALSE(served);
     CHECK(served.error().message == "not a single worker thread can be started");
   }

@@ -49,25 +49,28 @@ FOLDERS = {
     "master/salt/requests": ["lines.h"],
     "master/salt/events": ["lines.h", "packed"],
     "master/salt/calls": ["packed"],
+    "gateway/fastcgi": ["pool.h", "reply.h", "sys.h"],
+    "gateway/http": ["listener.h", "pool.h", "reply.h", "sys.h"],
 }
 
 # What core may hold; a further header needs three rooms that use it, and a reason.
 CORE_HEADERS = {"clock", "excerpt", "files", "format", "helper_process", "json", "json_document", "log", "pattern", "result", "secret",
                 "thread", "unique_fd", "version"}
 
-# library: its headers, and the only room that includes them.
+# library: its headers, and the only rooms that include them.
 LIBRARIES = {
     "simdjson": (r"simdjson(\.h|/.*)", "core"),
     "spdlog": (r"spdlog/.*", "core"),
     "fmt": (r"fmt/.*", "core"),
     "PCRE2": (r"pcre2\.h", "core"),
     "libfcgi": (r"(fastcgi/)?(fcgiapp|fcgi_stdio|fcgio|fcgios|fastcgi|fcgimisc|fcgi_config)\.h", "gateway"),
-    "OpenSSL": (r"openssl/.*", "auth"),
+    "OpenSSL": (r"openssl/.*", "auth", "gateway"),
     "libcrypt": (r"crypt\.h", "auth"),
     "PAM": (r"security/.*", "helper"),
     "zlib": (r"zlib\.h", "netapi"),
     "yaml-cpp": (r"yaml-cpp/.*", "yaml"),
-    "Boost": (r"boost/.*", "config"),
+    "Boost.Program_options": (r"boost/program_options.*", "config"),
+    "Boost.Asio and Beast": (r"boost/(asio|beast)[./].*", "gateway"),
     "SQLite": (r"sqlite3\.h", "returner"),
     "libcurl": (r"curl/.*", "etcd"),
     "ZeroMQ": (r"zmq.*|zmq/.*", "master/salt"),
@@ -140,9 +143,9 @@ def check_include(source, include):
         if not allowed(source.room, header):
             return f"room `{source.room}` may not include <{include}>"
         return None
-    for library, (headers, room) in LIBRARIES.items():
+    for library, (headers, *rooms) in LIBRARIES.items():
         if re.fullmatch(headers, include):
-            return None if source.room == room else f"{library} belongs to room `{room}` alone, not `{source.room}`"
+            return None if source.room in rooms else f"{library} belongs to room `{'`, `'.join(rooms)}` alone, not `{source.room}`"
     owner = room_of(pathlib.PurePosixPath(include).parent.as_posix())
     if owner:
         if owner != source.room:

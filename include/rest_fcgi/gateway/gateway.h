@@ -4,22 +4,30 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/gateway/options.h"
 #include "rest_fcgi/http/application.h"
 
-/// The FastCGI front end (FastCGI Specification 1.0, responder role) and the duties of a process: threads,
-/// signals, shutdown, reload. Knows no Salt.
+/// The front ends, FastCGI (FastCGI Specification 1.0, responder role) and HTTP/1.1 (RFC 9112), and the
+/// duties of a process: threads, signals, shutdown, reload. Knows no Salt.
 namespace rest_fcgi::gateway {
 
 /// Before any thread starts and anything is read: no core dumps and no ptrace by the same user, since memory
 /// holds passwords; umask 077; the signals that `serve` waits for are blocked.
 void harden_process();
 
-/// Makes the application that the configuration as it is now asks for. An Error leaves the old one in place.
-using Reload = std::function<Result<http::Application>()>;
+/// What answers.
+struct Applications {
+  http::Application fastcgi;            ///< on FastCGI, where there is one
+  std::vector<http::Application> http;  ///< on each of `Options::http`, in its order
+};
+
+/// Makes the applications that the configuration as it is now asks for. An Error leaves the old ones in
+/// place.
+using Reload = std::function<Result<Applications>()>;
 
 /// How serving ended.
 struct Ended {
@@ -27,19 +35,20 @@ struct Ended {
   std::size_t in_flight;  ///< requests that had not ended then; their threads use what the application uses
 };
 
-/// One listening socket with its worker threads. Made, served and destroyed by one thread.
+/// All listening sockets with their threads. Made, served and destroyed by one thread.
 class Gateway {
  public:
-  /// Opens the listening socket. Errors: configuration, with what was asked for and why it cannot be had. A
-  /// unix socket that somebody still serves is left alone; one that nobody serves any more is replaced.
+  /// Opens the listening sockets and reads certificates. Errors: configuration, with what was asked for and
+  /// why it cannot be had: HOST:PORT, or the file. A unix socket that somebody still serves is left alone;
+  /// one that nobody serves any more is replaced.
   static Result<std::unique_ptr<Gateway>> open(const Options& options);
   virtual ~Gateway() = default;
 
-  /// Answers requests with `application` until SIGTERM, SIGINT or SIGUSR1 (Apache's) comes; on SIGHUP with
+  /// Answers requests with `applications` until SIGTERM, SIGINT or SIGUSR1 (Apache's) comes; on SIGHUP with
   /// what `reload` gives. Then accepts no more, and returns when what is in flight has ended, or
   /// `shutdown_timeout` is over. A unix socket that we made is removed. Errors: internal, where no thread can
   /// be started. REQUIRES: `harden_process` was called.
-  virtual Result<Ended> serve(http::Application application, const Reload& reload) = 0;
+  virtual Result<Ended> serve(Applications applications, const Reload& reload) = 0;
 };
 
 }  // namespace rest_fcgi::gateway

@@ -12,9 +12,9 @@
 
 #include <doctest/doctest.h>
 
-#include "../support/fcgi_client.h"
-#include "gateway/incoming.h"
-#include "gateway/request.h"
+#include "../../support/fcgi_client.h"
+#include "gateway/fastcgi/incoming.h"
+#include "gateway/fastcgi/request.h"
 #include "gateway/sys.h"
 
 using rest_fcgi::UniqueFd;

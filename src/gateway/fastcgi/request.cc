@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "gateway/request.h"
+#include "gateway/fastcgi/request.h"
 
 #include <fastcgi.h>
 #include <signal.h>
@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "gateway/reply.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::gateway {
@@ -63,13 +64,6 @@ std::pair<unsigned char*, std::size_t> next_chunk(FCGX_Stream& stream) {
 
 bool is_plain_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-void append_clean(std::string_view text, std::string& out) {
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code >= 0x20 && code != 0x7F) out += c;
-  }
 }
 
 /// Records that go out together, from where their contents lie. libfcgi would copy them through 8 KiB at a
@@ -265,16 +259,7 @@ void Body::wipe() noexcept {
 
 void write_head(const http::Response& response, std::string& head) {
   head = format("Status: {} {}\r\n", static_cast<int>(response.status), http::reason(response.status));
-  for (const auto& [name, value] : response.headers) {
-    append_clean(name, head);
-    head.append(": ");
-    append_clean(value, head);
-    head.append("\r\n");
-  }
-  const auto* text = std::get_if<std::string>(&response.body);
-  if (text != nullptr && http::may_have_body(response.status)) {
-    head.append(format("Content-Length: {}\r\n", text->size()));
-  }
+  append_headers(response, head);
   head.append("\r\n");
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "gateway/fastcgi/request.h"
 #include "gateway/pool.h"
-#include "gateway/request.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/http/application.h"
@@ -13,8 +14,8 @@
 namespace rest_fcgi::gateway {
 
 /// What one thread does: waits for a connection, answers the requests on it one after the other, and waits
-/// again. Made by the thread that starts the other one; from then on used by that one alone. Buffers are
-/// reused from request to request.
+/// again; or runs a task. Made by the thread that starts the other one; from then on used by that one alone.
+/// Buffers are reused from request to request.
 class Worker {
  public:
   /// Errors: internal, when there are no descriptors left.
@@ -30,7 +31,8 @@ class Worker {
   void refuse(UniqueFd connection) noexcept;
 
  private:
-  UniqueFd next_connection();
+  Work next_work();
+  static void run_task(const std::function<void()>& task) noexcept;
   void serve(UniqueFd connection) noexcept;
   bool answer(Request& request);
   [[nodiscard]] bool reply(Request& request);
@@ -41,7 +43,7 @@ class Worker {
 
   const std::shared_ptr<Pool> pool_;
   const UniqueFd epoll_;
-  UniqueFd successor_;  ///< the connection for which a kept one has to make room
+  Work successor_;  ///< for which a kept connection has to make room
   Body body_;
   http::Environ environ_;
   std::string head_;

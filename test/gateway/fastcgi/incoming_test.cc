@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "gateway/incoming.h"
+#include "gateway/fastcgi/incoming.h"
 
 #include <fcgiapp.h>
 #include <fcgios.h>
@@ -15,9 +15,9 @@
 
 #include <doctest/doctest.h>
 
-#include "../support/fcgi_client.h"
-#include "../support/manual_clock.h"
-#include "gateway/request.h"
+#include "../../support/fcgi_client.h"
+#include "../../support/manual_clock.h"
+#include "gateway/fastcgi/request.h"
 #include "gateway/sys.h"
 
 using rest_fcgi::UniqueFd;

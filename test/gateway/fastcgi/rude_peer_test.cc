@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "served.h"
+#include "../served.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::gateway;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "gateway/worker.h"
+#include "gateway/fastcgi/worker.h"
 
 #include <poll.h>
 #include <sys/epoll.h>
@@ -71,30 +71,42 @@ Worker::Worker(std::shared_ptr<Pool> pool, UniqueFd epoll)
     : pool_(std::move(pool)), epoll_(std::move(epoll)), body_(body_limits(pool_->options())) {}
 
 void Worker::run() noexcept {
-  while (UniqueFd connection = next_connection()) {
+  while (Work work = next_work()) {
     pool_->begin_work();
     do {
-      serve(std::move(connection));
-      connection = std::move(successor_);
-    } while (connection);
+      if (work.task) {
+        run_task(work.task);
+      } else {
+        serve(std::move(work.connection));
+      }
+      work = std::exchange(successor_, {});
+    } while (work);
     pool_->end_work();
   }
 }
 
-UniqueFd Worker::next_connection() {
+void Worker::run_task(const std::function<void()>& task) noexcept {
+  try {
+    task();
+  } catch (...) {
+    log_exception("a task was dropped");
+  }
+}
+
+Work Worker::next_work() {
   const int patience = poll_timeout(pool_->options().idle_thread_timeout);
   const PoolEvents& events = pool_->events();
   while (!pool_->stopping()) {
-    if (UniqueFd connection = pool_->take_waiting()) return connection;
+    if (Work work = pool_->take_waiting()) return work;
     epoll_event event = {};
     const int ready = ::epoll_wait(epoll_.get(), &event, 1, patience);
     if (pool_->stopping()) break;
     if (ready == 0) {
-      if (pool_->dismiss_idle()) return UniqueFd();
+      if (pool_->dismiss_idle()) return {};
     } else if (event.data.fd == events.waiting.get()) {
       clear_event(events.waiting);
     } else if (UniqueFd connection = pool_->accept()) {
-      return connection;
+      return {std::move(connection), {}};
     } else if (pool_->accept_failing()) {
       pollfd stop = {events.stop.get(), POLLIN, 0};
       ::poll(&stop, 1, poll_timeout(kAcceptPause));
@@ -160,9 +172,9 @@ bool Worker::reply(Request& request) {
 }
 
 http::Response Worker::call_application() {
-  const auto application = pool_->application();
+  const auto applications = pool_->applications();
   try {
-    return (*application)(environ_);
+    return applications->fastcgi(environ_);
   } catch (...) {
     log_exception("the application threw, and the request is answered with 500");
     return {http::Status::internal_server_error, {}, {}};
@@ -222,7 +234,7 @@ bool Worker::await_next_request(int connection) {
     comes = events[0].revents != 0;
     if (events[1].revents != 0) break;
     if (events[2].revents != 0) clear_event(pool_events.waiting);
-    if (events[3].revents != 0) successor_ = pool_->accept();
+    if (events[3].revents != 0) successor_.connection = pool_->accept();
     if (successor_) break;
     left = std::chrono::ceil<milliseconds>(deadline - system_clock().steady());
   }

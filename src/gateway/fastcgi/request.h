@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "gateway/incoming.h"
+#include "gateway/fastcgi/incoming.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"

@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "gateway/request.h"
+#include "gateway/fastcgi/request.h"
 
 using rest_fcgi::ErrorKind;
 using rest_fcgi::gateway::Body;

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "gateway/request.h"
+#include "gateway/fastcgi/request.h"
 
 using rest_fcgi::gateway::write_head;
 using rest_fcgi::http::Response;

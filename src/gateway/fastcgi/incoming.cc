@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "gateway/incoming.h"
+#include "gateway/fastcgi/incoming.h"
 
 #include <fastcgi.h>
 #include <fcgios.h>

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <openssl/ssl.h>
+
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/gateway/options.h"
+
+namespace rest_fcgi::gateway {
+
+/// Certificate, key and the rules of TLS for one port. Immutable once made; used by connections on many
+/// threads.
+class TlsContext {
+ public:
+  /// Reads the files of `options`. Errors: configuration, naming the option, the file and what is wrong with
+  /// it. None is made, and nullptr is the result, where `ssl_crt` and `ssl_key` are empty.
+  static Result<std::unique_ptr<TlsContext>> make(const HttpOptions& options);
+
+  explicit TlsContext(SSL_CTX* context) : context_(context) {}
+  [[nodiscard]] SSL_CTX* get() const noexcept { return context_.get(); }
+
+ private:
+  struct Free {
+    void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
+  };
+  std::unique_ptr<SSL_CTX, Free> context_;
+};
+
+/// How far a step on a connection came.
+struct Progress {
+  enum class Outcome {
+    moved,        ///< so many bytes
+    wants_read,   ///< nothing, and the socket has to be readable first
+    wants_write,  ///< the same for writing
+    ended,        ///< the peer is gone, or broke the rules of TLS
+  };
+  Outcome outcome = Outcome::ended;
+  std::size_t bytes = 0;
+};
+
+/// The bytes of one connection, through TLS or as they are. Nothing waits. Borrows the socket, which does not
+/// block. Used by one thread at a time.
+class Channel {
+ public:
+  /// `tls` may be nullptr, and else lives longer. May throw std::bad_alloc.
+  Channel(int socket, const TlsContext* tls);
+
+  [[nodiscard]] bool has_tls() const noexcept { return tls_ != nullptr; }
+
+  /// Goes on with the beginning of TLS; moved: it is done. REQUIRES: has_tls().
+  Progress shake_hands() noexcept;
+
+  /// Did the beginning of TLS fail since the peer speaks HTTP? The channel is then one without TLS.
+  [[nodiscard]] bool turned_plain() const noexcept { return turned_plain_; }
+
+  Progress read(std::span<char> buffer) noexcept;
+  Progress write(std::string_view bytes) noexcept;
+
+  /// Tells the peer that nothing more comes. What it still sends is read without TLS from then on, and has no
+  /// meaning.
+  void finish() noexcept;
+
+ private:
+  struct Free {
+    void operator()(SSL* tls) const noexcept { SSL_free(tls); }
+  };
+  Progress tls_progress(int result) noexcept;
+
+  const int socket_;
+  std::unique_ptr<SSL, Free> tls_;
+  bool turned_plain_ = false;
+};
+
+}  // namespace rest_fcgi::gateway

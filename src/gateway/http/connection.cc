@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/http/connection.h"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+
+#include "gateway/reply.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/secret.h"
+
+namespace rest_fcgi::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Outcome = Progress::Outcome;
+using Stage = RequestReader::Stage;
+
+/// Bytes a second that bodies, and readers of replies, have to do in the long run; a modem does as much.
+constexpr std::size_t kRate = 4096;
+
+/// How long what a refused peer still sends is read and thrown away.
+constexpr milliseconds kLingerTime{2000};
+
+/// Steps on one connection before others have theirs.
+constexpr int kTurns = 16;
+
+/// A body that is copied behind its head, to go out with it.
+constexpr std::size_t kSmallBody = 16u << 10;
+
+/// What is made of a stream before it is sent.
+constexpr std::size_t kStreamed = 64u << 10;
+
+constexpr Refusal kLate = {http::Status::request_timeout, "The request did not come in time"};
+constexpr Refusal kBusy = {
+    http::Status::service_unavailable,
+    "All threads are busy and as many requests wait as may (max_threads, max_waiting)"};
+constexpr Refusal kPlain = {http::Status::bad_request,
+                            "This port speaks HTTPS, and this is a request of HTTP"};
+
+/// As RFC 9110, 5.6.7, wants it.
+std::string date_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 40> text = {};
+  return {text.data(), std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
+}
+
+/// Status line and headers, but for the blank line.
+std::string head_of(const http::Response& response) {
+  std::string head = format("HTTP/1.1 {} {}\r\nServer: rest_fcgi\r\nDate: {}\r\n",
+                            static_cast<int>(response.status), http::reason(response.status), date_now());
+  append_headers(response, head);
+  return head;
+}
+
+std::string refusal_reply(const Refusal& refusal) {
+  std::string body;
+  JsonWriter(body)
+      .begin_object()
+      .key("status")
+      .integer(static_cast<int>(refusal.status))
+      .key("return")
+      .string(refusal.sentence)
+      .end_object();
+  http::Response response{
+      refusal.status, {{"Content-Type", "application/json"}, {"Connection", "close"}}, std::move(body)};
+  if (refusal.status == http::Status::service_unavailable) response.headers.emplace_back("Retry-After", "1");
+  return head_of(response) + "\r\n" + response.text();
+}
+
+SteadyTime now() {
+  return system_clock().steady();
+}
+
+/// When what began at `since` and came to `bytes` is late: `patience` after now, and in all no slower than
+/// kRate.
+SteadyTime due(SteadyTime since, std::size_t bytes, milliseconds patience) {
+  return std::min(now() + patience, since + patience + seconds(bytes / kRate));
+}
+
+void wipe_text(std::string& text) noexcept {
+  wipe(text.data(), text.size());
+  text = std::string();
+}
+
+}  // namespace
+
+HttpConnection::HttpConnection(std::shared_ptr<HttpShared> shared, std::shared_ptr<const HttpPort> port,
+                               UniqueFd socket, std::string peer, std::string peer_port)
+    : shared_(std::move(shared)),
+      port_(std::move(port)),
+      peer_(std::move(peer)),
+      peer_port_(std::move(peer_port)),
+      socket_(shared_->loop.context(), socket.release()),
+      channel_(socket_.native_handle(), port_->tls.get()),
+      state_(channel_.has_tls() ? State::handshake : State::reading),
+      since_(now()),
+      deadline_(since_ + port_->options.head_timeout),
+      reader_({.max_head_size = port_->options.max_head_size,
+               .max_body_size = port_->options.max_request_body_size}) {
+  const std::lock_guard lock(shared_->mutex);
+  ++shared_->open;
+}
+
+HttpConnection::~HttpConnection() {
+  close();
+}
+
+std::optional<SteadyTime> HttpConnection::waiting_since() const noexcept {
+  const bool headless =
+      state_ == State::reading && (reader_.stage() == Stage::idle || reader_.stage() == Stage::head);
+  return headless || state_ == State::handshake ? std::optional(since_) : std::nullopt;
+}
+
+void HttpConnection::advance() noexcept {
+  try {
+    for (int turn = 0; turn < kTurns; ++turn) {
+      if (!step()) return;
+    }
+    shared_->loop.post([self = shared_from_this()] { self->advance(); });
+  } catch (...) {
+    log_exception("a connection was dropped");
+    close();
+  }
+}
+
+bool HttpConnection::step() {
+  switch (state_) {
+    case State::handshake:
+      return shake_hands();
+    case State::reading:
+      return read();
+    case State::writing:
+      return write();
+    case State::lingering:
+      return linger();
+    case State::answering:
+    case State::closed:
+      break;
+  }
+  return false;
+}
+
+void HttpConnection::expire(SteadyTime at) noexcept {
+  if (!deadline_ || at < *deadline_) return;
+  deadline_.reset();
+  const bool begun = reader_.stage() == Stage::head || reader_.stage() == Stage::body;
+  if (state_ != State::reading || !begun) return close();
+  try {
+    refuse(kLate);
+    nudge();
+  } catch (...) {
+    close();
+  }
+}
+
+void HttpConnection::nudge() noexcept {
+  if (state_ == State::answering || state_ == State::closed) return;
+  boost::system::error_code ignored;
+  socket_.cancel(ignored);  // what waits goes on, and waits again where it still has to
+}
+
+void HttpConnection::close() noexcept {
+  if (state_ == State::closed) return;
+  state_ = State::closed;
+  deadline_.reset();
+  reader_.reset();
+  unread_ = WipedBytes();
+  drop_output();
+  stream_.reset();
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  const std::lock_guard lock(shared_->mutex);
+  --shared_->open;
+  shared_->one_closed.notify_all();
+}
+
+bool HttpConnection::wait_or_close(Progress progress) {
+  const bool unasked = state_ == State::handshake || state_ == State::reading;
+  if (progress.outcome == Outcome::ended || (unasked && shared_->stopping)) {
+    close();
+    return false;
+  }
+  using Socket = boost::asio::posix::stream_descriptor;
+  socket_.async_wait(progress.outcome == Outcome::wants_read ? Socket::wait_read : Socket::wait_write,
+                     [self = shared_from_this()](const boost::system::error_code&) { self->advance(); });
+  return false;
+}
+
+bool HttpConnection::shake_hands() {
+  const Progress progress = channel_.shake_hands();
+  if (channel_.turned_plain()) {
+    refuse(kPlain);
+    return true;
+  }
+  if (progress.outcome != Outcome::moved) return wait_or_close(progress);
+  state_ = State::reading;
+  return true;
+}
+
+bool HttpConnection::read() {
+  if (!unread_.empty()) {
+    const WipedBytes bytes = std::exchange(unread_, {});
+    return take({bytes.data(), bytes.size()});
+  }
+  const Progress progress = channel_.read(shared_->buffer);
+  if (progress.outcome != Outcome::moved) return wait_or_close(progress);
+  const struct Wiper {
+    std::span<char> bytes;
+    ~Wiper() { wipe(bytes.data(), bytes.size()); }
+  } wiper{std::span(shared_->buffer).first(progress.bytes)};
+  return take({wiper.bytes.data(), wiper.bytes.size()});
+}
+
+bool HttpConnection::take(std::string_view bytes) {
+  const Stage before = reader_.stage();
+  const std::string_view rest = bytes.substr(reader_.take(bytes));
+  unread_.assign(rest.begin(), rest.end());
+  const bool moved_on = reader_.stage() != before;
+  switch (reader_.stage()) {
+    case Stage::idle:
+      break;
+    case Stage::head:
+      if (moved_on) since_ = now();
+      deadline_ = since_ + port_->options.head_timeout;
+      break;
+    case Stage::body:
+      if (moved_on) since_ = now();
+      deadline_ = due(since_, reader_.body_size(), port_->options.body_timeout);
+      if (reader_.expects_continue() && reader_.body_size() == 0 && !std::exchange(continue_sent_, true)) {
+        constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+        // Nothing else is on its way out, so that it fits.
+        if (channel_.write(kContinue).bytes != kContinue.size()) {
+          close();
+          return false;
+        }
+      }
+      break;
+    case Stage::complete:
+      return submit();
+    case Stage::refused:
+      refuse(reader_.refusal());
+      break;
+  }
+  return true;
+}
+
+/// False: a thread has the connection now.
+bool HttpConnection::submit() {
+  state_ = State::answering;
+  deadline_.reset();
+  if (shared_->pool->submit([self = shared_from_this()] { self->answer(); })) return false;
+  refuse(kBusy);
+  return true;
+}
+
+void HttpConnection::refuse(Refusal refusal) {
+  log::info(format("{}: a request from {} is refused with {}: {}", port_->options.name, peer_,
+                   static_cast<int>(refusal.status), refusal.sentence));
+  reader_.reset();
+  unread_ = WipedBytes();
+  output_ = refusal_reply(refusal);
+  closes_ = true;
+  refused_ = true;
+  state_ = State::writing;
+  since_ = now();
+  sent_ = sent_all_ = 0;
+}
+
+bool HttpConnection::write() {
+  if (const Progress progress = flush(); progress.outcome != Outcome::moved) {
+    deadline_ = due(since_, sent_all_, port_->options.send_timeout);
+    return wait_or_close(progress);
+  }
+  deadline_.reset();
+  if (cut_off_) {
+    close();
+    return false;
+  }
+  if (stream_) {
+    state_ = State::answering;
+    shared_->pool->submit([self = shared_from_this()] { self->go_on_streaming(); }, true);
+    return false;
+  }
+  return end_reply();
+}
+
+bool HttpConnection::end_reply() {
+  drop_output();
+  since_ = now();
+  if (!closes_) {
+    state_ = State::reading;
+    deadline_ = since_ + port_->options.idle_timeout;
+    return true;
+  }
+  channel_.finish();
+  if (!refused_ && unread_.empty()) {
+    close();
+    return false;
+  }
+  state_ = State::lingering;
+  deadline_ = since_ + kLingerTime;
+  return true;
+}
+
+bool HttpConnection::linger() {
+  const Progress progress = channel_.read(shared_->buffer);
+  if (progress.outcome != Outcome::moved) return wait_or_close(progress);
+  wipe(shared_->buffer.data(), progress.bytes);
+  return true;
+}
+
+void HttpConnection::drop_output() noexcept {
+  wipe_text(output_);
+  wipe_text(text_);
+  sent_ = sent_all_ = 0;
+}
+
+/// Sends what there is. moved: all of it.
+Progress HttpConnection::flush() noexcept {
+  for (;;) {
+    while (sent_ < output_.size()) {
+      const Progress progress = channel_.write(std::string_view(output_).substr(sent_));
+      if (progress.outcome != Outcome::moved) return progress;
+      sent_ += progress.bytes;
+      sent_all_ += progress.bytes;
+    }
+    if (text_.empty()) return {Outcome::moved};
+    output_.swap(text_);
+    wipe_text(text_);
+    sent_ = 0;
+  }
+}
+
+void HttpConnection::answer() noexcept {
+  try {
+    begin_reply(call_application());
+    static_cast<void>(flush());  // the loop sees how far it came
+  } catch (...) {
+    log_exception("a reply was dropped");
+    cut_off_ = true;
+  }
+  hand_back();
+}
+
+void HttpConnection::go_on_streaming() noexcept {
+  try {
+    pull();
+    static_cast<void>(flush());
+  } catch (...) {
+    log_exception("a reply was cut off");
+    cut_off_ = true;
+  }
+  hand_back();
+}
+
+void HttpConnection::hand_back() noexcept {
+  try {
+    shared_->loop.post([self = shared_from_this()] {
+      self->state_ = State::writing;
+      self->advance();
+    });
+  } catch (...) {
+    log_exception("a connection was lost");
+  }
+}
+
+http::Response HttpConnection::call_application() {
+  http::Environ& environ = reader_.environ();
+  environ.set("REMOTE_ADDR", peer_);
+  environ.set("REMOTE_PORT", peer_port_);
+  environ.set("SERVER_PORT", format("{}", port_->options.port));
+  if (environ.get("SERVER_NAME").empty()) environ.set("SERVER_NAME", port_->options.host);
+  if (port_->tls) environ.set("HTTPS", "on");
+  const auto applications = shared_->pool->applications();
+  try {
+    return applications->http.at(port_->index)(environ);
+  } catch (...) {
+    log_exception("the application threw, and the request is answered with 500");
+    return {http::Status::internal_server_error, {}, {}};
+  }
+}
+
+void HttpConnection::begin_reply(http::Response response) {
+  const bool http_1_0 = reader_.is_http_1_0();
+  const bool with_body =
+      reader_.environ().get("REQUEST_METHOD") != "HEAD" && http::may_have_body(response.status);
+  auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
+  const bool until_close = stream != nullptr && http_1_0 && with_body;
+  closes_ = !reader_.keeps_connection() || shared_->stopping || until_close;
+  chunked_ = stream != nullptr && !http_1_0;
+  reader_.reset();
+  continue_sent_ = false;
+
+  output_ = head_of(response);
+  if (chunked_ && http::may_have_body(response.status)) output_ += "Transfer-Encoding: chunked\r\n";
+  if (closes_) {
+    output_ += "Connection: close\r\n";
+  } else if (http_1_0) {
+    output_ += "Connection: keep-alive\r\n";
+  }
+  output_ += "\r\n";
+  since_ = now();
+  sent_ = sent_all_ = 0;
+  if (!with_body) return;
+  if (stream != nullptr) {
+    stream_ = std::move(*stream);
+    return pull();
+  }
+  auto& text = std::get<std::string>(response.body);
+  if (text.size() > kSmallBody) {
+    text_ = std::move(text);
+    return;
+  }
+  output_ += text;
+  wipe_text(text);
+}
+
+/// Adds the next parts of the stream to what goes out; at its end the stream is gone.
+void HttpConnection::pull() {
+  if (sent_ != 0) {
+    drop_output();
+    since_ = now();
+  }
+  while (output_.size() < kStreamed) {
+    const auto part = stream_->next();
+    if (!part) {
+      log::error(format("a reply was cut off: {}", part.error().message));
+      cut_off_ = true;
+      return;
+    }
+    if (part->empty()) {
+      if (chunked_) output_ += "0\r\n\r\n";
+      stream_.reset();
+      return;
+    }
+    if (chunked_) output_ += format("{:x}\r\n", part->size());
+    output_ += *part;
+    if (chunked_) output_ += "\r\n";
+  }
+}
+
+}  // namespace rest_fcgi::gateway

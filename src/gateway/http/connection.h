@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include "gateway/http/channel.h"
+#include "gateway/http/loop.h"
+#include "gateway/http/reader.h"
+#include "gateway/pool.h"
+#include "gateway/sys.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/gateway/options.h"
+#include "rest_fcgi/http/application.h"
+
+namespace rest_fcgi::gateway {
+
+/// One of the ports. Immutable once open.
+struct HttpPort {
+  HttpOptions options;
+  std::size_t index;  ///< of its application
+  std::unique_ptr<TlsContext> tls;
+};
+
+/// What connections share with the server that accepted them.
+struct HttpShared {
+  explicit HttpShared(std::shared_ptr<Pool> its_pool) : pool(std::move(its_pool)) {}
+
+  const std::shared_ptr<Pool> pool;
+  Loop loop;
+  std::atomic<bool> stopping = false;   ///< no further request is read
+  std::array<char, 65536> buffer = {};  ///< for bytes just read; the loop's thread only, which wipes it
+
+  std::mutex mutex;
+  std::condition_variable one_closed;
+  std::size_t open = 0;  ///< connections; guarded by mutex
+};
+
+/// One connection: reads a request in the loop, gives it to a thread of the pool, and sends the answer in the
+/// loop as far as that thread did not, then reads the next. Owns the socket. Used on the loop's thread; while
+/// a thread answers, the connection is that thread's alone.
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  /// `peer` is its address and `peer_port` its port. May throw std::bad_alloc.
+  HttpConnection(std::shared_ptr<HttpShared> shared, std::shared_ptr<const HttpPort> port, UniqueFd socket,
+                 std::string peer, std::string peer_port);
+  ~HttpConnection();
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
+
+  /// Does what can be done without waiting, and then waits in the loop for more.
+  void advance() noexcept;
+
+  /// Ends what took too long.
+  void expire(SteadyTime now) noexcept;
+
+  /// No longer waits for what may not come: to be called when the server stops.
+  void nudge() noexcept;
+
+  [[nodiscard]] bool closed() const noexcept { return state_ == State::closed; }
+
+  /// Since when it has waited for a request's head. None: it has one.
+  [[nodiscard]] std::optional<SteadyTime> waiting_since() const noexcept;
+
+  /// Closes it, unless a thread has it; then it goes when that thread is done. For when the loop ends.
+  void give_up() noexcept {
+    if (state_ != State::answering) close();
+  }
+
+  /// REQUIRES: no thread has it.
+  void close() noexcept;
+
+ private:
+  enum class State {
+    handshake,
+    reading,    ///< nothing of a request, or a part of one, is there
+    answering,  ///< a thread works on it
+    writing,    ///< the answer goes out
+    lingering,  ///< the peer may still be sending, and would not see an answer on a connection that is reset
+    closed,
+  };
+
+  // In the loop. What returns false waits or is at its end.
+  bool step();
+  bool shake_hands();
+  bool read();
+  bool take(std::string_view bytes);
+  bool submit();
+  bool write();
+  bool end_reply();
+  bool linger();
+  bool wait_or_close(Progress progress);
+  void refuse(Refusal refusal);
+
+  // On a thread of the pool.
+  void answer() noexcept;
+  void go_on_streaming() noexcept;
+  [[nodiscard]] http::Response call_application();
+  void begin_reply(http::Response response);
+  void pull();
+  void hand_back() noexcept;
+
+  [[nodiscard]] Progress flush() noexcept;
+  void drop_output() noexcept;
+
+  const std::shared_ptr<HttpShared> shared_;
+  const std::shared_ptr<const HttpPort> port_;
+  const std::string peer_;
+  const std::string peer_port_;
+  boost::asio::posix::stream_descriptor socket_;
+  Channel channel_;
+  State state_;
+  SteadyTime since_;                    ///< when this state, or this part of a request, began
+  std::optional<SteadyTime> deadline_;  ///< of what is waited for
+
+  RequestReader reader_;
+  WipedBytes unread_;  ///< what came after the request that is answered
+
+  std::string output_;        ///< what goes out next
+  std::string text_;          ///< and then this: a large body
+  std::size_t sent_ = 0;      ///< bytes of output_
+  std::size_t sent_all_ = 0;  ///< bytes since `since_`
+  std::unique_ptr<http::Stream> stream_;
+  bool chunked_ = false;        ///< stream_ goes out in chunks
+  bool cut_off_ = false;        ///< stream_ broke
+  bool closes_ = false;         ///< this reply is the last
+  bool refused_ = false;        ///< and the peer may still be sending
+  bool continue_sent_ = false;  ///< or not needed
+};
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include "gateway/pool.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/gateway/options.h"
+
+namespace rest_fcgi::gateway {
+
+/// All ports of `Options::http`, and the loop in which their connections live. Whole requests are answered by
+/// the pool's threads. Made, started and ended by one thread.
+class HttpServer {
+ public:
+  /// Listens, and reads certificates. Without ports it does nothing. Errors: configuration, naming the port's
+  /// name, and HOST:PORT or the file; internal.
+  static Result<std::unique_ptr<HttpServer>> open(const Options& options);
+  virtual ~HttpServer() = default;
+
+  /// Accepts connections. Errors: internal, where no thread can be had.
+  virtual Result<void> start(std::shared_ptr<Pool> pool) = 0;
+
+  /// Takes no more connections than those that wait already, and no more requests than are there.
+  virtual void close() = 0;
+
+  /// Waits until all requests that are there were answered, but not after `deadline`, and closes what is left
+  /// then. REQUIRES: `close` was called, and the pool takes tasks.
+  virtual void wait_for_end(SteadyTime deadline) = 0;
+};
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "rest_fcgi/http/application.h"
+
+namespace rest_fcgi::gateway {
+
+/// Adds a line for each of the response's headers, and `Content-Length` where its body is a text and its
+/// status lets it have one. Control characters, which the seam forbids, are dropped, so that no text can add
+/// a header.
+void append_headers(const http::Response& response, std::string& head);
+
+}  // namespace rest_fcgi::gateway

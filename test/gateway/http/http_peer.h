@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <openssl/ssl.h>
+
+#include "../../support/loopback_http.h"
+#include "../served.h"
+#include "rest_fcgi/core/unique_fd.h"
+
+namespace rest_fcgi::gateway::test {
+
+struct HttpReply {
+  int status = 0;    ///< 0: none came
+  std::string head;  ///< without the blank line
+  std::string body;  ///< put together from its chunks, where it came in some
+  bool whole = false;
+
+  /// The value of a header, whatever its case; empty: there is none.
+  [[nodiscard]] std::string header(std::string_view name) const {
+    std::string lines = head + "\r\n";
+    std::string wanted = "\r\n" + std::string(name) + ": ";
+    for (std::string* text : {&lines, &wanted})
+      std::transform(text->begin(), text->end(), text->begin(), ::tolower);
+    const std::size_t at = lines.find(wanted);
+    if (at == std::string::npos) return {};
+    const std::size_t begin = at + wanted.size();
+    return head.substr(begin, lines.find("\r\n", begin) - begin);
+  }
+};
+
+/// A raw connection to a port of this host: bytes go out exactly as a test wants them. With `tls` it begins
+/// with TLS, of `version` alone where that is not 0. Not synchronized.
+class HttpPeer {
+ public:
+  explicit HttpPeer(int port, bool tls = false, int version = 0)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<in_port_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval patience = {20, 0};
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fd_.reset();
+    if (fd_ && tls) begin_tls(version);
+  }
+
+  [[nodiscard]] bool connected() const noexcept { return fd_.is_open(); }
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+  [[nodiscard]] std::string tls_version() const { return tls_ ? SSL_get_version(tls_.get()) : ""; }
+
+  bool send(std::string_view bytes) {
+    if (tls_) return SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size())) > 0;
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+
+  /// Reads one reply; without a body where it answers HEAD.
+  HttpReply reply(bool to_head = false) {
+    HttpReply found;
+    std::size_t end = std::string::npos;
+    while ((end = read_.find("\r\n\r\n")) == std::string::npos) {
+      if (!more()) return found;
+    }
+    found.head = read_.substr(0, end);
+    read_.erase(0, end + 4);
+    if (found.head.size() > 12) found.status = std::atoi(found.head.c_str() + 9);
+    if (to_head || found.status == 204 || found.status == 304 || found.status == 100) {
+      found.whole = true;
+    } else if (found.header("Transfer-Encoding") == "chunked") {
+      found.whole = read_chunks(found.body);
+    } else if (const std::string length = found.header("Content-Length"); !length.empty()) {
+      found.whole = read_exactly(static_cast<std::size_t>(std::atoll(length.c_str())), found.body);
+    } else {
+      while (more()) {
+      }
+      found.body = std::exchange(read_, {});
+      found.whole = true;
+    }
+    return found;
+  }
+
+  HttpReply request(std::string_view bytes) {
+    send(bytes);
+    return reply();
+  }
+
+  /// Does the other side close the connection, within `time`? Throws away what it sends.
+  bool closed_within(milliseconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    for (;;) {
+      const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
+      if (left <= milliseconds(0)) return false;
+      pollfd event = {fd_.get(), POLLIN, 0};
+      if (::poll(&event, 1, static_cast<int>(left.count())) == 1 && !more()) return true;
+    }
+  }
+
+  /// Sends nothing more, and still reads.
+  void half_close() { ::shutdown(fd_.get(), SHUT_WR); }
+  void close() {
+    tls_.reset();
+    fd_.reset();
+  }
+
+ private:
+  void begin_tls(int version) {
+    const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                                    &SSL_CTX_free);
+    if (version != 0) {
+      SSL_CTX_set_min_proto_version(context.get(), version);
+      SSL_CTX_set_max_proto_version(context.get(), version);
+    }
+    tls_.reset(SSL_new(context.get()));
+    SSL_set_fd(tls_.get(), fd_.get());
+    if (SSL_connect(tls_.get()) != 1) close();
+  }
+
+  bool more() {
+    char buffer[65536];
+    const auto got =
+        tls_ ? SSL_read(tls_.get(), buffer, sizeof buffer) : ::recv(fd_.get(), buffer, sizeof buffer, 0);
+    if (got > 0) read_.append(buffer, static_cast<std::size_t>(got));
+    return got > 0;
+  }
+
+  bool read_exactly(std::size_t size, std::string& body) {
+    while (read_.size() < size) {
+      if (!more()) return false;
+    }
+    body += read_.substr(0, size);
+    read_.erase(0, size);
+    return true;
+  }
+
+  bool read_chunks(std::string& body) {
+    for (;;) {
+      std::size_t end = std::string::npos;
+      while ((end = read_.find("\r\n")) == std::string::npos) {
+        if (!more()) return false;
+      }
+      const std::size_t size = std::stoul(read_, nullptr, 16);
+      read_.erase(0, end + 2);
+      std::string line_end;
+      if (!read_exactly(size, body) || !read_exactly(2, line_end)) return false;
+      if (size == 0) return true;
+    }
+  }
+
+  struct Free {
+    void operator()(SSL* tls) const noexcept { SSL_free(tls); }
+  };
+  UniqueFd fd_;
+  std::unique_ptr<SSL, Free> tls_;
+  std::string read_;
+};
+
+inline std::string http_get(std::string_view path = "/", std::string_view headers = {}) {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n" + std::string(headers) + "\r\n";
+}
+
+inline std::string http_post(std::string_view body, std::string_view headers = {}) {
+  return "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+         std::string(headers) + "\r\n" + std::string(body);
+}
+
+/// One more port, which nobody listens on, and at most `threads` threads.
+inline Options with_http(std::size_t threads = 4, HttpOptions http = {}) {
+  Options options;
+  options.min_threads = 1;
+  options.max_threads = threads;
+  http.name = "rest_cherrypy";
+  http.host = "127.0.0.1";
+  http.port = rest_fcgi::test::unused_port();
+  options.http.push_back(http);
+  return options;
+}
+
+}  // namespace rest_fcgi::gateway::test

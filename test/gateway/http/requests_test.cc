@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "http_peer.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::gateway;
+using namespace rest_fcgi::gateway::test;
+using namespace rest_fcgi::test;
+
+namespace {
+
+http::Response show(const http::Environ& environ) {
+  std::string text;
+  for (const char* name :
+       {"REQUEST_METHOD", "REQUEST_URI", "PATH_INFO", "QUERY_STRING", "SERVER_PROTOCOL", "SERVER_NAME",
+        "SERVER_PORT", "REMOTE_ADDR", "HTTPS", "CONTENT_LENGTH", "HTTP_X_FORWARDED_FOR"}) {
+    text += std::string(name) + "=" + std::string(environ.get(name)) + "\n";
+  }
+  return {http::Status::ok, {{"Content-Type", "text/plain"}, {"X-Two", "a\r\nSet-Cookie: b"}}, text};
+}
+
+/// A port on which requests are echoed until it goes.
+struct Echoing {
+  explicit Echoing(Options its_options = with_http(), http::Application application = echo)
+      : options(std::move(its_options)), served(std::move(application), options) {}
+  [[nodiscard]] int port() const { return options.http[0].port; }
+  [[nodiscard]] HttpPeer connect() const { return HttpPeer(port()); }
+
+  Options options;
+  Served served;
+};
+
+http::Response stream_of(std::vector<std::string> parts, std::string error = {}) {
+  return {http::Status::ok, {}, std::make_unique<Parts>(std::move(parts), std::move(error))};
+}
+
+}  // namespace
+
+TEST_CASE("a request reaches the application as CGI describes it, and its answer has what every answer has") {
+  const Echoing port(with_http(), show);
+  HttpPeer peer = port.connect();
+  const HttpReply reply =
+      peer.request(http_get("/a%2Fb?c=d", "X-Forwarded-For: 192.0.2.1\r\nRemote-Addr: 192.0.2.1\r\n"));
+  CHECK(reply.head.substr(0, 17) == "HTTP/1.1 200 OK\r\n");
+  CHECK(reply.header("Server") == "rest_fcgi");
+  CHECK(reply.header("Date").size() == 29);
+  CHECK(reply.header("Date").substr(25) == " GMT");
+  CHECK(reply.header("Content-Type") == "text/plain");
+  CHECK(reply.header("X-Two") == "aSet-Cookie: b");
+  CHECK(reply.header("Connection").empty());
+  CHECK(reply.body ==
+        "REQUEST_METHOD=GET\nREQUEST_URI=/a%2Fb?c=d\nPATH_INFO=/a/b\nQUERY_STRING=c=d\n"
+        "SERVER_PROTOCOL=HTTP/1.1\nSERVER_NAME=localhost\nSERVER_PORT=" +
+            std::to_string(port.port()) +
+            "\nREMOTE_ADDR=127.0.0.1\nHTTPS=\nCONTENT_LENGTH=\nHTTP_X_FORWARDED_FOR=192.0.2.1\n");
+}
+
+TEST_CASE("one connection carries many requests, one after the other and at once, in order") {
+  const Echoing port;
+  HttpPeer peer = port.connect();
+  for (int i = 0; i < 20; ++i)
+    CHECK(peer.request(http_post("one " + std::to_string(i))).body == "one " + std::to_string(i));
+  std::string all;
+  for (int i = 0; i < 500; ++i) all += http_post("number " + std::to_string(i));
+  CHECK(peer.send(all));
+  for (int i = 0; i < 500; ++i) REQUIRE(peer.reply().body == "number " + std::to_string(i));
+}
+
+TEST_CASE("a body comes whole, with a length and in chunks, byte by byte and large") {
+  Options options = with_http();
+  options.http[0].max_request_body_size = 3'000'000;
+  const Echoing port(options);
+  HttpPeer peer = port.connect();
+  const std::string chunked =
+      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n";
+  for (const std::string& request : {http_post("body"), chunked}) {
+    for (const char byte : request) REQUIRE(peer.send({&byte, 1}));
+    CHECK(peer.reply().body == "body");
+  }
+  const std::string large(2'500'000, 'x');
+  CHECK(peer.request(http_post(large)).body == large);
+  std::string chunks = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 25; ++i) chunks += "186a0\r\n" + std::string(100'000, 'x') + "\r\n";
+  CHECK(peer.request(chunks + "0\r\n\r\n").body == large);
+}
+
+TEST_CASE("who expects 100 Continue gets it before the body, and not where the body would be refused") {
+  const Echoing port;
+  HttpPeer peer = port.connect();
+  for (int i = 0; i < 2; ++i) {
+    peer.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+    CHECK(peer.reply().status == 100);
+    CHECK(peer.request("body").body == "body");
+  }
+  CHECK(peer.request(http_post("at once", "Expect: 100-continue\r\n")).body == "at once");
+  CHECK(peer.request("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\nExpect: 100-continue\r\n\r\n")
+            .status == 413);
+}
+
+TEST_CASE("HEAD gets the headers of GET, and no body") {
+  const Echoing port(with_http(), [](const http::Environ& request) -> http::Response {
+    if (request.get("PATH_INFO") == "/stream") return stream_of({"never pulled"}, "pulled");
+    return {http::Status::not_found, {}, "twelve bytes"};
+  });
+  HttpPeer peer = port.connect();
+  peer.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+  const HttpReply reply = peer.reply(true);
+  CHECK(reply.status == 404);
+  CHECK(reply.header("Content-Length") == "12");
+  peer.send("HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+  CHECK(peer.reply(true).header("Transfer-Encoding") == "chunked");
+  CHECK(peer.request(http_get()).body == "twelve bytes");
+  CHECK(!port.served.log().has("pulled"));
+}
+
+TEST_CASE("a stream is sent in chunks, to HTTP/1.0 until the connection ends, and cut off where it breaks") {
+  const std::string large(1'000'000, '2');
+  const Echoing port(with_http(), [&](const http::Environ& request) {
+    return stream_of({"one ", large, " three"}, request.get("PATH_INFO") == "/broken" ? "disk on fire" : "");
+  });
+  HttpPeer peer = port.connect();
+  for (int i = 0; i < 3; ++i) {
+    const HttpReply reply = peer.request(http_get());
+    CHECK(reply.whole);
+    CHECK(reply.body == "one " + large + " three");
+  }
+  const HttpReply broken = peer.request(http_get("/broken"));
+  CHECK(broken.status == 200);
+  CHECK(!broken.whole);
+  CHECK(port.served.log().has("a reply was cut off: disk on fire"));
+  HttpPeer old = port.connect();
+  const HttpReply reply = old.request("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  CHECK(reply.header("Transfer-Encoding").empty());
+  CHECK(reply.header("Connection") == "close");
+  CHECK(reply.body == "one " + large + " three");
+}
+
+TEST_CASE("the connection is kept or closed as the peer wants it") {
+  const Echoing port;
+  HttpPeer kept = port.connect();
+  CHECK(kept.request("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").header("Connection") ==
+        "keep-alive");
+  CHECK(kept.request("GET / HTTP/1.0\r\n\r\n").header("Connection") == "close");
+  CHECK(kept.closed_within(milliseconds(5000)));
+  HttpPeer last = port.connect();
+  CHECK(last.request(http_get("/", "Connection: close\r\n")).header("Connection") == "close");
+  CHECK(last.closed_within(milliseconds(5000)));
+  HttpPeer half = port.connect();
+  half.send(http_post("half"));
+  half.half_close();
+  CHECK(half.reply().body == "half");
+}
+
+TEST_CASE("204 has neither body nor length, and who throws is answered for with 500") {
+  const Echoing port(with_http(), [](const http::Environ& request) -> http::Response {
+    if (request.get("PATH_INFO") == "/throw") throw std::logic_error("secret text");
+    return {http::Status::no_content, {}, "dropped"};
+  });
+  HttpPeer peer = port.connect();
+  const HttpReply none = peer.request(http_get());
+  CHECK(none.status == 204);
+  CHECK(none.header("Content-Length").empty());
+  CHECK(peer.request(http_get("/throw")).status == 500);
+  CHECK(peer.request(http_get()).status == 204);
+  CHECK(port.served.log().has("answered with 500: std::logic_error"));
+  CHECK(!port.served.log().has("secret text"));
+}
+
+TEST_CASE("what is no request is refused as JSON, and the connection closed") {
+  const Echoing port;
+  struct Row {
+    std::string bytes;
+    int status;
+  };
+  const Row rows[] = {
+      {"GET / HTTP/1.1\r\n\r\n", 400},
+      {"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505},
+      {"get / HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+      {"GET /#x HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+      {"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+      {std::string("\x16\x03\x01\0\xFF", 5), 400},
+      {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +2\r\n\r\nxx", 400},
+      {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
+      {"GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n", 431},
+      {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n" + std::string(2'000'000, 'x'), 413},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.bytes.substr(0, 100));
+    HttpPeer peer = port.connect();
+    peer.send(row.bytes);
+    const HttpReply reply = peer.reply();
+    CHECK(reply.status == row.status);
+    CHECK(reply.header("Content-Type") == "application/json");
+    CHECK(reply.header("Connection") == "close");
+    CHECK(reply.header("Server") == "rest_fcgi");
+    CHECK(reply.body.find("{\"status\": " + std::to_string(row.status) + ", \"return\": \"") == 0);
+    CHECK(peer.closed_within(milliseconds(5000)));
+  }
+  CHECK(port.connect().request(http_post("after")).body == "after");
+}
+
+TEST_CASE("each port has its application, and FastCGI has one") {
+  Options options = with_http();
+  options.http.push_back(options.http[0]);
+  options.http[1].port = unused_port();
+  const TempDir dir;
+  Served served(show, options);
+  CHECK(HttpPeer(options.http[0].port)
+            .request(http_get())
+            .body.find("SERVER_PORT=" + std::to_string(options.http[0].port)) != std::string::npos);
+  CHECK(HttpPeer(options.http[1].port)
+            .request(http_get())
+            .body.find("SERVER_PORT=" + std::to_string(options.http[1].port)) != std::string::npos);
+  CHECK(served.connect().request(post("")).status() == 200);
+}
