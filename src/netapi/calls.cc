@@ -106,11 +106,10 @@ Response failed_to_authenticate(const Exchange& exchange) {
 
 Response refused(const Exchange& exchange, Error error, const Chunk& chunk, std::size_t chunks) {
   const bool denied = error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization;
-  const std::string for_log = error.message;
   if (denied) {
     error.message = words_for(chunk, error);
     if (exchange.app.dialect.tornado_words) {
-      static_cast<void>(fail(exchange, error));  // for the log
+      static_cast<void>(told(error, exchange.remote()));  // for the log
       return failed_to_authenticate(exchange);
     }
   }
@@ -162,7 +161,8 @@ std::variant<std::vector<Completed>, Response> run_chunks(Exchange& exchange, Js
   const client::NetapiClient& client = *exchange.app.client;
   const Admission admission = admit(client, *chunks, terms, exchange.trail);
   if (admission.refusal) return refused(exchange, *admission.refusal, *admission.refused, chunks->size());
-  Ran ran = run(client, admission.permits, exchange.trail);
+  Ran ran = exchange.app.dialect.runs_at_once ? run_at_once(client, admission.permits, exchange.trail)
+                                              : run(client, admission.permits, exchange.trail);
   if (ran.failure) return fail(exchange, *ran.failure, ran.completed);
   if (exchange.app.dialect.tornado_words) put_into_words(ran.completed);
   return std::move(ran.completed);

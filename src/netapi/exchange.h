@@ -40,6 +40,7 @@ struct Dialect {
   bool strict_logins;           ///< a missing key is named; who may do nothing does not get in
   bool lasting_cookies;         ///< they say when they end
   bool run_takes_sessions;      ///< /run looks for a token in the header and the cookie first
+  bool runs_at_once;            ///< the chunks of a list; else one after the other
   bool tornado_words;           ///< what it says instead of an item of the list, or an error
   bool jobs_have_info;          ///< /jobs/JID is `info` and the minions' returns
   bool missing_is_404;          ///< a minion or job that is not there

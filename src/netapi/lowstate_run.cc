@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "netapi/lowstate_run.h"
 
+#include <algorithm>
+#include <atomic>
 #include <utility>
+
+#include "rest_fcgi/core/thread.h"
 
 namespace rest_fcgi::netapi {
 
@@ -12,6 +16,28 @@ JsonDocument& BorrowedDocument::document() {
   thread_local JsonDocument document;
   return document;
 }
+
+namespace {
+
+std::optional<Error> failure_of(const Result<client::Reply>& reply) {
+  return reply ? reply->failure : reply.error();
+}
+
+/// Runs one chunk, and writes its audit line. `gathered`: bytes, by all chunks of the request so far.
+Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& permit,
+                              std::atomic<std::size_t>& gathered, AuditTrail& trail) {
+  trail.restart();
+  Result<client::Reply> reply = guarded([&] { return client.run(permit, gathered); });
+  if (const auto failure = failure_of(reply)) {
+    trail.write(permit, failure->jid, row_for(failure->kind).outcome);
+  } else {
+    trail.write(permit, reply->jid, "ok");
+    for (const Json& item : reply->items) gathered += item.text().size();
+  }
+  return reply;
+}
+
+}  // namespace
 
 Admission admit(const client::NetapiClient& client, const std::vector<Chunk>& chunks, const Terms& terms,
                 const AuditTrail& trail) {
@@ -44,24 +70,53 @@ Admission admit(const client::NetapiClient& client, const std::vector<Chunk>& ch
 Ran run(const client::NetapiClient& client, const std::vector<Permit>& permits, AuditTrail& trail) {
   Ran ran;
   ran.completed.reserve(permits.size());
-  std::size_t gathered = 0;  // bytes, by all chunks so far
+  std::atomic<std::size_t> gathered = 0;
   for (const Permit& permit : permits) {
     if (ran.failure) {
       trail.write(permit, {}, kNotRun);
       continue;
     }
-    trail.restart();
-    Result<client::Reply> reply = guarded([&] { return client.run(permit, gathered); });
-    ran.failure = reply ? reply->failure : reply.error();
-    if (ran.failure) {
-      trail.write(permit, ran.failure->jid, row_for(ran.failure->kind).outcome);
-      trail.restart();
-    } else {
-      trail.write(permit, reply->jid, "ok");
-      for (const Json& item : reply->items) gathered += item.text().size();
-    }
+    Result<client::Reply> reply = run_one(client, permit, gathered, trail);
+    ran.failure = failure_of(reply);
+    if (ran.failure) trail.restart();
     if (reply) ran.completed.push_back({permit.chunk().client, *std::move(reply)});
   }
+  return ran;
+}
+
+Ran run_at_once(const client::NetapiClient& client, const std::vector<Permit>& permits, AuditTrail& trail) {
+  if (permits.size() < 2) return run(client, permits, trail);
+  constexpr std::size_t kThreads = 8;  // with the request's own
+  std::vector<std::optional<Result<client::Reply>>> replies(permits.size());
+  std::atomic<std::size_t> gathered = 0;
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    AuditTrail own = trail;
+    for (std::size_t i = next++; i < permits.size(); i = next++) {
+      replies[i] = run_one(client, permits[i], gathered, own);
+    }
+  };
+  std::vector<Thread> others;
+  while (others.size() + 1 < std::min(kThreads, permits.size())) {
+    auto thread = Thread::start("lowstate", work, kSmallStack);
+    if (!thread) break;  // then those that there are do more
+    others.push_back(*std::move(thread));
+  }
+  work();
+  others.clear();  // waits for them
+  Ran ran;
+  std::optional<Completed> partial;  // of the first that failed
+  for (std::size_t i = 0; i < permits.size(); ++i) {
+    Result<client::Reply>& reply = *replies[i];
+    std::optional<Error> failure = failure_of(reply);
+    if (!failure) {
+      ran.completed.push_back({permits[i].chunk().client, *std::move(reply)});
+    } else if (!ran.failure) {
+      ran.failure = std::move(failure);
+      if (reply) partial = Completed{permits[i].chunk().client, *std::move(reply)};
+    }
+  }
+  if (partial) ran.completed.push_back(*std::move(partial));
   return ran;
 }
 

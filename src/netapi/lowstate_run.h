@@ -75,4 +75,9 @@ struct Ran {
 [[nodiscard]] Ran run(const client::NetapiClient& client, const std::vector<master::Permit>& permits,
                       AuditTrail& trail);
 
+/// The same, several at a time: a failure keeps no other chunk from running, and what the others gave is
+/// `completed` in their order.
+[[nodiscard]] Ran run_at_once(const client::NetapiClient& client, const std::vector<master::Permit>& permits,
+                              AuditTrail& trail);
+
 }  // namespace rest_fcgi::netapi

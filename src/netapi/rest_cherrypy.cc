@@ -22,6 +22,7 @@ constexpr Dialect kCherrypy{
     .strict_logins = false,
     .lasting_cookies = true,
     .run_takes_sessions = false,
+    .runs_at_once = false,
     .tornado_words = false,
     .jobs_have_info = true,
     .missing_is_404 = false,

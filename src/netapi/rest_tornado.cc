@@ -21,6 +21,7 @@ constexpr Dialect kTornado{
     .strict_logins = true,
     .lasting_cookies = false,
     .run_takes_sessions = true,
+    .runs_at_once = true,
     .tornado_words = true,
     .jobs_have_info = false,
     .missing_is_404 = true,

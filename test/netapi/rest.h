@@ -22,8 +22,8 @@
 namespace rest_fcgi::test {
 
 /// One request and what has to come back. In `path`, `headers` and `body`, `TOKEN` stands for the token of
-/// fred, who may do all, `NOBODY` for that of eve, who may do nothing, and `CRED` for fred's credentials as
-/// members of an object.
+/// fred, who may do all, `NOBODY` for that of eve, who may do nothing, `JOE` for that of joe, who may use the
+/// runner `jobs`, and `CRED` for fred's credentials as members of an object.
 struct Row {
   std::string request;  ///< `GET /minions?mid=ms-0`
   std::string headers;  ///< `Name: value | Name: value`; a body without Content-Type is JSON
@@ -158,7 +158,8 @@ class Rest {
   }
 
   std::string filled(std::string text) {
-    for (const auto& [word, user] : {std::pair("TOKEN", "fred"), std::pair("NOBODY", "eve")}) {
+    for (const auto& [word, user] :
+         {std::pair("TOKEN", "fred"), std::pair("NOBODY", "eve"), std::pair("JOE", "joe")}) {
       if (text.find(word) == std::string::npos) continue;
       if (!tokens_of_[user].empty()) {
         replace_all(text, word, tokens_of_[user]);

@@ -383,6 +383,7 @@ TEST_CASE("/jobs lists jobs, newest first, and shows one") {
   const std::string jid = listed.text().substr(at + 1, 20);
   rest.check({
       {"GET /jobs", "", "", 401, kNoSession},
+      {"GET /jobs", "X-Auth-Token: JOE", "", 200, ""},
       {"GET /jobs", "X-Auth-Token: NOBODY", "", 401,
        R"({"status": 401, "return": "Authentication failure of type \"token\" occurred for user eve."})"},
       {"GET /jobs/" + jid, kWith, "", 200,

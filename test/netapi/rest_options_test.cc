@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "rest.h"
+#include "rest_fcgi/core/thread.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
@@ -354,6 +355,31 @@ TEST_CASE("without an app, browsers get a page of ours, which uses nothing but i
     CHECK(header(again, "Content-Security-Policy") != policy);
   }
   rest.check({"POST /", "X-Auth-Token: TOKEN | Accept: text/html", "[]", 406, ""});
+}
+
+TEST_CASE("what is nested as deeply as is allowed, or more, needs no large stack") {
+  const auto master = std::make_shared<FakeMaster>();
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  static_cast<void>(rest.token("fred"));
+  const std::string deep = std::string(500, '[') + std::string(500, ']');
+  master->on_runner = [&](std::shared_ptr<master::RunnerReturns> returns) {
+    returns->put(master::RunnerReturn{Json::trusted(deep), Json()});
+  };
+  const auto ask_all = [&rest] {
+    const std::string with = "X-Auth-Token: TOKEN | ";
+    const std::string runner = R"({"client": "runner", "fun": "test.arg", "timeout": 20})";
+    rest.check({{"POST /", with + "Accept: application/x-yaml", runner, 200, ""},
+                {"POST /", with + "Content-Type: application/x-yaml",
+                 std::string(99, '[') + std::string(99, ']'), 400, ""},
+                {"POST /", with + "Content-Type: application/x-yaml", std::string(500000, '['), 400, ""},
+                {"POST /", with + "Content-Type: application/x-yaml", std::string(500000, '{'), 400, ""},
+                {"POST /", with + "Content-Type: application/json", std::string(500000, '['), 400, ""},
+                {"POST /", with + "Content-Type: application/x-www-form-urlencoded",
+                 "arg=" + std::string(500000, '['), 400, ""}});
+  };
+  auto thread = Thread::start("small", ask_all, kSmallStack);
+  REQUIRE(thread);
+  thread->join();
 }
 
 TEST_CASE("what was returned is packed for who takes it") {

@@ -216,6 +216,29 @@ TEST_CASE("rest_tornado's hooks fire its own events") {
   Rest(open, std::make_shared<FakeMaster>()).check({"POST /hook", "X-Auth-Token: bad", "{}", 200, ""});
 }
 
+TEST_CASE("rest_tornado runs chunks at once, and keeps their order and what others gave") {
+  const auto master = std::make_shared<FakeMaster>();
+  Rest rest(netapi::RestTornadoOptions{}, master);
+  std::atomic<int> waiting = 0;
+  // Each waits until both are there.
+  master->on_runner = [&waiting](std::shared_ptr<master::RunnerReturns> returns) {
+    const int mine = ++waiting;
+    REQUIRE(EmbeddedEngine::eventually([&] { return waiting == 2; }));
+    returns->put(master::RunnerReturn{Json::integer(mine), Json()});
+  };
+  const std::string runner = R"({"client": "runner", "fun": "test.sleep", "timeout": 20})";
+  const std::string local = R"({"client": "local", "tgt": "*", "fun": "test.ping"})";
+  rest.check({"POST /", kWith, "[" + runner + ", " + local + ", " + runner + "]", 200,
+              R"({"return": ["<number>", {"ms-0": true, "ms-1": true, "ms-2": true}, "<number>"]})"});
+  master->on_start = [](const std::string& what) -> std::optional<Error> {
+    if (what != "wheel") return std::nullopt;
+    return Error{ErrorKind::unavailable, "Salt Master is not available.", {}};
+  };
+  rest.check({"POST /", kWith, R"([{"client": "wheel", "fun": "key.list_all"}, )" + local + "]", 503,
+              R"({"status": "503 Service Unavailable", "return": "Salt Master is not available.",
+                  "completed": [{"jid": "<jid>", "return": {"ms-0": true, "ms-1": true, "ms-2": true}}]})"});
+}
+
 TEST_CASE("rest_tornado refuses a body beyond its limit") {
   netapi::RestTornadoOptions options;
   options.max_body_size = 10;

@@ -21,9 +21,9 @@
 namespace rest_fcgi::test {
 
 /// An embedded engine with minions ms-0 to ms-2 (or those given), and the users of its external_auth: `fred`
-/// may do all, `ann` runs `test.ping` and `test.arg` on `G@role:web` alone, `bob` runs the runner
-/// `manage.up`, `dan` the runner `test.arg` with anything but 99, `eve` nothing. Everybody's password is
-/// `secret`.
+/// may do all, `joe` runs all of the runner `jobs`, `ann` runs `test.ping` and `test.arg` on `G@role:web`
+/// alone, `bob` runs the runner `manage.up`, `dan` the runner `test.arg` with anything but 99, `eve` nothing.
+/// Everybody's password is `secret`.
 class EmbeddedEngine {
  public:
   using Returns = std::map<std::string, master::Return>;
@@ -154,6 +154,7 @@ class EmbeddedEngine {
              {},
              {{"fred", {any(""), any("@runner"), any("@wheel")}},
               {"ann", {{"G@role:web", {{"test.ping", {}}, {"test.arg", {}}}}}},
+              {"joe", {{"@jobs", {}}}},
               {"bob", {{"@runner", {{"manage.up", {}}}}}},
               {"dan", {{"@runner", {{"test.arg", {{{"(?!99$).*"}, {}}}}}}}},
               {"cat", {{"P@role:web", {{"test.ping", {}}}}}},
