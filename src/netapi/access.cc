@@ -153,7 +153,10 @@ bool Origins::lists(std::string_view origin) const {
 bool Origins::is_foreign(const Environ& environ) const {
   const std::string_view origin = environ.get("HTTP_ORIGIN");
   if (lists(origin)) return false;
-  if (environ.get("HTTP_SEC_FETCH_SITE") == "cross-site") return true;
+  // What browsers say themselves, and no page can make them say; a proxy may have put its own name into Host.
+  const std::string_view site = environ.get("HTTP_SEC_FETCH_SITE");
+  if (site == "same-origin") return false;
+  if (site == "cross-site") return true;
   return !origin.empty() && (host_of(origin).empty() || host_of(origin) != environ.get("HTTP_HOST"));
 }
 
@@ -173,7 +176,8 @@ void Origins::add_headers(const Environ& environ, http::Response& response) cons
 
 bool is_encrypted(const Environ& environ) {
   const std::string_view https = environ.get("HTTPS");
-  return (!https.empty() && https != "off") || environ.get("REQUEST_SCHEME") == "https";
+  return (!https.empty() && https != "off") || environ.get("REQUEST_SCHEME") == "https" ||
+         environ.get("HTTP_X_FORWARDED_PROTO") == "https";
 }
 
 }  // namespace rest_fcgi::netapi

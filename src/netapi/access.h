@@ -88,7 +88,7 @@ class Origins {
   std::vector<std::string> listed_;
 };
 
-/// `https` or `http`, as the front end says it.
+/// Did the client come by HTTPS, as the front end or a proxy says? Who lies gets a cookie that is not sent.
 [[nodiscard]] bool is_encrypted(const http::Environ& environ);
 
 }  // namespace rest_fcgi::netapi

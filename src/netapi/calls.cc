@@ -35,6 +35,18 @@ Result<void> check_tokens(JsonValue chunks) {
   return {};
 }
 
+/// Salt's clients take a shell's words only where `netapi_allow_raw_shell` says so, which nobody does here.
+Result<void> check_raw_shell(JsonValue chunks) {
+  const auto asks = [](JsonValue chunk) {
+    const auto raw = chunk.find("raw_shell");
+    return raw && !raw->is(JsonValue::Kind::null) && raw->json() != Json::boolean(false);
+  };
+  bool any = asks(chunks);
+  for (const JsonValue chunk : chunks.elements()) any = any || asks(chunk);
+  if (any) return Error{ErrorKind::authentication, "Raw shell option not allowed."};
+  return {};
+}
+
 /// rest_tornado's own words for a client that there is not.
 Result<void> check_clients(JsonValue chunks) {
   std::size_t index = 0;
@@ -70,6 +82,7 @@ Result<std::vector<Chunk>> read_chunks(const Exchange& exchange, JsonValue value
   if (call.token.size() == 0) {
     if (auto checked = check_tokens(value); !checked) return std::move(checked).error();
   }
+  if (auto checked = check_raw_shell(value); !checked) return std::move(checked).error();
   if (exchange.app.dialect.tornado_words && !call.reading.client) {
     if (auto checked = check_clients(value); !checked) return std::move(checked).error();
   }

@@ -170,6 +170,7 @@ Result<void> read_text(std::string_view text, const BodyRules& rules, JsonDocume
 }
 
 Result<void> read_as(Media media, std::string_view text, const BodyRules& rules, JsonDocument& document) {
+  if (media == Media::json) return document.parse(text, rules.json);
   if (const auto bad = first_bad_byte(text)) {
     return Error{ErrorKind::malformed, format("Not UTF-8: byte {}", *bad)};
   }
@@ -178,10 +179,8 @@ Result<void> read_as(Media media, std::string_view text, const BodyRules& rules,
       return read_yaml(text, rules.json, document);
     case Media::form:
       return read_form(text, rules, document);
-    case Media::text:
-      return read_text(text, rules, document);
     default:
-      return document.parse(text, rules.json);
+      return read_text(text, rules, document);
   }
 }
 

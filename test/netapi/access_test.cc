@@ -95,7 +95,8 @@ TEST_CASE("a page of another site is told by its origin, and by what the browser
   CHECK_FALSE(foreign({}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "https://api.example.org"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "https://gui.example.org"}, {"HTTP_SEC_FETCH_SITE", "cross-site"}}));
-  CHECK_FALSE(foreign({{"HTTP_SEC_FETCH_SITE", "same-origin"}}));
+  CHECK_FALSE(foreign({{"HTTP_SEC_FETCH_SITE", "same-origin"}, {"HTTP_ORIGIN", "https://outside.example"}}));
+  CHECK(foreign({{"HTTP_SEC_FETCH_SITE", "same-site"}, {"HTTP_ORIGIN", "https://other.example.org"}}));
   CHECK(foreign({{"HTTP_SEC_FETCH_SITE", "cross-site"}}));
   CHECK(foreign({{"HTTP_ORIGIN", "https://api.example.org:8443"}}));
   CHECK(foreign({{"HTTP_ORIGIN", "https://evil.example"}}));
