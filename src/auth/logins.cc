@@ -10,6 +10,7 @@
 #include "auth/digest.h"
 #include "auth/grant_table.h"
 #include "auth/login_guard.h"
+#include "rest_fcgi/auth/logged_out.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -50,13 +51,18 @@ std::string_view not_to_be_asked(const Credentials& credentials) {
 class GuardedLogins final : public Logins {
  public:
   GuardedLogins(std::unique_ptr<LoginGuard> guard, KeyedDigest digest, std::chrono::seconds ttl,
-                const Clock& clock)
-      : guard_(std::move(guard)), digest_(std::move(digest)), clock_(clock), grants_(ttl, clock) {}
+                const Clock& clock, std::shared_ptr<LoggedOut> logged_out)
+      : guard_(std::move(guard)),
+        digest_(std::move(digest)),
+        clock_(clock),
+        logged_out_(std::move(logged_out)),
+        grants_(ttl, clock) {}
 
   Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
   Outcome login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
   Outcome holder(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
   Result<void> guarded(const Credentials& credentials, const Try& try_them, SteadyTime deadline) override;
+  Result<void> log_out(const Credentials& credentials, const Grant& grant) override;
   void forget(const Credentials& credentials, const Grant& grant) override;
 
  private:
@@ -64,6 +70,7 @@ class GuardedLogins final : public Logins {
   [[nodiscard]] GrantTable::Key key_of(const Credentials& credentials) const;
   using Ask = std::function<Outcome()>;
   Outcome find_or_ask(const Credentials& credentials, SteadyTime deadline, const Ask& ask_now);
+  [[nodiscard]] Result<void> still_good(const Credentials& credentials) const;
   Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const;
   Outcome ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
   [[nodiscard]] Result<LoginGuard::Standing> stand(const Credentials& credentials) const;
@@ -71,10 +78,11 @@ class GuardedLogins final : public Logins {
                                     const Credentials& credentials);
   void forgive(const Credentials& credentials, const LoginGuard::Standing& standing);
 
-  // constant after construction; the guard synchronizes itself
+  // constant after construction; what they point to synchronizes itself
   const std::unique_ptr<LoginGuard> guard_;
   const KeyedDigest digest_;
   const Clock& clock_;
+  const std::shared_ptr<LoggedOut> logged_out_;
   std::mutex mutex_;
   GrantTable grants_;                                                                 // guarded by mutex_
   std::unordered_map<GrantTable::Key, std::shared_ptr<Flight>, DigestHash> flights_;  // guarded by mutex_
@@ -161,7 +169,23 @@ GrantTable::Key GuardedLogins::key_of(const Credentials& credentials) const {
   return digest_.of(credentials.eauth, credentials.username, credentials.password.reveal());
 }
 
+/// Whatever is remembered of a token, and whoever would take it: not after its logout, of which another
+/// process may have been told.
+Result<void> GuardedLogins::still_good(const Credentials& credentials) const {
+  if (logged_out_ == nullptr || credentials.kind != Credentials::Kind::token) return {};
+  const auto ended = logged_out_->has(credentials.token);
+  if (!ended) return ended.error();
+  return *ended ? refused("token", "it was logged out", credentials) : Result<void>();
+}
+
+Result<void> GuardedLogins::log_out(const Credentials& credentials, const Grant& grant) {
+  auto ended = logged_out_->add(credentials.token, grant.expire);
+  if (ended) forget(credentials, grant);
+  return ended;
+}
+
 Outcome GuardedLogins::find_or_ask(const Credentials& credentials, SteadyTime deadline, const Ask& ask_now) {
+  if (auto good = still_good(credentials); !good) return std::move(good).error();
   const GrantTable::Key key = key_of(credentials);
   std::shared_ptr<Flight> flight;
   {
@@ -243,13 +267,13 @@ void GuardedLogins::forget(const Credentials& credentials, const Grant& grant) {
 }  // namespace
 
 Result<std::unique_ptr<Logins>> Logins::make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
-                                             const Clock& clock) {
+                                             const Clock& clock, std::shared_ptr<LoggedOut> logged_out) {
   auto digest = KeyedDigest::make();
   if (!digest) return std::move(digest).error();
   auto made = LoginGuard::make(guard, clock);
   if (!made) return std::move(made).error();
-  return std::unique_ptr<Logins>(
-      std::make_unique<GuardedLogins>(*std::move(made), *std::move(digest), ttl, clock));
+  return std::unique_ptr<Logins>(std::make_unique<GuardedLogins>(*std::move(made), *std::move(digest), ttl,
+                                                                 clock, std::move(logged_out)));
 }
 
 }  // namespace rest_fcgi::auth

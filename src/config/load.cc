@@ -102,7 +102,7 @@ void read_rest_fcgi(Reader& section, Settings& settings) {
   section.at_start().count("jobs_kept", settings.returner.max_jobs, {1, 10000000});
   section.at_start().bytes("jobs_spool_bytes", settings.returner.spool_bytes, {64 * 1024, kGiB});
   section.at_start().bytes("jobs_bytes_kept", settings.returner.max_bytes, {1024, 64 * kGiB});
-  read_salt_section(section, settings.salt);
+  read_salt_section(section, settings);
   read_embedded_section(section, settings);
   section.refuse_unknown_keys();
 }

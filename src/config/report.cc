@@ -178,7 +178,8 @@ std::vector<std::string> restart_keys(const Settings& running, const Settings& w
 
 Settings Settings::without_jobs() && {
   embedded.proc_dir.clear();
-  returner = {};  // jobs in memory
+  auth.logged_out = {};  // nobody logs out
+  returner = {};         // jobs in memory
   return std::move(*this);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -167,9 +168,22 @@ std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Fi
   return groups;
 }
 
+/// Where what has to live through a restart is kept, beside a real master: in the folder that systemd gives a
+/// service, else in one of our own in `cachedir`, which is seldom ours to write to.
+std::string state_folder(const std::string& cachedir) {
+  const char* given = std::getenv("STATE_DIRECTORY");
+  const std::string_view folders = given != nullptr ? given : "";
+  const std::string folder(folders.substr(0, folders.find(':')));
+  return folder.starts_with('/') ? folder : cachedir + "/rest_fcgi";
+}
+
 /// How to reach the real master that this file belongs to, for the engine `salt`.
-void read_real_master(Reader& top, const std::string& sock_dir, Settings& settings) {
+void read_real_master(Reader& top, const std::string& root_dir, Settings& settings) {
   salt::Options& options = settings.salt;
+  const std::string sock_dir = below(root_dir, read_text(top, "sock_dir", "/var/run/salt/master"));
+  const std::string cachedir = below(root_dir, read_cachedir(top));
+  options.token_dir = cachedir + "/tokens";  // whatever `token_dir` says: Salt sets it so
+  settings.auth.logged_out = {state_folder(cachedir) + "/logged_out", true};
   std::string interface = "0.0.0.0";
   top.text("interface", interface);
   options.interface = address_of(interface);
@@ -177,6 +191,7 @@ void read_real_master(Reader& top, const std::string& sock_dir, Settings& settin
   read_port(top, "ret_port", options.ret_port);
   read_port(top, "tcp_master_pub_port", options.tcp_master_pub_port);
   read_transport(top);
+  read_port(top, "tcp_master_pull_port", options.tcp_master_pull_port);
   options.sock_dir = sock_dir;
   top.note_start_key("sock_dir", options.sock_dir);
   if (const auto mode = top.choice("ipc_mode", {"ipc", "tcp"})) options.ipc_mode_tcp = *mode == "tcp";
@@ -204,7 +219,7 @@ void read_salt_keys(Reader& top, Settings& settings) {
   auto nodegroups = read_nodegroups(top.map("nodegroups"), top.findings());
   if (settings.engine == Engine::salt) {
     settings.salt.nodegroups = std::move(nodegroups);
-    read_real_master(top, below(root_dir, read_text(top, "sock_dir", "/var/run/salt/master")), settings);
+    read_real_master(top, root_dir, settings);
   } else {
     settings.embedded.nodegroups = std::move(nodegroups);
     read_own_keys(top, root_dir, settings);
@@ -257,9 +272,12 @@ void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {
   read_etcd_returner(top, below(root_dir, read_cachedir(top) + "/rest_fcgi/etcd"), settings.returner.etcd);
 }
 
-void read_salt_section(Reader& section, salt::Options& options) {
-  section.at_start().count("master_connections", options.master_connections, {1, 1024});
-  section.flag("inline_login", options.inline_login);
+void read_salt_section(Reader& section, Settings& settings) {
+  section.at_start().count("master_connections", settings.salt.master_connections, {1, 1024});
+  section.flag("inline_login", settings.salt.inline_login);
+  auth::LoggedOutOptions& logged_out = settings.auth.logged_out;
+  if (section.value("logged_out_file") != nullptr) logged_out.file_is_default = false;
+  section.at_start().absolute_path("logged_out_file", logged_out.file);
 }
 
 }  // namespace rest_fcgi::config

@@ -35,7 +35,7 @@ void note_etcd_returner(Reader& top, const returner::EtcdOptions& options);
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings);
 
 /// Of our section what is for the engine `salt`.
-void read_salt_section(Reader& section, salt::Options& options);
+void read_salt_section(Reader& section, Settings& settings);
 
 /// What the wheel `config.values` shows: an object with the effective options that are no secret.
 [[nodiscard]] Json config_values(const Settings& settings);

@@ -15,17 +15,21 @@ namespace {
 Result<Runtime> make_salt_runtime(const config::Settings& settings) {
   auto runtime = salt::make_runtime(settings.salt, system_clock());
   if (!runtime) return std::move(runtime).error();
-  if (settings.returner.ext_job_cache.empty()) return Runtime(SaltEngine{*std::move(runtime), nullptr});
+  auto logged_out = auth::LoggedOut::make(settings.auth.logged_out, system_clock());
+  if (!logged_out) return std::move(logged_out).error();
+  SaltEngine salt{*std::move(runtime), *std::move(logged_out), nullptr};
+  if (settings.returner.ext_job_cache.empty()) return Runtime(std::move(salt));
   auto returners = returner::Returners::make(settings.returner, system_clock());
   if (!returners) return std::move(returners).error();
-  auto recorder = recording::make_recorder(*std::move(returners), system_clock());
-  return Runtime(SaltEngine{*std::move(runtime), std::move(recorder)});
+  salt.recorder = recording::make_recorder(*std::move(returners), system_clock());
+  return Runtime(std::move(salt));
 }
 
 Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings& settings,
                                                          std::unique_ptr<auth::Permissions> permissions,
                                                          const SaltEngine& salt) {
-  auto logins = auth::Logins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock());
+  auto logins = auth::Logins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock(),
+                                   salt.logged_out);
   if (!logins) return std::move(logins).error();
   auto master = salt::make_master(settings.salt, *std::move(logins), std::move(permissions), salt.runtime);
   if (!master || !salt.recorder) return master;

@@ -435,4 +435,45 @@ TEST_CASE("a condition's pattern that is none is named, too") {
   }
 }
 
+TEST_CASE("a login shows the rules of a user, of the star and of their groups: texts in order, then maps") {
+  const auto permissions =
+      Permissions::make({{"pam",
+                          {},
+                          {{"fred",
+                            {anywhere("test.ping"), on("@runner"), on("ms-0", {{"test.echo", {}}}),
+                             anywhere("test.ping"), anywhere("a.b")}},
+                           {"*", {anywhere("sys.doc"), on("@runner")}},
+                           {"ops%", {on("@jobs", {{"list_jobs", {}}})}},
+                           {"other%", {anywhere("cmd.run")}},
+                           {"ann", {anywhere("cmd.run")}}}},
+                         {"file", {}, {{"fred", {anywhere("cmd.run")}}}}});
+  REQUIRE(permissions);
+  const std::vector<std::string> groups{"ops"};
+  CHECK((*permissions)->shown({"pam", "fred", groups}).text() ==
+        R"(["@runner", "a.b", "sys.doc", "test.ping", {"@jobs": ["list_jobs"]}, {"ms-0": ["test.echo"]}])");
+  CHECK((*permissions)->shown({"pam", "eve"}).text() == R"(["@runner", "sys.doc"])");
+  CHECK((*permissions)->shown({"ldap", "fred"}).text() == "{}");
+}
+
+TEST_CASE("a login shows the conditions of a rule as they are written") {
+  const auto permissions = Permissions::make(
+      {{"pam",
+        {},
+        {{"fred",
+          {{"", {{"test.arg", {{{"a", std::nullopt}, {{"b", "c"}}}}}}},
+           on("web*", {{"test.ping", {}}, {"cmd.run", {{{"ls"}, {}}, {{}, {{"cwd", std::nullopt}}}}}})}}}}});
+  REQUIRE(permissions);
+  CHECK((*permissions)->shown({"pam", "fred"}).text() ==
+        R"([{"test.arg": [{"args": ["a", null], "kwargs": {"b": "c"}}]}, )"
+        R"({"web*": ["test.ping", {"cmd.run": [{"args": ["ls"]}, {"kwargs": {"cwd": null}}]}]}])");
+}
+
+TEST_CASE("@jobs is a right of its own for the runners of jobs, and for no others") {
+  const auto acl = AclFixture::of_fred({on("@jobs")});
+  CHECK(acl.runner(R"("jobs.list_jobs")"));
+  CHECK(acl.runner(R"({"fun": "jobs.list_job", "arg": ["20261121000000000001"]})"));
+  CHECK_FALSE(acl.runner(R"("manage.up")"));
+  CHECK_FALSE(acl.local(R"("jobs.list_jobs")"));
+}
+
 }  // namespace rest_fcgi::auth

@@ -315,6 +315,50 @@ TEST_CASE("without token_dir there are no tokens") {
   CHECK(made.error().message == "There are no tokens here: `token_dir` is empty, or cannot be used.");
 }
 
+TEST_CASE("a token tells whose it is and how long it lasts, until it is ended") {
+  Fixture fixture;
+  const auto made = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
+  REQUIRE(made);
+  const auto held = fixture.authenticator->holder(made->token);
+  REQUIRE(held);
+  CHECK(held->identity.name() == "fred");
+  CHECK(held->identity.eauth() == "file");
+  CHECK(held->token.reveal().text == made->token.reveal().text);
+  CHECK(held->expire - held->start == fixture.options.token_expire);
+  CHECK(fixture.authenticator->end_token(made->token));
+  CHECK(fixture.authenticator->holder(made->token).error().kind == ErrorKind::authentication);
+  CHECK(fixture.authenticator->end_token(made->token).error().kind == ErrorKind::authentication);
+  fixture.refuses(with_token(made->token), "there is no such token");
+}
+
+TEST_CASE("a question for the holder of a token is no guess, whatever comes of it") {
+  Fixture fixture;
+  fixture.options.login_guard = {.tries = 1, .address_tries = 1};
+  fixture.start();
+  const auto made = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
+  REQUIRE(made);
+  const std::string unknown(64, 'a');
+  for (int i = 0; i < 3; ++i) {
+    CHECK(fixture.authenticator->holder(SecretView(unknown)).error().message ==
+          "Authorization error occurred.");
+  }
+  CHECK(fixture.authenticator->authenticate(with_token(made->token), request_end()));
+  fixture.clock.advance(fixture.options.token_expire);
+  CHECK(fixture.authenticator->holder(made->token).error().kind == ErrorKind::authentication);
+}
+
+TEST_CASE("without token_dir nobody holds a token, and one of a back end that is off is nobody's") {
+  Fixture fixture;
+  const auto made = fixture.authenticator->make_token(*fixture.login("fred", "canary", "sharedsecret"));
+  REQUIRE(made);
+  fixture.options.external_auth.pop_back();
+  fixture.start();
+  CHECK(fixture.authenticator->holder(made->token).error().kind == ErrorKind::authentication);
+  fixture.options.token_dir.clear();
+  fixture.start();
+  CHECK(fixture.authenticator->holder(made->token).error().kind == ErrorKind::authentication);
+}
+
 TEST_CASE("a token that cannot be stored is our own failure, with its cause in the log") {
   Fixture fixture;
   const auto identity = fixture.login("fred", "sesame");

@@ -7,10 +7,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <doctest/doctest.h>
 
 #include "../support/manual_clock.h"
+#include "rest_fcgi/auth/logged_out.h"
 #include "rest_fcgi/auth/logins.h"
 
 namespace rest_fcgi::auth {
@@ -29,8 +31,9 @@ inline Credentials with_token(std::string_view token) {
 class LoginsFixture {
  public:
   explicit LoginsFixture(LoginGuardOptions guard = {.tries = 0},
-                         std::chrono::seconds ttl = std::chrono::seconds(30)) {
-    auto made = Logins::make(guard, ttl, clock);
+                         std::chrono::seconds ttl = std::chrono::seconds(30),
+                         std::shared_ptr<LoggedOut> logged_out = nullptr) {
+    auto made = Logins::make(guard, ttl, clock, std::move(logged_out));
     REQUIRE(made);
     remote = *std::move(made);
   }
@@ -44,6 +47,21 @@ class LoginsFixture {
         credentials, [this](const Credentials& in_question) { return check(in_question); }, deadline);
   }
 
+  Result<std::shared_ptr<const Grant>> login_anew(const Credentials& credentials) {
+    return remote->login_anew(
+        credentials, [this](const Credentials& in_question) { return check(in_question); }, next_end());
+  }
+
+  Result<std::shared_ptr<const Grant>> holder(std::string_view token) {
+    return remote->holder(
+        with_token(token), [this](const Credentials& in_question) { return check(in_question); }, next_end());
+  }
+
+  /// The deadline of a request of its own.
+  SteadyTime next_end() {
+    return clock.steady() + std::chrono::hours(1) + std::chrono::microseconds(++requests_);
+  }
+
   test::ManualClock clock;
   std::unique_ptr<Logins> remote;
   std::atomic<int> asked = 0;
@@ -52,6 +70,8 @@ class LoginsFixture {
   std::function<std::optional<Error>(const Credentials&)> answer;
 
  private:
+  std::atomic<int> requests_ = 0;
+
   Result<Grant> check(const Credentials& credentials) {
     const int number = ++asked;
     std::optional<Error> error;

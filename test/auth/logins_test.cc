@@ -284,4 +284,81 @@ TEST_CASE("logins are not made where the guard cannot have the file that it was 
   CHECK(made.error().kind == ErrorKind::configuration);
 }
 
+TEST_CASE("each new login is asked about, whatever is remembered, and failures of it are counted") {
+  LoginsFixture logins({.tries = 2});
+  REQUIRE(logins.login(with_password("fred", "sesame")));
+  const auto first = logins.login_anew(with_password("fred", "sesame"));
+  const auto second = logins.login_anew(with_password("fred", "sesame"));
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK((*first)->token.reveal().text == "token 2");
+  CHECK((*second)->token.reveal().text == "token 3");
+  for (int i = 0; i < 2; ++i) {
+    CHECK(logins.login_anew(with_password("fred", "wrong")).error().kind == ErrorKind::authentication);
+  }
+  CHECK(logins.login_anew(with_password("fred", "sesame")).error().kind == ErrorKind::throttled);
+  CHECK(logins.asked == 5);
+}
+
+TEST_CASE("a new login without a user is not asked about") {
+  LoginsFixture logins;
+  CHECK(logins.login_anew(with_password("fred", "sesame", "")).error().kind == ErrorKind::authentication);
+  CHECK(logins.asked == 0);
+}
+
+TEST_CASE("who holds a token is asked once for a while, and no failure is counted") {
+  LoginsFixture logins({.tries = 1, .address_tries = 1});
+  REQUIRE(logins.holder(kToken));
+  REQUIRE(logins.holder(kToken));
+  CHECK(logins.asked == 1);
+  logins.answer = [](const Credentials&) { return Error{ErrorKind::authentication, "it has expired"}; };
+  for (int i = 0; i < 5; ++i) {
+    const test::CapturedLog log;
+    const auto refused = logins.holder(kOtherToken);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == ErrorKind::authentication);
+    CHECK(refused.error().message == "Authorization error occurred.");
+    CHECK(log.has("it has expired"));
+  }
+  logins.answer = nullptr;
+  CHECK(logins.login(with_token(kOtherToken)));
+}
+
+TEST_CASE("a failure of whoever knows the holder is passed on") {
+  LoginsFixture logins;
+  logins.answer = [](const Credentials&) { return Error{ErrorKind::unavailable, "gone"}; };
+  CHECK(logins.holder(kToken).error().kind == ErrorKind::unavailable);
+}
+
+TEST_CASE("nobody is asked about what has not the form of a token") {
+  LoginsFixture logins;
+  for (const char* token : {"", "0123456789abcdef", "../../etc/passwd", "0123456789abcdef0123456789abcdeg"}) {
+    CAPTURE(token);
+    CHECK(logins.holder(token).error().kind == ErrorKind::authentication);
+  }
+  CHECK(logins.holder(std::string(129, 'a')).error().kind == ErrorKind::authentication);
+  CHECK(logins.asked == 0);
+}
+
+TEST_CASE("a token that was logged out is not taken again, by nobody who shares the table") {
+  const test::ManualClock clock;
+  auto table = LoggedOut::make({}, clock);
+  REQUIRE(table);
+  LoginsFixture logins({.tries = 0}, seconds(30), *table);
+  LoginsFixture others({.tries = 0}, seconds(30), *table);
+  const auto grant = logins.holder(kToken);
+  REQUIRE(grant);
+  REQUIRE(others.login(with_token(kToken)));
+  REQUIRE(logins.remote->log_out(with_token(kToken), **grant));
+  const test::CapturedLog log;
+  for (LoginsFixture* one : {&logins, &others}) {
+    CHECK(one->holder(kToken).error().kind == ErrorKind::authentication);
+    CHECK(one->login(with_token(kToken)).error().kind == ErrorKind::authentication);
+    CHECK(one->asked == 1);
+  }
+  CHECK(log.has("it was logged out"));
+  CHECK(logins.holder(kOtherToken));
+  CHECK(logins.login(with_password("fred", "sesame")));
+}
+
 }  // namespace rest_fcgi::auth

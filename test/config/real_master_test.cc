@@ -2,10 +2,12 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "../support/environment.h"
 #include "config_dir.h"
 
 namespace rest_fcgi::config {
@@ -27,6 +29,8 @@ TEST_CASE("the engine salt needs no key but its own: the defaults are Salt's") {
   CHECK(settings.salt.sock_dir == "/var/run/salt/master");
   CHECK_FALSE(settings.salt.ipc_mode_tcp);
   CHECK(settings.salt.tcp_master_pub_port == 4512);
+  CHECK(settings.salt.tcp_master_pull_port == 4513);
+  CHECK(settings.salt.token_dir == "/var/cache/salt/master/tokens");
   CHECK(settings.salt.worker_threads == 4);
   CHECK_FALSE(settings.salt.order_masters);
   CHECK(settings.client.syndic_wait == std::chrono::seconds(0));
@@ -36,13 +40,16 @@ TEST_CASE("the engine salt needs no key but its own: the defaults are Salt's") {
 TEST_CASE("where the master is and how it works is read from its own keys") {
   const Settings settings = salt_settings(
       "interface: 10.0.0.7\nret_port: 14506\nroot_dir: /srv/salt\nsock_dir: /run/m\nipc_mode: tcp\n"
-      "tcp_master_pub_port: 14512\nworker_threads: 12\next_job_cache: 'redis,mysql'\n"
+      "tcp_master_pub_port: 14512\ntcp_master_pull_port: 14513\ncachedir: /cache\nworker_threads: "
+      "12\next_job_cache: 'redis,mysql'\n"
       "nodegroups: {web: 'L@a,b'}\norder_masters: true\nsyndic_wait: 7\ntransport: zeromq\n");
   CHECK(settings.salt.interface == "10.0.0.7");
   CHECK(settings.salt.ret_port == 14506);
   CHECK(settings.salt.sock_dir == "/srv/salt/run/m");
   CHECK(settings.salt.ipc_mode_tcp);
   CHECK(settings.salt.tcp_master_pub_port == 14512);
+  CHECK(settings.salt.tcp_master_pull_port == 14513);
+  CHECK(settings.salt.token_dir == "/srv/salt/cache/tokens");
   CHECK(settings.salt.worker_threads == 12);
   CHECK(settings.salt.ext_job_cache == "redis,mysql");
   REQUIRE(settings.salt.nodegroups.size() == 1);
@@ -83,6 +90,24 @@ TEST_CASE("of worker_pools those workers count that take all commands") {
             .starts_with("master:2: worker_pools: rest: worker_count: found 0"));
 }
 
+TEST_CASE(
+    "what was logged out is remembered in the service's own folder, or in cachedir, or where it is said") {
+  {
+    const test::ScopedVariable folder("STATE_DIRECTORY", "/var/lib/rest_fcgi:/var/lib/other");
+    const auth::LoggedOutOptions given = salt_settings("").auth.logged_out;
+    CHECK(given.file == "/var/lib/rest_fcgi/logged_out");
+    CHECK(given.file_is_default);
+  }
+  const test::ScopedVariable none("STATE_DIRECTORY", "");
+  CHECK(salt_settings("root_dir: /srv\n").auth.logged_out.file ==
+        "/srv/var/cache/salt/master/rest_fcgi/logged_out");
+  Settings chosen = settings_of("rest_fcgi: {engine: salt, logged_out_file: /run/ended}\n");
+  CHECK(chosen.auth.logged_out.file == "/run/ended");
+  CHECK_FALSE(chosen.auth.logged_out.file_is_default);
+  CHECK(std::move(chosen).without_jobs().auth.logged_out.file.empty());
+  CHECK(settings_of("").auth.logged_out.file.empty());
+}
+
 TEST_CASE("a master that listens everywhere is reached on the loopback address") {
   CHECK(salt_settings("interface: 0.0.0.0\n").salt.interface == "127.0.0.1");
   CHECK(salt_settings("interface: '::'\n").salt.interface == "::1");
@@ -93,8 +118,8 @@ TEST_CASE("what belongs to the master alone is not looked at") {
   for (const char* key :
        {"master_job_cache: mysql", "master_job_cache: [mysql]", "keep_jobs: many", "keep_jobs_seconds: -1",
         "sqlite3.database: returns.db", "sqlite3.timeout: no", "token_dir: 5", "token_expire: 0.5",
-        "cachedir: [a]", "sharedsecret: 5813", "sharedsecret: sdb://a/b", "auth.pam.service: 5",
-        "publisher_acl: 5", "publisher_acl_blacklist: {users: [root]}", "pillar_roots: 5", "minions: 7"}) {
+        "sharedsecret: 5813", "sharedsecret: sdb://a/b", "auth.pam.service: 5", "publisher_acl: 5",
+        "publisher_acl_blacklist: {users: [root]}", "pillar_roots: 5", "minions: 7"}) {
     CAPTURE(key);
     CHECK(salt_mistake(std::string(key) + "\n").empty());
     CHECK(salt_settings(std::string(key) + "\n").warnings.empty());
@@ -104,9 +129,10 @@ TEST_CASE("what belongs to the master alone is not looked at") {
 TEST_CASE("what says where the master is and what its callers do stays strict") {
   for (const char* key :
        {"interface: 5", "ret_port: many", "sock_dir: [a]", "root_dir: 5", "ipc_mode: shm", "transport: tcp",
-        "tcp_master_pub_port: 0", "worker_threads: 0", "ext_job_cache: [redis]", "order_masters: maybe",
-        "syndic_wait: 0", "timeout: soon", "gather_job_timeout: soon", "rest_timeout: soon",
-        "nodegroups: [web]", "netapi_enable_clients: [locl]", "log_level: loud"}) {
+        "tcp_master_pub_port: 0", "tcp_master_pull_port: x", "cachedir: [a]", "worker_threads: 0",
+        "ext_job_cache: [redis]", "order_masters: maybe", "syndic_wait: 0", "timeout: soon",
+        "gather_job_timeout: soon", "rest_timeout: soon", "nodegroups: [web]",
+        "netapi_enable_clients: [locl]", "log_level: loud"}) {
     CAPTURE(key);
     const std::string text = key;
     CHECK(salt_mistake(text + "\n").starts_with("master:2: " + text.substr(0, text.find(':') + 1)));

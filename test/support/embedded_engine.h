@@ -63,9 +63,17 @@ class EmbeddedEngine {
   /// this.
   const lowstate::Chunk& chunk(std::string_view members, std::string_view user = "fred",
                                std::string_view password = "secret") {
+    return read(format(R"([{{"eauth": "sharedsecret", "username": "{}", "password": "{}", {}}}])", user,
+                       password, members));
+  }
+
+  /// The same with a token.
+  const lowstate::Chunk& chunk_with_token(std::string_view members, std::string_view token) {
+    return read(format(R"([{{"token": "{}", {}}}])", token, members));
+  }
+
+  const lowstate::Chunk& read(const std::string& text) {
     Request& request = requests_.emplace_back();
-    const std::string text = format(
-        R"([{{"eauth": "sharedsecret", "username": "{}", "password": "{}", {}}}])", user, password, members);
     REQUIRE(request.document.parse(text));
     Result<std::vector<lowstate::Chunk>> read = lowstate::read(request.document.root(), {});
     if (!read) FAIL(read.error().message);

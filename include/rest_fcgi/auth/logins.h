@@ -14,6 +14,8 @@
 
 namespace rest_fcgi::auth {
 
+class LoggedOut;
+
 /// What whoever checked credentials gave for them. Immutable once made; shared.
 struct Grant {
   std::string name;   ///< the user
@@ -34,10 +36,12 @@ class Logins {
   /// of a password, since whoever decides may break for wrong passwords alone.
   using Check = std::function<Result<Grant>(const Credentials&)>;
 
-  /// `clock` has to outlive it. A `ttl` of 0: nothing is remembered beyond a request. Errors: configuration
-  /// or internal, for a guard whose memory cannot be had.
+  /// `clock` has to outlive it. A `ttl` of 0: nothing is remembered beyond a request. `logged_out` has the
+  /// tokens that are not good any more, whoever decides; null: whoever decides knows that. Errors:
+  /// configuration or internal, for a guard whose memory cannot be had.
   static Result<std::unique_ptr<Logins>> make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
-                                              const Clock& clock);
+                                              const Clock& clock,
+                                              std::shared_ptr<LoggedOut> logged_out = nullptr);
   virtual ~Logins() = default;
 
   /// What stands for these credentials: remembered, or asked for now with `check`, which is called on this
@@ -67,6 +71,10 @@ class Logins {
   using Try = std::function<Result<void>()>;
   [[nodiscard]] virtual Result<void> guarded(const Credentials& credentials, const Try& try_them,
                                              SteadyTime deadline) = 0;
+
+  /// Ends a token of whoever decides: none of these calls takes it from now on, see `LoggedOut::add` for
+  /// where, and for the errors. REQUIRES: kind token; there is a `LoggedOut`.
+  [[nodiscard]] virtual Result<void> log_out(const Credentials& credentials, const Grant& grant) = 0;
 
   /// Whoever gave it no longer takes it: the next `login` asks again. Forgets nothing newer.
   virtual void forget(const Credentials& credentials, const Grant& grant) = 0;

@@ -69,6 +69,14 @@ struct PamOptions {
   std::chrono::milliseconds timeout{30000};  ///< for one login, waiting included
 };
 
+/// Where it is remembered which tokens of a real master were logged out.
+struct LoggedOutOptions {
+  std::string file;  ///< absolute; empty: in memory, by this process alone
+  /// Nobody chose `file`: where it cannot be had, this process remembers alone and the log says so. Else it
+  /// is a mistake.
+  bool file_is_default = false;
+};
+
 struct Options {
   std::vector<EauthOptions> external_auth;
   Secret sharedsecret;            ///< Salt's `sharedsecret`; empty: the back end is off
@@ -80,6 +88,7 @@ struct Options {
   std::chrono::seconds token_expire{43200};
   std::chrono::seconds auth_cache_ttl{30};  ///< how long a verified password is remembered; 0: not at all
   LoginGuardOptions login_guard;
+  LoggedOutOptions logged_out;  ///< the engine `salt` only
   PamOptions pam;
 };
 

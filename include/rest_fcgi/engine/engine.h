@@ -5,6 +5,7 @@
 #include <memory>
 #include <variant>
 
+#include "rest_fcgi/auth/logged_out.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -19,6 +20,7 @@ namespace rest_fcgi::engine {
 /// The parts of the engine for a real master.
 struct SaltEngine {
   std::shared_ptr<salt::Runtime> runtime;
+  std::shared_ptr<auth::LoggedOut> logged_out;
   std::shared_ptr<recording::Recorder> recorder;  ///< null: jobs are kept by the master alone
 };
 

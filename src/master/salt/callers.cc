@@ -38,6 +38,10 @@ Error shown_refusal(const Error& error, std::string_view user, std::string_view 
   return refusal;
 }
 
+Credentials credentials_of(SecretView token) {
+  return {.kind = Credentials::Kind::token, .token = token};
+}
+
 }  // namespace
 
 bool is_refusal(const Error& error) {
@@ -45,10 +49,7 @@ bool is_refusal(const Error& error) {
 }
 
 Credentials token_of(const auth::Grant& grant) {
-  Credentials credentials;
-  credentials.kind = Credentials::Kind::token;
-  credentials.token = grant.token;
-  return credentials;
+  return credentials_of(grant.token);
 }
 
 Callers::Callers(bool inline_login, std::unique_ptr<auth::Logins> logins,
@@ -67,9 +68,12 @@ Result<Callers::GrantPtr> Callers::login_anew(const Credentials& credentials, St
 }
 
 Result<Callers::GrantPtr> Callers::holder(SecretView token, SteadyTime deadline) const {
-  const Credentials credentials{.kind = Credentials::Kind::token, .token = token};
   return logins_->holder(
-      credentials, [&](const Credentials& asked) { return ask(asked, deadline); }, deadline);
+      credentials_of(token), [&](const Credentials& asked) { return ask(asked, deadline); }, deadline);
+}
+
+Result<void> Callers::log_out(SecretView token, const auth::Grant& grant) const {
+  return logins_->log_out(credentials_of(token), grant);
 }
 
 Result<void> Callers::confirm(const Credentials& credentials, SteadyTime deadline) const {

@@ -50,6 +50,9 @@ class Callers {
   /// Who holds a token, under no guard. Errors: authentication, and those of `RequestPool`.
   [[nodiscard]] Result<GrantPtr> holder(SecretView token, SteadyTime deadline) const;
 
+  /// Ends a token here, see `auth::Logins::log_out`.
+  [[nodiscard]] Result<void> log_out(SecretView token, const auth::Grant& grant) const;
+
   /// Does the master take these, which go along themselves? Each time it is asked, under the same guard as a
   /// login. Errors: authentication, throttled; authorization, for a user whom the master's
   /// `publisher_acl_blacklist` refuses whatever the password is; those of `RequestPool`.

@@ -27,10 +27,22 @@ BusOptions bus_options(const Options& options) {
   return bus;
 }
 
+BusOptions pull_options(const Options& options) {
+  BusOptions pull;
+  if (!options.ipc_mode_tcp) pull.path = options.sock_dir + "/master_event_pull.ipc";
+  pull.port = options.tcp_master_pull_port;
+  pull.port_key = "tcp_master_pull_port";
+  return pull;
+}
+
 }  // namespace
 
-LiveRuntime::LiveRuntime(std::unique_ptr<RequestPool> requests, BusOptions bus, const Clock& clock)
-    : requests_(std::move(requests)), bus_options_(std::move(bus)), jids_(clock), workers_(kBackground) {}
+LiveRuntime::LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock)
+    : requests_(std::move(requests)),
+      bus_options_(bus_options(options)),
+      pusher_(pull_options(options)),
+      jids_(clock),
+      workers_(kBackground) {}
 
 Result<EventBus*> LiveRuntime::bus() {
   const std::lock_guard lock(bus_mutex_);
@@ -53,8 +65,7 @@ Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Cloc
   pool.max_waiting_logins = options.max_waiting_logins;
   auto requests = RequestPool::make(pool);
   if (!requests) return std::move(requests).error();
-  return std::shared_ptr<Runtime>(
-      std::make_shared<LiveRuntime>(*std::move(requests), bus_options(options), clock));
+  return std::shared_ptr<Runtime>(std::make_shared<LiveRuntime>(*std::move(requests), options, clock));
 }
 
 std::string describe_event_bus(const Options& options) {

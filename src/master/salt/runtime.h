@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "master/salt/events/event_bus.h"
+#include "master/salt/events/event_pusher.h"
 #include "master/salt/requests/request_pool.h"
 #include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/salt/salt.h"
@@ -21,11 +22,12 @@ namespace rest_fcgi::salt {
 /// ones are waited for in `shutdown`, since their requests use this object.
 class LiveRuntime final : public Runtime {
  public:
-  LiveRuntime(std::unique_ptr<RequestPool> requests, BusOptions bus, const Clock& clock);
+  LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock);
 
   [[nodiscard]] const std::shared_ptr<RequestPool>& requests() const noexcept { return requests_; }
   /// Starts it with the first call. Errors: internal, where no thread can be had.
   [[nodiscard]] Result<EventBus*> bus();
+  [[nodiscard]] EventPusher& pusher() noexcept { return pusher_; }
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
   [[nodiscard]] std::string next_jid() { return jids_.next(); }
 
@@ -37,6 +39,7 @@ class LiveRuntime final : public Runtime {
   const BusOptions bus_options_;
   std::mutex bus_mutex_;
   std::unique_ptr<EventBus> bus_;  // guarded by bus_mutex_
+  EventPusher pusher_;
   master::JidSource jids_;
   master::Workers workers_;  // for calls whose end nobody waits for; the last, since they use the others
 };

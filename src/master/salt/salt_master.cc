@@ -9,6 +9,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/event.h"
+#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -178,6 +179,7 @@ SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::Logins> log
       nodegroups_(options.nodegroups, options.conf_file),
       callers_(options.inline_login, std::move(logins), runtime->requests()),
       permissions_(std::move(permissions)),
+      sessions_(callers_, *permissions_, options.token_dir),
       runtime_(std::move(runtime)) {}
 
 Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
@@ -357,32 +359,11 @@ Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
   return started;
 }
 
-Result<master::Session> SaltMaster::login(const auth::Credentials& credentials, SteadyTime deadline) {
-  return session_of(callers_.login_anew(credentials, deadline));
-}
-
-Result<master::Session> SaltMaster::session(SecretView token, SteadyTime deadline) {
-  return session_of(callers_.holder(token, deadline));
-}
-
-Result<master::Session> SaltMaster::session_of(Result<Callers::GrantPtr> grant) const {
-  if (!grant) return std::move(grant).error();
-  const auth::Grant& given = **grant;
-  return master::Session{given.token.copy(), given.start,
-                         given.expire,       given.name,
-                         given.eauth,        permissions_->shown({given.eauth, given.name, given.groups})};
-}
-
-Result<void> SaltMaster::logout(SecretView token, SteadyTime deadline) {
-  const auto held = callers_.holder(token, deadline);
-  if (!held) return held.error();
-  return Error{ErrorKind::unavailable, "Tokens of the Salt master cannot be ended here yet."};
-}
-
-Result<void> SaltMaster::fire_event(std::string_view tag, Json data, SteadyTime) {
+Result<void> SaltMaster::fire_event(std::string_view tag, Json data, SteadyTime deadline) {
   const auto checked = master::check_event(tag, data);
   if (!checked) return checked.error();
-  return Error{ErrorKind::unavailable, "Events cannot be fired on the Salt master's bus here yet."};
+  const WipedBytes packed = pack_event(checked->root(), master::iso_stamp(system_clock().wall()));
+  return runtime_->pusher().fire(tag, {packed.data(), packed.size()}, deadline);
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const Options& options,

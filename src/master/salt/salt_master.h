@@ -13,6 +13,7 @@
 #include "master/salt/calls/nodegroups.h"
 #include "master/salt/job_listener.h"
 #include "master/salt/runtime.h"
+#include "master/salt/sessions.h"
 #include "rest_fcgi/master/salt/salt.h"
 
 namespace rest_fcgi::salt {
@@ -35,13 +36,18 @@ class SaltMaster final : public master::Master {
   [[nodiscard]] Result<master::WheelReply> wheel(const master::Permit& permit) override;
   [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override;
   [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
-                                              SteadyTime deadline) override;
-  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime deadline) override;
-  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) override;
+                                              SteadyTime deadline) override {
+    return sessions_.login(credentials, deadline);
+  }
+  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime deadline) override {
+    return sessions_.find(token, deadline);
+  }
+  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) override {
+    return sessions_.logout(token, deadline);
+  }
   [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) override;
 
  private:
-  [[nodiscard]] Result<master::Session> session_of(Result<Callers::GrantPtr> grant) const;
   /// For who is logged in: what it says tells of the configuration. Errors: invocation, authorization.
   [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject) const;
   [[nodiscard]] Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,
@@ -63,6 +69,7 @@ class SaltMaster final : public master::Master {
   const Nodegroups nodegroups_;
   const Callers callers_;
   const std::unique_ptr<auth::Permissions> permissions_;
+  const Sessions sessions_;  // borrows the two above
   const std::shared_ptr<LiveRuntime> runtime_;
   std::mutex mutex_;
   std::set<std::string, std::less<>> known_runners_;  ///< functions that have begun here; guarded by mutex_

@@ -7,6 +7,8 @@
 
 #include "../../support/captured_log.h"
 #include "../../support/embedded_engine.h"
+#include "../../support/temp_dir.h"
+#include "../session_contract.h"
 
 using namespace rest_fcgi;
 using test::EmbeddedEngine;
@@ -391,6 +393,31 @@ TEST_CASE("credentials are traded for a token only where they are good") {
                                         EmbeddedEngine::soon());  // there is no token_dir
   REQUIRE_FALSE(off);
   CHECK(off.error().kind == ErrorKind::invocation);
+}
+
+TEST_CASE("sessions of the embedded engine keep the contract, and live through a reload") {
+  const test::TempDir dir;
+  EmbeddedEngine engine({}, {}, dir / "tokens");
+  const auth::Credentials good = engine.chunk(kPingAll).credentials;
+  const auth::Credentials bad = engine.chunk(kPingAll, "fred", "wrong").credentials;
+  test::keeps_session_contract(*engine.master, good, bad,
+                               [&](const std::string& token) -> const lowstate::Chunk& {
+                                 return engine.chunk_with_token(kPingAll, token);
+                               });
+  const auto session = engine.master->login(good, EmbeddedEngine::soon());
+  REQUIRE(session);
+  CHECK(session->perms.text() == R"([".*", {"@runner": [".*"]}, {"@wheel": [".*"]}])");
+  CHECK(engine.reloaded()->session(session->token, EmbeddedEngine::soon()));
+}
+
+TEST_CASE("who has no rule is logged in with no permissions") {
+  const test::TempDir dir;
+  EmbeddedEngine engine({}, {}, dir / "tokens");
+  const auto session =
+      engine.master->login(engine.chunk(kPingAll, "eve").credentials, EmbeddedEngine::soon());
+  REQUIRE(session);
+  CHECK(session->user == "eve");
+  CHECK(session->perms.text() == "{}");
 }
 
 TEST_CASE("a mistake in the minions is one in the configuration") {

@@ -15,11 +15,13 @@
 #include <doctest/doctest.h>
 
 #include "../../support/fake_event_bus.h"
+#include "../../support/fake_event_pull.h"
 #include "../../support/fake_ret_port.h"
 #include "../../support/temp_dir.h"
 #include "calls/chunk_fixture.h"
 #include "calls/reply_fixture.h"
 #include "master/salt/packed/packed.h"
+#include "rest_fcgi/auth/logged_out.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/master/salt/salt.h"
 
@@ -41,10 +43,13 @@ class SaltWorld {
     options.ret_port = static_cast<unsigned>(std::stoul(port_.uri().substr(port_.uri().rfind(':') + 1)));
     options.sock_dir = dir_.path().string();
     options.conf_file = "/etc/salt/master";
+    options.token_dir = token_dir();
     auto runtime = salt::make_runtime(options, system_clock());
     REQUIRE(runtime);
     runtime_ = *runtime;
-    auto logins = auth::Logins::make(guard, ttl, system_clock());
+    auto logged_out = auth::LoggedOut::make({}, system_clock());
+    REQUIRE(logged_out);
+    auto logins = auth::Logins::make(guard, ttl, system_clock(), *std::move(logged_out));
     REQUIRE(logins);
     auto permissions = auth::Permissions::make(rules);
     REQUIRE(permissions);
@@ -116,6 +121,9 @@ class SaltWorld {
   [[nodiscard]] salt::Runtime& runtime() { return *runtime_; }
   [[nodiscard]] FakeEventBus& bus() { return bus_; }
   [[nodiscard]] FakeRetPort& port() { return port_; }
+  [[nodiscard]] FakeEventPull& pull() { return pull_; }
+  /// Is not there until a test makes it.
+  [[nodiscard]] std::string token_dir() const { return dir_ / "tokens"; }
 
  private:
   std::optional<std::string> answer(const std::string& body) {
@@ -158,6 +166,7 @@ class SaltWorld {
   std::map<std::string, Answer> answers_;                   // guarded by mutex_
   std::vector<std::pair<std::string, std::string>> loads_;  // guarded by mutex_
   FakeEventBus bus_;
+  FakeEventPull pull_{dir_ / "master_event_pull.ipc"};
   FakeRetPort port_;
   std::deque<std::unique_ptr<ReadChunk>> chunks_;
   std::shared_ptr<salt::Runtime> runtime_;

@@ -16,8 +16,10 @@ struct Options {
   std::string interface = "127.0.0.1";  ///< where the master listens, as an address to connect to
   unsigned ret_port = 4506;
   std::string sock_dir = "/var/run/salt/master";
+  std::string token_dir;      ///< where the master keeps tokens, which are removed at a logout; may be empty
   bool ipc_mode_tcp = false;  ///< `ipc_mode: tcp`: the event bus is on TCP
   unsigned tcp_master_pub_port = 4512;
+  unsigned tcp_master_pull_port = 4513;  ///< where events are fired then
   /// The master's workers for requests such as ours. Salt's default is 5, of which 3008 keeps one for
   /// minions.
   std::size_t worker_threads = 4;

@@ -186,4 +186,20 @@ WipedBytes get_token_load(const auth::Credentials& credentials) {
   });
 }
 
+WipedBytes pack_event(const JsonValue& data, std::string_view stamp) {
+  constexpr std::string_view kStamp = "_stamp";
+  std::size_t members = 1;
+  for (const JsonMember member : data.members()) {
+    if (member.key != kStamp) ++members;
+  }
+  WipedBytes bytes;
+  Packer packer(bytes);
+  packer.begin_map(members);
+  for (const JsonMember member : data.members()) {
+    if (member.key != kStamp) packer.text(member.key).value(member.value);
+  }
+  packer.text(kStamp).text(stamp);
+  return bytes;
+}
+
 }  // namespace rest_fcgi::salt

@@ -76,4 +76,8 @@ struct WheelJob {
 /// Asks whose a token is. REQUIRES: kind token.
 [[nodiscard]] WipedBytes get_token_load(const auth::Credentials& credentials);
 
+/// The data of an event, which is no load: `data` with `_stamp` as Salt adds it, in place of one that is in
+/// it. REQUIRES: an object.
+[[nodiscard]] WipedBytes pack_event(const JsonValue& data, std::string_view stamp);
+
 }  // namespace rest_fcgi::salt

@@ -80,7 +80,7 @@ Result<Address> unix_address(const std::string& path) {
 
 Result<Address> tcp_address(const BusOptions& where) {
   Address made;
-  made.name = format("tcp_master_pub_port {} of {}", where.port, where.host);
+  made.name = format("{} {} of {}", where.port_key, where.port, where.host);
   const auto port = static_cast<in_port_t>(where.port);
   sockaddr_in v4{};
   sockaddr_in6 v6{};
@@ -134,6 +134,12 @@ int finish_connecting(int fd, int stop) noexcept {
 
 std::string refused_socket(const std::string& path, const struct stat& status) {
   std::string text = format("no permission to connect to {}, which has {}: ", path, access_of(status));
+  if (path.ends_with("_pull.ipc")) {
+    return text + format(
+                      "a master takes events from its own user alone, so the responder would have to run as "
+                      "the user {}",
+                      user_name(status.st_uid));
+  }
   if ((status.st_mode & S_IWGRP) == 0) {
     return text +
            "a master opens it to its group only where its configuration has external_auth or publisher_acl";
@@ -160,7 +166,7 @@ std::string refused_path(const std::string& path) {
   return format("no permission to look at {}", path);
 }
 
-Result<EventSocket> EventSocket::connect(const BusOptions& where, int stop) {
+Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop) {
   const auto address = where.path.empty() ? tcp_address(where) : unix_address(where.path);
   if (!address) return address.error();
   UniqueFd fd(::socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -168,7 +174,13 @@ Result<EventSocket> EventSocket::connect(const BusOptions& where, int stop) {
   int error = ::connect(fd.get(), address->get(), address->size) == 0 ? 0 : errno;
   if (error == EINPROGRESS) error = finish_connecting(fd.get(), stop);
   if (error != 0) return failure(*address, error);
-  return EventSocket(std::move(fd), stop);
+  return fd;
+}
+
+Result<EventSocket> EventSocket::connect(const BusOptions& where, int stop) {
+  auto fd = connect_event_socket(where, stop);
+  if (!fd) return std::move(fd).error();
+  return EventSocket(*std::move(fd), stop);
 }
 
 Result<std::string_view> EventSocket::read(std::chrono::milliseconds patience) {

@@ -16,13 +16,18 @@
 
 namespace rest_fcgi::salt {
 
+/// A connection to one of the master's event sockets, for reading and writing without waiting. What waits
+/// here, a second at most, ends early once the descriptor `stop` is readable; -1: none. Errors, whose
+/// messages are for administrators: unavailable, where nobody is there; authorization, where a permission is
+/// missing, and which; configuration, where the address is none.
+[[nodiscard]] Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop);
+
 /// A connection to the socket where a master publishes its events: there is no greeting, it is only read.
 /// Waits end early once the descriptor `stop` is readable, which outlives this; -1: none. Moves; used by one
 /// thread.
 class EventSocket {
  public:
-  /// Errors, whose messages are for administrators: unavailable, where nobody is there; authorization, where
-  /// a permission is missing, and which; configuration, where the address is none.
+  /// Errors: those of `connect_event_socket`.
   [[nodiscard]] static Result<EventSocket> connect(const BusOptions& where, int stop);
 
   /// What came, valid until the next call; empty where nothing did for `patience`. Errors: unavailable, where

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include "rest_fcgi/auth/options.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
+
+namespace rest_fcgi::auth {
+
+/// Tokens that were logged out, until they would have expired: for tokens that somebody else keeps, a real
+/// Salt master, who knows no command to end one. It holds hashes, no tokens. Thread-safe; with a file it is
+/// shared by all processes of this user that open the same one, and lives through restarts.
+///
+/// It is a table of fixed size: 2^21 tokens in a sparse file of 32 MiB, some 500,000 of them before the first
+/// one may find no room, which a master that makes 10 tokens a second with 12 hours of life each does not
+/// reach. Where there is no room a logout fails; nothing that is remembered ever goes before its time.
+class LoggedOut {
+ public:
+  /// `clock` has to outlive it. Without a file, and where a default one cannot be had, which the log says,
+  /// this process remembers alone. Errors: configuration, for a file that was chosen and cannot be had, or
+  /// that others could write to; internal.
+  static Result<std::shared_ptr<LoggedOut>> make(const LoggedOutOptions& options, const Clock& clock);
+  virtual ~LoggedOut() = default;
+
+  /// Was it logged out? Reads 1 KiB of the file. Errors: internal, where that cannot be done: then nobody
+  /// knows whether the token is good.
+  [[nodiscard]] virtual Result<bool> has(SecretView token) const = 0;
+
+  /// From now on it has it, in all processes, until `expire`; on the disk when this returns. Errors:
+  /// unavailable, where there is no room, or no room on the disk.
+  [[nodiscard]] virtual Result<void> add(SecretView token, WallTime expire) = 0;
+};
+
+}  // namespace rest_fcgi::auth

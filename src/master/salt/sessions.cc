@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/sessions.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "rest_fcgi/core/files.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/unique_fd.h"
+
+namespace rest_fcgi::salt {
+
+Result<master::Session> Sessions::login(const auth::Credentials& credentials, SteadyTime deadline) const {
+  return session_of(callers_.login_anew(credentials, deadline));
+}
+
+Result<master::Session> Sessions::find(SecretView token, SteadyTime deadline) const {
+  return session_of(callers_.holder(token, deadline));
+}
+
+Result<void> Sessions::logout(SecretView token, SteadyTime deadline) const {
+  const auto held = callers_.holder(token, deadline);
+  if (!held) return held.error();
+  // Here first: where that fails, it is as good as before, and whoever asked may ask again.
+  if (auto ended = callers_.log_out(token, **held); !ended) return ended;
+  if (const auto removed = remove_token_file(token_dir_, token.reveal()); !removed) {
+    log::info(format("a token of user \"{}\" was logged out here; the Salt master's file of it stays: {}",
+                     (*held)->name, removed.error().message));
+  }
+  return {};
+}
+
+Result<master::Session> Sessions::session_of(const Result<Callers::GrantPtr>& grant) const {
+  if (!grant) return grant.error();
+  const auth::Grant& given = **grant;
+  Json perms = permissions_.shown({given.eauth, given.name, given.groups});
+  return master::Session{given.token.copy(), given.start, given.expire,
+                         given.name,         given.eauth, std::move(perms)};
+}
+
+Result<void> remove_token_file(const std::string& token_dir, std::string_view token) {
+  const auto stays = [](std::string_view why) { return Error{ErrorKind::unavailable, std::string(why)}; };
+  if (token.empty() || token.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) {
+    return stays("it is not hexadecimal digits alone");
+  }
+  const UniqueFd folder(::open(token_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::string name(token);
+  struct stat status {};
+  if (!folder.is_open() || ::fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return stays(errno_text());
+  }
+  if (!S_ISREG(status.st_mode)) return stays("it is no regular file");
+  return ::unlinkat(folder.get(), name.c_str(), 0) == 0 ? Result<void>() : stays(errno_text());
+}
+
+}  // namespace rest_fcgi::salt

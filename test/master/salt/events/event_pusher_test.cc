@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/events/event_pusher.h"
+
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/fake_event_bus.h"
+#include "../../../support/fake_event_pull.h"
+#include "../../../support/temp_dir.h"
+
+namespace {
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::salt;
+using rest_fcgi::test::FakeEventPull;
+using rest_fcgi::test::TempDir;
+
+SteadyTime soon() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(20);
+}
+
+std::string framed(std::string_view tag, std::string_view data) {
+  return rest_fcgi::test::event_frame(tag, data, Framing::with_length);
+}
+
+/// A master's socket, and who fires events there.
+struct Pull {
+  TempDir dir;
+  FakeEventPull master{dir / "master_event_pull.ipc"};
+  EventPusher pusher{BusOptions{.path = dir / "master_event_pull.ipc"}};
+};
+
+TEST_CASE("events are framed as Salt's own programs frame them, one after the other on a kept connection") {
+  Pull pull;
+  REQUIRE(pull.pusher.fire("salt/netapi/hook/a",
+                           "\x81\xA1"
+                           "a\x01",
+                           soon()));
+  REQUIRE(pull.pusher.fire("b", "\x80", soon()));
+  CHECK(pull.master.received() == framed("salt/netapi/hook/a",
+                                         "\x81\xA1"
+                                         "a\x01") +
+                                      framed("b", "\x80"));
+  CHECK(pull.master.connections() == 1);
+}
+
+TEST_CASE("a connection that the master ended is made anew, and no event is lost for it") {
+  Pull pull;
+  REQUIRE(pull.pusher.fire("a", "\x80", soon()));
+  CHECK(pull.master.received() == framed("a", "\x80"));
+  pull.master.close_all();
+  REQUIRE(pull.pusher.fire("b", "\x80", soon()));
+  CHECK(pull.master.received() == framed("b", "\x80"));
+}
+
+TEST_CASE("where nobody takes events that is said, and they are taken when somebody is back") {
+  Pull pull;
+  REQUIRE(pull.pusher.fire("a", "\x80", soon()));
+  pull.master.stop();
+  const auto gone = pull.pusher.fire("b", "\x80", soon());
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().kind == ErrorKind::unavailable);
+  CHECK(gone.error().message.starts_with("Events cannot be fired on the Salt Master's bus: "));
+  CHECK(gone.error().message.find("is the Salt master running") != std::string::npos);
+  pull.master.start();
+  REQUIRE(pull.pusher.fire("c", "\x80", soon()));
+  CHECK(pull.master.received() == framed("c", "\x80"));
+}
+
+TEST_CASE("a master that does not read is not waited for beyond the deadline, and gets no half event later") {
+  Pull pull;
+  const std::string large(8 << 20, 'x');
+  const auto begun = std::chrono::steady_clock::now();
+  const auto late = pull.pusher.fire("a", large, begun + std::chrono::milliseconds(100));
+  REQUIRE_FALSE(late);
+  CHECK(late.error().kind == ErrorKind::timeout);
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(2));
+  REQUIRE(pull.pusher.fire("b", "\x80", soon()));
+  CHECK(pull.master.connections() == 2);
+  CHECK(pull.master.received().ends_with(framed("b", "\x80")));
+}
+
+TEST_CASE("who may not fire events is told which user may") {
+  if (::geteuid() != 0) return;
+  Pull pull;
+  ::chmod(pull.dir.path().c_str(), 0755);
+  ::chmod((pull.dir / "master_event_pull.ipc").c_str(), 0600);
+  ::setfsuid(65534);
+  const auto refused = pull.pusher.fire("a", "\x80", soon());
+  ::setfsuid(0);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(
+      refused.error().message.ends_with("master_event_pull.ipc, which has mode 0600, owner root, group root: "
+                                        "a master takes events from its own "
+                                        "user alone, so the responder would have to run as the user root"));
+}
+
+TEST_CASE("with ipc_mode tcp the port of events is named where nobody is there") {
+  EventPusher pusher(BusOptions{.port = 1, .port_key = "tcp_master_pull_port"});
+  const auto gone = pusher.fire("a", "\x80", soon());
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().kind == ErrorKind::unavailable);
+  CHECK(gone.error().message.find("tcp_master_pull_port 1 of 127.0.0.1") != std::string::npos);
+}
+
+}  // namespace

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/sessions.h"
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../support/captured_log.h"
+#include "../session_contract.h"
+#include "salt_world.h"
+
+using namespace rest_fcgi;
+using test::SaltWorld;
+
+namespace {
+
+constexpr const char* kToken = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";
+
+auth::Credentials fred(std::string_view password = "secret") {
+  return {auth::Credentials::Kind::eauth, "pam", "fred", SecretView(password), {}};
+}
+
+std::string grant_of(std::string_view token) {
+  return format(
+      R"({{"token": "{}", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5, "groups": ["ops"]}})",
+      token);
+}
+
+/// A master that gives and knows tokens, each of its own, and keeps them as files where it has a folder.
+void keep_tokens(SaltWorld& world) {
+  const auto made = std::make_shared<std::atomic<int>>(0);
+  world.on("mk_token", [made, dir = world.token_dir()](const std::string& load) -> std::string {
+    if (load.find("wrong") != std::string::npos) return R"("")";
+    const std::string token = format("{:064x}", ++*made);
+    if (std::filesystem::exists(dir)) std::ofstream(dir + "/" + token) << "x";
+    return grant_of(token);
+  });
+  world.on("get_token", [made](const std::string& load) -> std::string {
+    for (int i = 1; i <= *made; ++i) {
+      if (const std::string token = format("{:064x}", i); load.find(token) != std::string::npos)
+        return grant_of(token);
+    }
+    return "{}";
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a real master's sessions keep the contract") {
+  SaltWorld world;
+  keep_tokens(world);
+  std::vector<std::unique_ptr<test::ReadChunk>> chunks;
+  const auto chunk = [&](const std::string& token) -> const lowstate::Chunk& {
+    chunks.push_back(std::make_unique<test::ReadChunk>(
+        format(R"({{"client": "local", "tgt": "*", "fun": "test.ping", "token": "{}"}})", token)));
+    return **chunks.back();
+  };
+  test::keeps_session_contract(world.master(), fred(), fred("wrong"), chunk);
+}
+
+TEST_CASE("a session has the permissions that the master's file gives its user and groups") {
+  SaltWorld world({}, {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}, {"ops%", {{"@runner", {}}}}}}});
+  keep_tokens(world);
+  const auto session = world.master().login(fred(), SaltWorld::soon());
+  REQUIRE(session);
+  CHECK(session->perms.text() == R"(["@runner", "test.ping"])");
+  CHECK(session->start == WallTime(std::chrono::milliseconds(1500)));
+}
+
+TEST_CASE("many who bring one token at the same time are one question, and those that follow none") {
+  SaltWorld world;
+  world.on("get_token", [](const std::string&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return grant_of(kToken);
+  });
+  std::atomic<int> good = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      if (world.master().session(SecretView(kToken), SaltWorld::soon())) ++good;
+    });
+  }
+  threads.clear();
+  CHECK(good == 8);
+  CHECK(world.master().session(SecretView(kToken), SaltWorld::soon()));
+  CHECK(world.loads("get_token").size() == 1);
+}
+
+TEST_CASE(
+    "what is no token never reaches the master, and one that it does not know is asked about each time") {
+  SaltWorld world;
+  for (const char* token : {"", "c0ffee", "../../../../etc/passwd", "c0ffee00c0ffee00c0ffee00c0ffee0g"}) {
+    CHECK(world.master().session(SecretView(token), SaltWorld::soon()).error().kind ==
+          ErrorKind::authentication);
+  }
+  CHECK(world.loads("get_token").empty());
+  for (int i = 0; i < 30; ++i) {  // more than the guard would let pass
+    CHECK(world.master().session(SecretView(kToken), SaltWorld::soon()).error().kind ==
+          ErrorKind::authentication);
+  }
+  CHECK(world.loads("get_token").size() == 30);
+  keep_tokens(world);
+  CHECK(world.master().login(fred(), SaltWorld::soon()));
+}
+
+TEST_CASE("a logout removes the master's file of a token, where there is one") {
+  SaltWorld world;
+  std::filesystem::create_directory(world.token_dir());
+  keep_tokens(world);
+  const auto session = world.master().login(fred(), SaltWorld::soon());
+  REQUIRE(session);
+  const std::string file = world.token_dir() + "/" + std::string(session->token.reveal().text);
+  REQUIRE(std::filesystem::exists(file));
+  const test::CapturedLog log;
+  CHECK(world.master().logout(session->token, SaltWorld::soon()));
+  CHECK_FALSE(std::filesystem::exists(file));
+  CHECK(log.text().empty());
+}
+
+TEST_CASE("a token whose file stays is logged out all the same, and the log says why it stays") {
+  SaltWorld world;
+  keep_tokens(world);
+  const auto session = world.master().login(fred(), SaltWorld::soon());
+  REQUIRE(session);
+  const test::CapturedLog log;
+  CHECK(world.master().logout(session->token, SaltWorld::soon()));
+  CHECK(log.has(
+      R"(a token of user "fred" was logged out here; the Salt master's file of it stays: No such file)"));
+  CHECK_FALSE(log.has(session->token.reveal().text));
+}
+
+TEST_CASE("a token's file is a regular one of its name, and nothing else is ever removed") {
+  const test::TempDir dir;
+  const std::string folder = dir / "tokens";
+  std::filesystem::create_directory(folder);
+  dir.write("abc0", "x");
+  std::filesystem::create_symlink("../abc0", folder + "/abc1");
+  std::filesystem::create_directory(folder + "/abc2");
+  std::ofstream(folder + "/abc3") << "x";
+  for (const char* name : {"../abc0", "abc1", "abc2", "", ".", "abc4", "abc3/"}) {
+    CAPTURE(name);
+    CHECK_FALSE(salt::remove_token_file(folder, name));
+  }
+  CHECK(std::filesystem::exists(dir / "abc0"));
+  CHECK(std::filesystem::is_symlink(folder + "/abc1"));
+  CHECK(salt::remove_token_file(folder, "abc3"));
+  CHECK_FALSE(std::filesystem::exists(folder + "/abc3"));
+  CHECK_FALSE(salt::remove_token_file(dir / "none", "abc3"));
+}
+
+TEST_CASE("a master that is not there is no reason to end a session") {
+  SaltWorld world;
+  world.port().stop();
+  CHECK(world.master().session(SecretView(kToken), SaltWorld::soon()).error().kind == ErrorKind::unavailable);
+  CHECK(world.master().logout(SecretView(kToken), SaltWorld::soon()).error().kind == ErrorKind::unavailable);
+  CHECK(world.master().login(fred(), SaltWorld::soon()).error().kind == ErrorKind::unavailable);
+}
+
+TEST_CASE("an event is sent as msgpack, with a stamp of ours") {
+  SaltWorld world;
+  REQUIRE(world.master().fire_event(
+      "salt/netapi/hook/x", Json::trusted(R"({"_stamp": "old", "post": {"a": 1.5}})"), SaltWorld::soon()));
+  const std::string frame = world.pull().received();
+  const std::size_t end = frame.find("\n\n");
+  REQUIRE(end != std::string::npos);
+  CHECK(frame.substr(0, end).ends_with("salt/netapi/hook/x"));
+  const auto data = salt::to_json(std::string_view(frame).substr(end + 2));
+  REQUIRE(data);
+  CHECK(data->text().starts_with(R"({"post": {"a": 1.5}, "_stamp": "20)"));
+}
