@@ -42,10 +42,10 @@ struct Dialect {
   bool run_takes_sessions;      ///< /run looks for a token in the header and the cookie first
   bool runs_at_once;            ///< the chunks of a list; else one after the other
   bool tornado_words;           ///< what it says instead of an item of the list, or an error
-  bool jobs_have_info;          ///< /jobs/JID is `info` and the minions' returns
+  bool cherrypy_jobs;           ///< /jobs/JID has `info`, POST /minions has links, whatever client it names
   bool missing_is_404;          ///< a minion or job that is not there
   bool hooks_have_body;         ///< a hook's event has the raw body, and `query` where the other has `get`
-  bool varies;                  ///< the headers Vary, Cache-Control and gzip as rest_cherrypy has them
+  bool cherrypy_headers;        ///< Allow, Vary, Cache-Control, gzip, and the answer to OPTIONS
 };
 
 struct Exchange;

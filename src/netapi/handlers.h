@@ -20,6 +20,8 @@ namespace rest_fcgi::netapi {
 /// Who asks, by X-Auth-Token or the cookie. Errors: forbidden, for a cookie that a foreign page had sent;
 /// authentication, in the dialect's words; those of `Master::session`.
 [[nodiscard]] Result<master::Session> session_of(const Exchange& exchange);
+/// Does no rule name them?
+[[nodiscard]] bool may_nothing(const master::Session& session);
 /// What somebody without a session is told.
 [[nodiscard]] Error no_session(const Exchange& exchange);
 

@@ -100,7 +100,7 @@ std::optional<Response> refused_session(Exchange& exchange) {
   if (route.needs != here && route.needs != Route::Needs::session) return std::nullopt;
   auto session = session_of(exchange);
   if (!session) return fail(exchange, session.error());
-  if (route.needs_permission && (session->perms.text() == "{}" || session->perms.text() == "[]")) {
+  if (route.needs_permission && may_nothing(*session)) {
     return fail(exchange, no_session(exchange));
   }
   exchange.session = *std::move(session);
@@ -126,7 +126,7 @@ std::optional<Response> refused_body(Exchange& exchange) {
 /// The answer to a browser that asks whether a page of another origin may ask for this.
 Response preflight(const Exchange& exchange) {
   const Environ& environ = exchange.environ;
-  if (exchange.app.dialect.pages) {
+  if (exchange.app.dialect.cherrypy_headers) {
     Response response{Status::ok, {{"Content-Type", "text/html"}}, std::string()};
     const std::string_view wanted = environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD");
     if (wanted == "GET" || wanted == "POST") {
@@ -193,7 +193,7 @@ void finish(const Exchange& exchange, Response& response) {
   if (response.status == Status::unauthorized && !has_header(response, "WWW-Authenticate")) {
     headers.emplace_back("WWW-Authenticate", "Session");
   }
-  if (!app.dialect.varies) {
+  if (!app.dialect.cherrypy_headers) {
     headers.emplace_back("Vary", app.origins.vary() ? "Accept, Origin" : "Accept");
     headers.emplace_back("Cache-Control", "no-store");
     return;

@@ -24,10 +24,10 @@ constexpr Dialect kCherrypy{
     .run_takes_sessions = false,
     .runs_at_once = false,
     .tornado_words = false,
-    .jobs_have_info = true,
+    .cherrypy_jobs = true,
     .missing_is_404 = false,
     .hooks_have_body = true,
-    .varies = true,
+    .cherrypy_headers = true,
 };
 
 void add_sessions(std::vector<Route>& routes) {

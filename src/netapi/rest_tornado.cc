@@ -23,10 +23,10 @@ constexpr Dialect kTornado{
     .run_takes_sessions = true,
     .runs_at_once = true,
     .tornado_words = true,
-    .jobs_have_info = false,
+    .cherrypy_jobs = false,
     .missing_is_404 = true,
     .hooks_have_body = false,
-    .varies = false,
+    .cherrypy_headers = false,
 };
 
 std::vector<Route> routes_of(const RestTornadoOptions& options) {

@@ -72,7 +72,7 @@ double seconds_of(WallTime time) {
 std::string cookie(const Exchange& exchange, std::string_view token, std::optional<WallTime> end) {
   std::string text = format("session_id={}; ", token);
   if (end) {
-    const auto left = std::chrono::duration_cast<std::chrono::seconds>(*end - exchange.app.clock.wall());
+    const auto left = std::chrono::ceil<std::chrono::seconds>(*end - exchange.app.clock.wall());
     text += format("expires={}; Max-Age={}; ", http_date(*end), std::max<std::int64_t>(left.count(), 0));
   }
   text += format("Path={}; HttpOnly; SameSite=Lax", exchange.base.empty() ? "/" : exchange.base);
@@ -105,10 +105,6 @@ std::optional<JsonValue> first_object(const Exchange& exchange) {
   return value;
 }
 
-bool may_nothing(const Session& session) {
-  return session.perms.text() == "{}" || session.perms.text() == "[]";
-}
-
 Response bad_request(const Exchange& exchange, std::string sentence) {
   exchange.trail.write_unreadable("invalid");
   return fail(exchange, {ErrorKind::invocation, std::move(sentence)});
@@ -130,6 +126,10 @@ void write_token(JsonWriter& writer, const Session& session) {
 }
 
 }  // namespace
+
+bool may_nothing(const Session& session) {
+  return session.perms.text() == "{}" || session.perms.text() == "[]";
+}
 
 Error no_session(const Exchange& exchange) {
   const std::string_view own = exchange.route == nullptr ? "" : exchange.route->no_session;

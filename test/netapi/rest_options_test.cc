@@ -415,6 +415,28 @@ TEST_CASE("a runner that takes too long is 504, with its job") {
               R"({"status": 504, "return": "<has>timed out", "jid": "<jid>"})"});
 }
 
+TEST_CASE("no secret of a request is in the log, whatever becomes of it") {
+  Rest rest;
+  const std::string secrets =
+      "X-Auth-Token: hidden0 | Cookie: session_id=hidden1 | Authorization: Basic hidden2 | "
+      "Proxy-Authorization: hidden3";
+  for (const char* const path :
+       {"/", "/login", "/logout", "/token", "/run", "/minions", "/keys", "/hook", "/nosuch"}) {
+    for (const char* const type : {"application/json", "application/x-yaml",
+                                   "application/x-www-form-urlencoded", "text/plain", "text/xml"}) {
+      for (const char* const body :
+           {"{\"password\": \"hidden4\"",
+            "[{\"client\": \"local\", \"token\": \"hidden5\", \"password\": \"hidden6\"}]",
+            "username=fred&eauth=sharedsecret&password=hidden7", "username: fred\npassword: hidden8\n\t"}) {
+        static_cast<void>(
+            rest.ask({std::string("POST ") + path, secrets + " | Content-Type: " + type, body, 0, ""}));
+      }
+    }
+  }
+  CHECK(rest.log().has("info 401 for 192.0.2.7"));
+  CHECK_FALSE(rest.log().has("hidden"));
+}
+
 TEST_CASE("an exception is an error of ours with a reference") {
   const auto master = std::make_shared<FakeMaster>();
   master->on_fire = [](std::string_view) -> std::optional<Error> { throw std::runtime_error("surprise"); };

@@ -82,7 +82,8 @@ class RecordFilter {
 };
 
 /// What comes in on one connection, read for one request after the other. As long as it lives, libfcgi's
-/// reads on the thread that made it go through it (see `OS_Read` in incoming.cc), for as long as a web server may take:
+/// reads on the thread that made it go through it (see `OS_Read` in incoming.cc), for as long as a web server
+/// may take:
 ///
 ///   - the receive time-out for the first byte,
 ///   - from then on the same once more for the variables to be there whole,
