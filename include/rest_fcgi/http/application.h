@@ -98,7 +98,8 @@ class Stream {
 struct Response {
   Status status = Status::ok;
   /// Names and values as they go out. The front end adds Content-Length to a text, and drops the body of a
-  /// reply to HEAD: a stream is not pulled then. REQUIRES: no control characters in them.
+  /// reply to HEAD: a stream is not pulled then. REQUIRES: no control characters in them; Content-Length with
+  /// a stream alone, where it is known how many bytes come; none that is about the connection.
   std::vector<std::pair<std::string, std::string>> headers;
   std::variant<std::string, std::unique_ptr<Stream>> body;
 
@@ -106,7 +107,7 @@ struct Response {
   [[nodiscard]] const std::string& text() const { return std::get<std::string>(body); }
 };
 
-/// A WSGI-like callable: the seam between front ends (FastCGI today) and what answers. It is called by many
+/// A WSGI-like callable: the seam between front ends and what answers. It is called by many
 /// threads at once, works on one request until its Response is whole, and throws nothing.
 using Application = std::function<Response(const Environ&)>;
 

@@ -85,6 +85,17 @@ SteadyTime due(SteadyTime since, std::size_t bytes, milliseconds patience) {
   return std::min(now() + patience, since + patience + seconds(bytes / kRate));
 }
 
+/// How many bytes the application says that its stream has.
+std::optional<std::uint64_t> promised_size(const http::Response& response) {
+  std::uint64_t size = 0;
+  for (const auto& [name, value] : response.headers) {
+    if (name != "Content-Length") continue;
+    const auto read = std::from_chars(value.data(), value.data() + value.size(), size);
+    if (read.ec == std::errc()) return size;
+  }
+  return std::nullopt;
+}
+
 void wipe_text(std::string& text) noexcept {
   wipe(text.data(), text.size());
   text = std::string();
@@ -393,9 +404,9 @@ void HttpConnection::begin_reply(http::Response response) {
   const bool with_body =
       reader_.environ().get("REQUEST_METHOD") != "HEAD" && http::may_have_body(response.status);
   auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
-  const bool until_close = stream != nullptr && http_1_0 && with_body;
-  closes_ = !reader_.keeps_connection() || shared_->stopping || until_close;
-  chunked_ = stream != nullptr && !http_1_0;
+  const bool endless = stream != nullptr && !(promised_ = promised_size(response));
+  chunked_ = endless && !http_1_0;
+  closes_ = !reader_.keeps_connection() || shared_->stopping || (endless && http_1_0 && with_body);
   reader_.reset();
   continue_sent_ = false;
 
@@ -429,22 +440,23 @@ void HttpConnection::pull() {
     drop_output();
     since_ = now();
   }
-  while (output_.size() < kStreamed) {
+  while (stream_ && output_.size() < kStreamed) {
     const auto part = stream_->next();
-    if (!part) {
-      log::error(format("a reply was cut off: {}", part.error().message));
-      cut_off_ = true;
-      return;
+    if (!part) return cut_off(part.error().message);
+    if (promised_ && (part->empty() ? *promised_ != 0 : part->size() > *promised_)) {
+      return cut_off("a stream has not as many bytes as its Content-Length says");
     }
-    if (part->empty()) {
-      if (chunked_) output_ += "0\r\n\r\n";
-      stream_.reset();
-      return;
-    }
-    if (chunked_) output_ += format("{:x}\r\n", part->size());
+    if (promised_) *promised_ -= part->size();
+    if (chunked_) output_ += format("{:x}\r\n", part->size());  // which for the last one is 0
     output_ += *part;
     if (chunked_) output_ += "\r\n";
+    if (part->empty()) stream_.reset();
   }
+}
+
+void HttpConnection::cut_off(std::string_view why) {
+  log::error(format("a reply was cut off: {}", why));
+  cut_off_ = true;
 }
 
 }  // namespace rest_fcgi::gateway

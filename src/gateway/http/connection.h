@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -107,6 +108,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   [[nodiscard]] http::Response call_application();
   void begin_reply(http::Response response);
   void pull();
+  void cut_off(std::string_view why);
   void hand_back() noexcept;
 
   [[nodiscard]] Progress flush() noexcept;
@@ -130,11 +132,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::size_t sent_ = 0;      ///< bytes of output_
   std::size_t sent_all_ = 0;  ///< bytes since `since_`
   std::unique_ptr<http::Stream> stream_;
-  bool chunked_ = false;        ///< stream_ goes out in chunks
-  bool cut_off_ = false;        ///< stream_ broke
-  bool closes_ = false;         ///< this reply is the last
-  bool refused_ = false;        ///< and the peer may still be sending
-  bool continue_sent_ = false;  ///< or not needed
+  bool chunked_ = false;                   ///< stream_ goes out in chunks
+  std::optional<std::uint64_t> promised_;  ///< bytes of stream_ that are still to come, where that is known
+  bool cut_off_ = false;                   ///< stream_ broke
+  bool closes_ = false;                    ///< this reply is the last
+  bool refused_ = false;                   ///< and the peer may still be sending
+  bool continue_sent_ = false;             ///< or not needed
 };
 
 }  // namespace rest_fcgi::gateway

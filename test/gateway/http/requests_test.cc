@@ -140,6 +140,25 @@ TEST_CASE("a stream is sent in chunks, to HTTP/1.0 until the connection ends, an
   CHECK(reply.body == "one " + large + " three");
 }
 
+TEST_CASE("a stream whose length is known keeps the connection, and has to have that length") {
+  const Echoing port(with_http(), [](const http::Environ& request) {
+    http::Response response = stream_of({"12345", "67890"});
+    response.headers.emplace_back("Content-Length", std::string(request.get("QUERY_STRING")));
+    return response;
+  });
+  HttpPeer peer = port.connect();
+  for (const char* version : {"1.1", "1.0"}) {
+    const HttpReply reply = peer.request(std::string("GET /?10 HTTP/") + version +
+                                         "\r\nHost: a\r\nConnection: keep-alive\r\n\r\n");
+    CHECK(reply.header("Transfer-Encoding").empty());
+    CHECK(reply.body == "1234567890");
+  }
+  CHECK(!port.connect().request(http_get("/?11")).whole);
+  HttpPeer short_one = port.connect();
+  CHECK(short_one.request(http_get("/?7")).body != "1234567");
+  CHECK(port.served.log().has("not as many bytes as its Content-Length says"));
+}
+
 TEST_CASE("the connection is kept or closed as the peer wants it") {
   const Echoing port;
   HttpPeer kept = port.connect();

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+#include <sys/stat.h>
+
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../support/certificates.h"
+#include "../../support/child.h"
+#include "gateway/http/server.h"
+#include "http_peer.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::gateway;
+using namespace rest_fcgi::gateway::test;
+using namespace rest_fcgi::test;
+
+namespace {
+
+constexpr milliseconds kSoon{5000};
+
+int port_of(const Options& options) {
+  return options.http[0].port;
+}
+
+/// Certificates that are made once for all tests of this file.
+struct Pairs {
+  TempDir dir;
+  Certificates files = make_certificates(dir.path());
+};
+const Pairs& pairs() {
+  static const Pairs made;
+  return made;
+}
+
+Options with_tls() {
+  Options options = with_http();
+  options.http[0].ssl_crt = pairs().files.server_cert;
+  options.http[0].ssl_key = pairs().files.server_key;
+  options.http[0].ssl_chain = pairs().files.ca;
+  return options;
+}
+
+/// Why a gateway with these options does not open.
+std::string refusal(Options options) {
+  const TempDir dir;
+  options.listen = "unix:" + (dir / "s");
+  const auto gateway = Gateway::open(options);
+  REQUIRE(!gateway);
+  CHECK(gateway.error().kind == ErrorKind::configuration);
+  return gateway.error().message;
+}
+
+http::Application saying(const std::string& text) {
+  return [text](const http::Environ&) { return http::Response{http::Status::ok, {}, text}; };
+}
+
+}  // namespace
+
+TEST_CASE("TLS 1.2 and 1.3 are spoken, and large bodies go both ways") {
+  Options options = with_tls();
+  options.http[0].max_request_body_size = 3'000'000;
+  const Served served(
+      [](const http::Environ& request) {
+        return http::Response{
+            http::Status::ok, {{"X-Https", std::string(request.get("HTTPS"))}}, std::string(*request.body)};
+      },
+      options);
+  const std::string large(2'500'000, 'x');
+  for (const auto& [version, name] :
+       {std::pair(TLS1_2_VERSION, "TLSv1.2"), std::pair(TLS1_3_VERSION, "TLSv1.3")}) {
+    HttpPeer peer(port_of(options), true, version);
+    REQUIRE(peer.connected());
+    CHECK(peer.tls_version() == name);
+    CHECK(peer.request(http_post("small")).header("X-Https") == "on");
+    CHECK(peer.request(http_post(large)).body == large);
+    std::string all;
+    for (int i = 0; i < 50; ++i) all += http_post(std::to_string(i));
+    peer.send(all);
+    for (int i = 0; i < 50; ++i) REQUIRE(peer.reply().body == std::to_string(i));
+  }
+  CHECK(!HttpPeer(port_of(options), true, TLS1_1_VERSION).connected());
+}
+
+TEST_CASE("plain HTTP to a port of TLS is told so, and garbage is closed") {
+  Options options = with_tls();
+  options.http[0].head_timeout = milliseconds(500);
+  const Served served(echo, options);
+  HttpPeer plain(port_of(options));
+  const HttpReply reply = plain.request(http_get());
+  CHECK(reply.status == 400);
+  CHECK(reply.body.find("This port speaks HTTPS") != std::string::npos);
+  CHECK(plain.closed_within(kSoon));
+  HttpPeer garbage(port_of(options));
+  garbage.send(std::string(1000, '\xFF'));
+  CHECK(garbage.closed_within(kSoon));
+  HttpPeer half(port_of(options));
+  half.send(std::string("\x16\x03\x01\x02\x00\x01", 6));
+  HttpPeer silent(port_of(options));
+  CHECK(half.closed_within(kSoon));
+  CHECK(silent.closed_within(kSoon));
+  HttpPeer broken(port_of(options), true);
+  CHECK(::send(broken.fd(), "no record of TLS", 16, MSG_NOSIGNAL) == 16);
+  CHECK(broken.closed_within(kSoon));
+  CHECK(HttpPeer(port_of(options), true).request(http_post("after")).body == "after");
+}
+
+TEST_CASE("certificates and keys that cannot be used are refused, naming the option and the file") {
+  const auto with = [](const std::string& crt, const std::string& key, const std::string& chain = {}) {
+    Options options = with_tls();
+    options.http[0].ssl_crt = crt;
+    options.http[0].ssl_key = key;
+    options.http[0].ssl_chain = chain;
+    return refusal(options);
+  };
+  const Certificates& files = pairs().files;
+  const std::string text = pairs().dir / "text";
+  std::ofstream(text) << "no certificate\n";
+  ::chmod(text.c_str(), 0600);
+  CHECK(with("/none.pem", files.server_key) ==
+        "rest_cherrypy: ssl_crt: /none.pem: No such file or directory");
+  CHECK(with(files.server_cert, "/none.key") ==
+        "rest_cherrypy: ssl_key: /none.key: No such file or directory");
+  CHECK(with(files.server_cert, files.server_key, "/none") ==
+        "rest_cherrypy: ssl_chain: /none: No such file or directory");
+  CHECK(with(text, files.server_key) == "rest_cherrypy: ssl_crt: " + text + ": no start line");
+  CHECK(with(files.server_cert, text).find("rest_cherrypy: ssl_key: " + text + ": ") == 0);
+  CHECK(with(files.server_cert, files.server_key, text) ==
+        "rest_cherrypy: ssl_chain: " + text + ": no start line");
+  CHECK(with(files.server_cert, files.client_key) == "rest_cherrypy: ssl_key: " + files.client_key +
+                                                         ": it is not the key of the certificate " +
+                                                         files.server_cert);
+  CHECK(with(files.server_cert, "").find("rest_cherrypy: ssl_key: ") == 0);
+  CHECK(with("", files.server_key).find("rest_cherrypy: ssl_crt: ") == 0);
+}
+
+TEST_CASE("a key that everybody can read is warned of, and one with a passphrase refused") {
+  const std::string key = pairs().dir / "open.key";
+  std::ofstream(key) << std::ifstream(pairs().files.server_key).rdbuf();
+  ::chmod(key.c_str(), 0644);
+  Options options = with_tls();
+  options.http[0].ssl_key = key;
+  const CapturedLog log;
+  CHECK(HttpServer::open(options));
+  CHECK(log.has("rest_cherrypy: ssl_key: " + key + ": every user of this host can read it"));
+
+  const std::string locked = pairs().dir / "locked.key";
+  run_program(
+      {"openssl", "ec", "-in", pairs().files.server_key, "-aes128", "-passout", "pass:x", "-out", locked},
+      pairs().dir / "openssl.log");
+  options.http[0].ssl_key = locked;
+  CHECK(refusal(options).find("rest_cherrypy: ssl_key: " + locked + ": ") == 0);
+}
+
+TEST_CASE("a port that is taken, and a host that is none, are refused by name") {
+  const Options options = with_http();
+  const Served served(echo, options);
+  CHECK(refusal(options) == "rest_cherrypy: cannot listen on 127.0.0.1:" + std::to_string(port_of(options)) +
+                                ": Address already in use");
+  Options nowhere = with_http();
+  nowhere.http[0].host = "no.such.host.invalid";
+  CHECK(refusal(nowhere).find("rest_cherrypy: cannot listen on no.such.host.invalid:") == 0);
+}
+
+TEST_CASE("over IPv6 the peer's address is told as it is, and that of IPv4 as IPv4") {
+  Options options = with_http();
+  options.http[0].host = "::";
+  const Served served(
+      [](const http::Environ& request) {
+        return http::Response{http::Status::ok, {}, std::string(request.get("REMOTE_ADDR"))};
+      },
+      options);
+  CHECK(HttpPeer(port_of(options)).request(http_get()).body == "127.0.0.1");
+}
+
+TEST_CASE("without FastCGI, HTTP is served alone") {
+  const Options options = with_http();
+  ::signal(SIGPIPE, SIG_IGN);
+  auto gateway = Gateway::open(options);
+  REQUIRE(gateway);
+  sigset_t old_mask;
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &signals, &old_mask);
+  std::optional<Result<Ended>> ended;
+  std::thread serving([&] { ended = (*gateway)->serve({{}, {echo}}, no_reload); });
+  ::pthread_sigmask(SIG_SETMASK, &old_mask, nullptr);
+  CHECK(HttpPeer(port_of(options)).request(http_post("alone")).body == "alone");
+  ::pthread_kill(serving.native_handle(), SIGTERM);
+  serving.join();
+  REQUIRE(ended);
+  REQUIRE(*ended);
+  CHECK((*ended)->in_flight == 0);
+}
+
+TEST_CASE("at the end whole requests are answered, idle connections closed, and nobody else gets in") {
+  Door door;
+  const Options options = with_http(1);
+  Served served(
+      [&](const http::Environ& request) {
+        if (*request.body == "slow") door.pass();
+        return echo(request);
+      },
+      options);
+  HttpPeer idle(port_of(options));
+  CHECK(idle.request(http_post("used")).body == "used");
+  HttpPeer half(port_of(options));
+  half.send("GET / HTTP/1.1\r\n");
+  HttpPeer busy(port_of(options));
+  busy.send(http_post("slow"));
+  REQUIRE(door.waiting(1) == 1);
+  HttpPeer waiting(port_of(options));
+  waiting.send(http_post("waits"));
+  served.signal(SIGTERM);
+  CHECK(idle.closed_within(kSoon));
+  CHECK(half.closed_within(kSoon));
+  CHECK(eventually([&] { return !HttpPeer(port_of(options)).connected(); }));
+  door.open();
+  const HttpReply reply = busy.reply();
+  CHECK(reply.body == "slow");
+  CHECK(reply.header("Connection") == "close");
+  CHECK(waiting.reply().body == "waits");
+  CHECK(served.wait().in_flight == 0);
+}
+
+TEST_CASE("what is still at work after shutdown_timeout is left, and told") {
+  auto door = std::make_shared<Door>();
+  Options options = with_http(1);
+  options.shutdown_timeout = milliseconds(200);
+  Served served(
+      [door](const http::Environ& request) {
+        door->pass();
+        return echo(request);
+      },
+      options);
+  HttpPeer busy(port_of(options));
+  busy.send(http_post("slow"));
+  REQUIRE(door->waiting(1) == 1);
+  CHECK(served.stop().in_flight == 1);
+  door->open();
+  CHECK(busy.reply().body == "slow");  // while the process still lives
+}
+
+TEST_CASE("who does not take a reply holds up the end no longer than shutdown_timeout") {
+  Options options = with_http(1);
+  options.shutdown_timeout = milliseconds(300);
+  const std::string large(30'000'000, 'x');
+  Served served([&](const http::Environ&) { return http::Response{http::Status::ok, {}, large}; }, options);
+  HttpPeer stuck(port_of(options));
+  stuck.send(http_get());
+  std::this_thread::sleep_for(milliseconds(200));
+  const auto begin = std::chrono::steady_clock::now();
+  served.stop();
+  CHECK(std::chrono::steady_clock::now() - begin < kSoon);
+}
+
+TEST_CASE("SIGHUP brings the next applications, also on kept connections") {
+  const Options options = with_http();
+  Served served(saying("old"), options, [] { return saying("new"); });
+  HttpPeer kept(port_of(options));
+  CHECK(kept.request(http_get()).body == "old");
+  served.signal(SIGHUP);
+  CHECK(eventually([&] { return kept.request(http_get()).body == "new"; }));
+}

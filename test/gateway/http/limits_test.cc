@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../few_files.h"
+#include "http_peer.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::gateway;
+using namespace rest_fcgi::gateway::test;
+using namespace rest_fcgi::test;
+
+namespace {
+
+constexpr milliseconds kSoon{5000};
+
+/// Bodies `slow` wait at `door`; all others are echoed.
+http::Application slow_at(Door& door) {
+  return [&door](const http::Environ& request) {
+    if (request.body && *request.body == "slow") door.pass();
+    return echo(request);
+  };
+}
+
+Options in_short_time(milliseconds head, milliseconds body, milliseconds idle) {
+  return with_http(4, {.head_timeout = head, .body_timeout = body, .idle_timeout = idle});
+}
+
+int port_of(const Options& options) {
+  return options.http[0].port;
+}
+
+const std::string kHalfHead = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
+const std::string kHalfBody = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345";
+
+}  // namespace
+
+TEST_CASE("a head that does not come whole in time is answered with 408, also where bytes keep coming") {
+  const Options options = in_short_time(milliseconds(500), milliseconds(60000), milliseconds(60000));
+  const Served served(echo, options);
+  HttpPeer silent(port_of(options));
+  HttpPeer half(port_of(options));
+  half.send(kHalfHead);
+  HttpPeer dribbling(port_of(options));
+  dribbling.send("GET / HTTP/1.1\r\n");
+  const auto end = std::chrono::steady_clock::now() + kSoon;
+  while (std::chrono::steady_clock::now() < end && dribbling.send("a: b\r\n") &&
+         !dribbling.closed_within(milliseconds(20))) {
+  }
+  CHECK(std::chrono::steady_clock::now() < end);
+  CHECK(half.reply().status == 408);
+  CHECK(half.closed_within(kSoon));
+  CHECK(silent.closed_within(kSoon));
+  CHECK(silent.reply().status == 0);
+}
+
+TEST_CASE("a body that does not go on is answered with 408") {
+  const Options options = in_short_time(milliseconds(60000), milliseconds(500), milliseconds(60000));
+  const Served served(echo, options);
+  for (const std::string& half :
+       {kHalfBody, std::string("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbo")}) {
+    HttpPeer peer(port_of(options));
+    CHECK(peer.request(half).status == 408);
+    CHECK(peer.closed_within(kSoon));
+  }
+}
+
+TEST_CASE("a kept connection that is not used is closed without a word") {
+  const Options options = in_short_time(milliseconds(60000), milliseconds(60000), milliseconds(300));
+  const Served served(echo, options);
+  HttpPeer peer(port_of(options));
+  CHECK(peer.request(http_post("used")).body == "used");
+  CHECK(peer.closed_within(kSoon));
+  CHECK(peer.reply().status == 0);
+}
+
+TEST_CASE("who does not take a reply is given up, and who takes it slowly gets it whole") {
+  const std::string large(30'000'000, 'x');
+  const Options options = with_http(1, {.send_timeout = milliseconds(500)});
+  const Served served(
+      [&](const http::Environ&) {
+        return http::Response{http::Status::ok, {}, large};
+      },
+      options);
+  HttpPeer stuck(port_of(options));
+  stuck.send(http_get());
+  HttpPeer patient(port_of(options));
+  CHECK(patient.request(http_get()).body == large);  // on the only thread
+  std::this_thread::sleep_for(milliseconds(1500));
+  CHECK(!stuck.reply().whole);
+}
+
+TEST_CASE("1000 idle connections, 300 slow heads and half bodies hold up nobody, and take no thread") {
+  const Options options = with_http(1);
+  const Served served(echo, options);
+  std::vector<HttpPeer> peers;
+  for (int i = 0; i < 1000; ++i) peers.emplace_back(port_of(options));
+  for (int i = 0; i < 300; ++i) {
+    peers.emplace_back(port_of(options));
+    peers.back().send(i % 2 == 0 ? kHalfHead : kHalfBody);
+  }
+  CHECK(peers.back().connected());
+  HttpPeer other(port_of(options));
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 200; ++i) {
+    REQUIRE(other.request(http_post("quick")).body == "quick");
+    for (std::size_t slow = 1000; slow < 1300; slow += 30) peers[slow].send("x");
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+  CHECK(workers() == 1);
+}
+
+TEST_CASE("peers that go away at any point leave nothing behind") {
+  const Options options = with_http();
+  Served served([](const http::Environ& request) { return echo(request); }, options);
+  CHECK(HttpPeer(port_of(options)).request(http_post("before")).body == "before");
+  std::ptrdiff_t before = 0;
+  REQUIRE(eventually([&] { return std::exchange(before, open_files()) == open_files(); }));
+  const std::string large = http_post(std::string(500'000, 'x'));
+  for (const std::string& bytes : {std::string(), std::string("G"), kHalfHead, kHalfBody, http_post("unread"),
+                                   large, large.substr(0, 300'000)}) {
+    for (int i = 0; i < 30; ++i) {
+      HttpPeer peer(port_of(options));
+      peer.send(bytes);
+    }
+  }
+  CHECK(HttpPeer(port_of(options)).request(http_post("after")).body == "after");
+  CHECK(eventually([&] { return open_files() <= before; }));
+}
+
+TEST_CASE("a client that goes away while its request runs does not stop it") {
+  Door door;
+  const Options options = with_http(1);
+  const Served served(slow_at(door), options);
+  HttpPeer gone(port_of(options));
+  gone.send(http_post("slow"));
+  REQUIRE(door.waiting(1) == 1);
+  gone.close();
+  door.open();
+  CHECK(HttpPeer(port_of(options)).request(http_post("next")).body == "next");
+}
+
+TEST_CASE("with max_http_connections taken, who waits longest for a request makes room") {
+  Options options = with_http();
+  options.max_http_connections = 3;
+  const Served served(echo, options);
+  HttpPeer first(port_of(options));
+  CHECK(first.request(http_post("first")).body == "first");
+  HttpPeer second(port_of(options));
+  CHECK(second.request(http_post("second")).body == "second");
+  HttpPeer third(port_of(options));
+  CHECK(third.request(http_post("third")).body == "third");
+  CHECK(HttpPeer(port_of(options)).request(http_post("fourth", "Connection: close\r\n")).body == "fourth");
+  CHECK(first.closed_within(kSoon));
+  CHECK(third.request(http_post("again")).body == "again");
+}
+
+TEST_CASE("where all connections have a request, new ones wait in the kernel") {
+  Door door;
+  Options options = with_http(8);
+  options.max_http_connections = 2;
+  const Served served(slow_at(door), options);
+  std::vector<HttpPeer> busy;
+  for (int i = 0; i < 2; ++i) {
+    busy.emplace_back(port_of(options));
+    busy.back().send(http_post("slow"));
+  }
+  REQUIRE(door.waiting(2) == 2);
+  HttpPeer late(port_of(options));
+  late.send(http_post("late"));
+  CHECK(!late.closed_within(milliseconds(300)));
+  door.open();
+  CHECK(late.reply().body == "late");
+  for (HttpPeer& peer : busy) CHECK(peer.reply().body == "slow");
+}
+
+TEST_CASE("requests wait for a thread in one queue with those of FastCGI, and beyond max_waiting it is 503") {
+  Door door;
+  Options options = with_http(2);
+  options.max_waiting = 2;
+  const Served served(slow_at(door), options);
+  HttpPeer first(port_of(options));
+  first.send(http_post("slow"));
+  FcgiClient second = served.connect();
+  second.send(post("slow"));
+  REQUIRE(door.waiting(2) == 2);
+  std::vector<HttpPeer> waiting;
+  for (int i = 0; i < 2; ++i) {
+    waiting.emplace_back(port_of(options));
+    waiting.back().send(http_post("waits"));
+    CHECK(!waiting.back().closed_within(milliseconds(200)));
+  }
+  HttpPeer refused(port_of(options));
+  const HttpReply reply = refused.request(http_post("refused"));
+  CHECK(reply.status == 503);
+  CHECK(reply.header("Retry-After") == "1");
+  CHECK(reply.body.find("max_threads, max_waiting") != std::string::npos);
+  CHECK(served.connect().request(post("refused")).body.find("All 2 threads are busy") == 0);
+  door.open();
+  CHECK(first.reply().body == "slow");
+  CHECK(second.reply().body == "slow");
+  for (HttpPeer& peer : waiting) CHECK(peer.reply().body == "waits");
+}
+
+TEST_CASE("threads are started for requests, and a kept connection of FastCGI gives way to one") {
+  Door door;
+  Options options = with_http(50);
+  const Served served(slow_at(door), options);
+  std::vector<HttpPeer> slow;
+  for (int i = 0; i < 49; ++i) {
+    slow.emplace_back(port_of(options));
+    slow.back().send(http_post("slow"));
+  }
+  CHECK(door.waiting(49) == 49);
+  FcgiClient kept = served.connect();
+  CHECK(kept.request(post("kept", {}, true)).body == "kept");
+  CHECK(HttpPeer(port_of(options)).request(http_post("quick")).body == "quick");
+  door.open();
+  for (HttpPeer& peer : slow) CHECK(peer.reply().body == "slow");
+}
+
+TEST_CASE("many clients at once get each its own answer") {
+  const Options options = with_http(16);
+  const Served served(echo, options);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 16; ++i) {
+    clients.emplace_back([&, i] {
+      HttpPeer kept(port_of(options));
+      for (int n = 0; n < 100; ++n) {
+        const std::string body = "client " + std::to_string(i) + " request " + std::to_string(n);
+        const bool again = n % 2 == 0;
+        if ((again ? kept.request(http_post(body)) : HttpPeer(port_of(options)).request(http_post(body)))
+                .body != body)
+          ++wrong;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("where descriptors are short, that is said once and connections wait") {
+  const Options options = with_http(1);
+  const Served served(echo, options);
+  REQUIRE(HttpPeer(port_of(options)).request(http_post("x")).body == "x");
+  ReadableLog log;
+  std::vector<HttpPeer> peers;
+  {
+    const FewFiles files(1);
+    peers.emplace_back(port_of(options));
+    CHECK(peers.back().send(http_post("patient")));
+    CHECK(eventually(
+        [&] { return log.count("rest_cherrypy: cannot accept a connection, trying again") == 1; }));
+    std::this_thread::sleep_for(milliseconds(600));
+  }
+  CHECK(peers.back().reply().body == "patient");
+  CHECK(log.count("cannot accept") == 1);
+}
