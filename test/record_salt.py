@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Records what Salt's own NetapiClient answers to the rows of the behaviour table, in test/vectors/salt-LINE.json.
+"""Records what Salt answers to the rows of the behaviour tables: its own NetapiClient in test/vectors/salt-LINE.json,
+and its salt-api in rest-LINE.json.
 
-Installs the newest release of each line, starts a master and minions, and asks each row until it is answered the same
-way twice. A row whose answer is another one than before is named.
+Installs the newest release of each line, starts a master, minions and salt-api, and asks each row until it is answered
+the same way twice. A row whose answer is another one than before is named.
 
 usage: record_salt.py [--installed] [LINE ...]   --installed takes the newest release that is there already
 """
@@ -21,7 +22,9 @@ WIRE = pathlib.Path(__file__).resolve().parent / "wire"
 sys.path[:0] = [str(WIRE), str(WIRE / "salt_engine")]
 
 import oracle  # noqa: E402
-from rows import all_rows  # noqa: E402
+import rest_rows  # noqa: E402
+import rows  # noqa: E402
+import salt_api  # noqa: E402
 from support import salts  # noqa: E402
 from support.netapi import Unanswered  # noqa: E402
 from support.salt_master import DEAD, Salt  # noqa: E402
@@ -29,35 +32,44 @@ from support.salt_master import DEAD, Salt  # noqa: E402
 AT_ONCE = 4
 
 
-def ask(salt, row):
-    try:
-        return oracle.ask(salt, row)
-    except Unanswered as problem:
-        return problem
+def all_answers(ask, table):
+    """To each row of a table by its name; Unanswered where there is none."""
+
+    def answer(row):
+        try:
+            return ask(row)
+        except Unanswered as problem:
+            return problem
+
+    slow_first = sorted(table, key=lambda row: not row.slow)
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        return dict(zip((row.name for row in slow_first), pool.map(answer, slow_first)))
 
 
 def record(line, fresh):
     """Returns whether all rows were answered."""
     folder = salts.installed(line, fresh=fresh)
+    tables = (rows.all_rows, oracle.Recording(line)), (rest_rows.all_rows, salt_api.recording(line))
     home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))  # a short path, for unix sockets
-    salt = None
+    salt = api = None
     try:
         salt = Salt(folder, home, line)
         salt.accept(DEAD)
-        rows = sorted(all_rows(), key=lambda row: not row.slow)
-        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            answers = dict(zip((row.name for row in rows), pool.map(lambda row: ask(salt, row), rows)))
+        api = salt_api.SaltApi(salt)
+        asks = (lambda row: oracle.ask(salt, row)), (lambda row: salt_api.ask(api.servers, row))
+        answers = [all_answers(ask, list(table())) for ask, (table, _) in zip(asks, tables)]
     finally:
-        if salt:
-            salt.stop()
+        for started in filter(None, (api, salt)):
+            started.stop()
         shutil.rmtree(home, ignore_errors=True)
-    return write(line, salts.release_of(folder), answers)
+    release = salts.release_of(folder)
+    written = [write(release, list(table()), recording, found) for (table, recording), found in zip(tables, answers)]
+    return all(written)
 
 
-def write(line, release, answers):
-    recording = oracle.Recording(line)
+def write(release, table, recording, answers):
     kept = []
-    for row in all_rows():
+    for row in table:
         answer, before = answers[row.name], recording.before(row)
         if isinstance(answer, Unanswered):
             print(f"{release}: no answer: {answer}")
@@ -67,7 +79,7 @@ def write(line, release, answers):
         if answer:
             kept.append((row, answer))
     recording.write(release, kept)
-    print(f"{release}: {len(kept)} rows of {len(answers)} are recorded", flush=True)
+    print(f"{recording.path.name}: {len(kept)} rows of {len(answers)} are recorded", flush=True)
     return not any(isinstance(answer, Unanswered) for answer in answers.values())
 
 

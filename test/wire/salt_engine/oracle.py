@@ -19,37 +19,42 @@ def shown(low):
 
 
 def ask(salt, row, wanted=None):
-    """What NetapiClient answers: `wanted` at once where it is that, else what it says twice in a row. Raises Unanswered
-    where it never does, or where minions that speak in `wanted` do not answer it."""
+    """What NetapiClient answers, as `settled` has it."""
+    return settled(row.name, lambda: of_netapi(row.low, salt.netapi(row.low), salt.places), wanted)
+
+
+def settled(name, once, wanted=None):
+    """What `once` answers: `wanted` at once where it is that, else what it says twice in a row. Raises Unanswered where it
+    never does, or where minions that speak in `wanted` do not answer."""
     last = problem = None
     for _ in range(TIMES):
         try:
-            answer = of_netapi(row.low, salt.netapi(row.low), salt.places)
+            answer = once()
         except Unanswered as reason:
             problem = reason
             continue
         if wanted is not None and (answer == wanted or silent(answer, wanted)):
             if answer == wanted:
                 return answer
-            problem = f"{silent(answer, wanted)} did not answer NetapiClient"
+            problem = f"{silent(answer, wanted)} did not answer Salt"
             continue
         if answer == last:
             return answer
         last, problem = answer, f"it says something else each time: {answer}"
-    raise Unanswered(f"{row.name}: {problem}")
+    raise Unanswered(f"{name}: {problem}")
 
 
 class Recording:
-    """The recorded answers of a line."""
+    """The recorded answers of a line. `asked` gives what a row asks, as it is recorded beside its answer."""
 
-    def __init__(self, line):
-        self.path = VECTORS / f"salt-{line}.json"
+    def __init__(self, line, what="salt", asked=lambda row: shown(row.low)):
+        self.path, self._asked = VECTORS / f"{what}-{line}.json", asked
         self._rows = json.loads(self.path.read_text(encoding="utf-8"))["rows"] if self.path.exists() else {}
 
     def __getitem__(self, row):
         assert row.name in self._rows, f"{self.path.name} has no answer to the row {row.name!r}: make record-salt"
         asked = self._rows[row.name]["low"]
-        assert asked == shown(row.low), f"the row {row.name!r} has changed since it was recorded: make record-salt"
+        assert asked == self._asked(row), f"the row {row.name!r} has changed since it was recorded: make record-salt"
         return self.before(row)
 
     def before(self, row):
@@ -59,7 +64,7 @@ class Recording:
 
     def write(self, release, answers):
         """`answers` are pairs of rows and answers."""
-        self._rows = {row.name: {"low": shown(row.low), **_sorted(answer)} for row, answer in answers}
+        self._rows = {row.name: {"low": self._asked(row), **_sorted(answer)} for row, answer in answers}
         rows = ",\n".join(f"{_text(name)}: {_text(found)}" for name, found in self._rows.items())
         self.path.write_text(f'{{"salt": {_text(release)}, "rows": {{\n{rows}\n}}}}\n', encoding="utf-8")
 

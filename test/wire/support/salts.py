@@ -24,8 +24,9 @@ VECTORS = TOP / "test/vectors"
 CALLS, EVENTS, NETAPI, ETCD_RETURNER = (  # programs for Salt's own Python
     pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "netapi", "etcd_returner")
 )
-# What Salt's etcd returner asks for, in the first line alone; the newest one has no such returner any more.
-MORE = {LINES[0]: ["etcd3-py", "python-etcd"]}
+# What salt-api's rest_cherrypy asks for, and Salt's etcd returner, which the newest line has no more.
+API = ["cherrypy"]
+MORE = {line: API for line in LINES} | {LINES[0]: [*API, "etcd3-py", "python-etcd"]}
 PATIENCE = 1200  # seconds; an index may be slow
 NEWEST = bool(os.environ.get("REST_FCGI_NEWEST_SALT"))
 
@@ -79,7 +80,7 @@ def _pip(python, *words):
 def _complete(folder, line):
     """Was all that is wanted now installed there, and by us?"""
     mark = folder / "complete"
-    return mark.exists() and _is_ours(folder) and mark.read_text().split() == ["salt", *MORE.get(line, [])]
+    return mark.exists() and _is_ours(folder) and mark.read_text().split() == ["salt", *MORE[line]]
 
 
 def _present(base, line, release):
@@ -97,9 +98,9 @@ def _install(base, line, release):
         python = folder / "bin/python"
         # Where an index lacks what the newest release asks for, pip takes the release before.
         wanted = f"salt=={release or f'{line}.*'}"
-        _pip(python, "install", "--quiet", wanted, *MORE.get(line, []))
+        _pip(python, "install", "--quiet", wanted, *MORE[line])
         installed = _run(python, "-c", "from importlib import metadata; print(metadata.version('salt'))").strip()
-        (folder / "complete").write_text(" ".join(["salt", *MORE.get(line, [])]))
+        (folder / "complete").write_text(" ".join(["salt", *MORE[line]]))
         place = base / f"salt-{installed}"
         if not (place.exists() and _complete(place, line)):
             shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""A real salt-api in front of a real master, and what it answers to the rows."""
+
+import html
+import http.client
+import json
+import re
+import signal
+
+from comparison import neutral
+from oracle import Recording, settled
+from rest_rows import LIMITED
+from support.api import CRED
+from support.netapi import Unanswered
+from support.process import PATIENCE, wait_until
+from support.salt_master import Program
+
+WAYS = ("rest_cherrypy", "rest_tornado")
+LOGINS = {"admin": CRED, "once": CRED, "limited": LIMITED}
+# What of an answer is compared beside its status and its body.
+HEADERS = ("Content-Type", "Allow", "Cache-Control", "WWW-Authenticate", "Location", "Access-Control-Allow-Methods")
+HEX = re.compile(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
+TIME = re.compile(r"\b1\d{9}\.\d+\b")
+
+
+class Server:
+    """One interface on a port, with sessions for the rows that have one."""
+
+    def __init__(self, way, port, places=()):
+        self.way, self.port, self.places = way, port, places
+        self._tokens = {}
+
+    def ask(self, row):
+        """The answer as it is recorded and compared."""
+        headers = dict(row.headers)
+        if row.who:
+            headers["X-Auth-Token"] = self._token(row.who)
+        status, names, body = self.send(row.method, row.path, row.body, headers)
+        answer = {"status": status, "headers": {name: names[name.lower()] for name in HEADERS if name.lower() in names}}
+        return answer | self._body(row, names.get("content-type", ""), body)
+
+    def send(self, method, path, body=b"", headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2 * PATIENCE)
+        try:
+            connection.request(method, path, body, headers or {})
+            reply = connection.getresponse()
+            return reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read()
+        except OSError as error:
+            raise Unanswered(f"{method} {path}: {error}") from error
+        finally:
+            connection.close()
+
+    def is_up(self):
+        try:
+            return self.send("GET", "/")[0] == 200
+        except Unanswered:
+            return False
+
+    def _token(self, who):
+        if who not in self._tokens or who == "once":
+            body = json.dumps(LOGINS[who]).encode()
+            status, _, body = self.send("POST", "/login", body, {"Content-Type": "application/json"})
+            assert status == 200, (who, status, body)
+            self._tokens[who] = json.loads(body)["return"][0]["token"]
+        return self._tokens[who]
+
+    def _body(self, row, media, body):
+        text = body.decode(errors="replace")
+        if row.method == "HEAD":
+            assert not text, text
+            return {}
+        if media.startswith("application/json"):
+            return {"json": like(neutral(_without_secrets(json.loads(text)), self.places))}
+        if "<p>" in text:  # CherryPy's page
+            text = html.unescape(re.search(r"<p>(.*?)</p>", text, re.DOTALL)[1])
+        return {"text": neutral(text.strip(), self.places)}
+
+
+def _without_secrets(value):
+    return json.loads(TIME.sub('"TIME"', HEX.sub("TOKEN", json.dumps(value))))
+
+
+def like(value):
+    """The same value with what comes in any order sorted."""
+    if isinstance(value, dict):
+        return {key: sorted(one) if key == "minions" and isinstance(one, list) else like(one) for key, one in value.items()}
+    return [like(one) for one in value] if isinstance(value, list) else value
+
+
+def recording(line):
+    """What salt-api of that line answered to the rows."""
+    return Recording(line, "rest", lambda row: row.asked)
+
+
+def ask(servers, row, wanted=None):
+    return settled(row.name, lambda: servers[row.way].ask(row), wanted)
+
+
+class SaltApi:
+    """salt-api in front of a master that runs, with both interfaces."""
+
+    def __init__(self, salt):
+        self._api = Program(salt.folder, "api", {}, salt.home / "master")
+        self.servers = {way: Server(way, salt.config[way]["port"], salt.places) for way in WAYS}
+        try:
+            self._api.start()
+            for server in self.servers.values():
+                wait_until(server.is_up, f"{server.way} answers; salt-api says: {self._api.log()}", 4 * PATIENCE)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self):
+        self._api.stop(signal.SIGKILL)
