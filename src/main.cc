@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/client/netapi_client.h"
@@ -22,6 +24,8 @@
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/salt/salt.h"
+#include "rest_fcgi/netapi/mount.h"
+#include "rest_fcgi/netapi/rest.h"
 #include "rest_fcgi/netapi/rest_wsgi.h"
 
 // The first file to read: which rooms there are, and what is handed from one to the next.
@@ -53,15 +57,41 @@ Result<config::Settings> read_settings(const config::CommandLine& command_line) 
   return settings;
 }
 
-Result<http::Application> make_application(const config::Settings& settings, const engine::Runtime& runtime) {
-  auto master = engine::make_master(settings, runtime);
-  if (!master) return std::move(master).error();
-  auto client =
-      std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock());
-  return netapi::make_rest_wsgi(settings.netapi, std::move(client), system_clock());
+using Client = std::shared_ptr<const client::NetapiClient>;
+
+Result<http::Application> make_application(netapi::Module module, const config::Settings& settings,
+                                           const Client& client) {
+  switch (module) {
+    case netapi::Module::rest_cherrypy:
+      return netapi::make_rest_cherrypy(settings.rest_cherrypy, client, system_clock());
+    case netapi::Module::rest_tornado:
+      return netapi::make_rest_tornado(settings.rest_tornado, client, system_clock());
+    case netapi::Module::rest_wsgi: break;
+  }
+  return netapi::make_rest_wsgi(settings.netapi, client, system_clock());
 }
 
-/// Makes an application, too, since that may fail.
+/// What answers on each front end. All of it has one engine.
+Result<gateway::Applications> make_applications(const config::Settings& settings,
+                                                const engine::Runtime& runtime) {
+  auto master = engine::make_master(settings, runtime);
+  if (!master) return std::move(master).error();
+  const Client client =
+      std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock());
+  std::map<netapi::Module, http::Application> made;
+  for (const netapi::Module module : settings.front_ends.served) {
+    auto application = make_application(module, settings, client);
+    if (!application) return std::move(application).error();
+    made[module] = *std::move(application);
+  }
+  std::vector<netapi::Mount> mounts;
+  for (const auto& [path, module] : settings.front_ends.mounts) mounts.push_back({path, made[module]});
+  gateway::Applications applications{netapi::mounted(std::move(mounts)), {}};
+  for (const netapi::Module module : settings.front_ends.http) applications.http.push_back(made[module]);
+  return applications;
+}
+
+/// Makes the applications, too, since that may fail.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   const bool salt = settings.engine == config::Engine::salt;
   const std::string summary =
@@ -69,8 +99,8 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   settings = std::move(settings).without_files();
   auto runtime = engine::make_runtime(settings);
   if (!runtime) return fail(runtime.error());
-  auto application = make_application(settings, *runtime);
-  return application ? print(summary) : fail(application.error());
+  auto applications = make_applications(settings, *runtime);
+  return applications ? print(summary) : fail(applications.error());
 }
 
 /// Whoever should decide did not.
@@ -128,13 +158,13 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
     return Error{ErrorKind::configuration, "rest_fcgi: engine: another engine needs a restart"};
   }
   config::make_cachedir(*wanted);
-  auto application = make_application(*wanted, runtime);
-  if (!application) return std::move(application).error();
+  auto applications = make_applications(*wanted, runtime);
+  if (!applications) return applications;
   if (auto opened = open_log(*wanted); !opened) return std::move(opened).error();
   for (const std::string& key : config::restart_keys(at_start, *wanted)) {
     log::warning(format("{}: the new value takes effect after a restart", key));
   }
-  return gateway::Applications{*std::move(application), {}};
+  return applications;
 }
 
 int serve(config::Settings settings, const config::CommandLine& command_line) {
@@ -145,14 +175,14 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   auto made = engine::make_runtime(settings);
   if (!made) return fail(made.error());
   const engine::Runtime runtime = *std::move(made);
-  auto application = make_application(settings, runtime);
-  if (!application) return fail(application.error());
+  auto applications = make_applications(settings, runtime);
+  if (!applications) return fail(applications.error());
   // Last: where something listens, requests are answered.
   auto gateway = gateway::Gateway::open(settings.gateway);
   if (!gateway) return fail(gateway.error());
   engine::start(runtime);
   const Result<gateway::Ended> served = (*gateway)->serve(
-      {*std::move(application), {}}, [&] { return reload(command_line, settings, runtime); });
+      *std::move(applications), [&] { return reload(command_line, settings, runtime); });
   if (!served) return fail(served.error());
   if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
     // Threads still use what destructors would take from under them.

@@ -90,12 +90,13 @@ void read_engine(Reader& section, Settings& settings) {
 }
 
 /// Our section, `rest_fcgi:`.
-void read_rest_fcgi(Reader& section, Settings& settings) {
+void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   read_socket(section, settings.gateway);
   read_threads(section, settings.gateway);
   read_timeouts(section, settings);
   read_request_limits(section, settings);
   read_logs(section, settings);
+  read_front_ends(section, top, settings);
   section.whole_seconds("auth_cache_ttl", settings.auth.auth_cache_ttl, {0, 300});
   section.flag("allow_auto_eauth", settings.auth.allow_auto_eauth);
   read_logins(section, settings);
@@ -120,7 +121,7 @@ Result<Settings> load(const CommandLine& command_line) {
   read_engine(section, settings);
   read_salt_keys(top, settings);
   read_recorded_jobs(section, top, settings);
-  read_rest_fcgi(section, settings);
+  read_rest_fcgi(section, top, settings);
   if (findings.mistake()) return *findings.mistake();
   if (command_line.listen) settings.gateway.listen = *command_line.listen;
   note_etcd_returner(top, settings.returner.etcd);

@@ -77,6 +77,7 @@ struct Range {
 };
 
 inline constexpr Range kThreads{1, 16384};
+inline constexpr Range kPorts{1, 65535};
 
 /// Reads one map's entries into options, each by its type. What is absent keeps the default that the option
 /// has; what is wrong goes to `findings`. Borrows both the map and `findings`. Not synchronized.
@@ -148,8 +149,10 @@ class Reader {
   /// The value of that key, which is hereby known; null where there is none.
   const Node* value(std::string_view key);
 
-  /// A mistake for each entry whose key nobody asked for.
-  void refuse_unknown_keys();
+  /// A mistake for each entry whose key nobody asked for; or a warning, in a section that other programs read
+  /// as well.
+  void refuse_unknown_keys() { tell_of_unknown_keys(true); }
+  void warn_of_unknown_keys() { tell_of_unknown_keys(false); }
 
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {
     findings_.unexpected(found, path_to(key), expected);
@@ -159,6 +162,7 @@ class Reader {
 
  private:
   const Node* container(std::string_view key, Kind kind, std::string_view expected);
+  void tell_of_unknown_keys(bool refused);
 
   const Node* map_;
   std::string path_;

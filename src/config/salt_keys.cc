@@ -120,8 +120,6 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   warn_of_blacklist(top);
 }
 
-constexpr Range kPorts{1, 65535};
-
 /// Where to connect to, for a master that listens there.
 std::string address_of(const std::string& interface) {
   if (interface == "0.0.0.0") return "127.0.0.1";

@@ -44,6 +44,9 @@ void read_salt_section(Reader& section, Settings& settings);
 /// of threads was read.
 void read_logins(Reader& section, Settings& settings);
 
+/// `rest_fcgi: netapi` and `mount`, and the sections of the modules that they name.
+void read_front_ends(Reader& section, Reader& top, Settings& settings);
+
 /// `rest_fcgi: embedded:` and `host_number`. REQUIRES: all else was read.
 void read_embedded_section(Reader& section, Settings& settings);
 

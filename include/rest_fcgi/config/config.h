@@ -42,11 +42,23 @@ struct CommandLine {
 /// What carries calls out: minions in this process, or a real Salt master.
 enum class Engine { embedded, salt };
 
+/// Which of Salt's netapi modules answer, and where.
+struct FrontEnds {
+  std::vector<netapi::Module> served{netapi::Module::rest_wsgi};
+  /// Over FastCGI: paths without a slash at the end, but for `/`.
+  std::vector<std::pair<std::string, netapi::Module>> mounts{{"/", netapi::Module::rest_wsgi}};
+  std::vector<netapi::Module> http;    ///< on each of `gateway::Options::http`, in its order
+  std::vector<netapi::Module> idle{};  ///< have a section in the master file, and are not served
+};
+
 /// The options of every room.
 struct Settings {
   log::Options log;
   gateway::Options gateway;
-  netapi::Options netapi;
+  FrontEnds front_ends;
+  netapi::Options netapi;  ///< of all modules, and of rest_wsgi
+  netapi::RestCherrypyOptions rest_cherrypy;
+  netapi::RestTornadoOptions rest_tornado;
   client::Options client;
   auth::Options auth;
   embedded::Options embedded;

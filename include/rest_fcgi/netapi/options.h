@@ -4,12 +4,23 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "rest_fcgi/lowstate/options.h"
 
 namespace rest_fcgi::netapi {
+
+/// Salt's netapi modules.
+enum class Module { rest_wsgi, rest_cherrypy, rest_tornado };
+
+/// Each by its name, in that order.
+inline constexpr std::string_view kModules[] = {"rest_wsgi", "rest_cherrypy", "rest_tornado"};
+
+[[nodiscard]] constexpr std::string_view name_of(Module module) noexcept {
+  return kModules[static_cast<std::size_t>(module)];
+}
 
 /// What all applications share. `rest_wsgi` has no more.
 struct Options {

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/reader.h"
+#include "config/sections.h"
+#include "rest_fcgi/config/config.h"
+
+namespace rest_fcgi::config {
+namespace {
+
+using netapi::Module;
+
+std::optional<Module> module_named(const Node& node) {
+  if (!node.is(Kind::string)) return std::nullopt;
+  const auto found = std::find(std::begin(netapi::kModules), std::end(netapi::kModules), node.text);
+  if (found == std::end(netapi::kModules)) return std::nullopt;
+  return static_cast<Module>(found - std::begin(netapi::kModules));
+}
+
+bool has(const std::vector<Module>& modules, Module module) {
+  return std::find(modules.begin(), modules.end(), module) != modules.end();
+}
+
+void read_served(Reader& section, FrontEnds& front_ends) {
+  static constexpr std::string_view kKey = "netapi";
+  const Node* list = section.list(kKey);
+  if (list == nullptr) return;
+  front_ends.served.clear();
+  for (const Node& item : list->items) {
+    const auto module = module_named(item);
+    if (module && !has(front_ends.served, *module)) {
+      front_ends.served.push_back(*module);
+    } else {
+      section.unexpected(item, kKey,
+                         format("some of {}, each once", joined(std::vector<std::string>(
+                                                             std::begin(netapi::kModules),
+                                                             std::end(netapi::kModules)), ", ")));
+    }
+  }
+  if (front_ends.served.empty()) section.unexpected(*list, kKey, "at least one module");
+}
+
+bool is_mount_path(std::string_view path) {
+  return path == "/" || (path.size() > 1 && path.front() == '/' && path.back() != '/' &&
+                         path.find("//") == std::string_view::npos);
+}
+
+void read_mounts(Reader& section, FrontEnds& front_ends) {
+  static constexpr std::string_view kKey = "mount";
+  if (!front_ends.served.empty()) front_ends.mounts = {{"/", front_ends.served.front()}};
+  const Node* map = section.map(kKey);
+  if (map == nullptr) return;
+  front_ends.mounts.clear();
+  for (const Entry& entry : map->entries) {
+    const auto module = module_named(entry.value);
+    if (!is_mount_path(entry.key)) {
+      section.findings().add(entry.place, section.path_to(kKey),
+                             format("found {}, expected a path such as / or /api", in_quotes(entry.key)));
+    } else if (!module || !has(front_ends.served, *module)) {
+      section.unexpected(entry.value, kKey, "a module that rest_fcgi: netapi names");
+    } else {
+      front_ends.mounts.emplace_back(entry.key, *module);
+    }
+  }
+}
+
+/// A list of texts, or one text for a list of one.
+void read_texts(Reader& section, std::string_view key, std::vector<std::string>& texts,
+                std::string_view expected) {
+  const Node* node = section.value(key);
+  if (node == nullptr) return;
+  const std::vector<Node> alone{*node};
+  for (const Node& item : node->is(Kind::list) ? node->items : alone) {
+    if (!item.is(Kind::string)) return section.unexpected(item, key, expected);
+    texts.push_back(item.text);
+  }
+}
+
+constexpr std::string_view kAddresses = "a list of addresses or networks, such as [127.0.0.1, 10.0.0.0/8]";
+constexpr std::string_view kOrigins = "an origin such as https://gui.example.org, or a list of them";
+
+void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
+  if (section.map("api_acl") == nullptr) return;
+  Reader reader = section.section("api_acl");
+  acl.emplace();
+  if (const Node* users = reader.map("users")) {
+    Reader names(users, reader.path_to("users"), section.findings());
+    for (const Entry& entry : users->entries) {
+      std::vector<std::string> addresses;
+      read_texts(names, entry.key, addresses, kAddresses);
+      acl->users.emplace_back(entry.key, std::move(addresses));
+    }
+  }
+  reader.refuse_unknown_keys();
+}
+
+/// Where a module listens itself: in its section, with the keys that it has for salt-api. `host_key` is
+/// `host` or `address`.
+void read_port(Reader& section, Module module, std::string_view host_key, gateway::HttpOptions options,
+               Settings& settings) {
+  std::size_t port = 0;
+  const Node* given = section.value("port");
+  section.count("port", port, kPorts);
+  section.text(host_key, options.host);
+  bool plain = false;
+  section.flag("disable_ssl", plain);
+  section.absolute_path("ssl_cert", options.ssl_crt);  // as older manuals have it
+  section.absolute_path("ssl_crt", options.ssl_crt);
+  section.absolute_path("ssl_key", options.ssl_key);
+  section.absolute_path("ssl_chain", options.ssl_chain);
+  if (given == nullptr || port == 0) return;
+  options.name = name_of(module);
+  options.port = static_cast<std::uint16_t>(port);
+  if (plain) options.ssl_crt = options.ssl_key = options.ssl_chain = "";
+  if (!plain && options.ssl_key.empty()) options.ssl_key = options.ssl_crt;  // both may be in one file
+  if (!plain && options.ssl_crt.empty()) {
+    section.findings().add(given->place, section.path_to("port"),
+                           "ssl_crt and ssl_key are missing: name a certificate and its key, or say "
+                           "disable_ssl: true, which sends passwords without encryption");
+  }
+  section.note_start_key(
+      "port", format("{}:{} {} {} {} {} {}", options.host, port, options.ssl_crt, options.ssl_key,
+                     options.ssl_chain, options.queue_size, options.max_request_body_size));
+  settings.gateway.http.push_back(std::move(options));
+  settings.front_ends.http.push_back(module);
+}
+
+/// Keys that salt-api has and that change nothing here.
+void accept(Reader& section, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) (void)section.value(key);
+}
+
+/// Salt's own server for developers, on loopback and without TLS.
+void read_rest_wsgi(Reader& top, Settings& settings) {
+  Reader section = top.section("rest_wsgi");
+  gateway::HttpOptions http;
+  http.host = "127.0.0.1";
+  http.max_request_body_size = settings.gateway.max_request_body_size;
+  http.name = name_of(Module::rest_wsgi);
+  std::size_t port = 0;
+  section.at_start().count("port", port, kPorts);
+  section.refuse_unknown_keys();
+  if (port == 0) return;
+  http.port = static_cast<std::uint16_t>(port);
+  settings.gateway.http.push_back(std::move(http));
+  settings.front_ends.http.push_back(Module::rest_wsgi);
+}
+
+void read_rest_cherrypy(Reader& top, Settings& settings) {
+  Reader section = top.section("rest_cherrypy");
+  netapi::RestCherrypyOptions& options = settings.rest_cherrypy;
+  read_texts(section, "cors_origin", options.cors_origin, kOrigins);
+  read_api_acl(section, options.api_acl);
+  read_texts(section, "authorized_ips", options.authorized_ips, kAddresses);
+  section.text("root_prefix", options.root_prefix);
+  section.text("webhook_url", options.webhook_url);
+  section.flag("webhook_disable_auth", options.webhook_disable_auth);
+  section.flag("enable_sessions", options.enable_sessions);
+  section.absolute_path("static", options.static_root);
+  section.text("static_path", options.static_path);
+  section.absolute_path("app", options.app);
+  section.text("app_path", options.app_path);
+  section.absolute_path("favicon", options.favicon);
+  section.flag("collect_stats", options.collect_stats);
+  section.flag("stats_disable_auth", options.stats_disable_auth);
+  section.bytes("max_request_body_size", options.max_request_body_size, {64, kGiB});
+  gateway::HttpOptions http;
+  http.max_request_body_size = options.max_request_body_size;
+  section.count("socket_queue_size", http.queue_size, {1, 65535});
+  section.count("queue_size", http.queue_size, {1, 65535});
+  read_port(section, Module::rest_cherrypy, "host", std::move(http), settings);
+  accept(section, {"debug", "thread_pool", "expire_responses", "log_access_file", "log_error_file"});
+  section.warn_of_unknown_keys();
+}
+
+void read_rest_tornado(Reader& top, Settings& settings) {
+  Reader section = top.section("rest_tornado");
+  netapi::RestTornadoOptions& options = settings.rest_tornado;
+  read_texts(section, "cors_origin", options.cors_origin, kOrigins);
+  section.flag("webhook_disable_auth", options.webhook_disable_auth);
+  section.bytes("max_body_size", options.max_body_size, {64, kGiB});
+  gateway::HttpOptions http;
+  http.host = "127.0.0.1";
+  http.queue_size = 128;
+  http.max_request_body_size = options.max_body_size;
+  section.count("backlog", http.queue_size, {1, 65535});
+  read_port(section, Module::rest_tornado, "address", std::move(http), settings);
+  accept(section, {"debug", "num_processes", "websockets"});
+  section.refuse_unknown_keys();
+}
+
+}  // namespace
+
+void read_front_ends(Reader& section, Reader& top, Settings& settings) {
+  FrontEnds& front_ends = settings.front_ends;
+  read_served(section, front_ends);
+  read_mounts(section, front_ends);
+  std::vector<std::string> names;
+  for (const Module module : front_ends.served) names.emplace_back(name_of(module));
+  section.note_start_key("netapi", joined(names, ", "));
+  for (const Module module : {Module::rest_wsgi, Module::rest_cherrypy, Module::rest_tornado}) {
+    if (!has(front_ends.served, module)) {
+      if (top.value(name_of(module)) != nullptr) front_ends.idle.push_back(module);
+      continue;
+    }
+    switch (module) {
+      case Module::rest_wsgi: read_rest_wsgi(top, settings); break;
+      case Module::rest_cherrypy: read_rest_cherrypy(top, settings); break;
+      case Module::rest_tornado: read_rest_tornado(top, settings); break;
+    }
+  }
+  settings.rest_cherrypy.common = settings.rest_tornado.common = settings.netapi;
+}
+
+}  // namespace rest_fcgi::config

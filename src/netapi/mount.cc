@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/netapi/mount.h"
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "netapi/media.h"
+#include "netapi/replies.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+/// The path of a request, and what the web server says is above it.
+struct MountPoint {
+  std::string above;
+  std::string below;
+};
+
+MountPoint point_of(const http::Environ& environ) {
+  if (const std::string_view path = environ.get("PATH_INFO"); !path.empty()) {
+    return {std::string(environ.get("SCRIPT_NAME")), std::string(path)};
+  }
+  const std::string_view uri = environ.get("REQUEST_URI");
+  return {"", uri.empty() ? "/" : percent_decoded(uri.substr(0, uri.find('?')))};
+}
+
+bool is_below(std::string_view path, std::string_view mount) {
+  if (mount == "/") return true;
+  return path.starts_with(mount) && (path.size() == mount.size() || path[mount.size()] == '/');
+}
+
+http::Response hand_on(const std::vector<Mount>& mounts, const http::Environ& environ) {
+  MountPoint path = point_of(environ);
+  const auto found = std::find_if(mounts.begin(), mounts.end(),
+                                  [&](const Mount& mount) { return is_below(path.below, mount.path); });
+  if (found == mounts.end()) return status_reply(http::Status::not_found, "Not Found");
+  if (found->path == "/") return found->application(environ);
+  http::Environ moved = environ;
+  moved.set("SCRIPT_NAME", path.above + found->path);
+  path.below.erase(0, found->path.size());
+  moved.set("PATH_INFO", path.below.empty() ? "/" : path.below);
+  return found->application(moved);
+}
+
+}  // namespace
+
+http::Application mounted(std::vector<Mount> mounts) {
+  if (mounts.size() == 1 && mounts.front().path == "/") return std::move(mounts.front().application);
+  std::sort(mounts.begin(), mounts.end(),
+            [](const Mount& a, const Mount& b) { return a.path.size() > b.path.size(); });
+  return [mounts = std::make_shared<const std::vector<Mount>>(std::move(mounts))](
+             const http::Environ& environ) { return hand_on(*mounts, environ); };
+}
+
+}  // namespace rest_fcgi::netapi
