@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "netapi/handlers.h"
-#include "rest_fcgi/core/excerpt.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -53,20 +52,14 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
 
 /// Bytes that are no UTF-8 are taken for Latin-1, as WSGI has them (PEP 3333).
 std::string in_utf8(std::string text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = utf8_length(std::string_view(text).substr(at));
-    if (length == 0) {
-      std::string out;
-      for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte >= 0x80) out += static_cast<char>(0xC0 | (byte >> 6));
-        out += static_cast<char>(byte >= 0x80 ? 0x80 | (byte & 0x3F) : byte);
-      }
-      return out;
-    }
-    at += length;
+  if (!first_bad_byte(text)) return text;
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80) out += static_cast<char>(0xC0 | (byte >> 6));
+    out += static_cast<char>(byte >= 0x80 ? 0x80 | (byte & 0x3F) : byte);
   }
-  return text;
+  return out;
 }
 
 std::string tag_of(const Exchange& exchange) {

@@ -123,15 +123,9 @@ int hex_digit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-std::string decoded(std::string_view text) {
-  std::string blanks(text);
-  std::replace(blanks.begin(), blanks.end(), '+', ' ');
-  return percent_decoded(blanks);
-}
-
 }  // namespace
 
-std::string percent_decoded(std::string_view text) {
+std::string percent_decoded(std::string_view text, Plus plus) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -139,7 +133,7 @@ std::string percent_decoded(std::string_view text) {
       out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
       i += 2;
     } else {
-      out += text[i];
+      out += text[i] == '+' && plus == Plus::blank ? ' ' : text[i];
     }
   }
   return out;
@@ -180,6 +174,8 @@ Result<std::optional<Media>> media_out(std::string_view accept, std::span<const 
 
 Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most) {
   std::vector<FormField> fields;
+  // All at once: what grows would leave copies of short passwords behind.
+  fields.reserve(std::min(most, static_cast<std::size_t>(std::count(text.begin(), text.end(), '&')) + 1));
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('&'), text.size());
     const std::string_view part = text.substr(0, end);
@@ -190,7 +186,8 @@ Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most
     }
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string_view value = part.substr(std::min(equals + 1, part.size()));
-    fields.push_back({decoded(part.substr(0, equals)), decoded(value)});
+    fields.push_back(
+        {percent_decoded(part.substr(0, equals), Plus::blank), percent_decoded(value, Plus::blank)});
   }
   return fields;
 }

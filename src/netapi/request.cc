@@ -16,6 +16,8 @@ namespace {
 
 using http::Environ;
 
+constexpr std::size_t kJsonBytes = 8;  // what one byte of a form or text may become, `=` and `&` too
+
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
@@ -28,10 +30,10 @@ std::string_view query_of(const Environ& environ) {
   return mark == std::string_view::npos ? std::string_view() : uri.substr(mark + 1);
 }
 
-/// Text that holds secrets and is wiped.
+/// Text that holds secrets and is wiped; it must not grow beyond `most` bytes, since that would leave a copy.
 class Wiped {
  public:
-  Wiped() = default;
+  explicit Wiped(std::size_t most) { text.reserve(most); }
   Wiped(const Wiped&) = delete;
   Wiped& operator=(const Wiped&) = delete;
   ~Wiped() { wipe(text.data(), text.size()); }
@@ -44,19 +46,10 @@ void wipe_texts(yaml::Node& node) {
   for (yaml::Entry& entry : node.entries) wipe_texts(entry.value);
 }
 
-std::optional<std::size_t> first_bad_byte(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = utf8_length(text.substr(at));
-    if (length == 0) return at;
-    at += length;
-  }
-  return std::nullopt;
-}
-
 Result<void> read_yaml(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
   auto node = yaml::read("", text, {.max_depth = limits.max_depth, .max_aliased = limits.max_values});
   if (!node) return Error{ErrorKind::malformed, node.error().message};
-  Wiped json{};
+  Wiped json(0);
   json.text = yaml::to_json(*node).text();
   wipe_texts(*node);
   return document.parse(json.text, limits);
@@ -69,7 +62,10 @@ class Form {
   Form(const Form&) = delete;
   Form& operator=(const Form&) = delete;
   ~Form() {
-    for (FormField& field : fields_) wipe(field.value.data(), field.value.size());
+    for (FormField& field : fields_) {
+      field.value.resize(field.value.capacity());  // behind its end may be what was trimmed
+      wipe(field.value.data(), field.value.size());
+    }
   }
 
   /// As Salt's servers take blanks and control characters off both ends.
@@ -82,9 +78,7 @@ class Form {
     }
   }
 
-  void put_before(const std::vector<FormField>& others) {
-    fields_.insert(fields_.begin(), others.begin(), others.end());
-  }
+  void put_before(std::vector<FormField> others) { before_ = std::move(others); }
 
   /// An object with one member a name: what stands there once, or a list of all.
   void write(JsonWriter& writer, bool typed) const {
@@ -107,9 +101,11 @@ class Form {
 
   [[nodiscard]] std::map<std::string_view, Values> by_name() const {
     std::map<std::string_view, Values> named;
-    for (const FormField& field : fields_) {
-      const std::string_view name = field.name;
-      named[name == "arg[]" ? "arg" : name].push_back(field.value);
+    for (const std::vector<FormField>* const fields : {&before_, &fields_}) {
+      for (const FormField& field : *fields) {
+        const std::string_view name = field.name;
+        named[name == "arg[]" ? "arg" : name].push_back(field.value);
+      }
     }
     return named;
   }
@@ -136,6 +132,7 @@ class Form {
     writer.end_array();
   }
 
+  std::vector<FormField> before_;
   std::vector<FormField> fields_;
 };
 
@@ -153,9 +150,9 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
   if (rules.query != nullptr) {
     std::vector<FormField> query = *rules.query;
     std::erase_if(query, is_credential);
-    form.put_before(query);
+    form.put_before(std::move(query));
   }
-  Wiped json{};
+  Wiped json(kJsonBytes * (text.size() + 1));
   JsonWriter writer(json.text);
   form.write(writer, rules.typed_forms);
   return document.parse(json.text, rules.json);
@@ -164,7 +161,7 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
 Result<void> read_text(std::string_view text, const BodyRules& rules, JsonDocument& document) {
   Result<void> parsed = document.parse(text, rules.json);
   if (parsed || !rules.text_may_be_no_json) return parsed;
-  Wiped json{};
+  Wiped json(kJsonBytes * (text.size() + 1));
   JsonWriter(json.text).string(text);
   return document.parse(json.text, rules.json);
 }
@@ -221,6 +218,15 @@ std::string_view in_query(const Target& target, std::string_view name) {
   const auto is_it = [name](const FormField& field) { return field.name == name; };
   const auto field = std::find_if(target.query.rbegin(), target.query.rend(), is_it);
   return field == target.query.rend() ? std::string_view() : std::string_view(field->value);
+}
+
+std::optional<std::size_t> first_bad_byte(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::nullopt;
 }
 
 Json query_json(const Target& target) {
