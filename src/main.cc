@@ -66,7 +66,8 @@ Result<http::Application> make_application(netapi::Module module, const config::
       return netapi::make_rest_cherrypy(settings.rest_cherrypy, client, system_clock());
     case netapi::Module::rest_tornado:
       return netapi::make_rest_tornado(settings.rest_tornado, client, system_clock());
-    case netapi::Module::rest_wsgi: break;
+    case netapi::Module::rest_wsgi:
+      break;
   }
   return netapi::make_rest_wsgi(settings.netapi, client, system_clock());
 }
@@ -181,8 +182,8 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   auto gateway = gateway::Gateway::open(settings.gateway);
   if (!gateway) return fail(gateway.error());
   engine::start(runtime);
-  const Result<gateway::Ended> served = (*gateway)->serve(
-      *std::move(applications), [&] { return reload(command_line, settings, runtime); });
+  const Result<gateway::Ended> served =
+      (*gateway)->serve(*std::move(applications), [&] { return reload(command_line, settings, runtime); });
   if (!served) return fail(served.error());
   if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
     // Threads still use what destructors would take from under them.

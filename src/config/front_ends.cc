@@ -36,10 +36,11 @@ void read_served(Reader& section, FrontEnds& front_ends) {
     if (module && !has(front_ends.served, *module)) {
       front_ends.served.push_back(*module);
     } else {
-      section.unexpected(item, kKey,
-                         format("some of {}, each once", joined(std::vector<std::string>(
-                                                             std::begin(netapi::kModules),
-                                                             std::end(netapi::kModules)), ", ")));
+      section.unexpected(
+          item, kKey,
+          format("some of {}, each once",
+                 joined(std::vector<std::string>(std::begin(netapi::kModules), std::end(netapi::kModules)),
+                        ", ")));
     }
   }
   if (front_ends.served.empty()) section.unexpected(*list, kKey, "at least one module");
@@ -123,9 +124,9 @@ void read_port(Reader& section, Module module, std::string_view host_key, gatewa
                            "ssl_crt and ssl_key are missing: name a certificate and its key, or say "
                            "disable_ssl: true, which sends passwords without encryption");
   }
-  section.note_start_key(
-      "port", format("{}:{} {} {} {} {} {}", options.host, port, options.ssl_crt, options.ssl_key,
-                     options.ssl_chain, options.queue_size, options.max_request_body_size));
+  section.note_start_key("port",
+                         format("{}:{} {} {} {} {} {}", options.host, port, options.ssl_crt, options.ssl_key,
+                                options.ssl_chain, options.queue_size, options.max_request_body_size));
   settings.gateway.http.push_back(std::move(options));
   settings.front_ends.http.push_back(module);
 }
@@ -209,9 +210,15 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
       continue;
     }
     switch (module) {
-      case Module::rest_wsgi: read_rest_wsgi(top, settings); break;
-      case Module::rest_cherrypy: read_rest_cherrypy(top, settings); break;
-      case Module::rest_tornado: read_rest_tornado(top, settings); break;
+      case Module::rest_wsgi:
+        read_rest_wsgi(top, settings);
+        break;
+      case Module::rest_cherrypy:
+        read_rest_cherrypy(top, settings);
+        break;
+      case Module::rest_tornado:
+        read_rest_tornado(top, settings);
+        break;
     }
   }
   settings.rest_cherrypy.common = settings.rest_tornado.common = settings.netapi;

@@ -188,9 +188,9 @@ void Reader::tell_of_unknown_keys(bool refused) {
   for (const Entry& entry : map_->entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
     const std::vector<std::string> near = near_names(entry.key, known_);
-    const std::string text =
-        near.empty() ? format("there is no such key, expected one of {}", joined(known_, ", "))
-                     : format("there is no such key, did you mean {}?", joined(near, " or "));
+    const std::string text = near.empty()
+                                 ? format("there is no such key, expected one of {}", joined(known_, ", "))
+                                 : format("there is no such key, did you mean {}?", joined(near, " or "));
     const std::string key = path_to(in_quotes(entry.key));
     refused ? findings_.add(entry.place, key, text)
             : findings_.warn(entry.place, format("{}: {}", key, text));

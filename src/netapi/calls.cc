@@ -47,12 +47,13 @@ Result<void> check_raw_shell(JsonValue chunks) {
   return {};
 }
 
-/// rest_tornado's own words for a client that there is not.
-Result<void> check_clients(JsonValue chunks) {
+/// rest_tornado's own words for a client that there is not; it knows `ssh` where that is enabled.
+Result<void> check_clients(JsonValue chunks, const std::vector<Client>& enabled) {
   std::size_t index = 0;
-  const auto check = [&index](JsonValue chunk) -> Result<void> {
-    const JsonValue client = chunk.find("client").value_or(JsonValue());
-    if (client.is(JsonValue::Kind::string) && lowstate::client_named(client.text())) return {};
+  const auto check = [&](JsonValue chunk) -> Result<void> {
+    const auto client = lowstate::client_named(chunk.find("client").value_or(JsonValue()).text());
+    const bool has_ssh = std::find(enabled.begin(), enabled.end(), Client::ssh) != enabled.end();
+    if (client && (*client != Client::ssh || has_ssh)) return {};
     return Error{ErrorKind::invocation,
                  format("Invalid Client: Client not found in salt clients (lowstate chunk {})", index)};
   };
@@ -84,7 +85,8 @@ Result<std::vector<Chunk>> read_chunks(const Exchange& exchange, JsonValue value
   }
   if (auto checked = check_raw_shell(value); !checked) return std::move(checked).error();
   if (exchange.app.dialect.tornado_words && !call.reading.client) {
-    if (auto checked = check_clients(value); !checked) return std::move(checked).error();
+    if (auto checked = check_clients(value, exchange.app.client->enabled()); !checked)
+      return std::move(checked).error();
   }
   lowstate::Reading reading = call.reading;
   reading.of_forms = true;
@@ -117,29 +119,35 @@ Response failed_to_authenticate(const Exchange& exchange) {
                R"({"status": "401 Unauthorized", "return": ["Failed to authenticate"]})");
 }
 
-Response refused(const Exchange& exchange, Error error, const Chunk& chunk, std::size_t chunks) {
-  const bool denied = error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization;
-  if (denied) {
+/// rest_tornado's answer to one runner that there is not: like one that failed.
+Response unknown_runner(const Exchange& exchange, const Error& error) {
+  std::string json;
+  JsonWriter(json)
+      .begin_object()
+      .key("return")
+      .begin_array()
+      .string("Unexpected exception while handling request: " + error.message)
+      .end_array()
+      .end_object();
+  return reply(exchange, Status::ok, std::move(json));
+}
+
+/// The answer where a chunk may not run, or failed: some masters say only then that it may not. `chunks`: how
+/// many there are.
+Response refused(const Exchange& exchange, Error error, const Chunk& chunk, std::size_t chunks,
+                 const std::vector<Completed>& completed) {
+  const bool own_words = exchange.app.dialect.tornado_words;
+  if (error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization) {
     error.message = words_for(chunk, error);
-    if (exchange.app.dialect.tornado_words) {
+    if (own_words && completed.empty()) {
       static_cast<void>(told(error, exchange.remote()));  // for the log
       return failed_to_authenticate(exchange);
     }
   }
-  // A runner that there is not is what rest_tornado answers like one that failed.
-  const bool is_unknown = error.kind == ErrorKind::invocation && error.message.ends_with("is not available.");
-  if (exchange.app.dialect.tornado_words && chunks == 1 && is_unknown && chunk.client == Client::runner) {
-    std::string json;
-    JsonWriter(json)
-        .begin_object()
-        .key("return")
-        .begin_array()
-        .string("Unexpected exception while handling request: " + error.message)
-        .end_array()
-        .end_object();
-    return reply(exchange, Status::ok, std::move(json));
-  }
-  return fail(exchange, error);
+  const bool is_unknown = error.kind == ErrorKind::invocation && chunk.client == Client::runner &&
+                          error.message.ends_with("is not available.");
+  if (own_words && is_unknown && chunks == 1) return unknown_runner(exchange, error);
+  return fail(exchange, error, completed);
 }
 
 /// rest_tornado says in words that nobody was there.
@@ -173,10 +181,12 @@ std::variant<std::vector<Completed>, Response> run_chunks(Exchange& exchange, Js
   terms.may_come = [&](std::string_view user) { return exchange.app.acl.allows(user, exchange.remote()); };
   const client::NetapiClient& client = *exchange.app.client;
   const Admission admission = admit(client, *chunks, terms, exchange.trail);
-  if (admission.refusal) return refused(exchange, *admission.refusal, *admission.refused, chunks->size());
+  if (admission.refusal) {
+    return refused(exchange, *admission.refusal, *admission.refused, chunks->size(), {});
+  }
   Ran ran = exchange.app.dialect.runs_at_once ? run_at_once(client, admission.permits, exchange.trail)
                                               : run(client, admission.permits, exchange.trail);
-  if (ran.failure) return fail(exchange, *ran.failure, ran.completed);
+  if (ran.failure) return refused(exchange, *ran.failure, *ran.failed, chunks->size(), ran.completed);
   if (exchange.app.dialect.tornado_words) put_into_words(ran.completed);
   return std::move(ran.completed);
 }

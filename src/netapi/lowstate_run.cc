@@ -78,7 +78,10 @@ Ran run(const client::NetapiClient& client, const std::vector<Permit>& permits, 
     }
     Result<client::Reply> reply = run_one(client, permit, gathered, trail);
     ran.failure = failure_of(reply);
-    if (ran.failure) trail.restart();
+    if (ran.failure) {
+      ran.failed = &permit.chunk();
+      trail.restart();
+    }
     if (reply) ran.completed.push_back({permit.chunk().client, *std::move(reply)});
   }
   return ran;
@@ -113,6 +116,7 @@ Ran run_at_once(const client::NetapiClient& client, const std::vector<Permit>& p
       ran.completed.push_back({permits[i].chunk().client, *std::move(reply)});
     } else if (!ran.failure) {
       ran.failure = std::move(failure);
+      ran.failed = &permits[i].chunk();
       if (reply) partial = Completed{permits[i].chunk().client, *std::move(reply)};
     }
   }

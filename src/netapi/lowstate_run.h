@@ -69,6 +69,7 @@ struct Admission {
 struct Ran {
   std::vector<Completed> completed;
   std::optional<Error> failure;
+  const lowstate::Chunk* failed = nullptr;  ///< of which chunk; borrowed from its permit
 };
 
 /// Runs what was admitted, one chunk after the other.

@@ -46,6 +46,12 @@ void wipe_texts(yaml::Node& node) {
   for (yaml::Entry& entry : node.entries) wipe_texts(entry.value);
 }
 
+Result<void> read_json(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
+  Result<void> parsed = document.parse(text, limits);
+  if (parsed) return parsed;
+  return Error{parsed.error().kind, format("Invalid JSON document: {}", parsed.error().message)};
+}
+
 Result<void> read_yaml(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
   auto node = yaml::read("", text, {.max_depth = limits.max_depth, .max_aliased = limits.max_values});
   if (!node) return Error{ErrorKind::malformed, node.error().message};
@@ -159,7 +165,7 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
 }
 
 Result<void> read_text(std::string_view text, const BodyRules& rules, JsonDocument& document) {
-  Result<void> parsed = document.parse(text, rules.json);
+  Result<void> parsed = read_json(text, rules.json, document);
   if (parsed || !rules.text_may_be_no_json) return parsed;
   Wiped json(kJsonBytes * (text.size() + 1));
   JsonWriter(json.text).string(text);
@@ -167,7 +173,7 @@ Result<void> read_text(std::string_view text, const BodyRules& rules, JsonDocume
 }
 
 Result<void> read_as(Media media, std::string_view text, const BodyRules& rules, JsonDocument& document) {
-  if (media == Media::json) return document.parse(text, rules.json);
+  if (media == Media::json) return read_json(text, rules.json, document);
   if (const auto bad = first_bad_byte(text)) {
     return Error{ErrorKind::malformed, format("Not UTF-8: byte {}", *bad)};
   }

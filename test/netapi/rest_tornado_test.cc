@@ -156,6 +156,8 @@ TEST_CASE("rest_tornado's clients are off where they are not on") {
   Rest rest = tornado_with(none);
   rest.check({{"POST /", kWith, kPing, 400,
                R"({"status": "400 Bad Request", "return": "<has>Client disabled: 'local'"})"},
+              {"POST /", kWith, R"({"client": "ssh", "tgt": "*", "fun": "test.ping"})", 400,
+               R"({"status": "400 Bad Request", "return": "<has>Invalid Client"})"},
               {"GET /jobs", kWith, "", 200, ""}});
 }
 
@@ -237,6 +239,21 @@ TEST_CASE("rest_tornado runs chunks at once, and keeps their order and what othe
   rest.check({"POST /", kWith, R"([{"client": "wheel", "fun": "key.list_all"}, )" + local + "]", 503,
               R"({"status": "503 Service Unavailable", "return": "Salt Master is not available.",
                   "completed": [{"jid": "<jid>", "return": {"ms-0": true, "ms-1": true, "ms-2": true}}]})"});
+}
+
+TEST_CASE("rest_tornado has its words also where the master says it only when the chunk runs") {
+  const auto master = std::make_shared<FakeMaster>();
+  Rest rest(netapi::RestTornadoOptions{}, master);
+  master->on_start = [](const std::string& what) -> std::optional<Error> {
+    if (what == "runner") return Error{ErrorKind::invocation, "'no.such' is not available.", {}};
+    return Error{ErrorKind::authorization, "Authorization error occurred.", {}};
+  };
+  rest.check(
+      {{"POST /", kWith, kPing, 401, kFailed},
+       {"POST /", kWith, R"({"client": "runner", "fun": "no.such"})", 200,
+        R"({"return": ["Unexpected exception while handling request: 'no.such' is not available."]})"},
+       {"POST /", kWith,
+        R"([{"client": "runner", "fun": "no.such"}, {"client": "runner", "fun": "no.such"}])", 400, ""}});
 }
 
 TEST_CASE("rest_tornado refuses a body beyond its limit") {
