@@ -94,10 +94,12 @@ class EmbeddedRuntime : public Runtime {
   }
 
   [[nodiscard]] const std::shared_ptr<Jobs>& jobs() const noexcept { return jobs_; }
+  [[nodiscard]] const std::shared_ptr<MadeKeys>& keys() const noexcept { return keys_; }
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
 
  private:
   const std::shared_ptr<Jobs> jobs_;
+  const std::shared_ptr<MadeKeys> keys_ = std::make_shared<MadeKeys>();
   master::Workers workers_;
 };
 
@@ -122,7 +124,7 @@ class EmbeddedMaster : public master::Master {
     Result<auth::Identity> identity = authenticator_->authenticate(chunk.credentials, deadline);
     if (!identity) return std::move(identity).error();
     Admission admission = chunk.is_local() ? admit_local(*identity, chunk.local())
-                                           : admit_master(*identity, form_of(chunk.client), chunk.master());
+                                           : admit_master(*identity, chunk.client, chunk.master());
     if (admission) {
       return permit(chunk, identity->name(), identity->eauth(), deadline, *std::move(admission));
     }
@@ -229,14 +231,22 @@ class EmbeddedMaster : public master::Master {
     return Admission(std::make_shared<Admitted>(*std::move(selected()), nullptr));
   }
 
-  [[nodiscard]] Admission admit_master(const auth::Identity& identity, auth::Form form,
+  [[nodiscard]] Admission admit_master(const auth::Identity& identity, lowstate::Client client,
                                        const lowstate::MasterCall& call) const {
+    const auth::Form form = form_of(client);
     auto arguments = lowstate::MasterArguments::take(call.function, form == auth::Form::runner);
     if (!arguments) return std::move(arguments).error();
     const auth::FunctionCall seen{call.function.name, (*arguments)->args, (*arguments)->kwargs};
     if (!permissions_->allow_master(identity, form, seen)) return not_authorized();
     if (form == auth::Form::runner && find_runner(call.function.name) == nullptr) {
       return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
+    }
+    const MasterFunction* wheel = form == auth::Form::wheel ? find_wheel(call.function.name) : nullptr;
+    if (client == lowstate::Client::wheel_async && wheel != nullptr && wheel->secret) {
+      return Error{
+          ErrorKind::invocation,
+          format("'{}' returns a secret, which must not lie in a job cache: it is for the client wheel.",
+                 call.function.name)};
     }
     return Admission(std::make_shared<Admitted>(Selection(), *std::move(arguments)));
   }
@@ -281,11 +291,12 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
   if (!targets) return std::move(targets).error();
   Result<std::shared_ptr<const Modules>> modules = Modules::make(options.modules);
   if (!modules) return std::move(modules).error();
+  const auto live =
+      std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime));  // make_runtime makes no other
   const auto facts = std::make_shared<const MasterFacts>(
-      MasterFacts{*std::move(minions), *std::move(modules), options.config_values});
+      MasterFacts{*std::move(minions), *std::move(modules), options.config_values, live->keys()});
   return std::shared_ptr<master::Master>(std::make_shared<EmbeddedMaster>(
-      facts, std::move(authenticator), std::move(permissions), *std::move(targets),
-      std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime))));  // make_runtime makes no other
+      facts, std::move(authenticator), std::move(permissions), *std::move(targets), live));
 }
 
 }  // namespace rest_fcgi::embedded

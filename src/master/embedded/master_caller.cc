@@ -60,8 +60,8 @@ class MasterJob {
     if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
     const Result<Bound> bound = function_->bind(*arguments_);
     if (!bound) return invalid_arguments(bound.error().message);
-    Result<Json> ret =
-        function_->run({*facts.minions, *facts.modules, facts.config_values, jobs, stop}, *bound);
+    Result<Json> ret = function_->run(
+        {*facts.minions, *facts.modules, facts.config_values, *facts.keys, jobs, stop}, *bound);
     if (ret) return {*std::move(ret), true};
     Outcome failed = exception(ret.error().message);
     if (ret.error().kind == ErrorKind::unavailable) failed.unavailable = std::move(ret).error();

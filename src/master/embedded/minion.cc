@@ -19,17 +19,6 @@ Error configuration(std::string message) {
   return {ErrorKind::configuration, std::move(message)};
 }
 
-Result<void> check_id(std::string_view id) {
-  if (!id.empty() && id.size() <= kMaxIdLength && id != "." && id != ".." &&
-      id.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos) {
-    return {};
-  }
-  return configuration(
-      format("the minion id {} cannot be used: an id has 1 to {} bytes, no slash and no NUL, and is "
-             "neither \".\" nor \"..\"",
-             Json::string(id.substr(0, kMaxIdLength)).text(), kMaxIdLength));
-}
-
 Result<JsonDocument> object(const Json& json, std::string_view what, std::string_view id) {
   JsonDocument document;
   const Result<void> parsed = read_own(document, json.text());
@@ -46,7 +35,7 @@ JsonDocument merged(JsonValue base, JsonValue over) {
 }
 
 Result<Minion> make_minion(const MinionOptions& options, JsonValue host) {
-  if (Result<void> checked = check_id(options.id); !checked) return std::move(checked).error();
+  if (Result<void> checked = check_minion_id(options.id); !checked) return std::move(checked).error();
   Result<JsonDocument> pillar = object(options.pillar, "pillar", options.id);
   if (!pillar) return std::move(pillar).error();
   Result<JsonDocument> declared = object(options.grains, "grains", options.id);
@@ -59,6 +48,17 @@ Result<Minion> make_minion(const MinionOptions& options, JsonValue host) {
 }
 
 }  // namespace
+
+Result<void> check_minion_id(std::string_view id) {
+  if (!id.empty() && id.size() <= kMaxIdLength && id != "." && id != ".." &&
+      id.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos) {
+    return {};
+  }
+  return configuration(
+      format("the minion id {} cannot be used: an id has 1 to {} bytes, no slash and no NUL, and is "
+             "neither \".\" nor \"..\"",
+             Json::string(id.substr(0, kMaxIdLength)).text(), kMaxIdLength));
+}
 
 Result<std::shared_ptr<const Minions>> Minions::make(
     const std::vector<MinionOptions>& declared, const std::vector<master::NodegroupOptions>& nodegroups) {

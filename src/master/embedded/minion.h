@@ -46,6 +46,9 @@ class Nodegroups {
   std::map<std::string, std::vector<std::string_view>, std::less<>> members_;
 };
 
+/// May a minion have this id? Errors: configuration, with what an id is.
+[[nodiscard]] Result<void> check_minion_id(std::string_view id);
+
 /// All minions of one configuration, in the order of their ids. Immutable; shared by the master and by the
 /// jobs that it started, which may outlive it.
 class Minions {

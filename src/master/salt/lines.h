@@ -14,8 +14,10 @@
 /// | `data._stamp` of a wheel    | yes          | yes      | on failure | the key; passed on as it is                  |
 /// | frames before the empty one | answered     | answered | refused    | never sent: one request on a connection      |
 /// | unknown runner              | a return     | a return | no event   | no event comes: `SaltMaster::wait_until_begun` |
+/// | file of a token             | its text     | its text | with `.p`  | whichever is there is removed                |
 ///
-/// Older 3006 releases send bare events.
+/// Older 3006 releases send bare events. To all three events are sent with lengths, whatever they send; older 3006 and
+/// 3007 releases read none.
 // clang-format on
 namespace rest_fcgi::salt {
 

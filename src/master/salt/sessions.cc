@@ -48,10 +48,15 @@ Result<void> remove_token_file(const std::string& token_dir, std::string_view to
     return stays("it is not hexadecimal digits alone");
   }
   const UniqueFd folder(::open(token_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const std::string name(token);
+  std::string name(token);
   struct stat status {};
-  if (!folder.is_open() || ::fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-    return stays(errno_text());
+  const auto is_there = [&] {
+    return ::fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  };
+  if (!folder.is_open()) return stays(errno_text());
+  if (!is_there()) {
+    name += ".p";  // as 3008 names it
+    if (!is_there()) return stays(errno_text());
   }
   if (!S_ISREG(status.st_mode)) return stays("it is no regular file");
   return ::unlinkat(folder.get(), name.c_str(), 0) == 0 ? Result<void>() : stays(errno_text());

@@ -39,8 +39,8 @@ class Sessions {
 };
 
 /// Removes the file of a token, so that its master does not take it any more, from whomever it comes. The
-/// token's text is the file's name in all three lines, so a text that is not hexadecimal digits alone names
-/// no file. Follows no link. Errors: unavailable, with why it stays, for the log.
+/// token's text is the file's name, with `.p` behind it in 3008, so a text that is not hexadecimal digits
+/// alone names no file. Follows no link. Errors: unavailable, with why it stays, for the log.
 [[nodiscard]] Result<void> remove_token_file(const std::string& token_dir, std::string_view token);
 
 }  // namespace rest_fcgi::salt

@@ -149,6 +149,9 @@ TEST_CASE("a token's file is a regular one of its name, and nothing else is ever
   CHECK(std::filesystem::is_symlink(folder + "/abc1"));
   CHECK(salt::remove_token_file(folder, "abc3"));
   CHECK_FALSE(std::filesystem::exists(folder + "/abc3"));
+  std::ofstream(folder + "/abc5.p") << "x";
+  CHECK(salt::remove_token_file(folder, "abc5"));
+  CHECK_FALSE(std::filesystem::exists(folder + "/abc5.p"));
   CHECK_FALSE(salt::remove_token_file(dir / "none", "abc3"));
 }
 

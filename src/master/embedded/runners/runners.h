@@ -12,6 +12,7 @@
 #include "master/embedded/minion.h"
 #include "master/embedded/modules/loader.h"
 #include "master/embedded/python/python.h"
+#include "master/embedded/runners/keys.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
@@ -26,7 +27,8 @@ namespace rest_fcgi::embedded {
 struct MasterFacts {
   std::shared_ptr<const Minions> minions;
   std::shared_ptr<const Modules> modules;
-  Json config_values;  ///< what `config.values` shows
+  Json config_values;              ///< what `config.values` shows
+  std::shared_ptr<MadeKeys> keys;  ///< of the runtime: other configurations go on with them
 };
 
 /// What a function on the master works with. Borrows.
@@ -34,6 +36,7 @@ struct MasterContext {
   const Minions& minions;
   const Modules& modules;
   const Json& config_values;
+  MadeKeys& keys;
   Jobs& jobs;
   const std::stop_token& stop;
 };
@@ -47,7 +50,8 @@ struct MasterFunction {
   std::string_view summary;  ///< what it does, for `doc.runner` and `doc.wheel`
   /// Errors: of any kind; the sentence is what the caller gets to see.
   Result<Json> (*run)(const MasterContext& context, const Bound& arguments) = nullptr;
-  bool quick = true;  ///< ends at once
+  bool quick = true;    ///< ends at once
+  bool secret = false;  ///< what it returns is for its caller alone, and must be in no job cache
 
   /// With its module: `manage.up`.
   [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }

@@ -138,3 +138,48 @@ TEST_CASE("minions.connected lists all minions, and config.values what the confi
   CHECK(returned(engine, R"("fun": "minions.connected")") == R"(["ms-0", "ms-1", "ms-2"])");
   CHECK(returned(engine, R"("fun": "config.values")") == R"({"timeout": 5.0})");
 }
+
+TEST_CASE("key.gen_accept makes a pair of RSA keys, and its public half is an accepted key from then on") {
+  EmbeddedEngine engine;
+  JsonDocument pair;
+  REQUIRE(pair.parse(returned(engine, R"("fun": "key.gen_accept", "id_": "jerry")")));
+  const std::string pub(pair.root().find("pub")->text());
+  CHECK(pub.starts_with("-----BEGIN PUBLIC KEY-----\n"));
+  CHECK(pair.root().find("priv")->text().starts_with("-----BEGIN RSA PRIVATE KEY-----\n"));
+  CHECK(returned(engine, R"("fun": "key.list", "match": "acc")") ==
+        R"({"minions": ["ms-0", "ms-1", "ms-2", "jerry"]})");
+  CHECK(returned(engine, R"("fun": "key.print", "match": "jerry")") ==
+        format(R"({{"minions": {{"jerry": {}}}}})", Json::string(pub).text()));
+  CHECK(returned(engine, R"("fun": "key.finger", "match": "jerry")").size() ==
+        std::string(R"({"minions": {"jerry": ""}})").size() + 95);
+  CHECK(returned(engine, R"("fun": "minions.connected")") == R"(["ms-0", "ms-1", "ms-2"])");
+
+  CHECK(returned(engine, R"("fun": "key.gen_accept", "id_": "jerry")") == "{}");
+  CHECK(returned(engine, R"("fun": "key.gen_accept", "arg": ["ms-0"])") == "{}");
+  engine.master = engine.reloaded();
+  CHECK(returned(engine, R"("fun": "key.gen_accept", "id_": "jerry")") == "{}");
+  REQUIRE(pair.parse(
+      returned(engine, R"("fun": "key.gen_accept", "id_": "jerry", "keysize": 1024, "force": true)")));
+  CHECK(pair.root().find("pub")->text() != pub);
+  CHECK(pair.root().find("pub")->text().size() == pub.size());
+
+  CHECK(returned(engine, R"("fun": "key.delete", "match": "jerr*")") == "{}");
+  CHECK(returned(engine, R"("fun": "key.delete", "match": "ms-0")") == R"({"minions": ["ms-0"]})");
+  CHECK(returned(engine, R"("fun": "key.list_all")") == kAll);
+}
+
+TEST_CASE("key.gen_accept says what it takes, and returns to nobody but its caller") {
+  EmbeddedEngine engine;
+  CHECK(failure(engine, R"("fun": "key.gen_accept", "id_": "../x")").find("the minion id") !=
+        std::string::npos);
+  CHECK(failure(engine, R"("fun": "key.gen_accept", "id_": 5)") ==
+        "Exception occurred in wheel key.gen_accept: id_ must be a minion's id, found 5");
+  CHECK(failure(engine, R"("fun": "key.gen_accept", "id_": "a", "keysize": 100000)") ==
+        "Exception occurred in wheel key.gen_accept: keysize must be a number of bits up to 4096, found "
+        "100000");
+  CHECK(
+      failure(engine, R"("fun": "key.gen_accept", "id_": "a", "keysize": "many")").ends_with("found 'many'"));
+  const Error refused = engine.refusal(R"("client": "wheel_async", "fun": "key.gen_accept", "id_": "jerry")");
+  CHECK(refused.kind == ErrorKind::invocation);
+  CHECK(refused.message.find("is for the client wheel") != std::string::npos);
+}
