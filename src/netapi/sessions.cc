@@ -20,6 +20,7 @@ using http::Response;
 using http::Status;
 using master::Session;
 
+constexpr std::string_view kUnknown = "Could not authenticate using provided credentials";
 constexpr std::array<std::string_view, 3> kKeys{"username", "password", "eauth"};
 
 std::optional<std::string_view> text_at(JsonValue object, std::string_view key) {
@@ -54,12 +55,16 @@ Result<Session> trade(const Exchange& exchange, const Credentials& credentials, 
     exchange.trail.write_other(what, credentials.username, credentials.eauth, row_for(error.kind).outcome);
     return error;
   };
-  const Error unknown{ErrorKind::authentication, "Could not authenticate using provided credentials"};
+  const Error unknown{ErrorKind::authentication, std::string(kUnknown)};
   if (!exchange.app.acl.allows(credentials.username, exchange.remote())) return refused(unknown);
   Result<Session> session = exchange.app.client->login(credentials, exchange.deadline);
   if (!session) {
     const bool bad = session.error().kind == ErrorKind::authentication;
     return refused(bad ? unknown : session.error());
+  }
+  if (exchange.app.dialect.strict_logins && may_nothing(*session)) {
+    static_cast<void>(exchange.app.client->logout(session->token, exchange.deadline));
+    return refused(unknown);
   }
   exchange.trail.write_other(what, session->user, session->eauth, "ok");
   return session;
@@ -163,18 +168,19 @@ Response log_in(Exchange& exchange) {
   const auto object = first_object(exchange);
   if (!object) return bad_request(exchange, "The body must be an object with username, password and eauth.");
   const Dialect& dialect = exchange.app.dialect;
-  if (dialect.strict_logins) {
-    if (const std::string_view key = missing_key(*object); !key.empty()) {
-      return bad_request(
-          exchange, format("'{}' is missing, or no text; a login needs username, password and eauth.", key));
-    }
+  const std::string_view missing = missing_key(*object);
+  if (!missing.empty() && dialect.strict_logins) {
+    return bad_request(
+        exchange,
+        format("'{}' is missing, or no text; a login needs username, password and eauth.", missing));
+  }
+  if (!missing.empty()) {
+    const Credentials given = credentials_in(exchange, *object);
+    exchange.trail.write_other("login", given.username, given.eauth, "denied");
+    return fail(exchange, {ErrorKind::authentication, std::string(kUnknown)});
   }
   auto session = trade(exchange, credentials_in(exchange, *object), "login");
   if (!session) return fail(exchange, session.error());
-  if (dialect.strict_logins && may_nothing(*session)) {
-    static_cast<void>(exchange.app.client->logout(session->token, exchange.deadline));
-    return fail(exchange, {ErrorKind::authorization, "Could not authenticate using provided credentials"});
-  }
   std::string json;
   JsonWriter writer(json);
   writer.begin_object().key("return").begin_array();

@@ -243,6 +243,7 @@ TEST_CASE("a login gives a session, and a logout ends it") {
       {"POST /login", "", R"({"username": "fred", "password": "wrong", "eauth": "sharedsecret"})", 401, kBad,
        "-Set-Cookie"},
       {"POST /login", "", R"({"username": "fred", "eauth": "sharedsecret"})", 401, kBad},
+      {"POST /login", "", R"({"username": 5, "password": "secret", "eauth": "sharedsecret"})", 401, kBad},
       {"POST /login", "", R"({"username": "fred", "password": "secret", "eauth": "nosuch"})", 401, kBad},
       {"POST /login", "", "{}", 401, kBad},
       {"POST /login", "", "[]", 400, ""},
