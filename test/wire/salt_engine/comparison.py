@@ -32,9 +32,9 @@ VOLATILE = [
 
 
 
-def differences():
+def differences(page="salt"):
     """Names of rows, or patterns of them, that differ on purpose, as the page's table has them."""
-    _, _, section = (ROOT / "deploy/salt.md").read_text().partition("\n## Differences\n")
+    _, _, section = (ROOT / f"deploy/{page}.md").read_text().partition("\n## Differences\n")
     rows = [line for line in re.split(r"\n## ", section)[0].splitlines() if line.startswith("| `")]
     return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
 

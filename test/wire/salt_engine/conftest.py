@@ -12,7 +12,9 @@ import shutil
 import tempfile
 
 import pytest
+from salt_api import WAYS
 from support import salts
+from support.process import free_port
 from support.salt_engine import Engine
 from support.salt_master import DEAD, Salt
 
@@ -24,7 +26,7 @@ def short_home():
 
 WANTED = os.environ.get("REST_FCGI_SALT_LINES", salts.LINES[0]).split()
 ALL_ROWS = os.environ.get("REST_FCGI_SALT_ROWS") == "all"
-TABLES = {"test_salt_engine_rows.py", "test_salt_engine_secrets.py", "test_salt_command_line.py"}  # they break nothing
+TABLES = {"test_rest_rows.py", "test_salt_engine_rows.py", "test_salt_engine_secrets.py", "test_salt_command_line.py"}  # they break nothing
 
 
 def wanted(item):
@@ -80,7 +82,10 @@ class Running:
     @property
     def engine(self):
         if self._engine is None:
-            self._engine = Engine(self.salt, self.salt.home / "engine")
+            rest = {way: {"port": free_port()} for way in WAYS}
+            netapi = {"netapi": ["rest_wsgi", *WAYS]}
+            self._engine = Engine(self.salt, self.salt.home / "engine", {"rest_fcgi": netapi, **rest})
+            self._engine.ports = {way: section["port"] for way, section in rest.items()}
         return self._engine
 
     def stop(self):

@@ -7,7 +7,7 @@ import json
 import re
 import signal
 
-from comparison import neutral
+from comparison import in_any_order, neutral
 from oracle import Recording, settled
 from rest_rows import LIMITED
 from support.api import CRED
@@ -70,7 +70,7 @@ class Server:
             assert not text, text
             return {}
         if media.startswith("application/json"):
-            return {"json": like(neutral(_without_secrets(json.loads(text)), self.places))}
+            return {"json": like(row, neutral(_without_secrets(json.loads(text)), self.places))}
         if "<p>" in text:  # CherryPy's page
             text = html.unescape(re.search(r"<p>(.*?)</p>", text, re.DOTALL)[1])
         return {"text": neutral(text.strip(), self.places)}
@@ -80,11 +80,15 @@ def _without_secrets(value):
     return json.loads(TIME.sub('"TIME"', HEX.sub("TOKEN", json.dumps(value))))
 
 
-def like(value):
-    """The same value with what comes in any order sorted."""
+def like(row, value):
+    """What of a value has to be the same, where it is free in which order minions come, and which they are."""
     if isinstance(value, dict):
-        return {key: sorted(one) if key == "minions" and isinstance(one, list) else like(one) for key, one in value.items()}
-    return [like(one) for one in value] if isinstance(value, list) else value
+        return {key: sorted(one) if key == "minions" and isinstance(one, list) else like(row, one) for key, one in value.items()}
+    if not isinstance(value, list):
+        return value
+    if b'"local_subset"' in row.body:
+        return [sorted(one.values()) for one in value]
+    return in_any_order(value) if b'"local_batch"' in row.body else [like(row, one) for one in value]
 
 
 def recording(line):

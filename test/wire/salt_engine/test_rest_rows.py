@@ -5,17 +5,15 @@ What salt-api says is recorded in test/vectors (`make record-salt`); `make test-
 purpose stands in the table of deploy/rest.md, and nowhere else.
 """
 
-import concurrent.futures
 import fnmatch
 
+import oracle
 import pytest
+from answers import Answers, asked, chosen_rows  # noqa: F401
 from comparison import differences, silent
-from oracle import LIVE
 from rest_rows import all_rows
-from salt_api import WAYS, SaltApi, Server, ask, recording
+from salt_api import SaltApi, Server, ask, recording
 from support import salts
-from support.netapi import Unanswered
-from support.process import free_port
 
 ROWS = all_rows()
 PAIRS = [(line, row) for line in salts.LINES for row in ROWS]
@@ -23,17 +21,71 @@ EACH_ROW = pytest.mark.parametrize(
     ("salt", "row"), PAIRS, indirect=["salt"], ids=[f"{line}-{row.name}" for line, row in PAIRS]
 )
 TIMES = 5  # that the responder is asked at most, where minions were too slow for it
+SAME = ("Allow", "WWW-Authenticate", "Access-Control-Allow-Methods")  # headers
 
 
 @pytest.fixture
-def ours(start_engine, salt):
-    ports = {way: free_port() for way in WAYS}
-    sections = {way: {"port": port} for way, port in ports.items()}
-    start_engine({"rest_fcgi": {"netapi": list(WAYS)}, **sections})
-    return {way: Server(way, port, salt.places) for way, port in ports.items()}
+def answers(request, salt, engine, asked):
+    if salt.line not in asked:
+        rows, recorded = chosen_rows(request, salt.line), recording(salt.line)
+        servers = {way: Server(way, port, salt.places) for way, port in engine.ports.items()}
+        api = SaltApi(salt) if oracle.LIVE else None
+
+        def ours(row):
+            for _ in range(TIMES):
+                answer = servers[row.way].ask(row)
+                if row.ours or not silent(answer, recorded[row]):
+                    break
+            return answer
+
+        def theirs(row):
+            return ask(api.servers, row, recorded.before(row))
+
+        asked[salt.line] = Answers(rows, recorded, ours, theirs, api.stop if api else lambda: None)
+    return asked[salt.line]
 
 
 def sentence(answer):
-    """Both say what was wrong: salt-api on a page, the responder in JSON."""
+    """What was wrong: salt-api says it on a page, the responder in JSON."""
     found = answer.get("json")
-    return str(found["return"]) if isinstance(found, dict) and "return" in found else answer.get("text", str(found))
+    if isinstance(found, dict) and answer["status"] >= 400:
+        return found.get("return")
+    return found if "json" in answer else answer.get("text")
+
+
+def compared(row, answer):
+    """Headers that errors have in one of the two alone are another matter."""
+    same = SAME if answer["status"] < 400 and row.way == "rest_cherrypy" else ()
+    return answer["status"], {name: answer["headers"].get(name) for name in same}, sentence(answer)
+
+
+@EACH_ROW
+def test_it_answers_as_salt_api_does(answers, salt, row):
+    ours, theirs = answers.ours(row), answers.theirs(row)
+    if not row.ours:
+        assert compared(row, ours) == compared(row, theirs)
+        return
+    status, part = row.ours
+    assert ours["status"] == status and part in str(sentence(ours)), (ours, theirs)
+    assert compared(row, ours) != compared(row, theirs), "this is no difference"
+
+
+if oracle.LIVE:
+
+    @EACH_ROW
+    def test_the_recording_still_holds(answers, salt, row):
+        release = salts.release_of(salt.folder)
+        assert answers.theirs(row) == answers.recording[row], f"Salt {release} says something else: make record-salt"
+
+
+def test_the_page_names_the_rows_that_differ_and_no_others():
+    different = [row.name for row in ROWS if row.ours]
+    named = differences("rest")
+    assert [name for name in different if not any(fnmatch.fnmatchcase(name, pattern) for pattern in named)] == []
+    assert [pattern for pattern in named if not fnmatch.filter(different, pattern)] == []
+    same = [row.name for row in ROWS if not row.ours]
+    assert [pattern for pattern in named if fnmatch.filter(same, pattern)] == []
+
+
+def test_no_two_rows_have_a_name():
+    assert len({row.name for row in ROWS}) == len(ROWS)

@@ -5,16 +5,15 @@ What NetapiClient says is recorded in test/vectors (`make record-salt`); `make t
 What differs on purpose stands in the table of deploy/salt.md, and nowhere else.
 """
 
-import concurrent.futures
 import fnmatch
 import itertools
 
 import oracle
 import pytest
+from answers import Answers, asked, chosen_rows  # noqa: F401
 from comparison import differences, expected, of_engine, silent
 from rows import all_rows, local
 from support import salts
-from support.netapi import Unanswered
 from support.process import PATIENCE
 from support.salt_master import MINIONS
 
@@ -23,30 +22,23 @@ PAIRS = [(line, row) for line in salts.LINES for row in ROWS]
 EACH_ROW = pytest.mark.parametrize(
     ("salt", "row"), PAIRS, indirect=["salt"], ids=[f"{line}-{row.name}" for line, row in PAIRS]
 )
-AT_ONCE = 4  # of ours, and of theirs
 MASTER_TOO_SLOW = "The Salt Master did not answer in time"
 TIMES = 5  # that the responder is asked at most, where minions were too slow for it
 
 
-class Answers:
-    """Both answers to each row of a line, asked for beforehand: most of them wait for something."""
+class Asking:
+    """Asks the responder each row, from an address of its own: nobody's failed logins count elsewhere."""
 
-    def __init__(self, salt, engine, rows):
-        # Nobody's failed logins count elsewhere.
-        self._addresses = (f"198.51.{at // 250}.{at % 250 + 1}" for at in itertools.count())
-        self._salt, self._engine = salt, engine
-        self.recording = oracle.Recording(salt.line)
-        self._pools = [concurrent.futures.ThreadPoolExecutor(AT_ONCE) for _ in "ab"]
-        ours, theirs = self._pools
-        slow_first = sorted(rows, key=lambda row: not row.slow)
-        addresses = {row.name: next(self._addresses) for row in rows}
-        self._theirs = {row.name: theirs.submit(self._ask_netapi, row) for row in slow_first if oracle.LIVE}
-        self._ours = {row.name: ours.submit(self._ask_engine, row, addresses[row.name]) for row in slow_first}
+    def __init__(self, salt, engine, recording, rows):
+        addresses = (f"198.51.{at // 250}.{at % 250 + 1}" for at in itertools.count())
+        self._addresses = {row.name: next(addresses) for row in rows}
+        self._salt, self._engine, self._recording = salt, engine, recording
 
-    def _ask_engine(self, row, address):
+    def __call__(self, row):
         """The reply, and what is compared of it. A minion or master that is too slow for the row's timeout is given more
         chances, each once it answers a ping."""
-        _, wanted = expected(self.recording[row])
+        _, wanted = expected(self._recording[row])
+        address = self._addresses[row.name]
         for _ in range(TIMES):
             reply = self._engine.post(row.low, address=address)
             status, value = of_engine(row.low, reply, self._salt.places)
@@ -57,45 +49,17 @@ class Answers:
             self._engine.post(ping, address=address)
         return reply, (status, value)
 
-    def _ask_netapi(self, row):
-        return oracle.ask(self._salt, row, self.recording.before(row))
-
-    def ours(self, row):
-        return self._ours[row.name].result()
-
-    def theirs(self, row):
-        """NetapiClient's answer. Skips the test where its minions did not answer it: that tells nothing."""
-        if not oracle.LIVE:
-            return self.recording[row]
-        try:
-            return self._theirs[row.name].result()
-        except Unanswered as reason:
-            pytest.skip(str(reason))
-
-    def stop(self):
-        for pool in self._pools:
-            pool.shutdown(cancel_futures=True)
-
-
-@pytest.fixture(scope="module")
-def asked():
-    """Answers by line."""
-    by_line = {}
-    yield by_line
-    for answers in by_line.values():
-        answers.stop()
-
 
 @pytest.fixture
 def answers(request, salt, engine, asked):
     if salt.line not in asked:
-        chosen = [
-            item.callspec.params
-            for item in request.session.items
-            if item.module is request.module and hasattr(item, "callspec")
-        ]
-        rows = {params["row"].name: params["row"] for params in chosen if params["salt"] == salt.line}
-        asked[salt.line] = Answers(salt, engine, list(rows.values()))
+        rows, recording = chosen_rows(request, salt.line), oracle.Recording(salt.line)
+        asked[salt.line] = Answers(
+            rows,
+            recording,
+            Asking(salt, engine, recording, rows),
+            lambda row: oracle.ask(salt, row, recording.before(row)),
+        )
     return asked[salt.line]
 
 
