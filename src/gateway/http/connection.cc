@@ -2,6 +2,8 @@
 #include "gateway/http/connection.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <ctime>
 #include <utility>
 
