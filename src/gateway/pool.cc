@@ -212,6 +212,8 @@ UniqueFd Pool::accept() {
   const int error = errno;
   if (connection) {
     if (accept_failing_.load(std::memory_order_relaxed)) accept_failing_ = false;
+    // Who accepts may have been told of what waits at the same time, and does not come for it.
+    if (waiting_size_ > 0 && idle_ > 0) signal_event(events_.waiting);
     return connection;
   }
   const bool passing = error == EAGAIN || error == EINTR || error == ECONNABORTED;
@@ -237,9 +239,15 @@ void Pool::keep(Work work) {
   tell_waiting();
 }
 
-/// A worker that goes idle, or keeps a connection, from now on looks by itself.
+/// A worker that goes idle, or keeps a connection, from now on looks by itself. One that was told and is not
+/// there yet tells the next if more waits: where work is quick, few threads that stay awake do it.
 void Pool::tell_waiting() noexcept {
-  if (idle_ > 0 || keeping_ > 0) signal_event(events_.waiting);
+  if ((idle_ > 0 || keeping_ > 0) && !told_.exchange(true)) signal_event(events_.waiting);
+}
+
+void Pool::hear_waiting() noexcept {
+  clear_event(events_.waiting);
+  told_ = false;
 }
 
 Work Pool::take_waiting() {

@@ -90,6 +90,9 @@ class Pool : public std::enable_shared_from_this<Pool> {
   /// What waits in the pool for a worker; nothing: nothing does.
   Work take_waiting();
 
+  /// The calling worker saw `PoolEvents::waiting`, and takes what waits, or looks whether it may.
+  void hear_waiting() noexcept;
+
   /// The calling worker goes from idle to busy, and back. A worker counts as idle from when it is started.
   void begin_work() noexcept;
   void end_work() noexcept { ++idle_; }
@@ -131,6 +134,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   std::atomic<bool> start_failing_ = false;
   std::atomic<bool> exhaustion_reported_ = false;
   std::atomic<bool> watching_ = false;  ///< the accepting thread sees by itself who comes
+
+  std::atomic<bool> told_ = false;  ///< events_.waiting is readable, and a worker on its way
 
   std::atomic<std::ptrdiff_t> idle_ = 0;          ///< workers that wait for a connection, or will right away
   std::atomic<std::ptrdiff_t> waiting_size_ = 0;  ///< of waiting_; changed under mutex_

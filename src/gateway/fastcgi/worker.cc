@@ -104,7 +104,7 @@ Work Worker::next_work() {
     if (ready == 0) {
       if (pool_->dismiss_idle()) return {};
     } else if (event.data.fd == events.waiting.get()) {
-      clear_event(events.waiting);
+      pool_->hear_waiting();
     } else if (UniqueFd connection = pool_->accept()) {
       return {std::move(connection), {}};
     } else if (pool_->accept_failing()) {
@@ -233,7 +233,7 @@ bool Worker::await_next_request(int connection) {
     ::poll(events.data(), events.size(), poll_timeout(std::min(left, kCrowdCheck)));
     comes = events[0].revents != 0;
     if (events[1].revents != 0) break;
-    if (events[2].revents != 0) clear_event(pool_events.waiting);
+    if (events[2].revents != 0) pool_->hear_waiting();
     if (events[3].revents != 0) successor_.connection = pool_->accept();
     if (successor_) break;
     left = std::chrono::ceil<milliseconds>(deadline - system_clock().steady());

@@ -59,6 +59,10 @@ class Channel {
   [[nodiscard]] bool turned_plain() const noexcept { return turned_plain_; }
 
   Progress read(std::span<char> buffer) noexcept;
+
+  /// Did bytes come that the next `read` gives without one from the socket?
+  [[nodiscard]] bool holds_bytes() const noexcept { return tls_ && SSL_has_pending(tls_.get()) == 1; }
+
   Progress write(std::string_view bytes) noexcept;
 
   /// Tells the peer that nothing more comes. What it still sends is read without TLS from then on, and has no

@@ -311,7 +311,8 @@ bool HttpConnection::end_reply() {
   if (!closes_) {
     state_ = State::reading;
     deadline_ = since_ + port_->options.idle_timeout;
-    return true;
+    // Most often the next request is not there yet.
+    return !unread_.empty() || channel_.holds_bytes() || wait_or_close({Outcome::wants_read});
   }
   channel_.finish();
   if (!refused_ && unread_.empty()) {
