@@ -35,6 +35,21 @@ TEST_CASE("a name is matched whole and in its case") {
   CHECK(request.get("http_accept_language").empty());
 }
 
+TEST_CASE("all variables can be looked at, in their order") {
+  Environ request;
+  request.set("A", "1");
+  request.set("B", "");
+  request.set("A", "2");
+  const auto all = request.all();
+  REQUIRE(all.size() == 3);
+  CHECK(all[0] == std::pair<std::string_view, std::string_view>("A", "1"));
+  CHECK(all[1] == std::pair<std::string_view, std::string_view>("B", ""));
+  CHECK(all[2] == std::pair<std::string_view, std::string_view>("A", "2"));
+  CHECK(all[2].second.data() == request.get("A").data());
+  request.clear();
+  CHECK(request.all().empty());
+}
+
 TEST_CASE("of two values for one name the last counts") {
   Environ request;
   request.set("REMOTE_ADDR", "192.0.2.1");

@@ -12,10 +12,11 @@ namespace rest_fcgi::test {
 /// A body that was read. An error in it is an empty list, which a test sees at once.
 class Read {
  public:
-  explicit Read(std::string_view body, const lowstate::Options& options = {}) {
+  explicit Read(std::string_view body, const lowstate::Options& options = {},
+                const lowstate::Reading& reading = {}) {
     const Result<void> parsed = document_.parse(body);
     if (!parsed) return;
-    auto chunks = lowstate::read(document_.root(), options);
+    auto chunks = lowstate::read(document_.root(), options, reading);
     if (chunks) {
       chunks_ = *std::move(chunks);
     } else {

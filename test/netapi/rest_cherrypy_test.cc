@@ -155,7 +155,6 @@ TEST_CASE("POST / runs chunks for a session") {
 
 TEST_CASE("bodies come as JSON, YAML, forms or text") {
   Rest rest;
-  const std::string echo = R"({"return": [{"ms-0": {"args": )";
   const auto form = [](const std::string& body, int status, const std::string& value) {
     return Row{"POST /", "X-Auth-Token: TOKEN | Content-Type: application/x-www-form-urlencoded", body,
                status, value};
