@@ -12,8 +12,9 @@ namespace rest_fcgi::netapi {
 namespace {
 
 constexpr std::size_t kLeast = 1024;
-constexpr int kGzipFormat = 16;  // added to the window's bits: with gzip's head, not zlib's
-constexpr int kLevel = 1;        // JSON becomes a tenth already, and requests wait for it
+constexpr std::size_t kPackedPart = 16384;  // what is packed at a time
+constexpr int kGzipFormat = 16;             // added to the window's bits: with gzip's head, not zlib's
+constexpr int kLevel = 1;                   // JSON becomes a tenth already, and requests wait for it
 
 bool takes_gzip(std::string_view header) {
   while (!header.empty()) {
@@ -39,22 +40,26 @@ bool is_text(const http::Response& response) {
   return true;
 }
 
-std::optional<std::string> packed(const std::string& text) {
+/// Absent where it would not become shorter. `text` stays as it is; zlib only has no word for that.
+std::optional<std::string> packed(std::string& text) {
   z_stream stream{};
   if (deflateInit2(&stream, kLevel, Z_DEFLATED, MAX_WBITS + kGzipFormat, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) !=
       Z_OK) {
     return std::nullopt;
   }
-  std::string out(text.size(), '\0');
-  std::string in = text;  // zlib's interface is not const
-  stream.next_in = reinterpret_cast<Bytef*>(in.data());
-  stream.avail_in = static_cast<uInt>(in.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  const int end = deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
+  stream.next_in = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_in = static_cast<uInt>(text.size());
+  std::string out;
+  std::string part(kPackedPart, '\0');
+  int state = Z_OK;
+  while (state == Z_OK && out.size() < text.size()) {
+    stream.next_out = reinterpret_cast<Bytef*>(part.data());
+    stream.avail_out = static_cast<uInt>(part.size());
+    state = deflate(&stream, Z_FINISH);
+    out.append(part, 0, part.size() - stream.avail_out);
+  }
   deflateEnd(&stream);
-  if (end != Z_STREAM_END) return std::nullopt;  // it would not have become shorter
+  if (state != Z_STREAM_END || out.size() >= text.size()) return std::nullopt;
   return out;
 }
 

@@ -133,6 +133,22 @@ TEST_CASE("what is packed is the same when it is unpacked") {
   CHECK(unpacked(response.text()) == text);
 }
 
+TEST_CASE("a text of many parts is packed whole, and one that would not become shorter is not") {
+  std::string digits;
+  std::string noise;
+  std::uint32_t state = 1;
+  for (int i = 0; i < 90000; ++i) {
+    state = state * 1664525 + 1013904223;
+    digits += static_cast<char>('0' + (state >> 24) % 10);
+    noise += static_cast<char>(state >> 24);
+  }
+  http::Response response{http::Status::ok, {}, digits};
+  pack_where_accepted("gzip", response);
+  CHECK(response.text().size() > 32768);
+  CHECK(unpacked(response.text()) == digits);
+  CHECK(encoding_of(noise, "gzip") == "no Content-Encoding");
+}
+
 TEST_CASE("an archive has each file behind a head of 512 bytes, with a checksum") {
   const std::string archive = tar_of({{"minion.pub", "abc", 0644}, {"minion.pem", "secret", 0600}});
   CHECK(archive.size() == 10240);
