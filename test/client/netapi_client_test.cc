@@ -12,13 +12,15 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// What `admit` says about a chunk: the user's name, or the error's message.
-std::string admitted(const Clients& clients, const std::string& chunk) {
+/// What `admit`, or `admit_own`, says about a chunk: the user's name, or the error's message.
+std::string admitted(const Clients& clients, const std::string& chunk, bool own = false) {
   JsonDocument document;
   REQUIRE(document.parse(chunk));
   const auto chunks = lowstate::read(document.root(), {});
   REQUIRE(chunks);
-  const auto permit = clients.client().admit(chunks->at(0), clients.client().deadline());
+  const SteadyTime deadline = clients.client().deadline();
+  const auto permit = own ? clients.client().admit_own(chunks->at(0), deadline)
+                          : clients.client().admit(chunks->at(0), deadline);
   return permit ? permit->user() : permit.error().message;
 }
 
@@ -44,6 +46,35 @@ TEST_CASE("one enabled client enables no other") {
         "u");
   CHECK(admitted(clients, R"({"client": "local_async", "tgt": "*", "fun": "a.b", "eauth": "auto"})")
             .substr(0, 15) == "Client disabled");
+}
+
+TEST_CASE("a chunk that a URL stands for needs no client to be enabled, and all else") {
+  const Clients clients{client::Options()};
+  const std::string chunk = R"("client": "runner", "fun": "jobs.list_jobs"})";
+  const std::string fred = R"({"eauth": "auto", "username": "fred", "password": "x", )" + chunk;
+  CHECK(admitted(clients, fred).starts_with("Client disabled"));
+  CHECK(admitted(clients, fred, true) == "fred");
+  CHECK(admitted(clients, "{" + chunk, true) == "No authentication credentials given");
+  CHECK(admitted(clients, R"({"eauth": "auto", "username": "fred", "password": "wrong", )" + chunk, true) ==
+        "Authorization error occurred.");
+}
+
+TEST_CASE("sessions and events are the master's") {
+  const Clients clients;
+  const client::NetapiClient& client = clients.client();
+  const SteadyTime deadline = client.deadline();
+  const auto session = client.login({.kind = auth::Credentials::Kind::eauth,
+                                     .eauth = "pam",
+                                     .username = "fred",
+                                     .password = SecretView("x")},
+                                    deadline);
+  REQUIRE(session);
+  REQUIRE(client.session(session->token, deadline));
+  CHECK(client.session(session->token, deadline)->user == "fred");
+  CHECK(client.logout(session->token, deadline));
+  CHECK(client.session(session->token, deadline).error().kind == ErrorKind::authentication);
+  CHECK(client.fire_event("a/b", Json::trusted("{}"), deadline));
+  CHECK(clients.master().fired() == std::vector<std::string>{"a/b {}"});
 }
 
 TEST_CASE("without credentials no client gets as far as the master") {

@@ -50,8 +50,13 @@ void keep_tokens(SaltWorld& world) {
 
 }  // namespace
 
-TEST_CASE("a real master's sessions keep the contract") {
-  SaltWorld world;
+TEST_CASE("a real master's sessions keep the contract, wherever passwords go") {
+  salt::Options options;
+  SUBCASE("traded for a token") {}
+  SUBCASE("inline, with each call") {
+    options.inline_login = true;
+  }
+  SaltWorld world(options);
   keep_tokens(world);
   std::vector<std::unique_ptr<test::ReadChunk>> chunks;
   const auto chunk = [&](const std::string& token) -> const lowstate::Chunk& {
