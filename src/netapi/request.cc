@@ -210,7 +210,10 @@ Result<Target> read_target(const Environ& environ) {
     target.path = uri.empty() ? "/" : percent_decoded(uri.substr(0, uri.find('?')));
   }
   while (!target.above.empty() && target.above.back() == '/') target.above.pop_back();
-  if (std::any_of(target.path.begin(), target.path.end(), is_control)) {
+  const auto has_control = [](std::string_view path) {
+    return std::any_of(path.begin(), path.end(), is_control);
+  };
+  if (has_control(target.above) || has_control(target.path)) {
     return Error{ErrorKind::malformed, "The path has control characters."};
   }
   target.parts = parts_of(target.path);

@@ -78,6 +78,10 @@ TEST_CASE("a query comes by itself or in the URI") {
 }
 
 TEST_CASE("control characters in a path are refused, and too long queries") {
+  http::Environ mounted;
+  mounted.set("PATH_INFO", "/a");
+  mounted.set("SCRIPT_NAME", "/x\n");
+  CHECK_FALSE(read_target(mounted));
   for (const char* const path : {"/a%0Ab", "/%00", "/%7f", "/a%1b"}) {
     http::Environ asked;
     asked.set("REQUEST_URI", path);
