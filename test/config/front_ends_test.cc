@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "config_dir.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::config;
+using netapi::Module;
+
+namespace {
+
+using Mounts = std::vector<std::pair<std::string, Module>>;
+
+constexpr const char* kRest =
+    "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado]}\n"
+    "rest_cherrypy: {port: 8000, host: 10.0.0.1, ssl_crt: /c.pem, ssl_key: /k.pem, ssl_chain: /h.pem}\n"
+    "rest_tornado: {port: 8001, disable_ssl: true}\n"
+    "rest_wsgi: {port: 8002}\n";
+
+}  // namespace
+
+TEST_CASE("without a word about it there is rest_wsgi over FastCGI, whatever salt-api has on the same file") {
+  const Settings settings = settings_of("rest_cherrypy: {port: 8000}\nrest_tornado: {port: 8001, foo: 1}\n");
+  CHECK(settings.front_ends.served == std::vector{Module::rest_wsgi});
+  CHECK(settings.front_ends.mounts == Mounts{{"/", Module::rest_wsgi}});
+  CHECK(settings.front_ends.idle == std::vector{Module::rest_cherrypy, Module::rest_tornado});
+  CHECK(settings.gateway.http.empty());
+}
+
+TEST_CASE("a module that is served and has a port listens there, with the options of its section") {
+  const Settings settings = settings_of(kRest);
+  CHECK(settings.front_ends.http == std::vector{Module::rest_cherrypy, Module::rest_tornado});
+  CHECK(settings.front_ends.mounts == Mounts{{"/", Module::rest_cherrypy}});
+  CHECK(settings.front_ends.idle == std::vector{Module::rest_wsgi});
+  REQUIRE(settings.gateway.http.size() == 2);
+  const gateway::HttpOptions& cherrypy = settings.gateway.http[0];
+  CHECK(cherrypy.name == "rest_cherrypy");
+  CHECK(cherrypy.host == "10.0.0.1");
+  CHECK(cherrypy.port == 8000);
+  CHECK(cherrypy.ssl_crt == "/c.pem");
+  CHECK(cherrypy.ssl_key == "/k.pem");
+  CHECK(cherrypy.ssl_chain == "/h.pem");
+  CHECK(settings.gateway.http[1].host == "127.0.0.1");
+  CHECK(settings.gateway.http[1].ssl_crt.empty());
+}
+
+TEST_CASE("rest_wsgi's port is on loopback and has no TLS") {
+  const Settings settings = settings_of("rest_fcgi: {netapi: [rest_wsgi]}\nrest_wsgi: {port: 8002}\n");
+  REQUIRE(settings.gateway.http.size() == 1);
+  CHECK(settings.gateway.http[0].host == "127.0.0.1");
+  CHECK(settings.gateway.http[0].port == 8002);
+}
+
+TEST_CASE("modules are mounted where the table says") {
+  const Settings settings = settings_of(
+      "rest_fcgi:\n  netapi: [rest_wsgi, rest_cherrypy]\n  mount: {/: rest_wsgi, /api: rest_cherrypy}\n");
+  CHECK(settings.front_ends.mounts == Mounts{{"/", Module::rest_wsgi}, {"/api", Module::rest_cherrypy}});
+}
+
+TEST_CASE("options of rest_cherrypy and rest_tornado") {
+  const Settings settings = settings_of(
+      "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado], max_chunks: 7}\n"
+      "rest_cherrypy:\n"
+      "  cors_origin: https://gui.example.org\n"
+      "  api_acl: {users: {fred: [10.0.0.0/8], '*': ['*']}}\n"
+      "  authorized_ips: [127.0.0.1]\n"
+      "  root_prefix: /salt\n"
+      "  webhook_url: /wh\n"
+      "  webhook_disable_auth: true\n"
+      "  enable_sessions: false\n"
+      "  static: /srv/gui\n"
+      "  static_path: /s\n"
+      "  app: /srv/gui/index.html\n"
+      "  app_path: /gui\n"
+      "  favicon: /srv/icon\n"
+      "  collect_stats: true\n"
+      "  stats_disable_auth: true\n"
+      "  max_request_body_size: 2000\n"
+      "  thread_pool: 100\n"
+      "rest_tornado: {cors_origin: ['*', 'https://a'], webhook_disable_auth: true, max_body_size: 1M}\n");
+  const netapi::RestCherrypyOptions& cherrypy = settings.rest_cherrypy;
+  CHECK(cherrypy.cors_origin == std::vector<std::string>{"https://gui.example.org"});
+  REQUIRE(cherrypy.api_acl);
+  CHECK(cherrypy.api_acl->users.size() == 2);
+  CHECK(cherrypy.api_acl->users[0] == std::pair<std::string, std::vector<std::string>>{"fred", {"10.0.0.0/8"}});
+  CHECK(cherrypy.authorized_ips == std::vector<std::string>{"127.0.0.1"});
+  CHECK(cherrypy.root_prefix == "/salt");
+  CHECK(cherrypy.webhook_url == "/wh");
+  CHECK(cherrypy.webhook_disable_auth);
+  CHECK(!cherrypy.enable_sessions);
+  CHECK(cherrypy.static_root == "/srv/gui");
+  CHECK(cherrypy.static_path == "/s");
+  CHECK(cherrypy.app == "/srv/gui/index.html");
+  CHECK(cherrypy.app_path == "/gui");
+  CHECK(cherrypy.favicon == "/srv/icon");
+  CHECK(cherrypy.collect_stats);
+  CHECK(cherrypy.stats_disable_auth);
+  CHECK(cherrypy.max_request_body_size == 2000);
+  CHECK(cherrypy.common.lowstate.max_chunks == 7);
+  CHECK(settings.rest_tornado.cors_origin == std::vector<std::string>{"*", "https://a"});
+  CHECK(settings.rest_tornado.webhook_disable_auth);
+  CHECK(settings.rest_tornado.max_body_size == 1048576);
+  CHECK(settings.rest_tornado.common.lowstate.max_chunks == 7);
+}
+
+TEST_CASE("a key of rest_cherrypy that we do not know is a warning, since salt-api reads the section as well") {
+  const Settings settings =
+      settings_of("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {webhok_url: /a}\n");
+  REQUIRE(settings.warnings.size() == 1);
+  CHECK(settings.warnings[0].ends_with(
+      R"(rest_cherrypy: "webhok_url": there is no such key, did you mean webhook_url?)"));
+}
+
+TEST_CASE("mistakes about front ends") {
+  const auto mistake = [](std::string_view text) { return error_of(text); };
+  CHECK(mistake("rest_fcgi: {netapi: [rest_flask]}") ==
+        "master:1: rest_fcgi: netapi: found \"rest_flask\", expected some of rest_wsgi, rest_cherrypy, "
+        "rest_tornado, each once");
+  CHECK(mistake("rest_fcgi: {netapi: [rest_wsgi, rest_wsgi]}").ends_with("each once"));
+  CHECK(mistake("rest_fcgi: {netapi: []}") ==
+        "master:1: rest_fcgi: netapi: found an empty list, expected at least one module");
+  CHECK(mistake("rest_fcgi: {mount: {api: rest_wsgi}}") ==
+        "master:1: rest_fcgi: mount: found \"api\", expected a path such as / or /api");
+  CHECK(mistake("rest_fcgi: {mount: {/api/: rest_wsgi}}").ends_with("expected a path such as / or /api"));
+  CHECK(mistake("rest_fcgi: {mount: {/: rest_cherrypy}}") ==
+        "master:1: rest_fcgi: mount: found \"rest_cherrypy\", expected a module that rest_fcgi: netapi names");
+  CHECK(mistake("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {port: 8000}") ==
+        "master:2: rest_cherrypy: port: ssl_crt and ssl_key are missing: name a certificate and its key, or "
+        "say disable_ssl: true, which sends passwords without encryption");
+  CHECK(mistake("rest_fcgi: {netapi: [rest_tornado]}\nrest_tornado: {port: 70000}").find("port") !=
+        std::string::npos);
+  CHECK(mistake("rest_fcgi: {netapi: [rest_tornado]}\nrest_tornado: {xheaders: true}")
+            .find("there is no such key") != std::string::npos);
+  CHECK(mistake("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {cors_origin: 5}") ==
+        "master:2: rest_cherrypy: cors_origin: found 5, expected an origin such as https://gui.example.org, or "
+        "a list of them");
+  CHECK(mistake("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {authorized_ips: [{a: 1}]}")
+            .find("expected a list of addresses or networks") != std::string::npos);
+  CHECK(mistake("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {api_acl: {user: {}}}")
+            .find("did you mean users?") != std::string::npos);
+}
