@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Real Salts from the Python package index, an environment a release, shared by all clones of a user.
+"""Real Salts, with what their salt-api needs, from the Python package index, an environment a release, shared by all clones of a user.
 
-They lie in ${XDG_CACHE_HOME:-~/.cache}/rest_fcgi/salt-RELEASE and never change there: each is made beside its place and
+They lie in ${XDG_CACHE_HOME:-~/.cache}/rest_fcgi/api-RELEASE and never change there: each is made beside its place and
 gets its name when it is complete. All tests that need a Salt get it here. What is installed is the release that
 test/vectors has answers of; with REST_FCGI_NEWEST_SALT=1 it is the newest of its line that is there.
 
@@ -85,7 +85,7 @@ def _complete(folder, line):
 
 def _present(base, line, release):
     """What is there of it: the release itself, or the newest of the line."""
-    found = [path for path in base.glob(f"salt-{release or f'{line}.*'}") if _complete(path, line)]
+    found = [path for path in base.glob(f"api-{release or f'{line}.*'}") if _complete(path, line)]
     return max(found, key=lambda path: int(path.name.rpartition(".")[2]), default=None)
 
 
@@ -101,7 +101,7 @@ def _install(base, line, release):
         _pip(python, "install", "--quiet", wanted, *MORE[line])
         installed = _run(python, "-c", "from importlib import metadata; print(metadata.version('salt'))").strip()
         (folder / "complete").write_text(" ".join(["salt", *MORE[line]]))
-        place = base / f"salt-{installed}"
+        place = base / f"api-{installed}"
         if not (place.exists() and _complete(place, line)):
             shutil.rmtree(place, ignore_errors=True)
             folder.rename(place)
@@ -115,7 +115,7 @@ def _install(base, line, release):
 def _find(line, fresh):
     base = cache()
     release = None if NEWEST else recorded(line)
-    with open(base / f"salt-{line}.lock", "w") as lock:
+    with open(base / f"api-{line}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be at it
         for left in base.glob(f".{line}-*"):  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
