@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Sessions are the master's tokens, and events are its own: what a real master has of them."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+from support import fastcgi, salts
+from support.api import CRED
+from support.process import wait_until
+
+pytestmark = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
+
+# Over FastCGI alone: several responders of one file cannot have one port.
+REST = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": None, "rest_tornado": None}
+PING = {"client": "local", "tgt": "ms-0", "fun": "test.ping"}
+
+
+def send(engine, path, body=None, token=None, method="POST"):
+    """A request to rest_cherrypy: status and JSON."""
+    text = b"" if body is None else json.dumps(body).encode()
+    data = fastcgi.request(text, REQUEST_METHOD=method, PATH_INFO=path, REQUEST_URI=path, HTTP_X_AUTH_TOKEN=token)
+    answer = fastcgi.talk(engine.address, data, 60)
+    assert answer.ended, engine.log()[-2000:]
+    return answer.status, json.loads(answer.body)
+
+
+def login(engine):
+    status, reply = send(engine, "/login", CRED)
+    assert status == 200, reply
+    (session,) = reply["return"]
+    return session
+
+
+def token_file(salt, token):
+    (found,) = [path for path in (salt.home / "master/cache/tokens").iterdir() if path.name in (token, token + ".p")]
+    return found
+
+
+def refused_by_salt(salt, token):
+    return "error" in salt.netapi({**PING, "token": token})
+
+
+def test_a_session_is_a_token_of_the_master(salt, start_engine):
+    engine = start_engine(REST)
+    session = login(engine)
+    assert set(session) == {"token", "start", "expire", "user", "eauth", "perms"}
+    assert (session["user"], session["eauth"]) == ("saltdev", "auto")
+    assert session["perms"] == [".*", "@jobs", "@runner", "@wheel"]
+    assert session["expire"] - session["start"] == pytest.approx(43200, abs=1)
+    assert send(engine, "/", [PING], session["token"]) == (200, {"return": [{"ms-0": True}]})
+    assert salt.netapi({**PING, "token": session["token"]}) == {"return": {"ms-0": True}}
+    assert login(engine)["token"] != session["token"]
+
+
+def test_a_logout_ends_the_token_for_the_master_too(salt, start_engine):
+    engine, other = start_engine(REST), start_engine(REST)
+    token = login(engine)["token"]
+    assert send(other, "/", [PING], token)[0] == 200
+    assert token_file(salt, token).exists()
+    assert send(engine, "/logout", token=token) == (200, {"return": "Your token has been cleared"})
+    for one in (engine, other):
+        assert send(one, "/", [PING], token)[0] == 401
+        assert send(one, "/run", [{**PING, "token": token}])[0] == 401
+    assert send(engine, "/logout", token=token)[0] == 401
+    assert refused_by_salt(salt, token)
+
+
+def test_a_logout_holds_where_the_master_keeps_the_token_also_after_a_kill(salt, start_engine):
+    engine, other = start_engine(REST), start_engine(REST)
+    token = login(engine)["token"]
+    assert send(other, "/", [PING], token)[0] == 200
+    path = token_file(salt, token)
+    kept = path.read_bytes()
+    assert send(engine, "/logout", token=token)[0] == 200
+    path.write_bytes(kept)
+    assert not refused_by_salt(salt, token)
+    engine.kill(signal.SIGKILL)
+    engine.wait()
+    again = start_engine(REST)
+    for one in (other, again):
+        assert send(one, "/", [PING], token)[0] == 401
+        assert send(one, "/run", [{**PING, "token": token}])[0] == 401
+    path.unlink()
+
+
+def test_a_hook_is_an_event_that_salt_s_own_listener_hears(salt, start_engine):
+    engine = start_engine(REST)
+    session = login(engine)
+    argv = [salt.folder / "bin/python", "-W", "ignore", salts.EVENTS, salt.master.config_path]
+    output = salt.home / f"heard-{os.getpid()}"
+    with open(output, "w") as heard:
+        listener = subprocess.Popen(argv, stdout=heard)
+    try:
+        wait_until(lambda: output.read_text().startswith("reading"), "it listens")
+        body = {"n": 1, "text": "\u00e4 \U0001f600", "list": [None, 1.5, {}]}
+        assert send(engine, "/hook/some/tag", body, session["token"]) == (200, {"success": True})
+        wait_until(lambda: '"tag": "salt/netapi/hook/some/tag"' in output.read_text(), "it hears")
+    finally:
+        listener.kill()
+        listener.wait()
+    (event,) = [json.loads(line) for line in output.read_text().splitlines() if "hook/some/tag" in line]
+    assert event["data"]["post"] == body
+    assert json.loads(event["data"]["body"]) == body
+    assert "_stamp" in event["data"]
+    assert session["token"] not in json.dumps(event)
