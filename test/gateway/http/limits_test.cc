@@ -80,19 +80,22 @@ TEST_CASE("a kept connection that is not used is closed without a word") {
   CHECK(peer.reply().status == 0);
 }
 
-TEST_CASE("who does not take a reply is given up, and who takes it slowly gets it whole") {
-  const std::string large(30'000'000, 'x');
-  const Options options = with_http(1, {.send_timeout = milliseconds(500)});
+TEST_CASE("who does not take a reply is given up, and holds up nobody meanwhile") {
+  const std::string large(20'000'000, 'x');
+  const Options options = with_http(1, {.send_timeout = milliseconds(2000)});
   const Served served(
-      [&](const http::Environ&) {
-        return http::Response{http::Status::ok, {}, large};
+      [&](const http::Environ& request) {
+        return http::Response{http::Status::ok, {}, request.get("PATH_INFO") == "/large" ? large : "small"};
       },
       options);
+  CHECK(HttpPeer(port_of(options)).request(http_get()).body == "small");
+  std::ptrdiff_t before = 0;
+  REQUIRE(eventually([&] { return std::exchange(before, open_files()) == open_files(); }));
   HttpPeer stuck(port_of(options));
-  stuck.send(http_get());
-  HttpPeer patient(port_of(options));
-  CHECK(patient.request(http_get()).body == large);  // on the only thread
-  std::this_thread::sleep_for(milliseconds(1500));
+  stuck.send(http_get("/large"));
+  CHECK(HttpPeer(port_of(options)).request(http_get()).body == "small");  // on the only thread
+  CHECK(HttpPeer(port_of(options)).request(http_get("/large")).body == large);
+  CHECK(eventually([&] { return open_files() == before + 1; }));  // our side
   CHECK(!stuck.reply().whole);
 }
 
