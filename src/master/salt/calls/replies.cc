@@ -142,8 +142,9 @@ Result<auth::Grant> read_grant(const Fields& fields) {
     return unknown_reply("it has no 'name', no 'eauth' or no 'token'");
   }
   const auto expire = read_time(fields.find("expire"));
+  if (!expire) return unknown_reply("its 'expire' is no time");
   const auto start = read_time(fields.find("start"));
-  if (!expire || !start) return unknown_reply("its 'start' or 'expire' is no time");
+  if (!start) return unknown_reply("its 'start' is no time");
   auto groups = read_groups(fields.find("groups"));
   if (!groups) return std::move(groups).error();
   return auth::Grant{

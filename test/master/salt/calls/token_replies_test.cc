@@ -104,6 +104,8 @@ TEST_CASE("a reply about a token that is none is a failure that says what it lac
     }
     CHECK(failure(read, packed(R"({"name": "fred", "eauth": "pam", "token": "t"})")).find("its 'expire'") !=
           std::string::npos);
+    CHECK(failure(read, packed(R"({"name": "fred", "eauth": "pam", "token": "t", "expire": 5, "start": []})"))
+              .find("its 'start' is no time") != std::string::npos);
     CHECK(failure(read, reply("5", R"(, "groups": "ops")")).find("its 'groups' is no list") !=
           std::string::npos);
   }
