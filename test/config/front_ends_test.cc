@@ -82,7 +82,8 @@ TEST_CASE("options of rest_cherrypy and rest_tornado") {
   CHECK(cherrypy.cors_origin == std::vector<std::string>{"https://gui.example.org"});
   REQUIRE(cherrypy.api_acl);
   CHECK(cherrypy.api_acl->users.size() == 2);
-  CHECK(cherrypy.api_acl->users[0] == std::pair<std::string, std::vector<std::string>>{"fred", {"10.0.0.0/8"}});
+  CHECK(cherrypy.api_acl->users[0] ==
+        std::pair<std::string, std::vector<std::string>>{"fred", {"10.0.0.0/8"}});
   CHECK(cherrypy.authorized_ips == std::vector<std::string>{"127.0.0.1"});
   CHECK(cherrypy.root_prefix == "/salt");
   CHECK(cherrypy.webhook_url == "/wh");
@@ -103,7 +104,8 @@ TEST_CASE("options of rest_cherrypy and rest_tornado") {
   CHECK(settings.rest_tornado.common.lowstate.max_chunks == 7);
 }
 
-TEST_CASE("a key of rest_cherrypy that we do not know is a warning, since salt-api reads the section as well") {
+TEST_CASE(
+    "a key of rest_cherrypy that we do not know is a warning, since salt-api reads the section as well") {
   const Settings settings =
       settings_of("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {webhok_url: /a}\n");
   REQUIRE(settings.warnings.size() == 1);
@@ -122,8 +124,9 @@ TEST_CASE("mistakes about front ends") {
   CHECK(mistake("rest_fcgi: {mount: {api: rest_wsgi}}") ==
         "master:1: rest_fcgi: mount: found \"api\", expected a path such as / or /api");
   CHECK(mistake("rest_fcgi: {mount: {/api/: rest_wsgi}}").ends_with("expected a path such as / or /api"));
-  CHECK(mistake("rest_fcgi: {mount: {/: rest_cherrypy}}") ==
-        "master:1: rest_fcgi: mount: found \"rest_cherrypy\", expected a module that rest_fcgi: netapi names");
+  CHECK(
+      mistake("rest_fcgi: {mount: {/: rest_cherrypy}}") ==
+      "master:1: rest_fcgi: mount: found \"rest_cherrypy\", expected a module that rest_fcgi: netapi names");
   CHECK(mistake("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {port: 8000}") ==
         "master:2: rest_cherrypy: port: ssl_crt and ssl_key are missing: name a certificate and its key, or "
         "say disable_ssl: true, which sends passwords without encryption");
@@ -131,9 +134,10 @@ TEST_CASE("mistakes about front ends") {
         std::string::npos);
   CHECK(mistake("rest_fcgi: {netapi: [rest_tornado]}\nrest_tornado: {xheaders: true}")
             .find("there is no such key") != std::string::npos);
-  CHECK(mistake("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {cors_origin: 5}") ==
-        "master:2: rest_cherrypy: cors_origin: found 5, expected an origin such as https://gui.example.org, or "
-        "a list of them");
+  CHECK(
+      mistake("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {cors_origin: 5}") ==
+      "master:2: rest_cherrypy: cors_origin: found 5, expected an origin such as https://gui.example.org, or "
+      "a list of them");
   CHECK(mistake("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {authorized_ips: [{a: 1}]}")
             .find("expected a list of addresses or networks") != std::string::npos);
   CHECK(mistake("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {api_acl: {user: {}}}")

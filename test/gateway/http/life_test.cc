@@ -249,8 +249,13 @@ TEST_CASE("what is still at work after shutdown_timeout is left, and told") {
 TEST_CASE("who does not take a reply holds up the end no longer than shutdown_timeout") {
   Options options = with_http(1);
   options.shutdown_timeout = milliseconds(300);
-  const std::string large(30'000'000, 'x');
-  Served served([&](const http::Environ&) { return http::Response{http::Status::ok, {}, large}; }, options);
+  // A thread that is still at work then outlives the test.
+  const auto large = std::make_shared<const std::string>(20'000'000, 'x');
+  Served served(
+      [large](const http::Environ&) {
+        return http::Response{http::Status::ok, {}, *large};
+      },
+      options);
   HttpPeer stuck(port_of(options));
   stuck.send(http_get());
   std::this_thread::sleep_for(milliseconds(200));
