@@ -89,7 +89,7 @@ std::optional<Response> refused_method(const Exchange& exchange) {
   const bool reads = exchange.target.reads() && route.get != nullptr;
   if (posts || reads) return std::nullopt;
   Response response =
-      refuse(exchange, Status::method_not_allowed, "Specified method is invalid for this resource.");
+      refuse(exchange, Status::method_not_allowed, "Specified method is invalid for this resource");
   response.headers.emplace_back("Allow", allowed_methods(route));
   return response;
 }

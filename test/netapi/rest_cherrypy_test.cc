@@ -68,7 +68,7 @@ TEST_CASE("rest_cherrypy's URLs and methods") {
       {"GET /jobs/1/x", kWith, "", 404, kNoSuchUri},
       {"POST /minions/x", kWith, "[]", 404, kNoSuchUri},
       {"DELETE /", "", "", 405,
-       R"({"status": 405, "return": "Specified method is invalid for this resource."})",
+       R"({"status": 405, "return": "Specified method is invalid for this resource"})",
        "Allow: GET, HEAD, POST"},
       {"PUT /run", "", "{}", 405, ""},
       {"GET /logout", "", "", 405, "", "Allow: POST"},
