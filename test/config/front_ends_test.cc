@@ -120,7 +120,7 @@ TEST_CASE("mistakes about front ends") {
         "rest_tornado, each once");
   CHECK(mistake("rest_fcgi: {netapi: [rest_wsgi, rest_wsgi]}").ends_with("each once"));
   CHECK(mistake("rest_fcgi: {netapi: []}") ==
-        "master:1: rest_fcgi: netapi: found an empty list, expected at least one module");
+        "master:1: rest_fcgi: netapi: found a list, expected at least one module");
   CHECK(mistake("rest_fcgi: {mount: {api: rest_wsgi}}") ==
         "master:1: rest_fcgi: mount: found \"api\", expected a path such as / or /api");
   CHECK(mistake("rest_fcgi: {mount: {/api/: rest_wsgi}}").ends_with("expected a path such as / or /api"));
