@@ -11,20 +11,23 @@ import pytest
 
 from support.api import JSON, chunk, local
 from support.daemon import ROOT
-from support.process import wait_until
+from support.process import free_port, wait_until
 
-SAMPLES = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.conf", "tls.conf"]
+SAMPLES = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.conf", "tls.conf", "proxy_tls.conf"]
+BELOW_A_PATH = "prefix.conf"  # see test_web_servers.py
 PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 
 def test_each_sample_is_tested():
-    shared = {"location.conf", "params.conf", "server.conf"}
-    assert {path.name for path in (ROOT / "nginx").glob("*.conf")} == {*SAMPLES, *shared}
+    shared = {"location.conf", "params.conf", "server.conf", "tls_server.conf", "proxy_location.conf", "errors.conf"}
+    assert {path.name for path in (ROOT / "nginx").glob("*.conf")} == {*SAMPLES, BELOW_A_PATH, *shared}
 
 
 @pytest.fixture(params=SAMPLES)
 def sample(request, start, front):
-    return front(start(tcp="tcp" in request.param), sample=request.param)
+    port = free_port()
+    daemon = start({"rest_wsgi": {"port": port}}, tcp="tcp" in request.param)
+    return front(daemon, sample=request.param, http_port=port)
 
 
 def test_a_sample_carries_requests_replies_and_errors(sample):

@@ -15,7 +15,7 @@ from .process import Process, free_port, wait_until
 
 APACHE = shutil.which("apache2", path=os.environ["PATH"] + ":/usr/sbin")
 FOLDER = "/usr/lib/apache2/modules"
-MODULES = "mpm_event authz_core alias headers env reqtimeout proxy proxy_fcgi fcgid socache_shmcb ssl".split()
+MODULES = "mpm_event authz_core alias headers env reqtimeout proxy proxy_fcgi proxy_http fcgid socache_shmcb ssl".split()
 
 # Apache's processes do not serve as root. Where the tests are root, it is this user from its very start.
 USER = "www-data"
@@ -71,8 +71,9 @@ def let_in(directory):
 class Apache(Api):
     """A private Apache. Speaks HTTP to it as every `Api` does."""
 
-    def __init__(self, directory, sample, site, tls=False, more=""):
-        """`site` has the text of the file in site/ that is the sample's own; `more` stands after the sample."""
+    def __init__(self, directory, sample, site, tls=False, more="", mount="/"):
+        """`site` has the text of the file in site/ that is the sample's own; `more` stands after the sample; `mount` is
+        the path that the API is below."""
         self.directory = directory
         for name in ("fcgid", "tmp"):
             (directory / name).mkdir(parents=True)
@@ -82,6 +83,7 @@ class Apache(Api):
         (samples / "site/listen.conf").write_text(
             f"Define REST_FCGI_LISTEN 127.0.0.1:{port}\nListen ${{REST_FCGI_LISTEN}}\n"
         )
+        (samples / "site/prefix.conf").write_text(f"Define REST_FCGI_MOUNT {mount}\n")
         for name, text in site.items():
             (samples / "site" / name).write_text(text)
         if tls:
@@ -110,17 +112,18 @@ class Apache(Api):
 
 
 class Proxying(Apache):
-    """Apache in front of a daemon, with mod_proxy_fcgi."""
+    """Apache in front of a daemon, with mod_proxy_fcgi, or with mod_proxy_http and the daemon's own port."""
 
-    def __init__(self, directory, daemon, **options):
+    def __init__(self, directory, daemon, http_port=None, **options):
         self.daemon = daemon
         daemon.directory.chmod(0o711)
-        if isinstance(daemon.address, str):
-            site = {"unix_address.conf": f"Define REST_FCGI_SOCKET {daemon.address}\n"}
-            super().__init__(directory, "proxy_unix.conf", site, **options)
+        if http_port:
+            name, site = "http", f"Define REST_FCGI_HTTP 127.0.0.1:{http_port}\n"
+        elif isinstance(daemon.address, str):
+            name, site = "unix", f"Define REST_FCGI_SOCKET {daemon.address}\n"
         else:
-            site = {"tcp_address.conf": "Define REST_FCGI_ADDRESS {}:{}\n".format(*daemon.address)}
-            super().__init__(directory, "proxy_tcp.conf", site, **options)
+            name, site = "tcp", "Define REST_FCGI_ADDRESS {}:{}\n".format(*daemon.address)
+        super().__init__(directory, f"proxy_{name}.conf", {f"{name}_address.conf": site}, **options)
 
     def log(self):
         """The responder's."""

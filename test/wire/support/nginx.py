@@ -49,8 +49,9 @@ def server(address):
     return f"server unix:{address};\n" if isinstance(address, str) else f"server {address[0]}:{address[1]};\n"
 
 
-def write_site(site, port, addresses, directory):
+def write_site(site, port, addresses, http_port, directory):
     """The files that differ from host to host."""
+    (site / "http_address.conf").write_text(f"server 127.0.0.1:{http_port};\n")
     for name in ("unix_address.conf", "tcp_address.conf"):
         (site / name).write_text("".join(map(server, addresses)))
     (site / "listen.conf").write_text(f"listen 127.0.0.1:{port};\n")
@@ -69,17 +70,18 @@ def limit_patience(path, seconds):
 class Nginx(Api):
     """A private nginx in front of the responders at `addresses`. Speaks HTTP to it as every `Api` does."""
 
-    def __init__(self, directory, addresses, sample="unix.conf", http="", patience=None):
-        """`patience` is how many seconds it waits for a responder, instead of those of the sample."""
+    def __init__(self, directory, addresses, sample="unix.conf", http="", patience=None, http_port=None):
+        """`patience` is how many seconds it waits for a responder, instead of those of the sample; `http_port` is the
+        responder's own."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
-        tls = sample == "tls.conf"
+        tls = "tls" in sample
         if tls:
             certificate(directory)
         port = free_port()
         samples = directory / "rest_fcgi"
         shutil.copytree(ROOT / "nginx", samples)
-        write_site(samples / "site", port, addresses, directory)
+        write_site(samples / "site", port, addresses, http_port, directory)
         if patience:
             limit_patience(samples / "location.conf", patience)
         user = "user root root;" if os.geteuid() == 0 else ""  # the tests' directories are open to root alone

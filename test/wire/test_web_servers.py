@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Salt's REST interface through each configuration of nginx/ and apache/, as they stand: at the root, and below a path."""
+
+import http.cookies
+import json
+
+import pytest
+
+from support import apache as apaches
+from support.api import CRED, JSON
+from support.process import free_port
+
+OVER_NGINX = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.conf", "tls.conf", "proxy_tls.conf", "prefix.conf"]
+OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.conf"]
+
+
+def serving(port, prefix):
+    """Changes of the configuration for rest_cherrypy, over FastCGI, or on a port of its own."""
+    own_port = {"port": port, "host": "127.0.0.1", "disable_ssl": True, "root_prefix": prefix or "/"}
+    return {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": own_port if port else {}}
+
+
+@pytest.fixture
+def over_apache(directory, start):
+    """Starts Apache with a sample, and what is behind it."""
+    started = []
+
+    def starter(sample, prefix, tls=False):
+        home, mount = directory / "apache", f"{prefix}/"
+        if sample == "fcgid.conf":
+            started.append(apaches.Fcgid(home, serving(None, prefix), mount=mount, tls=tls))
+            return started[-1]
+        port = free_port() if sample == "proxy_http.conf" else None
+        changes = serving(port, prefix)
+        if apaches.AS_USER:
+            changes["rest_fcgi"]["socket_group"] = apaches.USER
+        daemon = start(changes, tcp="tcp" in sample)
+        started.append(apaches.Proxying(home, daemon, http_port=port, mount=mount, tls=tls))
+        return started[-1]
+
+    yield starter
+    for apache in started:
+        apache.stop()
+
+
+class Client:
+    """A client that knows where the interface is."""
+
+    def __init__(self, api, prefix=""):
+        self.api, self.prefix = api, prefix
+        scheme = "https" if api.ca else "http"
+        self.origin = f"{scheme}://{'localhost' if api.ca else api.host}:{api.port}"
+
+    def request(self, method, path, headers=None, **options):
+        return self.api.request(method, self.prefix + path, headers=headers or {}, **options)
+
+
+def session_of(client):
+    """Logs in; what a browser sends from then on, and the token."""
+    reply = client.request("POST", "/login", JSON, body=json.dumps(CRED))
+    assert reply.status == 200, reply
+    cookie = http.cookies.SimpleCookie(reply.headers["set-cookie"])["session_id"]
+    assert cookie["path"] == (client.prefix or "/")
+    assert bool(cookie["secure"]) == bool(client.api.ca)
+    return {"Cookie": f"session_id={cookie.value}"}, {"X-Auth-Token": reply.headers["x-auth-token"]}
+
+
+def reads(client, cookie, token):
+    reply = client.request("GET", "/minions", {**cookie, "Accept": "application/x-yaml"})
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/x-yaml")
+    page = client.request("GET", "/", {"Accept": "text/html"})
+    assert page.headers["content-type"] == "text/html;charset=utf-8" and "content-security-policy" in page.headers
+    head = client.request("HEAD", "/minions/ms-0", token)
+    assert (head.status, head.text) == (200, "") and head.headers["allow"] == "GET, HEAD, POST"
+
+
+def runs(client, token):
+    body = json.dumps([{"client": "local", "tgt": "*", "fun": "test.echo", "arg": ["x" * 100000]}]).encode()
+    pieces = (body[at : at + 30000] for at in range(0, len(body), 30000))
+    reply = client.request("POST", "/", {**JSON, **token}, body=pieces, chunked=True)
+    assert reply.status == 200 and len(reply.ret[0]) == 3
+    job = client.request("POST", "/minions", {**JSON, **token}, body='[{"tgt": "*", "fun": "test.ping"}]')
+    assert job.status == 202 and job.json["_links"]["jobs"][0]["href"].startswith(f"{client.prefix}/jobs/2")
+
+
+def refuses(client, cookie):
+    own, foreign = {"Origin": client.origin, **cookie}, {"Origin": "https://elsewhere.example.org", **cookie}
+    assert client.request("GET", "/jobs", own).status == 200
+    assert client.request("GET", "/jobs", foreign).status == 403
+    missing = client.request("GET", "/no%20such?a=b", cookie)
+    assert (missing.status, missing.json["status"]) == (404, 404)
+    put = client.request("PUT", "/minions")
+    assert (put.status, put.json["status"], put.headers["allow"]) == (405, 405, "GET, HEAD, POST")
+    asked = {"Origin": "https://gui", "Access-Control-Request-Method": "POST"}
+    preflight = client.request("OPTIONS", "/minions", asked)
+    assert (preflight.status, preflight.headers["access-control-allow-methods"]) == (200, "GET, POST")
+
+
+def walk(client):
+    cookie, token = session_of(client)
+    reads(client, cookie, token)
+    runs(client, token)
+    refuses(client, cookie)
+    assert client.request("POST", "/logout", token).json == {"return": "Your token has been cleared"}
+    reply = client.request("GET", "/minions", token)
+    assert (reply.status, reply.headers["www-authenticate"], reply.json["status"]) == (401, "Session", 401)
+
+
+@pytest.mark.parametrize("sample", OVER_NGINX)
+def test_the_interface_over_nginx(start, front, sample):
+    prefix = "/api" if sample == "prefix.conf" else ""
+    port = free_port() if sample == "proxy_tls.conf" else None
+    nginx = front(start(serving(port, prefix), tcp="tcp" in sample), sample=sample, http_port=port)
+    walk(Client(nginx, prefix))
+    if prefix:
+        assert nginx.request("GET", prefix).headers["location"].endswith("/api/")
+        assert nginx.request("GET", "/apis").json == {"return": "404: Not Found"}
+    assert "[error]" not in nginx.error_log()
+
+
+@pytest.mark.parametrize("prefix", ["", "/api"])
+@pytest.mark.parametrize("sample", OVER_APACHE)
+def test_the_interface_over_apache(over_apache, sample, prefix):
+    apache = over_apache(sample, prefix)
+    walk(Client(apache, prefix))
+    if prefix:
+        assert apache.request("GET", prefix).headers["location"].endswith("/api/")
+        assert apache.request("GET", "/apis").status == 404
+
+
+@pytest.mark.parametrize("sample", OVER_APACHE)
+def test_cookies_are_for_https_where_apache_speaks_it(over_apache, sample):
+    walk(Client(over_apache(sample, "", tls=True)))
