@@ -22,11 +22,19 @@ const Eauth* eauth_named(const std::vector<Eauth>& eauths, std::string_view name
 
 /// Null: tokens are off.
 Result<std::unique_ptr<TokenStore>> make_tokens(const Options& options, const Clock& clock) {
-  if (options.token_dir.empty()) return std::unique_ptr<TokenStore>();
-  auto store = TokenStore::make(options.token_dir, options.token_expire, clock);
-  if (store || !options.token_dir_is_default) return store;
-  log::warning(format("tokens are off: {}", store.error().message));
+  if (!options.tokens_in_etcd && options.token_dir.empty()) return std::unique_ptr<TokenStore>();
+  auto shelf =
+      options.tokens_in_etcd ? tokens_in_etcd(*options.tokens_in_etcd) : token_files(options.token_dir);
+  if (shelf) return TokenStore::make(*std::move(shelf), options.token_expire, clock);
+  if (options.tokens_in_etcd || !options.token_dir_is_default) return std::move(shelf).error();
+  log::warning(format("tokens are off: {}", shelf.error().message));
   return std::unique_ptr<TokenStore>();
+}
+
+/// What the caller is told where the tokens are out of reach; the log says why.
+Error out_of_reach(const Error& error) {
+  log::error(format("tokens are out of reach: {}", error.message));
+  return {ErrorKind::unavailable, "The tokens cannot be looked at now; the log has the cause."};
 }
 
 }  // namespace
@@ -84,6 +92,7 @@ Result<Identity> Authenticator::by_token(const Credentials& credentials, SteadyT
     return {};
   };
   if (auto good = logins_->guarded(credentials, look_up, deadline); !good) {
+    if (good.error().kind == ErrorKind::unavailable) return out_of_reach(good.error());
     // A token that has expired is no guess, and not counted; but its bearer is told what all others are told.
     const bool expired = good.error().kind == ErrorKind::not_found;
     return expired ? refused("token", good.error().message, credentials) : std::move(good).error();
@@ -106,6 +115,7 @@ Result<TokenLogin> Authenticator::make_token(const Identity& identity) {
   }
   auto token = tokens_->add(identity.name(), identity.eauth(), identity.groups());
   if (token) return holder(*token);
+  if (token.error().kind == ErrorKind::unavailable) return out_of_reach(token.error());
   log::error(format("a token was not made: {}", token.error().message));
   return Error{ErrorKind::internal, "The token could not be stored; the log has the cause."};
 }
@@ -114,6 +124,7 @@ Result<TokenLogin> Authenticator::holder(SecretView token) const {
   const Credentials credentials{.kind = Credentials::Kind::token, .token = token};
   if (tokens_ == nullptr) return refused("token", "tokens are off", credentials);
   auto record = tokens_->find(token);
+  if (!record && record.error().kind == ErrorKind::unavailable) return out_of_reach(record.error());
   if (!record) return refused("token", record.error().message, credentials);
   const WallTime start = record->start;
   const WallTime expire = record->expire;
@@ -126,6 +137,7 @@ Result<void> Authenticator::end_token(SecretView token) {
   if (const auto held = holder(token); !held) return held.error();
   auto removed = tokens_->remove(token);
   if (removed) return removed;
+  if (removed.error().kind == ErrorKind::unavailable) return out_of_reach(removed.error());
   log::error(format("a token was not ended: {}", removed.error().message));
   return Error{ErrorKind::internal, "The token could not be removed; the log has the cause."};
 }

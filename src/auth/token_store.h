@@ -3,13 +3,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "auth/digest.h"
-#include "auth/files.h"
+#include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
@@ -32,38 +34,65 @@ struct TokenRecord {
 /// included.
 Result<TokenRecord> read_token_record(std::string_view json);
 
-/// Tokens as files in one directory, which is all that processes share about them. A file is named after the
-/// SHA-256 of its token, so whoever reads the directory learns no token. Thread-safe, and safe between
-/// processes.
+/// Where tokens' data lies: under the SHA-256 of each token, 64 hexadecimal digits, so that whoever reads it
+/// there learns no token. Thread-safe, and safe between all that share it.
+///
+/// Errors of every call: unavailable, where it does not answer for now; internal. Both with the cause, for
+/// the log.
+class TokenShelf {
+ public:
+  virtual ~TokenShelf() = default;
+
+  /// Absent where there is none. Errors also: malformed, for what no shelf would have put there.
+  [[nodiscard]] virtual Result<std::optional<std::string>> get(const std::string& digits) = 0;
+
+  /// Puts there what was not there, for `life`: some time after it the data may go.
+  [[nodiscard]] virtual Result<void> put(const std::string& digits, const std::string& data,
+                                         std::chrono::seconds life) = 0;
+
+  /// When it returns, nobody gets it any more. What is not there is no failure.
+  [[nodiscard]] virtual Result<void> remove(const std::string& digits) = 0;
+
+  /// Called now and then: removes what `is_over`, where that does not go by itself.
+  virtual void purge(const std::function<bool(std::string_view data)>& is_over) = 0;
+};
+
+/// Files in one directory, which all processes of a host may share. It, and the one above it, are made where
+/// they are missing. Errors: configuration, for one that cannot be used, or that somebody else may write to.
+Result<std::unique_ptr<TokenShelf>> token_files(const std::string& directory);
+
+/// Keys in an etcd cluster, API v3, for all hosts that use it; each with a lease, so that it goes by itself.
+/// A call waits for 5 seconds at most. Errors: configuration.
+Result<std::unique_ptr<TokenShelf>> tokens_in_etcd(const TokensInEtcd& options);
+
+/// Makes tokens, and knows whose they are. Thread-safe.
 class TokenStore {
  public:
-  /// Makes the directory, and the one above it, where they are missing. `clock` has to outlive the store.
-  /// Errors: configuration, for a directory that cannot be used or that somebody else may write to.
-  static Result<std::unique_ptr<TokenStore>> make(const std::string& directory, std::chrono::seconds life,
-                                                  const Clock& clock);
-  TokenStore(UniqueFd directory, DigestAlgorithm sha256, std::chrono::seconds life, const Clock& clock);
+  /// `clock` has to outlive the store. Errors: configuration.
+  static Result<std::unique_ptr<TokenStore>> make(std::unique_ptr<TokenShelf> shelf,
+                                                  std::chrono::seconds life, const Clock& clock);
+  TokenStore(std::unique_ptr<TokenShelf> shelf, DigestAlgorithm sha256, std::chrono::seconds life,
+             const Clock& clock);
 
-  /// Stores a new token, and now and then removes those that have expired. Errors: internal, with the cause.
+  /// Stores a new token, and now and then removes those that have expired. Errors: unavailable or internal,
+  /// with the cause.
   Result<Secret> add(std::string name, std::string eauth, std::vector<std::string> groups);
 
   /// Whose token is it? Removes it where it has expired. Only 40 to 128 hexadecimal digits are looked up.
-  /// Errors: not_found, where it has expired; authentication; internal. The message is for the log alone.
+  /// Errors: not_found, where it has expired; authentication; unavailable, where nobody can know for now.
+  /// The message is for the log alone.
   [[nodiscard]] Result<TokenRecord> find(SecretView token) const;
 
-  /// From now on nobody finds it, in no process. One that is not there is no failure. REQUIRES: a token that
-  /// was found. Errors: internal, with the cause.
+  /// From now on nobody finds it, in no process. One that is not there is no failure. Errors: unavailable or
+  /// internal, with the cause.
   [[nodiscard]] Result<void> remove(SecretView token) const;
 
  private:
-  [[nodiscard]] std::string file_of(SecretView token) const;
-  [[nodiscard]] Result<TokenRecord> read(const std::string& file) const;
-  [[nodiscard]] Result<void> write(const std::string& file, std::string_view content) const;
-  void remove(const std::string& file) const;
+  [[nodiscard]] std::string digits_of(SecretView token) const;
   void purge_now_and_then();
-  void purge() const;
 
   // constant after construction
-  UniqueFd directory_;
+  std::unique_ptr<TokenShelf> shelf_;
   DigestAlgorithm sha256_;
   std::chrono::seconds life_;
   const Clock& clock_;

@@ -243,6 +243,18 @@ std::string as_text(const etcd::Options& options) {
                 options.client_cert, options.client_key, std::hash<std::string_view>{}(password));
 }
 
+/// Where `eauth_tokens` says so. Tokens are kept through API v3 whatever `etcd.require_v2` says: a cluster
+/// that serves API v2 serves it as well.
+void read_tokens_in_etcd(Reader& top, auth::Options& options) {
+  if (top.choice("eauth_tokens", {"localfs", "etcd"}) != "etcd") return;
+  auth::TokensInEtcd tokens;
+  top.text("etcd.tokens_root", tokens.root);
+  while (tokens.root.ends_with('/')) tokens.root.pop_back();
+  const auto [key, name] = profile_name(top, "etcd.tokens_profile");
+  tokens.cluster = read_profile(profile_named(top, key, name)).client;
+  options.tokens_in_etcd = std::move(tokens);
+}
+
 }  // namespace
 
 void note_etcd_returner(Reader& top, const returner::EtcdOptions& options) {
@@ -262,6 +274,7 @@ void read_job_caches(Reader& top, const std::string& default_database, Settings&
   options.sqlite3.is_default = !chosen;
   top.at_start().seconds("sqlite3.timeout", options.sqlite3.timeout, kTenthOfASecond, kHour);
   read_etcd(top, std::filesystem::path(default_database).replace_filename("etcd").string(), settings);
+  read_tokens_in_etcd(top, settings.auth);
   read_age(top, options);
   top.note_start_key("master_job_cache", options.master_job_cache);
   top.note_start_key("ext_job_cache", joined(options.ext_job_cache, ","));

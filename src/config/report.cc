@@ -47,6 +47,10 @@ std::string eauth_line(const Settings& settings) {
 }
 
 std::string tokens_line(const auth::Options& options) {
+  if (const auto& etcd = options.tokens_in_etcd) {
+    return format("in etcd at {}, below {}, for {} seconds", joined(etcd->cluster.endpoints, ", "),
+                  etcd->root, options.token_expire.count());
+  }
   if (options.token_dir.empty()) return "off";
   return format("in {}, for {} seconds", options.token_dir, options.token_expire.count());
 }
@@ -185,6 +189,7 @@ Settings Settings::without_jobs() && {
 
 Settings Settings::without_files() && {
   auth.token_dir.clear();
+  auth.tokens_in_etcd.reset();
   auth.login_guard.file.clear();
   return std::move(*this).without_jobs();
 }

@@ -242,7 +242,7 @@ void make_cachedir(Settings& settings) {
     settings.returner.master_job_cache = "memory";
     lost.emplace_back("jobs are kept in memory only");
   }
-  if (settings.auth.token_dir_is_default) {
+  if (settings.auth.token_dir_is_default && !settings.auth.tokens_in_etcd) {
     settings.auth.token_dir.clear();
     lost.emplace_back("there are no tokens");
   }

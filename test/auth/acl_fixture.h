@@ -119,7 +119,7 @@ class AclFixture {
     options.token_dir = dir.path();
     const auto authenticator = Authenticator::make(options, system_clock());
     REQUIRE(authenticator);
-    const auto store = TokenStore::make(dir.path(), std::chrono::seconds(60), system_clock());
+    const auto store = TokenStore::make(*token_files(dir.path()), std::chrono::seconds(60), system_clock());
     REQUIRE(store);
     const auto token = (*store)->add(user, "auto", groups);
     REQUIRE(token);

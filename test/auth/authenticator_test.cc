@@ -283,7 +283,7 @@ TEST_CASE("a token stands for whom it was made") {
 
 TEST_CASE("a token brings the groups that it was made with") {
   Fixture fixture;
-  const auto store = TokenStore::make(fixture.options.token_dir, seconds(60), fixture.clock);
+  const auto store = TokenStore::make(*token_files(fixture.options.token_dir), seconds(60), fixture.clock);
   REQUIRE(store);
   const auto token = (*store)->add("fred", "file", {"ops"});
   REQUIRE(token);

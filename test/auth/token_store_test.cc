@@ -71,7 +71,9 @@ class StoreFixture {
 
  private:
   std::unique_ptr<TokenStore> make() {
-    auto store = TokenStore::make(dir_.path(), seconds(60), clock_);
+    auto files = token_files(dir_.path());
+    REQUIRE(files);
+    auto store = TokenStore::make(*std::move(files), seconds(60), clock_);
     REQUIRE(store);
     return *std::move(store);
   }
@@ -295,13 +297,13 @@ TEST_CASE("a directory that cannot be listed keeps its expired tokens, and the l
 TEST_CASE("tokens that never live, or for ever, are an error of the configuration") {
   const test::TempDir dir;
   for (const char* life : {"0", "-1", "3155695201"}) {
-    const auto store = TokenStore::make(dir.path(), seconds(std::stoll(life)), system_clock());
+    const auto store = TokenStore::make(*token_files(dir.path()), seconds(std::stoll(life)), system_clock());
     REQUIRE_FALSE(store);
     CHECK(store.error().kind == ErrorKind::configuration);
     CHECK(store.error().message ==
           "token_expire: " + std::string(life) + " found, a number from 1 to 3155695200 expected");
   }
-  CHECK_FALSE(TokenStore::make(dir.write("file", ""), seconds(1), system_clock()));
+  CHECK_FALSE(token_files(dir.write("file", "")));
 }
 
 TEST_CASE("many threads may make and use tokens at once") {

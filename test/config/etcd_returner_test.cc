@@ -175,5 +175,33 @@ TEST_CASE("hosts that keep jobs in one etcd make job ids of their own") {
   CHECK(error_of("rest_fcgi: {host_number: 64}\n").starts_with("master:1: rest_fcgi: host_number: found 64"));
 }
 
+TEST_CASE("tokens are in etcd where eauth_tokens says so, by a profile of their own or the returner's") {
+  CHECK_FALSE(settings_of("").auth.tokens_in_etcd);
+  CHECK_FALSE(settings_of("eauth_tokens: localfs\n").auth.tokens_in_etcd);
+  const Settings plain = settings_of("eauth_tokens: etcd\netcd.host: e1\n");
+  REQUIRE(plain.auth.tokens_in_etcd);
+  CHECK(plain.auth.tokens_in_etcd->root == "/salt/tokens");
+  CHECK(plain.auth.tokens_in_etcd->cluster.endpoints == Texts{"http://e1:2379"});
+  CHECK_FALSE(plain.returner.etcd.is_chosen);
+
+  const std::string by_returner =
+      "eauth_tokens: etcd\netcd.tokens_root: /t/\n" + kProfile + "  etcd.host: r\n";
+  const auto shared = settings_of(by_returner).auth.tokens_in_etcd;
+  REQUIRE(shared);
+  CHECK(shared->root == "/t");
+  CHECK(shared->cluster.endpoints == Texts{"http://r:2379"});
+  const auto own =
+      settings_of(by_returner + "etcd.tokens_profile: mine\nmine: {etcd.host: t}\n").auth.tokens_in_etcd;
+  REQUIRE(own);
+  CHECK(own->cluster.endpoints == Texts{"http://t:2379"});
+}
+
+TEST_CASE("a place for tokens, or a profile, that is none is a mistake") {
+  CHECK(error_of("eauth_tokens: rediscluster\n") ==
+        "master:1: eauth_tokens: found \"rediscluster\", expected localfs or etcd");
+  CHECK(error_of("eauth_tokens: etcd\netcd.tokens_profile: none\n")
+            .starts_with("master:2: etcd.tokens_profile: found \"none\", expected the name of a map"));
+}
+
 }  // namespace
 }  // namespace rest_fcgi::config

@@ -54,6 +54,12 @@ TEST_CASE("the summary says what is on") {
   CHECK(has_line(text, "warning:  master: include: \"none.conf\" matches no file"));
 }
 
+TEST_CASE("the summary says in which cluster tokens are") {
+  CHECK(
+      has_line(shown("eauth_tokens: etcd\netcd.host: [e1, e2]\n"),
+               "tokens:   in etcd at http://e1:2379, http://e2:2379, below /salt/tokens, for 43200 seconds"));
+}
+
 TEST_CASE("the summary says whether auto is on") {
   CHECK(has_line(shown("external_auth: {auto: {a: []}}\n"),
                  "eauth:    auto (off: needs rest_fcgi: allow_auto_eauth: true)"));

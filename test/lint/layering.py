@@ -14,7 +14,7 @@ import sys
 MAY_INCLUDE = {
     "core": [],
     "http": [],
-    "auth": [],
+    "auth": ["etcd"],
     "helper": ["auth/pam_wire.h", "auth/system_groups.h", "master/embedded/run_wire.h"],
     "etcd": [],
     "returner": ["etcd"],

@@ -10,10 +10,11 @@ import time
 
 import pytest
 from support import salts
+from support.api import CRED, JSON, Api
 from support.daemon import KILLS
 from support.etcd import USER, Certificates
 from support.jobs import LOGIN, Clients, call, kill_again_and_again, refused, runner
-from support.process import wait_until
+from support.process import free_port, wait_until
 
 ALL_PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
 PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
@@ -86,6 +87,35 @@ def test_with_passwords_and_certificates(start, start_etcd):
     jid = start_async(daemon.address)
     wait_until(lambda: looked_up(daemon.address, jid) == ALL_PONG, "all returned")
     assert USER[1] not in daemon.log()
+
+
+def test_a_login_on_one_host_is_good_on_all_until_a_logout_on_any(start, etcd):
+    keys = {"eauth_tokens": "etcd", "etcd.host": f"127.0.0.1:{etcd.port}"}
+
+    def host():
+        port = free_port()
+        served = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": {"port": port, "disable_ssl": True}}
+        return start({**keys, **served}), Api("127.0.0.1", port)
+
+    (first, here), (_, there) = host(), host()
+    reply = here.request("POST", "/login", json.dumps(CRED), JSON)
+    token = {"X-Auth-Token": reply.ret[0]["token"]}
+    assert there.request("GET", "/minions/ms-0", headers=token).status == 200
+    assert first.stop() == 0
+    assert there.request("GET", "/minions/ms-0", headers=token).status == 200
+    (stored,) = etcd.all("/salt/tokens/").items()
+    assert token["X-Auth-Token"].encode() not in b"".join(stored)
+
+    etcd.kill(0)
+    assert there.request("GET", "/minions/ms-0", headers=token).status == 503
+    assert there.request("POST", "/run", json.dumps([{**PING, **CRED}]), JSON).ret == [ALL_PONG]
+    etcd.restart(0)
+    wait_until(lambda: there.request("GET", "/minions/ms-0", headers=token).status == 200, "etcd is back")
+
+    _, third = host()
+    assert third.request("POST", "/logout", headers=token).status == 200
+    assert there.request("GET", "/minions/ms-0", headers=token).status == 401
+    assert not etcd.all("/salt/tokens/")
 
 
 def test_a_profile_and_a_root_and_a_ttl(start, etcd):

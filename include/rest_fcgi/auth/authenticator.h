@@ -46,11 +46,12 @@ class Authenticator {
   [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials, SteadyTime deadline);
 
   /// Stores a new token for somebody. Errors: invocation where tokens are off; internal where it cannot be
-  /// stored.
+  /// stored; unavailable where tokens are out of reach.
   [[nodiscard]] Result<TokenLogin> make_token(const Identity& identity);
 
   /// Who holds this token. Unlike `authenticate` it counts no failure: a browser comes back again and again
-  /// with a token that has expired, and its user has to be able to log in. Errors: authentication.
+  /// with a token that has expired, and its user has to be able to log in. Errors: authentication;
+  /// unavailable.
   [[nodiscard]] Result<TokenLogin> holder(SecretView token) const;
 
   /// Removes a token for good. Errors: those of `holder`; internal, where it cannot be removed: then it still

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/etcd/options.h"
 
 namespace rest_fcgi::auth {
 
@@ -77,11 +78,18 @@ struct LoggedOutOptions {
   bool file_is_default = false;
 };
 
+/// Tokens as keys of an etcd cluster, API v3.
+struct TokensInEtcd {
+  etcd::Options cluster;
+  std::string root = "/salt/tokens";  ///< without a slash at its end
+};
+
 struct Options {
   std::vector<EauthOptions> external_auth;
-  Secret sharedsecret;            ///< Salt's `sharedsecret`; empty: the back end is off
-  bool allow_auto_eauth = false;  ///< `auto` takes any password: for tests only
-  std::string token_dir;          ///< empty: no tokens
+  Secret sharedsecret;                         ///< Salt's `sharedsecret`; empty: the back end is off
+  bool allow_auto_eauth = false;               ///< `auto` takes any password: for tests only
+  std::optional<TokensInEtcd> tokens_in_etcd;  ///< in place of `token_dir`
+  std::string token_dir;                       ///< empty: no tokens
   /// Nobody chose `token_dir`: where it cannot be had, tokens are off and the log says so. Else it is a
   /// mistake.
   bool token_dir_is_default = false;

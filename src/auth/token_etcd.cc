@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "auth/token_store.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/etcd/client.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+constexpr std::chrono::seconds kMostWait{5};
+
+/// What a cluster has to answer within.
+etcd::Deadline soon() {
+  return std::chrono::steady_clock::now() + kMostWait;
+}
+
+/// A cluster that does not answer may do so later; one that refuses its user has the wrong configuration.
+Error failure(const Error& error) {
+  const bool may_pass = error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout;
+  return {may_pass ? ErrorKind::unavailable : ErrorKind::internal, format("etcd: {}", error.message)};
+}
+
+/// A key for each token. Each has a lease of its own: a cluster bears some 100,000 of them, and nobody has to
+/// look for tokens that have expired.
+class TokensInCluster final : public TokenShelf {
+ public:
+  TokensInCluster(std::unique_ptr<etcd::Client> client, std::string folder)
+      : client_(std::move(client)), folder_(std::move(folder)) {}
+
+  Result<std::optional<std::string>> get(const std::string& digits) override {
+    const auto found = client_->range({.key = folder_ + digits}, soon());
+    if (!found) return failure(found.error());
+    if (found->kvs.empty()) return std::optional<std::string>();
+    return std::optional(found->kvs.front().value);
+  }
+
+  Result<void> put(const std::string& digits, const std::string& data, std::chrono::seconds life) override {
+    const etcd::Deadline deadline = soon();
+    const auto lease = client_->lease_grant(life, 0, deadline);
+    if (!lease) return failure(lease.error());
+    const auto done = client_->put({.key = folder_ + digits, .value = data, .lease = lease->id}, deadline);
+    if (done) return {};
+    static_cast<void>(client_->lease_revoke(lease->id, soon()));  // with the key, if that is there after all
+    return failure(done.error());
+  }
+
+  Result<void> remove(const std::string& digits) override {
+    const auto done = client_->delete_range({.key = folder_ + digits, .prev_kv = true}, soon());
+    if (!done) return failure(done.error());
+    for (const etcd::KeyValue& pair : done->prev_kvs) {  // a lease that stays is harmless, and ends by itself
+      if (pair.lease != 0) static_cast<void>(client_->lease_revoke(pair.lease, soon()));
+    }
+    return {};
+  }
+
+  void purge(const std::function<bool(std::string_view data)>& /*is_over*/) override {}
+
+ private:
+  const std::unique_ptr<etcd::Client> client_;  // synchronizes itself
+  const std::string folder_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TokenShelf>> tokens_in_etcd(const TokensInEtcd& options) {
+  auto client = etcd::Client::make(options.cluster);
+  if (!client) return Error{ErrorKind::configuration, format("eauth_tokens: {}", client.error().message)};
+  return std::unique_ptr<TokenShelf>(
+      std::make_unique<TokensInCluster>(*std::move(client), options.root + "/"));
+}
+
+}  // namespace rest_fcgi::auth

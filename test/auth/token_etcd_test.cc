@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../support/captured_log.h"
+#include "../support/etcd_server.h"
+#include "../support/manual_clock.h"
+#include "../support/temp_dir.h"
+#include "auth/token_store.h"
+#include "rest_fcgi/auth/authenticator.h"
+#include "rest_fcgi/etcd/client.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+using std::chrono::seconds;
+
+etcd::Options reach(const std::vector<std::string>& urls) {
+  // A busy machine is no reason to give a member up that is there.
+  return {.endpoints = urls, .connect_timeout = seconds(4), .try_timeout = seconds(8)};
+}
+
+/// Two stores of one cluster, as two hosts have.
+struct Hosts {
+  Hosts() : here(make(seconds(60))), there(make(seconds(60))) {}
+
+  std::unique_ptr<TokenStore> make(seconds life) {
+    auto shelf = tokens_in_etcd({reach(etcd.urls()), "/salt/tokens"});
+    REQUIRE(shelf);
+    auto store = TokenStore::make(*std::move(shelf), life, clock);
+    REQUIRE(store);
+    return *std::move(store);
+  }
+
+  /// All that etcd has.
+  std::vector<etcd::KeyValue> stored() {
+    const auto found = client->range({.key = "/", .range_end = "0"}, later());
+    REQUIRE(found);
+    return found->kvs;
+  }
+
+  std::size_t leases() {
+    const auto found = client->lease_leases(later());
+    REQUIRE(found);
+    return found->size();
+  }
+
+  static etcd::Deadline later() { return std::chrono::steady_clock::now() + seconds(30); }
+
+  test::EtcdCluster etcd;
+  test::ManualClock clock;
+  std::unique_ptr<etcd::Client> client = *etcd::Client::make(reach(etcd.urls()));
+  std::unique_ptr<TokenStore> here;
+  std::unique_ptr<TokenStore> there;
+};
+
+}  // namespace
+
+TEST_CASE("a token that one host made in etcd is good at another, until somebody ends it anywhere") {
+  if (test::no_etcd()) return;
+  Hosts hosts;
+  const auto token = hosts.here->add("fred", "file", {"ops"});
+  REQUIRE(token);
+  const auto record = hosts.there->find(*token);
+  REQUIRE(record);
+  CHECK(record->name == "fred");
+  CHECK(record->eauth == "file");
+  CHECK(record->groups == std::vector<std::string>{"ops"});
+
+  REQUIRE(hosts.there->remove(*token));
+  CHECK(hosts.here->find(*token).error().kind == ErrorKind::authentication);
+  CHECK(hosts.there->remove(*token));  // once more is no failure
+  CHECK(hosts.stored().empty());
+  CHECK(hosts.leases() == 0);
+}
+
+TEST_CASE("no token stands in etcd, and what stands there ends by itself") {
+  if (test::no_etcd()) return;
+  Hosts hosts;
+  const auto token = hosts.here->add("fred", "file", {});
+  REQUIRE(token);
+  const auto stored = hosts.stored();
+  REQUIRE(stored.size() == 1);
+  CHECK(stored[0].key.starts_with("/salt/tokens/"));
+  CHECK(stored[0].key.size() == std::string("/salt/tokens/").size() + 64);
+  CHECK((stored[0].key + stored[0].value).find(token->reveal().text) == std::string::npos);
+  const auto lease = hosts.client->lease_time_to_live(stored[0].lease, false, Hosts::later());
+  REQUIRE(lease);
+  CHECK(lease->granted_ttl == 60);
+
+  hosts.clock.advance(seconds(60));  // no sooner than etcd, which knows nothing of this clock
+  const auto expired = hosts.there->find(*token);
+  REQUIRE_FALSE(expired);
+  CHECK(expired.error().kind == ErrorKind::not_found);
+  CHECK(hosts.stored().empty());
+}
+
+TEST_CASE("what else stands in the place of a token is none") {
+  if (test::no_etcd()) return;
+  Hosts hosts;
+  const auto token = hosts.here->add("fred", "file", {});
+  REQUIRE(token);
+  const std::string key = hosts.stored().front().key;
+  for (const std::string value : {"", "{}", "\xff"}) {
+    REQUIRE(hosts.client->put({.key = key, .value = value}, Hosts::later()));
+    CHECK(hosts.here->find(*token).error().kind == ErrorKind::authentication);
+  }
+}
+
+TEST_CASE("while etcd is away nobody's token is good, none is made or ended, and callers learn no more") {
+  if (test::no_etcd()) return;
+  const test::TempDir dir;
+  test::EtcdCluster etcd;
+  Options options;
+  options.external_auth.push_back({"file", {{"filename", dir.write("users", "fred:sesame\n")}}, {}});
+  options.tokens_in_etcd = {reach(etcd.urls()), "/salt/tokens"};
+  options.login_guard.tries = 0;
+  auto made = Authenticator::make(options, system_clock());
+  REQUIRE(made);
+  Authenticator& authenticator = **made;
+  const auto deadline = system_clock().steady() + seconds(60);
+  const Credentials password{.kind = Credentials::Kind::eauth,
+                             .eauth = "file",
+                             .username = "fred",
+                             .password = SecretView("sesame")};
+  const auto fred = authenticator.authenticate(password, deadline);
+  REQUIRE(fred);
+  const auto login = authenticator.make_token(*fred);
+  REQUIRE(login);
+
+  etcd.kill(0);
+  const test::CapturedLog log;
+  const std::string token(login->token.reveal().text);
+  const Credentials credentials{.kind = Credentials::Kind::token, .token = SecretView(token)};
+  const Error errors[] = {authenticator.authenticate(credentials, deadline).error(),
+                          authenticator.holder(SecretView(token)).error(),
+                          authenticator.end_token(SecretView(token)).error(),
+                          authenticator.make_token(login->identity).error()};
+  for (const Error& error : errors) {
+    CHECK(error.kind == ErrorKind::unavailable);
+    CHECK(error.message == "The tokens cannot be looked at now; the log has the cause.");
+  }
+  CHECK(log.has("tokens are out of reach: etcd: "));
+  CHECK_FALSE(log.has(token));
+
+  etcd.restart(0);
+  CHECK(authenticator.holder(SecretView(token)));
+}
+
+TEST_CASE("a user of etcd who may not write there is a failure of the store, not of the token") {
+  if (test::no_etcd()) return;
+  test::EtcdCluster etcd({.auth = true});
+  etcd::Options larry = reach(etcd.urls());
+  larry.username = "larry";  // who may below /salt/
+  larry.password = std::make_shared<const Secret>("123pass");
+  auto shelf = tokens_in_etcd({larry, "/elsewhere"});
+  REQUIRE(shelf);
+  test::ManualClock clock;
+  const auto store = TokenStore::make(*std::move(shelf), seconds(60), clock);
+  REQUIRE(store);
+  const auto token = (*store)->add("fred", "file", {});
+  REQUIRE_FALSE(token);
+  CHECK(token.error().kind == ErrorKind::internal);
+}
+
+TEST_CASE("an endpoint of etcd that is none is a mistake of the configuration") {
+  const auto shelf = tokens_in_etcd({{.endpoints = {"nonsense"}}, "/salt/tokens"});
+  REQUIRE_FALSE(shelf);
+  CHECK(shelf.error().kind == ErrorKind::configuration);
+  CHECK(shelf.error().message.starts_with("eauth_tokens: "));
+}
+
+}  // namespace rest_fcgi::auth
