@@ -23,7 +23,6 @@ import tempfile
 import xml.etree.ElementTree
 
 DOCTEST_SUMMARY = re.compile(r"\[doctest\] test cases: +\d+ \| +(\d+) passed \| +(\d+) failed \| +(\d+) skipped")
-
 DOCTEST_FAILURE = re.compile(r"^={79}\n(.+?:\d+:\nTEST (?:CASE|SUITE):.+?)(?=^={79}\n)", re.DOTALL | re.MULTILINE)
 
 Count = collections.namedtuple("Count", "passed failed skipped")
@@ -83,10 +82,11 @@ class Doctest:
 def count_junit(report):
     """The tests in pytest's JUnit report."""
     count = CRASH._replace(failed=0)
-    for case in xml.etree.ElementTree.parse(report).getroot().iter("testcase"):
+    root = xml.etree.ElementTree.parse(report).getroot()
+    for case in root.iter("testcase"):
         for failure in (*case.iter("failure"), *case.iter("error")):
-            failures.append(f"{case.get('classname')}::{case.get('name')}\n{failure.text[-2000:]}\n")
-    for suite in xml.etree.ElementTree.parse(report).getroot().iter("testsuite"):
+            failures.append(f"{case.get('classname')}::{case.get('name')}\n{(failure.text or '')[-2000:]}\n")
+    for suite in root.iter("testsuite"):
         tests, skipped = int(suite.get("tests")), int(suite.get("skipped"))
         failed = int(suite.get("failures")) + int(suite.get("errors"))
         count = Count(count.passed + max(tests - failed - skipped, 0), count.failed + failed, count.skipped + skipped)
