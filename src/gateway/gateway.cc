@@ -43,7 +43,7 @@ class BothFrontEnds final : public Gateway {
     pool->replace(std::move(applications));
     if (auto started = pool->start(); !started) return std::move(started).error();
     if (auto started = http->start(pool); !started) return std::move(started).error();
-    await_stop(reload, *pool);
+    await_stop(reload, *pool, *http);
     const SteadyTime deadline = system_clock().steady() + pool->options().shutdown_timeout;
     http->close();
     pool->close();
@@ -60,9 +60,12 @@ class BothFrontEnds final : public Gateway {
   }
 
  private:
-  static void await_stop(const Reload& reload, Pool& pool) {
+  static void await_stop(const Reload& reload, Pool& pool, HttpServer& http) {
     int signal = wait_for_signal();
-    for (; signal == SIGHUP; signal = wait_for_signal()) reread(reload, pool);
+    for (; signal == SIGHUP; signal = wait_for_signal()) {
+      reread(reload, pool);
+      http.reread_certificates();
+    }
     log::info(format("signal {}: ending", signal));
   }
 

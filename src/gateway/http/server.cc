@@ -109,6 +109,19 @@ class LoopServer final : public HttpServer {
     return shared_->loop.start("http");
   }
 
+  void reread_certificates() override {
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      const HttpPort& old = *ports_[i].port;
+      auto tls = TlsContext::make(old.options);
+      if (!tls) {
+        log::error(format("going on with the old certificate: {}", tls.error().message));
+        continue;
+      }
+      auto port = std::make_shared<const HttpPort>(HttpPort{old.options, i, *std::move(tls)});
+      shared_->loop.post([this, i, port = std::move(port)] { acceptors_[i]->port = port; });
+    }
+  }
+
   void close() override {
     if (!shared_) return;
     shared_->loop.post([this] {

@@ -22,6 +22,10 @@ class HttpServer {
   /// Accepts connections. Errors: internal, where no thread can be had.
   virtual Result<void> start(std::shared_ptr<Pool> pool) = 0;
 
+  /// Reads all certificates and keys again, for the connections that come from then on; where one cannot be
+  /// used, those of its port stay, and the log says so. REQUIRES: it was started.
+  virtual void reread_certificates() = 0;
+
   /// Takes no more connections than those that wait already, and no more requests than are there.
   virtual void close() = 0;
 

@@ -59,6 +59,12 @@ class HttpPeer {
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   [[nodiscard]] std::string tls_version() const { return tls_ ? SSL_get_version(tls_.get()) : ""; }
 
+  /// Whose the server's certificate is: `/CN=server`. REQUIRES: TLS.
+  [[nodiscard]] std::string certificate() const {
+    char name[256];
+    return X509_NAME_oneline(X509_get_subject_name(SSL_get0_peer_certificate(tls_.get())), name, sizeof name);
+  }
+
   bool send(std::string_view bytes) {
     if (tls_) return SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size())) > 0;
     while (!bytes.empty()) {

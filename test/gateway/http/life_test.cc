@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../support/captured_log.h"
 #include "../../support/certificates.h"
 #include "../../support/child.h"
 #include "gateway/http/server.h"
@@ -271,4 +273,31 @@ TEST_CASE("SIGHUP brings the next applications, also on kept connections") {
   CHECK(kept.request(http_get()).body == "old");
   served.signal(SIGHUP);
   CHECK(eventually([&] { return kept.request(http_get()).body == "new"; }));
+}
+
+TEST_CASE("SIGHUP brings a renewed certificate to new connections, and keeps the old one where it is none") {
+  const TempDir dir;
+  const Certificates& files = pairs().files;
+  const auto put = [](const std::string& from, const std::string& to) {
+    std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
+  };
+  Options options = with_http();
+  options.http[0].ssl_crt = dir / "crt";
+  options.http[0].ssl_key = dir / "key";
+  put(files.server_cert, dir / "crt");
+  put(files.server_key, dir / "key");
+  Served served(saying("here"), options, [] { return saying("here"); });
+  const auto presented = [&] { return HttpPeer(port_of(options), true).certificate(); };
+  HttpPeer kept(port_of(options), true);
+  CHECK(kept.certificate() == "/CN=server");
+
+  const CapturedLog log;
+  put(files.client_cert, dir / "crt");
+  served.signal(SIGHUP);
+  CHECK(eventually([&] { return log.has("going on with the old certificate: rest_cherrypy: ssl_key: "); }));
+  CHECK(presented() == "/CN=server");
+  put(files.client_key, dir / "key");
+  served.signal(SIGHUP);
+  CHECK(eventually([&] { return presented() == "/CN=client"; }));
+  CHECK(kept.request(http_get()).body == "here");
 }
