@@ -145,7 +145,7 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   http.name = name_of(Module::rest_wsgi);
   std::size_t port = 0;
   section.at_start().count("port", port, kPorts);
-  section.refuse_unknown_keys();
+  section.warn_of_unknown_keys();
   if (port == 0) return;
   http.port = static_cast<std::uint16_t>(port);
   settings.gateway.http.push_back(std::move(http));
@@ -192,7 +192,7 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   section.count("backlog", http.queue_size, {1, 65535});
   read_port(section, Module::rest_tornado, "address", std::move(http), settings);
   accept(section, {"debug", "num_processes", "websockets"});
-  section.refuse_unknown_keys();
+  section.warn_of_unknown_keys();
 }
 
 }  // namespace
