@@ -94,9 +94,12 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
 
 /// Makes the applications, too, since that may fail.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
-  const bool salt = settings.engine == config::Engine::salt;
-  const std::string summary =
-      config::summary(settings, command_line, salt ? salt::describe_event_bus(settings.salt) : std::string());
+  std::string event_bus, hooks;
+  if (settings.engine == config::Engine::salt) {
+    event_bus = salt::describe_event_bus(settings.salt);
+    if (config::takes_hooks(settings)) hooks = salt::describe_event_firing(settings.salt);
+  }
+  const std::string summary = config::summary(settings, command_line, event_bus, hooks);
   settings = std::move(settings).without_files();
   auto runtime = engine::make_runtime(settings);
   if (!runtime) return fail(runtime.error());

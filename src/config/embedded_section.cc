@@ -119,6 +119,8 @@ std::vector<Named> own_folders(const Settings& settings) {
 std::vector<Named> own_files(const Settings& settings) {
   std::vector<Named> files = {{"log_file", settings.log.file},
                               {"audit_log", settings.log.audit_file},
+                              {"rest_cherrypy: log_access_file", settings.log.access_file},
+                              {"rest_cherrypy: log_error_file", settings.log.error_file},
                               {"login_guard: file", settings.auth.login_guard.file}};
   for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
     for (const auto& [name, value] : eauth.settings) {

@@ -30,6 +30,7 @@ void read_served(Reader& section, FrontEnds& front_ends) {
   static constexpr std::string_view kKey = "netapi";
   const Node* list = section.list(kKey);
   if (list == nullptr) return;
+  front_ends.are_named = true;
   front_ends.served.clear();
   for (const Node& item : list->items) {
     const auto module = module_named(item);
@@ -132,8 +133,31 @@ void read_port(Reader& section, Module module, std::string_view host_key, gatewa
 }
 
 /// Keys that salt-api has and that change nothing here.
-void accept(Reader& section, std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) (void)section.value(key);
+void accept(Reader& section, std::initializer_list<std::string_view> keys, FrontEnds& front_ends) {
+  for (const std::string_view key : keys) {
+    if (section.value(key) != nullptr) front_ends.inert.push_back(section.path_to(key));
+  }
+}
+
+void read_debug(Reader& section, Settings& settings) {
+  bool debug = false;
+  section.flag("debug", debug);
+  if (debug) settings.log.level = log::Level::debug;
+}
+
+/// CherryPy's threads are ours, unless our own section says how many there may be.
+void read_thread_pool(Reader& section, bool ours, gateway::Options& options) {
+  std::size_t threads = options.max_threads;
+  section.at_start().count("thread_pool", threads, kThreads);
+  if (ours) return;
+  options.max_threads = threads;
+  options.min_threads = std::min(options.min_threads, threads);
+}
+
+void read_log_files(Reader& section, Settings& settings) {
+  section.absolute_path("log_access_file", settings.log.access_file);
+  section.absolute_path("log_error_file", settings.log.error_file);
+  settings.rest_cherrypy.log_access = !settings.log.access_file.empty();
 }
 
 /// Salt's own server for developers, on loopback and without TLS.
@@ -152,7 +176,7 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   settings.front_ends.http.push_back(Module::rest_wsgi);
 }
 
-void read_rest_cherrypy(Reader& top, Settings& settings) {
+void read_rest_cherrypy(Reader& top, bool own_threads, Settings& settings) {
   Reader section = top.section("rest_cherrypy");
   netapi::RestCherrypyOptions& options = settings.rest_cherrypy;
   read_texts(section, "cors_origin", options.cors_origin, kOrigins);
@@ -175,7 +199,10 @@ void read_rest_cherrypy(Reader& top, Settings& settings) {
   section.count("socket_queue_size", http.queue_size, {1, 65535});
   section.count("queue_size", http.queue_size, {1, 65535});
   read_port(section, Module::rest_cherrypy, "host", std::move(http), settings);
-  accept(section, {"debug", "thread_pool", "expire_responses", "log_access_file", "log_error_file"});
+  section.flag("expire_responses", options.expire_responses);
+  read_thread_pool(section, own_threads, settings.gateway);
+  read_log_files(section, settings);
+  read_debug(section, settings);
   section.warn_of_unknown_keys();
 }
 
@@ -191,8 +218,15 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   http.max_request_body_size = options.max_body_size;
   section.count("backlog", http.queue_size, {1, 65535});
   read_port(section, Module::rest_tornado, "address", std::move(http), settings);
-  accept(section, {"debug", "num_processes", "websockets"});
+  read_debug(section, settings);
+  accept(section, {"num_processes", "websockets"}, settings.front_ends);
   section.warn_of_unknown_keys();
+}
+
+bool is_reachable(const FrontEnds& front_ends, Module module) {
+  const auto is_here = [module](const auto& mount) { return mount.second == module; };
+  return has(front_ends.http, module) ||
+         std::any_of(front_ends.mounts.begin(), front_ends.mounts.end(), is_here);
 }
 
 }  // namespace
@@ -204,8 +238,9 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   std::vector<std::string> names;
   for (const Module module : front_ends.served) names.emplace_back(name_of(module));
   section.note_start_key("netapi", joined(names, ", "));
+  const bool own_threads = section.value("max_threads") != nullptr;
   for (const Module module : {Module::rest_wsgi, Module::rest_cherrypy, Module::rest_tornado}) {
-    if (!has(front_ends.served, module)) {
+    if (!front_ends.are_named || !has(front_ends.served, module)) {
       if (top.value(name_of(module)) != nullptr) front_ends.idle.push_back(module);
       continue;
     }
@@ -214,7 +249,7 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
         read_rest_wsgi(top, settings);
         break;
       case Module::rest_cherrypy:
-        read_rest_cherrypy(top, settings);
+        read_rest_cherrypy(top, own_threads, settings);
         break;
       case Module::rest_tornado:
         read_rest_tornado(top, settings);
@@ -222,6 +257,13 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
     }
   }
   settings.rest_cherrypy.common = settings.rest_tornado.common = settings.netapi;
+  for (const Module module : front_ends.served) {
+    if (!is_reachable(front_ends, module)) {
+      section.findings().warn(
+          format("{} is reachable nowhere: its section has no port, and rest_fcgi: mount no path for it",
+                 name_of(module)));
+    }
+  }
 }
 
 }  // namespace rest_fcgi::config

@@ -93,6 +93,40 @@ std::string audit_line(const Settings& settings) {
   return format("{} to {}", settings.netapi.audit_as_json ? "json" : "text", file.empty() ? "the log" : file);
 }
 
+std::string url_of(const gateway::HttpOptions& options) {
+  const bool ipv6 = options.host.find(':') != std::string::npos;
+  return format("{}://{}:{}", options.ssl_crt.empty() ? "http" : "https",
+                ipv6 ? format("[{}]", options.host) : options.host, options.port);
+}
+
+std::string listen_line(const Settings& settings) {
+  if (!settings.gateway.listen.empty()) return settings.gateway.listen;
+  const bool has_ports = !settings.gateway.http.empty();
+  return format("the socket on file descriptor 0{}", has_ports ? ", if there is one" : "");
+}
+
+/// Who answers where, a line each. Without `rest_fcgi: netapi` there is one answer, and no line.
+std::vector<std::string> served_lines(const Settings& settings) {
+  const FrontEnds& front_ends = settings.front_ends;
+  std::vector<std::string> lines;
+  if (!front_ends.are_named) return lines;
+  for (const auto& [path, module] : front_ends.mounts) {
+    lines.push_back(format("{} at {} over FastCGI", netapi::name_of(module), path));
+  }
+  for (const gateway::HttpOptions& options : settings.gateway.http) {
+    const bool plain = options.ssl_crt.empty();
+    lines.push_back(format("{} at {}{}", options.name, url_of(options), plain ? ", without TLS" : ""));
+  }
+  return lines;
+}
+
+std::string idle_line(const FrontEnds& front_ends) {
+  std::vector<std::string> names;
+  for (const netapi::Module module : front_ends.idle) names.emplace_back(netapi::name_of(module));
+  return format("the section{} {}; rest_fcgi: netapi names the modules whose sections count",
+                names.size() == 1 ? "" : "s", joined(names, ", "));
+}
+
 double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -114,20 +148,29 @@ void write_embedded(JsonWriter& writer, const embedded::Options& options) {
 
 }  // namespace
 
-std::string summary(const Settings& settings, const CommandLine& command_line, std::string_view event_bus) {
-  const std::string& listen = settings.gateway.listen;
+bool takes_hooks(const Settings& settings) {
+  const auto& served = settings.front_ends.served;
+  return std::any_of(served.begin(), served.end(),
+                     [](netapi::Module module) { return module != netapi::Module::rest_wsgi; });
+}
+
+std::string summary(const Settings& settings, const CommandLine& command_line, std::string_view event_bus,
+                    std::string_view hooks) {
   std::string text;
   const auto line = [&text](std::string_view name, std::string_view value) {
     text += format("{:<9} {}\n", format("{}:", name), value);
   };
   line("config", command_line.config);
   line("engine", settings.engine == Engine::salt ? "salt" : "embedded");
-  line("listen", listen.empty() ? "the socket on file descriptor 0" : listen);
+  line("listen", listen_line(settings));
+  for (const std::string& served : served_lines(settings)) line("serves", served);
+  if (!settings.front_ends.idle.empty()) line("unserved", idle_line(settings.front_ends));
   line("clients", clients_line(settings.client));
   line("eauth", eauth_line(settings));
   if (settings.engine == Engine::salt) {
     line("master", master_line(settings.salt));
     line("events", event_bus);
+    if (!hooks.empty()) line("hooks", hooks);
   } else {
     line("tokens", tokens_line(settings.auth));
     line("jobs", jobs_line(settings.returner));
@@ -135,6 +178,9 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   }
   line("log", log_line(settings.log));
   line("audit", audit_line(settings));
+  if (!settings.log.access_file.empty()) line("access", settings.log.access_file);
+  if (!settings.log.error_file.empty()) line("errors", settings.log.error_file);
+  for (const std::string& key : settings.front_ends.inert) line("note", key + " changes nothing here");
   for (const std::string& warning : settings.warnings) line("warning", warning);
   return text;
 }

@@ -73,6 +73,8 @@ using Logger = std::unique_ptr<spdlog::logger>;
 struct Loggers {
   Logger log;
   Logger audit;
+  Logger access;  // null where there is no such file; so is the next
+  Logger errors;
 };
 
 // Before `open`, errors go to standard error, as afterwards by default.
@@ -91,7 +93,12 @@ Logger make_logger(const std::string& file, const char* pattern) {
 }
 
 Loggers make_loggers(const Options& options) {
-  return {make_logger(options.file, "%Y-%m-%dT%H:%M:%S.%eZ %l %v"), make_logger(options.audit_file, "%v")};
+  static constexpr const char* kDated = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
+  static constexpr const char* kAsItIs = "%v";
+  Loggers made{make_logger(options.file, kDated), make_logger(options.audit_file, kAsItIs), {}, {}};
+  if (!options.access_file.empty()) made.access = make_logger(options.access_file, kAsItIs);
+  if (!options.error_file.empty()) made.errors = make_logger(options.error_file, kDated);
+  return made;
 }
 
 /// Hands `write` one of the loggers, which stays there meanwhile.
@@ -153,9 +160,15 @@ void write_to(spdlog::logger& logger, Level level, std::string_view message) {
   }
 }
 
+void write_where_there(Logger Loggers::*which, Level level, std::string_view message) {
+  const std::shared_lock lock(loggers_mutex);
+  if (const Logger& logger = loggers.*which) write_to(*logger, level, message);
+}
+
 void write(Level level, std::string_view message) {
   if (!enabled(level)) return;
   with_logger(&Loggers::log, [&](spdlog::logger& logger) { write_to(logger, level, message); });
+  if (level >= Level::warning) write_where_there(&Loggers::errors, level, message);
 }
 
 }  // namespace
@@ -203,6 +216,10 @@ void error(std::string_view message) {
 
 void audit(std::string_view line) {
   with_logger(&Loggers::audit, [&](spdlog::logger& logger) { write_to(logger, Level::info, line); });
+}
+
+void access(std::string_view line) {
+  write_where_there(&Loggers::access, Level::info, line);
 }
 
 }  // namespace rest_fcgi::log

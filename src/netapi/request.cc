@@ -144,8 +144,7 @@ class Form {
 
 /// Credentials stand in logs where they stand in URLs.
 bool is_credential(const FormField& field) {
-  static constexpr std::string_view kKept[] = {"username", "password", "eauth", "token", "sharedsecret"};
-  return std::find(std::begin(kKept), std::end(kKept), field.name) != std::end(kKept);
+  return is_credential_name(field.name);
 }
 
 Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocument& document) {
@@ -236,6 +235,12 @@ std::optional<std::size_t> first_bad_byte(std::string_view text) {
     at += length;
   }
   return std::nullopt;
+}
+
+bool is_credential_name(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"username", "password",     "eauth",
+                                                "token",    "sharedsecret", "salt_token"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 Json query_json(const Target& target) {

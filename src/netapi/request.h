@@ -37,6 +37,9 @@ struct Target {
 /// The value of the query's last field of that name; empty where there is none.
 [[nodiscard]] std::string_view in_query(const Target& target, std::string_view name);
 
+/// Is a field of that name one that says who somebody is?
+[[nodiscard]] bool is_credential_name(std::string_view name);
+
 /// The query as an object: a name's value, or a list of several. Without credentials, which do not belong
 /// into URLs.
 [[nodiscard]] Json query_json(const Target& target);

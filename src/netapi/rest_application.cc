@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <exception>
 #include <utility>
 
+#include "netapi/access_log.h"
 #include "netapi/gzip.h"
 #include "netapi/handlers.h"
 #include "netapi/lowstate_run.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -204,9 +207,24 @@ void finish(const Exchange& exchange, Response& response) {
     const std::string_view cache = !exchange.route->cache.empty() ? exchange.route->cache
                                    : exchange.session             ? "private"
                                                                   : "";
-    if (!cache.empty()) headers.emplace_back("Cache-Control", cache);
+    if (!cache.empty() && !has_header(response, "Cache-Control"))
+      headers.emplace_back("Cache-Control", cache);
   }
   pack_where_accepted(exchange.environ.get("HTTP_ACCEPT_ENCODING"), response);
+}
+
+void log_access(const App& app, const Environ& environ, const Response& response) {
+  const bool to_log = log::enabled(log::Level::debug);
+  if (!app.options.log_access && !to_log) return;
+  const std::string line = access_line(environ, response, app.clock.wall());
+  if (app.options.log_access) log::access(line);
+  log::debug(line);
+}
+
+/// By when a request has to be through.
+SteadyTime deadline(const App& app) {
+  constexpr std::chrono::hours kDay{24};
+  return app.options.expire_responses ? app.client->deadline() : app.clock.steady() + kDay;
 }
 
 Response answer(const App& app, const Environ& environ) {
@@ -214,7 +232,7 @@ Response answer(const App& app, const Environ& environ) {
   AuditTrail trail(app.clock, environ.get("REMOTE_ADDR"), app.options.common.audit_as_json);
   auto target = read_target(environ);
   const Target nothing;
-  Exchange exchange{app, environ, target ? *target : nothing, *document, trail, app.client->deadline()};
+  Exchange exchange{app, environ, target ? *target : nothing, *document, trail, deadline(app)};
   const Counted counted(exchange);
   Response response;
   try {
@@ -224,6 +242,7 @@ Response answer(const App& app, const Environ& environ) {
   }
   finish(exchange, response);
   counted.write(response);
+  log_access(app, environ, response);
   return response;
 }
 

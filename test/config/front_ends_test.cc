@@ -30,6 +30,9 @@ TEST_CASE("without a word about it there is rest_wsgi over FastCGI, whatever sal
   CHECK(settings.front_ends.mounts == Mounts{{"/", Module::rest_wsgi}});
   CHECK(settings.front_ends.idle == std::vector{Module::rest_cherrypy, Module::rest_tornado});
   CHECK(settings.gateway.http.empty());
+  const Settings same = settings_of("rest_wsgi: {port: 8000}\n");
+  CHECK(same.front_ends.idle == std::vector{Module::rest_wsgi});
+  CHECK(same.gateway.http.empty());
 }
 
 TEST_CASE("a module that is served and has a port listens there, with the options of its section") {
@@ -111,8 +114,9 @@ TEST_CASE("options of rest_cherrypy and rest_tornado") {
 
 TEST_CASE("a key that we do not know is a warning in sections of salt-api, which takes any") {
   const Settings settings = settings_of(
-      "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado, rest_wsgi]}\nrest_cherrypy: {webhok_url: /a}\n"
-      "rest_tornado: {xheaders: true}\nrest_wsgi: {host: a}\n");
+      "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado, rest_wsgi],\n"
+      "            mount: {/: rest_cherrypy, /t: rest_tornado, /w: rest_wsgi}}\n"
+      "rest_cherrypy: {webhok_url: /a}\nrest_tornado: {xheaders: true}\nrest_wsgi: {host: a}\n");
   REQUIRE(settings.warnings.size() == 3);
   const auto warns = [&](std::string_view text) {
     return std::any_of(settings.warnings.begin(), settings.warnings.end(),
@@ -121,6 +125,34 @@ TEST_CASE("a key that we do not know is a warning in sections of salt-api, which
   CHECK(warns(R"(rest_cherrypy: "webhok_url": there is no such key, did you mean webhook_url?)"));
   CHECK(warns(R"(rest_tornado: "xheaders": there is no such key)"));
   CHECK(warns(R"(rest_wsgi: "host": there is no such key)"));
+}
+
+TEST_CASE("logs and threads of rest_cherrypy are the process's") {
+  const std::string served = "rest_fcgi: {netapi: [rest_cherrypy]}\n";
+  const Settings settings = settings_of(
+      served +
+      "rest_cherrypy: {log_access_file: /l/a, log_error_file: /l/e, thread_pool: 3, debug: true,\n"
+      "                expire_responses: false}\n");
+  CHECK(settings.log.access_file == "/l/a");
+  CHECK(settings.rest_cherrypy.log_access);
+  CHECK(settings.log.error_file == "/l/e");
+  CHECK(settings.log.level == log::Level::debug);
+  CHECK(settings.gateway.max_threads == 3);
+  CHECK(settings.gateway.min_threads == 3);
+  CHECK(!settings.rest_cherrypy.expire_responses);
+  const Settings ours =
+      settings_of("rest_fcgi: {netapi: [rest_cherrypy], max_threads: 50}\nrest_cherrypy: {thread_pool: 3}\n");
+  CHECK(ours.gateway.max_threads == 50);
+  CHECK(!ours.rest_cherrypy.log_access);
+  CHECK(settings_of("rest_fcgi: {netapi: [rest_tornado]}\nrest_tornado: {debug: true}\n").log.level ==
+        log::Level::debug);
+}
+
+TEST_CASE("who is served and cannot be reached is warned of") {
+  const Settings settings = settings_of("rest_fcgi: {netapi: [rest_cherrypy, rest_tornado]}\n");
+  CHECK(settings.warnings ==
+        std::vector<std::string>{"rest_tornado is reachable nowhere: its section has no port, "
+                                 "and rest_fcgi: mount no path for it"});
 }
 
 TEST_CASE("mistakes about front ends") {

@@ -241,6 +241,11 @@ TEST_CASE("the summary of the engine salt says which master it is for") {
         std::string::npos);
   CHECK(text.find("events:   can be joined by this user\n") != std::string::npos);
   CHECK(text.find("minions:") == std::string::npos);
+  CHECK(text.find("hooks:") == std::string::npos);
+  CHECK(!takes_hooks(*settings));
+  CHECK(takes_hooks(settings_of("rest_fcgi: {netapi: [rest_cherrypy]}\n")));
+  CHECK(summary(*settings, dir.command_line(), "", "can be fired by this user")
+            .find("hooks:    can be fired by this user\n") != std::string::npos);
 }
 
 }  // namespace

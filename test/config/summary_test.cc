@@ -67,6 +67,31 @@ TEST_CASE("the summary says whether auto is on") {
                  "eauth:    auto (1 user or group)"));
 }
 
+TEST_CASE("the summary says who is served where, and who is not") {
+  const std::string text = shown(
+      "rest_fcgi: {netapi: [rest_wsgi, rest_cherrypy, rest_tornado], mount: {/: rest_wsgi, /api: "
+      "rest_cherrypy}}\n"
+      "rest_cherrypy: {port: 8000, host: '::', ssl_crt: /c.pem, log_access_file: /l/a, log_error_file: "
+      "/l/e}\n"
+      "rest_tornado: {port: 8001, disable_ssl: true, num_processes: 4, websockets: true}\n");
+  CHECK(has_line(text,
+                 "listen:   the socket on file descriptor 0, if there is one\n"
+                 "serves:   rest_wsgi at / over FastCGI\n"
+                 "serves:   rest_cherrypy at /api over FastCGI\n"
+                 "serves:   rest_cherrypy at https://[::]:8000\n"
+                 "serves:   rest_tornado at http://127.0.0.1:8001, without TLS"));
+  CHECK(has_line(text, "access:   /l/a\nerrors:   /l/e"));
+  CHECK(has_line(text, "note:     rest_tornado: num_processes changes nothing here"));
+  CHECK(text.find("unserved") == std::string::npos);
+  CHECK(has_line(
+      shown("rest_cherrypy: {port: 8000}\nrest_tornado: {port: 8001}\n"),
+      "unserved: the sections rest_cherrypy, rest_tornado; rest_fcgi: netapi names the modules whose "
+      "sections count"));
+  CHECK(has_line(
+      shown("rest_fcgi: {netapi: [rest_wsgi]}\nrest_tornado: {port: 8001}\n"),
+      "unserved: the section rest_tornado; rest_fcgi: netapi names the modules whose sections count"));
+}
+
 TEST_CASE("the summary names every level of the log") {
   for (const char* level : {"debug", "info", "warning", "error", "quiet"}) {
     CHECK(has_line(shown(std::string("log_level: ") + level),

@@ -85,6 +85,33 @@ TEST_CASE("audit lines share the log's file where they have none of their own") 
   CHECK(folder.read("log") == "user=a\n");
 }
 
+TEST_CASE("access lines go to their file, and nowhere where there is none") {
+  const LogFolder folder;
+  REQUIRE(log::open(
+      {.level = log::Level::off, .file = folder.file("log"), .access_file = folder.file("access")}));
+  log::access("a line");
+  CHECK(folder.read("access") == "a line\n");
+  CHECK(folder.read("log").empty());
+  REQUIRE(log::open({.level = log::Level::debug, .file = folder.file("log")}));
+  log::access("another");
+  CHECK(folder.read("access") == "a line\n");
+  CHECK(folder.read("log").empty());
+}
+
+TEST_CASE("warnings and errors are in the second log, too") {
+  const LogFolder folder;
+  REQUIRE(log::open(
+      {.level = log::Level::info, .file = folder.file("log"), .error_file = folder.file("errors")}));
+  log::info("one");
+  log::warning("two");
+  log::error("three");
+  const std::string errors = folder.read("errors");
+  CHECK(errors.find("one") == std::string::npos);
+  CHECK(errors.find("Z warning two\n") != std::string::npos);
+  CHECK(errors.find("Z error three\n") != std::string::npos);
+  CHECK(folder.read("log").find("three") != std::string::npos);
+}
+
 TEST_CASE("a log that cannot be opened leaves the old one in use") {
   const LogFolder folder;
   REQUIRE(log::open({.level = log::Level::error, .file = folder.file("log")}));

@@ -26,7 +26,7 @@ def behind(directory, start):
         else:
             group = {"rest_fcgi": {"socket_group": apaches.USER}} if apaches.AS_USER else {}
             port = free_port() if sample == "proxy_http.conf" else None
-            own = daemons.merge(group, {"rest_wsgi": {"port": port}} if port else {})
+            own = daemons.merge(group, {"rest_fcgi": {"netapi": ["rest_wsgi"]}, "rest_wsgi": {"port": port}} if port else {})
             daemon = start(daemons.merge(own, changes or {}), tcp="tcp" in sample)
             started.append(apaches.Proxying(home, daemon, http_port=port, **options))
         return started[-1]

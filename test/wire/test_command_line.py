@@ -158,10 +158,10 @@ def salt_config(directory):
 
 
 @contextlib.contextmanager
-def event_socket(directory, mode=0o600):
+def event_socket(directory, mode=0o600, name="master_event_pub.ipc"):
     """Where a master's event bus would be."""
     with socket.socket(socket.AF_UNIX) as listener:
-        path = directory / "master_event_pub.ipc"
+        path = directory / name
         listener.bind(str(path))
         path.chmod(mode)
         listener.listen()
@@ -204,6 +204,26 @@ def test_check_config_says_whether_the_event_bus_can_be_joined(master, directory
     with event_socket(directory):
         assert summary_of(path)["events"] == ["can be joined by this user"]
     assert summary_of(path)["events"] == [f"cannot be joined: {bus}: Connection refused; {hint}"]
+
+
+def test_check_config_says_whether_hooks_can_be_fired(master, directory, salt_config):
+    assert "hooks" not in summary_of(master(salt_config))
+    path = master(daemons.merge(salt_config, {"rest_fcgi": {"netapi": ["rest_cherrypy"]}}))
+    (hooks,) = summary_of(path)["hooks"]
+    assert hooks.startswith(f"cannot be fired: {directory}/master_event_pull.ipc: No such file or directory")
+    with event_socket(directory, name="master_event_pull.ipc"):
+        assert summary_of(path)["hooks"] == ["can be fired by this user"]
+
+
+def test_check_config_says_who_answers_where(master, directory):
+    cherrypy = {"port": 8000, "disable_ssl": True, "log_access_file": str(directory / "access")}
+    sections = {"cachedir": str(directory), "rest_cherrypy": cherrypy, "rest_tornado": {"port": 8001}}
+    lines = summary_of(master({**sections, "rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}}))
+    assert lines["serves"] == ["rest_wsgi at / over FastCGI", "rest_cherrypy at http://0.0.0.0:8000, without TLS"]
+    assert lines["unserved"] == ["the section rest_tornado; rest_fcgi: netapi names the modules whose sections count"]
+    assert lines["access"] == [str(directory / "access")]
+    as_before = summary_of(master(sections))
+    assert "serves" not in as_before and as_before["unserved"][0].startswith("the sections rest_cherrypy, rest_tornado;")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run it as a user who may not connect")

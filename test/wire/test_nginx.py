@@ -26,7 +26,7 @@ def test_each_sample_is_tested():
 @pytest.fixture(params=SAMPLES)
 def sample(request, start, front):
     port = free_port()
-    daemon = start({"rest_wsgi": {"port": port}}, tcp="tcp" in request.param)
+    daemon = start({"rest_fcgi": {"netapi": ["rest_wsgi"]}, "rest_wsgi": {"port": port}}, tcp="tcp" in request.param)
     return front(daemon, sample=request.param, http_port=port)
 
 

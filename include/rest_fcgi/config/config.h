@@ -44,11 +44,13 @@ enum class Engine { embedded, salt };
 
 /// Which of Salt's netapi modules answer, and where.
 struct FrontEnds {
+  bool are_named = false;  ///< `rest_fcgi: netapi` is there; without it no module has a port
   std::vector<netapi::Module> served{netapi::Module::rest_wsgi};
   /// Over FastCGI: paths without a slash at the end, but for `/`.
   std::vector<std::pair<std::string, netapi::Module>> mounts{{"/", netapi::Module::rest_wsgi}};
   std::vector<netapi::Module> http;    ///< on each of `gateway::Options::http`, in its order
-  std::vector<netapi::Module> idle{};  ///< have a section in the master file, and are not served
+  std::vector<netapi::Module> idle{};  ///< have a section in the master file that nobody looks at
+  std::vector<std::string> inert{};    ///< keys of sections that are served, and change nothing here
 };
 
 /// The options of every room.
@@ -92,10 +94,14 @@ void make_cachedir(Settings& settings);
 /// ours: a warning, which says what that means. `mistake` is `FILE:LINE: key: what is wrong`.
 void leave_to_master(std::string_view mistake, Settings& settings);
 
+/// Is a module served that has hooks?
+[[nodiscard]] bool takes_hooks(const Settings& settings);
+
 /// What `--check-config` prints: which clients, eauth back ends and engine are on, and where none is.
-/// `event_bus` is what the engine `salt` says of the master's.
+/// `event_bus` is what the engine `salt` says of the master's, and `hooks` whether events can be fired on it;
+/// empty: nobody asks.
 [[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line,
-                                  std::string_view event_bus = {});
+                                  std::string_view event_bus = {}, std::string_view hooks = {});
 
 /// The keys that take effect at start only and differ between what runs and what is `wanted` now, each with
 /// the keys above it, such as `rest_fcgi: listen`.

@@ -16,8 +16,10 @@ enum class Level { debug, info, warning, error, off };
 
 struct Options {
   Level level = Level::warning;
-  std::string file;        ///< path; empty: standard error
-  std::string audit_file;  ///< path of the audit lines; empty: where the log goes, whatever its level
+  std::string file;         ///< path; empty: standard error
+  std::string audit_file;   ///< path of the audit lines; empty: where the log goes, whatever its level
+  std::string access_file;  ///< path of the access lines; empty: there are none
+  std::string error_file;   ///< path of a second log, of warnings and errors alone; empty: there is none
 };
 
 /// Salt's names: all, garbage, trace, debug, profile, info, warning, error, critical, quiet. Absent: no such
@@ -37,5 +39,8 @@ void error(std::string_view message);
 
 /// One audit line, written whatever the level is, without a prefix of ours: it carries its own time.
 void audit(std::string_view line);
+
+/// One access line, where there is a file for them; again without a prefix.
+void access(std::string_view line);
 
 }  // namespace rest_fcgi::log

@@ -53,6 +53,8 @@ struct RestCherrypyOptions {
   std::string favicon;         ///< a file for /favicon.ico; empty: there is none
   bool collect_stats = false;  ///< /stats also has the requests of each URL
   bool stats_disable_auth = false;
+  bool log_access = false;       ///< each request is a line of `log::access`
+  bool expire_responses = true;  ///< without: a request may take a day, whatever `request_timeout` says
   std::size_t max_request_body_size = std::size_t{1} << 20;
 };
 

@@ -68,6 +68,11 @@ Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Cloc
   return std::shared_ptr<Runtime>(std::make_shared<LiveRuntime>(*std::move(requests), options, clock));
 }
 
+std::string describe_event_firing(const Options& options) {
+  const auto socket = connect_event_socket(pull_options(options), -1);
+  return socket ? "can be fired by this user" : format("cannot be fired: {}", socket.error().message);
+}
+
 std::string describe_event_bus(const Options& options) {
   const auto socket = EventSocket::connect(bus_options(options), -1);
   return socket ? "can be joined by this user" : format("cannot be joined: {}", socket.error().message);

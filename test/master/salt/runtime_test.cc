@@ -47,6 +47,17 @@ TEST_CASE("whether an event bus on TCP can be joined is said as well") {
   CHECK(salt::describe_event_bus(options) == "can be joined by this user");
 }
 
+TEST_CASE("whether events can be fired is said in a sentence, too") {
+  const TempDir dir;
+  const salt::Options options = options_in(dir);
+  const std::string path = dir / "master_event_pull.ipc";
+  CHECK(salt::describe_event_firing(options) ==
+        "cannot be fired: " + path +
+            ": No such file or directory; is the Salt master running, with this sock_dir and ipc_mode?");
+  const FakeEventBus master(path);
+  CHECK(salt::describe_event_firing(options) == "can be fired by this user");
+}
+
 TEST_CASE("an address of the event bus that is none is said as well") {
   salt::Options options;
   options.sock_dir = "/" + std::string(100, 'x');

@@ -38,6 +38,9 @@ class Runtime {
 /// administrators. Connects once and lets go again, on this thread, within a second.
 [[nodiscard]] std::string describe_event_bus(const Options& options);
 
+/// The same for events of our own, which hooks are.
+[[nodiscard]] std::string describe_event_firing(const Options& options);
+
 /// A master over `runtime`, which all masters of one process share. `permissions` are the rules of the
 /// master's own `external_auth`, for what is checked here because the master would check it less strictly.
 [[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/access_log.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string_view>
+#include <variant>
+
+#include "netapi/media.h"
+#include "netapi/request.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+using http::Environ;
+using http::Response;
+
+constexpr std::string_view kMask = "***";
+constexpr std::size_t kMost = 2048;      // bytes of a header or URL that a line shows
+constexpr std::size_t kShortToken = 32;  // digits, with Salt's `hash_type: md5`
+
+/// `06/Nov/1994:08:49:37 +0000`
+std::string log_time(WallTime when) {
+  static constexpr std::string_view kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                 "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const auto day = std::chrono::floor<std::chrono::days>(when);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::seconds>(when - day));
+  return format("{:02}/{}/{:04}:{:02}:{:02}:{:02} +0000", static_cast<unsigned>(date.day()),
+                kMonths[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
+                clock.hours().count(), clock.minutes().count(), clock.seconds().count());
+}
+
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/// Tokens are hexadecimal digits, many of them. Job ids are shorter.
+std::string without_tokens(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const auto digits =
+        static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_hex) - text.begin());
+    const std::size_t length = std::max<std::size_t>(digits, 1);
+    out += digits >= kShortToken ? kMask : text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+/// A URL whose query names nobody.
+std::string without_credentials(std::string_view url) {
+  const std::size_t mark = std::min(url.find('?'), url.size());
+  std::string out(url.substr(0, mark));
+  std::string_view query = url.substr(mark);
+  while (!query.empty()) {
+    out += query.front();
+    query.remove_prefix(1);
+    const std::string_view field = query.substr(0, query.find_first_of("&;"));
+    const std::size_t equals = std::min(field.find('='), field.size());
+    const bool tells = is_credential_name(percent_decoded(field.substr(0, equals), Plus::blank));
+    out += field.substr(0, equals);
+    if (equals < field.size()) out.append("=").append(tells ? kMask : field.substr(equals + 1));
+    query.remove_prefix(field.size());
+  }
+  return without_tokens(out);
+}
+
+void append_escaped(std::string& line, std::string_view text) {
+  for (const char c : text.substr(0, kMost)) {
+    if (c == '"' || c == '\\') {
+      line.append("\\").push_back(c);
+    } else if (c >= ' ' && c < 0x7f) {
+      line += c;
+    } else {
+      line += format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  if (text.size() > kMost) line += "...";
+}
+
+std::string url_of(const Environ& environ) {
+  if (const std::string_view uri = environ.get("REQUEST_URI"); !uri.empty()) return std::string(uri);
+  std::string url = format("{}{}", environ.get("SCRIPT_NAME"), environ.get("PATH_INFO"));
+  if (const std::string_view query = environ.get("QUERY_STRING"); !query.empty())
+    url.append("?").append(query);
+  return url;
+}
+
+std::string bytes_of(const Response& response) {
+  if (!http::may_have_body(response.status)) return "-";
+  if (const auto* text = std::get_if<std::string>(&response.body)) return std::to_string(text->size());
+  const auto length = std::find_if(response.headers.begin(), response.headers.end(),
+                                   [](const auto& header) { return header.first == "Content-Length"; });
+  return length == response.headers.end() ? "-" : length->second;
+}
+
+}  // namespace
+
+std::string access_line(const Environ& environ, const Response& response, WallTime when) {
+  std::string line;
+  append_escaped(line, environ.get("REMOTE_ADDR").empty() ? "-" : environ.get("REMOTE_ADDR"));
+  line += format(" - - [{}] \"", log_time(when));
+  append_escaped(line, environ.get("REQUEST_METHOD"));
+  line += ' ';
+  append_escaped(line, without_credentials(url_of(environ)));
+  line += ' ';
+  append_escaped(line, environ.get("SERVER_PROTOCOL"));
+  line += format("\" {} {} \"", static_cast<int>(response.status), bytes_of(response));
+  append_escaped(line, without_credentials(environ.get("HTTP_REFERER")));
+  line += "\" \"";
+  append_escaped(line, without_tokens(environ.get("HTTP_USER_AGENT")));
+  return line + '"';
+}
+
+}  // namespace rest_fcgi::netapi

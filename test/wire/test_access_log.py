@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""What the section `rest_cherrypy:` says about logs, threads and time, as an administrator of salt-api knows it."""
+
+import json
+import re
+import signal
+
+import pytest
+
+from support.api import CRED, JSON, Api, local
+from support.process import free_port, wait_until
+
+LINE = re.compile(r'127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] "([^"]*)" (\d{3}) (\d+|-) "([^"]*)" "([^"]*)"')
+
+
+def serving(**section):
+    own = {"port": free_port(), "host": "127.0.0.1", "disable_ssl": True, **section}
+    return {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": own}
+
+
+def api_of(changes):
+    return Api("127.0.0.1", changes["rest_cherrypy"]["port"])
+
+
+@pytest.fixture
+def log(directory):
+    return directory / "access"
+
+
+def lines(log):
+    matches = [LINE.fullmatch(line) for line in log.read_text().splitlines()]
+    assert all(matches), log.read_text()
+    return [match.groups() for match in matches]
+
+
+def test_each_request_is_a_line_over_http_and_fastcgi(start, front, log):
+    changes = serving(log_access_file=str(log))
+    nginx = front(start(changes))
+    for api in (api_of(changes), nginx):
+        reply = api.request("GET", "/minions?a=b", headers={"User-Agent": 'a"b', "Referer": "https://gui/"})
+        api.request("HEAD", "/")
+    got, head, over_nginx, _ = lines_with_quotes(log)
+    assert got == f'"GET /minions?a=b HTTP/1.1" 401 {len(reply.text)} "https://gui/" "a\\"b"'
+    assert over_nginx == got and head.startswith('"HEAD / HTTP/1.1" 200 ')
+
+
+def lines_with_quotes(log):
+    return [line.split("] ", 1)[1] for line in log.read_text().splitlines()]
+
+
+def test_no_token_and_no_password_is_in_it(start, log):
+    changes = serving(log_access_file=str(log))
+    api = api_of(changes)
+    start(changes)
+    token = api.request("POST", "/login", json.dumps(CRED), JSON).ret[0]["token"]
+    api.request("GET", f"/ws/{token}", headers={"X-Auth-Token": token, "Referer": f"https://gui/?token={token}"})
+    api.request("GET", f"/jobs?token={token[:8]}&password=canary&x=1", headers={"Cookie": f"session_id={token}"})
+    text = log.read_text()
+    assert token[:8] not in text and "canary" not in text
+    assert [line[0] for line in lines(log)][1:] == ["GET /ws/*** HTTP/1.1", "GET /jobs?token=***&password=***&x=1 HTTP/1.1"]
+
+
+def test_a_rotated_log_is_begun_anew(start, log):
+    changes = serving(log_access_file=str(log))
+    daemon, api = start(changes), api_of(changes)
+    api.request("GET", "/first")
+    log.rename(log.with_suffix(".1"))
+    daemon.kill(signal.SIGHUP)
+    wait_until(log.exists, "the new file is there")
+    api.request("GET", "/second")
+    assert len(lines(log)) == len(lines(log.with_suffix(".1"))) == 1
+
+
+def test_errors_have_a_file_of_their_own(start, directory):
+    errors = directory / "errors"
+    changes = serving(log_error_file=str(errors), nosuch=1)
+    daemon = start(changes)
+    assert "nosuch" in errors.read_text() and "nosuch" in daemon.log()
+
+
+def test_with_debug_each_request_is_in_the_log_too(start):
+    changes = serving(debug=True)
+    daemon = start(changes)
+    reply = api_of(changes).request("GET", "/nosuch")
+    assert reply.status == 404 and "Traceback" not in reply.text
+    daemon.await_log('"GET /nosuch HTTP/1.1" 404')
+
+
+@pytest.mark.parametrize("expires, status", [(True, 504), (False, 200)])
+def test_responses_expire_unless_told_otherwise(start, expires, status):
+    changes = serving(expire_responses=expires)
+    changes["rest_fcgi"]["request_timeout"] = 1
+    start(changes)
+    body = json.dumps([local("test.sleep", "ms-0", arg=[1.5], timeout=20)])
+    assert api_of(changes).request("POST", "/run", body, JSON).status == status
+
+
+def test_a_pool_of_one_thread_answers_one_after_the_other(start):
+    changes = serving(thread_pool=1)
+    daemon = start(changes)
+    api = api_of(changes)
+    waiting = api.connection()
+    waiting.request("POST", "/run", json.dumps([local("test.sleep", "ms-0", arg=[1])]), JSON)
+    wait_until(lambda: int(daemon.status("Threads")) > 1, "it runs")
+    assert api.request("GET", "/").status == 200
+    assert json.loads(waiting.getresponse().read())["return"] == [{"ms-0": True}]
+    waiting.close()
