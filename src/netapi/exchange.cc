@@ -73,7 +73,8 @@ Response page_reply(Status status, std::string html, std::string_view nonce) {
   return {status,
           {{"Content-Type", "text/html;charset=utf-8"},
            {"Content-Security-Policy",
-            format("default-src 'none'; script-src {0}; style-src {0}; connect-src 'self'; base-uri 'none'; "
+            format("default-src 'none'; script-src {0}; style-src {0}; img-src data:; connect-src 'self'; "
+                   "base-uri 'none'; "
                    "form-action 'none'; frame-ancestors 'none'",
                    own)},
            {"X-Content-Type-Options", "nosniff"},

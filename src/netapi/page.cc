@@ -11,47 +11,84 @@ namespace rest_fcgi::netapi {
 namespace {
 
 // One page for who comes with a browser and no GUI of their own (the option `app`). It uses nothing but
-// itself and the URLs beside it; the session is the cookie, which scripts cannot read.
+// itself and the URLs beside it; the session is the cookie, which scripts cannot read, so that the page is
+// told whose it is.
 constexpr std::string_view kPage = R"html(<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>rest_fcgi</title>
+<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='4' fill='%2300695c'/%3E%3Ccircle cx='8' cy='8' r='4' fill='white'/%3E%3C/svg%3E">
 <style nonce="@NONCE@">
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-label { display: block; margin: .5rem 0; }
-input { font: inherit; padding: .25rem; width: 16rem; }
-button { font: inherit; padding: .25rem 1rem; }
-table { border-collapse: collapse; width: 100%; margin-bottom: 2rem; }
-th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #ddd; overflow-wrap: anywhere; }
-#message { color: #a00; min-height: 1.5rem; }
-[hidden] { display: none; }
+:root { color-scheme: light dark; --page: #f2f5f5; --card: #fff; --text: #1d2626; --faint: #5b6b6b; --line: #d8e0e0;
+  --own: #00695c; --on-own: #fff; --bad: #a3160e; --bad-back: #fdecea; }
+@media (prefers-color-scheme: dark) { :root { --page: #131919; --card: #1d2626; --text: #e4ecec; --faint: #9fb0b0;
+  --line: #344242; --own: #4db6a5; --on-own: #06201c; --bad: #ffb4ab; --bad-back: #4a1712; } }
+* { box-sizing: border-box; }
+[hidden] { display: none !important; }
+body { margin: 0; font: 16px/1.5 system-ui, sans-serif; background: var(--page); color: var(--text); }
+header { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; padding: .75rem 1.5rem;
+  background: var(--own); color: var(--on-own); }
+header strong { font-size: 1.25rem; margin-right: auto; }
+main { max-width: 72rem; margin: 0 auto; padding: 1.5rem; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: 1.25rem 1.5rem;
+  margin-bottom: 1.5rem; }
+#login { max-width: 26rem; margin: 2rem auto 1.5rem; }
+#about { max-width: 26rem; margin: 0 auto; color: var(--faint); font-size: .9rem; }
+h1, h2 { margin: 0 0 .75rem; font-size: 1.2rem; line-height: 1.3; }
+.count { color: var(--faint); font-weight: normal; }
+label { display: block; margin: 0 0 .9rem; font-size: .9rem; color: var(--faint); }
+input, button { font: inherit; border-radius: .35rem; padding: .45rem .7rem; }
+input { display: block; width: 100%; margin-top: .2rem; color: var(--text); background: var(--page);
+  border: 1px solid var(--line); }
+button { cursor: pointer; border: 1px solid var(--own); background: var(--own); color: var(--on-own); }
+header button { border-color: currentColor; }
+#login button { width: 100%; }
+:focus-visible { outline: 2px solid var(--text); outline-offset: 2px; }
+.message { margin: 0 0 .9rem; padding: .5rem .75rem; border-radius: .35rem; color: var(--bad); background: var(--bad-back); }
+.message:empty { display: none; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .4rem 1rem .4rem 0; border-bottom: 1px solid var(--line); }
+th { font-size: .85rem; font-weight: 600; color: var(--faint); }
+td { overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+tbody tr:last-child td { border-bottom: 0; }
 </style>
 </head>
-<body data-base="@BASE@">
-<h1>rest_fcgi</h1>
-<p>This answers as Salt's REST interface does. Programs ask it for JSON or YAML: see Salt's manual of
-<code>rest_cherrypy</code>.</p>
-<p id="message" role="alert"></p>
-<form id="login">
-<label>User <br><input id="username" name="username" autocomplete="username" required></label>
-<label>Password <br><input id="password" name="password" type="password" autocomplete="current-password"></label>
-<label>External auth <br><input id="eauth" name="eauth" value="pam" required></label>
+<body data-base="@BASE@" data-user="@USER@">
+<header><strong>rest_fcgi</strong><span id="who"></span>
+<button id="refresh" type="button" hidden>Refresh</button><button id="logout" type="button" hidden>Log out</button></header>
+<main>
+<form id="login" class="card" hidden>
+<h1>Log in</h1>
+<p id="message" class="message" role="alert"></p>
+<label>User <input id="username" name="username" autocomplete="username" required autofocus></label>
+<label>Password <input id="password" name="password" type="password" autocomplete="current-password"></label>
+<label>External auth <input id="eauth" name="eauth" value="pam" list="known" spellcheck="false" required></label>
+<datalist id="known"><option>pam</option><option>file</option><option>ldap</option><option>sharedsecret</option></datalist>
 <button>Log in</button>
 </form>
+<p id="about">This server answers as Salt's REST interface <code>rest_cherrypy</code> does. Programs get JSON or YAML at
+the same URLs.<span hidden id="no-sessions"> Nobody can log in here: <code>enable_sessions</code> is off. Programs send
+credentials with each request.</span></p>
 <div id="inside" hidden>
-<p><button id="refresh" type="button">Refresh</button> <button id="logout" type="button">Log out</button></p>
-<h2>Minions</h2>
-<table><thead><tr><th>Minion</th><th>OS</th><th>Salt</th></tr></thead><tbody id="minions"></tbody></table>
-<h2>Jobs</h2>
-<table><thead><tr><th>Job</th><th>Function</th><th>Target</th><th>User</th><th>Started</th></tr></thead>
-<tbody id="jobs"></tbody></table>
+<section class="card"><h2>Minions <span id="minions-count" class="count"></span></h2>
+<p id="minions-message" class="message" role="alert"></p>
+<div class="scroll"><table><thead><tr><th>Minion</th><th>System</th><th>Salt</th></tr></thead>
+<tbody id="minions"></tbody></table></div></section>
+<section class="card"><h2>Jobs <span id="jobs-count" class="count"></span></h2>
+<p id="jobs-message" class="message" role="alert"></p>
+<div class="scroll"><table>
+<thead><tr><th>Job</th><th>Started</th><th>Function</th><th>Target</th><th>User</th></tr></thead>
+<tbody id="jobs"></tbody></table></div></section>
 </div>
+</main>
 <script nonce="@NONCE@">
 "use strict";
 const base = document.body.dataset.base;
 const at = (id) => document.getElementById(id);
+const text = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? ""));
 
 async function ask(path, body) {
   const options = { headers: { "Accept": "application/json" }, credentials: "same-origin", cache: "no-store" };
@@ -60,33 +97,54 @@ async function ask(path, body) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
   }
-  const answer = await fetch(base + path, options);
-  const value = await answer.json();
-  if (!answer.ok) throw Object.assign(new Error(value.return), { status: answer.status });
-  return value;
+  const answer = await fetch(base + path, options).catch(() => { throw new Error("The server does not answer."); });
+  const value = await answer.json().catch(() => ({ return: `${answer.status} ${answer.statusText}` }));
+  if (!answer.ok) throw Object.assign(new Error(text(value.return)), { status: answer.status });
+  return value.return;
 }
 
-function show(inside) {
-  at("inside").hidden = !inside;
-  at("login").hidden = inside;
+function show(user) {
+  for (const id of ["inside", "refresh", "logout"]) at(id).hidden = !user;
+  for (const id of ["login", "about"]) at(id).hidden = Boolean(user);
+  at("who").textContent = user;
+  if (!user) for (const id of ["minions", "jobs"]) fill(id, []);
 }
 
-function fill(id, rows) {
-  at(id).replaceChildren(...rows.map((cells) => {
+function fill(id, rows, shown = rows.length) {
+  at(`${id}-message`).textContent = "";
+  at(`${id}-count`).textContent = shown < rows.length ? `${rows.length}, the newest ${shown}` : String(rows.length);
+  at(id).replaceChildren(...rows.slice(0, shown).map((cells) => {
     const row = document.createElement("tr");
-    for (const cell of cells) row.appendChild(document.createElement("td")).textContent = String(cell ?? "");
+    for (const cell of cells) row.appendChild(document.createElement("td")).textContent = text(cell);
     return row;
   }));
 }
 
+async function showMinions() {
+  const [minions] = await ask("/minions");
+  fill("minions", Object.keys(minions).sort().map((id) => {
+    const grains = minions[id];
+    return [id, grains ? grains.osfinger ?? grains.os : "does not answer", grains?.saltversion ?? "\u2013"];
+  }));
+}
+
+async function showJobs() {
+  const [jobs] = await ask("/jobs");
+  const rows = Object.keys(jobs).sort().reverse().map((jid) => {
+    const job = jobs[jid];
+    return [jid, text(job.StartTime).replace(/\.\d+$/, ""), job.Function, job.Target, job.User];
+  });
+  fill("jobs", rows, Math.min(rows.length, 100));
+}
+
 async function refresh() {
-  const minions = (await ask("/minions")).return[0];
-  show(true);
-  fill("minions", Object.keys(minions).sort().map((id) => [id, minions[id].osfinger, minions[id].saltversion]));
-  const jobs = (await ask("/jobs")).return[0];
-  const text = (target) => (Array.isArray(target) ? target.join(", ") : target);
-  fill("jobs", Object.keys(jobs).sort().reverse().slice(0, 100).map(
-    (jid) => [jid, text(jobs[jid].Function), text(jobs[jid].Target), jobs[jid].User, jobs[jid].StartTime]));
+  const done = await Promise.allSettled([showMinions(), showJobs()]);
+  const errors = done.map((one) => one.reason);
+  if (errors.every((error) => error?.status === 401)) {
+    show("");
+    throw errors[0];
+  }
+  errors.forEach((error, i) => { if (error) at(["minions-message", "jobs-message"][i]).textContent = error.message; });
 }
 
 async function attempt(action) {
@@ -94,7 +152,6 @@ async function attempt(action) {
   try {
     await action();
   } catch (error) {
-    if (error.status === 401) show(false);
     at("message").textContent = error.message;
   }
 }
@@ -102,20 +159,26 @@ async function attempt(action) {
 at("login").addEventListener("submit", (event) => {
   event.preventDefault();
   attempt(async () => {
-    await ask("/login", { username: at("username").value, password: at("password").value, eauth: at("eauth").value });
-    at("password").value = "";
-    show(true);
+    const [session] = await ask("/login",
+      { username: at("username").value, password: at("password").value, eauth: at("eauth").value });
+    show(session.user);
     await refresh();
-  });
+  }).then(() => { at("password").value = ""; });
 });
 at("refresh").addEventListener("click", () => attempt(refresh));
 at("logout").addEventListener("click", () => attempt(async () => {
-  await ask("/logout", {});
-  show(false);
-  fill("minions", []);
-  fill("jobs", []);
+  try {
+    await ask("/logout", {});
+  } finally {
+    show("");
+  }
 }));
-refresh().catch(() => show(false));
+if (base === "-") {
+  at("no-sessions").hidden = false;
+} else {
+  show(document.body.dataset.user);
+  if (document.body.dataset.user) attempt(refresh);
+}
 </script>
 </body>
 </html>
@@ -141,8 +204,17 @@ http::Response own_page(const Exchange& exchange) {
   const std::string nonce = fresh_nonce();
   std::string html(kPage);
   replace_all(html, "@NONCE@", nonce);
-  replace_all(html, "@BASE@", escaped(exchange.base));
-  return page_reply(http::Status::ok, std::move(html), nonce);
+  // No URL begins with that.
+  replace_all(html, "@BASE@", exchange.app.options.enable_sessions ? escaped(exchange.base) : "-");
+  std::string user;
+  // Also where a link on somebody else's page led here: they cannot read this.
+  if (const SecretView token = presented(exchange.environ).token; looks_like_token(token.reveal())) {
+    if (const auto session = exchange.app.client->session(token, exchange.deadline)) user = session->user;
+  }
+  replace_all(html, "@USER@", escaped(user));
+  http::Response response = page_reply(http::Status::ok, std::move(html), nonce);
+  response.headers.emplace_back("Cache-Control", "no-store");
+  return response;
 }
 
 }  // namespace rest_fcgi::netapi

@@ -348,13 +348,20 @@ TEST_CASE("without an app, browsers get a page of ours, which uses nothing but i
     CHECK(page.text().find("<script nonce=\"" + nonce + "\">") != std::string::npos);
     CHECK(page.text().find("<style nonce=\"" + nonce + "\">") != std::string::npos);
     CHECK(page.text().find("data-base=\"\"") != std::string::npos);
-    for (const char* const never : {"@", "http://", "https://", " onclick", " style=", "innerHTML"}) {
+    CHECK(page.text().find("data-user=\"\"") != std::string::npos);
+    CHECK(header(page, "Cache-Control") == "no-store");
+    for (const char* const never :
+         {"@NONCE@", "@BASE@", "@USER@", " src=", " onclick", " style=", "innerHTML"}) {
       CHECK_MESSAGE(page.text().find(never) == std::string::npos, never);
     }
     const auto again = rest.ask({path, "Accept: text/html", "", 200, ""});
     CHECK(header(again, "Content-Security-Policy") != policy);
   }
-  rest.check({"POST /", "X-Auth-Token: TOKEN | Accept: text/html", "[]", 406, ""});
+  rest.check({{"POST /", "X-Auth-Token: TOKEN | Accept: text/html", "[]", 406, ""},
+              {"GET /", "Cookie: session_id=TOKEN | Accept: text/html", "", 200, "data-user=\"fred\""},
+              {"GET /", "Cookie: session_id=TOKEN | Accept: text/html | Sec-Fetch-Site: cross-site", "", 200,
+               "data-user=\"fred\""},
+              {"GET /", "Cookie: session_id=abc | Accept: text/html", "", 200, "data-user=\"\""}});
 }
 
 TEST_CASE("what is nested as deeply as is allowed, or more, needs no large stack") {

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""A real Chromium without a screen, driven over WebDriver (W3C): as little of it as the tests need."""
+
+import base64
+import json
+import os
+import shutil
+import urllib.error
+import urllib.request
+
+import pytest
+
+from .process import Process, free_port, wait_until
+
+DRIVER = shutil.which("chromedriver")
+CHROMIUM = shutil.which("chromium")
+
+FLAGS = "headless disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key that the standard chose for references to elements
+
+
+def require():
+    if not DRIVER or not CHROMIUM:
+        pytest.skip("no Chromium: install Debian's chromium and chromium-driver to have the page tested")
+
+
+class Browser:
+    """One window. `directory` is new: it gets the profile."""
+
+    def __init__(self, directory, *more):
+        port = free_port()
+        directory.mkdir()
+        self._process = Process([DRIVER, f"--port={port}"], directory / "chromedriver.log", ("127.0.0.1", port))
+        self._url = f"http://127.0.0.1:{port}/session"
+        args = [f"--{flag}" for flag in FLAGS.split()] + [f"--user-data-dir={directory / 'profile'}", "--window-size=1100,900"]
+        args += ["--no-sandbox"] if os.geteuid() == 0 else []
+        options = {"binary": CHROMIUM, "args": [*args, *more]}
+        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}, "acceptInsecureCerts": True}
+        self._url += "/" + self._ask("POST", "", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
+
+    def close(self):
+        self._ask("DELETE", "")
+        self._process.stop()
+
+    def _ask(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self._url + path, data, {"Content-Type": "application/json"}, method=method)
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=120) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()) from error
+
+    def open(self, url):
+        self._ask("POST", "/url", {"url": url})
+
+    def _element(self, selector):
+        return self._ask("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
+
+    def type(self, selector, text):
+        element = self._element(selector)
+        self._ask("POST", f"/element/{element}/clear", {})
+        self._ask("POST", f"/element/{element}/value", {"text": text})
+
+    def click(self, selector):
+        self._ask("POST", f"/element/{self._element(selector)}/click", {})
+
+    def run(self, script):
+        """What a script in the page returns, or what its promise gives."""
+        return self._ask("POST", "/execute/sync", {"script": script, "args": []})
+
+    def shown(self, selector="body"):
+        """The text of an element that somebody can see; empty where none can."""
+        return self._ask("GET", f"/element/{self._element(selector)}/text")
+
+    def await_text(self, text, selector="body"):
+        wait_until(lambda: text in self.shown(selector), f"the page shows {text!r}")
+
+    def complaints(self):
+        """What the console has got since the last time."""
+        return [entry["message"] for entry in self._ask("POST", "/se/log", {"type": "browser"})]
+
+    def cookies(self):
+        return self._ask("GET", "/cookie")
+
+    def picture(self, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(self._ask("GET", "/screenshot")))

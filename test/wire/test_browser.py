@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""Our own page, and pages of others, in a real Chromium."""
+
+import contextlib
+import http.server
+import threading
+
+import pytest
+
+from support import browser as browsers
+from support.daemon import BINARY
+from support.process import free_port
+
+PICTURES = BINARY.parent / "pictures"
+
+
+@pytest.fixture
+def browser(directory):
+    browsers.require()
+    started = browsers.Browser(directory / "browser")
+    yield started
+    started.close()
+
+
+def serving(port, **section):
+    own = {"port": port, "disable_ssl": True, "host": "127.0.0.1", **section}
+    return {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": own}
+
+
+def log_in(browser, password="x", eauth="auto"):
+    browser.type("#username", "saltdev")
+    browser.type("#password", password)
+    browser.type("#eauth", eauth)
+    browser.click("#login button")
+
+
+def rows(browser, table):
+    return browser.run(f"return [...document.querySelectorAll('#{table} tr')].map((row) => row.innerText)")
+
+
+def unexpected(complaints):
+    """All but that a login, or a question without a session, was answered by 401."""
+    return [text for text in complaints if "401 (Unauthorized)" not in text]
+
+
+def test_somebody_logs_in_sees_minions_and_jobs_and_logs_out(start, browser):
+    port = free_port()
+    start(serving(port))
+    browser.open(f"http://127.0.0.1:{port}/")
+    assert browser.complaints() == []
+    browser.picture(PICTURES / "login.png")
+    log_in(browser, eauth="nosuch")
+    browser.await_text("Could not authenticate using provided credentials", "#message")
+    log_in(browser)
+    browser.await_text("saltdev", "header")
+    browser.await_text("ms-2", "#minions")
+    assert [row.split()[0] for row in rows(browser, "minions")] == ["ms-0", "ms-1", "ms-2"]
+    assert not browser.shown("#login") and not browser.shown("#message")
+    browser.click("#refresh")
+    browser.await_text("grains.items", "#jobs")
+    browser.picture(PICTURES / "inside.png")
+    browser.open(f"http://127.0.0.1:{port}/")
+    browser.await_text("ms-2", "#minions")
+    (cookie,) = browser.cookies()
+    assert cookie["httpOnly"] and cookie["sameSite"] == "Lax"
+    browser.click("#logout")
+    browser.await_text("External auth", "#login")
+    assert rows(browser, "minions") == [] and browser.cookies() == []
+    assert unexpected(browser.complaints()) == []
+
+
+def test_the_page_works_below_a_path_over_fastcgi(start, front, browser):
+    changes = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}}
+    nginx = front(start(changes), sample="prefix.conf")
+    browser.open(f"http://127.0.0.1:{nginx.port}/api/")
+    log_in(browser)
+    browser.await_text("ms-2", "#minions")
+    assert [cookie["path"] for cookie in browser.cookies()] == ["/api"]
+    assert browser.complaints() == []
+
+
+def test_who_may_less_reads_why(start, browser):
+    port = free_port()
+    start({**serving(port), "external_auth": {"auto": {"saltdev": None, "fred": [{"ms-0": ["test.ping"]}, "@runner"]}}})
+    browser.open(f"http://127.0.0.1:{port}/")
+    browser.type("#username", "fred")
+    browser.type("#eauth", "auto")
+    browser.click("#login button")
+    browser.await_text("fred", "header")
+    browser.await_text("Authorization error occurred", "#minions-message")
+    assert not browser.shown("#jobs-message")
+
+
+def test_without_sessions_nobody_is_asked_to_log_in(start, browser):
+    port = free_port()
+    start(serving(port, enable_sessions=False))
+    browser.open(f"http://127.0.0.1:{port}/")
+    browser.await_text("enable_sessions is off")
+    assert not browser.shown("#login") and browser.complaints() == []
+
+
+@contextlib.contextmanager
+def pages(host):
+    """An empty page of somebody else's; its origin."""
+
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!DOCTYPE html><title>other</title>")
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", free_port()), Page)
+    threading.Thread(target=server.serve_forever).start()
+    yield f"http://{host}:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+FETCH = """
+const [url, token, body] = [%r, %r, %r];
+const options = { headers: { "Accept": "application/json", "Content-Type": "application/json" }, credentials: token ? "omit" : "include" };
+if (token) options.headers["X-Auth-Token"] = token;
+if (body) { options.method = "POST"; options.body = body; }
+return fetch(url, options).then(async (answer) => [answer.status, answer.headers.get("X-Auth-Token")], () => [0, null]);
+"""
+
+
+def fetch(browser, url, token="", body=""):
+    return browser.run(FETCH % (url, token, body))
+
+
+LOGIN = '{"username": "saltdev", "password": "x", "eauth": "auto"}'
+
+
+def test_a_page_of_an_origin_that_is_named_uses_the_cookie_on_the_same_site_alone(start, browser):
+    with pages("localhost") as same_site, pages("127.0.0.1") as other_site:
+        port = free_port()
+        start(serving(port, cors_origin=[same_site, other_site]))
+        api = f"http://localhost:{port}"
+        browser.open(same_site)
+        assert fetch(browser, f"{api}/login", body=LOGIN)[0] == 200
+        assert fetch(browser, f"{api}/jobs")[0] == 200
+        browser.open(other_site)
+        status, token = fetch(browser, f"{api}/login", body=LOGIN)
+        assert status == 200 and token
+        assert fetch(browser, f"{api}/jobs")[0] == 401
+        assert fetch(browser, f"{api}/jobs", token=token)[0] == 200
+
+
+def test_a_page_that_nobody_named_uses_no_cookie_and_may_use_a_token(start, browser, directory):
+    with pages("localhost") as stranger:
+        port, log = free_port(), directory / "access"
+        start(serving(port, log_access_file=str(log)))
+        api = f"http://localhost:{port}"
+        browser.open(f"{api}/")
+        log_in(browser)
+        browser.await_text("ms-2", "#minions")
+        browser.open(stranger)
+        # What a form of the stranger's page could send: the browser adds the cookie, and says where it comes from.
+        form = "{mode: 'no-cors', credentials: 'include', method: 'POST', body: '[]'}"
+        browser.run(f"return fetch('{api}/', {form}).then(() => 0)")
+        assert '"POST / HTTP/1.1" 403 ' in log.read_text()
+        assert fetch(browser, f"{api}/jobs") == [0, None]
+        # Without cookies a login is a stranger's own.
+        script = FETCH.replace('"include"', '"omit"') % (f"{api}/login", "", LOGIN)
+        status, token = browser.run(script)
+        assert status == 200 and fetch(browser, f"{api}/jobs", token=token)[0] == 200
