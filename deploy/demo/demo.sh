@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# demo.sh start|stop: rest_fcgi behind an nginx of its own, on loopback, with everything it writes in $BUILD/demo.
+# demo.sh start|stop: rest_fcgi behind an nginx of its own, and on a port of its own, on loopback, with everything it
+# writes in $BUILD/demo.
 set -eu
 
 here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
@@ -8,6 +9,7 @@ top=$(CDPATH='' cd "$here/../.." && pwd)
 build=$(CDPATH='' cd "${BUILD:-build}" 2>/dev/null && pwd) || build=
 demo=$build/demo
 port=${DEMO_PORT:-8080}
+http_port=${DEMO_HTTP_PORT:-$((port + 1))}
 PATH=$PATH:/usr/sbin
 
 die() {
@@ -70,7 +72,7 @@ write_master() (
   group=
   [ "$(id -u)" != 0 ] || group=$worker_group
   sed -e "s|@demo@|$escaped|g" -e "s|@socket_dir@|$(printf %s "$socket_dir" | sed "s/'/''/g; s/[&|\]/\\\\&/g")|g" \
-    -e "s|@group@|$group|g" "$here/master" >"$demo/master"
+    -e "s|@group@|$group|g" -e "s|@http_port@|$http_port|g" "$here/master" >"$demo/master"
 )
 
 write_nginx() {
@@ -92,9 +94,9 @@ choose_worker_user() {
 
 answers() { curl -s -o /dev/null --noproxy '*' "http://127.0.0.1:$port/"; }
 
-port_is_taken() {
+is_taken() {
   status=0
-  curl -s -o /dev/null --noproxy '*' --max-time 2 "http://127.0.0.1:$port/" || status=$?
+  curl -s -o /dev/null --noproxy '*' --max-time 2 "http://127.0.0.1:$1/" || status=$?
   [ "$status" != 7 ] # 7: nobody accepts connections there
 }
 
@@ -120,6 +122,21 @@ ask() {
   esac
 }
 
+# Shows a command as it can be typed in the demo's directory, runs it, and shows what it says.
+show() {
+  printf '\n%s\n\n$ %s\n' "$1" "$2"
+  reply=$(cd "$demo" && umask 077 && no_proxy='*' sh -c "$2") || die "that should have worked: see $demo/rest_fcgi.log"
+  printf '%s\n' "$reply"
+}
+
+rest_examples() {
+  url=http://127.0.0.1:$http_port
+  show "4. Salt's REST interface, on a port of its own: logging in, with the session in a file of cookies" \
+    "curl -sS -f -c cookies $url/login -d username=saltdev -d password=saltdev -d eauth=file"
+  show "5. The minions and their grains, of which this is the beginning" "curl -sS -f -b cookies $url/minions | cut -c 1-200"
+  show "6. The jobs so far" "curl -sS -f -b cookies $url/jobs | cut -c 1-600"
+}
+
 examples() {
   who='"eauth": "file", "username": "saltdev", "password": "saltdev"'
   ask "1. test.ping on all minions" "[{$who, \"client\": \"local\", \"tgt\": \"*\", \"fun\": \"test.ping\"}]"
@@ -135,9 +152,11 @@ start() {
   case $demo in
     *[\"\$\\\;]*) die "nginx cannot work in a directory with one of \" \$ \\ ; in its name: $demo" ;;
   esac
-  if port_is_taken; then
-    die "port $port is taken. Choose another one: make demo DEMO_PORT=8081"
-  fi
+  for one in "$port" "$http_port"; do
+    if is_taken "$one"; then
+      die "port $one is taken. Choose another one, with the next one free, too: make demo DEMO_PORT=9080"
+    fi
+  done
   mkdir -p "$demo"
   choose_worker_user
   choose_socket_dir
@@ -145,11 +164,17 @@ start() {
   write_nginx
   launch
   examples
+  rest_examples
   cat <<END
 
 It goes on answering on port $port; its configuration and logs are in $demo.
 Change a request above and send it yourself: minions are ms-0 to ms-4, functions stand under
     "fun": "sys.list_functions"
+A page to log in with a browser, as saltdev with password saltdev and external auth file: http://127.0.0.1:$http_port/
+For SaltGUI instead, put its files anywhere and name them in $demo/master, below rest_cherrypy:
+    app: /srv/saltgui/index.html
+    static: /srv/saltgui/static
+    static_path: /static
 To stop it: make demo-stop
 END
 }
