@@ -52,7 +52,7 @@ for unit in "$systemd"/*.service "$systemd"/*.socket; do
 done
 fill "$systemd/sysusers.conf" "$usr/lib/sysusers.d/rest_fcgi.conf"
 fill "$systemd/tmpfiles.conf" "$usr/lib/tmpfiles.d/rest_fcgi.conf"
-for example in salt-master manage-host; do # for those who want them, and so not in use
+for example in salt-master http-port manage-host; do # for those who want them, and so not in use
   fill "$systemd/$example.conf" "$usr/share/doc/rest_fcgi/$example.conf"
 done
 fill "$top/deploy/logrotate" "$etc/logrotate.d/rest_fcgi"

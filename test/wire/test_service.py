@@ -57,7 +57,7 @@ def test_install_puts_everything_where_debian_expects_it(root):
     expected |= {"usr/lib/sysusers.d/rest_fcgi.conf", "usr/lib/tmpfiles.d/rest_fcgi.conf"}
     expected |= {"etc/rest_fcgi/master", "etc/logrotate.d/rest_fcgi"}
     expected |= {doc + "README.md", doc + "configuration.md", doc + "salt.md", doc + "master.example"}
-    expected |= {doc + "salt-master.conf", doc + "manage-host.conf"}
+    expected |= {doc + "salt-master.conf", doc + "manage-host.conf", doc + "http-port.conf"}
     expected |= {doc + "nginx/tls.conf", doc + "nginx/site/listen.conf", doc + "apache/fcgid.conf"}
     expected |= {doc + "apache/site/program.conf"}
     files = content(root)
@@ -98,7 +98,12 @@ def test_systemd_has_nothing_against_the_units(prefix):
 
 
 @pytest.mark.parametrize(
-    "unit, name, key", [(UNITS[0], "salt-master", "SupplementaryGroups"), (UNITS[5], "manage-host", "RestrictSUIDSGID")]
+    "unit, name, key",
+    [
+        (UNITS[0], "salt-master", "SupplementaryGroups"),
+        (UNITS[0], "http-port", "AmbientCapabilities"),
+        (UNITS[5], "manage-host", "RestrictSUIDSGID"),
+    ],
 )
 def test_systemd_has_nothing_against_the_drop_ins(prefix, unit, name, key):
     folder = prefix / "lib/systemd/system" / f"{unit}.d"
