@@ -92,7 +92,7 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
   return applications;
 }
 
-/// Makes the applications, too, since that may fail.
+/// Makes the applications and reads certificates, too, since that may fail.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   std::string event_bus, hooks;
   if (settings.engine == config::Engine::salt) {
@@ -100,6 +100,7 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
     if (config::takes_hooks(settings)) hooks = salt::describe_event_firing(settings.salt);
   }
   const std::string summary = config::summary(settings, command_line, event_bus, hooks);
+  if (auto good = gateway::check_certificates(settings.gateway); !good) return fail(good.error());
   settings = std::move(settings).without_files();
   auto runtime = engine::make_runtime(settings);
   if (!runtime) return fail(runtime.error());

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gateway/fastcgi/request.h"
+#include "gateway/http/channel.h"
 #include "gateway/http/server.h"
 #include "gateway/listener.h"
 #include "gateway/pool.h"
@@ -79,6 +80,13 @@ Result<std::unique_ptr<Listener>> open_fastcgi(const Options& options) {
 }
 
 }  // namespace
+
+Result<void> check_certificates(const Options& options) {
+  for (const HttpOptions& http : options.http) {
+    if (auto made = TlsContext::make(http); !made) return std::move(made).error();
+  }
+  return {};
+}
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();

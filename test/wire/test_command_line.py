@@ -226,6 +226,13 @@ def test_check_config_says_who_answers_where(master, directory):
     assert "serves" not in as_before and as_before["unserved"][0].startswith("the sections rest_cherrypy, rest_tornado;")
 
 
+def test_check_config_reads_certificates(master, directory):
+    missing = directory / "nosuch.pem"
+    section = {"port": 8000, "ssl_crt": str(missing), "ssl_key": str(missing)}
+    path = master({"cachedir": str(directory), "rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": section})
+    refused(daemons.run("--config", path, "--check-config"), f"rest_cherrypy: ssl_crt: {missing}: No such file")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run it as a user who may not connect")
 def test_check_config_says_which_permission_the_event_bus_needs(master, directory, salt_config):
     binary = shutil.copy(daemons.BINARY, directory / "rest_fcgi")

@@ -35,6 +35,10 @@ struct Ended {
   std::size_t in_flight;  ///< requests that had not ended then; their threads use what the application uses
 };
 
+/// Could this process, as it is, read the certificates and keys of all ports? Opens no port. Errors: those of
+/// `Gateway::open` about files.
+Result<void> check_certificates(const Options& options);
+
 /// All listening sockets with their threads. Made, served and destroyed by one thread.
 class Gateway {
  public:
