@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs those of the Debian packages named as arguments that are missing, and says nothing when none is.
+# Installs those of the Debian packages named as arguments that are missing, and says nothing when none is. What is named
+# as try:PACKAGE may be missing in the end.
 # SKIP_DEPS=1 leaves it to you.
 set -eu
 
@@ -11,12 +12,19 @@ installed() {
 }
 
 missing=
+optional=
 for package in "$@"; do
+  case $package in
+    try:*)
+      if command -v apt-get >/dev/null && ! installed "${package#try:}"; then optional="$optional ${package#try:}"; fi
+      continue
+      ;;
+  esac
   if ! command -v dpkg-query >/dev/null || ! installed "$package"; then
     missing="$missing $package"
   fi
 done
-[ "$missing" ] || exit 0
+[ "$missing$optional" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
   echo "deps: there is no apt-get here. Install what Debian calls$missing," >&2
@@ -29,6 +37,7 @@ if [ "$(id -u)" = 0 ]; then
 elif command -v sudo >/dev/null; then
   as_root=sudo
 else
+  [ "$missing" ] || exit 0
   echo "deps: missing packages. As root: apt-get install$missing" >&2
   exit 1
 fi
@@ -48,11 +57,16 @@ if [ ! -e "$policy" ]; then
   $as_root chmod 755 "$policy"
 fi
 
-echo "deps: installing$missing"
+echo "deps: installing$missing$optional"
 apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300"
 $apt update || echo 'deps: not all package lists are fresh; trying with what there is' >&2
+install="$apt install -y --no-install-recommends"
 # shellcheck disable=SC2086 # words, on purpose
-$apt install -y --no-install-recommends $missing >/dev/null
+if [ "$missing" ]; then $install $missing >/dev/null; fi
+# shellcheck disable=SC2086
+if [ "$optional" ]; then
+  $install $optional >/dev/null || echo "deps: what needs$optional is skipped" >&2
+fi
 
 # Nor at the next boot.
 case "$missing " in

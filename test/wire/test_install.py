@@ -139,6 +139,18 @@ def test_deps_do_nothing_where_nothing_is_missing(directory):
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
+def test_what_deps_only_try_may_be_missing(directory):
+    """With an apt-get that can install nothing but `one`, a sudo that does what it is told, and nothing that writes."""
+    tools = {"dpkg-query": "exit 1", "apt-get": 'case "$*" in *two*) exit 100 ;; esac', "sudo": 'exec "$@"'}
+    tools |= {"tee": "cat >/dev/null", "chmod": "", "rm": ""}
+    for name, text in tools.items():
+        (directory / name).write_text(f"#!/bin/sh\n{text}\n")
+        (directory / name).chmod(0o755)
+    result = deps("one", "try:two", PATH=f"{directory}:{os.environ['PATH']}")
+    assert (result.returncode, result.stderr) == (0, "deps: what needs two is skipped\n")
+    assert deps("try:one", "two", PATH=f"{directory}:{os.environ['PATH']}").returncode != 0
+
+
 def test_deps_say_what_is_needed_where_there_is_no_apt(directory):
     result = deps("one", "two", PATH=str(directory))
     assert result.returncode == 1
