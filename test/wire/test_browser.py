@@ -12,6 +12,7 @@ from support.daemon import BINARY
 from support.process import free_port
 
 PICTURES = BINARY.parent / "pictures"
+LOGIN = '{"username": "saltdev", "password": "x", "eauth": "auto"}'
 
 
 @pytest.fixture
@@ -99,6 +100,29 @@ def test_without_sessions_nobody_is_asked_to_log_in(start, browser):
     assert not browser.shown("#login") and browser.complaints() == []
 
 
+APP = """<!DOCTYPE html><title>GUI</title><link rel="icon" href="/favicon.ico"><script src="/static/gui.js" type="module"></script>"""
+GUI = """
+const headers = { "Accept": "application/json", "Content-Type": "application/json" };
+const login = await fetch("/login", { method: "POST", headers, body: JSON.stringify(%s) });
+const token = login.headers.get("X-Auth-Token");
+const minions = await fetch("/minions", { headers: { ...headers, "X-Auth-Token": token }, credentials: "omit" });
+document.body.textContent = Object.keys((await minions.json()).return[0]).join(" ");
+"""
+
+
+def test_a_gui_of_ones_own_works_from_its_files(start, browser, directory):
+    gui = directory / "gui"
+    gui.mkdir()
+    (gui / "index.html").write_text(APP)
+    (gui / "gui.js").write_text(GUI % LOGIN)
+    (gui / "icon").write_text("")
+    port = free_port()
+    start(serving(port, app=str(gui / "index.html"), static=str(gui), favicon=str(gui / "icon")))
+    browser.open(f"http://127.0.0.1:{port}/anything")
+    browser.await_text("ms-0 ms-1 ms-2")
+    assert browser.complaints() == []
+
+
 @contextlib.contextmanager
 def pages(host):
     """An empty page of somebody else's; its origin."""
@@ -131,9 +155,6 @@ return fetch(url, options).then(async (answer) => [answer.status, answer.headers
 
 def fetch(browser, url, token="", body=""):
     return browser.run(FETCH % (url, token, body))
-
-
-LOGIN = '{"username": "saltdev", "password": "x", "eauth": "auto"}'
 
 
 def test_a_page_of_an_origin_that_is_named_uses_the_cookie_on_the_same_site_alone(start, browser):
