@@ -48,9 +48,9 @@ class BothFrontEnds final : public Gateway {
     const SteadyTime deadline = system_clock().steady() + pool->options().shutdown_timeout;
     http->close();
     pool->close();
-    http->wait_for_end(deadline);  // until then it has tasks for the pool
+    std::size_t left = http->wait_for_end(deadline);  // until then it has tasks for the pool
     pool->stop();
-    const std::size_t left = pool->wait_for_end(deadline);
+    left += pool->wait_for_end(deadline);
     if (left != 0) {
       log::warning(format("{} requests did not end within shutdown_timeout", left));
     } else {

@@ -24,6 +24,9 @@ namespace {
 /// often.
 constexpr std::chrono::milliseconds kPause{100};
 
+/// For threads that have nothing to do to end.
+constexpr std::chrono::milliseconds kEnd{1000};
+
 Options sane(Options options) {
   options.max_threads = std::max<std::size_t>(options.max_threads, 1);
   options.min_threads = std::clamp<std::size_t>(options.min_threads, 1, options.max_threads);
@@ -279,7 +282,12 @@ void Pool::stop() {
 
 std::size_t Pool::wait_for_end(SteadyTime deadline) {
   std::unique_lock lock(mutex_);
-  thread_ended_.wait_until(lock, deadline, [this] { return running_ == 0; });
+  const auto all_ended = [this] { return running_ == 0; };
+  if (thread_ended_.wait_until(lock, deadline, all_ended)) return 0;
+  // What is not at work ends at once, but not before it runs.
+  const std::ptrdiff_t busy = static_cast<std::ptrdiff_t>(members_.load()) - idle_ - keeping_;
+  if (busy > 0) return static_cast<std::size_t>(busy);
+  thread_ended_.wait_for(lock, kEnd, all_ended);
   return running_;
 }
 

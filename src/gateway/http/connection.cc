@@ -111,7 +111,7 @@ HttpConnection::HttpConnection(std::shared_ptr<HttpShared> shared, std::shared_p
       port_(std::move(port)),
       peer_(std::move(peer)),
       peer_port_(std::move(peer_port)),
-      socket_(shared_->loop.context(), socket.release()),
+      socket_(shared_->loop->context(), socket.release()),
       channel_(socket_.native_handle(), port_->tls.get()),
       state_(channel_.has_tls() ? State::handshake : State::reading),
       since_(now()),
@@ -132,12 +132,16 @@ std::optional<SteadyTime> HttpConnection::waiting_since() const noexcept {
   return headless || state_ == State::handshake ? std::optional(since_) : std::nullopt;
 }
 
+void HttpConnection::start() {
+  wait_or_close({Outcome::wants_read});
+}
+
 void HttpConnection::advance() noexcept {
   try {
     for (int turn = 0; turn < kTurns; ++turn) {
       if (!step()) return;
     }
-    shared_->loop.post([self = shared_from_this()] { self->advance(); });
+    shared_->loop->post([self = shared_from_this()] { self->advance(); });
   } catch (...) {
     log_exception("a connection was dropped");
     close();
@@ -147,14 +151,18 @@ void HttpConnection::advance() noexcept {
 bool HttpConnection::step() {
   switch (state_) {
     case State::handshake:
-      return shake_hands();
+      return lend_handshake();
+    case State::shaken:
+      return take_handshake();
     case State::reading:
       return read();
+    case State::whole:
+      return submit();
     case State::writing:
       return write();
     case State::lingering:
       return linger();
-    case State::answering:
+    case State::lent:
     case State::closed:
       break;
   }
@@ -162,7 +170,7 @@ bool HttpConnection::step() {
 }
 
 void HttpConnection::expire(SteadyTime at) noexcept {
-  if (!deadline_ || at < *deadline_) return;
+  if (!deadline_ || at < *deadline_ || state_ == State::lent) return;
   deadline_.reset();
   const bool begun = reader_.stage() == Stage::head || reader_.stage() == Stage::body;
   if (state_ != State::reading || !begun) return close();
@@ -175,7 +183,7 @@ void HttpConnection::expire(SteadyTime at) noexcept {
 }
 
 void HttpConnection::nudge() noexcept {
-  if (state_ == State::answering || state_ == State::closed) return;
+  if (state_ == State::lent || state_ == State::closed) return;
   boost::system::error_code ignored;
   socket_.cancel(ignored);  // what waits goes on, and waits again where it still has to
 }
@@ -207,15 +215,23 @@ bool HttpConnection::wait_or_close(Progress progress) {
   return false;
 }
 
-bool HttpConnection::shake_hands() {
-  const Progress progress = channel_.shake_hands();
+/// Keys take a processor longer than all else here does.
+bool HttpConnection::lend_handshake() {
+  state_ = State::lent;
+  shared_->handshakes->post([self = shared_from_this()] {
+    self->handshake_ = self->channel_.shake_hands();
+    self->hand_back(State::shaken);
+  });
+  return false;
+}
+
+bool HttpConnection::take_handshake() {
   if (channel_.turned_plain()) {
     refuse(kPlain);
     return true;
   }
-  if (progress.outcome != Outcome::moved) return wait_or_close(progress);
-  state_ = State::reading;
-  return true;
+  state_ = handshake_.outcome == Outcome::moved ? State::reading : State::handshake;
+  return handshake_.outcome == Outcome::moved || wait_or_close(handshake_);
 }
 
 bool HttpConnection::read() {
@@ -257,7 +273,8 @@ bool HttpConnection::take(std::string_view bytes) {
       }
       break;
     case Stage::complete:
-      return submit();
+      state_ = State::whole;
+      break;
     case Stage::refused:
       refuse(reader_.refusal());
       break;
@@ -265,11 +282,24 @@ bool HttpConnection::take(std::string_view bytes) {
   return true;
 }
 
-/// False: a thread has the connection now.
+/// False: a thread has the connection now, or had it when it was no longer the one that leads.
 bool HttpConnection::submit() {
-  state_ = State::answering;
+  state_ = State::lent;
   deadline_.reset();
-  if (shared_->pool->submit([self = shared_from_this()] { self->answer(); })) return false;
+  if (shared_->loop->begin_work()) {
+    answer();
+    if (!shared_->loop->end_work()) {
+      hand_back(State::writing);
+      return false;
+    }
+    state_ = State::writing;
+    return true;
+  }
+  if (shared_->pool->submit([self = shared_from_this()] {
+        self->answer();
+        self->hand_back(State::writing);
+      }))
+    return false;
   refuse(kBusy);
   return true;
 }
@@ -298,7 +328,7 @@ bool HttpConnection::write() {
     return false;
   }
   if (stream_) {
-    state_ = State::answering;
+    state_ = State::lent;
     shared_->pool->submit([self = shared_from_this()] { self->go_on_streaming(); }, true);
     return false;
   }
@@ -361,7 +391,6 @@ void HttpConnection::answer() noexcept {
     log_exception("a reply was dropped");
     cut_off_ = true;
   }
-  hand_back();
 }
 
 void HttpConnection::go_on_streaming() noexcept {
@@ -372,13 +401,13 @@ void HttpConnection::go_on_streaming() noexcept {
     log_exception("a reply was cut off");
     cut_off_ = true;
   }
-  hand_back();
+  hand_back(State::writing);
 }
 
-void HttpConnection::hand_back() noexcept {
+void HttpConnection::hand_back(State next) noexcept {
   try {
-    shared_->loop.post([self = shared_from_this()] {
-      self->state_ = State::writing;
+    shared_->loop->post([self = shared_from_this(), next] {
+      self->state_ = next;
       self->advance();
     });
   } catch (...) {

@@ -37,18 +37,20 @@ struct HttpShared {
   explicit HttpShared(std::shared_ptr<Pool> its_pool) : pool(std::move(its_pool)) {}
 
   const std::shared_ptr<Pool> pool;
-  Loop loop;
+  const std::shared_ptr<Loop> loop = std::make_shared<Loop>();
+  /// Begins TLS, one connection after the other, so that many that come at once hold up no request.
+  const std::shared_ptr<Loop> handshakes = std::make_shared<Loop>();
   std::atomic<bool> stopping = false;   ///< no further request is read
-  std::array<char, 65536> buffer = {};  ///< for bytes just read; the loop's thread only, which wipes it
+  std::array<char, 65536> buffer = {};  ///< for bytes just read; the leader's only, which wipes it
 
   std::mutex mutex;
   std::condition_variable one_closed;
   std::size_t open = 0;  ///< connections; guarded by mutex
 };
 
-/// One connection: reads a request in the loop, gives it to a thread of the pool, and sends the answer in the
-/// loop as far as that thread did not, then reads the next. Owns the socket. Used on the loop's thread; while
-/// a thread answers, the connection is that thread's alone.
+/// One connection: reads a request in the loop, answers it there where that is quick and else has a thread of
+/// the pool answer, sends in the loop what that thread did not, and reads the next. Owns the socket. Used by
+/// the thread that leads the loop; while it is lent to another, it is that thread's alone.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   /// `peer` is its address and `peer_port` its port. May throw std::bad_alloc.
@@ -60,6 +62,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   /// Does what can be done without waiting, and then waits in the loop for more.
   void advance() noexcept;
+
+  /// Begins to wait in the loop.
+  void start();
 
   /// Ends what took too long.
   void expire(SteadyTime now) noexcept;
@@ -74,7 +79,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   /// Closes it, unless a thread has it; then it goes when that thread is done. For when the loop ends.
   void give_up() noexcept {
-    if (state_ != State::answering) close();
+    if (state_ != State::lent) close();
   }
 
   /// REQUIRES: no thread has it.
@@ -83,8 +88,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  private:
   enum class State {
     handshake,
+    shaken,     ///< a step of the handshake was done
     reading,    ///< nothing of a request, or a part of one, is there
-    answering,  ///< a thread works on it
+    whole,      ///< a request is there
+    lent,       ///< a thread works on it
     writing,    ///< the answer goes out
     lingering,  ///< the peer may still be sending, and would not see an answer on a connection that is reset
     closed,
@@ -92,7 +99,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   // In the loop. What returns false waits or is at its end.
   bool step();
-  bool shake_hands();
+  bool lend_handshake();
+  bool take_handshake();
   bool read();
   bool take(std::string_view bytes);
   bool submit();
@@ -102,14 +110,14 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool wait_or_close(Progress progress);
   void refuse(Refusal refusal);
 
-  // On a thread of the pool.
+  // Where it is lent to.
   void answer() noexcept;
   void go_on_streaming() noexcept;
   [[nodiscard]] http::Response call_application();
   void begin_reply(http::Response response);
   void pull();
   void cut_off(std::string_view why);
-  void hand_back() noexcept;
+  void hand_back(State next) noexcept;
 
   [[nodiscard]] Progress flush() noexcept;
   void drop_output() noexcept;
@@ -124,6 +132,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   SteadyTime since_;                    ///< when this state, or this part of a request, began
   std::optional<SteadyTime> deadline_;  ///< of what is waited for
 
+  Progress handshake_;  ///< how far its last step came
   RequestReader reader_;
   WipedBytes unread_;  ///< what came after the request that is answered
 

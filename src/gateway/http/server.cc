@@ -99,14 +99,15 @@ class LoopServer final : public HttpServer {
   Result<void> start(std::shared_ptr<Pool> pool) override {
     if (ports_.empty()) return {};
     shared_ = std::make_shared<HttpShared>(std::move(pool));
-    sweep_timer_.emplace(shared_->loop.context());
+    sweep_timer_.emplace(shared_->loop->context());
     for (OpenPort& port : ports_) {
       acceptors_.push_back(
-          std::make_unique<Acceptor>(Acceptor{port.port, {shared_->loop.context(), port.fd.release()}}));
+          std::make_unique<Acceptor>(Acceptor{port.port, {shared_->loop->context(), port.fd.release()}}));
       await_connection(*acceptors_.back());
     }
     sweep();
-    return shared_->loop.start("http");
+    if (auto started = shared_->handshakes->start("http-tls", false); !started) return started;
+    return shared_->loop->start("http", true);
   }
 
   void reread_certificates() override {
@@ -118,13 +119,13 @@ class LoopServer final : public HttpServer {
         continue;
       }
       auto port = std::make_shared<const HttpPort>(HttpPort{old.options, i, *std::move(tls)});
-      shared_->loop.post([this, i, port = std::move(port)] { acceptors_[i]->port = port; });
+      shared_->loop->post([this, i, port = std::move(port)] { acceptors_[i]->port = port; });
     }
   }
 
   void close() override {
     if (!shared_) return;
-    shared_->loop.post([this] {
+    shared_->loop->post([this] {
       for (const auto& acceptor : acceptors_) accepts(*acceptor);
       shared_->stopping = true;
       for (const auto& acceptor : acceptors_) shut(*acceptor);
@@ -134,21 +135,23 @@ class LoopServer final : public HttpServer {
     });
   }
 
-  void wait_for_end(SteadyTime deadline) override {
-    if (!shared_) return;
+  std::size_t wait_for_end(SteadyTime deadline) override {
+    if (!shared_) return 0;
     {
       std::unique_lock lock(shared_->mutex);
       shared_->one_closed.wait_until(lock, deadline,
                                      [this] { return shared_->stopping && shared_->open == 0; });
     }
-    shared_->loop.post([this] {
+    shared_->loop->post([this] {
       sweep_timer_.reset();
       acceptors_.clear();
       for (const auto& connection : connections_) connection->give_up();
       connections_.clear();
     });
-    shared_->loop.end();
+    shared_->handshakes->end();
+    const std::size_t left = shared_->loop->end();
     shared_.reset();
+    return left;
   }
 
  private:
@@ -184,6 +187,8 @@ class LoopServer final : public HttpServer {
   /// False: it is of no use to wait for the next one right away.
   bool accept_all(Acceptor& acceptor) {
     for (int i = 0; i < kAcceptedAtOnce; ++i) {
+      // Nobody makes room before it is known that another one comes.
+      if (i != 0 && open_connections() >= max_connections_) return true;
       if (!make_room()) return false;
       sockaddr_storage address = {};
       socklen_t size = sizeof address;
@@ -195,7 +200,7 @@ class LoopServer final : public HttpServer {
       auto connection = std::make_shared<HttpConnection>(shared_, acceptor.port, std::move(socket),
                                                          std::move(peer.address), std::move(peer.port));
       connections_.push_back(connection);
-      connection->advance();
+      connection->start();
     }
     return true;
   }

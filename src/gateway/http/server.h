@@ -10,8 +10,8 @@
 
 namespace rest_fcgi::gateway {
 
-/// All ports of `Options::http`, and the loop in which their connections live. Whole requests are answered by
-/// the pool's threads. Made, started and ended by one thread.
+/// All ports of `Options::http`, and the loop in which their connections live. Whole requests are answered
+/// there as long as that is quick, and else by the pool's threads. Made, started and ended by one thread.
 class HttpServer {
  public:
   /// Listens, and reads certificates. Without ports it does nothing. Errors: configuration, naming the port's
@@ -30,8 +30,9 @@ class HttpServer {
   virtual void close() = 0;
 
   /// Waits until all requests that are there were answered, but not after `deadline`, and closes what is left
-  /// then. REQUIRES: `close` was called, and the pool takes tasks.
-  virtual void wait_for_end(SteadyTime deadline) = 0;
+  /// then. Returns how many its own threads are still at work on. REQUIRES: `close` was called, and the pool
+  /// takes tasks.
+  virtual std::size_t wait_for_end(SteadyTime deadline) = 0;
 };
 
 }  // namespace rest_fcgi::gateway

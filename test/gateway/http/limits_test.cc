@@ -190,9 +190,14 @@ TEST_CASE("requests wait for a thread in one queue with those of FastCGI, and be
   const Served served(slow_at(door), options);
   HttpPeer first(port_of(options));
   first.send(http_post("slow"));
+  REQUIRE(door.waiting(1) == 1);
   FcgiClient second = served.connect();
   second.send(post("slow"));
   REQUIRE(door.waiting(2) == 2);
+  // Two threads of the pool, and the one that led the loop.
+  HttpPeer third(port_of(options));
+  third.send(http_post("slow"));
+  REQUIRE(door.waiting(3) == 3);
   std::vector<HttpPeer> waiting;
   for (int i = 0; i < 2; ++i) {
     waiting.emplace_back(port_of(options));
@@ -208,6 +213,7 @@ TEST_CASE("requests wait for a thread in one queue with those of FastCGI, and be
   door.open();
   CHECK(first.reply().body == "slow");
   CHECK(second.reply().body == "slow");
+  CHECK(third.reply().body == "slow");
   for (HttpPeer& peer : waiting) CHECK(peer.reply().body == "waits");
 }
 
