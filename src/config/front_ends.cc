@@ -193,7 +193,7 @@ void read_rest_cherrypy(Reader& top, bool own_threads, Settings& settings) {
   section.absolute_path("favicon", options.favicon);
   section.flag("collect_stats", options.collect_stats);
   section.flag("stats_disable_auth", options.stats_disable_auth);
-  section.bytes("max_request_body_size", options.max_request_body_size, {64, kGiB});
+  section.at_start().bytes("max_request_body_size", options.max_request_body_size, {64, kGiB});
   gateway::HttpOptions http;
   http.max_request_body_size = options.max_request_body_size;
   section.count("socket_queue_size", http.queue_size, {1, 65535});
@@ -211,7 +211,7 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   netapi::RestTornadoOptions& options = settings.rest_tornado;
   read_texts(section, "cors_origin", options.cors_origin, kOrigins);
   section.flag("webhook_disable_auth", options.webhook_disable_auth);
-  section.bytes("max_body_size", options.max_body_size, {64, kGiB});
+  section.at_start().bytes("max_body_size", options.max_body_size, {64, kGiB});
   gateway::HttpOptions http;
   http.host = "127.0.0.1";
   http.queue_size = 128;
@@ -227,6 +227,16 @@ bool is_reachable(const FrontEnds& front_ends, Module module) {
   const auto is_here = [module](const auto& mount) { return mount.second == module; };
   return has(front_ends.http, module) ||
          std::any_of(front_ends.mounts.begin(), front_ends.mounts.end(), is_here);
+}
+
+/// Over FastCGI a body may have as many bytes as any module there takes; each of them looks at its own limit.
+void raise_body_limit(Settings& settings) {
+  std::size_t& most = settings.gateway.max_request_body_size;
+  settings.netapi.max_request_body_size = most;
+  for (const auto& [path, module] : settings.front_ends.mounts) {
+    if (module == Module::rest_cherrypy) most = std::max(most, settings.rest_cherrypy.max_request_body_size);
+    if (module == Module::rest_tornado) most = std::max(most, settings.rest_tornado.max_body_size);
+  }
 }
 
 }  // namespace
@@ -256,6 +266,7 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
         break;
     }
   }
+  raise_body_limit(settings);
   settings.rest_cherrypy.common = settings.rest_tornado.common = settings.netapi;
   for (const Module module : front_ends.served) {
     if (!is_reachable(front_ends, module)) {

@@ -10,6 +10,7 @@
 #include "netapi/lowstate_run.h"
 #include "netapi/media.h"
 #include "netapi/replies.h"
+#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
@@ -98,6 +99,10 @@ Response RestWsgi::post(const Environ& environ) const {
 
 Result<std::vector<Chunk>> RestWsgi::read(const Environ& environ, JsonDocument& document) const {
   if (!environ.body) return environ.body.error();
+  if (environ.body->size() > options_.max_request_body_size) {
+    return Error{ErrorKind::too_large, format("Request body is larger than max_request_body_size ({} bytes)",
+                                              options_.max_request_body_size)};
+  }
   if (Result<void> parsed = document.parse(*environ.body, options_.lowstate.json); !parsed)
     return parsed.error();
   Result<std::vector<Chunk>> chunks = lowstate::read(document.root(), options_.lowstate);

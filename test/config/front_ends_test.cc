@@ -127,6 +127,18 @@ TEST_CASE("a key that we do not know is a warning in sections of salt-api, which
   CHECK(warns(R"(rest_wsgi: "host": there is no such key)"));
 }
 
+TEST_CASE("FastCGI takes bodies as large as any module there does") {
+  const std::string text =
+      "rest_fcgi: {netapi: [rest_wsgi, rest_cherrypy, rest_tornado], max_request_body_size: 2000,\n"
+      "            mount: {/: rest_wsgi, /api: rest_cherrypy}}\n"
+      "rest_cherrypy: {max_request_body_size: 3000}\nrest_tornado: {max_body_size: 4000, port: 1, "
+      "disable_ssl: true}\n";
+  const Settings settings = settings_of(text);
+  CHECK(settings.gateway.max_request_body_size == 3000);
+  CHECK(settings.netapi.max_request_body_size == 2000);
+  CHECK(settings_of("rest_fcgi: {max_request_body_size: 2000}\n").netapi.max_request_body_size == 2000);
+}
+
 TEST_CASE("logs and threads of rest_cherrypy are the process's") {
   const std::string served = "rest_fcgi: {netapi: [rest_cherrypy]}\n";
   const Settings settings = settings_of(

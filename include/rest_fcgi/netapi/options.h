@@ -26,6 +26,7 @@ inline constexpr std::string_view kModules[] = {"rest_wsgi", "rest_cherrypy", "r
 struct Options {
   lowstate::Options lowstate;
   bool audit_as_json = false;  ///< audit lines as JSON objects; else `key=value` text
+  std::size_t max_request_body_size = std::size_t{1} << 20;  ///< of rest_wsgi; the others have their own
 };
 
 /// Salt's `api_acl: {users: {NAME: [ADDRESS]}}`: from where somebody may come. A name that is not listed has

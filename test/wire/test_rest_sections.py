@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What the section `rest_cherrypy:` says about logs, threads and time, as an administrator of salt-api knows it."""
+"""What the section `rest_cherrypy:` says about logs, threads, time and sizes, as an administrator of salt-api knows it."""
 
 import json
 import re
 import signal
+import subprocess
 
 import pytest
 
@@ -105,3 +106,23 @@ def test_a_pool_of_one_thread_answers_one_after_the_other(start):
     assert api.request("GET", "/").status == 200
     assert json.loads(waiting.getresponse().read())["return"] == [{"ms-0": True}]
     waiting.close()
+
+
+@pytest.mark.parametrize("key", ["queue_size", "socket_queue_size"])
+def test_as_many_connections_wait_as_it_says(start, key):
+    changes = serving(**{key: 7})
+    start(changes)
+    port = changes["rest_cherrypy"]["port"]
+    listed = subprocess.run(["ss", "-Hltn", f"sport = :{port}"], capture_output=True, text=True, check=True)
+    assert listed.stdout.split()[2] == "7"
+
+
+@pytest.mark.parametrize("size, statuses", [(1500000, [200, 413]), (1000, [413, 413])])
+def test_bodies_may_be_as_large_as_each_module_says(start, front, size, statuses):
+    changes = serving(max_request_body_size=size)
+    changes["rest_fcgi"] = {"netapi": ["rest_wsgi", "rest_cherrypy"], "mount": {"/": "rest_wsgi", "/api": "rest_cherrypy"}}
+    nginx = front(start(changes))
+    body = json.dumps([local("test.echo", "ms-0", arg=["x" * 1200000])])
+    replies = [nginx.request("POST", path, body, JSON) for path in ("/api/run", "/")]
+    assert [reply.status for reply in replies] == statuses
+    assert api_of(changes).request("POST", "/run", body, JSON).status == statuses[0]
