@@ -9,6 +9,7 @@
 #include "config/reader.h"
 #include "config/sections.h"
 #include "rest_fcgi/config/config.h"
+#include "rest_fcgi/http/addresses.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -83,8 +84,21 @@ void read_texts(Reader& section, std::string_view key, std::vector<std::string>&
   }
 }
 
-constexpr std::string_view kAddresses = "a list of addresses or networks, such as [127.0.0.1, 10.0.0.0/8]";
 constexpr std::string_view kOrigins = "an origin such as https://gui.example.org, or a list of them";
+
+void read_addresses(Reader& section, std::string_view key, std::vector<std::string>& texts) {
+  read_texts(section, key, texts, "a list of addresses or networks, such as [127.0.0.1, 10.0.0.0/8]");
+  const auto known = http::Addresses::make(texts);
+  if (!known) section.findings().add(section.value(key)->place, section.path_to(key), known.error().message);
+}
+
+/// Not everybody: whatever a client says of itself would be believed.
+void read_proxies(Reader& section, std::vector<std::string>& proxies) {
+  static constexpr std::string_view kKey = "trusted_proxies";
+  read_addresses(section, kKey, proxies);
+  if (std::find(proxies.begin(), proxies.end(), "*") == proxies.end()) return;
+  section.unexpected(*section.value(kKey), kKey, "the addresses of the web servers in front, not '*'");
+}
 
 void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
   if (section.map("api_acl") == nullptr) return;
@@ -94,7 +108,7 @@ void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
     Reader names(users, reader.path_to("users"), section.findings());
     for (const Entry& entry : users->entries) {
       std::vector<std::string> addresses;
-      read_texts(names, entry.key, addresses, kAddresses);
+      read_addresses(names, entry.key, addresses);
       acl->users.emplace_back(entry.key, std::move(addresses));
     }
   }
@@ -181,7 +195,7 @@ void read_rest_cherrypy(Reader& top, bool own_threads, Settings& settings) {
   netapi::RestCherrypyOptions& options = settings.rest_cherrypy;
   read_texts(section, "cors_origin", options.cors_origin, kOrigins);
   read_api_acl(section, options.api_acl);
-  read_texts(section, "authorized_ips", options.authorized_ips, kAddresses);
+  read_addresses(section, "authorized_ips", options.authorized_ips);
   section.text("root_prefix", options.root_prefix);
   section.text("webhook_url", options.webhook_url);
   section.flag("webhook_disable_auth", options.webhook_disable_auth);
@@ -245,6 +259,9 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   FrontEnds& front_ends = settings.front_ends;
   read_served(section, front_ends);
   read_mounts(section, front_ends);
+  read_proxies(section, settings.gateway.trusted_proxies);
+  section.note_start_key("trusted_proxies", joined(settings.gateway.trusted_proxies, ", "));
+  section.at_start().count("max_http_connections", settings.gateway.max_http_connections, {1, 1000000});
   std::vector<std::string> names;
   for (const Module module : front_ends.served) names.emplace_back(name_of(module));
   section.note_start_key("netapi", joined(names, ", "));

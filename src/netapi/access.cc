@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "netapi/access.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "rest_fcgi/core/excerpt.h"
@@ -14,15 +11,6 @@ namespace rest_fcgi::netapi {
 namespace {
 
 using http::Environ;
-
-constexpr unsigned kMappedBits = 96;  // of ::ffff:0:0/96, in which IPv4 addresses lie
-
-bool same_start(const unsigned char* a, const unsigned char* b, unsigned bits) {
-  const unsigned whole = bits / 8;
-  if (!std::equal(a, a + whole, b)) return false;
-  const unsigned rest = bits % 8;
-  return rest == 0 || (a[whole] >> (8 - rest)) == (b[whole] >> (8 - rest));
-}
 
 /// The value of the cookie `session_id`.
 std::string_view cookie_of(std::string_view header) {
@@ -50,57 +38,12 @@ std::string_view host_of(std::string_view origin) {
 
 }  // namespace
 
-std::optional<std::array<unsigned char, 16>> Addresses::bytes_of(std::string_view address) {
-  std::array<unsigned char, 16> bytes{};
-  const std::string text(address);
-  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return bytes;
-  bytes[10] = bytes[11] = 0xff;
-  if (::inet_pton(AF_INET, text.c_str(), bytes.data() + 12) == 1) return bytes;
-  return std::nullopt;
-}
-
-Result<Addresses> Addresses::make(const std::vector<std::string>& texts) {
-  Addresses addresses;
-  for (const std::string& text : texts) {
-    if (text == "*") {
-      addresses.all_ = true;
-      continue;
-    }
-    const std::size_t slash = std::min(text.find('/'), text.size());
-    const auto bytes = bytes_of(std::string_view(text).substr(0, slash));
-    const unsigned most = text.find(':') == std::string::npos ? 32 : 128;
-    unsigned bits = most;
-    bool good = bytes.has_value();
-    if (good && slash != text.size()) {
-      const char* const end = text.data() + text.size();
-      const auto read = std::from_chars(text.data() + slash + 1, end, bits);
-      good = read.ec == std::errc() && read.ptr == end && bits <= most;
-    }
-    if (!good) {
-      return Error{ErrorKind::configuration,
-                   format("{} is no address; accepted are those such as 192.0.2.7, networks such as "
-                          "192.0.2.0/24 or 2001:db8::/32, and '*'",
-                          quoted(text))};
-    }
-    addresses.networks_.push_back({*bytes, most == 32 ? bits + kMappedBits : bits});
-  }
-  return addresses;
-}
-
-bool Addresses::has(std::string_view address) const {
-  if (all_) return true;
-  const auto bytes = bytes_of(address);
-  return bytes && std::any_of(networks_.begin(), networks_.end(), [&](const Network& network) {
-           return same_start(network.bytes.data(), bytes->data(), network.bits);
-         });
-}
-
 Result<Acl> Acl::make(const std::optional<ApiAcl>& options) {
   Acl acl;
   if (!options) return acl;
   acl.everybody_ = false;
   for (const auto& [name, texts] : options->users) {
-    auto addresses = Addresses::make(texts);
+    auto addresses = http::Addresses::make(texts);
     if (!addresses) return std::move(addresses).error();
     acl.users_.insert_or_assign(name, *std::move(addresses));
   }
@@ -176,8 +119,7 @@ void Origins::add_headers(const Environ& environ, http::Response& response) cons
 
 bool is_encrypted(const Environ& environ) {
   const std::string_view https = environ.get("HTTPS");
-  return (!https.empty() && https != "off") || environ.get("REQUEST_SCHEME") == "https" ||
-         environ.get("HTTP_X_FORWARDED_PROTO") == "https";
+  return (!https.empty() && https != "off") || environ.get("REQUEST_SCHEME") == "https";
 }
 
 }  // namespace rest_fcgi::netapi

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,36 +9,17 @@
 
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/http/addresses.h"
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/netapi/options.h"
 
 /// From where a request may come: addresses, web pages, and which of its headers has the session.
 namespace rest_fcgi::netapi {
 
-/// Addresses of hosts and networks, IPv4 and IPv6. An IPv4 address inside IPv6 is the same as by itself.
-/// Immutable; thread-safe.
-class Addresses {
- public:
-  /// `192.0.2.7`, `2001:db8::/32`, or `*` for all. Errors: configuration, naming what is none of these.
-  [[nodiscard]] static Result<Addresses> make(const std::vector<std::string>& texts);
-
-  [[nodiscard]] bool has(std::string_view address) const;
-
- private:
-  struct Network {
-    std::array<unsigned char, 16> bytes;  // IPv4 as ::ffff:a.b.c.d
-    unsigned bits;
-  };
-  [[nodiscard]] static std::optional<std::array<unsigned char, 16>> bytes_of(std::string_view address);
-
-  bool all_ = false;
-  std::vector<Network> networks_;
-};
-
 /// Salt's `api_acl`. Immutable; thread-safe.
 class Acl {
  public:
-  /// Errors: those of `Addresses::make`.
+  /// Errors: those of `http::Addresses::make`.
   [[nodiscard]] static Result<Acl> make(const std::optional<ApiAcl>& options);
 
   /// May they come from there?
@@ -47,7 +27,7 @@ class Acl {
 
  private:
   bool everybody_ = true;
-  std::map<std::string, Addresses, std::less<>> users_;
+  std::map<std::string, http::Addresses, std::less<>> users_;
 };
 
 /// What a request has to show for its session.
@@ -88,7 +68,7 @@ class Origins {
   std::vector<std::string> listed_;
 };
 
-/// Did the client come by HTTPS, as the front end or a proxy says? Who lies gets a cookie that is not sent.
+/// Did the client come by HTTPS, as the front end says?
 [[nodiscard]] bool is_encrypted(const http::Environ& environ);
 
 }  // namespace rest_fcgi::netapi

@@ -87,7 +87,7 @@ struct App {
   const Clock& clock;
   std::vector<Route> routes;
   Acl acl;
-  Addresses authorized;
+  http::Addresses authorized;
   Origins origins;
   std::vector<std::string> root;  ///< parts of `root_prefix`
   std::unique_ptr<Counters> counters;

@@ -253,7 +253,7 @@ Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions 
                                     std::shared_ptr<const client::NetapiClient> client, const Clock& clock) {
   auto acl = Acl::make(options.api_acl);
   if (!acl) return std::move(acl).error();
-  auto authorized = Addresses::make(options.authorized_ips);
+  auto authorized = http::Addresses::make(options.authorized_ips);
   if (!authorized) return std::move(authorized).error();
   auto origins = Origins::make(options.cors_origin, open_to_all);
   if (!origins) return std::move(origins).error();

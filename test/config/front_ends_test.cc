@@ -167,6 +167,21 @@ TEST_CASE("who is served and cannot be reached is warned of") {
                                  "and rest_fcgi: mount no path for it"});
 }
 
+TEST_CASE("who is believed about addresses, and how many connections there may be") {
+  const gateway::Options options =
+      settings_of("rest_fcgi: {trusted_proxies: [127.0.0.1, 10.0.0.0/8], max_http_connections: 7}\n").gateway;
+  CHECK(options.trusted_proxies == std::vector<std::string>{"127.0.0.1", "10.0.0.0/8"});
+  CHECK(options.max_http_connections == 7);
+  CHECK(settings_of("").gateway.trusted_proxies.empty());
+  for (const char* key :
+       {"rest_fcgi: {trusted_proxies: nginx}",
+        "rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {authorized_ips: [nginx]}",
+        "rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {api_acl: {users: {a: [nginx]}}}"}) {
+    CHECK(error_of(key).find("'nginx' is no address; accepted are those such as 192.0.2.7") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("mistakes about front ends") {
   const auto mistake = [](std::string_view text) { return error_of(text); };
   CHECK(mistake("rest_fcgi: {netapi: [rest_flask]}") ==

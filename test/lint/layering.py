@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "client": ["master", "lowstate", "auth/credentials.h"],
     "netapi": ["client", "master", "lowstate", "http", "yaml", "auth/credentials.h"],
     "gateway": ["http"],
-    "config": ["*/options.h", "yaml"],
+    "config": ["*/options.h", "http/addresses.h", "yaml"],
     "engine": ["config", "auth", "returner", "master", "master/embedded", "master/salt", "master/recording"],
     "main": ["*"],
 }

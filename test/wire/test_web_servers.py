@@ -17,7 +17,8 @@ OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.co
 def serving(port, prefix):
     """Changes of the configuration for rest_cherrypy, over FastCGI, or on a port of its own."""
     own_port = {"port": port, "host": "127.0.0.1", "disable_ssl": True, "root_prefix": prefix or "/"}
-    return {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": own_port if port else {}}
+    own = {"netapi": ["rest_cherrypy"], "trusted_proxies": ["127.0.0.1"]}
+    return {"rest_fcgi": own, "rest_cherrypy": own_port if port else {}}
 
 
 @pytest.fixture

@@ -417,11 +417,14 @@ void HttpConnection::hand_back(State next) noexcept {
 
 http::Response HttpConnection::call_application() {
   http::Environ& environ = reader_.environ();
-  environ.set("REMOTE_ADDR", peer_);
-  environ.set("REMOTE_PORT", peer_port_);
+  const std::string client(http::client_behind(shared_->proxies, peer_, environ.get("HTTP_X_FORWARDED_FOR")));
+  environ.set("REMOTE_ADDR", client);
+  if (client == peer_) environ.set("REMOTE_PORT", peer_port_);
   environ.set("SERVER_PORT", format("{}", port_->options.port));
   if (environ.get("SERVER_NAME").empty()) environ.set("SERVER_NAME", port_->options.host);
-  if (port_->tls) environ.set("HTTPS", "on");
+  const bool encrypted =
+      port_->tls || (shared_->proxies.has(peer_) && environ.get("HTTP_X_FORWARDED_PROTO") == "https");
+  if (encrypted) environ.set("HTTPS", "on");
   const auto applications = shared_->pool->applications();
   try {
     return applications->http.at(port_->index)(environ);

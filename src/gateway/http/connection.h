@@ -21,6 +21,7 @@
 #include "gateway/sys.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/gateway/options.h"
+#include "rest_fcgi/http/addresses.h"
 #include "rest_fcgi/http/application.h"
 
 namespace rest_fcgi::gateway {
@@ -34,9 +35,11 @@ struct HttpPort {
 
 /// What connections share with the server that accepted them.
 struct HttpShared {
-  explicit HttpShared(std::shared_ptr<Pool> its_pool) : pool(std::move(its_pool)) {}
+  HttpShared(std::shared_ptr<Pool> its_pool, http::Addresses its_proxies)
+      : pool(std::move(its_pool)), proxies(std::move(its_proxies)) {}
 
   const std::shared_ptr<Pool> pool;
+  const http::Addresses proxies;  ///< who is believed about where a request comes from
   const std::shared_ptr<Loop> loop = std::make_shared<Loop>();
   /// Begins TLS, one connection after the other, so that many that come at once hold up no request.
   const std::shared_ptr<Loop> handshakes = std::make_shared<Loop>();

@@ -87,8 +87,10 @@ struct OpenPort {
 
 class LoopServer final : public HttpServer {
  public:
-  LoopServer(std::size_t max_connections, std::vector<OpenPort> ports)
-      : max_connections_(std::max<std::size_t>(max_connections, 1)), ports_(std::move(ports)) {}
+  LoopServer(std::size_t max_connections, http::Addresses proxies, std::vector<OpenPort> ports)
+      : max_connections_(std::max<std::size_t>(max_connections, 1)),
+        proxies_(std::move(proxies)),
+        ports_(std::move(ports)) {}
 
   ~LoopServer() override {
     if (!shared_) return;
@@ -98,7 +100,7 @@ class LoopServer final : public HttpServer {
 
   Result<void> start(std::shared_ptr<Pool> pool) override {
     if (ports_.empty()) return {};
-    shared_ = std::make_shared<HttpShared>(std::move(pool));
+    shared_ = std::make_shared<HttpShared>(std::move(pool), proxies_);
     sweep_timer_.emplace(shared_->loop->context());
     for (OpenPort& port : ports_) {
       acceptors_.push_back(
@@ -244,6 +246,7 @@ class LoopServer final : public HttpServer {
   }
 
   const std::size_t max_connections_;
+  const http::Addresses proxies_;
   std::vector<OpenPort> ports_;
   std::shared_ptr<HttpShared> shared_;  // none before the start, and after the end
 
@@ -258,6 +261,10 @@ class LoopServer final : public HttpServer {
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> HttpServer::open(const Options& options) {
+  auto proxies = http::Addresses::make(options.trusted_proxies);
+  if (!proxies) {
+    return Error{ErrorKind::configuration, format("trusted_proxies: {}", proxies.error().message), {}};
+  }
   std::vector<OpenPort> ports;
   for (const HttpOptions& wanted : options.http) {
     auto tls = TlsContext::make(wanted);
@@ -268,7 +275,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(const Options& options) {
     ports.push_back({std::move(port), *std::move(fd)});
   }
   return std::unique_ptr<HttpServer>(
-      std::make_unique<LoopServer>(options.max_http_connections, std::move(ports)));
+      std::make_unique<LoopServer>(options.max_http_connections, *std::move(proxies), std::move(ports)));
 }
 
 }  // namespace rest_fcgi::gateway

@@ -179,6 +179,28 @@ TEST_CASE("over IPv6 the peer's address is told as it is, and that of IPv4 as IP
   CHECK(HttpPeer(port_of(options)).request(http_get()).body == "127.0.0.1");
 }
 
+TEST_CASE("a proxy that is trusted says whose request it is, and nobody else does") {
+  const auto told = [](const http::Environ& request) {
+    return http::Response{http::Status::ok,
+                          {},
+                          std::string(request.get("REMOTE_ADDR")) + " " + std::string(request.get("HTTPS"))};
+  };
+  const std::string request =
+      "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: 192.0.2.7\r\n"
+      "X-Forwarded-Proto: https\r\n\r\n";
+  Options options = with_http();
+  {
+    const Served served(told, options);
+    CHECK(HttpPeer(port_of(options)).request(request).body == "127.0.0.1 ");
+  }
+  options = with_http();
+  options.trusted_proxies = {"127.0.0.0/8"};
+  const Served served(told, options);
+  CHECK(HttpPeer(port_of(options)).request(request).body == "192.0.2.7 on");
+  options.trusted_proxies = {"nobody"};
+  CHECK(refusal(options).starts_with("trusted_proxies: 'nobody' is no address"));
+}
+
 TEST_CASE("without FastCGI, HTTP is served alone") {
   const Options options = with_http();
   ::signal(SIGPIPE, SIG_IGN);

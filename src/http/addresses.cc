@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/http/addresses.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::http {
+namespace {
+
+constexpr unsigned kMappedBits = 96;  // of ::ffff:0:0/96, in which IPv4 addresses lie
+
+bool same_start(const unsigned char* a, const unsigned char* b, unsigned bits) {
+  const unsigned whole = bits / 8;
+  if (!std::equal(a, a + whole, b)) return false;
+  const unsigned rest = bits % 8;
+  return rest == 0 || (a[whole] >> (8 - rest)) == (b[whole] >> (8 - rest));
+}
+
+/// Takes the last part off a list with commas, without the blanks around it.
+std::string_view take_last(std::string_view& list) {
+  const std::size_t comma = list.rfind(',');
+  std::string_view last = comma == std::string_view::npos ? list : list.substr(comma + 1);
+  list = comma == std::string_view::npos ? std::string_view() : list.substr(0, comma);
+  last.remove_prefix(std::min(last.find_first_not_of(" \t"), last.size()));
+  last = last.substr(0, last.find_last_not_of(" \t") + 1);
+  return last;
+}
+
+}  // namespace
+
+std::optional<std::array<unsigned char, 16>> Addresses::bytes_of(std::string_view address) {
+  std::array<unsigned char, 16> bytes{};
+  const std::string text(address);
+  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1) return bytes;
+  bytes[10] = bytes[11] = 0xff;
+  if (::inet_pton(AF_INET, text.c_str(), bytes.data() + 12) == 1) return bytes;
+  return std::nullopt;
+}
+
+Result<Addresses> Addresses::make(const std::vector<std::string>& texts) {
+  Addresses addresses;
+  for (const std::string& text : texts) {
+    if (text == "*") {
+      addresses.all_ = true;
+      continue;
+    }
+    const std::size_t slash = std::min(text.find('/'), text.size());
+    const auto bytes = bytes_of(std::string_view(text).substr(0, slash));
+    const unsigned most = text.find(':') == std::string::npos ? 32 : 128;
+    unsigned bits = most;
+    bool good = bytes.has_value();
+    if (good && slash != text.size()) {
+      const char* const end = text.data() + text.size();
+      const auto read = std::from_chars(text.data() + slash + 1, end, bits);
+      good = read.ec == std::errc() && read.ptr == end && bits <= most;
+    }
+    if (!good) {
+      return Error{ErrorKind::configuration,
+                   format("{} is no address; accepted are those such as 192.0.2.7, networks such as "
+                          "192.0.2.0/24 or 2001:db8::/32, and '*'",
+                          quoted(text))};
+    }
+    addresses.networks_.push_back({*bytes, most == 32 ? bits + kMappedBits : bits});
+  }
+  return addresses;
+}
+
+bool Addresses::has(std::string_view address) const {
+  if (all_) return true;
+  const auto bytes = bytes_of(address);
+  return bytes && std::any_of(networks_.begin(), networks_.end(), [&](const Network& network) {
+           return same_start(network.bytes.data(), bytes->data(), network.bits);
+         });
+}
+
+std::string_view client_behind(const Addresses& proxies, std::string_view peer,
+                               std::string_view forwarded_for) {
+  std::string_view client = peer;
+  while (!forwarded_for.empty() && proxies.has(client)) {
+    const std::string_view before = take_last(forwarded_for);
+    if (!Addresses::is_one(before)) break;
+    client = before;
+  }
+  return client;
+}
+
+}  // namespace rest_fcgi::http
