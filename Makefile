@@ -10,7 +10,7 @@
 #   make unit       builds and runs the unit tests only; ROOMS="core auth" limits them to some rooms
 #   make wire       builds and runs the tests of the running program only; SELECT=tls limits them by name
 #   make sanitize   runs the tests under the address, undefined-behaviour and thread sanitizers
-#   make bench      measures requests a second against a bare libfcgi responder
+#   make bench      measures requests a second against bare responders of libfcgi and Boost.Beast, and salt-api
 #   make bench-salt the same in front of a real Salt master, against bare ZeroMQ loops
 #   make bench-etcd returns stored a second in a real etcd, against a bare loop and Salt's own returner
 #   make lint       checks format, layering, clang's warnings and clang-tidy; SINCE=COMMIT only of what is new since then
@@ -236,15 +236,16 @@ instrumented: $(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests
 sanitized: instrumented
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' PYTHON='$(PYTHON)' sh test/sanitize.sh
 
-$(BUILD)/bare $(BUILD)/bare_salt $(BUILD)/bare_etcd: $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
+$(BUILD)/bare $(BUILD)/bare_http $(BUILD)/bare_salt $(BUILD)/bare_etcd: $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)
 	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(LINK) $(LDFLAGS) $< -lfcgi -lzmq -lcurl -o $@
 
 bench:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
-	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare)
+	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare $(BUILD)/bare_http)
 	$(Q)$(PYTHON) test/bench/bench.py $(BUILD)
+	$(Q)$(PYTHON) -W ignore test/bench/rest_bench.py $(BUILD)
 
 bench-salt:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))

@@ -55,18 +55,19 @@ class Bare:
         directory.mkdir()
         self.address = str(directory / "bare.sock")
         self._process = Process([BUILD / "bare", self.address, "16"], directory / "bare.log", self.address)
+        self.pid = self._process.pid
 
     def stop(self):
         self._process.stop(signal.SIGKILL)  # libfcgi's accept loop takes SIGTERM for nothing in particular
 
     def status(self, field):
-        text = pathlib.Path(f"/proc/{self._process.pid}/status").read_text()
+        text = pathlib.Path(f"/proc/{self.pid}/status").read_text()
         return re.search(rf"^{field}:\s+(\S+)", text, re.MULTILINE)[1]
 
 
-def load(nginx, script, connections=CONNECTIONS):
+def load(api, script, connections=CONNECTIONS, seconds=SECONDS):
     """One run of wrk: requests a second, and the median and 99th percentile of the time one took."""
-    argv = ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", "--latency", "-s", script, f"http://127.0.0.1:{nginx.port}/"]
+    argv = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "--latency", "-s", script, f"http://127.0.0.1:{api.port}/"]
     out = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert "Non-2xx" not in out and "Socket errors" not in out, out
     rate = float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1])

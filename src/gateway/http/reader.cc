@@ -214,7 +214,9 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
     } else if (header == field::transfer_encoding) {
       if (http_1_0 || !equal_without_case(text, "chunked")) return refuse(kEncoding, code);
     } else if (header == field::content_length) {
-      if (std::exchange(length_seen_, true)) return refuse(kLength, code);
+      const bool number =
+          text.find_first_not_of("0123456789") == std::string_view::npos;  // Beast takes `2, 2`, too
+      if (std::exchange(length_seen_, true) || !number) return refuse(kLength, code);
     } else if (header == field::expect) {
       expects_continue = !http_1_0 && equal_without_case(text, "100-continue");
     }

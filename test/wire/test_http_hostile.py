@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""Peers of the HTTP port that break the rules, on purpose or not: each hears what is wrong or is closed, nobody else
+waits, and nothing stays behind."""
+
+import contextlib
+import json
+import re
+import socket
+import ssl
+import threading
+import time
+
+import pytest
+from support.api import CRED, JSON, Api, local
+from support.daemon import NEEDS_PTRACE, SANITIZED
+from support.nginx import certificate
+from support.process import PATIENCE, answers, connect, free_port, wait_until
+
+GET = b"GET / HTTP/1.1\r\nHost: a\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+
+# What is sent, and the status of each answer; after the last one the connection is closed, but for KEPT.
+KEPT = "kept"
+RUDE = {
+    "garbage": (bytes(range(256)) * 20, [400]),
+    "nothing but line ends": (b"\r\n" * 5000 + GET + b"\r\n", [200, KEPT]),
+    "TLS on a plain port": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 500, [400]),
+    "HTTP/0.9": (b"GET /\r\n\r\n", [400]),
+    "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", [505]),
+    "a version that nobody knows": (b"GET / HTTP/9.9\r\nHost: a\r\n\r\n", [505]),
+    "a head of 100 kB in one line": (GET + b"X: " + b"x" * 100_000 + b"\r\n\r\n", [431]),
+    "a head of 100 kB in many": (GET + b"".join(b"X-%d: y\r\n" % at for at in range(9000)) + b"\r\n", [431]),
+    "a target of 100 kB": (b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", [431]),
+    "two lengths": (POST + b"Content-Length: 5\r\nContent-Length: 60\r\n\r\n" + SMUGGLED, [400]),
+    "two equal lengths": (POST + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n[]", [400]),
+    "a list of lengths": (POST + b"Content-Length: 2, 2\r\n\r\n[]", [400]),
+    "a signed length": (POST + b"Content-Length: +2\r\n\r\n[]", [400]),
+    "chunked beside a length": (POST + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + SMUGGLED, [400]),
+    "a length beside chunked": (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + SMUGGLED, [400]),
+    "chunked, hidden": (POST + b"Content-Length: 5\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + SMUGGLED, [400]),
+    "chunked behind a vertical tab": (POST + b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", [400]),
+    "another encoding": (POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", [400]),
+    "a chunk's size that is none": (CHUNKED + b"zz\r\n[]\r\n0\r\n\r\n", [400]),
+    "a chunk's size with a sign": (CHUNKED + b"+2\r\n[]\r\n0\r\n\r\n", [400]),
+    "a chunk's size in another notation": (CHUNKED + b"0x2\r\n[]\r\n0\r\n\r\n", [400]),
+    "a chunk's size of 64 bits and more": (CHUNKED + b"f" * 17 + b"\r\n[]\r\n0\r\n\r\n", [400]),
+    "a chunk larger than its size": (CHUNKED + b"1\r\n[]\r\n0\r\n\r\n", [400]),
+    "a chunk of more than may come": (CHUNKED + b"ffffffff\r\n", [413]),
+    "chunk extensions of megabytes": (CHUNKED + b"2;" + b"x" * 3_000_000, [400]),
+    "trailers of megabytes": (CHUNKED + b"0\r\nX: " + b"x" * 3_000_000, [400]),
+    "a length of more than may come": (POST + b"Content-Length: 99999999999\r\n\r\n", [413]),
+    "a line feed in a value": (GET + b"X: a\nTransfer-Encoding: chunked\r\n\r\n", [400]),
+    "a carriage return in a value": (GET + b"X: a\rb\r\n\r\n", [400]),
+    "NUL in a value": (GET + b"X: a\0b\r\n\r\n", [400]),
+    "NUL in a name": (GET + b"X\0: a\r\n\r\n", [400]),
+    "a space before the colon": (GET + b"X : a\r\n\r\n", [400]),
+    "a line feed in the target": (b"GET /a%0d%0aX:%20b HTTP/1.1\r\nHost: a\r\n\r\n", [400]),
+    "no Host": (b"GET / HTTP/1.1\r\n\r\n", [400]),
+    "two Hosts": (GET + b"Host: b\r\n\r\n", [400]),
+    "a URL as the target": (b"GET http://elsewhere/stats HTTP/1.1\r\nHost: a\r\n\r\n", [401, KEPT]),
+    "a URL of another scheme": (b"GET file:///etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n", [400]),
+    "a tunnel": (b"CONNECT a:22 HTTP/1.1\r\nHost: a\r\n\r\n", [400]),
+    "an upgrade": (GET + b"Connection: Upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n", [200, KEPT]),
+    "an expectation that nobody knows": (GET + b"Expect: 200-ok\r\n\r\n", [200, KEPT]),
+    "a body that goes with GET": (GET + b"Content-Length: %d\r\n\r\n" % len(SMUGGLED) + SMUGGLED, [200, KEPT]),
+    "a thousand requests at once": ((GET + b"\r\n") * 1000, [200] * 1000 + [KEPT]),
+}
+
+
+@pytest.fixture
+def daemon(start):
+    port, tls_port = free_port(), free_port()
+
+    def starter(directory):
+        certificate(directory)
+        tls = {"ssl_crt": str(directory / "cert.pem"), "ssl_key": str(directory / "key.pem")}
+        daemon = start(
+            {
+                "rest_fcgi": {"netapi": ["rest_cherrypy", "rest_tornado"], "shutdown_timeout": 1},
+                "rest_cherrypy": {"port": port, "host": "127.0.0.1", "disable_ssl": True},
+                "rest_tornado": {"port": tls_port, "address": "127.0.0.1", **tls},
+            }
+        )
+        daemon.port, daemon.tls_port, daemon.api = port, tls_port, Api("127.0.0.1", port)
+        wait_until(lambda: answers(("127.0.0.1", tls_port)), "the second port is open, too")
+        return daemon
+
+    return starter
+
+
+def statuses(connection):
+    """Those of all answers on a connection, until it is closed or nothing more comes."""
+    found = []
+    with contextlib.suppress(ConnectionError), connection.makefile("rb") as replies:
+        try:
+            while line := replies.readline():
+                found.append(int(re.fullmatch(rb"HTTP/1\.1 (\d{3}) .*\r\n", line)[1]))
+                headers = dict(iter(lambda: tuple(replies.readline().lower().rstrip().partition(b": ")[::2]), (b"", b"")))
+                replies.read(int(headers.get(b"content-length", 0)))
+        except TimeoutError:
+            found.append(KEPT)
+    return found
+
+
+def is_served(api):
+    """Somebody who keeps the rules is answered, and soon."""
+    began = time.monotonic()
+    assert api.request("GET", "/").json["return"] == "Welcome"
+    assert time.monotonic() - began < PATIENCE / 3
+
+
+def send(port, data, patience=PATIENCE):
+    """A connection with those bytes, as far as they are taken."""
+    connection = connect(("127.0.0.1", port), patience)
+    with contextlib.suppress(ConnectionError, TimeoutError):
+        connection.sendall(data)
+    return connection
+
+
+def test_each_is_told_what_is_wrong_or_closed(daemon, directory):
+    daemon = daemon(directory)
+    for name, (data, expected) in RUDE.items():
+        with send(daemon.port, data) as connection:
+            if expected[-1] == KEPT:
+                connection.settimeout(1)
+            assert statuses(connection) == expected, name
+    assert "smuggled" not in daemon.log()
+    is_served(daemon.api)
+
+
+@contextlib.contextmanager
+def besieged(daemon):
+    """300 who send a head byte by byte, 300 half bodies, 1,000 who say nothing, some who never read what they asked
+    for, garbage instead of TLS, and who goes away."""
+    token = daemon.api.request("POST", "/login", json.dumps(CRED), JSON).ret[0]["token"]
+    large = json.dumps([local("test.echo", tgt="ms-0", arg=["x" * 900_000])]).encode()
+    greedy = POST + b"X-Auth-Token: %s\r\nContent-Length: %d\r\n\r\n" % (token.encode(), len(large)) + large
+    slow = [send(daemon.port, b"GET /") for _ in range(300)]
+    others = [send(daemon.port, POST + b"Content-Length: 1000\r\n\r\n[") for _ in range(300)]
+    others += [connect(("127.0.0.1", daemon.port)) for _ in range(1000)]
+    others += [send(daemon.tls_port, b"\x16\x03\x01\x40\x00" + b"\x01" * 100) for _ in range(50)]
+    others += [send(daemon.port, greedy) for _ in range(10)]
+    stop = threading.Event()
+
+    def dribble():
+        while not stop.wait(0.2):
+            for connection in slow:
+                with contextlib.suppress(OSError):
+                    connection.sendall(b"x")
+            send(daemon.port, GET + b"\r\n").close()
+            send(daemon.tls_port, b"\x16garbage").close()
+
+    thread = threading.Thread(target=dribble)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        for connection in slow + others:
+            connection.close()
+
+
+@NEEDS_PTRACE
+def test_nobody_else_waits_and_nothing_stays_behind(daemon, directory):
+    daemon = daemon(directory)
+    context = ssl.create_default_context(cafile=str(directory / "cert.pem"))
+
+    def is_served_with_tls():
+        with context.wrap_socket(connect(("127.0.0.1", daemon.tls_port)), server_hostname="localhost") as connection:
+            connection.sendall(GET + b"Connection: close\r\n\r\n")
+            assert statuses(connection) == [200]
+
+    is_served_with_tls()
+    sizes = []
+    idle = daemon.open_files()
+    for _ in range(2):
+        with besieged(daemon):
+            for _ in range(20):
+                is_served(daemon.api)
+                is_served_with_tls()
+        wait_until(lambda: daemon.open_files() <= idle + 5, "all connections are closed")  # files that are read by several at once
+        sizes.append(int(daemon.status("VmRSS")))
+    if not SANITIZED:
+        assert sizes[-1] < 1.3 * sizes[0], sizes
+
+
+def test_what_a_proxy_and_the_responder_could_take_for_different_requests(daemon, directory, front):
+    """nginx in front of the HTTP port keeps its connections: who follows must get an answer of his own."""
+    daemon = daemon(directory)
+    nginx = front(daemon, sample="proxy_tls.conf", http_port=daemon.port)
+    context = ssl.create_default_context(cafile=str(nginx.ca))
+    for name, (data, _) in RUDE.items():
+        if len(data) > 100_000 or not (b"Content-Length" in data or b"ncoding" in data):
+            continue
+        with context.wrap_socket(connect(("127.0.0.1", nginx.port), 2), server_hostname="localhost") as connection:
+            with contextlib.suppress(OSError):
+                connection.sendall(data)
+            with contextlib.suppress(OSError):
+                connection.recv(65536)
+        for _ in range(3):
+            assert nginx.request("GET", "/").json["return"] == "Welcome", name
+    assert "smuggled" not in daemon.log()
