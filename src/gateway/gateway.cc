@@ -94,10 +94,11 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   // open.
   const std::size_t http_connections = options.http.empty() ? 0 : options.max_http_connections;
   raise_file_limit(2 * options.max_threads + options.max_waiting + http_connections + 256);
-  auto listener = open_fastcgi(options);
-  if (!listener) return std::move(listener).error();
   auto http = HttpServer::open(options);
   if (!http) return std::move(http).error();
+  // Last: who finds a unix socket there finds the ports, too.
+  auto listener = open_fastcgi(options);
+  if (!listener) return std::move(listener).error();
   auto events = PoolEvents::make();
   if (!events) return std::move(events).error();
   auto pool = std::make_shared<Pool>(options, *std::move(listener), *std::move(events));
