@@ -18,8 +18,8 @@ using http::Environ;
 using http::Response;
 
 constexpr std::string_view kMask = "***";
-constexpr std::size_t kMost = 2048;      // bytes of a header or URL that a line shows
-constexpr std::size_t kShortToken = 32;  // digits, with Salt's `hash_type: md5`
+constexpr std::size_t kMostShown = 2048;  // bytes of a header or URL that a line shows
+constexpr std::size_t kShortToken = 32;   // digits, with Salt's `hash_type: md5`
 
 /// `06/Nov/1994:08:49:37 +0000`
 std::string log_time(WallTime when) {
@@ -69,7 +69,7 @@ std::string without_credentials(std::string_view url) {
 }
 
 void append_escaped(std::string& line, std::string_view text) {
-  for (const char c : text.substr(0, kMost)) {
+  for (const char c : text.substr(0, kMostShown)) {
     if (c == '"' || c == '\\') {
       line.append("\\").push_back(c);
     } else if (c >= ' ' && c < 0x7f) {
@@ -78,7 +78,7 @@ void append_escaped(std::string& line, std::string_view text) {
       line += format("\\x{:02x}", static_cast<unsigned char>(c));
     }
   }
-  if (text.size() > kMost) line += "...";
+  if (text.size() > kMostShown) line += "...";
 }
 
 std::string url_of(const Environ& environ) {

@@ -144,7 +144,12 @@ async function refresh() {
     show("");
     throw errors[0];
   }
-  errors.forEach((error, i) => { if (error) at(["minions-message", "jobs-message"][i]).textContent = error.message; });
+  ["minions", "jobs"].forEach((id, i) => {
+    if (!errors[i]) return;
+    fill(id, []);
+    at(`${id}-count`).textContent = "";
+    at(`${id}-message`).textContent = errors[i].message;
+  });
 }
 
 async function attempt(action) {
