@@ -22,7 +22,7 @@ def index(tmp_path, monkeypatch):
         return "3007.15\n"
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(salts, "_run", run)
+    monkeypatch.setattr(salts, "run", run)
     monkeypatch.setattr(salts, "_found", {})
     monkeypatch.setattr(salts, "NEWEST", False)
     monkeypatch.setattr(salts, "TOP", tmp_path / "clone")
@@ -36,7 +36,7 @@ def forget(monkeypatch):
 
 def test_a_release_is_installed_once_for_all_clones(index, tmp_path, monkeypatch):
     folder = salts.installed("3007")
-    assert folder == tmp_path / "rest_fcgi/salt-3007.15" and salts.release_of(folder) == "3007.15"
+    assert folder == tmp_path / "rest_fcgi/api-3007.15" and salts.release_of(folder) == "3007.15"
     forget(monkeypatch)
     assert salts.installed("3007") == folder and index == ["salt==3007.15"]
 
@@ -53,25 +53,25 @@ def test_two_runs_at_once_install_it_once(index, monkeypatch):
 
 def test_what_was_left_half_done_is_done_again(index, tmp_path):
     cache = tmp_path / "rest_fcgi"
-    (cache / "salt-3007.15/bin").mkdir(parents=True)
+    (cache / "api-3007.15/bin").mkdir(parents=True)
     (cache / ".3007-killed").mkdir()
-    assert salts.installed("3007") == cache / "salt-3007.15" and len(index) == 1
+    assert salts.installed("3007") == cache / "api-3007.15" and len(index) == 1
     assert not [path for path in cache.iterdir() if path.name.startswith(".3007")]
 
 
 def test_the_newest_is_asked_for_and_kept_beside_the_recorded_one(index, tmp_path, monkeypatch):
     monkeypatch.setattr(salts, "recorded", lambda line: "3007.14")
     monkeypatch.setattr(salts, "NEWEST", True)
-    assert salts.installed("3007", fresh=True).name == "salt-3007.15" and index == ["salt==3007.*"]
+    assert salts.installed("3007", fresh=True).name == "api-3007.15" and index == ["salt==3007.*"]
     forget(monkeypatch)
-    assert salts.installed("3007").name == "salt-3007.15" and len(index) == 1
+    assert salts.installed("3007").name == "api-3007.15" and len(index) == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 @pytest.mark.parametrize("whose", ["the cache", "the environment"])
 def test_what_somebody_else_could_have_put_there_is_not_run(index, tmp_path, whose):
     cache = tmp_path / "rest_fcgi"
-    theirs = cache / "salt-3007.15"
+    theirs = cache / "api-3007.15"
     theirs.mkdir(parents=True)
     (theirs / "complete").write_text("salt")
     os.chown(cache if whose == "the cache" else theirs, 65534, 65534)

@@ -45,11 +45,13 @@ def settled(name, once, wanted=None):
 
 
 class Recording:
-    """The recorded answers of a line. `asked` gives what a row asks, as it is recorded beside its answer."""
+    """The recorded answers of a line. `asked` gives what a row asks, as it is recorded beside its answer. A file has only
+    those rows that the line `like` answers in another way."""
 
-    def __init__(self, line, what="salt", asked=lambda row: shown(row.low)):
+    def __init__(self, line, what="salt", asked=lambda row: shown(row.low), like=None):
         self.path, self._asked = VECTORS / f"{what}-{line}.json", asked
-        self._rows = json.loads(self.path.read_text(encoding="utf-8"))["rows"] if self.path.exists() else {}
+        self._shared = _rows_in(VECTORS / f"{what}-{like}.json") if like not in (None, line) else {}
+        self._rows = self._shared | _rows_in(self.path)
 
     def __getitem__(self, row):
         assert row.name in self._rows, f"{self.path.name} has no answer to the row {row.name!r}: make record-salt"
@@ -65,8 +67,13 @@ class Recording:
     def write(self, release, answers):
         """`answers` are pairs of rows and answers."""
         self._rows = {row.name: {"low": self._asked(row), **_sorted(answer)} for row, answer in answers}
-        rows = ",\n".join(f"{_text(name)}: {_text(found)}" for name, found in self._rows.items())
+        own = [(name, found) for name, found in self._rows.items() if self._shared.get(name) != found]
+        rows = ",\n".join(f"{_text(name)}: {_text(found)}" for name, found in own)
         self.path.write_text(f'{{"salt": {_text(release)}, "rows": {{\n{rows}\n}}}}\n', encoding="utf-8")
+
+
+def _rows_in(path):
+    return json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else {}
 
 
 def _sorted(value):

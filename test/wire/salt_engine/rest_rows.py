@@ -1,71 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The behaviour table of the REST interface: requests that salt-api answers, and the responder."""
+"""The behaviour table of rest_cherrypy; and all rows of the REST interface."""
 
-import dataclasses
 import json
 
-from support.api import CRED
-from support.salt_master import SECRET
-
-HTML, YAML, FORM, TEXT = "text/html", "application/x-yaml", "application/x-www-form-urlencoded", "text/plain"
-LIMITED = {"eauth": "sharedsecret", "username": "limited", "password": SECRET}
-WRONG = {"eauth": "sharedsecret", "username": "limited", "password": "wrong"}
-PING = {"client": "local", "tgt": "ms-*", "fun": "test.ping"}
-ECHO = {"client": "local", "tgt": "ms-0", "fun": "test.arg"}
-
-
-@dataclasses.dataclass
-class Row:
-    way: str  # rest_cherrypy or rest_tornado
-    name: str  # `way` and a name in it, as the page's table of differences has it
-    method: str
-    path: str
-    body: bytes = b""
-    headers: dict = dataclasses.field(default_factory=dict)
-    who: str = ""  # whose session the request has: admin, limited, or nobody's
-    main: bool = False  # tried on every line of Salt before each change lands; else on the first
-    ours: tuple = ()  # where it differs on purpose: the status, and a part of the reply's text
-
-    slow = False
-
-    @property
-    def asked(self):
-        """What is recorded beside the answer, so that a row that changes is not compared with an old one."""
-        body = self.body.decode(errors="replace").replace(SECRET, "SECRET")
-        about = [self.method, self.path, self.headers, self.who, body]
-        return about if len(body) < 1000 else [*about[:-1], f"{body[:10]}... of {len(body)} characters"]
-
-
-class Way:
-    """Makes the rows of one interface."""
-
-    def __init__(self, way):
-        self.way, self.rows = way, []
-
-    def get(self, path, who="", name="", method="GET", accept=None, **more):
-        headers = more.pop("headers", {}) | ({"Accept": accept} if accept is not None else {})
-        self._add(name or self._name(method, path, who, accept), method, path, headers=headers, who=who, **more)
-
-    def post(self, path, data=None, who="", name="", media="application/json", accept=None, **more):
-        """`data` is made JSON unless it is text already."""
-        body = data if isinstance(data, (str, bytes)) else b"" if data is None else json.dumps(data)
-        headers = more.pop("headers", {}) | ({"Accept": accept} if accept is not None else {})
-        if media:
-            headers["Content-Type"] = media
-        body = body.encode() if isinstance(body, str) else body
-        self._add(name or self._name("POST", path, who, accept), "POST", path, body, headers, who, **more)
-
-    def _add(self, name, method, path, body=b"", headers=None, who="", **more):
-        self.rows.append(Row(self.way, f"{self.way}: {name}", method, path, body, headers or {}, who, **more))
-
-    @staticmethod
-    def _name(method, path, who, accept):
-        words = [method, path, f"as {who}" if who else "", f"Accept {accept}" if accept is not None else ""]
-        return ", ".join([" ".join(words[:2]), *filter(None, words[2:])])
-
-
-def with_(low, **more):
-    return {**low, **more}
+from rest_row import CRED, ECHO, FORM, HTML, LIMITED, PING, TEXT, UNKNOWN, WRONG, YAML, Way, with_
+from rest_tornado_rows import tornado
 
 
 def cherrypy():
@@ -81,7 +20,7 @@ def cherrypy():
 
 
 def _root(get, post):
-    for path in ("/", "//", "/index"):
+    for path in ("/", "//", "/index", "/index/"):
         get(path, main=path == "/", ours=(200, "Welcome"))
     get("/", method="HEAD")
     get("/?a=b", ours=(200, "Welcome"))
@@ -94,21 +33,28 @@ def _root(get, post):
     post("/", [PING, with_(ECHO, arg=["a", 1])], "admin", name="two chunks")
     post("/", [with_(PING, **WRONG)], "admin", name="a session and bad credentials inside")
     post("/", PING, "admin", name="one object")
+    post("/", [with_(PING, **LIMITED)], "admin", name="a session and another's credentials inside")
+    post("/?fun=test.echo", [PING], "admin", name="POST / with a query")
 
 
 def _negotiation(get):
-    for accept in ("*/*", "application/*", "application/json", "application/json; charset=utf-8", YAML):
+    plain = ("", "*/*", "application/*", "application/json", "application/json; charset=utf-8", "application/json;version=1")
+    for accept in (*plain, YAML):
         get("/", accept=accept, ours=(200, "Welcome"))
     for accept in ("text/plain", "application/vnd.foo+json"):
         get("/", accept=accept)
     get("/", accept=HTML, ours=(200, "This answers as"))
-    get("/", accept="application/yaml", ours=(200, "Welcome"))
+    for accept in ("application/yaml", "text/yaml", "application/JSON"):
+        get("/", accept=accept, ours=(200, "Welcome"))
     get("/", accept="application/xml;q=0.9, application/json;q=0.1", ours=(200, "Welcome"))
     get("/", accept="text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", ours=(200, "This answers as"))
     get("/", accept="application/json;q=0.1, application/x-yaml;q=0.9", ours=(200, "return: Welcome"))
     get("/", accept="application/json, application/x-yaml", ours=(200, "Welcome"))
     get("/", accept="application/json;q=0")
+    get("/", accept="application/json;q=0, */*", ours=(200, "return: Welcome"))
     get("/", accept="application/json;q=abc")
+    for coding in ("br", "identity;q=0"):
+        get("/", headers={"Accept-Encoding": coding}, name=f"GET /, Accept-Encoding {coding}", ours=(200, "Welcome"))
 
 
 def _bodies(post):
@@ -129,12 +75,22 @@ def _bodies(post):
     post("/run", form + "&kwarg=abc", name="a form with a bad kwarg", media=FORM, ours=(400, "kwarg"))
     post("/run", form + "&arg[]=a", name="a form with arg[]", media=FORM, ours=(200, "'args': ['a']"))
     post("/run", form + "&timeout=abc", name="a form with a bad timeout", media=FORM, ours=(400, "timeout"))
-    post("/run", form + "&arg=%C3%A4+b%zz", name="a form with escapes", media=FORM)
+    post("/run", form + "&arg=%C3%A4+b%zz;c", name="a form with escapes", media=FORM)
+    subset = "username=saltdev&password=x&eauth=auto&client=local_subset&tgt=ms-*&fun=test.ping&subset=1"
+    post("/run", subset, name="a form with a subset", media=FORM, ours=(200, "True"))
     runner = "username=saltdev&password=x&eauth=auto&client=runner&fun=test.arg&a=1"
     post("/run", runner, name="a form for a runner", media=FORM)
-    for media in ("", "text/xml", "multipart/form-data"):
+    post("/run", run, name="JSON of a type in capitals", media="Application/JSON", ours=(200, "'args': ['a', 2]"))
+    post("/run", yaml, name="a list as application/yaml", media="application/yaml", ours=(200, "'args': [17, 1000, 45045"))
+    latin = "application/json; charset=latin-1"
+    post("/run", run, name="JSON in another charset", media=latin, ours=(406, "Content type not supported"))
+    for media in ("", "text/xml", "multipart/form-data", "application/vnd.api+json"):
         post("/run", run, name=f"a body of type {media or 'unknown'}", media=media, ours=(406, "Content type not supported"))
     post("/run", None, name="no body")
+    post("/run", None, name="no body of an unknown type", media="text/xml")
+    post("/run", "hello", name="a text that is no JSON", media=TEXT)
+    twice = json.dumps(run[0])[:-1] + ', "arg": ["b"]}'
+    post("/run", twice, name="a key twice in JSON")
     for text in ('[{"a": 1', "\ufeff[]", "[] x"):
         post("/run", text, name=f"malformed JSON {text!r}", ours=(400, ": byte "))
     for text in ("a: [", "\ta: 1", "a: 1\na: 2\n", "--- 1\n--- 2\n", "!!python/object:os.system {}"):
@@ -152,16 +108,24 @@ def _lowstate(post):
     run("local", PING, main=True)
     run("local_async", with_(PING, client="local_async"), main=True)
     run("local_batch", with_(PING, client="local_batch", batch="1"))
+    run("local_batch of a half", with_(PING, client="local_batch", batch="50%"))
+    run("local_batch without a size", with_(PING, client="local_batch"))
     run("local_batch without a match", with_(PING, client="local_batch", tgt="no*"))
     run("local_batch with a bad batch", with_(PING, client="local_batch", batch="x"), ours=(400, "batch"))
     run("local_subset", with_(PING, client="local_subset", subset=2))
     run("runner", {"client": "runner", "fun": "test.arg", "arg": ["a"], "kwarg": {"b": 1}}, main=True)
     run("runner, full_return", {"client": "runner", "fun": "test.arg", "full_return": True})
-    run("runner that is not there", {"client": "runner", "fun": "nosuch.fun"}, ours=(400, "'nosuch.fun' is not available."))
+    run("runner that is not there", {"client": "runner", "fun": "nosuch.fun"}, ours=((200, 400), UNKNOWN))
+    run("runner that takes longer", {"client": "runner", "fun": "test.sleep", "arg": [8], "timeout": 1}, ours=(504, ""))
+    run("runner, a key of its own", {"client": "runner", "fun": "test.arg", "a": 1})
     run("runner_async", {"client": "runner_async", "fun": "test.arg"})
     run("wheel", {"client": "wheel", "fun": "key.list_all"}, main=True)
+    run("wheel that is not there", {"client": "wheel", "fun": "nosuch.fun"})
     run("wheel_async", {"client": "wheel_async", "fun": "key.list_all"})
     run("nobody matches", with_(PING, tgt="no*"))
+    run("a function that is not there", with_(PING, fun="nosuch.fun"))
+    run("a list of functions", {**ECHO, "fun": ["test.ping", "test.arg"], "arg": [[], ["a"]]})
+    run("two chunks, the second of no client", PING, with_(PING, client="foo"))
     run("a list target", with_(PING, tgt=["ms-0", "ms-1"], tgt_type="list"))
     run("an unknown tgt_type", with_(PING, tgt_type="foo"), ours=(400, "foo"))
     run("client foo", with_(PING, client="foo"))
@@ -186,6 +150,8 @@ def _lowstate(post):
     post("/run", [with_(PING, **LIMITED, tgt="ms-0")], name="allowed, local")
     post("/run", [{"client": "runner", "fun": "test.arg", **LIMITED}], name="not allowed, runner")
     post("/run", [with_(PING, **CRED), with_(PING, **LIMITED)], name="the second is not allowed")
+    functions = {**LIMITED, **ECHO, "fun": ["test.ping", "test.arg"], "arg": [[], []]}
+    post("/run", [functions], name="a list of functions, of them one allowed", ours=(401, "Authorization error"))
     post("/run", [PING], "admin", name="/run with a session alone")
 
 
@@ -200,6 +166,12 @@ def _sessions(get, post):
     post("/login", {"username": "saltdev", "eauth": "auto"}, name="POST /login, no password")
     post("/login", with_(CRED, eauth="nosuch"), name="POST /login, unknown eauth")
     post("/login", {}, name="POST /login, an empty object")
+    post("/login", with_(CRED, username="nobody"), name="POST /login, a name without rules")
+    post("/login", json.dumps(CRED), name="POST /login, JSON as text/plain", media=TEXT)
+    form = "username=saltdev&password=x&eauth=auto"
+    post("/login", form, name="POST /login, a form as text/plain", media=TEXT, ours=(400, ""))
+    post("/login?" + form, None, name="POST /login, credentials in the URL", ours=(400, ""))
+    post("/login/x", CRED)
     for value in ([], ["a"], "a", 5, None):
         text = json.dumps(value)
         post("/login", text, name=f"POST /login, {text}", ours=(400, ""))
@@ -208,11 +180,17 @@ def _sessions(get, post):
     get("/login?x=1", ours=(200, "Please log in"))
     post("/logout", None, "once", name="POST /logout", media="", main=True, ours=(200, "cleared"))
     post("/logout", None, name="POST /logout without a session")
+    post("/logout?x=1", None, "once", name="POST /logout with a query", media="", ours=(200, "cleared"))
+    post("/logout/x", None, "admin", media="")
     get("/logout", "admin", ours=(405, ""))
     post("/token", CRED, main=True)
     post("/token", [CRED, LIMITED], name="POST /token, two", ours=(200, "'name': 'limited'"))
     post("/token", {"username": "saltdev"}, name="POST /token, keys missing")
     post("/token", [], name="POST /token, none")
+    post("/token", WRONG, name="POST /token, a wrong password")
+    post("/token", None, name="POST /token, no body", ours=(400, ""))
+    get("/token", ours=(200, "Welcome"))
+    get("/token/x")
     post("/token", "5", name="POST /token, a number", ours=(400, ""))
     for token in ("0" * 40, "zz", "f" * 64):
         get("/jobs", headers={"X-Auth-Token": token}, name=f"GET /jobs, token {token[:4]}")
@@ -223,6 +201,9 @@ def _sessions(get, post):
 def _places(get, post):
     get("/minions/ms-0", "admin", main=True)
     get("/minions/ms-0", "limited")
+    get("/minions/ms-*", "admin")
+    get("/minions/ms%2D0/", "admin")
+    get("/minions?mid=ms-0", "admin")
     get("/minions/nosuch", "admin")
     get("/minions/a/b", "admin")
     get("/minions")
@@ -230,8 +211,16 @@ def _places(get, post):
     post("/minions", [{"tgt": "no*", "fun": "test.ping"}], "admin", name="POST /minions, nobody")
     post("/minions", [{"fun": "test.ping"}], "admin", name="POST /minions without tgt", ours=(400, "tgt"))
     post("/minions", [], "admin", name="POST /minions, none")
+    two = [{"tgt": "ms-*", "fun": "test.ping"}, {"tgt": "ms-0", "fun": "test.ping", "client": "runner"}]
+    post("/minions", two, "admin", name="POST /minions, two, one with a client")
+    post("/minions", None, "admin", name="POST /minions, no body")
+    post("/minions/x", two, "admin")
+    post("/jobs", [PING], "admin")
     get("/jobs/20200101000000000000", "admin")
     get("/jobs/junk", "admin")
+    get("/jobs/junk?timeout=1", "admin")
+    get("/jobs/junk/more", "admin", ours=(404, "Nothing matches"))
+    get("/jobs", method="DELETE", ours=(405, "Specified method"))
     get("/jobs", "limited")
     get("/keys", "admin", main=True)
     get("/keys/nosuch", "admin")
@@ -243,78 +232,23 @@ def _places(get, post):
     post("/hook/some/tag", {"a": 1}, "admin")
     post("/hook", "foo=Foo&foo=2", "admin", name="POST /hook, a form", media=FORM)
     post("/hook", "{", "admin", name="POST /hook, malformed", ours=(400, "JSON"))
+    post("/hook", {"a": 1}, "admin", name="POST /hook, a type that is not read", media="text/xml", ours=(406, "Content type"))
+    post("/hook", None, "admin", name="POST /hook, no body")
+    post("/hook", {"a": 1}, "admin", accept=HTML)
     post("/hook", {}, name="POST /hook without a session")
     get("/hook", "admin")
     get("/stats")
+    get("/app")
+    get("/favicon.ico", ours=(404, ""))
     get("/run", ours=(200, "Welcome"))
+    get("/run", method="PUT", ours=(405, "Specified method"))
+    get("/run", method="OPTIONS", headers={"Origin": "http://elsewhere"}, name="OPTIONS /run for no method")
     for path in ("/run", "/app", "/nosuch"):
         headers = {"Origin": "http://elsewhere", "Access-Control-Request-Method": "POST"}
         get(path, method="OPTIONS", headers=headers, ours=(200, "") if path == "/app" else ())
     for path in ("/", "/login", "/minions", "/jobs", "/keys", "/hook", "/stats", "/token", "/logout"):
         headers = {"Origin": "http://elsewhere", "Access-Control-Request-Method": "POST"}
         get(path, method="OPTIONS", headers=headers, ours=(200, ""))
-
-
-def tornado():
-    way = Way("rest_tornado")
-    get, post = way.get, way.post
-    get("/", main=True)
-    get("/", method="HEAD", ours=(200, ""))
-    get("/nosuch", ours=(404, ""))
-    get("/login/", ours=(404, ""))
-    get("/logout", ours=(404, ""))
-    get("/run", ours=(405, ""))
-    get("/hook", "admin", ours=(405, ""))
-    get("/", method="PUT", ours=(405, ""))
-    for accept in ("*/*", "application/*", "application/json"):
-        get("/", accept=accept)
-    get("/", accept=YAML, ours=(200, "return: Welcome"))
-    for accept in (HTML, "application/xml"):
-        get("/", accept=accept, ours=(406, ""))
-    get("/login", main=True)
-    post("/login", CRED, main=True)
-    post("/login", "username=saltdev&password=x&eauth=auto", name="POST /login, a form", media=FORM)
-    post("/login", "username: saltdev\npassword: x\neauth: auto\n", name="POST /login, YAML", media=YAML)
-    post("/login", LIMITED, name="POST /login, limited")
-    post("/login", WRONG, name="POST /login, a wrong password", ours=(401, ""))
-    post("/login", {"username": "saltdev"}, name="POST /login, keys missing", ours=(400, "password"))
-    for text in ("{}", '"text"', "null", "5"):
-        post("/login", text, name=f"POST /login, {text}", ours=(400, ""))
-    post("/", [PING], "admin", main=True)
-    post("/", PING, "admin", name="POST /, one object")
-    post("/", [PING, with_(ECHO, arg=["a"])], "admin", name="two chunks")
-    post("/", [PING], name="POST / without a token", ours=(401, "Please log in"))
-    post("/run", [with_(PING, **CRED)], main=True)
-    post("/run", [with_(PING, **CRED, tgt="no*")], name="nobody matches")
-    post("/run", [with_(PING, **CRED, client="local_async")], name="local_async", main=True)
-    post("/run", [with_(PING, **CRED, client="local_async", tgt="no*")], name="local_async, nobody matches")
-    post("/run", [with_(CRED, client="runner", fun="test.arg", arg=["a"])], name="runner", main=True)
-    post("/run", [with_(CRED, client="runner_async", fun="test.arg")], name="runner_async")
-    post("/run", [with_(CRED, client="runner", fun="nosuch.fun")], name="runner that is not there")
-    for client in ("foo", "caller", 5):
-        post("/run", [with_(PING, **CRED, client=client)], name=f"client {client}", ours=(400, "Invalid Client"))
-    post("/run", [with_(PING, **WRONG)], name="a wrong password", ours=(401, "Failed to authenticate"))
-    post("/run", [with_(PING, **LIMITED)], name="not allowed", ours=(401, "Failed to authenticate"))
-    post("/run", [PING], name="no credentials", ours=(401, "Failed to authenticate"))
-    post("/run", [], name="an empty list")
-    for value in ([{}], {}, ["a"], [[]]):
-        post("/run", value, name=f"{json.dumps(value)} for a list", ours=(400, ""))
-    post("/run", "[", name="malformed JSON", ours=(400, ""))
-    post("/run", [], name="a body of type text/xml", media="text/xml", ours=(406, ""))
-    get("/minions/ms-0", "admin", main=True)
-    get("/minions/nosuch", "admin", ours=(404, "No minions matched the target"))
-    get("/minions/ms-0", "limited", ours=(401, "Failed to authenticate"))
-    get("/minions", ours=(401, "Please log in"))
-    post("/minions", [{"tgt": "ms-*", "fun": "test.ping"}], "admin", main=True, ours=(202, "'jid'"))
-    post("/minions", [PING], "admin", name="POST /minions, a client", ours=(400, ""))
-    get("/jobs/abc", "admin", ours=(404, "Cannot contact returner"))
-    get("/jobs", ours=(401, "Please log in"))
-    post("/hook", {"a": 1}, "admin", main=True)
-    post("/hook/a%2Fb%20c", {"a": 1}, "admin")
-    post("/hook", {}, name="POST /hook without a token", ours=(401, ""))
-    get("/", method="OPTIONS", headers={"Access-Control-Request-Headers": "x-a"}, name="OPTIONS / for a header")
-    get("/", method="OPTIONS", ours=(204, ""))
-    return way.rows
 
 
 def all_rows():

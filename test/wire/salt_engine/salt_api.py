@@ -9,7 +9,8 @@ import signal
 
 from comparison import in_any_order, neutral
 from oracle import Recording, settled
-from rest_rows import LIMITED
+from rest_row import LIMITED
+from support import salts
 from support.api import CRED
 from support.netapi import Unanswered
 from support.process import PATIENCE, wait_until
@@ -19,6 +20,7 @@ WAYS = ("rest_cherrypy", "rest_tornado")
 LOGINS = {"admin": CRED, "once": CRED, "limited": LIMITED}
 # What of an answer is compared beside its status and its body.
 HEADERS = ("Content-Type", "Allow", "Cache-Control", "WWW-Authenticate", "Location", "Access-Control-Allow-Methods")
+SAME = ("Allow", "WWW-Authenticate", "Access-Control-Allow-Methods")  # of them, what the responder has to say as well
 HEX = re.compile(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 TIME = re.compile(r"\b1\d{9}\.\d+\b")
 
@@ -91,9 +93,29 @@ def like(row, value):
     return in_any_order(value) if b'"local_batch"' in row.body else [like(row, one) for one in value]
 
 
+def sentence(answer):
+    """What was wrong: salt-api says it on a page, the responder in JSON."""
+    found = answer.get("json")
+    if isinstance(found, dict) and answer["status"] >= 400:
+        return found.get("return")
+    return found if "json" in answer else answer.get("text")
+
+
+def is_as_said(answer, ours):
+    """Is it what a row has in `ours`?"""
+    status, part = ours
+    return answer["status"] in (status if isinstance(status, tuple) else (status,)) and part in str(sentence(answer))
+
+
+def compared(row, answer):
+    """Headers that errors have in one of the two alone are another matter."""
+    same = SAME if answer["status"] < 400 and row.way == "rest_cherrypy" else ()
+    return answer["status"], {name: answer["headers"].get(name) for name in same}, sentence(answer)
+
+
 def recording(line):
     """What salt-api of that line answered to the rows."""
-    return Recording(line, "rest", lambda row: row.asked)
+    return Recording(line, "rest", lambda row: row.asked, like=salts.LINES[0])
 
 
 def ask(servers, row, wanted=None):

@@ -10,6 +10,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -216,8 +217,9 @@ class Salt:
 
     @property
     def places(self):
-        """Paths of this run, and the words that stand for them where answers are compared."""
-        return [(str(self.home), "HOME"), (str(self.folder), "SALT")]
+        """Paths and names of this run, and the words that stand for them where answers are compared."""
+        keys = [(f"{socket.gethostname()}.{end}", f"HOST.{end}") for end in ("pem", "pub")]
+        return [(str(self.home), "HOME"), (str(self.folder), "SALT"), *keys]
 
     def await_minions(self, *minions, seconds=20 * PATIENCE):
         """Waits until these minions, or all, answer a ping."""

@@ -62,7 +62,7 @@ def _is_ours(path):
     return about.st_uid == os.geteuid() and not about.st_mode & 0o002
 
 
-def _run(*argv):
+def run(*argv):
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -73,8 +73,8 @@ def _run(*argv):
     return done.stdout
 
 
-def _pip(python, *words):
-    return _run(python, "-m", "pip", *words, "--disable-pip-version-check", "--retries", "2")
+def pip(python, *words):
+    return run(python, "-m", "pip", *words, "--disable-pip-version-check", "--retries", "2")
 
 
 def _complete(folder, line):
@@ -94,12 +94,12 @@ def _install(base, line, release):
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f".{line}-", dir=base))
     try:
         folder.chmod(0o755)
-        _run(sys.executable, "-m", "venv", folder)
+        run(sys.executable, "-m", "venv", folder)
         python = folder / "bin/python"
         # Where an index lacks what the newest release asks for, pip takes the release before.
         wanted = f"salt=={release or f'{line}.*'}"
-        _pip(python, "install", "--quiet", wanted, *MORE[line])
-        installed = _run(python, "-c", "from importlib import metadata; print(metadata.version('salt'))").strip()
+        pip(python, "install", "--quiet", wanted, *MORE[line])
+        installed = run(python, "-c", "from importlib import metadata; print(metadata.version('salt'))").strip()
         (folder / "complete").write_text(" ".join(["salt", *MORE[line]]))
         place = base / f"api-{installed}"
         if not (place.exists() and _complete(place, line)):

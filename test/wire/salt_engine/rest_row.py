@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""A row of the REST interface's behaviour table: a request that salt-api answers, and the responder."""
+
+import dataclasses
+import json
+
+from support.api import CRED
+from support.salt_master import SECRET
+
+HTML, YAML, FORM, TEXT = "text/html", "application/x-yaml", "application/x-www-form-urlencoded", "text/plain"
+LIMITED = {"eauth": "sharedsecret", "username": "limited", "password": SECRET}
+WRONG = {"eauth": "sharedsecret", "username": "limited", "password": "wrong"}
+PING = {"client": "local", "tgt": "ms-*", "fun": "test.ping"}
+ECHO = {"client": "local", "tgt": "ms-0", "fun": "test.arg"}
+
+UNKNOWN = "'nosuch.fun' is not available."
+
+
+@dataclasses.dataclass
+class Row:
+    way: str  # rest_cherrypy or rest_tornado
+    name: str  # `way` and a name in it, as the page's table of differences has it
+    method: str
+    path: str
+    body: bytes = b""
+    headers: dict = dataclasses.field(default_factory=dict)
+    who: str = ""  # whose session the request has: admin, limited, or nobody's
+    main: bool = False  # tried on every line of Salt before each change lands; else on the first
+    ours: tuple = ()  # where it differs on purpose: the status, or all that it may be, and a part of the reply's text
+    alike: tuple = ()  # lines of Salt where it does not, after all
+
+    slow = False
+
+    @property
+    def asked(self):
+        """What is recorded beside the answer, so that a row that changes is not compared with an old one."""
+        body = self.body.decode(errors="replace").replace(SECRET, "SECRET")
+        about = [self.method, self.path, self.headers, self.who, body]
+        return about if len(body) < 1000 else [*about[:-1], f"{body[:10]}... of {len(body)} characters"]
+
+
+class Way:
+    """Makes the rows of one interface."""
+
+    def __init__(self, way):
+        self.way, self.rows = way, []
+
+    def get(self, path, who="", name="", method="GET", accept=None, **more):
+        headers = more.pop("headers", {}) | ({"Accept": accept} if accept is not None else {})
+        self._add(name or self._name(method, path, who, accept), method, path, headers=headers, who=who, **more)
+
+    def post(self, path, data=None, who="", name="", media="application/json", accept=None, **more):
+        """`data` is made JSON unless it is text already."""
+        body = data if isinstance(data, (str, bytes)) else b"" if data is None else json.dumps(data)
+        headers = more.pop("headers", {}) | ({"Accept": accept} if accept is not None else {})
+        if media:
+            headers["Content-Type"] = media
+        body = body.encode() if isinstance(body, str) else body
+        self._add(name or self._name("POST", path, who, accept), "POST", path, body, headers, who, **more)
+
+    def _add(self, name, method, path, body=b"", headers=None, who="", **more):
+        self.rows.append(Row(self.way, f"{self.way}: {name}", method, path, body, headers or {}, who, **more))
+
+    @staticmethod
+    def _name(method, path, who, accept):
+        words = [method, path, f"as {who}" if who else "", f"Accept {accept}" if accept is not None else ""]
+        return ", ".join([" ".join(words[:2]), *filter(None, words[2:])])
+
+
+def with_(low, **more):
+    return {**low, **more}

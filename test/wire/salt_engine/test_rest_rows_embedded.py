@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""The rows of the REST interface with minions of the responder's own, over FastCGI behind nginx and over its HTTP ports.
+
+What a salt-api of the newest line answers is wanted, but where the row or EMBEDDED says otherwise.
+"""
+
+import pathlib
+import shutil
+import tempfile
+
+import pytest
+from rest_own_rows import own_rows
+from rest_row import UNKNOWN
+from rest_rows import all_rows
+from salt_api import WAYS, Server, compared, is_as_said, recording
+from support import salts
+from support.rest import WAYS_IN, Rest
+
+ROWS = [*all_rows(), *own_rows()]
+RECORDED = recording(salts.LINES[-1])
+EMBEDDED = {  # its keys are names of its minions alone, and its grains are those of this host
+    "rest_cherrypy: runner that is not there": (400, UNKNOWN),
+    "rest_tornado: runner that is not there": (200, f"Unexpected exception while handling request: {UNKNOWN}"),
+    "rest_cherrypy: wheel that is not there": (200, "'success': False"),
+    "rest_cherrypy: wheel": (200, "'minions': ['ms-0', 'ms-1', 'ms-2.example.org']"),
+    "rest_cherrypy: GET /keys, as admin": (200, "'minions': ['ms-0', 'ms-1', 'ms-2.example.org']"),
+}
+
+NGINX = {"rest_tornado: GET //": (200, "Welcome")}  # it makes one slash of two
+
+
+@pytest.fixture(scope="module")
+def servers():
+    """By way in, and by interface."""
+    home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))
+    started = {}
+    try:
+        for way in WAYS:
+            started[way] = Rest(home / way, way)
+        yield {(way_in, way): Server(way, started[way].ways[way_in].port) for way_in in WAYS_IN for way in started}
+    finally:
+        for rest in started.values():
+            rest.stop()
+        shutil.rmtree(home)
+
+
+@pytest.mark.parametrize("way_in", WAYS_IN)
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_its_own_minions_answer_as_those_of_a_master(servers, row, way_in):
+    ours = servers[way_in, row.way].ask(row)
+    other = (way_in == "fastcgi" and NGINX.get(row.name)) or EMBEDDED.get(row.name) or row.ours
+    if other:
+        assert is_as_said(ours, other), ours
+    else:
+        assert without_pub(compared(row, ours)) == without_pub(compared(row, RECORDED[row]))
+
+
+def without_pub(value):
+    """Without the keywords that minions get besides, of which those of each line are others."""
+    if isinstance(value, dict):
+        return {key: without_pub(one) for key, one in value.items() if not key.startswith("__pub_")}
+    return [without_pub(one) for one in value] if isinstance(value, (list, tuple)) else value
