@@ -44,6 +44,20 @@ std::string chunk_of(std::string_view client, std::string_view fun,
   return json;
 }
 
+/// The grains of the one minion that has this id; where there is none, of all that fit it as a glob.
+std::variant<client::Reply, Response> grains_of(Exchange& exchange, const std::string& target) {
+  if (target != "*" && target.find_first_of("*?[") != std::string::npos) {
+    std::string exact;
+    JsonWriter writer(exact);
+    writer.begin_object().key("client").string("local").key("fun").string("grains.items");
+    writer.key("tgt_type").string("list").key("tgt").begin_array().string(target).end_array().end_object();
+    auto ran = run_own(exchange, exact, own_call(exchange));
+    const auto* const one = std::get_if<client::Reply>(&ran);
+    if (one != nullptr && !one->jid.empty()) return ran;
+  }
+  return run_own(exchange, chunk_of("local", "grains.items", {{"tgt", target}}), own_call(exchange));
+}
+
 std::string with_return(const Json& value) {
   std::string json;
   JsonWriter(json).begin_object().key("return").json(value).end_object();
@@ -173,7 +187,7 @@ Response show_minions(Exchange& exchange) {
   std::string target = below(exchange);
   if (target.empty()) target = in_query(exchange.target, "mid");
   if (target.empty()) target = "*";
-  auto ran = run_own(exchange, chunk_of("local", "grains.items", {{"tgt", target}}), own_call(exchange));
+  auto ran = grains_of(exchange, target);
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
   client::Reply& minions = std::get<0>(ran);
   const bool is_nobody = minions.jid.empty();

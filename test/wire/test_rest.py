@@ -9,7 +9,7 @@ import ssl
 import pytest
 
 from support.api import CRED, JSON, Api, local
-from support.daemon import run
+from support.daemon import merge, run
 from support.nginx import certificate
 from support.process import connect, free_port
 
@@ -86,6 +86,17 @@ def test_chunks_run_and_their_job_is_found(rest):
     job = get(rest, link["href"], token).json
     assert set(job["info"][0]["Minions"]) == set(PONG)
     assert reply.ret[0]["jid"] in get(rest, "/jobs", token).ret[0]
+
+
+def test_a_minion_is_found_by_its_id_before_that_is_a_pattern(start):
+    minions = {"rest_fcgi": {"embedded": {"minions": {"ms-[12]": {}}}}}
+    changes = merge(serving("rest_cherrypy"), minions)
+    start(changes)
+    api = Api("127.0.0.1", changes["rest_cherrypy"]["port"])
+    token = session(api)
+    assert set(get(api, "/minions/ms-[12]", token).ret[0]) == {"ms-[12]"}
+    assert set(get(api, "/minions/ms-[1]", token).ret[0]) == {"ms-1"}
+    assert get(api, "/minions/ms-[3]", token).ret == [{}]
 
 
 def test_scripts_that_log_in_with_each_request_do_so(rest):
