@@ -18,12 +18,12 @@ std::int64_t count(const std::atomic<std::uint64_t>& counter) {
   return static_cast<std::int64_t>(counter.load(std::memory_order_relaxed));
 }
 
-/// Requests by URL; a table no longer than that of the routes.
+/// Requests by URL; a table no longer than that of the routes. An object each, as clients with types expect.
 void write_urls(JsonWriter& writer, Counters& counters) {
   const std::lock_guard lock(counters.mutex);
   writer.begin_object();
   for (const auto& [url, requests] : counters.by_url) {
-    writer.key(url).integer(static_cast<std::int64_t>(requests));
+    writer.key(url).begin_object().key("Count").integer(static_cast<std::int64_t>(requests)).end_object();
   }
   writer.end_object();
 }
