@@ -181,6 +181,7 @@ test:
 SALT_LINES ?= 3006
 salts:
 	$(Q)$(PYTHON) test/wire/support/salts.py $(SALT_LINES)
+	$(Q)$(PYTHON) test/wire/support/foreign_clients.py
 
 EVERY_LINE := 3006 3007 3008
 LIVE := REST_FCGI_NEWEST_SALT=1 REST_FCGI_SALT_LIVE=1 REST_FCGI_SALT_ROWS=all REST_FCGI_SALT_LINES='$(EVERY_LINE)'

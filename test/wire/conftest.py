@@ -6,9 +6,7 @@ to one that runs already, say under a debugger; it has to have the configuration
 """
 
 import os
-import pathlib
 import shutil
-import tempfile
 import urllib.parse
 
 import pytest
@@ -17,6 +15,7 @@ from support import daemon as daemons
 from support import etcd as etcds
 from support.api import Api
 from support.nginx import Nginx
+from support.process import short_directory
 
 URL = os.environ.get("REST_FCGI_URL")
 
@@ -39,11 +38,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
-def short_directory():
-    """A directory with a path short enough for a unix socket (107 bytes)."""
-    return pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,26 +7,25 @@ REST_FCGI_SALT_LIVE=1 compares with Salt's own client, asked at the same time, a
 """
 
 import os
-import pathlib
 import shutil
-import tempfile
 
 import pytest
 from salt_api import WAYS
 from support import salts
-from support.process import free_port
+from support.process import free_port, short_directory
 from support.salt_engine import Engine
 from support.salt_master import DEAD, Salt
 
 
-def short_home():
-    """A folder whose paths are short enough for unix sockets (107 bytes)."""
-    return pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))
-
-
 WANTED = os.environ.get("REST_FCGI_SALT_LINES", salts.LINES[0]).split()
 ALL_ROWS = os.environ.get("REST_FCGI_SALT_ROWS") == "all"
-TABLES = {"test_rest_rows.py", "test_salt_engine_rows.py", "test_salt_engine_secrets.py", "test_salt_command_line.py"}  # they break nothing
+TABLES = {  # they break nothing
+    "test_rest_rows.py",
+    "test_salt_clients.py",
+    "test_salt_command_line.py",
+    "test_salt_engine_rows.py",
+    "test_salt_engine_secrets.py",
+}
 
 
 def wanted(item):
@@ -72,7 +71,7 @@ class Running:
             self.stop()
             folder = salts.require(line)
             try:
-                self.salt = Salt(folder, short_home(), line)
+                self.salt = Salt(folder, short_directory(), line)
             except Exception as error:
                 self._broken[line] = error
                 raise
@@ -123,7 +122,7 @@ def start_engine(salt):
     started = []
 
     def starter(changes=None, **options):
-        started.append(Engine(salt, short_home() / "engine", changes, **options))
+        started.append(Engine(salt, short_directory() / "engine", changes, **options))
         return started[-1]
 
     yield starter

@@ -4,9 +4,7 @@
 What a salt-api of the newest line answers is wanted, but where the row or EMBEDDED says otherwise.
 """
 
-import pathlib
 import shutil
-import tempfile
 
 import pytest
 from rest_own_rows import own_rows
@@ -14,6 +12,7 @@ from rest_row import UNKNOWN
 from rest_rows import all_rows
 from salt_api import WAYS, Server, compared, is_as_said, recording
 from support import salts
+from support.process import short_directory
 from support.rest import WAYS_IN, Rest
 
 ROWS = [*all_rows(), *own_rows()]
@@ -32,7 +31,7 @@ NGINX = {"rest_tornado: GET //": (200, "Welcome")}  # it makes one slash of two
 @pytest.fixture(scope="module")
 def servers():
     """By way in, and by interface."""
-    home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))
+    home = short_directory()
     started = {}
     try:
         for way in WAYS:

@@ -3,13 +3,20 @@
 
 import contextlib
 import os
+import pathlib
 import random
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 PATIENCE = 30  # seconds until something that takes milliseconds counts as stuck; sanitizers are slow
+
+
+def short_directory():
+    """A directory with a path short enough for a unix socket (107 bytes)."""
+    return pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))
 
 
 def wait_until(condition, what, seconds=PATIENCE):
