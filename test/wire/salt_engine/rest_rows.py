@@ -43,11 +43,11 @@ def _negotiation(get):
         get("/", accept=accept, ours=(200, "Welcome"))
     for accept in ("text/plain", "application/vnd.foo+json"):
         get("/", accept=accept)
-    get("/", accept=HTML, ours=(200, "This answers as"))
+    get("/", accept=HTML, ours=(200, "<head>"))
     for accept in ("application/yaml", "text/yaml", "application/JSON"):
         get("/", accept=accept, ours=(200, "Welcome"))
     get("/", accept="application/xml;q=0.9, application/json;q=0.1", ours=(200, "Welcome"))
-    get("/", accept="text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", ours=(200, "This answers as"))
+    get("/", accept="text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", ours=(200, "<head>"))
     get("/", accept="application/json;q=0.1, application/x-yaml;q=0.9", ours=(200, "return: Welcome"))
     get("/", accept="application/json, application/x-yaml", ours=(200, "Welcome"))
     get("/", accept="application/json;q=0")

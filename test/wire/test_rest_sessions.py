@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Many logins and logouts: nothing of them stays. `make nightly` has a hundred thousand."""
+
+import concurrent.futures
+import http.client
+import json
+
+from support.api import CRED, JSON
+from support.daemon import LONG, NEEDS_PTRACE
+from support.process import PATIENCE, free_port, wait_until
+
+THREADS = 4
+WARM, TURNS = 1_000, 100_000 if LONG else 2_000
+GROWTH = 1.05  # what an allocator may keep in pieces
+
+
+def turns(port, count):
+    """Each of them a session: it begins, is used, and ends; over one connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2 * PATIENCE)
+
+    def ask(method, path, body=None, headers=None):
+        connection.request(method, path, body, headers or {})
+        reply = connection.getresponse()
+        return reply.status, reply.read()
+
+    for _ in range(count):
+        status, body = ask("POST", "/login", json.dumps(CRED), JSON)
+        assert status == 200, body
+        token = {"X-Auth-Token": json.loads(body)["return"][0]["token"]}
+        assert ask("GET", "/stats", headers=token)[0] == 200
+        assert ask("POST", "/logout", headers=token)[0] == 200
+        assert ask("GET", "/jobs", headers=token)[0] == 401
+    connection.close()
+
+
+def together(port, count):
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(turns, port, count // THREADS) for _ in range(THREADS)]:
+            done.result()
+
+
+def blocks(directory):
+    """Bytes that all files below it take on the disk, but for its log."""
+    files = [path for path in directory.rglob("*") if path.is_file() and path.name != "rest_fcgi.log"]
+    return sum(512 * path.stat().st_blocks for path in files)
+
+
+@NEEDS_PTRACE
+def test_sessions_that_ended_leave_nothing_behind(start):
+    port = free_port()
+    threads = {"min_threads": THREADS + 2, "max_threads": THREADS + 2}
+    daemon = start(
+        {
+            "log_level": "error",
+            "rest_fcgi": {"netapi": ["rest_cherrypy"], **threads},
+            "rest_cherrypy": {"port": port, "disable_ssl": True},
+        }
+    )
+    together(port, WARM)
+    memory = {field: int(daemon.status(field)) for field in ("VmRSS", "RssAnon")}
+    files, disk = daemon.open_files(), blocks(daemon.directory)
+    together(port, TURNS)
+    wait_until(lambda: daemon.open_files() <= files, "connections are closed")
+    for field, before in memory.items():
+        assert int(daemon.status(field)) <= GROWTH * before, field
+    assert list((daemon.directory / "tokens").iterdir()) == []
+    assert blocks(daemon.directory) <= disk + 65_536
