@@ -13,7 +13,7 @@ WRONG = {"eauth": "sharedsecret", "username": "limited", "password": "wrong"}
 PING = {"client": "local", "tgt": "ms-*", "fun": "test.ping"}
 ECHO = {"client": "local", "tgt": "ms-0", "fun": "test.arg"}
 
-UNKNOWN = "'nosuch.fun' is not available."
+UNKNOWN = "is not available."  # of a function
 
 
 @dataclasses.dataclass
