@@ -92,7 +92,7 @@ def test_responses_expire_unless_told_otherwise(start, expires, status):
     changes = serving(expire_responses=expires)
     changes["rest_fcgi"]["request_timeout"] = 1
     start(changes)
-    body = json.dumps([local("test.sleep", "ms-0", arg=[1.5], timeout=20)])
+    body = json.dumps([local("test.sleep", "ms-0", arg=[3], timeout=20)])
     assert api_of(changes).request("POST", "/run", body, JSON).status == status
 
 
