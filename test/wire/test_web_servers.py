@@ -14,6 +14,9 @@ OVER_NGINX = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.con
 OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.conf"]
 
 
+CLAIMED = "203.0.113.9"  # where a client says that it is
+
+
 def serving(port, prefix):
     """Changes of the configuration for rest_cherrypy, over FastCGI, or on a port of its own."""
     own_port = {"port": port, "host": "127.0.0.1", "disable_ssl": True, "root_prefix": prefix or "/"}
@@ -58,7 +61,8 @@ class Client:
 
 def session_of(client):
     """Logs in; what a browser sends from then on, and the token."""
-    reply = client.request("POST", "/login", JSON, body=json.dumps(CRED))
+    claimed = {"X-Forwarded-For": CLAIMED, "Forwarded": f"for={CLAIMED}", "X-Real-IP": CLAIMED, "Remote-Addr": CLAIMED}
+    reply = client.request("POST", "/login", {**JSON, **claimed}, body=json.dumps(CRED))
     assert reply.status == 200, reply
     cookie = http.cookies.SimpleCookie(reply.headers["set-cookie"])["session_id"]
     assert cookie["path"] == (client.prefix or "/")
@@ -88,6 +92,8 @@ def refuses(client, cookie):
     own, foreign = {"Origin": client.origin, **cookie}, {"Origin": "https://elsewhere.example.org", **cookie}
     assert client.request("GET", "/jobs", own).status == 200
     assert client.request("GET", "/jobs", foreign).status == 403
+    for site, status in (("same-origin", 200), ("none", 200), ("cross-site", 403)):
+        assert client.request("GET", "/jobs", {"Sec-Fetch-Site": site, **cookie}).status == status
     missing = client.request("GET", "/no%20such?a=b", cookie)
     assert (missing.status, missing.json["status"]) == (404, 404)
     put = client.request("PUT", "/minions")
@@ -111,8 +117,10 @@ def walk(client):
 def test_the_interface_over_nginx(start, front, sample):
     prefix = "/api" if sample == "prefix.conf" else ""
     port = free_port() if sample == "proxy_tls.conf" else None
-    nginx = front(start(serving(port, prefix), tcp="tcp" in sample), sample=sample, http_port=port)
+    daemon = start(serving(port, prefix), tcp="tcp" in sample)
+    nginx = front(daemon, sample=sample, http_port=port)
     walk(Client(nginx, prefix))
+    assert "fun=login" in daemon.log() and CLAIMED not in daemon.log()
     if prefix:
         assert nginx.request("GET", prefix).headers["location"].endswith("/api/")
         assert nginx.request("GET", "/apis").json == {"return": "404: Not Found"}
