@@ -79,7 +79,7 @@ TESTS    := $(sort $(foreach room,$(TEST_ROOMS),$(wildcard test/$(room)/*_test.c
 OBJECTS  := $(UNITS:.cc=.o) $(ALONE:%.cc=$(BUILD)/%.o)
 MAIN     := $(BUILD)/src/main.o
 PAM_SOURCES := $(wildcard src/helper/pam*.cc) src/helper/stream.cc src/auth/pam_wire.cc src/auth/system_groups.cc src/core/secret.cc
-RUN_SOURCES := $(wildcard src/helper/run*.cc) src/helper/stream.cc src/master/embedded/process/run_wire.cc
+RUN_SOURCES := $(wildcard src/helper/run*.cc) src/helper/stream.cc src/process/run_wire.cc
 HELPER_SOURCES := $(sort $(PAM_SOURCES) $(RUN_SOURCES))
 HELPERS  := $(BUILD)/rest_fcgi_pam $(BUILD)/rest_fcgi_run
 HELPER_OBJECTS := $(HELPERS:$(BUILD)/%=$(BUILD)/unity/%.o)
@@ -128,7 +128,7 @@ $(BUILD)/rest_fcgi_run: $(BUILD)/unity/rest_fcgi_run.o
 $(BUILD)/prefix: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(PREFIX)' | cmp -s - $@ || printf '%s\n' '$(PREFIX)' > $@
-PROCESS := $(BUILD)/src/master/embedded/process/program.o $(BUILD)/unity/master-embedded-process.o
+PROCESS := $(BUILD)/src/process/program.o $(BUILD)/unity/process.o
 WITH_PREFIX := $(BUILD)/src/auth/pam_eauth.o $(BUILD)/unity/auth.o
 $(WITH_PREFIX): $(BUILD)/prefix
 $(PROCESS): $(BUILD)/prefix

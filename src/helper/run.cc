@@ -29,10 +29,10 @@
 namespace rest_fcgi::helper {
 namespace {
 
-using embedded::Identity;
-using embedded::StartOrder;
-using embedded::wire::make_reply;
-using embedded::wire::Reply;
+using process::Identity;
+using process::StartOrder;
+using process::wire::make_reply;
+using process::wire::Reply;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using Time = steady_clock::time_point;
@@ -386,7 +386,7 @@ std::string Job::whoever_is_left() const {
 
 }  // namespace
 
-void run(const embedded::StartOrder& order, std::array<UniqueFd, 3> streams, int socket) {
+void run(const process::StartOrder& order, std::array<UniqueFd, 3> streams, int socket) {
   Job(order, socket).run(std::move(streams));
 }
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "rest_fcgi/core/unique_fd.h"
-#include "rest_fcgi/master/embedded/run_wire.h"
+#include "rest_fcgi/process/run_wire.h"
 
 namespace rest_fcgi::helper {
 
@@ -14,6 +14,6 @@ namespace rest_fcgi::helper {
 /// gets SIGTERM.
 ///
 /// REQUIRES: this process has one thread, and no other children.
-void run(const embedded::StartOrder& order, std::array<UniqueFd, 3> streams, int socket);
+void run(const process::StartOrder& order, std::array<UniqueFd, 3> streams, int socket);
 
 }  // namespace rest_fcgi::helper

@@ -28,7 +28,7 @@
 namespace rest_fcgi::helper {
 namespace {
 
-namespace wire = embedded::wire;
+namespace wire = process::wire;
 using Streams = std::array<UniqueFd, 3>;
 
 constexpr const char* kUsage =
@@ -60,7 +60,7 @@ bool read_header(std::array<char, wire::kHeader>& header, Streams& streams) {
   return got == static_cast<ssize_t>(header.size());
 }
 
-std::optional<embedded::StartOrder> read_order(Streams& streams) {
+std::optional<process::StartOrder> read_order(Streams& streams) {
   std::array<char, wire::kHeader> header{};
   if (!read_header(header, streams)) return std::nullopt;
   const auto size = wire::length_in({header.data(), header.size()});

@@ -6,10 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "rest_fcgi/master/embedded/run_wire.h"
+#include "rest_fcgi/process/run_wire.h"
 
 /// The users and groups of this host, as its databases know them.
 namespace rest_fcgi::embedded {
+
+using process::Identity;
 
 /// The name of a user or group of this host; absent where it has none.
 [[nodiscard]] std::optional<std::string> user_name(uid_t uid);

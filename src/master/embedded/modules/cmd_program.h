@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "master/embedded/modules/native.h"
-#include "master/embedded/process/program.h"
+#include "rest_fcgi/process/program.h"
 
 namespace rest_fcgi::embedded {
+
+using process::Program;
 
 /// How Salt's cmd.run is called. Its relatives take most of its parameters, in the same order.
 inline constexpr std::string_view kCmdRunUsage =

@@ -14,14 +14,20 @@
 #include <vector>
 
 #include "master/embedded/minion.h"
-#include "master/embedded/process/program.h"
 #include "master/embedded/python/python.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/master/master.h"
+#include "rest_fcgi/process/program.h"
 
 namespace rest_fcgi::embedded {
+
+using process::Ended;
+using process::Identity;
+using process::Program;
+using process::ProgramRunner;
+using process::shipped;
 
 class Jobs;
 class Modules;

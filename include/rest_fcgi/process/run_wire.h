@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::process {
 
 /// Whom a program runs as. Plain value.
 struct Identity {
@@ -77,4 +77,4 @@ struct Reply {
 [[nodiscard]] std::optional<StartOrder> read_order(std::string_view body);
 
 }  // namespace wire
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::process

@@ -15,8 +15,10 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/unique_fd.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::process {
 namespace {
+
+using embedded::account_of;
 
 TEST_CASE("a program whose time is over is ended") {
   Program slow = shell("sleep 1000 & wait");
@@ -218,4 +220,4 @@ TEST_CASE("a stop request ends a program, before and while it runs") {
 }
 
 }  // namespace
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::process

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/process/program.h"
+#include "rest_fcgi/process/program.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -21,13 +21,16 @@
 #include <doctest/doctest.h>
 #include <linux/capability.h>
 
-#include "../../../support/temp_dir.h"
+#include "../support/temp_dir.h"
 #include "master/embedded/host/users.h"
 #include "programs.h"
 #include "rest_fcgi/core/format.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::process {
 namespace {
+
+using embedded::account_of;
+using embedded::identity_of;
 
 TEST_CASE("a program's outputs and exit status come back") {
   const Ended ended = run(shell("echo out; echo err >&2; exit 3"));
@@ -352,4 +355,4 @@ TEST_CASE("without descriptors no program is started, and the error says so") {
 }
 
 }  // namespace
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::process

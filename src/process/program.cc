@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/process/program.h"
+#include "rest_fcgi/process/program.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +29,7 @@
 #define REST_FCGI_PREFIX "/usr/local"
 #endif
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::process {
 namespace {
 
 using std::chrono::milliseconds;
@@ -357,4 +357,4 @@ Result<Ended> ProgramRunner::run(const Program& program, const std::stop_token& 
       .wait(stop, std::move(order));
 }
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::process

@@ -15,11 +15,11 @@
 
 #include <doctest/doctest.h>
 
-#include "../../../support/temp_dir.h"
-#include "master/embedded/process/program.h"
+#include "../support/temp_dir.h"
+#include "rest_fcgi/process/program.h"
 
 /// Programs for tests, and what becomes of them.
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::process {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
@@ -124,4 +124,4 @@ inline Ended run_until_line(const std::string& text, milliseconds grace) {
   return ended;
 }
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::process

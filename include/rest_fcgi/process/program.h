@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/master/embedded/run_wire.h"
+#include "rest_fcgi/process/run_wire.h"
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi::process {
 
 /// A program to run, and how. Plain value.
 struct Program : StartOrder {
@@ -79,4 +79,4 @@ class ProgramRunner {
 /// there, as in a build tree, else PREFIX/lib/rest_fcgi/`name`.
 [[nodiscard]] std::string shipped(const std::string& name);
 
-}  // namespace rest_fcgi::embedded
+}  // namespace rest_fcgi::process

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/master/embedded/run_wire.h"
+#include "rest_fcgi/process/run_wire.h"
 
 #include <cstring>
 
-namespace rest_fcgi::embedded::wire {
+namespace rest_fcgi::process::wire {
 namespace {
 
 /// How an order begins. What follows: the groups, then the folder, arguments and variables, each with a NUL
@@ -112,4 +112,4 @@ std::optional<StartOrder> read_order(std::string_view body) {
   return order;
 }
 
-}  // namespace rest_fcgi::embedded::wire
+}  // namespace rest_fcgi::process::wire
