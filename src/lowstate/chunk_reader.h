@@ -70,6 +70,13 @@ class ChunkReader {
 /// Reads `fun`, `arg` and `kwarg` of a local chunk.
 void read_functions(ChunkReader& reader, Client client, LocalCall& call);
 
+/// Reads `tgt`, `tgt_type` and `delimiter` of a chunk about minions.
+void read_target(ChunkReader& reader, Client client, Target& target);
+
+/// Reads a chunk for the client `ssh`. A key that is not on the short list of what it may have is a
+/// complaint.
+void read_ssh_call(ChunkReader& reader, LocalCall& call);
+
 /// Reads a runner's or wheel's `fun` and arguments: `arg`, `kwarg`, and the keys that mean nothing to the
 /// client.
 void read_master_function(ChunkReader& reader, Client client, Function& function);

@@ -106,29 +106,6 @@ void read_subset(ChunkReader& reader, std::size_t& subset) {
   subset = static_cast<std::size_t>(*amount);
 }
 
-void read_target(ChunkReader& reader, Client client, Target& target) {
-  read_target_type(reader, target.type);
-  if (reader.find("delimiter")) {
-    target.delimiter = reader.text("delimiter");
-    if (target.delimiter.empty()) reader.complain("'delimiter' is empty; it must be at least one character.");
-  }
-  const auto tgt = reader.find("tgt");
-  if (!tgt) {
-    reader.complain(format("'tgt' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
-    return;
-  }
-  target.as_sent = *tgt;
-  if (tgt->is(JsonValue::Kind::array)) {
-    read_list(reader, *tgt, target);
-  } else if (!tgt->is(JsonValue::Kind::string)) {
-    reader.refuse("tgt", "a string or a list of strings", *tgt);
-  } else if (target.type == TargetType::list) {
-    split_at_commas(tgt->text(), target.list);
-  } else {
-    target.expression = tgt->text();
-  }
-}
-
 void read_local_call(ChunkReader& reader, Client client, LocalCall& call) {
   read_target(reader, client, call.target);
   read_functions(reader, client, call);
@@ -204,6 +181,8 @@ Result<void> read_chunk(JsonValue value, const Reading& reading, Chunk& chunk) {
   chunk.credentials = read_credentials(reader);
   if (is_for_the_master(chunk.client)) {
     read_master_call(reader, chunk.client, chunk.call.emplace<MasterCall>());
+  } else if (chunk.client == Client::ssh) {
+    read_ssh_call(reader, chunk.call.emplace<LocalCall>());
   } else {
     read_local_call(reader, chunk.client, chunk.call.emplace<LocalCall>());
   }
@@ -227,6 +206,29 @@ Result<void> refuse_shared_jids(const std::vector<Chunk>& chunks) {
 }
 
 }  // namespace
+
+void read_target(ChunkReader& reader, Client client, Target& target) {
+  read_target_type(reader, target.type);
+  if (reader.find("delimiter")) {
+    target.delimiter = reader.text("delimiter");
+    if (target.delimiter.empty()) reader.complain("'delimiter' is empty; it must be at least one character.");
+  }
+  const auto tgt = reader.find("tgt");
+  if (!tgt) {
+    reader.complain(format("'tgt' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
+    return;
+  }
+  target.as_sent = *tgt;
+  if (tgt->is(JsonValue::Kind::array)) {
+    read_list(reader, *tgt, target);
+  } else if (!tgt->is(JsonValue::Kind::string)) {
+    reader.refuse("tgt", "a string or a list of strings", *tgt);
+  } else if (target.type == TargetType::list) {
+    split_at_commas(tgt->text(), target.list);
+  } else {
+    target.expression = tgt->text();
+  }
+}
 
 Result<std::vector<Chunk>> read(JsonValue body, const Options& options, const Reading& reading) {
   const bool is_list = body.is(JsonValue::Kind::array);

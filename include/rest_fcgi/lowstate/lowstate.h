@@ -84,7 +84,8 @@ struct BatchSize {
   bool percent = true;  ///< of the minions that are there; else a plain number
 };
 
-/// A call of Salt's LocalClient: execution functions on minions.
+/// A call of Salt's LocalClient, execution functions on minions; or of its SSHClient, one function on hosts
+/// of a roster, which has a target, one function and a timeout, and of all else nothing.
 struct LocalCall {
   Target target;
   std::vector<Function> functions;  ///< one, or several where `fun` was a list (compound functions)
@@ -100,6 +101,8 @@ struct LocalCall {
   bool failhard = false;                    ///< local_batch: start no more after the first failure
   bool raw = false;                         ///< local_batch: items are whole events
   std::size_t subset = 3;                   ///< local_subset: how many minions
+  std::string_view roster;                  ///< ssh: `flat`; empty: as the master's file has it
+  std::string_view roster_file;             ///< ssh: a file's name, no path; empty: the master's own roster
 };
 
 /// A call of Salt's RunnerClient or WheelClient. Keys of the chunk that mean nothing to the client are
@@ -116,7 +119,7 @@ struct Chunk {
   Client client = Client::local;
   auth::Credentials credentials;
   std::variant<LocalCall, MasterCall>
-      call;  ///< LocalCall for the local clients, MasterCall for runners and wheels
+      call;  ///< LocalCall for the local clients and ssh, MasterCall for runners and wheels
 
   [[nodiscard]] bool is_local() const noexcept { return std::holds_alternative<LocalCall>(call); }
   [[nodiscard]] const LocalCall& local() const { return std::get<LocalCall>(call); }

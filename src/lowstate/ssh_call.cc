@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "lowstate/chunk_reader.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::lowstate {
+namespace {
+
+/// All that a chunk may have. Salt takes some forty keys more, which reach into how ssh(1) is called:
+/// options, keys, forwarded ports, rosters at any path (CVE-2020-16846, CVE-2021-3148, CVE-2021-3197).
+constexpr std::array<std::string_view, 13> kAccepted{
+    "client", "eauth", "username", "password", "token",  "tgt",        "fun",
+    "arg",    "kwarg", "tgt_type", "timeout",  "roster", "roster_file"};
+constexpr std::string_view kAcceptedWords = "tgt, tgt_type, fun, arg, kwarg, timeout, roster and roster_file";
+
+constexpr std::size_t kLongestName = 255;
+
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool is_accepted(std::string_view key, bool of_forms) {
+  return std::find(kAccepted.begin(), kAccepted.end(), key) != kAccepted.end() ||
+         (of_forms && key == "expr_form");
+}
+
+void check_keys(ChunkReader& reader) {
+  for (const JsonMember member : reader.chunk().members()) {
+    if (member.value.is(JsonValue::Kind::null) || is_accepted(member.key, reader.of_forms())) continue;
+    reader.complain(format("the key {} is not accepted for the client ssh; accepted are {}.",
+                           quoted(member.key), kAcceptedWords));
+  }
+}
+
+/// As the roster matches them.
+void check_target_type(ChunkReader& reader, TargetType type) {
+  static constexpr TargetType kOfRosters[] = {TargetType::glob, TargetType::pcre, TargetType::list,
+                                              TargetType::nodegroup};
+  if (std::find(std::begin(kOfRosters), std::end(kOfRosters), type) != std::end(kOfRosters)) return;
+  reader.complain(
+      format("'tgt_type' is {}; a roster knows glob, pcre, list and nodegroup.", quoted(name_of(type))));
+}
+
+/// A name such as `test.ping`, so that nobody can take it for anything else.
+void check_function(ChunkReader& reader, const LocalCall& call) {
+  if (call.compound) return reader.complain("'fun' is a list; the client ssh runs one function.");
+  if (call.functions.empty()) return;
+  const std::string_view name = call.functions.front().name;
+  const bool fits =
+      std::all_of(name.begin(), name.end(), [](char c) { return is_letter_or_digit(c) || c == '.'; }) &&
+      name.find('.') != std::string_view::npos && !name.starts_with('.') && !name.ends_with('.');
+  if (!fits)
+    reader.complain(format("'fun' must be a function's name such as test.ping; found {}.", quoted(name)));
+}
+
+/// A roster is named by its file's name alone: the master's own `rosters` says in which folders it may lie.
+void read_roster(ChunkReader& reader, LocalCall& call) {
+  call.roster = reader.text("roster");
+  if (!call.roster.empty() && call.roster != "flat") {
+    reader.complain(
+        format("'roster' must be flat; found {}. Another roster is named by 'roster_file', which is "
+               "the name of a file in one of the folders in the master's 'rosters'.",
+               quoted(call.roster)));
+  }
+  call.roster_file = reader.text("roster_file");
+  const std::string_view name = call.roster_file;
+  const bool fits = name.size() <= kLongestName && !name.starts_with('.') && !name.starts_with('-') &&
+                    std::all_of(name.begin(), name.end(),
+                                [](char c) { return is_letter_or_digit(c) || c == '.' || c == '-'; });
+  if (!fits) {
+    reader.complain(
+        format("'roster_file' must be the name of a file in one of the folders in the master's "
+               "'rosters', and no path; found {}.",
+               quoted(name)));
+  }
+}
+
+}  // namespace
+
+void read_ssh_call(ChunkReader& reader, LocalCall& call) {
+  check_keys(reader);
+  read_target(reader, Client::ssh, call.target);
+  check_target_type(reader, call.target.type);
+  read_functions(reader, Client::ssh, call);
+  check_function(reader, call);
+  call.timeout = reader.duration("timeout");
+  read_roster(reader, call);
+}
+
+}  // namespace rest_fcgi::lowstate
