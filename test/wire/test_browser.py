@@ -9,6 +9,7 @@ import pytest
 
 from support import browser as browsers
 from support.daemon import BINARY
+from support.nginx import certificate
 from support.process import free_port
 
 PICTURES = BINARY.parent / "pictures"
@@ -78,6 +79,30 @@ def test_the_page_works_below_a_path_over_fastcgi(start, front, browser):
     browser.await_text("ms-2", "#minions")
     assert [cookie["path"] for cookie in browser.cookies()] == ["/api"]
     assert browser.complaints() == []
+
+
+def test_over_https_of_our_own_the_cookie_is_for_https_alone(start, browser, directory):
+    certificate(directory)
+    port = free_port()
+    files = {"ssl_crt": str(directory / "cert.pem"), "ssl_key": str(directory / "key.pem")}
+    start(serving(port, disable_ssl=False, **files))
+    browser.open(f"https://localhost:{port}/")
+    log_in(browser)
+    browser.await_text("ms-2", "#minions")
+    assert [cookie["secure"] for cookie in browser.cookies()] == [True] and browser.complaints() == []
+
+
+def test_who_comes_by_a_link_on_another_site_is_still_logged_in(start, browser):
+    with pages("127.0.0.1") as other_site:
+        port = free_port()
+        start(serving(port))
+        browser.open(f"http://localhost:{port}/")
+        log_in(browser)
+        browser.await_text("ms-2", "#minions")
+        browser.open(other_site)
+        browser.run(f"location.href = 'http://localhost:{port}/'; return 0")
+        browser.await_text("ms-2", "#minions")
+        assert browser.complaints() == []
 
 
 def test_who_may_less_reads_why(start, browser):

@@ -36,7 +36,11 @@ class Browser:
         args += ["--no-sandbox"] if os.geteuid() == 0 else []
         options = {"binary": CHROMIUM, "args": [*args, *more]}
         wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}, "acceptInsecureCerts": True}
-        self._url += "/" + self._ask("POST", "", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
+        try:
+            self._url += "/" + self._ask("POST", "", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
+        except BaseException:
+            self._process.stop()
+            raise
 
     def close(self):
         self._ask("DELETE", "")
