@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <sysexits.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -154,6 +155,20 @@ Result<void> open_log(const config::Settings& settings) {
   return {};
 }
 
+/// Ports stay open as they were at the start, each for its module.
+Result<void> keep_ports(const config::Settings& at_start, config::Settings& wanted) {
+  const auto& served = wanted.front_ends.served;
+  for (const netapi::Module module : at_start.front_ends.http) {
+    if (std::find(served.begin(), served.end(), module) != served.end()) continue;
+    return Error{
+        ErrorKind::configuration,
+        format("rest_fcgi: netapi: {} is not served any more, but has an open port: that needs a restart",
+               netapi::name_of(module))};
+  }
+  wanted.front_ends.http = at_start.front_ends.http;
+  return {};
+}
+
 /// The applications that the configuration asks for now. Jobs that run go on: both share the runtime.
 Result<gateway::Applications> reload(const config::CommandLine& command_line,
                                      const config::Settings& at_start, const engine::Runtime& runtime) {
@@ -162,6 +177,7 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   if (wanted->engine != at_start.engine) {
     return Error{ErrorKind::configuration, "rest_fcgi: engine: another engine needs a restart"};
   }
+  if (auto kept = keep_ports(at_start, *wanted); !kept) return std::move(kept).error();
   config::make_cachedir(*wanted);
   auto applications = make_applications(*wanted, runtime);
   if (!applications) return applications;

@@ -262,6 +262,7 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   read_proxies(section, settings.gateway.trusted_proxies);
   section.note_start_key("trusted_proxies", joined(settings.gateway.trusted_proxies, ", "));
   section.at_start().count("max_http_connections", settings.gateway.max_http_connections, {1, 1000000});
+  section.at_start().bytes("max_http_body_bytes", settings.gateway.max_http_body_bytes, {1024, 64 * kGiB});
   std::vector<std::string> names;
   for (const Module module : front_ends.served) names.emplace_back(name_of(module));
   section.note_start_key("netapi", joined(names, ", "));

@@ -168,10 +168,13 @@ TEST_CASE("who is served and cannot be reached is warned of") {
 }
 
 TEST_CASE("who is believed about addresses, and how many connections there may be") {
-  const gateway::Options options =
-      settings_of("rest_fcgi: {trusted_proxies: [127.0.0.1, 10.0.0.0/8], max_http_connections: 7}\n").gateway;
+  const gateway::Options options = settings_of(
+                                       "rest_fcgi: {trusted_proxies: [127.0.0.1, 10.0.0.0/8], "
+                                       "max_http_connections: 7, max_http_body_bytes: 1K}\n")
+                                       .gateway;
   CHECK(options.trusted_proxies == std::vector<std::string>{"127.0.0.1", "10.0.0.0/8"});
   CHECK(options.max_http_connections == 7);
+  CHECK(options.max_http_body_bytes == 1024);
   CHECK(settings_of("").gateway.trusted_proxies.empty());
   for (const char* key :
        {"rest_fcgi: {trusted_proxies: nginx}",

@@ -4,6 +4,7 @@
 import http.client
 import http.cookies
 import json
+import signal
 import ssl
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from support.api import CRED, JSON, Api, local
 from support.daemon import merge, run
 from support.nginx import certificate
-from support.process import connect, free_port
+from support.process import connect, free_port, wait_until
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
@@ -197,6 +198,24 @@ def test_what_cannot_listen_does_not_start(directory, start):
     assert "ssl_crt and ssl_key are missing" in refused({"port": free_port()})
     missing = str(directory / "nosuch.pem")
     assert missing in refused({"port": free_port(), "ssl_crt": missing, "ssl_key": missing})
+
+
+def test_a_reload_keeps_each_port_for_its_module(start):
+    closed = {"port": free_port(), "disable_ssl": True, "authorized_ips": ["192.0.2.1"]}
+    changes = serving("rest_cherrypy", "rest_tornado", rest_cherrypy=closed)
+    daemon = start(changes)
+    ports = [Api("127.0.0.1", changes[module]["port"]) for module in ("rest_cherrypy", "rest_tornado")]
+    assert [get(port, "/").status for port in ports] == [403, 200]
+
+    def reload(*modules, log):
+        daemon.configure({**changes, "rest_fcgi": {"netapi": list(modules)}})
+        before = daemon.log().count(log)
+        daemon.kill(signal.SIGHUP)
+        wait_until(lambda: daemon.log().count(log) > before, log)
+        assert [get(port, "/").status for port in ports] == [403, 200]
+
+    reload("rest_tornado", log="rest_cherrypy is not served any more, but has an open port")
+    reload("rest_tornado", "rest_wsgi", "rest_cherrypy", log="configuration reread")
 
 
 def test_nothing_secret_is_logged(start):

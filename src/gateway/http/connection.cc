@@ -42,6 +42,9 @@ constexpr Refusal kLate = {http::Status::request_timeout, "The request did not c
 constexpr Refusal kBusy = {
     http::Status::service_unavailable,
     "All threads are busy and as many requests wait as may (max_threads, max_waiting)"};
+constexpr Refusal kBodies = {
+    http::Status::service_unavailable,
+    "The bodies of all requests together are larger than may be in memory (max_http_body_bytes)"};
 constexpr Refusal kPlain = {http::Status::bad_request,
                             "This port speaks HTTPS, and this is a request of HTTP"};
 
@@ -126,10 +129,18 @@ HttpConnection::~HttpConnection() {
   close();
 }
 
-std::optional<SteadyTime> HttpConnection::waiting_since() const noexcept {
-  const bool headless =
-      state_ == State::reading && (reader_.stage() == Stage::idle || reader_.stage() == Stage::head);
-  return headless || state_ == State::handshake ? std::optional(since_) : std::nullopt;
+std::optional<HttpConnection::Waits> HttpConnection::waits() const noexcept {
+  switch (state_) {
+    case State::reading:
+      return Waits{reader_.stage() == Stage::body ? Waits::for_a_body : Waits::for_a_head, since_};
+    case State::handshake:
+    case State::lingering:
+      return Waits{Waits::for_a_head, since_};
+    case State::writing:
+      return Waits{Waits::to_be_read, since_};
+    default:
+      return std::nullopt;
+  }
 }
 
 void HttpConnection::start() {
@@ -192,7 +203,7 @@ void HttpConnection::close() noexcept {
   if (state_ == State::closed) return;
   state_ = State::closed;
   deadline_.reset();
-  reader_.reset();
+  forget_request();
   unread_ = WipedBytes();
   drop_output();
   stream_.reset();
@@ -253,6 +264,10 @@ bool HttpConnection::take(std::string_view bytes) {
   const std::string_view rest = bytes.substr(reader_.take(bytes));
   unread_.assign(rest.begin(), rest.end());
   const bool moved_on = reader_.stage() != before;
+  if (!has_room_for_body()) {
+    refuse(kBodies);
+    return true;
+  }
   switch (reader_.stage()) {
     case Stage::idle:
       break;
@@ -304,10 +319,23 @@ bool HttpConnection::submit() {
   return true;
 }
 
+/// Counts what came of the body. False: all bodies together are more than may be in memory.
+bool HttpConnection::has_room_for_body() {
+  const std::size_t came = reader_.body_size() - body_counted_;
+  if (came == 0) return true;
+  body_counted_ += came;
+  return shared_->bodies.fetch_add(came) + came <= shared_->pool->options().max_http_body_bytes;
+}
+
+void HttpConnection::forget_request() noexcept {
+  reader_.reset();
+  shared_->bodies -= std::exchange(body_counted_, 0);
+}
+
 void HttpConnection::refuse(Refusal refusal) {
   log::info(format("{}: a request from {} is refused with {}: {}", port_->options.name, peer_,
                    static_cast<int>(refusal.status), refusal.sentence));
-  reader_.reset();
+  forget_request();
   unread_ = WipedBytes();
   output_ = refusal_reply(refusal);
   closes_ = true;
@@ -442,7 +470,7 @@ void HttpConnection::begin_reply(http::Response response) {
   const bool endless = stream != nullptr && !(promised_ = promised_size(response));
   chunked_ = endless && !http_1_0;
   closes_ = !reader_.keeps_connection() || shared_->stopping || (endless && http_1_0 && with_body);
-  reader_.reset();
+  forget_request();
   continue_sent_ = false;
 
   output_ = head_of(response);

@@ -44,6 +44,7 @@ struct HttpShared {
   /// Begins TLS, one connection after the other, so that many that come at once hold up no request.
   const std::shared_ptr<Loop> handshakes = std::make_shared<Loop>();
   std::atomic<bool> stopping = false;   ///< no further request is read
+  std::atomic<std::size_t> bodies = 0;  ///< bytes of all requests' bodies that are in memory
   std::array<char, 65536> buffer = {};  ///< for bytes just read; the leader's only, which wipes it
 
   std::mutex mutex;
@@ -77,8 +78,14 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   [[nodiscard]] bool closed() const noexcept { return state_ == State::closed; }
 
-  /// Since when it has waited for a request's head. None: it has one.
-  [[nodiscard]] std::optional<SteadyTime> waiting_since() const noexcept;
+  /// How much is lost where it is closed to make room for others, and since when it has waited: the least
+  /// goes first. None: its request is at work.
+  struct Waits {
+    enum { for_a_head, for_a_body, to_be_read } what;
+    SteadyTime since;
+    auto operator<=>(const Waits&) const = default;
+  };
+  [[nodiscard]] std::optional<Waits> waits() const noexcept;
 
   /// Closes it, unless a thread has it; then it goes when that thread is done. For when the loop ends.
   void give_up() noexcept {
@@ -112,6 +119,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool linger();
   bool wait_or_close(Progress progress);
   void refuse(Refusal refusal);
+  [[nodiscard]] bool has_room_for_body();
+  void forget_request() noexcept;
 
   // Where it is lent to.
   void answer() noexcept;
@@ -137,7 +146,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   Progress handshake_;  ///< how far its last step came
   RequestReader reader_;
-  WipedBytes unread_;  ///< what came after the request that is answered
+  std::size_t body_counted_ = 0;  ///< bytes of its body that stand in `HttpShared::bodies`
+  WipedBytes unread_;             ///< what came after the request that is answered
 
   std::string output_;        ///< what goes out next
   std::string text_;          ///< and then this: a large body

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,10 @@ constexpr Refusal kEncoding = {
     Status::bad_request, "Transfer-Encoding has to be chunked, in HTTP/1.1, and without a Content-Length"};
 constexpr Refusal kChunk = {Status::bad_request, "The body's chunks are malformed"};
 constexpr Refusal kHeader = {Status::bad_request, "A header is malformed"};
+constexpr Refusal kFolded = {Status::bad_request, "A header goes on in the next line, which nobody may do"};
+
+/// Bytes for which there is room before they come: a length that is announced costs its peer nothing.
+constexpr std::uint64_t kEarlyRoom = 65536;
 
 std::string_view view_of(beast::string_view text) noexcept {
   return {text.data(), text.size()};
@@ -164,7 +169,8 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
     eager(true);
   }
 
-  Refusal refusal;  ///< where a rule of ours was broken
+  std::string_view input;  ///< what is parsed now
+  Refusal refusal;         ///< where a rule of ours was broken
   bool refused = false;
   bool expects_continue = false;
   bool http_1_0 = false;
@@ -208,6 +214,7 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
     if (is_header_done()) return;  // a trailer, which nobody may mistake for a header
     if (++headers_ > ReaderLimits::kMaxHeaders) return refuse(kHeadTooLarge, code);
     const std::string_view text = view_of(value);
+    if (is_folded(view_of(name), text)) return refuse(kFolded, code);
     if (header == field::host) {
       if (std::exchange(host_seen_, true) || !is_host(text)) return refuse(kHost, code);
       environ_.set("SERVER_NAME", host_of(text));
@@ -220,21 +227,34 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
     } else if (header == field::expect) {
       expects_continue = !http_1_0 && equal_without_case(text, "100-continue");
     }
-    add_variable(view_of(name), text);
+    if (!add_variable(view_of(name), text)) refuse(kHeadTooLarge, code);
+  }
+
+  /// The parser joins the lines of such a header in memory of its own, unless all but one are empty.
+  [[nodiscard]] bool is_folded(std::string_view header, std::string_view value) const {
+    const std::less<const char*> before;
+    const char* const begin = header.data() + header.size();
+    if (value.empty()) return false;
+    if (before(value.data(), begin) || !before(value.data(), input.data() + input.size())) return true;
+    return std::find(begin, value.data(), '\n') != value.data();
   }
 
   /// One header that comes several times means the list of its values (RFC 9110, 5.3), cookies as RFC 6265
-  /// puts them.
-  void add_variable(std::string_view header, std::string_view value) {
+  /// puts them. False: that would be too much.
+  bool add_variable(std::string_view header, std::string_view value) {
     const std::string name = variable_of(header);
-    if (name.empty()) return;
+    if (name.empty()) return true;
     const std::string_view before = environ_.get(name);
-    if (before.empty()) return environ_.set(name, value);
-    const std::string_view comma = name == "HTTP_COOKIE" ? "; " : ", ";
+    variables_size_ += name.size() + before.size() + 2 + value.size();
+    if (variables_size_ > ReaderLimits::kMaxVariables) return false;
     WipedBytes list(before.begin(), before.end());
-    list.insert(list.end(), comma.begin(), comma.end());
+    if (!before.empty()) {
+      const std::string_view comma = name == "HTTP_COOKIE" ? "; " : ", ";
+      list.insert(list.end(), comma.begin(), comma.end());
+    }
     list.insert(list.end(), value.begin(), value.end());
     environ_.set(name, {list.data(), list.size()});
+    return true;
   }
 
   void on_header_impl(Code& code) override {
@@ -242,7 +262,7 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
   }
 
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, Code& /*code*/) override {
-    if (length) body_.reserve(static_cast<std::size_t>(*length));
+    if (length) body_.reserve(static_cast<std::size_t>(std::min(*length, kEarlyRoom)));
   }
 
   std::size_t on_body_impl(Text bytes, Code& /*code*/) override {
@@ -263,6 +283,7 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
   http::Environ& environ_;
   WipedBytes& body_;
   std::size_t headers_ = 0;
+  std::size_t variables_size_ = 0;
   bool host_seen_ = false;
   bool length_seen_ = false;
 };
@@ -334,6 +355,7 @@ std::size_t RequestReader::parse(std::string_view bytes) {
   std::size_t used = 0;
   beast::error_code code;
   while (used < bytes.size() && !parser_->is_done() && !code) {
+    parser_->input = bytes.substr(used);
     used += parser_->put({bytes.data() + used, bytes.size() - used}, code);
   }
   if (stage_ == Stage::head) head_size_ += used;

@@ -20,14 +20,16 @@ struct ReaderLimits {
   std::size_t max_head_size = 65536;    ///< bytes of request line and headers, to within one `take`
   std::size_t max_body_size = 1048576;  ///< bytes
   static constexpr std::size_t kMaxHeaders = 256;
+  static constexpr std::size_t kMaxVariables = 262144;  ///< bytes of what is made of a head, as for FastCGI:
+                                                        ///< a header that comes again is a longer list
   static constexpr std::size_t kMaxChunkLine =
       4096;  ///< bytes of a chunk's size and extensions, or of all trailers
 };
 
 /// Reads the head and body of one HTTP/1.1 or HTTP/1.0 request (RFC 9112) after the other, from bytes as they
 /// come, into an `Environ`. What two readers of a request could take for two different ones is refused: a
-/// length beside `Transfer-Encoding`, two lengths, an encoding other than `chunked`. Owns what it read, and
-/// wipes it. Not synchronized.
+/// length beside `Transfer-Encoding`, two lengths, an encoding other than `chunked`, a header that goes on in
+/// the next line. Owns what it read, and wipes it. Not synchronized.
 class RequestReader {
  public:
   enum class Stage {

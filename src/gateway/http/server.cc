@@ -221,16 +221,19 @@ class LoopServer final : public HttpServer {
     return shared_->open;
   }
 
-  /// False: there are as many connections as may be, and each has a request.
+  /// False: there are as many connections as may be, and each has a request at work.
   bool make_room() {
     if (open_connections() < max_connections_) return true;
-    HttpConnection* longest = nullptr;
+    HttpConnection* first = nullptr;
+    std::optional<HttpConnection::Waits> least;
     for (const auto& connection : connections_) {
-      const auto since = connection->waiting_since();
-      if (since && (longest == nullptr || *since < *longest->waiting_since())) longest = connection.get();
+      const auto waits = connection->waits();
+      if (!waits || (least && *least <= *waits)) continue;
+      first = connection.get();
+      least = waits;
     }
-    if (longest == nullptr) return false;
-    longest->close();
+    if (first == nullptr) return false;
+    first->close();
     return true;
   }
 

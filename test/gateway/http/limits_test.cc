@@ -120,7 +120,8 @@ TEST_CASE("1000 idle connections, 300 slow heads and half bodies hold up nobody,
 }
 
 TEST_CASE("peers that go away at any point leave nothing behind") {
-  const Options options = with_http();
+  Options options = with_http();
+  options.idle_thread_timeout = milliseconds(200);  // each thread has descriptors of its own
   Served served([](const http::Environ& request) { return echo(request); }, options);
   CHECK(HttpPeer(port_of(options)).request(http_post("before")).body == "before");
   std::ptrdiff_t before = 0;
@@ -162,6 +163,49 @@ TEST_CASE("with max_http_connections taken, who waits longest for a request make
   CHECK(HttpPeer(port_of(options)).request(http_post("fourth", "Connection: close\r\n")).body == "fourth");
   CHECK(first.closed_within(kSoon));
   CHECK(third.request(http_post("again")).body == "again");
+}
+
+TEST_CASE("with all connections half way through a body or a reply, the oldest makes room") {
+  Options options = with_http();
+  options.max_http_connections = 2;
+  const Served served(
+      [](const http::Environ& request) {
+        return http::Response{http::Status::ok, {}, std::string(request.body->empty() ? 0 : 20'000'000, 'x')};
+      },
+      options);
+  HttpPeer unread(port_of(options));
+  unread.send(http_post("large"));
+  HttpPeer half(port_of(options));
+  half.send(kHalfBody);
+  HttpPeer third(port_of(options));
+  third.send(kHalfBody);
+  CHECK(half.closed_within(kSoon));
+  HttpPeer fourth(port_of(options));
+  CHECK(fourth.request(http_post("")).status == 200);
+  CHECK(third.closed_within(kSoon));
+  HttpPeer fifth(port_of(options));
+  fifth.send(kHalfBody);
+  HttpPeer sixth(port_of(options));
+  sixth.send(kHalfBody);
+  CHECK(fifth.closed_within(kSoon));
+}
+
+TEST_CASE("bodies of all requests together are bounded, and what is given back counts no more") {
+  Door door;
+  Options options = with_http(8);
+  options.max_http_body_bytes = 5000;
+  const Served served(slow_at(door), options);
+  HttpPeer first(port_of(options));
+  first.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4001\r\n\r\n" + std::string(4000, 'x'));
+  HttpPeer second(port_of(options));
+  const auto refused = [&] {
+    const HttpReply reply = HttpPeer(port_of(options)).request(http_post(std::string(2000, 'x')));
+    return reply.status == 503 && reply.body.find("max_http_body_bytes") != std::string::npos;
+  };
+  CHECK(eventually(refused));
+  first.send("x");
+  CHECK(first.reply().status == 200);
+  CHECK(eventually([&] { return second.request(http_post(std::string(4500, 'x'))).status == 200; }));
 }
 
 TEST_CASE("where all connections have a request, new ones wait in the kernel") {

@@ -146,6 +146,22 @@ TEST_CASE("what could be two things is refused, with a sentence") {
   CHECK(read_all(with_headers("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n")) == encoding);
 }
 
+TEST_CASE("a header that goes on in the next line is refused, in whatever parts it comes") {
+  const std::string folded = "400 A header goes on in the next line, which nobody may do";
+  for (const std::string header :
+       {"A: b\r\n c\r\n", "A: b\r\n\tc\r\n", "Transfer-Encoding: \r\n chunked\r\n"}) {
+    CAPTURE(header);
+    CHECK(read_all(with_headers(header)) == folded);
+    CHECK(read_in_steps(with_headers(header), 1).first == folded);
+  }
+}
+
+TEST_CASE("a header that comes again and again is too much before its list is") {
+  std::string many;
+  for (int i = 0; i < 250; ++i) many += "A: " + std::string(245, 'x') + "\r\n";
+  CHECK(read_all(with_headers(many)).starts_with("431 "));
+}
+
 TEST_CASE("a first line that is none of ours is refused") {
   const std::string method = "400 The method has to be a word in capital letters, and not CONNECT";
   const std::string target = "400 The request's target has to be a path, or a URL without a fragment";
