@@ -99,8 +99,11 @@ $(BUILD)/objects: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(OBJECTS) $(TEST_OBJECTS) | cmp -s - $@ || printf '%s\n' $(OBJECTS) $(TEST_OBJECTS) > $@
 
-# Where programs of a build tree look for the execution modules in Python.
-$(BUILD)/rest_fcgi $(BUILD)/unit_tests: | $(BUILD)/modules
+# Where programs of a build tree look for what is in Python: the execution modules, and who runs salt-ssh.
+$(BUILD)/rest_fcgi $(BUILD)/unit_tests: | $(BUILD)/modules $(BUILD)/salt_ssh_client.py
+$(BUILD)/salt_ssh_client.py: deploy/salt_ssh_client.py
+	@mkdir -p $(@D) && cp $< $@
+
 $(BUILD)/modules: deploy/module_loader.py $(wildcard deploy/modules/*.py)
 	@rm -rf $@ && mkdir -p $@ && cp $(filter deploy/modules/%,$^) $@ && cp $< $(BUILD)
 

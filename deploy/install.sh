@@ -40,7 +40,9 @@ folder() {
 place 755 "$BUILD/rest_fcgi" "$usr/bin/rest_fcgi"
 place 755 "$BUILD/rest_fcgi_pam" "$usr/lib/rest_fcgi/rest_fcgi_pam"
 place 755 "$BUILD/rest_fcgi_run" "$usr/lib/rest_fcgi/rest_fcgi_run"
-place 644 "$top/deploy/module_loader.py" "$usr/lib/rest_fcgi/module_loader.py"
+for script in module_loader salt_ssh_client; do
+  place 644 "$top/deploy/$script.py" "$usr/lib/rest_fcgi/$script.py"
+done
 for module in "$top"/deploy/modules/*.py; do
   place 644 "$module" "$usr/lib/rest_fcgi/modules/${module##*/}"
 done

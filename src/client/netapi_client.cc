@@ -14,12 +14,6 @@ namespace {
 using lowstate::Client;
 using master::RunnerReturn;
 
-/// For `ssh`, which Salt has and this does not. It is enabled or not like any other client, so that what a
-/// caller reads of clients that are not enabled is the same for all.
-Error not_available(Client client) {
-  return {ErrorKind::invocation, format("Client '{}' is not available.", name_of(client))};
-}
-
 /// A reply of one item, where that is not too large.
 Result<Reply> reply_with(const Call& call, Json item, std::string jid) {
   if (item.text().size() > call.room) {
@@ -59,7 +53,7 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   return Json::trusted(std::move(text));
 }
 
-// These two are not inlined: their frames would lie on the stack of each thread that waits for minions.
+// These are not inlined: their frames would lie on the stack of each thread that waits for minions.
 
 /// `runner`: what the function returned, or its whole event. After a timeout the runner goes on.
 [[gnu::noinline]] Result<Reply> runner(const Call& call) {
@@ -89,6 +83,15 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   return reply_with(call, std::move(wheel->reply), std::move(wheel->jid));
 }
 
+/// `ssh`: what each host returned, with all that Salt tells of it.
+[[gnu::noinline]] Result<Reply> ssh(const Call& call) {
+  Result<master::SshReply> ran = call.master.ssh(call.permit, call.room);
+  if (ran) return reply_with(call, std::move(ran->reply), std::move(ran->jid));
+  Error failed = std::move(ran).error();
+  if (failed.kind == ErrorKind::reply_too_large) failed.message = reply_too_large(call.options).message;
+  return failed;
+}
+
 Result<Reply> run_call(const Call& call) {
   switch (call.permit.chunk().client) {
     case Client::local:
@@ -108,9 +111,9 @@ Result<Reply> run_call(const Call& call) {
     case Client::wheel_async:
       return started_reply(call, call.master.wheel_async(call.permit));
     case Client::ssh:
-      break;
+      return ssh(call);
   }
-  return not_available(call.permit.chunk().client);
+  return Error{ErrorKind::internal, "This client is none that exists."};
 }
 
 }  // namespace
@@ -132,7 +135,6 @@ Result<master::Permit> NetapiClient::admit_own(const lowstate::Chunk& chunk, Ste
   if (chunk.credentials.kind == auth::Credentials::Kind::none) {
     return Error{ErrorKind::authentication, "No authentication credentials given"};
   }
-  if (chunk.client == Client::ssh) return not_available(chunk.client);
   return master_->admit(chunk, deadline);
 }
 

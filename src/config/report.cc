@@ -12,14 +12,14 @@
 namespace rest_fcgi::config {
 namespace {
 
-std::string clients_line(const client::Options& options) {
+std::string clients_line(const client::Options& options, Engine engine) {
   if (options.enabled.empty()) {
     return "none: every request will be refused; name some in netapi_enable_clients, such as "
            "netapi_enable_clients: [local, runner]";
   }
   std::vector<std::string> names;
   for (const lowstate::Client client : options.enabled) {
-    const bool missing = client == lowstate::Client::ssh;
+    const bool missing = client == lowstate::Client::ssh && engine == Engine::embedded;
     names.push_back(format("{}{}", lowstate::name_of(client), missing ? " (not part of this engine)" : ""));
   }
   return joined(names, ", ");
@@ -165,7 +165,7 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   line("listen", listen_line(settings));
   for (const std::string& served : served_lines(settings)) line("serves", served);
   if (!settings.front_ends.idle.empty()) line("unserved", idle_line(settings.front_ends));
-  line("clients", clients_line(settings.client));
+  line("clients", clients_line(settings.client, settings.engine));
   line("eauth", eauth_line(settings));
   if (settings.engine == Engine::salt) {
     line("master", master_line(settings.salt));

@@ -273,6 +273,12 @@ void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {
 void read_salt_section(Reader& section, Settings& settings) {
   section.at_start().count("master_connections", settings.salt.master_connections, {1, 1024});
   section.flag("inline_login", settings.salt.inline_login);
+  Reader ssh = section.section("salt_ssh");
+  ssh.absolute_path("program", settings.salt.ssh.program);
+  ssh.program_or_socket("run_helper", settings.salt.ssh.run_helper,
+                        "a path that begins with a slash, or unix:PATH");
+  ssh.count("max_running", settings.salt.ssh.max_running, {1, 256});
+  ssh.refuse_unknown_keys();
   auth::LoggedOutOptions& logged_out = settings.auth.logged_out;
   if (section.value("logged_out_file") != nullptr) logged_out.file_is_default = false;
   section.at_start().absolute_path("logged_out_file", logged_out.file);

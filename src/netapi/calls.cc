@@ -106,7 +106,9 @@ std::string words_for(const Chunk& chunk, const Error& error) {
   const Credentials& credentials = chunk.credentials;
   const bool denied = error.kind == ErrorKind::authorization;
   if (credentials.kind == Credentials::Kind::none) return error.message;
-  if (chunk.is_local()) return denied ? "Authorization error occurred." : "Authentication error occurred.";
+  const bool ssh = chunk.client == Client::ssh;  // asked by Salt's netapi itself, and not by a master
+  if (denied && chunk.is_local()) return "Authorization error occurred.";
+  if (chunk.is_local() && !ssh) return "Authentication error occurred.";
   const bool by_token = credentials.kind == Credentials::Kind::token;
   const std::string_view user = error.user.empty() ? credentials.username : std::string_view(error.user);
   return format(R"(Authentication failure of type "{}" occurred{}.)", by_token ? "token" : "eauth",

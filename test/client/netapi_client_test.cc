@@ -90,11 +90,6 @@ TEST_CASE("without credentials no client gets as far as the master") {
   }
 }
 
-TEST_CASE("the client ssh says that it is not there") {
-  CHECK(admitted(Clients(), R"({"client": "ssh", "tgt": "*", "fun": "test.ping", "token": "x"})") ==
-        "Client 'ssh' is not available.");
-}
-
 TEST_CASE("what the master says about credentials and permission counts") {
   const Clients clients;
   const std::string chunk =
@@ -182,9 +177,31 @@ TEST_CASE("nothing starts when the request's time is over") {
   CHECK(clients.master().started().empty());
 }
 
-TEST_CASE("the client ssh runs nothing, even with a permit") {
-  CHECK(Clients().text(R"("client": "ssh", "tgt": "*", "fun": "test.ping")") ==
-        "Client 'ssh' is not available.");
+TEST_CASE("the client ssh gives what each host returned, and the id of the job") {
+  const Clients clients;
+  const auto reply = clients.run(R"("client": "ssh", "tgt": "*", "fun": "test.ping")");
+  REQUIRE(reply);
+  REQUIRE(reply->items.size() == 1);
+  CHECK(reply->items[0].text() == R"({"web1": {"return": true}})");
+  CHECK(reply->jid == test::fake_jid(1));
+  CHECK(clients.master().started() == std::vector<std::string>{"ssh"});
+}
+
+TEST_CASE("the client ssh fails as its master says, with the limit of a reply in the usual words") {
+  client::Options options = test::quick_options();
+  options.max_reply_bytes = 1024;
+  const Clients clients(options);
+  clients.master().ssh_reply = "\"" + std::string(2000, 'x') + "\"";
+  const auto large = clients.run(R"("client": "ssh", "tgt": "*", "fun": "test.ping")");
+  REQUIRE_FALSE(large);
+  CHECK(large.error().kind == ErrorKind::reply_too_large);
+  CHECK(large.error().message.find("max_reply_bytes") != std::string::npos);
+  CHECK(large.error().jid == test::fake_jid(1));
+  clients.master().on_start = [](const std::string&) {
+    return Error{ErrorKind::unavailable, "salt-ssh is not installed on this host."};
+  };
+  CHECK(clients.text(R"("client": "ssh", "tgt": "*", "fun": "test.ping")") ==
+        "salt-ssh is not installed on this host.");
 }
 
 TEST_CASE("a runner's return that may have been missed is an error with the job's id") {

@@ -31,11 +31,16 @@ TEST_CASE("the reference page has every key of our section") {
   REQUIRE(keys.size() > 20);
   for (const std::string& key : keys) {
     CAPTURE(key);
-    CHECK((page.find("`" + key + "`") != std::string::npos || key == "embedded" || key == "login_guard"));
+    CHECK((page.find("`" + key + "`") != std::string::npos || key == "embedded" || key == "login_guard" ||
+           key == "salt_ssh"));
   }
   for (const std::string& key : keys_in(error_of("rest_fcgi: {login_guard: {zzzzzzzz: 1}}\n"))) {
     CAPTURE(key);
     CHECK(page.find("`login_guard: " + key + "`") != std::string::npos);
+  }
+  for (const std::string& key : keys_in(error_of("rest_fcgi: {salt_ssh: {zzzzzzzz: 1}}\n"))) {
+    CAPTURE(key);
+    CHECK(page.find("`salt_ssh: " + key + "`") != std::string::npos);
   }
   for (const std::string& key : keys_in(error_of("rest_fcgi: {embedded: {zzzzzzzz: 1}}\n"))) {
     CAPTURE(key);

@@ -271,6 +271,26 @@ TEST_CASE("an address of another form is an error") {
   CHECK(mistake("listen: 9000") == "listen: found 9000, expected unix:PATH, tcp:HOST:PORT or fd:0");
 }
 
+TEST_CASE("where salt-ssh is, what starts it and how often at a time can be said") {
+  const salt::SshOptions none = with("salt_ssh: {}").salt.ssh;
+  CHECK(none.program.empty());
+  CHECK(none.run_helper.empty());
+  CHECK(none.max_running == 4);
+  const salt::SshOptions all =
+      with("salt_ssh: {program: /opt/salt/salt-ssh, run_helper: 'unix:/run/x.sock', max_running: 9}")
+          .salt.ssh;
+  CHECK(all.program == "/opt/salt/salt-ssh");
+  CHECK(all.run_helper == "unix:/run/x.sock");
+  CHECK(all.max_running == 9);
+  CHECK(mistake("salt_ssh: {max_running: 0}") ==
+        "salt_ssh: max_running: found 0, expected an integer from 1 to 256");
+  CHECK(mistake("salt_ssh: {program: salt-ssh}")
+            .starts_with("salt_ssh: program: found \"salt-ssh\", expected"));
+  CHECK(mistake("salt_ssh: {run_helper: x}") ==
+        "salt_ssh: run_helper: found \"x\", expected a path that begins with a slash, or unix:PATH");
+  CHECK(mistake("salt_ssh: {roster: x}").find("there is no such key") != std::string::npos);
+}
+
 TEST_CASE("a mode of another form is an error") {
   for (const char* mode : {"\"rw\"", "\"0888\"", "01777", "\"66\"", "1.5", "\"\""}) {
     CAPTURE(mode);

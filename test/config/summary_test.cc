@@ -34,6 +34,11 @@ TEST_CASE("the summary of an empty configuration says what is missing, and how t
         "audit:    text to the log\n");
 }
 
+TEST_CASE("the client ssh is part of the engine for a real master") {
+  CHECK(has_line(shown("netapi_enable_clients: [local, ssh]\nrest_fcgi: {engine: salt}\n"),
+                 "clients:  local, ssh"));
+}
+
 TEST_CASE("the summary says what is on") {
   const std::string text = shown(
       "netapi_enable_clients: [local, ssh]\n"

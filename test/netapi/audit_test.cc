@@ -172,7 +172,8 @@ TEST_CASE("no argument and no secret is in the audit, in the log or in an error"
       R"([{"token": "c4n4ry", "client": "runner", "fun": "a.b", "arg": "c4n4ry", "pillar": "c4n4ry"}])",
       R"([{"token": {"c4n4ry": 1}, "client": "runner", "fun": "a.b"}])",
       R"([{"token": "c4n4ry", "client": "local", "fun": "a.b"}])",
-      R"([{"token": "c4n4ry", "client": "ssh", "tgt": "*", "fun": "a.b"}])",
+      R"([{"token": "c4n4ry", "client": "ssh", "tgt": "*", "fun": "a.b", "arg": ["c4n4ry"]}])",
+      R"([{"token": "c4n4ry", "client": "ssh", "tgt": "*", "fun": "a.b", "ssh_passwd": "c4n4ry"}])",
       R"([{"password": "c4n4ry", "client": "foo"}])",
       R"([{"password": "c4n4ry", ])"};
   for (const std::string& body : bodies) CHECK(wsgi.post(body).text().find(secret) == std::string::npos);

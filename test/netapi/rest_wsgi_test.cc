@@ -148,9 +148,11 @@ TEST_CASE("a disabled client, missing and bad credentials have Salt's words") {
       R"(401 {"return": "Authorization error occurred."})");
 }
 
-TEST_CASE("ssh is not there") {
+TEST_CASE("the client ssh answers like any other, and its keys are few") {
   CHECK(text_of(Wsgi().run(R"("client": "ssh", "tgt": "*", "fun": "test.ping")")) ==
-        R"(400 {"return": "Client 'ssh' is not available."})");
+        R"(200 {"return": [{"web1": {"return": true}}]})");
+  CHECK(text_of(Wsgi().run(R"("client": "ssh", "tgt": "*", "fun": "test.ping", "raw_shell": true)"))
+            .starts_with(R"(400 {"return": "Lowstate chunk 0: the key 'raw_shell' is not accepted)"));
 }
 
 TEST_CASE("an unknown runner is the caller's mistake") {

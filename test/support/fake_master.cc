@@ -147,6 +147,13 @@ Result<master::Started> FakeMaster::wheel_async(const master::Permit&) {
   return start_function("wheel_async", "salt/wheel/");
 }
 
+Result<master::SshReply> FakeMaster::ssh(const master::Permit&, std::size_t max_bytes) {
+  const auto jid = start("ssh");
+  if (!jid) return jid.error();
+  if (ssh_reply.size() > max_bytes) return Error{ErrorKind::reply_too_large, "too large", *jid};
+  return master::SshReply{*jid, Json::trusted(ssh_reply)};
+}
+
 std::vector<std::string> FakeMaster::fired() const {
   const std::lock_guard lock(mutex_);
   return fired_;

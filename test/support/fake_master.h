@@ -35,7 +35,8 @@ class FakeMaster final : public master::Master {
       on_minion;
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
-  std::string wheel_data = "{}";  ///< `data` of what a wheel gives, as JSON
+  std::string wheel_data = "{}";                            ///< `data` of what a wheel gives, as JSON
+  std::string ssh_reply = R"({"web1": {"return": true}})";  ///< what the client ssh gives, as JSON
   /// Asked with a word from `started()` before something is started: an error keeps it from starting.
   std::function<std::optional<Error>(const std::string& what)> on_start;
 
@@ -60,6 +61,7 @@ class FakeMaster final : public master::Master {
   Result<master::Started> runner_async(const master::Permit& permit) override;
   Result<master::WheelReply> wheel(const master::Permit& permit) override;
   Result<master::Started> wheel_async(const master::Permit& permit) override;
+  Result<master::SshReply> ssh(const master::Permit& permit, std::size_t max_bytes) override;
   /// Each login gets a token of its own, `f0` and 62 digits, for `user` with the back end `eauth`.
   Result<master::Session> login(const auth::Credentials& credentials, SteadyTime deadline) override;
   Result<master::Session> session(SecretView token, SteadyTime deadline) override;

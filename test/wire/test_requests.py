@@ -117,9 +117,10 @@ def test_no_client_name_reaches_anything_but_a_client(api, name):
     assert api.post(chunk(name, "test.ping", tgt="*")).status == 400
 
 
-def test_the_client_ssh_is_not_there(api):
-    reply = api.post(chunk("ssh", "test.ping", tgt="*"))
-    assert reply.status == 400 and "ssh" in reply.ret
+def test_the_client_ssh_is_not_served_by_this_engine(start, front):
+    api = front(start({"netapi_enable_clients": ["ssh"]}))
+    refused(api.post(chunk("ssh", "test.ping", tgt="*")), 400, "Client 'ssh' is not served by the embedded engine")
+    assert api.post({**chunk("ssh", "test.ping", tgt="*"), "eauth": "nosuch"}).status == 401
 
 
 def test_a_client_that_is_not_enabled_is_refused(start, front):

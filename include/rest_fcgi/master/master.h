@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -127,6 +128,12 @@ struct WheelReply {
   Json reply;
 };
 
+/// What a call of the client `ssh` gave: Salt's map of what each host returned, by its id in the roster.
+struct SshReply {
+  std::string jid;
+  Json reply;
+};
+
 /// Somebody who is logged in. There is nothing else to it: a session is a token of the master's, which the
 /// master alone keeps, so that it is the same for all processes and lives through a restart.
 struct Session {
@@ -170,6 +177,12 @@ class Master {
   /// Runs a wheel function to its end. A function that fails is a reply with `success` false, not an error.
   [[nodiscard]] virtual Result<WheelReply> wheel(const Permit& permit) = 0;
   [[nodiscard]] virtual Result<Started> wheel_async(const Permit& permit) = 0;
+
+  /// Runs the chunk's function on hosts of the master's roster, to its end. A host that fails says so in the
+  /// reply. Errors, with the jid where it had begun: timeout; reply_too_large beyond `max_bytes`;
+  /// unavailable, where there is no salt-ssh or it cannot run. REQUIRES: the permit's chunk is for the client
+  /// ssh.
+  [[nodiscard]] virtual Result<SshReply> ssh(const Permit& permit, std::size_t max_bytes) = 0;
 
   /// Makes a new token for good credentials. Errors: authentication; throttled; invocation, where there are
   /// no tokens. REQUIRES: credentials of kind eauth.

@@ -42,6 +42,11 @@ Error not_authorized() {
   return {ErrorKind::authorization, "Authorization error occurred."};
 }
 
+Error no_ssh() {
+  return {ErrorKind::invocation,
+          "Client 'ssh' is not served by the embedded engine: it takes a Salt Master's host (engine: salt)."};
+}
+
 auth::Form form_of(lowstate::Client client) {
   const bool wheel = client == lowstate::Client::wheel || client == lowstate::Client::wheel_async;
   return wheel ? auth::Form::wheel : auth::Form::runner;
@@ -123,6 +128,7 @@ class EmbeddedMaster : public master::Master {
     // Who calls comes first: nobody else learns anything about targets and functions.
     Result<auth::Identity> identity = authenticator_->authenticate(chunk.credentials, deadline);
     if (!identity) return std::move(identity).error();
+    if (chunk.client == lowstate::Client::ssh) return no_ssh();
     Admission admission = chunk.is_local() ? admit_local(*identity, chunk.local())
                                            : admit_master(*identity, chunk.client, chunk.master());
     if (admission) {
@@ -171,6 +177,8 @@ class EmbeddedMaster : public master::Master {
   [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override {
     return caller_.run_async(order_of(permit));
   }
+
+  [[nodiscard]] Result<master::SshReply> ssh(const master::Permit&, std::size_t) override { return no_ssh(); }
 
   [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
                                               SteadyTime deadline) override {

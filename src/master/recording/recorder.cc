@@ -81,6 +81,9 @@ class RecordingMaster final : public master::Master {
   [[nodiscard]] Result<master::Started> wheel_async(const Permit& permit) override {
     return behind_->wheel_async(permit);
   }
+  [[nodiscard]] Result<master::SshReply> ssh(const Permit& permit, std::size_t max_bytes) override {
+    return behind_->ssh(permit, max_bytes);
+  }
   [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
                                               SteadyTime deadline) override {
     return behind_->login(credentials, deadline);

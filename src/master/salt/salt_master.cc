@@ -38,6 +38,7 @@ bool is_lost(const Error& error) {
 /// Does `admit` look anything up for it? What it then says tells of the configuration, and rules may take
 /// long: that is for those who are logged in.
 bool is_looked_up(const lowstate::Chunk& chunk) {
+  if (chunk.client == lowstate::Client::ssh) return true;
   if (!chunk.is_local()) return false;
   const lowstate::LocalCall& call = chunk.local();
   return !call.jid.empty() || call.functions.size() > 1 || Nodegroups::may_name_one(call.target);
@@ -107,6 +108,15 @@ Result<PublishLoad> load_of(const master::Permit& permit, const Publication& pub
       break;
   }
   return load;
+}
+
+/// What a check said, with who was refused.
+Result<void> refused_as(const auth::Subject& subject, Result<void> checked) {
+  if (checked) return checked;
+  Error refused = std::move(checked).error();
+  refused.user = subject.name;
+  refused.eauth = subject.eauth;
+  return refused;
 }
 
 OwnCall own_call(const Permit& permit, const Publication& publication) {
@@ -180,6 +190,7 @@ SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::Logins> log
       callers_(options.inline_login, std::move(logins), runtime->requests()),
       permissions_(std::move(permissions)),
       sessions_(callers_, *permissions_, options.token_dir),
+      ssh_(options.ssh, options.conf_file),
       runtime_(std::move(runtime)) {}
 
 Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
@@ -197,7 +208,9 @@ Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadli
   if (chunk.is_local()) {
     const auth::Subject subject{
         eauth, user, known ? std::span(std::as_const((*grant)->groups)) : std::span<const std::string>()};
-    if (auto checked = check_local(chunk, subject); !checked) return std::move(checked).error();
+    const bool ssh = chunk.client == lowstate::Client::ssh;
+    auto checked = ssh ? check_ssh(chunk, subject, deadline) : check_local(chunk, subject);
+    if (!checked) return std::move(checked).error();
   }
   const bool wheel = chunk.client == lowstate::Client::wheel || chunk.client == lowstate::Client::wheel_async;
   if (wheel) {
@@ -210,12 +223,21 @@ Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::S
   const lowstate::LocalCall& call = chunk.local();
   if (options_.inline_login && !call.jid.empty()) return own_jid_inline(chunk);
   if (auto target = nodegroups_.expand(call.target); !target) return std::move(target).error();
-  auto checked = check_each_function(*permissions_, subject, call);
-  if (checked) return {};
-  Error refused = std::move(checked).error();
-  refused.user = subject.name;
-  refused.eauth = subject.eauth;
-  return refused;
+  return refused_as(subject, check_each_function(*permissions_, subject, call));
+}
+
+Result<void> SaltMaster::check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
+                                   SteadyTime deadline) const {
+  if (chunk.credentials.kind == auth::Credentials::Kind::token) {
+    // Of other calls the master itself looks at the token again, however long it is remembered here.
+    const auto held = callers_.ask(chunk.credentials, deadline);
+    if (!held && !is_refusal(held.error())) return held.error();
+    if (!held) return Error{ErrorKind::authentication, "Authorization error occurred."};
+  }
+  auto allowed = refused_as(subject, check_on_roster(*permissions_, subject, chunk.local()));
+  if (!allowed) return allowed;
+  const auto python = ssh_.python();
+  return python ? Result<void>() : python.error();
 }
 
 Result<master::Job> SaltMaster::send(const Permit& permit, const Publication& publication,
@@ -357,6 +379,13 @@ Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
     send_wheel(*requests, std::move(*load), jid);
   });
   return started;
+}
+
+Result<master::SshReply> SaltMaster::ssh(const Permit& permit, std::size_t max_bytes) {
+  std::string jid = runtime_->next_jid();
+  auto reply = ssh_.run(permit.chunk().local(), jid, permit.deadline(), max_bytes);
+  if (!reply) return with_jid(std::move(reply).error(), jid);
+  return master::SshReply{std::move(jid), *std::move(reply)};
 }
 
 Result<void> SaltMaster::fire_event(std::string_view tag, Json data, SteadyTime deadline) {

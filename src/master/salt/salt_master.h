@@ -14,6 +14,7 @@
 #include "master/salt/job_listener.h"
 #include "master/salt/runtime.h"
 #include "master/salt/sessions.h"
+#include "master/salt/ssh_client.h"
 #include "rest_fcgi/master/salt/salt.h"
 
 namespace rest_fcgi::salt {
@@ -35,6 +36,7 @@ class SaltMaster final : public master::Master {
   [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) override;
   [[nodiscard]] Result<master::WheelReply> wheel(const master::Permit& permit) override;
   [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override;
+  [[nodiscard]] Result<master::SshReply> ssh(const master::Permit& permit, std::size_t max_bytes) override;
   [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
                                               SteadyTime deadline) override {
     return sessions_.login(credentials, deadline);
@@ -50,6 +52,10 @@ class SaltMaster final : public master::Master {
  private:
   /// For who is logged in: what it says tells of the configuration. Errors: invocation, authorization.
   [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject) const;
+  /// Nobody else looks at it: a master has no part in the client ssh. Errors: authentication, for a token
+  /// that it no longer takes; authorization; unavailable, where there is no salt-ssh.
+  [[nodiscard]] Result<void> check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
+                                       SteadyTime deadline) const;
   [[nodiscard]] Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,
                                          const Callers::Before& before) const;
   /// What one runner call needs of the bus, from before it is sent.
@@ -70,6 +76,7 @@ class SaltMaster final : public master::Master {
   const Callers callers_;
   const std::unique_ptr<auth::Permissions> permissions_;
   const Sessions sessions_;  // borrows the two above
+  const SshClient ssh_;
   const std::shared_ptr<LiveRuntime> runtime_;
   std::mutex mutex_;
   std::set<std::string, std::less<>> known_runners_;  ///< functions that have begun here; guarded by mutex_

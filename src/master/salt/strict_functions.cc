@@ -34,9 +34,8 @@ bool is_within(const Target& target, std::string_view rule) {
                      [rule](std::string_view id) { return glob_match(rule, id); });
 }
 
-bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subject, const Target& target,
-                const lowstate::Function& function) {
-  const auth::TargetsWithin within = [&](std::string_view rule) { return is_within(target, rule); };
+bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subject,
+                const auth::TargetsWithin& within, const lowstate::Function& function) {
   const auto findings =
       permissions.explain_local(subject, {function.name, function.args, function.kwargs}, within);
   return std::any_of(findings.begin(), findings.end(),
@@ -48,11 +47,19 @@ bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subje
 Result<void> check_each_function(const auth::Permissions& permissions, const auth::Subject& subject,
                                  const lowstate::LocalCall& call) {
   if (call.functions.size() < 2) return {};
+  const auth::TargetsWithin within = [&](std::string_view rule) { return is_within(call.target, rule); };
   for (const lowstate::Function& function : call.functions) {
-    if (is_allowed(permissions, subject, call.target, function)) continue;
+    if (is_allowed(permissions, subject, within, function)) continue;
     return Error{ErrorKind::authorization, "Authorization error occurred."};
   }
   return {};
+}
+
+Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
+                             const lowstate::LocalCall& call) {
+  const auth::TargetsWithin none = [](std::string_view) { return false; };
+  if (is_allowed(permissions, subject, none, call.functions.front())) return {};
+  return Error{ErrorKind::authorization, "Authorization error occurred."};
 }
 
 Result<void> check_wheel_arguments(const lowstate::MasterCall& call) {

@@ -15,6 +15,14 @@ namespace rest_fcgi::salt {
 [[nodiscard]] Result<void> check_each_function(const auth::Permissions& permissions,
                                                const auth::Subject& subject, const lowstate::LocalCall& call);
 
+/// May somebody run this on hosts of a roster? Salt's netapi holds the target of a rule against the minions
+/// whose keys the master has, and a roster's hosts are none of these (`_authorize_ssh`; 3008 alone makes an
+/// exception for `*`); where the target matches nobody at all, each such rule allows it (compare
+/// CVE-2022-22941). So only rules without a target count here, which no line takes for less. Errors:
+/// authorization.
+[[nodiscard]] Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
+                                           const lowstate::LocalCall& call);
+
 /// A rule may have conditions on a wheel's arguments. A master looks for these under the names `arg` and
 /// `kwarg` among the keyword arguments (`wheel_check`, on all living lines): whoever sends keyword arguments
 /// of such names would choose what it looks at, beside what the function gets. Errors: invocation.

@@ -104,3 +104,17 @@ TEST_CASE("no keyword argument of a wheel is called as what a master takes for i
     CHECK(refused.error().kind == ErrorKind::invocation);
   }
 }
+
+TEST_CASE("hosts of a roster are for rules without a target") {
+  const auto on_roster = [](const std::string& target, const std::string& function, const std::string& user) {
+    const test::ReadChunk chunk(
+        format(R"({{"client": "ssh", "token": "x", "tgt": "{}", "fun": "{}"}})", target, function));
+    return salt::check_on_roster(*permissions(), {"pam", user}, chunk->local()).ok();
+  };
+  CHECK(on_roster("web1", "test.ping", "ann"));
+  CHECK(on_roster("*", "test.arg", "ann"));
+  CHECK_FALSE(on_roster("web*", "cmd.run", "ann"));
+  CHECK_FALSE(on_roster("web1", "cmd.run", "ann"));
+  CHECK_FALSE(on_roster("nosuch", "cmd.run", "ann"));
+  CHECK_FALSE(on_roster("web1", "test.ping", "bob"));
+}

@@ -29,7 +29,9 @@ def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # some clients print
     logging.disable(logging.CRITICAL)
-    client = salt.netapi.NetapiClient(salt.config.client_config(sys.argv[1]))
+    opts = salt.config.client_config(sys.argv[1])
+    opts["config_dir"] = os.path.dirname(sys.argv[1])  # as salt-api has it: where the roster is
+    client = salt.netapi.NetapiClient(opts)
     for line in sys.stdin:
         print(answer(client, json.loads(line)), file=answers, flush=True)
 

@@ -10,6 +10,14 @@
 
 namespace rest_fcgi::salt {
 
+/// How Salt's client `ssh` is run on this host.
+struct SshOptions {
+  std::string program;  ///< salt-ssh's absolute path; empty: looked for in PATH
+  std::string
+      run_helper;  ///< what starts it: rest_fcgi_run's absolute path, or `unix:PATH`; empty: as installed
+  std::size_t max_running = 4;  ///< calls at a time, each a process of some 100 MB; others wait
+};
+
 /// What the master's own configuration says about how to reach it and what its clients do. Names are Salt's.
 struct Options {
   std::string conf_file;                ///< for Salt's own messages
@@ -33,6 +41,7 @@ struct Options {
   /// configuration.
   std::chrono::milliseconds runner_begins{10000};
   bool inline_login = false;  ///< send credentials with each call, as Salt does; no token for them
+  SshOptions ssh;
 };
 
 }  // namespace rest_fcgi::salt

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/ssh_client.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+using process::Ended;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kEnvelope = 64;     // bytes around what a call returns
+constexpr std::size_t kFirstLine = 4096;  // bytes of a script that are looked at
+
+Error unavailable(std::string sentence) {
+  return {ErrorKind::unavailable, std::move(sentence)};
+}
+
+bool is_program(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::string search_path() {
+  const char* const path = std::getenv("PATH");
+  return path != nullptr && *path != '\0' ? path : "/usr/local/bin:/usr/bin:/bin";
+}
+
+/// The program of that name in PATH; absent where there is none.
+std::optional<std::string> in_search_path(const std::string& name) {
+  std::istringstream folders(search_path());
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::string path = folder + "/" + name;
+    if (folder.starts_with('/') && is_program(path)) return path;
+  }
+  return std::nullopt;
+}
+
+/// The Python that a script's first line names, also by way of env(1).
+std::optional<std::string> named_by_first_line(const std::string& script) {
+  std::ifstream file(script, std::ios::binary);
+  std::string text(kFirstLine, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (!text.starts_with("#!")) return std::nullopt;
+  std::istringstream words(text.substr(2, std::min(text.find('\n'), text.size()) - 2));
+  for (std::string word; words >> word;) {
+    const std::string name = word.substr(word.rfind('/') + 1);
+    if (name == "env" || word.starts_with('-')) continue;
+    if (!name.starts_with("python")) return std::nullopt;
+    if (word.starts_with('/')) return is_program(word) ? std::optional(word) : std::nullopt;
+    return in_search_path(name);
+  }
+  return std::nullopt;
+}
+
+/// Gives a place back that was acquired.
+class Place {
+ public:
+  explicit Place(std::counting_semaphore<>& places) : places_(places) {}
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() { places_.release(); }
+
+ private:
+  std::counting_semaphore<>& places_;
+};
+
+/// What a program that was ended, or that did not do its work, means for who called.
+std::optional<Error> bad_end(const Ended& ended) {
+  switch (ended.how) {
+    case Ended::How::timed_out:
+      return Error{ErrorKind::timeout,
+                   "The client ssh did not end in the time that its request has (request_timeout)."};
+    case Ended::How::stopped:
+      return unavailable("The client ssh was ended, since this process ends.");
+    case Ended::How::killed:
+      return Error{ErrorKind::internal, format("the client ssh was ended by signal {}", -ended.code)};
+    case Ended::How::exited:
+      break;
+  }
+  if (ended.output_cut)
+    return Error{ErrorKind::reply_too_large, "The client ssh gave more than the request may."};
+  if (ended.code == 0) return std::nullopt;
+  return Error{ErrorKind::internal, format("the client ssh ended with the status {}", ended.code)};
+}
+
+ErrorKind kind_named(std::string_view kind) {
+  if (kind == "invocation") return ErrorKind::invocation;
+  return kind == "unavailable" ? ErrorKind::unavailable : ErrorKind::internal;
+}
+
+Result<Json> answer_in(const std::string& output) {
+  JsonDocument document;
+  if (document.parse(output, JsonLimits::none())) {
+    if (const auto reply = document.root().find("return")) return reply->json();
+    if (const auto error = document.root().find("error")) {
+      const auto kind = document.root().find("kind").value_or(JsonValue());
+      return Error{kind_named(kind.text()), std::string(error->text())};
+    }
+  }
+  return Error{ErrorKind::internal,
+               format("the client ssh wrote {} bytes that are no answer", output.size())};
+}
+
+}  // namespace
+
+Json ssh_request(const lowstate::LocalCall& call, std::string_view jid) {
+  const lowstate::Function& function = call.functions.front();
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().key("tgt");
+  call.target.as_sent.write(writer);
+  writer.key("tgt_type").string(name_of(call.target.type)).key("fun").string(function.name);
+  writer.key("arg").begin_array();
+  for (const JsonValue& value : function.args) value.write(writer);
+  writer.end_array().key("kwarg").begin_object();
+  for (const auto& [key, value] : function.kwargs) value.write(writer.key(key));
+  writer.end_object().key("jid").string(jid);
+  if (call.timeout) {
+    writer.key("timeout").integer(std::chrono::ceil<std::chrono::seconds>(*call.timeout).count());
+  }
+  if (!call.roster.empty()) writer.key("roster").string(call.roster);
+  if (!call.roster_file.empty()) writer.key("roster_file").string(call.roster_file);
+  writer.end_object();
+  return Json::trusted(std::move(text));
+}
+
+Result<std::string> python_of(const std::string& script) {
+  if (auto named = named_by_first_line(script)) return *std::move(named);
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::canonical(script, ignored).parent_path();
+  for (const char* const name : {"python3", "bin/python3"}) {
+    std::string beside = folder / name;
+    if (!folder.empty() && is_program(beside)) return beside;
+  }
+  return unavailable(format("The client ssh is not there: {} names no Python that is there.", script));
+}
+
+SshClient::SshClient(SshOptions options, const std::string& conf_file)
+    : options_(std::move(options)),
+      conf_file_(std::filesystem::absolute(conf_file)),
+      programs_(options_.run_helper.empty() ? process::shipped("rest_fcgi_run") : options_.run_helper),
+      places_(static_cast<std::ptrdiff_t>(options_.max_running)) {}
+
+Result<std::string> SshClient::python() const {
+  if (!options_.program.empty()) {
+    if (is_program(options_.program)) return python_of(options_.program);
+    return unavailable(format("salt-ssh is not installed: there is no program {}.", options_.program));
+  }
+  if (const auto found = in_search_path("salt-ssh")) return python_of(*found);
+  return unavailable("salt-ssh is not installed on this host.");
+}
+
+Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view jid, SteadyTime deadline,
+                            std::size_t max_bytes) const {
+  auto python = this->python();
+  if (!python) return std::move(python).error();
+  if (!places_.try_acquire_until(deadline)) {
+    return Error{
+        ErrorKind::timeout,
+        format("The client ssh was not started: {} calls of it ran all the time.", options_.max_running)};
+  }
+  const Place place(places_);
+  process::Program program;
+  program.argv = {*std::move(python), "-I", process::shipped("salt_ssh_client.py"), conf_file_};
+  program.inherit = true;
+  program.umask = 077;  // what Salt writes for a call is nobody else's
+  program.input = ssh_request(call, jid).text();
+  program.output_limit = max_bytes + kEnvelope;
+  program.time_limit =
+      std::max(milliseconds(1), std::chrono::ceil<milliseconds>(deadline - system_clock().steady()));
+  const Result<Ended> ended = programs_.run(program, std::stop_token());
+  if (!ended) return ended.error();
+  if (auto bad = bad_end(*ended)) return *std::move(bad);
+  return answer_in(ended->output);
+}
+
+}  // namespace rest_fcgi::salt

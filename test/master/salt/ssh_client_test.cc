@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/ssh_client.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "../../support/environment.h"
+#include "../../support/temp_dir.h"
+#include "calls/chunk_fixture.h"
+#include "rest_fcgi/core/format.h"
+#include "salt_world.h"
+
+using namespace rest_fcgi;
+using test::SaltWorld;
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kCall = R"("client": "ssh", "tgt": "web*", "fun": "test.echo", "arg": ["s3cret"])";
+
+/// A salt-ssh whose Python is a shell script: `$3` is the master's file, and the call is on standard input.
+class StandIn {
+ public:
+  explicit StandIn(const std::string& does, std::size_t max_running = 4) {
+    ::signal(SIGPIPE, SIG_IGN);
+    program("python3", "#!/bin/sh\n" + does + "\n");
+    options_.program = program("salt-ssh", "#!" + dir_ / "python3" + "\n");
+    options_.max_running = max_running;
+  }
+
+  std::string program(std::string_view name, const std::string& text) const {
+    const std::string path = dir_.write(name, text);
+    ::chmod(path.c_str(), 0755);
+    return path;
+  }
+
+  [[nodiscard]] Result<Json> run(milliseconds time = milliseconds(20000),
+                                 std::size_t max_bytes = 1 << 20) const {
+    const test::ReadChunk chunk(format(R"({{"token": "x", {}}})", kCall));
+    const salt::SshClient client(options_, "/etc/salt/master");
+    return client.run(chunk->local(), "20261122000000000001", system_clock().steady() + time, max_bytes);
+  }
+
+  [[nodiscard]] std::string failure(milliseconds time = milliseconds(20000)) const {
+    const auto ran = run(time);
+    return ran ? "none" : ran.error().message;
+  }
+
+  [[nodiscard]] const salt::SshOptions& options() const { return options_; }
+  [[nodiscard]] const test::TempDir& dir() const { return dir_; }
+
+ private:
+  test::TempDir dir_;
+  salt::SshOptions options_;
+};
+
+/// `ann` may run `test.*` everywhere; `web` has rules for some minions alone.
+std::vector<auth::EauthOptions> rules() {
+  return {
+      {"pam",
+       {},
+       {{"fred", {{"", {{"test.*", {}}}}}}, {"web", {{"web*", {{"test.*", {}}}}, {"*", {{"test.*", {}}}}}}}}};
+}
+
+}  // namespace
+
+TEST_CASE("a call crosses on standard input, with all that it may have and no argument of a program") {
+  const StandIn salt(
+      R"sh(printf '%s\n' "$@" > "$(dirname "$0")/argv"; printf '{"return": '; cat; printf '}')sh");
+  const auto ran = salt.run();
+  if (!ran) FAIL(ran.error().message);
+  CHECK(ran->text() ==
+        R"({"tgt": "web*", "tgt_type": "glob", "fun": "test.echo", "arg": ["s3cret"], "kwarg": {}, )"
+        R"("jid": "20261122000000000001"})");
+  const std::string argv = salt.dir().read("argv");
+  CHECK(argv.starts_with("-I\n"));
+  CHECK(argv.ends_with("salt_ssh_client.py\n/etc/salt/master\n"));
+  CHECK(argv.find("s3cret") == std::string::npos);
+}
+
+TEST_CASE("what is optional is in the request where the chunk has it") {
+  const test::ReadChunk chunk(
+      R"({"token": "x", "client": "ssh", "tgt": ["a", "b"], "tgt_type": "list", "fun": "a.b", "kwarg": {"k": [1]},
+          "timeout": 1.5, "roster": "flat", "roster_file": "dmz"})");
+  CHECK(
+      salt::ssh_request(chunk->local(), "1").text() ==
+      R"({"tgt": ["a", "b"], "tgt_type": "list", "fun": "a.b", "arg": [], "kwarg": {"k": [1]}, "jid": "1", )"
+      R"("timeout": 2, "roster": "flat", "roster_file": "dmz"})");
+}
+
+TEST_CASE("CVE-2020-17490: what is written for a call is nobody else's to read") {
+  const StandIn salt(R"sh(printf '{"return": "%s"}' "$(umask)")sh");
+  CHECK(salt.run()->text() == R"("0077")");
+}
+
+TEST_CASE("what it says of a failure has its kind") {
+  const StandIn roster(R"(echo '{"error": "no such roster", "kind": "invocation"}')");
+  CHECK(roster.run().error().kind == ErrorKind::invocation);
+  CHECK(roster.failure() == "no such roster");
+  CHECK(StandIn(R"(echo '{"error": "x", "kind": "unavailable"}')").run().error().kind ==
+        ErrorKind::unavailable);
+  CHECK(StandIn(R"(echo '{"error": "x", "kind": "internal"}')").run().error().kind == ErrorKind::internal);
+  CHECK(StandIn(R"(echo '{"error": "x"}')").run().error().kind == ErrorKind::internal);
+}
+
+TEST_CASE("garbage, a bad status and a signal are failures that show nothing of it") {
+  for (const char* garbage :
+       {"echo s3cret garbage", "echo '[]'", "echo '{}'", "echo '{\"return\": tru'", "true"}) {
+    CAPTURE(garbage);
+    const auto ran = StandIn(garbage).run();
+    REQUIRE_FALSE(ran);
+    CHECK(ran.error().kind == ErrorKind::internal);
+    CHECK(ran.error().message.find("bytes that are no answer") != std::string::npos);
+    CHECK(ran.error().message.find("s3cret") == std::string::npos);
+  }
+  CHECK(StandIn("echo '{\"return\": 1}'; exit 3").failure() == "the client ssh ended with the status 3");
+  CHECK(StandIn("kill -9 $$").failure() == "the client ssh was ended by signal 9");
+}
+
+TEST_CASE("output has a limit") {
+  const StandIn salt(R"(printf '{"return": "'; head -c 5000 /dev/zero | tr '\0' x; printf '"}')");
+  CHECK(salt.run(milliseconds(20000), 1000).error().kind == ErrorKind::reply_too_large);
+  CHECK(salt.run(milliseconds(20000), 6000).ok());
+}
+
+TEST_CASE("time has a limit, after which nothing of a call is left") {
+  const StandIn salt(R"sh(sleep 1000 & echo $! > "$(dirname "$0")/child"; wait)sh");
+  const auto ran = salt.run(milliseconds(300));
+  REQUIRE_FALSE(ran);
+  CHECK(ran.error().kind == ErrorKind::timeout);
+  CHECK(::kill(std::stoi(salt.dir().read("child")), 0) != 0);
+}
+
+TEST_CASE("a child that is left behind ends with the call") {
+  const StandIn salt(
+      R"sh(setsid sleep 1000 > /dev/null 2>&1 & echo $! > "$(dirname "$0")/child"; echo '{"return": 1}')sh");
+  CHECK(salt.run()->text() == "1");
+  CHECK(::kill(std::stoi(salt.dir().read("child")), 0) != 0);
+}
+
+TEST_CASE("no more calls run at a time than may, and who waited too long is told") {
+  const StandIn salt("sleep 1; echo '{\"return\": 1}'", 1);
+  const salt::SshClient client(salt.options(), "/etc/salt/master");
+  const test::ReadChunk chunk(format(R"({{"token": "x", {}}})", kCall));
+  const auto run = [&](milliseconds time) {
+    return client.run(chunk->local(), "1", system_clock().steady() + time, 100);
+  };
+  std::thread first([&] { CHECK(run(milliseconds(20000)).ok()); });
+  std::this_thread::sleep_for(milliseconds(300));
+  const auto late = run(milliseconds(100));
+  REQUIRE_FALSE(late);
+  CHECK(late.error().message == "The client ssh was not started: 1 calls of it ran all the time.");
+  CHECK(run(milliseconds(20000)).ok());
+  first.join();
+}
+
+TEST_CASE("salt-ssh is looked for in PATH, or where the configuration says") {
+  const StandIn salt("true");
+  salt::SshOptions in_path;
+  {
+    const test::ScopedVariable path("PATH", "relative:/nosuch:" + salt.dir().path().string());
+    CHECK(*salt::SshClient(in_path, "m").python() == salt.dir() / "python3");
+  }
+  {
+    const test::ScopedVariable path("PATH", "/nosuch");
+    const auto none = salt::SshClient(in_path, "m").python();
+    CHECK(none.error().kind == ErrorKind::unavailable);
+    CHECK(none.error().message == "salt-ssh is not installed on this host.");
+  }
+  salt::SshOptions elsewhere;
+  elsewhere.program = "/nosuch/salt-ssh";
+  CHECK(salt::SshClient(elsewhere, "m").python().error().message ==
+        "salt-ssh is not installed: there is no program /nosuch/salt-ssh.");
+}
+
+TEST_CASE("the Python of salt-ssh is the one of its first line, or the one beside it") {
+  const StandIn salt("true");
+  const test::TempDir& dir = salt.dir();
+  CHECK(*salt::python_of(salt.program("named", "#!" + dir / "python3" + " -E\nx")) == dir / "python3");
+  CHECK(*salt::python_of(salt.program("gone", "#!/nosuch/bin/python3\n")) == dir / "python3");
+  CHECK(*salt::python_of(salt.program("shell", "#!/bin/sh\n'''exec' python3\n")) == dir / "python3");
+  CHECK(*salt::python_of(salt.program("none", "")) == dir / "python3");
+  {
+    const test::ScopedVariable path("PATH", dir.path().string());
+    CHECK(*salt::python_of(salt.program("env", "#!/usr/bin/env -S python3 -E\n")) == dir / "python3");
+  }
+  std::filesystem::rename(dir / "python3", dir / "elsewhere");
+  const auto none = salt::python_of(dir / "shell");
+  CHECK(none.error().kind == ErrorKind::unavailable);
+  CHECK(none.error().message.find(dir / "shell") != std::string::npos);
+}
+
+TEST_CASE("CVE-2020-25592: credentials come first, then rights, then the program") {
+  salt::Options options;
+  options.ssh.program = "/nosuch/salt-ssh";
+  SaltWorld world(options, rules());
+  CHECK(world.refusal(kCall, "wrong").kind == ErrorKind::authentication);
+  const Error denied = world.refusal(R"("client": "ssh", "tgt": "*", "fun": "cmd.run")");
+  CHECK(denied.kind == ErrorKind::authorization);
+  CHECK(denied.user == "fred");
+  CHECK(world.refusal(kCall).kind == ErrorKind::unavailable);
+  const test::ReadChunk unknown(format(R"({{"token": "c0ffee00c0ffee00c0ffee00c0ffee00", {}}})", kCall));
+  CHECK(world.master().admit(*unknown, SaltWorld::soon()).error().kind == ErrorKind::authentication);
+}
+
+TEST_CASE("CVE-2022-22941: a rule for some minions lets nobody reach a roster, whomever the target matches") {
+  salt::Options options;
+  options.ssh.program = "/nosuch/salt-ssh";
+  SaltWorld world(options, rules());
+  world.on("mk_token", [](const std::string&) {
+    return R"({"token": "t0ken", "name": "web", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";
+  });
+  for (const char* target : {"web1", "web*", "*", "nosuch"}) {
+    CAPTURE(target);
+    CHECK(world.refusal(format(R"("client": "ssh", "tgt": "{}", "fun": "test.ping")", target)).kind ==
+          ErrorKind::authorization);
+  }
+}
+
+TEST_CASE("a token is shown to the master for each call, however long it is remembered") {
+  const StandIn salt("echo '{\"return\": {\"web1\": 1}}'");
+  salt::Options options;
+  options.ssh = salt.options();
+  SaltWorld world(options, rules());
+  world.on("get_token", [](const std::string&) {
+    return R"({"token": "c0ffee00c0ffee00c0ffee00c0ffee00", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";
+  });
+  const test::ReadChunk mine(format(R"({{"token": "c0ffee00c0ffee00c0ffee00c0ffee00", {}}})", kCall));
+  const auto permit = world.master().admit(*mine, SaltWorld::soon());
+  REQUIRE(permit);
+  const auto ran = world.master().ssh(*permit, 1000);
+  if (!ran) FAIL(ran.error().message);
+  CHECK(ran->reply.text() == R"({"web1": 1})");
+  CHECK(ran->jid.size() == 20);
+  CHECK(world.loads("publish").empty());
+  world.on("get_token", [](const std::string&) { return "{}"; });
+  const auto refused = world.master().admit(*mine, SaltWorld::soon());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::authentication);
+  CHECK(refused.error().message == "Authorization error occurred.");
+}
+
+TEST_CASE("with inline_login the master looks at the password for each call") {
+  const StandIn salt("echo '{\"return\": {}}'");
+  salt::Options options;
+  options.ssh = salt.options();
+  options.inline_login = true;
+  SaltWorld world(options, rules());
+  static_cast<void>(world.permit(kCall));
+  static_cast<void>(world.permit(kCall));
+  CHECK(world.loads("mk_token").empty());
+  CHECK(world.loads("publish").size() == 2);  // of saltutil.find_job to nobody
+}
+
+TEST_CASE("a call that fails has the id of its job") {
+  const StandIn salt("exit 3");
+  salt::Options options;
+  options.ssh = salt.options();
+  SaltWorld world(options, rules());
+  const auto ran = world.master().ssh(world.permit(kCall), 1000);
+  REQUIRE_FALSE(ran);
+  CHECK(ran.error().jid.size() == 20);
+}

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: MIT
+"""The client `ssh`: what Salt's own gives on a real host, and that nothing of a caller's reaches a shell or an option.
+
+What is about real hosts needs an sshd (Debian's openssh-server), and is skipped aloud without one. All else runs with a
+salt-ssh of the test's own, whose Python is a shell script.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import threading
+import time
+
+import pytest
+from comparison import neutral
+from support import fastcgi
+from support.api import CRED
+from support.daemon import CLIENTS, merge
+from support.netapi import Netapi
+from support.process import wait_until
+from support.salt_master import gone
+from support.sshd import Sshd
+
+pytestmark = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
+
+RULES = {"star": [{"*": ["test.*"]}], "some": [{"web*": ["test.*"]}], "plain": ["test.*"]}
+WITH_SSH = {
+    "netapi_enable_clients": [*CLIENTS, "ssh"],
+    "external_auth": {"sharedsecret": RULES},
+    "rest_cherrypy": None,
+    "rest_tornado": None,
+    "rest_fcgi": {
+        "netapi": ["rest_wsgi", "rest_cherrypy", "rest_tornado"],
+        "mount": {"/": "rest_wsgi", "/c": "rest_cherrypy", "/t": "rest_tornado"},
+    },
+}
+
+
+def ssh(tgt, fun, *arg, cred=CRED, **more):
+    return {**cred, "client": "ssh", "tgt": tgt, "fun": fun, "arg": list(arg), **more}
+
+
+def user(name):
+    return {"eauth": "sharedsecret", "username": name, "password": "s3cret-of-the-master"}
+
+
+def program(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+class Hosts:
+    """A responder whose master's file has a roster beside it, and Salt's own client with the same file."""
+
+    def __init__(self, salt, engine, sshd, rosters):
+        self.engine, folder = engine, engine.directory
+        web1, web2 = ({**sshd.host(), "thin_dir": str(salt.home / f"thin{at}")} for at in (1, 2))
+        denied = sshd.host(priv=str(sshd.folder / "stranger"))
+        roster = {"web1": web1, "web2": web2, "away": sshd.host(port=1), "denied": denied}
+        (folder / "roster").write_text(json.dumps(roster))
+        (rosters / "other").write_text(json.dumps({"web9": web1}))
+        self.netapi = Netapi(salt.folder, engine.config_path, folder / "netapi.log", size=1)
+
+    def both(self, low):
+        """What ours and Salt's gave for a chunk, comparable."""
+        ours = self.engine.run(low)[0]
+        answer = self.netapi(low)
+        assert "return" in answer, answer
+        return comparable(ours), comparable(answer["return"])
+
+
+def comparable(value):
+    """`__pub_pid` is a number that differs, and lines of Python's warnings come with its version."""
+    if isinstance(value, dict):
+        return {key: comparable(one) for key, one in value.items() if key not in ("__pub_pid", "stderr")}
+    return neutral(value)
+
+
+@pytest.fixture
+def start_ssh(salt, start_engine, tmp_path):
+    def starter(salt_ssh, changes=None):
+        (tmp_path / "rosters").mkdir(exist_ok=True)
+        own = {"rosters": [str(tmp_path / "rosters")], "rest_fcgi": {"salt_ssh": {"program": str(salt_ssh)}}}
+        return start_engine(merge(merge(WITH_SSH, own), changes or {}))
+
+    return starter
+
+
+@pytest.fixture
+def stand_in(start_ssh, tmp_path):
+    """stand_in(shell script): a responder whose salt-ssh does that; `request` in tmp_path is what it was given."""
+
+    def starter(does, **changes):
+        python = program(tmp_path / "python3", f"#!/bin/sh\ncat > {tmp_path}/request\n{does}\n")
+        return start_ssh(program(tmp_path / "salt-ssh", f"#!{python}\n"), changes)
+
+    return starter
+
+
+@pytest.fixture
+def hosts(salt, start_ssh, tmp_path):
+    sshd = Sshd(tmp_path / "sshd")
+    with contextlib.ExitStack() as stack:
+        stack.callback(sshd.stop)
+        script = program(tmp_path / "salt-ssh", f"#!{salt.folder}/bin/python3\n")
+        engine = start_ssh(script)
+        made = Hosts(salt, engine, sshd, tmp_path / "rosters")
+        stack.callback(made.netapi.stop)
+        yield made
+
+
+def send(engine, path, body, **variables):
+    """A request to an application of the REST interface: status and JSON."""
+    mount, _, rest = path[1:].partition("/")
+    data = fastcgi.request(
+        json.dumps(body).encode(), SCRIPT_NAME="", PATH_INFO=f"/{mount}/{rest}", REQUEST_URI=path, **variables
+    )
+    answer = fastcgi.talk(engine.address, data, 120)
+    assert answer.ended, engine.log()[-2000:]
+    return answer.status, json.loads(answer.body)
+
+
+def test_hosts_return_what_salts_own_client_says(hosts):
+    alike = [
+        ssh("web1", "test.ping"),
+        ssh("web*", "test.echo", "a b; $(touch /x) 'q' \"q\""),
+        ssh(["web1", "nobody"], "test.ping", tgt_type="list"),
+        ssh("web1,web2", "test.ping", tgt_type="list"),
+        ssh("web[12]", "test.ping", tgt_type="pcre"),
+        ssh("*", "test.ping"),  # one that is not there, and one that refuses the key
+        ssh("web1", "test.arg", "-x", "--out=raw", "-H", "--", "k=1", kwarg={"n": [1, 2], "t": True}),
+        ssh("web1", "grains.get", "id"),  # done by Salt itself, with a look at the host
+        ssh("web1", "no.such"),
+        ssh("web9", "test.ping", roster_file="other", timeout=20),
+        ssh("web1", "test.ping", roster="flat"),
+        ssh("nobody", "test.ping"),
+    ]
+    for low in alike:
+        ours, theirs = hosts.both(low)
+        assert ours == theirs, low
+    ours, _ = hosts.both(alike[0])
+    assert ours["web1"]["return"] is True and ours["web1"]["retcode"] == 0
+    ours, _ = hosts.both(alike[6])
+    assert ours["web1"]["return"]["args"] == ["-x", "--out=raw", "-H", "--"]
+
+
+def test_what_differs_from_salts_own_client(hosts):
+    args = ["a", 1, True, None, [1, "x"]]
+    (ours,) = hosts.engine.run(ssh("web1", "test.arg", *args))
+    assert ours["web1"]["return"]["args"] == args  # with Salt's it is the host's traceback
+    for name in ("localhost", "root@127.0.0.1", "127.0.0.1"):  # Salt would log in there with the master's key
+        assert hosts.engine.run(ssh(name, "test.ping")) == [{}]
+    reply = hosts.engine.post(ssh("web9", "test.ping", roster_file="nosuch"))
+    assert reply.status == 400 and "'roster_file' is 'nosuch'" in reply.json["return"], reply
+
+
+def test_all_three_interfaces_have_it(hosts):
+    low = ssh("web1", "test.ping")
+    (wanted,) = hosts.engine.run(low)
+    for path in ("/c/run", "/t/run"):
+        status, reply = send(hosts.engine, path, [low])
+        assert status == 200 and neutral(reply["return"]) == neutral([wanted]), (path, reply)
+    status, session = send(hosts.engine, "/c/login", CRED)
+    token = session["return"][0]["token"]
+    status, reply = send(hosts.engine, "/c/", [{"client": "ssh", "tgt": "web1", "fun": "test.ping"}], HTTP_X_AUTH_TOKEN=token)
+    assert status == 200 and reply["return"][0]["web1"]["return"] is True
+
+
+def test_cve_2020_25592_nobody_comes_in_without_good_credentials(stand_in, tmp_path):
+    engine = stand_in("echo '{\"return\": {}}'")
+    low = {"client": "ssh", "tgt": "*", "fun": "test.ping"}
+    for bad in (
+        {},
+        {"eauth": "auto"},
+        {"eauth": "xx", "username": "saltdev", "password": "x"},
+        {**user("plain"), "password": "wrong"},
+        {"token": "c0ffee00c0ffee00c0ffee00c0ffee00"},
+        {"token": ""},
+    ):
+        assert engine.post({**low, **bad}).status == 401, bad
+    for denied in (ssh("*", "cmd.run", "id", cred=user("plain")), ssh("*", "test.ping", cred=user("nobody"))):
+        assert engine.post(denied).status == 401
+    assert not (tmp_path / "request").exists()
+    assert engine.run(ssh("*", "test.ping", cred=user("plain"))) == [{}]
+
+
+def test_cve_2022_22941_rules_for_some_minions_reach_no_roster(stand_in, tmp_path):
+    engine = stand_in("echo '{\"return\": {}}'")
+    for name in ("star", "some"):
+        for target in ("web1", "*", "nosuch"):
+            assert engine.post(ssh(target, "test.ping", cred=user(name))).status == 401
+    assert not (tmp_path / "request").exists()
+
+
+def payloads(mark):
+    """What Salt's own tests of its CVEs send (tests/pytests/integration/netapi/test_ssh_client.py), and their like."""
+    do = f"touch {mark}"
+    return {
+        "CVE-2017-5200": [{"fun": f"test.ping; {do}"}, {"raw_shell": True, "fun": do}, {"fun": "--raw-shell"}],
+        "CVE-2019-17361": [{"ssh_priv": f"aaa; {do} #"}, {"ssh_user": f"$({do})"}],
+        "CVE-2020-16846": [
+            {"ssh_priv": f"aaa|id>{mark} #"},
+            {"ssh_port": f"1 |id>{mark} #"},
+            {"ssh_options": [f"|id>{mark} #", "lol"]},
+            {"ssh_remote_port_forwards": f"hacked; {do}"},
+            {"ssh_sudo_user": f"root; {do}"},
+        ],
+        "CVE-2021-3148": [{"thin_extra_mods": f"';{do};'"}, {"min_extra_mods": f"';{do};'"}, {"extra_filerefs": f"';{do};'"}],
+        "CVE-2021-3197": [
+            {"ssh_options": [f'ProxyCommand="{do}"']},
+            {"ssh_port": f'1 -o ProxyCommand="{do}"'},
+            {"ssh_identities_only": f"-oProxyCommand={do}"},
+        ],
+        "CVE-2020-28243": [{"ssh_pre_flight": do}, {"ssh_pre_hook": do}, {"ssh_run_pre_flight": True}],
+        "CVE-2021-31607": [{"ssh_log_file": str(mark)}, {"saltfile": str(mark)}],
+        "CVE-2025-22237": [{"ssh_update_roster": True}, {"ssh_key_deploy": True}, {"ssh_askpass": True}],
+        "rosters": [
+            {"roster_file": "/etc/passwd"},
+            {"roster_file": "../master"},
+            {"roster": "scan"},
+            {"roster": f"/{mark}"},
+            {"rosters": ["/tmp"]},
+        ],
+    }
+
+
+@pytest.mark.parametrize("cve", list(payloads("")))
+def test_no_payload_runs_anything(stand_in, tmp_path, cve):
+    engine = stand_in("echo '{\"return\": {}}'")
+    mark = tmp_path / "pwned"
+    for more in payloads(mark)[cve]:
+        reply = engine.post(ssh("*", "test.ping"), {**ssh("*", "test.ping"), **more})
+        assert reply.status == 400 and "chunk 1" in reply.json["return"], reply
+        for path in ("/c/run", "/t/run"):
+            assert send(engine, path, [{**ssh("*", "test.ping"), **more}])[0] in (400, 401)
+    assert not mark.exists()
+    assert not (tmp_path / "request").exists()  # nor did the chunk before it run
+
+
+def test_a_payload_as_a_target_or_an_argument_is_text(hosts, tmp_path):
+    mark = tmp_path / "pwned"
+    for target in (f"root|id>{mark} #@127.0.0.1", f"-oProxyCommand=touch {mark}", f"$(touch {mark})", "--roster-file=/etc/passwd"):
+        assert hosts.engine.run(ssh(target, "test.ping")) == [{}]
+    for text in (f"$(touch {mark})", f"`touch {mark}`", f"x'; touch {mark}; '", f"\n; touch {mark}\n", '"""\nimport os', "-H", "--hosts"):
+        (ours,) = hosts.engine.run(ssh("web1", "test.echo", text))
+        assert ours["web1"]["return"].strip() == text.strip(), ours
+    assert not mark.exists()
+
+
+def test_all_chunks_are_admitted_before_one_runs(stand_in, tmp_path):
+    engine = stand_in("echo '{\"return\": {}}'")
+    assert engine.post(ssh("*", "test.ping"), ssh("*", "cmd.run", "id", cred=user("plain"))).status == 401
+    assert engine.post(ssh("*", "test.ping"), {**CRED, "client": "runner"}).status == 400
+    assert not (tmp_path / "request").exists()
+    assert engine.run(ssh("*", "test.ping"), ssh("*", "test.ping")) == [{}, {}]
+
+
+def test_without_salt_ssh_it_is_503_for_who_may(start_ssh):
+    engine = start_ssh("/nosuch/salt-ssh")
+    reply = engine.post(ssh("*", "test.ping"))
+    assert reply.status == 503 and "salt-ssh is not installed" in reply.json["return"], reply
+    assert engine.post(ssh("*", "test.ping", cred={**user("plain"), "password": "wrong"})).status == 401
+    assert engine.post(ssh("*", "cmd.run", "id", cred=user("plain"))).status == 401
+
+
+def test_where_salt_is_not_in_that_python_it_is_503(start_ssh, tmp_path):
+    script = program(tmp_path / "salt-ssh", "#!/usr/bin/python3 -I\n")
+    reply = start_ssh(script).post(ssh("*", "test.ping"))
+    if reply.status == 200:
+        pytest.skip("this host's own Python has Salt")
+    assert reply.status == 503 and "No module named 'salt'" in reply.json["return"], reply
+
+
+def arguments_of_all():
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            yield path.read_bytes()
+
+
+def test_no_secret_is_in_an_argument_the_log_or_the_audit(stand_in, tmp_path):
+    engine = stand_in(f"touch {tmp_path}/runs; sleep 2; env > {tmp_path}/environment; echo garbage c4n4ry; exit 3", log_level="debug")
+    data = fastcgi.request(json.dumps([ssh("*", "test.echo", "c4n4ry-arg", cred=user("plain"))]).encode())
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(fastcgi.talk(engine.address, data, 60)))
+    asking.start()
+    wait_until((tmp_path / "runs").exists, "it runs")
+    seen = list(arguments_of_all())
+    asking.join()
+    assert any(b"salt_ssh_client.py" in one for one in seen)
+    assert not [one for one in seen if b"c4n4ry" in one or b"s3cret-of" in one]
+    assert json.loads((tmp_path / "request").read_text())["arg"] == ["c4n4ry-arg"]
+    assert "s3cret-of" not in (tmp_path / "request").read_text() + (tmp_path / "environment").read_text()
+    assert answers[0].status == 500 and "c4n4ry" not in answers[0].body
+    assert "c4n4ry" not in engine.log() and "s3cret-of" not in engine.log()
+    assert 'client=ssh fun=test.echo tgt="*"' in engine.log().replace("tgt=*", 'tgt="*"')
+
+
+def test_time_and_output_have_limits_and_nothing_is_left(stand_in, tmp_path):
+    engine = stand_in(f"setsid sleep 1000 & echo $! > {tmp_path}/child; sleep 1000", rest_fcgi={"request_timeout": 2})
+    began = time.monotonic()
+    reply = engine.post(ssh("*", "test.ping"))
+    assert reply.status == 504 and len(reply.json["jid"]) == 20, reply
+    assert time.monotonic() - began < 12
+    assert gone(int((tmp_path / "child").read_text()))
+    engine = stand_in(
+        f"setsid sleep 1000 > /dev/null 2>&1 & echo $! > {tmp_path}/child; printf '{{\"return\": \"'; head -c 9000 /dev/zero | tr '\\0' x; printf '\"}}'",
+        rest_fcgi={"max_reply_bytes": 5000},
+    )
+    reply = engine.post(ssh("*", "test.ping"))
+    assert reply.status == 507 and "max_reply_bytes" in reply.json["return"], reply
+    assert gone(int((tmp_path / "child").read_text()))
+
+
+def test_an_end_of_the_responder_ends_what_it_started(stand_in, tmp_path):
+    engine = stand_in(f"echo $$ > {tmp_path}/child; exec sleep 1000")
+    data = fastcgi.request(json.dumps([ssh("*", "test.ping")]).encode())
+    connection = fastcgi.connect(engine.address)
+    connection.sendall(data)
+    child = int(wait_until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().strip(), "it runs"))
+    os.kill(engine.pid, 9)
+    engine.wait()
+    wait_until(lambda: gone(child), "it has ended")
+    connection.close()
+
+
+def test_it_is_off_where_it_is_not_enabled(salt, engine):
+    reply = engine.post(ssh("*", "test.ping"))
+    assert reply.status == 400 and reply.json["return"].startswith("Client disabled: 'ssh'"), reply
