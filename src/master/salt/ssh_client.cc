@@ -69,6 +69,13 @@ std::optional<std::string> named_by_first_line(const std::string& script) {
   return std::nullopt;
 }
 
+/// Programs are started in `/`.
+std::string whole_path(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path whole = std::filesystem::absolute(path, failed);
+  return failed ? path : whole.string();
+}
+
 /// Gives a place back that was acquired.
 class Place {
  public:
@@ -154,7 +161,7 @@ Result<std::string> python_of(const std::string& script) {
 
 SshClient::SshClient(SshOptions options, const std::string& conf_file)
     : options_(std::move(options)),
-      conf_file_(std::filesystem::absolute(conf_file)),
+      conf_file_(whole_path(conf_file)),
       programs_(options_.run_helper.empty() ? process::shipped("rest_fcgi_run") : options_.run_helper),
       places_(static_cast<std::ptrdiff_t>(options_.max_running)) {}
 
