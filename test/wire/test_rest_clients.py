@@ -10,10 +10,14 @@ from support.process import short_directory
 from support.rest import WAYS_IN, Rest
 
 
-@pytest.fixture(scope="module")
-def rest():
+NOT_OF_TORNADO = ("pepper_takes_a_token_for_run",)  # which has no /token
+TORNADO = [check for check in CHECKS if check.__name__.startswith("pepper") and check.__name__ not in NOT_OF_TORNADO]
+
+
+@pytest.fixture(scope="module", params=["rest_cherrypy"])
+def rest(request):
     home = short_directory()
-    one = Rest(home / "rest")
+    one = Rest(home / "rest", request.param)
     yield one
     one.stop()
     shutil.rmtree(home)
@@ -23,3 +27,9 @@ def rest():
 @pytest.mark.parametrize("check", CHECKS, ids=[check.__name__ for check in CHECKS])
 def test_clients_of_salt_api_get_what_they_ask_for(rest, check, way_in, tmp_path):
     check(Place(f"http://127.0.0.1:{rest.ways[way_in].port}", tmp_path))
+
+
+@pytest.mark.parametrize("rest", ["rest_tornado"], indirect=True)
+@pytest.mark.parametrize("check", TORNADO, ids=[check.__name__ for check in TORNADO])
+def test_pepper_gets_it_from_rest_tornado_too(rest, check, tmp_path):
+    check(Place(f"http://127.0.0.1:{rest.ways['http'].port}", tmp_path))

@@ -5,8 +5,10 @@ import concurrent.futures
 import http.client
 import json
 
+import pytest
+
 from support.api import CRED, JSON
-from support.daemon import LONG, NEEDS_PTRACE
+from support.daemon import LONG, NEEDS_PTRACE, SANITIZED
 from support.process import PATIENCE, free_port, wait_until
 
 THREADS = 4
@@ -45,6 +47,7 @@ def blocks(directory):
     return sum(512 * path.stat().st_blocks for path in files)
 
 
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps what was freed")
 @NEEDS_PTRACE
 def test_sessions_that_ended_leave_nothing_behind(start):
     port = free_port()
