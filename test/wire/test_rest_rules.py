@@ -91,6 +91,11 @@ def test_errors_come_in_the_form_that_is_wanted(api):
     assert odd.status == 404 and "<b>" not in odd.text
 
 
+def test_a_login_whose_answer_is_not_wanted_is_none(api):
+    reply = post(api, "/login", CRED, {"Accept": "text/html"})
+    assert reply.status == 406 and not {"x-auth-token", "set-cookie"} & set(reply.headers)
+
+
 def test_large_replies_are_packed_and_small_ones_are_not(api, token):
     packed = api.connection()
     packed.request("GET", "/minions", headers={**token, "Accept-Encoding": "gzip"})

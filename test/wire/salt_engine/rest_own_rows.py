@@ -16,6 +16,8 @@ def _cherrypy(get, post):
     form = "username=saltdev&password=x&eauth=auto&client=local&tgt=ms-0&fun=test.ping"
     post("/run", "[" * 100_000, name="YAML nested 100,000 deep", media=YAML, ours=(400, ""))
     post("/run", form + "&fun=test.echo", name="a form with two functions", media=FORM, ours=(400, "fun"))
+    twice = "&kwarg={a: 1}&kwarg={b: 2}"
+    post("/run", form + twice, name="a form with kwarg twice", media=FORM, ours=(400, "kwarg"))
     echo = form.replace("test.ping", "test.echo")
     post("/run", form.encode() + b"&arg=\xff", name="a form that is no UTF-8", media=FORM, ours=(400, "Not UTF-8"))
     post("/run", echo + "&arg=%ff", name="a form with an escape that is no UTF-8", media=FORM, ours=(200, "'ms-0': '\ufffd'"))
@@ -49,6 +51,8 @@ def _tornado(get, post):
     post("/run", form + b"&client=runner", name="a form with two clients", media=FORM, ours=(400, "client"))
     post("/run", '[{"arg": [NaN]}]', name="NaN", ours=(400, "JSON"))
     post("/run", [with_(PING, **CRED, expr_form="list", tgt="ms-0,ms-1")], name="expr_form", ours=(200, "'ms-1': True"))
+    slow = {"client": "runner", "fun": "test.sleep", "arg": [3], "timeout": 1}
+    post("/run", [with_(slow, **CRED)], name="runner that takes longer", ours=(504, ""))
     get("/minions", "admin", ours=(200, "ms-2.example.org"))
     get("/minions/", "admin", ours=(200, "ms-2.example.org"))
     get("/jobs", "admin", ours=(200, "return"))
