@@ -12,6 +12,7 @@ from oracle import Recording, settled
 from rest_row import LIMITED
 from support import salts
 from support.api import CRED
+from support.netapi import PATIENCE as ANSWER
 from support.netapi import Unanswered
 from support.process import PATIENCE, wait_until
 from support.salt_master import Program
@@ -42,7 +43,7 @@ class Server:
         return answer | self._body(row, names.get("content-type", ""), body)
 
     def send(self, method, path, body=b"", headers=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2 * PATIENCE)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER)
         try:
             connection.request(method, path, body, headers or {})
             reply = connection.getresponse()
