@@ -119,7 +119,8 @@ def test_no_client_name_reaches_anything_but_a_client(api, name):
 
 def test_the_client_ssh_is_not_served_by_this_engine(start, front):
     api = front(start({"netapi_enable_clients": ["ssh"]}))
-    refused(api.post(chunk("ssh", "test.ping", tgt="*")), 400, "Client 'ssh' is not served by the embedded engine")
+    sentence = "Client 'ssh' is not served by the embedded engine: it takes a Salt Master's host (engine: salt)."
+    refused(api.post(chunk("ssh", "test.ping", tgt="*")), 400, sentence)
     assert api.post({**chunk("ssh", "test.ping", tgt="*"), "eauth": "nosuch"}).status == 401
 
 

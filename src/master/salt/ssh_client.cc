@@ -16,7 +16,6 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json_document.h"
-#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -181,7 +180,8 @@ Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view ji
   if (!places_.try_acquire_until(deadline)) {
     return Error{
         ErrorKind::timeout,
-        format("The client ssh was not started: {} calls of it ran all the time.", options_.max_running)};
+        format("The client ssh was not started: no place was free in time (salt_ssh: max_running: {}).",
+               options_.max_running)};
   }
   const Place place(places_);
   process::Program program;

@@ -156,7 +156,8 @@ TEST_CASE("no more calls run at a time than may, and who waited too long is told
   std::this_thread::sleep_for(milliseconds(300));
   const auto late = run(milliseconds(100));
   REQUIRE_FALSE(late);
-  CHECK(late.error().message == "The client ssh was not started: 1 calls of it ran all the time.");
+  CHECK(late.error().message ==
+        "The client ssh was not started: no place was free in time (salt_ssh: max_running: 1).");
   CHECK(run(milliseconds(20000)).ok());
   first.join();
 }
