@@ -31,7 +31,6 @@ VOLATILE = [
 ]
 
 
-
 def differences(page="salt"):
     """Names of rows, or patterns of them, that differ on purpose, as the page's table has them."""
     _, _, section = (ROOT / f"deploy/{page}.md").read_text().partition("\n## Differences\n")
