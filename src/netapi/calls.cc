@@ -110,7 +110,9 @@ std::string words_for(const Chunk& chunk, const Error& error) {
   if (denied && chunk.is_local()) return "Authorization error occurred.";
   if (chunk.is_local() && !ssh) return "Authentication error occurred.";
   const bool by_token = credentials.kind == Credentials::Kind::token;
-  const std::string_view user = error.user.empty() ? credentials.username : std::string_view(error.user);
+  // Whose token it is, only those read who may use it from where they are.
+  const bool known = denied && !error.user.empty();
+  const std::string_view user = known ? std::string_view(error.user) : credentials.username;
   return format(R"(Authentication failure of type "{}" occurred{}.)", by_token ? "token" : "eauth",
                 user.empty() ? std::string() : format(" for user {}", excerpt(user, 256)));
 }
@@ -180,7 +182,9 @@ std::variant<std::vector<Completed>, Response> run_chunks(Exchange& exchange, Js
   }
   Terms terms{exchange.deadline};
   terms.own = call.own;
-  terms.may_come = [&](std::string_view user) { return exchange.app.acl.allows(user, exchange.remote()); };
+  if (exchange.app.options.api_acl && call.token.size() == 0) {  // a session's user was asked about before
+    terms.may_come = [&](std::string_view user) { return exchange.app.acl.allows(user, exchange.remote()); };
+  }
   const client::NetapiClient& client = *exchange.app.client;
   const Admission admission = admit(client, *chunks, terms, exchange.trail);
   if (admission.refusal) {

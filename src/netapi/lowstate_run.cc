@@ -9,6 +9,7 @@
 
 namespace rest_fcgi::netapi {
 
+using auth::Credentials;
 using lowstate::Chunk;
 using master::Permit;
 
@@ -37,6 +38,33 @@ Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& 
   return reply;
 }
 
+/// Asks for leave to run one chunk. Whether its user may come from there is asked first, so that the answer
+/// says neither whether the password is good nor what the user may do.
+Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk, const Terms& terms) {
+  const auto check = [&](std::string_view user, std::string_view eauth) -> Result<void> {
+    if (!terms.may_come || terms.may_come(user)) return {};
+    Error error{ErrorKind::authentication, "Authentication error occurred."};
+    error.user = user;
+    error.eauth = eauth;
+    return error;
+  };
+  const Credentials& credentials = chunk.credentials;
+  if (terms.may_come && credentials.kind == Credentials::Kind::eauth) {
+    if (auto may = check(credentials.username, credentials.eauth); !may) return std::move(may).error();
+  }
+  if (terms.may_come && credentials.kind == Credentials::Kind::token) {
+    const auto session = client.session(credentials.token, terms.deadline);
+    if (!session) return session.error();
+    if (auto may = check(session->user, session->eauth); !may) return std::move(may).error();
+  }
+  Result<Permit> permit =
+      terms.own ? client.admit_own(chunk, terms.deadline) : client.admit(chunk, terms.deadline);
+  if (!permit) return permit;
+  // Back ends may know users by another name than the one that was sent.
+  if (auto may = check(permit->user(), permit->eauth()); !may) return std::move(may).error();
+  return permit;
+}
+
 }  // namespace
 
 Admission admit(const client::NetapiClient& client, const std::vector<Chunk>& chunks, const Terms& terms,
@@ -45,12 +73,7 @@ Admission admit(const client::NetapiClient& client, const std::vector<Chunk>& ch
   std::vector<Permit>& permits = admission.permits;
   permits.reserve(chunks.size());
   for (const Chunk& chunk : chunks) {
-    Result<Permit> permit = guarded([&] {
-      return terms.own ? client.admit_own(chunk, terms.deadline) : client.admit(chunk, terms.deadline);
-    });
-    if (permit && terms.may_come && !terms.may_come(permit->user())) {
-      permit = Error{ErrorKind::authentication, "Authentication error occurred."};
-    }
+    Result<Permit> permit = guarded([&] { return admit_one(client, chunk, terms); });
     if (permit) {
       permits.push_back(*std::move(permit));
       continue;

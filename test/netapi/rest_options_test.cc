@@ -53,6 +53,52 @@ TEST_CASE("api_acl counts for logins, tokens, sessions and credentials in chunks
               {"POST /", "X-Auth-Token: NOBODY | Remote-Addr: 198.51.100.9", "[]", 401, ""}});
 }
 
+TEST_CASE("from where somebody may not come, nothing tells a good password, or what a token may do") {
+  netapi::RestCherrypyOptions options;
+  options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}, {"ann", {"198.51.100.0/24"}}}};
+  Rest rest(options);
+  const auto chunk = [](const std::string& credentials, const std::string& call) {
+    return "[{" + credentials + ", " + call + "}]";
+  };
+  const std::string wrong = R"("username": "fred", "password": "bad", "eauth": "sharedsecret")";
+  const std::string ann = "\"token\": \"" + rest.token("ann") + "\"";
+  const std::string unknown = "\"token\": \"" + std::string(64, 'a') + "\"";
+  const std::string local = R"("client": "local", "tgt": "*", "fun": "test.ping")";
+  const std::string denied = R"("client": "local", "tgt": "*", "fun": "test.echo")";
+  const std::string nosuch = R"("client": "runner", "fun": "no.such")";
+  const char* const kBad = R"({"status": 401, "return": "Authentication error occurred."})";
+  const char* const kBadName =
+      R"({"status": 401, "return": "Authentication failure of type \"eauth\" occurred for user fred."})";
+  const char* const kBadToken =
+      R"({"status": 401, "return": "Authentication failure of type \"token\" occurred."})";
+  rest.check({{"POST /run", "", chunk("CRED", local), 401, kBad},
+              {"POST /run", "", chunk(wrong, local), 401, kBad},
+              {"POST /run", "", chunk("CRED", nosuch), 401, kBadName},
+              {"POST /run", "", chunk(wrong, nosuch), 401, kBadName},
+              {"POST /run", "", chunk(ann, denied), 401, kBad},
+              {"POST /run", "", chunk(unknown, denied), 401, kBad},
+              {"POST /run", "", chunk(ann, nosuch), 401, kBadToken},
+              {"POST /run", "", chunk(unknown, nosuch), 401, kBadToken}});
+  CHECK(rest.log().has("user=ann eauth=sharedsecret"));  // it is for the audit alone
+  rest.check({{"POST /run", "Remote-Addr: 198.51.100.9", chunk("CRED", nosuch), 400, "is not available"},
+              {"POST /run", "Remote-Addr: 198.51.100.9", chunk(ann, denied), 401,
+               R"({"status": 401, "return": "Authorization error occurred."})"}});
+}
+
+TEST_CASE("a password is not looked at where its user may not come from") {
+  netapi::RestCherrypyOptions options;
+  options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}}};
+  const auto master = std::make_shared<FakeMaster>();
+  int asked = 0;
+  master->on_admit = [&asked](const lowstate::Chunk&) -> std::optional<Error> {
+    ++asked;
+    return std::nullopt;
+  };
+  Rest rest(options, master);
+  rest.check({"POST /run", "", R"([{CRED, "client": "runner", "fun": "manage.up"}])", 401, ""});
+  CHECK(asked == 0);
+}
+
 TEST_CASE("addresses and origins that are none keep the application from being made") {
   netapi::RestCherrypyOptions options;
   const auto client =
