@@ -178,7 +178,7 @@ Result<void> read_chunk(JsonValue value, const Reading& reading, Chunk& chunk) {
   const Result<Client> client = reading.client ? *reading.client : read_client(value);
   if (!client) return client.error();
   chunk.client = *client;
-  chunk.credentials = read_credentials(reader);
+  if (!reading.has_credentials) chunk.credentials = read_credentials(reader);
   if (is_for_the_master(chunk.client)) {
     read_master_call(reader, chunk.client, chunk.call.emplace<MasterCall>());
   } else if (chunk.client == Client::ssh) {

@@ -90,6 +90,7 @@ Result<std::vector<Chunk>> read_chunks(const Exchange& exchange, JsonValue value
   }
   lowstate::Reading reading = call.reading;
   reading.of_forms = true;
+  reading.has_credentials = call.token.size() > 0;
   auto chunks = lowstate::read(value, exchange.app.options.common.lowstate, reading);
   if (!chunks) return chunks;
   for (Chunk& chunk : *chunks) {

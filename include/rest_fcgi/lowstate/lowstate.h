@@ -135,6 +135,7 @@ struct Chunk {
 /// Where Salt's REST interfaces read chunks in another way than rest_wsgi.
 struct Reading {
   std::optional<Client> client{};  ///< all chunks are for this one, whatever they say
+  bool has_credentials = false;    ///< they are known already; those that chunks bring are not looked at
   bool of_forms = false;  ///< a yes or no may come as text, and `tgt_type` by its older name, `expr_form`
 };
 
