@@ -53,6 +53,12 @@ Response error_in_form(const Exchange& exchange, Status status, std::string_view
 
 }  // namespace
 
+std::string path_text(const Route& route) {
+  std::string path;
+  for (const std::string& part : route.path) path.append("/").append(part);
+  return path.empty() ? "/" : path;
+}
+
 Response reply(const Exchange& exchange, Status status, std::string json) {
   return in(exchange.media.value_or(Media::json), status, std::move(json));
 }

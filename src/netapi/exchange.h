@@ -71,6 +71,9 @@ struct Route {
   std::string_view cache{};       ///< Cache-Control, whoever asks
 };
 
+/// Its path as one text: `/hook`.
+[[nodiscard]] std::string path_text(const Route& route);
+
 /// Requests that were answered.
 struct Counters {
   WallTime since;

@@ -31,9 +31,11 @@ bool starts_with(const std::vector<std::string>& parts, const std::vector<std::s
   return parts.size() >= start.size() && std::equal(start.begin(), start.end(), parts.begin());
 }
 
-/// Is there a slash that the parts by themselves would not have?
-bool has_idle_slash(std::string_view path) {
-  return path.find("//") != std::string_view::npos || (path.size() > 1 && path.back() == '/');
+/// Does the path begin as the route's, without a slash too many? Where nothing may stand below it, it has to
+/// be that path.
+bool is_spelled_as(const Route& route, std::string_view path) {
+  const std::string spelled = path_text(route);
+  return route.most_parts == 0 ? path == spelled : path.starts_with(spelled);
 }
 
 /// Finds the route, whose path is the longest that fits. False: the path is not below `root_prefix`.
@@ -52,7 +54,7 @@ bool place(Exchange& exchange) {
   }
   if (exchange.route == nullptr) return true;
   const Route& route = *exchange.route;
-  if (app.dialect.exact_slashes && route.most_parts == 0 && has_idle_slash(exchange.target.path)) {
+  if (app.dialect.exact_slashes && !is_spelled_as(route, exchange.target.path)) {
     exchange.route = nullptr;
     return true;
   }

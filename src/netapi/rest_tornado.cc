@@ -44,6 +44,7 @@ std::vector<Route> routes_of(const RestTornadoOptions& options) {
       {.path = {"hook"},
        .post = fire_hook,
        .needs = options.webhook_disable_auth ? Route::Needs::nothing : Route::Needs::session,
+       .needs_permission = true,
        .most_parts = Route::kAny},
   };
 }

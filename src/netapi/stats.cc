@@ -50,10 +50,8 @@ void Counted::write(const Response& response) const {
     counters.bytes_written.fetch_add(text->size(), std::memory_order_relaxed);
   }
   if (!exchange_.app.options.collect_stats || exchange_.route == nullptr) return;
-  std::string url;
-  for (const std::string& part : exchange_.route->path) url.append("/").append(part);
   const std::lock_guard lock(counters.mutex);
-  ++counters.by_url[url.empty() ? "/" : url];
+  ++counters.by_url[path_text(*exchange_.route)];
 }
 
 Response show_stats(Exchange& exchange) {

@@ -45,10 +45,12 @@ TEST_CASE("rest_tornado's URLs and methods") {
       {"PUT /", "", "", 405, "", "Allow: GET, HEAD, POST"},
       {"GET /nosuch", "", "", 404, R"({"status": "404 Not Found", "return": "<any>"})"},
   });
-  for (const char* const path : {"/logout", "/keys", "/stats", "/ws", "/token", "/login/", "/run/",
-                                 "/events/", "//", "/hookx", "/events", "/all_events/x", "/index"}) {
-    rest.check({std::string("GET ") + path, "", "", 404, ""});
+  for (const char* const path :
+       {"/logout", "/keys", "/stats", "/ws", "/token", "/login/", "/run/", "/events/", "//", "/hookx",
+        "/events", "/all_events/x", "/index", "//minions", "/%2Fminions", "//jobs/1", "/minionsx"}) {
+    rest.check({std::string("GET ") + path, kWith, "", 404, ""});
   }
+  rest.check({{"POST //hook/x", kWith, "{}", 404, ""}, {"POST //", kWith, kPing, 404, ""}});
 }
 
 TEST_CASE("rest_tornado gives sessions") {
@@ -197,6 +199,7 @@ TEST_CASE("rest_tornado's hooks fire its own events") {
   Rest rest(netapi::RestTornadoOptions{}, master);
   rest.check({{"POST /hook", "", "{}", 401, kLogIn},
               {"POST /hook/", kWith, "", 200, R"({"success": true})"},
+              {"POST //hook/x", kWith, "", 404, ""},
               {"POST /hook/a%2Fb%20c?x=1&x=2", "X-Auth-Token: TOKEN | Cookie: session_id=TOKEN | X-A: b",
                R"(["arg"])", 200, ""},
               {"POST /hook/f", kForm, "a=1", 200, ""},
@@ -213,6 +216,7 @@ TEST_CASE("rest_tornado's hooks fire its own events") {
   CHECK(fired[2].starts_with(R"(salt/netapi/hook/f {"post": {"a": "1"}, )"));
   master->on_fire = [](std::string_view) { return Error{ErrorKind::unavailable, "No right to fire.", {}}; };
   rest.check({"POST /hook", kWith, "{}", 503, ""});
+  Rest(netapi::RestTornadoOptions{}).check({"POST /hook", "X-Auth-Token: NOBODY", "{}", 401, kLogIn});
   netapi::RestTornadoOptions open;
   open.webhook_disable_auth = true;
   Rest(open, std::make_shared<FakeMaster>()).check({"POST /hook", "X-Auth-Token: bad", "{}", 200, ""});
