@@ -142,15 +142,26 @@ SteadyTime NetapiClient::deadline() const {
   return clock_.steady() + options_.request_timeout;
 }
 
-Result<Reply> NetapiClient::run(const master::Permit& permit, std::size_t gathered) const {
+Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::size_t>* gathered) const {
   if (clock_.steady() >= permit.deadline()) {
     return Error{
         ErrorKind::timeout,
         format("Lowstate chunk {} was not started: the request had taken {} seconds (request_timeout)",
                permit.chunk().index, std::chrono::duration<double>(options_.request_timeout).count())};
   }
-  const std::size_t room = options_.max_reply_bytes - std::min(gathered, options_.max_reply_bytes);
-  return run_call({*master_, permit, options_, clock_, room});
+  const std::size_t most = options_.max_reply_bytes;
+  const std::size_t before = gathered == nullptr ? 0 : gathered->load();
+  const Call call{*master_, permit, options_, clock_, most - std::min(before, most)};
+  Result<Reply> reply = run_call(call);
+  if (gathered == nullptr || !reply || reply->failure) return reply;
+  std::size_t bytes = 0;
+  for (const Json& item : reply->items) bytes += item.text().size();
+  const std::size_t others = gathered->fetch_add(bytes);
+  // The room was that of a chunk that runs by itself; others may have filled it meanwhile.
+  if (others == before || others + bytes <= most) return reply;
+  Error error = reply_too_large(options_);
+  error.jid = std::move(reply->jid);
+  return error;
 }
 
 }  // namespace rest_fcgi::client

@@ -24,16 +24,15 @@ std::optional<Error> failure_of(const Result<client::Reply>& reply) {
   return reply ? reply->failure : reply.error();
 }
 
-/// Runs one chunk, and writes its audit line. `gathered`: bytes, by all chunks of the request so far.
+/// Runs one chunk, and writes its audit line. `gathered`: see `NetapiClient::run`.
 Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& permit,
                               std::atomic<std::size_t>& gathered, AuditTrail& trail) {
   trail.restart();
-  Result<client::Reply> reply = guarded([&] { return client.run(permit, gathered); });
+  Result<client::Reply> reply = guarded([&] { return client.run(permit, &gathered); });
   if (const auto failure = failure_of(reply)) {
     trail.write(permit, failure->jid, row_for(failure->kind).outcome);
   } else {
     trail.write(permit, reply->jid, "ok");
-    for (const Json& item : reply->items) gathered += item.text().size();
   }
   return reply;
 }
@@ -64,6 +63,30 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
   if (auto may = check(permit->user(), permit->eauth()); !may) return std::move(may).error();
   return permit;
 }
+
+/// A place among the threads that there may be beside those of requests, in the whole process; absent: they
+/// are all taken.
+class HelperPlace {
+ public:
+  static std::optional<HelperPlace> take() {
+    int taken = taken_;
+    do {
+      if (taken == kHelpers) return std::nullopt;
+    } while (!taken_.compare_exchange_weak(taken, taken + 1));
+    return HelperPlace();
+  }
+  HelperPlace(HelperPlace&& other) noexcept : mine_(std::exchange(other.mine_, false)) {}
+  HelperPlace& operator=(HelperPlace&&) = delete;
+  ~HelperPlace() {
+    if (mine_) --taken_;
+  }
+
+ private:
+  HelperPlace() = default;
+  static constexpr int kHelpers = 16;
+  static inline std::atomic<int> taken_ = 0;
+  bool mine_ = true;
+};
 
 }  // namespace
 
@@ -112,20 +135,26 @@ Ran run(const client::NetapiClient& client, const std::vector<Permit>& permits, 
 
 Ran run_at_once(const client::NetapiClient& client, const std::vector<Permit>& permits, AuditTrail& trail) {
   if (permits.size() < 2) return run(client, permits, trail);
-  constexpr std::size_t kThreads = 8;  // with the request's own
+  constexpr std::size_t kThreads = 8;  // of one request, with its own
   std::vector<std::optional<Result<client::Reply>>> replies(permits.size());
   std::atomic<std::size_t> gathered = 0;
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
-    AuditTrail own = trail;
     for (std::size_t i = next++; i < permits.size(); i = next++) {
-      replies[i] = run_one(client, permits[i], gathered, own);
+      replies[i] = guarded([&] {
+        AuditTrail own = trail;
+        return run_one(client, permits[i], gathered, own);
+      });
     }
   };
   std::vector<Thread> others;
+  others.reserve(kThreads);
   while (others.size() + 1 < std::min(kThreads, permits.size())) {
-    auto thread = Thread::start("lowstate", work, kSmallStack);
-    if (!thread) break;  // then those that there are do more
+    auto place = HelperPlace::take();
+    if (!place) break;  // then those that there are do more
+    auto thread = Thread::start(
+        "lowstate", [&work, held = *std::move(place)] { work(); }, kSmallStack);
+    if (!thread) break;
     others.push_back(*std::move(thread));
   }
   work();

@@ -234,10 +234,35 @@ TEST_CASE("returns that are more than fits into a reply end it, with the job's i
 
   const Admitted again(clients.master(), R"("client": "local", "tgt": "*", "fun": "test.ping")",
                        clients.client().deadline());
-  const auto second = clients.client().run(again.permit(), 1499);  // after what other chunks gave
+  std::atomic<std::size_t> gathered = 1499;  // what other chunks gave
+  const auto second = clients.client().run(again.permit(), &gathered);
   REQUIRE_FALSE(second);
   CHECK(second.error().kind == ErrorKind::reply_too_large);
   CHECK(second.error().jid == fake_jid(2));
+}
+
+TEST_CASE("chunks that run at once share the room that one reply has") {
+  client::Options options = quick_options();
+  options.max_reply_bytes = 1000;
+  const Clients clients(options);
+  std::atomic<std::size_t> gathered = 0, others = 0;
+  clients.master().on_runner = [&](const std::shared_ptr<master::RunnerReturns>& returns) {
+    gathered += others;  // meanwhile
+    returns->put(master::RunnerReturn{Json::string(std::string(598, 'x')), Json()});
+  };
+  const Admitted runner(clients.master(), kRunner, clients.client().deadline());
+  CHECK(clients.client().run(runner.permit(), &gathered));
+  CHECK(gathered == 600);
+  gathered = 0;
+  others = 400;
+  CHECK(clients.client().run(runner.permit(), &gathered));
+  CHECK(gathered == 1000);
+  gathered = 0;
+  others = 401;
+  const auto reply = clients.client().run(runner.permit(), &gathered);
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::reply_too_large);
+  CHECK(reply.error().jid == fake_jid(3));
 }
 
 TEST_CASE("a runner's and a wheel's return that does not fit into a reply is none, but its job has an id") {

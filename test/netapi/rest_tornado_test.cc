@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+
 #include <doctest/doctest.h>
 
 #include "rest.h"
@@ -243,6 +247,73 @@ TEST_CASE("rest_tornado runs chunks at once, and keeps their order and what othe
   rest.check({"POST /", kWith, R"([{"client": "wheel", "fun": "key.list_all"}, )" + local + "]", 503,
               R"({"status": "503 Service Unavailable", "return": "Salt Master is not available.",
                   "completed": [{"jid": "<jid>", "return": {"ms-0": true, "ms-1": true, "ms-2": true}}]})"});
+}
+
+TEST_CASE("requests of many chunks share a few threads beside their own") {
+  constexpr int kRequests = 4, kHelpers = 16;
+  const auto master = std::make_shared<FakeMaster>();
+  Rest rest(netapi::RestTornadoOptions{}, master);
+  std::atomic<int> inside = 0, most = 0;
+  std::atomic<bool> go_on = false;
+  master->on_runner = [&](std::shared_ptr<master::RunnerReturns> returns) {
+    const int now = ++inside;
+    for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+    }
+    EmbeddedEngine::eventually([&] { return go_on.load(); });
+    --inside;
+    returns->put(master::RunnerReturn{Json::integer(1), Json()});
+  };
+  std::string chunks = R"([{"client": "runner", "fun": "test.sleep", "timeout": 60})";
+  for (int i = 1; i < 20; ++i) chunks += R"(, {"client": "runner", "fun": "test.sleep", "timeout": 60})";
+  chunks += "]";
+  const Row row{"POST /", "X-Auth-Token: " + rest.token("fred"), chunks, 200, ""};
+  std::vector<std::thread> requests;
+  std::atomic<int> good = 0;
+  for (int i = 0; i < kRequests; ++i) {
+    requests.emplace_back([&] { good += rest.ask(row).status == http::Status::ok ? 1 : 0; });
+  }
+  CHECK(EmbeddedEngine::eventually([&] { return inside == kRequests + kHelpers; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for one that would be too many
+  go_on = true;
+  for (std::thread& request : requests) request.join();
+  CHECK(good == kRequests);
+  CHECK(most == kRequests + kHelpers);
+}
+
+TEST_CASE("what fails beside a chunk on a thread of its own ends no more than that chunk") {
+  // On other threads than a request's own it cannot be said what time it is, as an audit line wants it.
+  class Broken final : public Clock {
+   public:
+    [[nodiscard]] WallTime wall() const override {
+      if (std::this_thread::get_id() != own_) throw std::runtime_error("no time");
+      return system_clock().wall();
+    }
+    [[nodiscard]] SteadyTime steady() const override { return system_clock().steady(); }
+
+   private:
+    std::thread::id own_ = std::this_thread::get_id();
+  };
+  const CapturedLog log;
+  const auto master = std::make_shared<FakeMaster>();
+  std::atomic<int> waiting = 0;
+  master->on_runner = [&waiting](std::shared_ptr<master::RunnerReturns> returns) {
+    ++waiting;
+    EmbeddedEngine::eventually([&] { return waiting == 2; });
+    returns->put(master::RunnerReturn{Json::integer(1), Json()});
+  };
+  const Broken clock;
+  const auto application = netapi::make_rest_tornado(
+      {}, std::make_shared<const client::NetapiClient>(quick_options(), master), clock);
+  REQUIRE(application);
+  const std::string chunk =
+      R"({"username": "u", "password": "p", "eauth": "auto", "client": "runner", "fun": "a.b", "timeout": 20})";
+  const std::string body = "[" + chunk + ", " + chunk + "]";
+  http::Environ request = Wsgi::post_of(body);
+  request.set("REQUEST_URI", "/run");
+  const http::Response response = (*application)(request);
+  CHECK(response.status == http::Status::internal_server_error);
+  CHECK(response.text().find(R"("completed": [{"jid": ")") != std::string::npos);
+  CHECK(log.has("no time"));
 }
 
 TEST_CASE("rest_tornado has its words also where the master says it only when the chunk runs") {

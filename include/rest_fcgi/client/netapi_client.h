@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -61,10 +62,12 @@ class NetapiClient {
   [[nodiscard]] SteadyTime deadline() const;
 
   /// Runs a chunk that was admitted, and waits for what it gives, up to its deadline. `gathered`: bytes that
-  /// earlier chunks of the request gave, which count for `max_reply_bytes`. Errors, with the jid where a job
-  /// was started: timeout, reply_too_large (the job goes on), unavailable, internal, and what `Master` says;
-  /// where something had returned by then, it is a Reply with that and the failure.
-  [[nodiscard]] Result<Reply> run(const master::Permit& permit, std::size_t gathered = 0) const;
+  /// other chunks of the request gave, which count for `max_reply_bytes`; those of this one are added.
+  /// Errors, with the jid where a job was started: timeout, reply_too_large (the job goes on), unavailable,
+  /// internal, and what `Master` says; where something had returned by then, it is a Reply with that and the
+  /// failure.
+  [[nodiscard]] Result<Reply> run(const master::Permit& permit,
+                                  std::atomic<std::size_t>* gathered = nullptr) const;
 
   [[nodiscard]] const std::vector<lowstate::Client>& enabled() const noexcept { return options_.enabled; }
 
