@@ -10,6 +10,7 @@
 #include "netapi/tar.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
@@ -118,8 +119,9 @@ Response show_job(Exchange& exchange, const std::string& jid) {
                format(R"({{"status": "404 Not Found", "return": {}}})", list_of(job).text()));
 }
 
-/// What a wheel function returned. Errors: invocation, where it failed.
-Result<Json> returned_by_wheel(const client::Reply& reply) {
+/// What a wheel function returned. Errors: invocation, where it failed; why, which may be a traceback of the
+/// master's, is for the log.
+Result<Json> returned_by_wheel(const Exchange& exchange, const client::Reply& reply) {
   JsonDocument document;
   if (auto parsed = document.parse(reply.items.front().text(), JsonLimits::none()); !parsed) {
     return std::move(parsed).error();
@@ -128,7 +130,10 @@ Result<Json> returned_by_wheel(const client::Reply& reply) {
   const JsonValue value = data.find("return").value_or(JsonValue());
   const auto success = data.find("success");
   if (success && success->is(JsonValue::Kind::boolean) && !success->boolean()) {
-    return Error{ErrorKind::invocation, value.python_str()};
+    return Error{ErrorKind::invocation,
+                 format("The master could not do this; the log says why (reference {})",
+                        reference_to(log::Level::warning, format("A wheel for {} failed", exchange.remote()),
+                                     value.python_str()))};
   }
   return value.json();
 }
@@ -246,7 +251,7 @@ Response show_keys(Exchange& exchange) {
                                            : chunk_of("wheel", "key.finger", {{"match", minion}});
   auto ran = run_own(exchange, chunk, own_call(exchange));
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
-  const auto keys = returned_by_wheel(std::get<0>(ran));
+  const auto keys = returned_by_wheel(exchange, std::get<0>(ran));
   return keys ? reply(exchange, Status::ok, with_return(*keys)) : fail(exchange, keys.error());
 }
 
@@ -267,7 +272,7 @@ Response make_keys(Exchange& exchange) {
   auto ran = run_own(exchange, chunk, {.own = true});
   wipe(chunk.data(), chunk.size());
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
-  const auto keys = returned_by_wheel(std::get<0>(ran));
+  const auto keys = returned_by_wheel(exchange, std::get<0>(ran));
   return keys ? key_archive(exchange, id, *keys) : fail(exchange, keys.error());
 }
 

@@ -112,13 +112,18 @@ http::Response status_reply(http::Status status, std::string_view text) {
   return json_reply(status, std::move(body));
 }
 
+std::string reference_to(log::Level level, std::string_view about, std::string_view text) {
+  std::string reference = format("{:08X}", std::random_device()());
+  write_log(level, format("{}: reference {}: {}", about, reference, text));
+  return reference;
+}
+
 std::string told(const Error& error, std::string_view remote) {
   const ErrorRow& row = row_for(error.kind);
   const int code = static_cast<int>(row.status);
   if (row.confidential) {
-    const std::string reference = format("{:08X}", std::random_device()());
-    write_log(row.level, format("{} for {}: reference {}: {}", code, remote, reference, error.message));
-    return format("An unexpected error occurred (reference {})", reference);
+    return format("An unexpected error occurred (reference {})",
+                  reference_to(row.level, format("{} for {}", code, remote), error.message));
   }
   if (log::enabled(row.level)) write_log(row.level, format("{} for {}: {}", code, remote, error.message));
   return error.message;

@@ -42,6 +42,10 @@ struct Completed {
 /// `{"return": "404: Not Found"}`: what rest_wsgi says by itself.
 [[nodiscard]] http::Response status_reply(http::Status status, std::string_view text);
 
+/// Puts a text into the log that no caller reads, and gives what the caller reads instead: the reference that
+/// stands beside it.
+[[nodiscard]] std::string reference_to(log::Level level, std::string_view about, std::string_view text);
+
 /// What the caller reads of an error, and a line in the log that names `remote`. Of an error of ours the
 /// caller gets a reference, which stands in the log beside the true cause.
 [[nodiscard]] std::string told(const Error& error, std::string_view remote);

@@ -280,8 +280,11 @@ TEST_CASE("POST /keys gives an archive with both keys, once") {
   rest.check({"POST /keys", "", R"({CRED, "mid": "jerry"})", 409,
               R"({"status": 409, "return": "There is a key of 'jerry' already."})"});
   master->wheel_data = R"({"success": false, "return": "It went wrong."})";
+  const char* const kWhy =
+      R"({"status": 400, "return": "<has>The master could not do this; the log says why (reference "})";
   rest.check(
-      {"POST /keys", "", R"({CRED, "mid": "jerry"})", 400, R"({"status": 400, "return": "It went wrong."})"});
+      {{"POST /keys", "", R"({CRED, "mid": "jerry"})", 400, kWhy}, {"GET /keys", kWith, "", 400, kWhy}});
+  CHECK(rest.log().has("It went wrong."));
 }
 
 TEST_CASE("static files are served whole, in part, and not again, and none from elsewhere") {
