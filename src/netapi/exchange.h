@@ -56,6 +56,7 @@ struct Route {
   enum class Needs { nothing, session_to_get, session_to_post, session };
 
   std::vector<std::string> path;  ///< its parts
+  std::string_view option{};      ///< the key of the configuration that says the path; empty: it is fixed
   Handler get = nullptr;          ///< and HEAD; null: not allowed
   Handler post = nullptr;
   Needs needs = Needs::nothing;

@@ -23,6 +23,7 @@
 
 #include "netapi/handlers.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::netapi {
@@ -92,6 +93,15 @@ std::string_view type_of(std::string_view name) {
   return found == kTypes.end() ? "application/octet-stream" : found->type;
 }
 
+UniqueFd open_folder(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+/// Does not wait for the other end of a pipe.
+UniqueFd open_file(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
 /// Opens what lies below a folder. Links may point to what lies there as well, and nowhere else.
 UniqueFd open_below(const UniqueFd& folder, const std::string& path) {
   open_how how{};
@@ -154,7 +164,7 @@ std::optional<Span> range_in(std::string_view header, std::uint64_t size) {
   const auto begin = number(first);
   const auto end = last.empty() ? std::optional(size) : number(last);
   if (!begin || !end || (!last.empty() && *end < *begin)) return std::nullopt;
-  return Span{*begin, last.empty() ? size : std::min(*end, size - std::min<std::uint64_t>(size, 1)) + 1};
+  return Span{*begin, *end < size ? *end + 1 : size};
 }
 
 std::optional<std::time_t> time_in(std::string_view header) {
@@ -165,18 +175,21 @@ std::optional<std::time_t> time_in(std::string_view header) {
   return ::timegm(&parts);
 }
 
-/// The text of a small file, which may be packed on its way; else a stream.
-void set_body(UniqueFd file, Span span, Response& response) {
+/// The text of a small file, which may be packed on its way; else a stream. Errors: as the stream's.
+Result<void> set_body(UniqueFd file, Span span, Response& response) {
   const std::uint64_t size = span.end - span.begin;
   FileStream stream(std::move(file), span.begin, size);
   if (size <= kPart) {
     std::string text;
-    for (auto part = stream.next(); part && !part->empty(); part = stream.next()) text += *part;
+    auto part = stream.next();
+    for (; part && !part->empty(); part = stream.next()) text += *part;
+    if (!part) return std::move(part).error();
     response.body = std::move(text);
-    return;
+    return {};
   }
   response.headers.emplace_back("Content-Length", std::to_string(size));
   response.body = std::make_unique<FileStream>(std::move(stream));
+  return {};
 }
 
 Response file_reply(const Exchange& exchange, Found found) {
@@ -206,7 +219,7 @@ Response file_reply(const Exchange& exchange, Found found) {
   }
   response.headers.emplace_back("Content-Type", type_of(found.name));
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  set_body(std::move(found.file), span, response);
+  if (auto set = set_body(std::move(found.file), span, response); !set) return fail(exchange, set.error());
   return response;
 }
 
@@ -216,7 +229,7 @@ Response no_file(const Exchange& exchange) {
 
 /// A file that the configuration names.
 Response named_file(const Exchange& exchange, const std::string& path) {
-  auto found = looked_at(UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), path);
+  auto found = looked_at(open_file(path), path);
   if (!found || !S_ISREG(found->status.st_mode)) return no_file(exchange);
   return file_reply(exchange, *std::move(found));
 }
@@ -242,7 +255,7 @@ Response serve_static(Exchange& exchange) {
   if (std::find(parts.begin(), parts.end(), "..") != parts.end()) {
     return refuse(exchange, Status::forbidden, "'..' is not for paths.");
   }
-  const UniqueFd root(::open(exchange.app.options.static_root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd root = open_folder(exchange.app.options.static_root);
   if (!root) return no_file(exchange);
   std::string path = ".";
   for (const std::string& part : parts) path.append("/").append(part);
@@ -251,9 +264,11 @@ Response serve_static(Exchange& exchange) {
     path += "/index.html";
     found = looked_at(open_below(root, path), path);
     if (found && exchange.target.path.back() != '/') {
-      // Links in the page are relative to the folder.
-      const std::string place = percent_encoded(exchange.target.above + exchange.target.path) + "/";
-      return {Status::moved_permanently, {{"Location", place}}, std::string()};
+      // Links in the page are relative to the folder. The path as it was asked for may begin with two
+      // slashes, and would name another host.
+      std::string place = exchange.base + path_text(*exchange.route);
+      for (const std::string& part : parts) place.append("/").append(part);
+      return {Status::moved_permanently, {{"Location", percent_encoded(place) + "/"}}, std::string()};
     }
   }
   if (!found || !S_ISREG(found->status.st_mode)) return no_file(exchange);
@@ -276,6 +291,17 @@ bool wants_app_page(const Exchange& exchange) {
 
 Response app_page(Exchange& exchange) {
   return named_file(exchange, exchange.app.options.app);
+}
+
+void warn_of_missing_files(const RestCherrypyOptions& options) {
+  const auto warn = [](std::string_view option, const std::string& path, const UniqueFd& opened) {
+    if (path.empty() || opened) return;
+    log::warning(format("rest_cherrypy: {}: {} cannot be opened, and is 404 until it can: {}", option, path,
+                        errno_text()));
+  };
+  warn("static", options.static_root, open_folder(options.static_root));
+  warn("app", options.app, open_file(options.app));
+  warn("favicon", options.favicon, open_file(options.favicon));
 }
 
 }  // namespace rest_fcgi::netapi

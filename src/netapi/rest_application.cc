@@ -248,6 +248,21 @@ Response answer(const App& app, const Environ& environ) {
   return response;
 }
 
+/// What the configuration puts where something else is would never be found, or would hide that.
+Result<void> check_paths(const std::vector<Route>& routes) {
+  for (const Route& route : routes) {
+    if (route.option.empty()) continue;
+    const auto is_in_its_place = [&](const Route& other) {
+      return &other != &route && other.path == route.path;
+    };
+    if (std::none_of(routes.begin(), routes.end(), is_in_its_place)) continue;
+    return Error{ErrorKind::configuration,
+                 format("rest_cherrypy: {}: '{}' is the path of something else already; it has to be another",
+                        route.option, excerpt(path_text(route), 100))};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions options, bool open_to_all,
@@ -259,6 +274,7 @@ Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions 
   if (!authorized) return std::move(authorized).error();
   auto origins = Origins::make(options.cors_origin, open_to_all);
   if (!origins) return std::move(origins).error();
+  if (auto checked = check_paths(routes); !checked) return std::move(checked).error();
   std::vector<std::string> root = parts_of(options.root_prefix);
   auto counters = std::make_unique<Counters>();
   counters->since = clock.wall();

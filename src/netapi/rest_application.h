@@ -8,7 +8,8 @@
 
 namespace rest_fcgi::netapi {
 
-/// Puts an application together. Errors: configuration, for addresses and origins that are none.
+/// Puts an application together. Errors: configuration, for addresses and origins that are none, and
+/// for a path of the configuration where another route is.
 [[nodiscard]] Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions options,
                                                   bool open_to_all, std::vector<Route> routes,
                                                   std::shared_ptr<const client::NetapiClient> client,

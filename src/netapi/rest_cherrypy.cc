@@ -50,12 +50,14 @@ void add_sessions(std::vector<Route>& routes) {
 void add_files(const RestCherrypyOptions& options, std::vector<Route>& routes) {
   if (!options.static_root.empty()) {
     routes.push_back({.path = parts_of(options.static_path),
+                      .option = "static_path",
                       .get = serve_static,
                       .most_parts = Route::kAny,
                       .serves_files = true});
   }
   if (!options.app.empty()) {
     routes.push_back({.path = parts_of(options.app_path),
+                      .option = "app_path",
                       .get = serve_app,
                       .most_parts = Route::kAny,
                       .serves_files = true});
@@ -86,6 +88,7 @@ std::vector<Route> routes_of(const RestCherrypyOptions& options) {
                     .no_session = "No authentication credentials given",
                     .cache = "no-store"});
   routes.push_back({.path = parts_of(options.webhook_url),
+                    .option = "webhook_url",
                     .post = fire_hook,
                     .needs = options.webhook_disable_auth ? Route::Needs::nothing : Route::Needs::session,
                     .needs_permission = true,
@@ -104,6 +107,7 @@ std::vector<Route> routes_of(const RestCherrypyOptions& options) {
 Result<http::Application> make_rest_cherrypy(const RestCherrypyOptions& options,
                                              std::shared_ptr<const client::NetapiClient> client,
                                              const Clock& clock) {
+  warn_of_missing_files(options);
   return make_rest(kCherrypy, options, true, routes_of(options), std::move(client), clock);
 }
 

@@ -18,7 +18,8 @@ namespace rest_fcgi::netapi {
 ///
 /// The path is PATH_INFO below SCRIPT_NAME where PATH_INFO is sent and not empty (PEP 3333; percent-decoded
 /// already); else that of REQUEST_URI, and nothing stands above it. Errors: configuration, for addresses,
-/// networks and origins that are none.
+/// networks and origins that are none, and for paths at which something else is. Files that the options name
+/// and that cannot be opened are a warning in the log.
 [[nodiscard]] Result<http::Application> make_rest_cherrypy(const RestCherrypyOptions& options,
                                                            std::shared_ptr<const client::NetapiClient> client,
                                                            const Clock& clock);

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "rest.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+
+namespace {
+
+/// All of a response's body.
+std::string whole(http::Response response) {
+  auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
+  if (stream == nullptr) return response.text();
+  std::string text;
+  for (auto part = (*stream)->next(); part && !part->empty(); part = (*stream)->next()) text += *part;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("what cannot be opened at the start is a warning, and 404 until it can") {
+  const TempDir dir;
+  netapi::RestCherrypyOptions options;
+  options.static_root = dir / "www";
+  options.app = dir / "gui.html";
+  options.favicon = dir.write("favicon.ico", "ICON");
+  Rest rest(options);
+  CHECK(rest.log().has("rest_cherrypy: static: " + options.static_root + " cannot be opened"));
+  CHECK(rest.log().has("rest_cherrypy: app: " + options.app + " cannot be opened"));
+  CHECK_FALSE(rest.log().has("rest_cherrypy: favicon"));
+  rest.check({"GET /app", "", "", 404, ""});
+  dir.write("gui.html", "GUI");
+  rest.check({"GET /app", "", "", 200, "GUI"});
+}
+
+TEST_CASE("static files are served whole, in part, and not again, and none from elsewhere") {
+  const TempDir dir;
+  const std::string outside = dir.write("secret.txt", "secret");
+  std::filesystem::create_directories(dir.path() / "www/sub");
+  dir.write("www/index.html", "<h1>hi</h1>");
+  dir.write("www/a b.txt", "0123456789");
+  dir.write("www/sub/index.html", "sub");
+  std::filesystem::create_symlink(outside, dir.path() / "www/out.txt");
+  std::filesystem::create_symlink("a b.txt", dir.path() / "www/in.txt");
+  std::filesystem::create_symlink("/etc", dir.path() / "www/etc");
+  dir.write("www/empty.txt", "");
+  REQUIRE(::mkfifo((dir / "www/pipe").c_str(), 0600) == 0);
+  netapi::RestCherrypyOptions options;
+  options.static_root = dir / "www";
+  Rest rest(options);
+  const auto file = rest.ask({"GET /static/a%20b.txt", "", "", 200, ""});
+  const std::string changed = header(file, "Last-Modified");
+  rest.check(
+      {{"GET /static/a%20b.txt", "", "", 200, "0123456789",
+        "Content-Type: text/plain;charset=utf-8 | Accept-Ranges: bytes"},
+       {"GET /static/a%20b.txt", "Accept: application/nonsense", "", 200, "0123456789"},
+       {"GET /static/a%20b.txt", "Range: bytes=2-4", "", 206, "234", "Content-Range: bytes 2-4/10"},
+       {"GET /static/a%20b.txt", "Range: bytes=8-", "", 206, "89", "Content-Range: bytes 8-9/10"},
+       {"GET /static/a%20b.txt", "Range: bytes=-3", "", 206, "789", "Content-Range: bytes 7-9/10"},
+       {"GET /static/a%20b.txt", "Range: bytes=5-99", "", 206, "56789", "Content-Range: bytes 5-9/10"},
+       {"GET /static/a%20b.txt", "Range: bytes=10-", "", 416, "", "Content-Range: bytes */10"},
+       {"GET /static/a%20b.txt", "Range: bytes=-0", "", 416, ""},
+       {"GET /static/a%20b.txt", "Range: bytes=0-18446744073709551615", "", 206, "0123456789"},
+       {"GET /static/empty.txt", "", "", 200, ""},
+       {"GET /static/empty.txt", "Range: bytes=0-0", "", 416, "", "Content-Range: bytes */0"},
+       {"GET /static/empty.txt", "Range: bytes=-1", "", 416, ""},
+       {"GET /static/a%20b.txt", "Range: bytes=4-2", "", 200, "0123456789"},
+       {"GET /static/a%20b.txt", "Range: bytes=0-1,3-4", "", 200, "0123456789"},
+       {"GET /static/a%20b.txt", "Range: lines=1-2", "", 200, "0123456789"},
+       {"GET /static/a%20b.txt", "Range: bytes=2-4 | If-Range: " + changed, "", 206, "234"},
+       {"GET /static/a%20b.txt", "Range: bytes=2-4 | If-Range: Sun, 06 Nov 1994 08:49:37 GMT", "", 200,
+        "0123456789"},
+       {"GET /static/a%20b.txt", "If-Modified-Since: " + changed, "", 304, "", "-Content-Type"},
+       {"GET /static/a%20b.txt", "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT", "", 200, ""},
+       {"GET /static/a%20b.txt", "If-Modified-Since: nonsense", "", 200, ""},
+       {"GET /static/in.txt", "", "", 200, "0123456789"},
+       {"GET /static/", "", "", 200, "<h1>hi</h1>", "Content-Type: text/html;charset=utf-8"},
+       {"GET /static", "", "", 301, "", "Location: /static/"},
+       {"GET /static/sub", "", "", 301, "", "Location: /static/sub/"},
+       {"GET //static/sub", "", "", 301, "", "Location: /static/sub/"},
+       {"GET /", "Script-Name: /salt | Path-Info: //static//sub", "", 301, "", "Location: /salt/static/sub/"},
+       {"GET /static/sub/", "Accept: text/html", "", 200, "sub"},
+       {"GET /static/out.txt", "", "", 404, ""},
+       {"GET /static/etc/passwd", "", "", 404, ""},
+       {"GET /static/pipe", "", "", 404, ""},
+       {"GET /static/nosuch", "", "", 404, ""},
+       {"GET /static/a%20b.txt/x", "", "", 404, ""},
+       {"GET /static/../secret.txt", "", "", 403, ""},
+       {"GET /static/%2e%2e/secret.txt", "", "", 403, ""},
+       {"GET /static/..%2fsecret.txt", "", "", 403, ""},
+       {"GET /static/sub/../../secret.txt", "", "", 403, ""},
+       {"POST /static/in.txt", "", "", 405, ""}});
+}
+
+TEST_CASE("a large file is a stream that says its length") {
+  const TempDir dir;
+  const std::string content(200000, 'x');
+  dir.write("large.bin", content);
+  netapi::RestCherrypyOptions options;
+  options.static_root = dir.path();
+  Rest rest(options);
+  rest.check({"GET /static/large.bin", "", "", 200, "a stream",
+              "Content-Length: 200000 | Content-Type: application/octet-stream"});
+  CHECK(whole(rest.ask({"GET /static/large.bin", "", "", 200, ""})) == content);
+  CHECK(whole(rest.ask({"GET /static/large.bin", "Range: bytes=1000-150999", "", 206, ""})).size() == 150000);
+}
+
+TEST_CASE("a file that becomes shorter while it is sent ends the reply") {
+  const TempDir dir;
+  const std::string path = dir.write("large.bin", std::string(200000, 'x'));
+  netapi::RestCherrypyOptions options;
+  options.static_root = dir.path();
+  Rest rest(options);
+  http::Response response = rest.ask({"GET /static/large.bin", "", "", 200, ""});
+  auto& stream = std::get<std::unique_ptr<http::Stream>>(response.body);
+  CHECK(stream->next());
+  REQUIRE(::truncate(path.c_str(), 10) == 0);
+  CHECK_FALSE(stream->next());
+}
+
+TEST_CASE("a small file that cannot be read whole is an error, not a part of it") {
+  netapi::RestCherrypyOptions options;
+  options.app = "/sys/devices/system/cpu/online";  // says that it has 4096 bytes, and has a few
+  Rest rest(options);
+  rest.check({"GET /app", "", "", 500, R"({"status": 500, "return": "<has>An unexpected error occurred"})"});
+  CHECK(rest.log().has("a file became shorter while it was sent"));
+}
+
+TEST_CASE("the file of app is for browsers, wherever they look, and for nobody else") {
+  const TempDir dir;
+  netapi::RestCherrypyOptions options;
+  options.app = dir.write("gui.html", "GUI");
+  options.favicon = dir.write("favicon.ico", "ICON");
+  Rest rest(options);
+  const std::string browser = "Accept: text/html,application/xhtml+xml,*/*;q=0.8";
+  rest.check({{"GET /app", "", "", 200, "GUI", "Content-Type: text/html;charset=utf-8 | Allow: GET, HEAD"},
+              {"GET /app/x/y?z=1", "", "", 200, "GUI"},
+              {"GET /", browser, "", 200, "GUI"},
+              {"GET /minions", browser, "", 200, "GUI"},
+              {"GET /nosuch", browser, "", 200, "GUI"},
+              {"GET /favicon.ico", browser, "", 200, "ICON", "Content-Type: image/x-icon"},
+              {"GET /", "", "", 200, "Welcome"},
+              {"GET /", "Accept: application/json, text/html;q=0.5", "", 200, "Welcome"},
+              {"GET /nosuch", "", "", 404, ""},
+              {"POST /run", browser, "[]", 200, R"({"return": []})"},
+              {"POST /run", "Accept: text/html", "[]", 406, ""},
+              {"POST /run", "", "[]", 200, R"({"return": []})"}});
+}
+
+TEST_CASE("without an app, browsers get a page of ours, which uses nothing but itself") {
+  Rest rest;
+  for (const char* const path : {"GET /", "GET /login", "HEAD /"}) {
+    const auto page = rest.ask({path, "Accept: text/html,application/xhtml+xml,*/*;q=0.8", "", 200, ""});
+    CHECK(page.status == http::Status::ok);
+    CHECK(header(page, "Content-Type") == "text/html;charset=utf-8");
+    const std::string policy = header(page, "Content-Security-Policy");
+    CHECK(policy.starts_with("default-src 'none'; script-src 'nonce-"));
+    const std::string nonce = policy.substr(policy.find("nonce-") + 6, 32);
+    CHECK(page.text().find("<script nonce=\"" + nonce + "\">") != std::string::npos);
+    CHECK(page.text().find("<style nonce=\"" + nonce + "\">") != std::string::npos);
+    CHECK(page.text().find("data-base=\"\"") != std::string::npos);
+    CHECK(page.text().find("data-user=\"\"") != std::string::npos);
+    CHECK(header(page, "Cache-Control") == "no-store");
+    for (const char* const never :
+         {"@NONCE@", "@BASE@", "@USER@", " src=", " onclick", " style=", "innerHTML"}) {
+      CHECK_MESSAGE(page.text().find(never) == std::string::npos, never);
+    }
+    const auto again = rest.ask({path, "Accept: text/html", "", 200, ""});
+    CHECK(header(again, "Content-Security-Policy") != policy);
+  }
+  rest.check({{"POST /", "X-Auth-Token: TOKEN | Accept: text/html", "[]", 406, ""},
+              {"GET /", "Cookie: session_id=TOKEN | Accept: text/html", "", 200, "data-user=\"fred\""},
+              {"GET /", "Cookie: session_id=TOKEN | Accept: text/html | Sec-Fetch-Site: cross-site", "", 200,
+               "data-user=\"fred\""},
+              {"GET /", "Cookie: session_id=abc | Accept: text/html", "", 200, "data-user=\"\""}});
+}
