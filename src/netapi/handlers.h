@@ -20,6 +20,8 @@ namespace rest_fcgi::netapi {
 /// Who asks, by X-Auth-Token or the cookie. Errors: forbidden, for a cookie that a foreign page had sent;
 /// authentication, in the dialect's words; those of `Master::session`.
 [[nodiscard]] Result<master::Session> session_of(const Exchange& exchange);
+/// The same, whoever's page made the browser send its cookie: for what only the browser's user gets to see.
+[[nodiscard]] Result<master::Session> shown_session(const Exchange& exchange);
 /// Does no rule name them?
 [[nodiscard]] bool may_nothing(const master::Session& session);
 /// What somebody without a session is told.
@@ -73,7 +75,7 @@ struct Call {
 void warn_of_missing_files(const RestCherrypyOptions& options);
 
 // page.cc
-[[nodiscard]] http::Response own_page(const Exchange& exchange);
+[[nodiscard]] http::Response own_page(Exchange& exchange);
 
 // stats.cc
 [[nodiscard]] http::Response show_stats(Exchange& exchange);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -189,6 +191,8 @@ if (base === "-") {
 </html>
 )html";
 
+constexpr std::chrono::seconds kPatience{2};  // with a master that is asked whose the session is
+
 /// 128 bits that nobody can guess.
 std::string fresh_nonce() {
   std::random_device dice;
@@ -205,18 +209,17 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
 
 }  // namespace
 
-http::Response own_page(const Exchange& exchange) {
+http::Response own_page(Exchange& exchange) {
   const std::string nonce = fresh_nonce();
   std::string html(kPage);
   replace_all(html, "@NONCE@", nonce);
   // No URL begins with that.
   replace_all(html, "@BASE@", exchange.app.options.enable_sessions ? escaped(exchange.base) : "-");
-  std::string user;
+  // A master that does not answer keeps nobody from the page: it is that of somebody who has to log in.
+  exchange.deadline = std::min(exchange.deadline, exchange.app.clock.steady() + kPatience);
   // Also where a link on somebody else's page led here: they cannot read this.
-  if (const SecretView token = presented(exchange.environ).token; looks_like_token(token.reveal())) {
-    if (const auto session = exchange.app.client->session(token, exchange.deadline)) user = session->user;
-  }
-  replace_all(html, "@USER@", escaped(user));
+  const auto session = shown_session(exchange);
+  replace_all(html, "@USER@", session ? escaped(session->user) : std::string());
   http::Response response = page_reply(http::Status::ok, std::move(html), nonce);
   response.headers.emplace_back("Cache-Control", "no-store");
   return response;

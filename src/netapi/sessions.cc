@@ -147,6 +147,11 @@ Result<Session> session_of(const Exchange& exchange) {
     return Error{ErrorKind::forbidden,
                  "A page of another site asks for this with a cookie; see the option cors_origin."};
   }
+  return shown_session(exchange);
+}
+
+Result<Session> shown_session(const Exchange& exchange) {
+  const Presented shown = presented(exchange.environ);
   if (!looks_like_token(shown.token.reveal())) return no_session(exchange);
   Result<Session> session = exchange.app.client->session(shown.token, exchange.deadline);
   if (!session && session.error().kind == ErrorKind::authentication) return no_session(exchange);

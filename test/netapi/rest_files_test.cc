@@ -180,3 +180,23 @@ TEST_CASE("without an app, browsers get a page of ours, which uses nothing but i
                "data-user=\"fred\""},
               {"GET /", "Cookie: session_id=abc | Accept: text/html", "", 200, "data-user=\"\""}});
 }
+
+TEST_CASE("our page knows nobody who may not come from there, and waits little for a master") {
+  const std::string browser = "Cookie: session_id=TOKEN | Accept: text/html";
+  netapi::RestCherrypyOptions options;
+  options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}}};
+  Rest(options).check({{"GET /", browser, "", 200, "data-user=\"\""},
+                       {"GET /", browser + " | Remote-Addr: 198.51.100.9", "", 200, "data-user=\"fred\""}});
+  const auto master = std::make_shared<FakeMaster>();
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  rest.check({"GET /", browser, "", 200, "data-user=\"fred\""});
+  SteadyTime until;
+  master->on_session = [&until](SteadyTime deadline) {
+    until = deadline;
+    return Error{ErrorKind::timeout, "The master does not answer.", {}};
+  };
+  const SteadyTime begin = std::chrono::steady_clock::now();
+  rest.check({"GET /", browser, "", 200, "data-user=\"\""});
+  CHECK(until > begin);
+  CHECK(until < begin + std::chrono::seconds(10));
+}

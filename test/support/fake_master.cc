@@ -173,7 +173,10 @@ Result<master::Session> FakeMaster::login(const auth::Credentials& credentials, 
   return session(SecretView(token), deadline);
 }
 
-Result<master::Session> FakeMaster::session(SecretView token, SteadyTime) {
+Result<master::Session> FakeMaster::session(SecretView token, SteadyTime deadline) {
+  if (on_session) {
+    if (auto error = on_session(deadline)) return *std::move(error);
+  }
   const std::lock_guard lock(mutex_);
   const auto found = sessions_.find(token.reveal());
   if (found == sessions_.end()) return Error{ErrorKind::authentication, "Authorization error occurred."};

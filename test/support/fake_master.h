@@ -35,6 +35,8 @@ class FakeMaster final : public master::Master {
       on_minion;
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
+  /// Asked whose a token is, with the deadline; an error is the answer.
+  std::function<std::optional<Error>(SteadyTime deadline)> on_session;
   std::string wheel_data = "{}";                            ///< `data` of what a wheel gives, as JSON
   std::string ssh_reply = R"({"web1": {"return": true}})";  ///< what the client ssh gives, as JSON
   /// Asked with a word from `started()` before something is started: an error keeps it from starting.
