@@ -35,7 +35,8 @@ Result<void> check_tokens(JsonValue chunks) {
   return {};
 }
 
-/// Salt's clients take a shell's words only where `netapi_allow_raw_shell` says so, which nobody does here.
+/// `raw_shell` has a shell run a chunk's words. Salt allows it where the master's `netapi_allow_raw_shell` is
+/// set; here that option does not exist, and a chunk that asks for it is always refused.
 Result<void> check_raw_shell(JsonValue chunks) {
   const auto asks = [](JsonValue chunk) {
     const auto raw = chunk.find("raw_shell");

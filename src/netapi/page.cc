@@ -213,7 +213,7 @@ http::Response own_page(Exchange& exchange) {
   const std::string nonce = fresh_nonce();
   std::string html(kPage);
   replace_all(html, "@NONCE@", nonce);
-  // No URL begins with that.
+  // What the script takes for "without sessions": the base of URLs is empty, or begins with a slash.
   replace_all(html, "@BASE@", exchange.app.options.enable_sessions ? escaped(exchange.base) : "-");
   // A master that does not answer keeps nobody from the page: it is that of somebody who has to log in.
   exchange.deadline = std::min(exchange.deadline, exchange.app.clock.steady() + kPatience);

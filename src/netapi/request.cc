@@ -30,9 +30,11 @@ std::string_view query_of(const Environ& environ) {
   return mark == std::string_view::npos ? std::string_view() : uri.substr(mark + 1);
 }
 
-/// Text that holds secrets and is wiped; it must not grow beyond `most` bytes, since that would leave a copy.
+/// Text that may hold secrets, and is wiped at the end. Text that grows moves, and leaves what it had behind:
+/// so either it comes whole, or there is room from the start for all that is appended.
 class Wiped {
  public:
+  explicit Wiped(std::string whole) : text(std::move(whole)) {}
   explicit Wiped(std::size_t most) { text.reserve(most); }
   Wiped(const Wiped&) = delete;
   Wiped& operator=(const Wiped&) = delete;
@@ -55,8 +57,7 @@ Result<void> read_json(std::string_view text, const JsonLimits& limits, JsonDocu
 Result<void> read_yaml(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
   auto node = yaml::read("", text, {.max_depth = limits.max_depth, .max_aliased = limits.max_values});
   if (!node) return Error{ErrorKind::malformed, node.error().message};
-  Wiped json(0);
-  json.text = yaml::to_json(*node).text();
+  const Wiped json(yaml::to_json(*node).text());
   wipe_texts(*node);
   return document.parse(json.text, limits);
 }
