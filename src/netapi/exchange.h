@@ -130,9 +130,6 @@ struct Exchange {
 /// that carry the nonce.
 [[nodiscard]] http::Response page_reply(http::Status status, std::string html, std::string_view nonce);
 
-/// A point in time as headers have it: `Sun, 06 Nov 1994 08:49:37 GMT`.
-[[nodiscard]] std::string http_date(std::chrono::system_clock::time_point time);
-
 /// Text for HTML.
 [[nodiscard]] std::string escaped(std::string_view text);
 

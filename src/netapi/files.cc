@@ -25,6 +25,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/unique_fd.h"
+#include "rest_fcgi/http/date.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -195,7 +196,7 @@ Result<void> set_body(UniqueFd file, Span span, Response& response) {
 Response file_reply(const Exchange& exchange, Found found) {
   const auto& environ = exchange.environ;
   const auto size = static_cast<std::uint64_t>(found.status.st_size);
-  const std::string changed = http_date(std::chrono::system_clock::from_time_t(found.status.st_mtime));
+  const std::string changed = http::http_date(std::chrono::system_clock::from_time_t(found.status.st_mtime));
   Response response{Status::ok, {{"Last-Modified", changed}, {"Accept-Ranges", "bytes"}}, std::string()};
   const auto since = time_in(environ.get("HTTP_IF_MODIFIED_SINCE"));
   if (since && found.status.st_mtime <= *since) {

@@ -7,6 +7,7 @@
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -117,27 +118,7 @@ double quality_of(Media media, const std::vector<Range>& ranges) {
   return quality;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 }  // namespace
-
-std::string percent_decoded(std::string_view text, Plus plus) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0) {
-      out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i] == '+' && plus == Plus::blank ? ' ' : text[i];
-    }
-  }
-  return out;
-}
 
 std::string_view content_type_of(Media media) noexcept {
   return std::find_if(kNames.begin(), kNames.end(), [media](const Name& name) { return name.media == media; })
@@ -186,8 +167,8 @@ Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most
     }
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string_view value = part.substr(std::min(equals + 1, part.size()));
-    fields.push_back(
-        {percent_decoded(part.substr(0, equals), Plus::blank), percent_decoded(value, Plus::blank)});
+    fields.push_back({http::percent_decoded(part.substr(0, equals), http::Plus::blank),
+                      http::percent_decoded(value, http::Plus::blank)});
   }
   return fields;
 }

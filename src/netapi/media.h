@@ -27,10 +27,6 @@ enum class Media { json, yaml, form, text, html, event_stream };
 /// also where there is no header. Absent: none of them. Errors: malformed, for a `q` that is no number.
 [[nodiscard]] Result<std::optional<Media>> media_out(std::string_view accept, std::span<const Media> offered);
 
-/// `%XX` is a byte; a percent sign with anything else behind it stays. In forms and queries `+` is a blank.
-enum class Plus { itself, blank };
-[[nodiscard]] std::string percent_decoded(std::string_view text, Plus plus = Plus::itself);
-
 /// One field of a form or a query string, decoded.
 struct FormField {
   std::string name;

@@ -6,25 +6,11 @@
 #include <string_view>
 #include <utility>
 
-#include "netapi/media.h"
 #include "netapi/replies.h"
+#include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::netapi {
 namespace {
-
-/// The path of a request, and what the web server says is above it.
-struct MountPoint {
-  std::string above;
-  std::string below;
-};
-
-MountPoint point_of(const http::Environ& environ) {
-  if (const std::string_view path = environ.get("PATH_INFO"); !path.empty()) {
-    return {std::string(environ.get("SCRIPT_NAME")), std::string(path)};
-  }
-  const std::string_view uri = environ.get("REQUEST_URI");
-  return {"", uri.empty() ? "/" : percent_decoded(uri.substr(0, uri.find('?')))};
-}
 
 bool is_below(std::string_view path, std::string_view mount) {
   if (mount == "/") return true;
@@ -32,7 +18,7 @@ bool is_below(std::string_view path, std::string_view mount) {
 }
 
 http::Response hand_on(const std::vector<Mount>& mounts, const http::Environ& environ) {
-  MountPoint path = point_of(environ);
+  http::Path path = http::path_of(environ);
   const auto found = std::find_if(mounts.begin(), mounts.end(),
                                   [&](const Mount& mount) { return is_below(path.below, mount.path); });
   if (found == mounts.end()) return status_reply(http::Status::not_found, "Not Found");

@@ -8,6 +8,7 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/http/url.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/yaml/yaml.h"
 
@@ -202,16 +203,12 @@ std::vector<std::string> parts_of(std::string_view path) {
 Result<Target> read_target(const Environ& environ) {
   Target target;
   target.method = environ.get("REQUEST_METHOD");
-  if (const std::string_view path = environ.get("PATH_INFO"); !path.empty()) {
-    target.above = environ.get("SCRIPT_NAME");
-    target.path = path;
-  } else {
-    const std::string_view uri = environ.get("REQUEST_URI");
-    target.path = uri.empty() ? "/" : percent_decoded(uri.substr(0, uri.find('?')));
-  }
+  http::Path path = http::path_of(environ);
+  target.above = std::move(path.above);
+  target.path = std::move(path.below);
   while (!target.above.empty() && target.above.back() == '/') target.above.pop_back();
-  const auto has_control = [](std::string_view path) {
-    return std::any_of(path.begin(), path.end(), is_control);
+  const auto has_control = [](std::string_view text) {
+    return std::any_of(text.begin(), text.end(), is_control);
   };
   if (has_control(target.above) || has_control(target.path)) {
     return Error{ErrorKind::malformed, "The path has control characters."};

@@ -12,6 +12,7 @@
 #include "netapi/replies.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/http/url.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
 namespace rest_fcgi::netapi {
@@ -26,12 +27,6 @@ constexpr std::string_view kGreeting =
     "This is rest_fcgi, which answers as Salt's rest_wsgi does: POST a JSON list of lowstate objects to this "
     "URL, "
     "with the header Content-Type: application/json.";
-
-std::string_view path_of(const Environ& environ) {
-  if (const std::string_view path = environ.get("PATH_INFO"); !path.empty()) return path;
-  const std::string_view uri = environ.get("REQUEST_URI");
-  return uri.empty() ? "/" : uri.substr(0, uri.find('?'));
-}
 
 /// The application. Immutable, apart from what its members synchronize themselves; thread-safe.
 class RestWsgi {
@@ -59,7 +54,7 @@ class RestWsgi {
 };
 
 Response RestWsgi::dispatch(const Environ& environ) const {
-  if (path_of(environ) != "/") return status_reply(Status::not_found, "Not Found");
+  if (http::path_of(environ).below != "/") return status_reply(Status::not_found, "Not Found");
   const std::string_view method = environ.get("REQUEST_METHOD");
   if (method == "POST") return post(environ);
   if (method == "GET" || method == "HEAD") return greet();

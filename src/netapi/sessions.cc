@@ -11,6 +11,7 @@
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/http/date.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -78,7 +79,8 @@ std::string cookie(const Exchange& exchange, std::string_view token, std::option
   std::string text = format("session_id={}; ", token);
   if (end) {
     const auto left = std::chrono::ceil<std::chrono::seconds>(*end - exchange.app.clock.wall());
-    text += format("expires={}; Max-Age={}; ", http_date(*end), std::max<std::int64_t>(left.count(), 0));
+    text +=
+        format("expires={}; Max-Age={}; ", http::http_date(*end), std::max<std::int64_t>(left.count(), 0));
   }
   text += format("Path={}; HttpOnly; SameSite=Lax", exchange.base.empty() ? "/" : exchange.base);
   if (is_encrypted(exchange.environ)) text += "; Secure";

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
@@ -14,6 +14,7 @@
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/http/date.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -48,19 +49,11 @@ constexpr Refusal kBodies = {
 constexpr Refusal kPlain = {http::Status::bad_request,
                             "This port speaks HTTPS, and this is a request of HTTP"};
 
-/// As RFC 9110, 5.6.7, wants it.
-std::string date_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  ::gmtime_r(&now, &parts);
-  std::array<char, 40> text = {};
-  return {text.data(), std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
-}
-
 /// Status line and headers, but for the blank line.
 std::string head_of(const http::Response& response) {
-  std::string head = format("HTTP/1.1 {} {}\r\nServer: rest_fcgi\r\nDate: {}\r\n",
-                            static_cast<int>(response.status), http::reason(response.status), date_now());
+  std::string head =
+      format("HTTP/1.1 {} {}\r\nServer: rest_fcgi\r\nDate: {}\r\n", static_cast<int>(response.status),
+             http::reason(response.status), http::http_date(std::chrono::system_clock::now()));
   append_headers(response, head);
   return head;
 }

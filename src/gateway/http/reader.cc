@@ -16,6 +16,7 @@
 #undef BOOST_DISABLE_ASSERTS
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -88,23 +89,14 @@ Refusal refusal_of(beast::error_code code, std::string_view bytes) noexcept {
   return kHeader;
 }
 
-/// The number that a hexadecimal digit means; -1: it is none.
-int hex_digit(char c) noexcept {
-  if (is_digit(c)) return c - '0';
-  const char letter = upper(c);
-  return letter >= 'A' && letter <= 'F' ? letter - 'A' + 10 : -1;
-}
-
 /// Replaces `%XX` by what it means. False: that is malformed, or gives a control character.
 bool decode_path(std::string_view path, std::string& decoded) {
   for (std::size_t at = 0; at < path.size(); ++at) {
     char c = path[at];
     if (c == '%') {
-      if (path.size() - at < 3) return false;
-      const int high = hex_digit(path[at + 1]);
-      const int low = hex_digit(path[at + 2]);
-      if (high < 0 || low < 0) return false;
-      c = static_cast<char>(high * 16 + low);
+      const auto byte = http::percent_byte(path.substr(at));
+      if (!byte) return false;
+      c = *byte;
       at += 2;
     }
     const auto code = static_cast<unsigned char>(c);
