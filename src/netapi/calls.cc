@@ -85,7 +85,7 @@ Result<std::vector<Chunk>> read_chunks(const Exchange& exchange, JsonValue value
     if (auto checked = check_tokens(value); !checked) return std::move(checked).error();
   }
   if (auto checked = check_raw_shell(value); !checked) return std::move(checked).error();
-  if (exchange.app.dialect.tornado_words && !call.reading.client) {
+  if (exchange.app.dialect.own_words && !call.reading.client) {
     if (auto checked = check_clients(value, exchange.app.client->enabled()); !checked)
       return std::move(checked).error();
   }
@@ -142,7 +142,7 @@ Response unknown_runner(const Exchange& exchange, const Error& error) {
 /// many there are.
 Response refused(const Exchange& exchange, Error error, const Chunk& chunk, std::size_t chunks,
                  const std::vector<Completed>& completed) {
-  const bool own_words = exchange.app.dialect.tornado_words;
+  const bool own_words = exchange.app.dialect.own_words;
   if (error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization) {
     error.message = words_for(chunk, error);
     if (own_words && completed.empty()) {
@@ -179,7 +179,7 @@ std::variant<std::vector<Completed>, Response> run_chunks(Exchange& exchange, Js
   if (!chunks) {
     exchange.trail.write_unreadable(row_for(chunks.error().kind).outcome);
     const bool denied = chunks.error().kind == ErrorKind::authentication;
-    if (denied && exchange.app.dialect.tornado_words) return failed_to_authenticate(exchange);
+    if (denied && exchange.app.dialect.own_words) return failed_to_authenticate(exchange);
     return fail(exchange, chunks.error());
   }
   Terms terms{exchange.deadline};
@@ -195,7 +195,7 @@ std::variant<std::vector<Completed>, Response> run_chunks(Exchange& exchange, Js
   Ran ran = exchange.app.dialect.runs_at_once ? run_at_once(client, admission.permits, exchange.trail)
                                               : run(client, admission.permits, exchange.trail);
   if (ran.failure) return refused(exchange, *ran.failure, *ran.failed, chunks->size(), ran.completed);
-  if (exchange.app.dialect.tornado_words) put_into_words(ran.completed);
+  if (exchange.app.dialect.own_words) put_into_words(ran.completed);
   return std::move(ran.completed);
 }
 

@@ -113,7 +113,7 @@ Response show_job(Exchange& exchange, const std::string& jid) {
   JsonDocument document;
   static_cast<void>(document.parse(job.text(), JsonLimits::none()));  // else it is null, which has no members
   const Dialect& dialect = exchange.app.dialect;
-  if (dialect.cherrypy_jobs) return reply(exchange, Status::ok, with_info(job, document.root()));
+  if (dialect.jobs_have_info) return reply(exchange, Status::ok, with_info(job, document.root()));
   if (!document.root().find("Error")) return reply(exchange, Status::ok, with_return(list_of(job)));
   return reply(exchange, Status::not_found,
                format(R"({{"status": "404 Not Found", "return": {}}})", list_of(job).text()));
@@ -205,7 +205,7 @@ Response show_minions(Exchange& exchange) {
 
 Response start_job(Exchange& exchange) {
   if (!exchange.below.empty()) return refuse(exchange, Status::not_found, "Nothing matches the given URI");
-  const bool may_name_others = exchange.app.dialect.cherrypy_jobs;
+  const bool may_name_others = exchange.app.dialect.overrides_client;
   const auto names_other = [](JsonValue chunk) {
     const auto client = chunk.find("client");
     return client && client->text() != "local_async";
@@ -231,7 +231,7 @@ Response start_job(Exchange& exchange) {
   }
   writer.end_array().end_object();
   std::string json = items_text(std::move(completed));
-  if (exchange.app.dialect.cherrypy_jobs) {
+  if (exchange.app.dialect.started_have_links) {
     json.pop_back();
     json.append(R"(, "_links": )").append(links).append("}");
   }

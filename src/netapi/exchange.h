@@ -41,11 +41,13 @@ struct Dialect {
   bool lasting_cookies;         ///< they say when they end
   bool run_takes_sessions;      ///< /run looks for a token in the header and the cookie first
   bool runs_at_once;            ///< the chunks of a list; else one after the other
-  bool tornado_words;           ///< what it says instead of an item of the list, or an error
-  bool cherrypy_jobs;           ///< /jobs/JID has `info`, POST /minions has links, whatever client it names
+  bool own_words;               ///< why a chunk gave nothing is said in the list of items, in its own words
+  bool jobs_have_info;          ///< /jobs/JID has all of a job, and its returns by themselves
+  bool started_have_links;      ///< POST /minions says where the jobs are that it started
+  bool overrides_client;        ///< POST /minions runs all chunks as `local_async`; else others are refused
   bool missing_is_404;          ///< a minion or job that is not there
   bool hooks_have_body;         ///< a hook's event has the raw body, and `query` where the other has `get`
-  bool cherrypy_headers;        ///< Allow, Vary, Cache-Control, gzip, and the answer to OPTIONS
+  bool full_headers;            ///< Allow, what may be cached, gzip, and all of CORS; else nothing is cached
 };
 
 struct Exchange;

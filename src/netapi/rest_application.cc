@@ -131,7 +131,7 @@ std::optional<Response> refused_body(Exchange& exchange) {
 /// The answer to a browser that asks whether a page of another origin may ask for this.
 Response preflight(const Exchange& exchange) {
   const Environ& environ = exchange.environ;
-  if (exchange.app.dialect.cherrypy_headers) {
+  if (exchange.app.dialect.full_headers) {
     Response response{Status::ok, {{"Content-Type", "text/html"}}, std::string()};
     const std::string_view wanted = environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD");
     if (wanted == "GET" || wanted == "POST") {
@@ -198,7 +198,7 @@ void finish(const Exchange& exchange, Response& response) {
   if (response.status == Status::unauthorized && !has_header(response, "WWW-Authenticate")) {
     headers.emplace_back("WWW-Authenticate", "Session");
   }
-  if (!app.dialect.cherrypy_headers) {
+  if (!app.dialect.full_headers) {
     headers.emplace_back("Vary", app.origins.vary() ? "Accept, Origin" : "Accept");
     headers.emplace_back("Cache-Control", "no-store");
     return;

@@ -23,11 +23,13 @@ constexpr Dialect kCherrypy{
     .lasting_cookies = true,
     .run_takes_sessions = false,
     .runs_at_once = false,
-    .tornado_words = false,
-    .cherrypy_jobs = true,
+    .own_words = false,
+    .jobs_have_info = true,
+    .started_have_links = true,
+    .overrides_client = true,
     .missing_is_404 = false,
     .hooks_have_body = true,
-    .cherrypy_headers = true,
+    .full_headers = true,
 };
 
 void add_sessions(std::vector<Route>& routes) {

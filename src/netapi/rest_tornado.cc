@@ -22,11 +22,13 @@ constexpr Dialect kTornado{
     .lasting_cookies = false,
     .run_takes_sessions = true,
     .runs_at_once = true,
-    .tornado_words = true,
-    .cherrypy_jobs = false,
+    .own_words = true,
+    .jobs_have_info = false,
+    .started_have_links = false,
+    .overrides_client = false,
     .missing_is_404 = true,
     .hooks_have_body = false,
-    .cherrypy_headers = false,
+    .full_headers = false,
 };
 
 std::vector<Route> routes_of(const RestTornadoOptions& options) {
