@@ -32,22 +32,15 @@ std::string_view query_of(const Environ& environ) {
 }
 
 /// Text that may hold secrets, and is wiped at the end. Text that grows moves, and leaves what it had behind:
-/// so either it comes whole, or there is room from the start for all that is appended.
+/// so there is room from the start for all that is appended.
 class Wiped {
  public:
-  explicit Wiped(std::string whole) : text(std::move(whole)) {}
   explicit Wiped(std::size_t most) { text.reserve(most); }
   Wiped(const Wiped&) = delete;
   Wiped& operator=(const Wiped&) = delete;
   ~Wiped() { wipe(text.data(), text.size()); }
   std::string text;
 };
-
-void wipe_texts(yaml::Node& node) {
-  wipe(node.text.data(), node.text.size());
-  for (yaml::Node& item : node.items) wipe_texts(item);
-  for (yaml::Entry& entry : node.entries) wipe_texts(entry.value);
-}
 
 Result<void> read_json(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
   Result<void> parsed = document.parse(text, limits);
@@ -56,10 +49,11 @@ Result<void> read_json(std::string_view text, const JsonLimits& limits, JsonDocu
 }
 
 Result<void> read_yaml(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
-  auto node = yaml::read("", text, {.max_depth = limits.max_depth, .max_aliased = limits.max_values});
+  auto node = yaml::read("", text, {.max_depth = limits.max_depth, .max_values = limits.max_values});
   if (!node) return Error{ErrorKind::malformed, node.error().message};
-  const Wiped json(yaml::to_json(*node).text());
-  wipe_texts(*node);
+  Wiped json(kJsonBytes * (text.size() + 1));  // which aliases may go beyond
+  JsonWriter writer(json.text);
+  yaml::write_json(writer, *node);
   return document.parse(json.text, limits);
 }
 

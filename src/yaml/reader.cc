@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <istream>
 #include <iterator>
 #include <map>
 #include <set>
-#include <sstream>
+#include <streambuf>
 #include <utility>
 
 #include <yaml-cpp/eventhandler.h>
@@ -39,18 +40,25 @@ std::string_view short_tag(std::string_view tag) {
 }
 
 [[noreturn]] void refuse_tag(const YAML::Mark& mark, std::string_view tag) {
-  fail(mark, format("found the tag {}, expected a plain value", in_quotes(tag)));
+  fail(mark, format("found a tag, expected a plain value: {}", in_quotes(tag)));
 }
 
 /// yaml-cpp 0.7 makes single bytes of the escapes `\N` and `\_`, U+0085 and U+00A0.
-std::string repaired(std::string_view text) {
-  std::string out;
+WipedString repaired(std::string_view text) {
+  WipedString out;
+  out.reserve(2 * text.size());  // all that it can become: growing would leave a copy
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
     out.append(length == 0 ? "\xC2" : "").append(text.substr(0, std::max<std::size_t>(length, 1)));
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return out;
+}
+
+/// What a message about a text that came from no file leaves out: that text is a request's, and may be a
+/// password which begins like YAML. yaml-cpp's messages, as those of this file, quote behind a colon.
+std::string_view without_quotation(std::string_view message) {
+  return message.substr(0, message.find(':'));
 }
 
 Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::string& text) {
@@ -61,6 +69,10 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
   // "!" is how the parser marks quotes. Salt keeps dates as text.
   if (name == "!" || name == "str" || name == "timestamp" || name == "binary") return Kind::string;
   refuse_tag(mark, tag);
+}
+
+std::string too_many(const Limits& limits) {
+  return format("more than {} values, with what anchors and aliases add", limits.max_values);
 }
 
 struct Size {
@@ -91,7 +103,7 @@ std::vector<const Node*> merged_maps(const Entry& merge) {
   }
   for (const Node* map : maps) {
     if (!map->is(Kind::map)) {
-      fail(merge.place, format("<<: found {}, expected a map or a list of maps", describe(*map)));
+      fail(merge.place, format("<< stands for neither a map nor a list of maps: {}", describe(*map)));
     }
   }
   return maps;
@@ -121,8 +133,8 @@ void refuse_duplicates(const Node& map) {
   for (const Entry& entry : map.entries) {
     const auto [first, is_new] = seen.emplace(name_of(entry), &entry);
     if (is_new) continue;
-    fail(entry.place, format("{}: this key stands here for the second time, after line {}",
-                             in_quotes(entry.key), first->second->place.line));
+    fail(entry.place, format("this key stands here for the second time, after line {}: {}",
+                             first->second->place.line, in_quotes(entry.key)));
   }
 }
 
@@ -156,10 +168,7 @@ class TreeBuilder : public YAML::EventHandler {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
     const Size size = size_of(found->second);
-    copied_ += size.values;
-    if (copied_ > limits_.max_aliased) {
-      fail(mark, format("aliases stand for more than {} values", limits_.max_aliased));
-    }
+    count(mark, size.values - 1);  // `add` counts the first one
     check_depth(mark, open_.size() + size.depth);
     add(mark, found->second, 0, true);
   }
@@ -176,7 +185,7 @@ class TreeBuilder : public YAML::EventHandler {
       fail(mark, "found a colon, expected a value or a key in front of it");
     }
     const Kind kind = kind_of_scalar(mark, tag, value);
-    add(mark, node_at(mark, kind, is_plain ? value : repaired(value)), anchor, is_plain);
+    add(mark, node_at(mark, kind, is_plain ? WipedString(value) : repaired(value)), anchor, is_plain);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -214,8 +223,14 @@ class TreeBuilder : public YAML::EventHandler {
     return {file_, static_cast<std::size_t>(mark.line + 1), static_cast<std::size_t>(mark.column + 1)};
   }
 
-  [[nodiscard]] Node node_at(const YAML::Mark& mark, Kind kind, std::string text) const {
+  [[nodiscard]] Node node_at(const YAML::Mark& mark, Kind kind, WipedString text) const {
     return {kind, place(mark), std::move(text), {}, {}};
+  }
+
+  /// Also copies are counted: a few lines may stand for millions of values.
+  void count(const YAML::Mark& mark, std::size_t values) {
+    values_ += values;
+    if (values_ > limits_.max_values) fail(mark, too_many(limits_));
   }
 
   void check_depth(const YAML::Mark& mark, std::size_t depth) const {
@@ -235,7 +250,11 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void add(const YAML::Mark& mark, Node node, YAML::anchor_t anchor, bool plain) {
-    if (anchor != 0) anchored_[anchor] = node;
+    count(mark, 1);
+    if (anchor != 0) {
+      count(mark, size_of(node).values);
+      anchored_[anchor] = node;
+    }
     if (open_.empty()) {
       root_ = std::move(node);
       has_root_ = true;
@@ -268,7 +287,7 @@ class TreeBuilder : public YAML::EventHandler {
   bool has_root_ = false;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Node> anchored_;  ///< what aliases name: complete values only
-  std::size_t copied_ = 0;                   ///< values that aliases added
+  std::size_t values_ = 0;                   ///< keys, values, and copies for anchors and aliases
 };
 
 bool is_control_character(char c) {
@@ -280,6 +299,51 @@ std::size_t count_lines(std::string_view text) {
   const auto feeds = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   return feeds + (text.ends_with('\n') ? 0 : 1);
 }
+
+/// Commas and opening brackets that would stand for more values than may be. They are looked at before
+/// yaml-cpp reads the text: up to the last bracket it keeps in its memory all that it finds, before it tells
+/// of any.
+bool has_too_many_separators(std::string_view text, const Limits& limits) {
+  static constexpr std::string_view kFlow = ",[{";
+  const auto found =
+      std::count_if(text.begin(), text.end(), [](char c) { return kFlow.find(c) != std::string_view::npos; });
+  return static_cast<std::size_t>(found) / 2 > limits.max_values;
+}
+
+/// Reads a text where it lies, and then the end of a document: yaml-cpp would take the end of the file for
+/// the missing end of a quoted text, but not that.
+class Input : public std::streambuf {
+ public:
+  explicit Input(std::string_view text) : text_(text), end_(text.ends_with('\n') ? "...\n" : "\n...\n") {
+    show(text_, 0);
+  }
+
+ protected:
+  int_type underflow() override {
+    if (at_end_) return traits_type::eof();
+    at_end_ = true;
+    show(end_, 0);
+    return traits_type::to_int_type(*gptr());
+  }
+
+  /// yaml-cpp looks for a byte order mark, and puts back what is none.
+  int_type pbackfail(int_type /*character*/) override {
+    if (!at_end_ || text_.empty()) return traits_type::eof();
+    at_end_ = false;
+    show(text_, text_.size() - 1);
+    return traits_type::to_int_type(*gptr());
+  }
+
+ private:
+  void show(std::string_view part, std::size_t from) {
+    char* const begin = const_cast<char*>(part.data());  // which a get area wants, and nobody writes to
+    setg(begin, begin + from, begin + part.size());
+  }
+
+  const std::string_view text_;
+  const std::string_view end_;
+  bool at_end_ = false;
+};
 
 }  // namespace
 
@@ -294,9 +358,9 @@ Result<Node> read(const std::string& file, std::string_view text, const Limits& 
                       format("found the control character \\x{:02x}, which YAML does not allow",
                              static_cast<unsigned char>(*control)));
   }
-  // yaml-cpp would take the end of the file for the missing end of a quoted text, but not the end of a
-  // document.
-  std::istringstream input(std::string(text) + (text.ends_with('\n') ? "...\n" : "\n...\n"));
+  if (has_too_many_separators(text, limits)) return mistake_at({name, 1, 1}, too_many(limits));
+  Input buffer(text);
+  std::istream input(&buffer);
   TreeBuilder builder(name, text, limits);
   try {
     YAML::Parser parser(input);
@@ -305,7 +369,8 @@ Result<Node> read(const std::string& file, std::string_view text, const Limits& 
   } catch (const YAML::Exception& error) {
     const auto line = static_cast<std::size_t>(std::max(error.mark.line, 0)) + 1;
     const auto column = static_cast<std::size_t>(std::max(error.mark.column, 0)) + 1;
-    return mistake_at({name, std::min(line, count_lines(text)), column}, error.msg);
+    return mistake_at({name, std::min(line, count_lines(text)), column},
+                      file.empty() ? without_quotation(error.msg) : error.msg);
   }
   return builder.take_root();
 }

@@ -143,8 +143,12 @@ std::string name_of(const Entry& entry) {
 Json to_json(const Node& node, const std::function<void(const Node&)>& unfit) {
   std::string text;
   JsonWriter writer(text);
-  Transcriber(writer, unfit).write(node);
+  write_json(writer, node, unfit);
   return Json::trusted(std::move(text));
+}
+
+void write_json(JsonWriter& writer, const Node& node, const std::function<void(const Node&)>& unfit) {
+  Transcriber(writer, unfit).write(node);
 }
 
 Error mistake_at(const Place& place, std::string_view text) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <new>
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -9,8 +11,8 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-std::string read(std::string_view text) {
-  const auto root = yaml::read("F", text);
+std::string read(std::string_view text, std::size_t max_values = 100000) {
+  const auto root = yaml::read("F", text, {.max_values = max_values});
   return root ? to_json(*root).text() : root.error().message;
 }
 
@@ -38,11 +40,11 @@ TEST_CASE("the standard tags are honoured") {
 }
 
 TEST_CASE("any other tag is refused") {
-  CHECK(read("\na: !foo 1") == "F:2: found the tag \"!foo\", expected a plain value");
+  CHECK(read("\na: !foo 1") == "F:2: found a tag, expected a plain value: \"!foo\"");
   CHECK(read("a: !!python/object 1") ==
-        "F:1: found the tag \"tag:yaml.org,2002:python/object\", expected a plain value");
-  CHECK(read("a: !foo [1]") == "F:1: found the tag \"!foo\", expected a plain value");
-  CHECK(read("a: !foo {b: 1}") == "F:1: found the tag \"!foo\", expected a plain value");
+        "F:1: found a tag, expected a plain value: \"tag:yaml.org,2002:python/object\"");
+  CHECK(read("a: !foo [1]") == "F:1: found a tag, expected a plain value: \"!foo\"");
+  CHECK(read("a: !foo {b: 1}") == "F:1: found a tag, expected a plain value: \"!foo\"");
 }
 
 TEST_CASE("aliases stand for what their anchors name") {
@@ -63,7 +65,32 @@ TEST_CASE("aliases that multiply without end are an error") {
     const std::string last = "*a" + std::to_string(i - 1);
     text += format("a{}: &a{} [{}, {}, {}, {}, {}, {}]\n", i, i, last, last, last, last, last, last);
   }
-  CHECK(read(text) == "F:6: aliases stand for more than 100000 values");
+  CHECK(read(text) == "F:6: more than 100000 values, with what anchors and aliases add");
+}
+
+TEST_CASE("values are counted, and so is what anchors keep of them") {
+  const std::string too_many = "more than 10 values, with what anchors and aliases add";
+  CHECK(read("[1, 2, 3, 4, 5, 6, 7, 8, 9]", 10) == "[1, 2, 3, 4, 5, 6, 7, 8, 9]");
+  CHECK(read("[1, 2, 3,\n 4, 5, 6, 7, 8, 9, 10, 11]", 10) == "F:2: " + too_many);
+  CHECK(read("{a: 1, b: 2, c: 3, d: 4}", 10) == R"({"a": 1, "b": 2, "c": 3, "d": 4})");
+  CHECK(read("{a: 1, b: 2, c: 3, d: 4, e: 5}", 10) == "F:1: " + too_many);
+  CHECK(read("&a [&b [&c [1]]]", 10) == "F:1: " + too_many);
+  CHECK(read("&a [&b [1]]", 10) == "[[1]]");
+}
+
+TEST_CASE("nested anchors of a long list are refused before they are copied a second time") {
+  std::string text;
+  for (int i = 0; i < 95; ++i) text += format("[&a{} ", i);
+  text += '[';
+  for (int i = 0; i < 40000; ++i) text += "1,";
+  text += "1]" + std::string(95, ']');
+  CHECK(read(text) == "F:1: more than 100000 values, with what anchors and aliases add");
+}
+
+TEST_CASE("commas and brackets beyond twice the limit are refused before the parser collects them") {
+  CHECK(read("'" + std::string(21, ',') + "'", 10) == '"' + std::string(21, ',') + '"');
+  CHECK(read("'" + std::string(22, ',') + "'", 10) ==
+        "F:1: more than 10 values, with what anchors and aliases add");
 }
 
 TEST_CASE("a merge key adds what the map itself lacks, as in Salt") {
@@ -75,17 +102,17 @@ TEST_CASE("a merge key adds what the map itself lacks, as in Salt") {
 
 TEST_CASE("merged maps that have a key in common are an error, as in Salt") {
   CHECK(read("a: &a {x: 1}\nb: &b\n  x: 3\nc: {<<: [*a, *b]}") ==
-        "F:3: \"x\": this key stands here for the second time, after line 1");
+        "F:3: this key stands here for the second time, after line 1: \"x\"");
 }
 
 TEST_CASE("a merge key takes maps only") {
-  CHECK(read("a: 1\n<<: 5") == "F:2: <<: found 5, expected a map or a list of maps");
-  CHECK(read("<<: [[1]]") == "F:1: <<: found a list, expected a map or a list of maps");
+  CHECK(read("a: 1\n<<: 5") == "F:2: << stands for neither a map nor a list of maps: 5");
+  CHECK(read("<<: [[1]]") == "F:1: << stands for neither a map nor a list of maps: a list");
 }
 
 TEST_CASE("a key that stands twice in one map is an error") {
-  CHECK(read("a: 1\nb: 2\na: 3\n") == "F:3: \"a\": this key stands here for the second time, after line 1");
-  CHECK(read("x:\n  - {b: 1, b: 1}") == "F:2: \"b\": this key stands here for the second time, after line 2");
+  CHECK(read("a: 1\nb: 2\na: 3\n") == "F:3: this key stands here for the second time, after line 1: \"a\"");
+  CHECK(read("x:\n  - {b: 1, b: 1}") == "F:2: this key stands here for the second time, after line 2: \"b\"");
 }
 
 TEST_CASE("a key that is no scalar is an error") {
@@ -148,7 +175,7 @@ TEST_CASE("numbers keep all their digits, and those that JSON cannot hold are to
 TEST_CASE("keys that are no text are written as Python's json.dumps writes them") {
   CHECK(read("{1: a, yes: b, ~: c, 1.50: d, '2': e, x: f}") ==
         R"({"1": "a", "true": "b", "null": "c", "1.5": "d", "2": "e", "x": "f"})");
-  CHECK(read("{1: a, 0x1: b}") == "F:1: \"0x1\": this key stands here for the second time, after line 1");
+  CHECK(read("{1: a, 0x1: b}") == "F:1: this key stands here for the second time, after line 1: \"0x1\"");
 }
 
 TEST_CASE("what only looks like YAML in brackets is an error") {
@@ -172,6 +199,29 @@ TEST_CASE("text that came from no file is shown by line and column") {
   CHECK(root.error().message == "line 2, column 4: unknown token");
   CHECK(yaml::read("", "a: \x04").error().message ==
         "line 1, column 4: found the control character \\x04, which YAML does not allow");
+}
+
+TEST_CASE("a message about text that came from no file has nothing of the text") {
+  const auto message = [](std::string_view text) { return yaml::read("", text).error().message; };
+  CHECK(message("password: !Summer2026") == "line 1, column 11: found a tag, expected a plain value");
+  CHECK(message("password: !Summer2026 [x]") == "line 1, column 11: found a tag, expected a plain value");
+  CHECK(message("<<: Summer2026") == "line 1, column 1: << stands for neither a map nor a list of maps");
+  CHECK(message("password: {ab, ab}") ==
+        "line 1, column 16: this key stands here for the second time, after line 1");
+  CHECK(message("password: \"Sum\\mer\"") == "line 1, column 17: unknown escape character");
+  CHECK(message("password: *Summer2026") == "line 1, column 11: the referenced anchor is not defined");
+}
+
+TEST_CASE("a tree's texts are wiped when it goes, short ones and those that moved away, too") {
+  alignas(Node) unsigned char memory[2 * sizeof(Node)] = {};
+  Node* const from = new (memory) Node;
+  from->text = std::string_view("hunter2hunter2");
+  Node* const to = new (memory + sizeof(Node)) Node(std::move(*from));
+  REQUIRE(to->text == "hunter2hunter2");
+  from->~Node();
+  to->~Node();
+  const std::string_view left(reinterpret_cast<const char*>(memory), sizeof memory);
+  CHECK(left.find("unter2") == std::string_view::npos);
 }
 
 }  // namespace
