@@ -94,7 +94,9 @@ std::string normalized(const Function& function, bool as_command_line) {
 Json yamlify_scalar(std::string_view text) {
   if (text == "None") return {};
   if (stays_text(text)) return Json::string(text);
-  const Result<yaml::Node> value = yaml::read("", text);
+  // Anchors work, as in Salt, but there may be many such texts: what aliases stand for may not be much more
+  // than what was sent.
+  const Result<yaml::Node> value = yaml::read("", text, {.max_values = 2 * text.size() + 16});
   if (!value || is_lost(*value, text)) return Json::string(text);
   return yaml::to_json(*value);
 }

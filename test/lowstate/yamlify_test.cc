@@ -125,6 +125,15 @@ TEST_CASE("yamlify leaves brackets alone that hold no YAML, or something that on
   check_stays_text({std::string(200, '[') + std::string(200, ']')});
 }
 
+TEST_CASE("yamlify has small texts with anchors as Salt has them, and those that multiply stay text") {
+  check({{"{a: &x [1,2], b: *x}", R"({"a": [1, 2], "b": [1, 2]})"},
+         {"[&a 1, *a, *a]", "[1, 1, 1]"},
+         {"{a: &a {x: 1}, b: {<<: *a}}", R"({"a": {"x": 1}, "b": {"x": 1}})"}});
+  std::string many = "{a: &a [x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x], b: [*a";
+  for (int i = 0; i < 50; ++i) many += ",*a";
+  check_stays_text({many + "]}"});
+}
+
 TEST_CASE("yamlify leaves YAML that is neither word, quotes nor brackets as text") {
   check_stays_text(
       {"a: b", "a:", " a: b ", "- a", "-", "?", "? a", "&a b", "*a", "!x", "|", ">", "@a", "%a", "`a"});
