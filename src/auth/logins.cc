@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t kMaxEauth = 64;
 constexpr std::size_t kMinToken = 32;   // Salt's `hash_type: md5`
 constexpr std::size_t kMaxToken = 128;  // `hash_type: sha512`
+constexpr std::size_t kMaxRefused = 4096;
+constexpr std::chrono::seconds kRefusedFor{5};
 
 using Outcome = Result<std::shared_ptr<const Grant>>;
 
@@ -48,6 +50,24 @@ std::string_view not_to_be_asked(const Credentials& credentials) {
   return beyond_limits(credentials);
 }
 
+/// Tokens that nobody held a moment ago, so that a client which comes again and again with one costs whoever
+/// decides little. Where it is full, it begins anew. Not synchronized.
+class RefusedTokens {
+ public:
+  [[nodiscard]] bool has(const GrantTable::Key& key, SteadyTime now) const {
+    const auto found = until_.find(key);
+    return found != until_.end() && now < found->second;
+  }
+
+  void add(const GrantTable::Key& key, SteadyTime now) {
+    if (until_.size() >= kMaxRefused) until_.clear();
+    until_.insert_or_assign(key, now + kRefusedFor);
+  }
+
+ private:
+  std::unordered_map<GrantTable::Key, SteadyTime, DigestHash> until_;
+};
+
 class GuardedLogins final : public Logins {
  public:
   GuardedLogins(std::unique_ptr<LoginGuard> guard, KeyedDigest digest, std::chrono::seconds ttl,
@@ -73,6 +93,7 @@ class GuardedLogins final : public Logins {
   [[nodiscard]] Result<void> still_good(const Credentials& credentials) const;
   Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const;
   Outcome ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
+  Outcome ask_for_holder(const Credentials& credentials, const Check& check);
   [[nodiscard]] Result<LoginGuard::Standing> stand(const Credentials& credentials) const;
   [[nodiscard]] static Error failed(LoginGuard::Attempt& attempt, Error error,
                                     const Credentials& credentials);
@@ -84,6 +105,7 @@ class GuardedLogins final : public Logins {
   const Clock& clock_;
   const std::shared_ptr<LoggedOut> logged_out_;
   std::mutex mutex_;
+  RefusedTokens refused_;                                                             // guarded by mutex_
   GrantTable grants_;                                                                 // guarded by mutex_
   std::unordered_map<GrantTable::Key, std::shared_ptr<Flight>, DigestHash> flights_;  // guarded by mutex_
 };
@@ -155,12 +177,22 @@ Outcome GuardedLogins::login_anew(const Credentials& credentials, const Check& c
 Outcome GuardedLogins::holder(const Credentials& credentials, const Check& check, SteadyTime deadline) {
   const std::string_view beyond = not_to_be_asked(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
-  return find_or_ask(credentials, deadline, [&]() -> Outcome {
-    auto grant = check(credentials);
-    if (grant) return std::make_shared<const Grant>(*std::move(grant));
-    if (grant.error().kind != ErrorKind::authentication) return std::move(grant).error();
-    return refused("token", grant.error().message, credentials);
-  });
+  return find_or_ask(credentials, deadline, [&] { return ask_for_holder(credentials, check); });
+}
+
+Outcome GuardedLogins::ask_for_holder(const Credentials& credentials, const Check& check) {
+  const GrantTable::Key key = key_of(credentials);
+  std::unique_lock lock(mutex_);
+  const bool was_refused = refused_.has(key, clock_.steady());
+  lock.unlock();
+  if (was_refused) return refused("token", "it was refused just now", credentials);
+  auto grant = check(credentials);
+  if (grant) return std::make_shared<const Grant>(*std::move(grant));
+  if (grant.error().kind != ErrorKind::authentication) return std::move(grant).error();
+  lock.lock();
+  refused_.add(key, clock_.steady());
+  lock.unlock();
+  return refused("token", grant.error().message, credentials);
 }
 
 GrantTable::Key GuardedLogins::key_of(const Credentials& credentials) const {

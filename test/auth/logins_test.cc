@@ -318,8 +318,12 @@ TEST_CASE("who holds a token is asked once for a while, and no failure is counte
     REQUIRE_FALSE(refused);
     CHECK(refused.error().kind == ErrorKind::authentication);
     CHECK(refused.error().message == "Authorization error occurred.");
-    CHECK(log.has("it has expired"));
+    CHECK(log.has(i == 0 ? "it has expired" : "it was refused just now"));
   }
+  CHECK(logins.asked == 2);
+  logins.clock.advance(seconds(5));
+  CHECK(logins.holder(kOtherToken).error().kind == ErrorKind::authentication);
+  CHECK(logins.asked == 3);
   logins.answer = nullptr;
   CHECK(logins.login(with_token(kOtherToken)));
 }

@@ -60,8 +60,8 @@ class Logins {
                                                                         SteadyTime deadline) = 0;
 
   /// Who holds a token: as `login`, but without the guard. Nobody guesses a token; but a browser comes back
-  /// again and again with one that has expired, and its address must not be refused for that. REQUIRES: kind
-  /// token.
+  /// again and again with one that has expired, and its address must not be refused for that. A token that
+  /// was refused is not asked about for 5 seconds. REQUIRES: kind token.
   [[nodiscard]] virtual Result<std::shared_ptr<const Grant>> holder(const Credentials& credentials,
                                                                     const Check& check,
                                                                     SteadyTime deadline) = 0;

@@ -17,7 +17,7 @@ using master::Permit;
 // Asking about credentials changes nothing that matters, so it may be done again where a worker was lost.
 // Each try has longer than the one before: a back end may be slow by itself.
 constexpr SendTerms kMakeToken{Lane::login, std::chrono::seconds(5)};
-constexpr SendTerms kGetToken{Lane::publish, std::chrono::seconds(3)};
+constexpr SendTerms kGetToken{Lane::token, std::chrono::seconds(3)};
 constexpr SendTerms kConfirm{Lane::login, std::chrono::seconds(15)};
 constexpr int kTries = 3;
 

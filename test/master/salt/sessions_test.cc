@@ -95,8 +95,7 @@ TEST_CASE("many who bring one token at the same time are one question, and those
   CHECK(world.loads("get_token").size() == 1);
 }
 
-TEST_CASE(
-    "what is no token never reaches the master, and one that it does not know is asked about each time") {
+TEST_CASE("what is no token never reaches the master, nor soon again does one that it does not know") {
   SaltWorld world;
   for (const char* token : {"", "c0ffee", "../../../../etc/passwd", "c0ffee00c0ffee00c0ffee00c0ffee0g"}) {
     CHECK(world.master().session(SecretView(token), SaltWorld::soon()).error().kind ==
@@ -107,7 +106,7 @@ TEST_CASE(
     CHECK(world.master().session(SecretView(kToken), SaltWorld::soon()).error().kind ==
           ErrorKind::authentication);
   }
-  CHECK(world.loads("get_token").size() == 30);
+  CHECK(world.loads("get_token").size() == 1);
   keep_tokens(world);
   CHECK(world.master().login(fred(), SaltWorld::soon()));
 }

@@ -22,6 +22,7 @@ std::size_t slow_limit(const PoolOptions& options) {
 
 std::size_t lane_limit(Lane lane, const PoolOptions& options) {
   const std::size_t half_of_the_connections = options.connections / 2;
+  const std::size_t half_of_the_workers = (options.worker_threads + 1) / 2;
   const std::size_t slow = slow_limit(options);
   // Each kind of slow work leaves a place to the others.
   const std::size_t most_of_the_slow = at_least_one(slow - 1);
@@ -36,10 +37,10 @@ std::size_t lane_limit(Lane lane, const PoolOptions& options) {
       return at_least_one(std::min(half_of_the_connections, most_of_the_slow));
     case Lane::wheel_async:
       return at_least_one(std::min(half_of_the_connections, most_of_the_slow - 1));
-    case Lane::login: {
-      const std::size_t half_of_the_workers = (options.worker_threads + 1) / 2;
+    case Lane::login:
       return at_least_one(std::min({half_of_the_connections, most_of_the_slow, half_of_the_workers}));
-    }
+    case Lane::token:
+      return at_least_one(std::min(half_of_the_connections, half_of_the_workers));
   }
   return at_least_one(options.connections);
 }
@@ -54,8 +55,12 @@ Turns::Turns(const PoolOptions& options)
     state(lane).limit = lane_limit(lane, options);
     state(lane).is_slow = is_wheel || lane == Lane::login;
     state(lane).keeps_place = is_wheel;
-    state(lane).max_waiting = lane == Lane::login ? options.max_waiting_logins : options.max_waiting;
+    state(lane).max_waiting = options.max_waiting;
+    state(lane).name = "requests";
   }
+  state(Lane::login).name = "logins";
+  state(Lane::token).name = "tokens";
+  for (const Lane lane : {Lane::login, Lane::token}) state(lane).max_waiting = options.max_waiting_logins;
 }
 
 Result<Turns::Turn> Turns::take(Lane lane, SteadyTime deadline) {
@@ -71,7 +76,7 @@ Result<Turns::Turn> Turns::take(Lane lane, SteadyTime deadline) {
     const bool all = waiting_ >= max_waiting_;
     return Error{ErrorKind::unavailable,
                  format("Too many {} wait for the Salt Master: {}, which is the limit.",
-                        all ? "requests" : "logins", all ? waiting_ : in_lane)};
+                        all ? "requests" : state(lane).name, all ? waiting_ : in_lane)};
   }
   return wait(lane, deadline, lock);
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -25,15 +26,17 @@ enum class Lane {
   wheel,        ///< runs in the worker to its end
   wheel_async,  ///< the same, while nobody waits for it
   login,        ///< a wrong password holds a worker for a second
+  token,        ///< whose it is: some milliseconds, but anybody can make tokens up and ask
 };
-inline constexpr std::size_t kLanes = 6;
+inline constexpr std::size_t kLanes = 7;
 
 struct PoolOptions {
   std::string uri = "tcp://127.0.0.1:4506";  ///< the master's `ret_port`
   std::size_t connections = 16;              ///< at most so many at a time
   std::size_t worker_threads = 5;            ///< Salt's option of that name: the master's workers
-  std::size_t max_waiting = 1024;       ///< threads that may wait for a connection; beyond it: unavailable
-  std::size_t max_waiting_logins = 64;  ///< of these for logins, which anybody can make many of
+  std::size_t max_waiting = 1024;  ///< threads that may wait for a connection; beyond it: unavailable
+  std::size_t max_waiting_logins =
+      64;  ///< of these for logins, which anybody can make many of; and for tokens
   std::size_t max_answer_size = std::size_t{256} << 20;  ///< bytes; a larger answer breaks the connection
   std::chrono::milliseconds connect_timeout{4000};       ///< a master that refuses is noticed at once
   /// A request other than a login that takes this long has stalled: it met a worker that is busy or lost, or
@@ -88,6 +91,7 @@ class Turns {
     bool is_slow = false;      ///< counts for the limit of all slow ones together
     bool keeps_place = false;  ///< in this lane, when it has stalled
     std::size_t max_waiting = 0;
+    std::string_view name{};  ///< for messages: what waits in it
     std::size_t under_way = 0;
     std::list<Waiter*> waiters{};
   };

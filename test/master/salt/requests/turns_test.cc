@@ -70,12 +70,12 @@ class Queue {
 
 TEST_CASE("a lane's limit leaves workers and connections to the others, and is never 0") {
   struct Row {
-    std::size_t connections, workers, publish, question, runner, wheel, wheel_async, login;
+    std::size_t connections, workers, publish, question, runner, wheel, wheel_async, login, token;
   };
   for (const Row& row :
-       {Row{16, 5, 16, 4, 4, 3, 2, 3}, Row{16, 4, 16, 4, 3, 2, 1, 2}, Row{16, 1, 16, 4, 1, 1, 1, 1},
-        Row{16, 2, 16, 4, 1, 1, 1, 1}, Row{16, 3, 16, 4, 2, 1, 1, 1}, Row{16, 40, 16, 4, 8, 8, 8, 8},
-        Row{4, 5, 4, 1, 2, 2, 1, 2}, Row{1, 5, 1, 1, 1, 1, 1, 1}, Row{0, 0, 1, 1, 1, 1, 1, 1}}) {
+       {Row{16, 5, 16, 4, 4, 3, 2, 3, 3}, Row{16, 4, 16, 4, 3, 2, 1, 2, 2}, Row{16, 1, 16, 4, 1, 1, 1, 1, 1},
+        Row{16, 2, 16, 4, 1, 1, 1, 1, 1}, Row{16, 3, 16, 4, 2, 1, 1, 1, 2}, Row{16, 40, 16, 4, 8, 8, 8, 8, 8},
+        Row{4, 5, 4, 1, 2, 2, 1, 2, 2}, Row{1, 5, 1, 1, 1, 1, 1, 1, 1}, Row{0, 0, 1, 1, 1, 1, 1, 1, 1}}) {
     CAPTURE(row.connections);
     CAPTURE(row.workers);
     const PoolOptions options = of(row.connections, row.workers);
@@ -85,6 +85,7 @@ TEST_CASE("a lane's limit leaves workers and connections to the others, and is n
     CHECK(lane_limit(Lane::wheel, options) == row.wheel);
     CHECK(lane_limit(Lane::wheel_async, options) == row.wheel_async);
     CHECK(lane_limit(Lane::login, options) == row.login);
+    CHECK(lane_limit(Lane::token, options) == row.token);
   }
 }
 
@@ -234,6 +235,25 @@ TEST_CASE("a login is refused when as many logins wait as may, and others are no
   queue.add(Lane::wheel, 'b');
   login.reset();
   call.reset();
+}
+
+TEST_CASE(
+    "tokens that anybody makes up leave connections, and places to wait, to what is asked with good ones") {
+  PoolOptions options = of(4, 5);
+  options.max_waiting_logins = 1;
+  Turns turns(options);
+  std::optional<Turn> first = take(turns, Lane::token);
+  const Turn second = take(turns, Lane::token);
+  Queue queue(turns);
+  queue.add(Lane::token, 'a');
+  const auto refused = turns.take(Lane::token, late());
+  REQUIRE(!refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().message == "Too many tokens wait for the Salt Master: 1, which is the limit.");
+  auto publish = take(turns, Lane::publish);
+  auto login = take(turns, Lane::login);
+  first.reset();
+  CHECK(test::soon([&] { return queue.order() == "a"; }));
 }
 
 TEST_CASE("the end sends away who waits, gives no more turns, and waits for those that were given") {
