@@ -37,7 +37,8 @@ class TokensInCluster final : public TokenShelf {
     return std::optional(found->kvs.front().value);
   }
 
-  Result<void> put(const std::string& digits, const std::string& data, std::chrono::seconds life) override {
+  Result<void> put(const std::string& digits, const std::string& data, std::chrono::seconds life,
+                   WallTime /*end*/) override {
     const etcd::Deadline deadline = soon();
     const auto lease = client_->lease_grant(life, 0, deadline);
     if (!lease) return failure(lease.error());
@@ -56,7 +57,7 @@ class TokensInCluster final : public TokenShelf {
     return {};
   }
 
-  void purge(const std::function<bool(std::string_view data)>& /*is_over*/) override {}
+  bool purge(WallTime /*now*/, const EndOf& /*end_of*/) override { return false; }
 
  private:
   const std::unique_ptr<etcd::Client> client_;  // synchronizes itself

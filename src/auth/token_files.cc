@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <ctime>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -18,12 +23,27 @@ namespace {
 
 constexpr std::size_t kDigits = 64;
 constexpr std::size_t kMaxTokenFile = std::size_t{64} << 10;
+constexpr std::string_view kTemporary = ".tmp";
+constexpr std::chrono::minutes kStale{1};   // whoever wrote a temporary file so long ago is gone
+constexpr std::size_t kPurgedAtOnce = 100;  // names: some milliseconds
 
 bool is_token_file(std::string_view name) {
   return name.size() == kDigits && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// A file for each token, named after its digits. A Salt master may keep its own in the same directory.
+bool is_temporary(std::string_view name) {
+  return name.ends_with(kTemporary) && is_token_file(name.substr(0, name.size() - kTemporary.size()));
+}
+
+/// A file's time of modification, for which whole seconds will do.
+std::array<timespec, 2> file_times(WallTime time) {
+  const timespec when{std::chrono::system_clock::to_time_t(time), 0};
+  return {when, when};
+}
+
+/// A file for each token, named after its digits. Its time of modification is when it expires, so that it
+/// need not be read to know that; files of an older version, which have another time, are read once. A Salt
+/// master may keep its own in the same directory.
 class TokenFiles final : public TokenShelf {
  public:
   explicit TokenFiles(UniqueFd directory) : directory_(std::move(directory)) {}
@@ -36,16 +56,16 @@ class TokenFiles final : public TokenShelf {
   }
 
   /// What is put there is whole at once.
-  Result<void> put(const std::string& digits, const std::string& data,
-                   std::chrono::seconds /*life*/) override {
-    const std::string temporary = digits + ".tmp";
+  Result<void> put(const std::string& digits, const std::string& data, std::chrono::seconds /*life*/,
+                   WallTime end) override {
+    const std::string temporary = digits + std::string(kTemporary);
     const UniqueFd fd(::openat(directory_.get(), temporary.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!fd.is_open()) {
       return Error{ErrorKind::internal, format("its file cannot be created: {}", errno_text())};
     }
     auto written = write_all(fd.get(), data);
-    if (written && ::fsync(fd.get()) == 0 &&
+    if (written && ::futimens(fd.get(), file_times(end).data()) == 0 && ::fsync(fd.get()) == 0 &&
         ::renameat(directory_.get(), temporary.c_str(), directory_.get(), digits.c_str()) == 0) {
       return {};
     }
@@ -60,26 +80,65 @@ class TokenFiles final : public TokenShelf {
     return Error{ErrorKind::internal, format("its file {} cannot be removed: {}", digits, errno_text())};
   }
 
-  void purge(const std::function<bool(std::string_view data)>& is_over) override {
-    struct Close {
-      void operator()(DIR* stream) const { ::closedir(stream); }
-    };
-    UniqueFd copy(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    const std::unique_ptr<DIR, Close> stream(copy.is_open() ? ::fdopendir(copy.get()) : nullptr);
-    if (!stream) {
-      return log::warning(format("token_dir: expired tokens stay, as it cannot be listed: {}", errno_text()));
+  /// Goes on where the last call stopped: a login, which waits for it, is not to pay for all tokens that
+  /// there are.
+  bool purge(WallTime now, const EndOf& end_of) override {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    if (!listing_) listing_ = list();
+    if (!listing_) {
+      log::warning(format("token_dir: expired tokens stay, as it cannot be listed: {}", errno_text()));
+      return false;
     }
-    static_cast<void>(copy.release());
-    while (const dirent* found = ::readdir(stream.get())) {
-      const std::string name = found->d_name;
-      if (!is_token_file(name)) continue;
-      const auto data = get(name);
-      if (data && *data && is_over(**data)) static_cast<void>(remove(name));
+    for (std::size_t names = 0; names < kPurgedAtOnce; ++names) {
+      const dirent* const found = ::readdir(listing_.get());
+      if (found == nullptr) {
+        listing_.reset();
+        return false;
+      }
+      purge_one(found->d_name, now, end_of);
     }
+    return true;
   }
 
  private:
+  struct Close {
+    void operator()(DIR* stream) const { ::closedir(stream); }
+  };
+  using Listing = std::unique_ptr<DIR, Close>;
+
+  /// Null: errno says why.
+  [[nodiscard]] Listing list() const {
+    UniqueFd copy(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    Listing listing(copy.is_open() ? ::fdopendir(copy.get()) : nullptr);
+    if (listing) static_cast<void>(copy.release());
+    return listing;
+  }
+
+  void purge_one(const std::string& name, WallTime now, const EndOf& end_of) {
+    const bool temporary = is_temporary(name);
+    if (!temporary && !is_token_file(name)) return;
+    struct stat status {};
+    if (::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+    const WallTime time{std::chrono::seconds(status.st_mtim.tv_sec)};
+    if (temporary) {
+      if (time + kStale <= now) static_cast<void>(remove(name));
+      return;
+    }
+    if (time > now) return;
+    const auto data = get(name);
+    const std::optional<WallTime> end = data && *data ? end_of(**data) : std::nullopt;
+    if (!end) return;
+    if (*end <= now) {
+      static_cast<void>(remove(name));
+    } else {
+      ::utimensat(directory_.get(), name.c_str(), file_times(*end).data(), AT_SYMLINK_NOFOLLOW);
+    }
+  }
+
   const UniqueFd directory_;
+  std::mutex mutex_;
+  Listing listing_;  // of a purge that is not through; guarded by mutex_
 };
 
 }  // namespace

@@ -121,7 +121,8 @@ Result<Secret> TokenStore::add(std::string name, std::string eauth, std::vector<
   Secret token(std::string_view(digits.data(), digits.size()));
   const WallTime now = clock_.wall();
   const TokenRecord record{std::move(name), std::move(eauth), std::move(groups), now, now + life_};
-  if (auto put = shelf_->put(digits_of(token), to_json(record), life_); !put) return std::move(put).error();
+  if (auto put = shelf_->put(digits_of(token), to_json(record), life_, record.expire); !put)
+    return std::move(put).error();
   return token;
 }
 
@@ -152,10 +153,11 @@ void TokenStore::purge_now_and_then() {
   const SteadyTime now = clock_.steady();
   SteadyTime next = next_purge_.load();
   if (now < next || !next_purge_.compare_exchange_strong(next, now + kPurgeInterval)) return;
-  shelf_->purge([this](std::string_view data) {
+  const auto end_of = [](std::string_view data) -> std::optional<WallTime> {
     const auto record = read_token_record(data);
-    return record && record->expire <= clock_.wall();
-  });
+    return record ? std::optional(record->expire) : std::nullopt;
+  };
+  if (shelf_->purge(clock_.wall(), end_of)) next_purge_ = now;
 }
 
 }  // namespace rest_fcgi::auth

@@ -46,15 +46,19 @@ class TokenShelf {
   /// Absent where there is none. Errors also: malformed, for what no shelf would have put there.
   [[nodiscard]] virtual Result<std::optional<std::string>> get(const std::string& digits) = 0;
 
-  /// Puts there what was not there, for `life`: some time after it the data may go.
+  /// Puts there what was not there, for `life` and so until `end`: some time after it the data may go.
   [[nodiscard]] virtual Result<void> put(const std::string& digits, const std::string& data,
-                                         std::chrono::seconds life) = 0;
+                                         std::chrono::seconds life, WallTime end) = 0;
 
   /// When it returns, nobody gets it any more. What is not there is no failure.
   [[nodiscard]] virtual Result<void> remove(const std::string& digits) = 0;
 
-  /// Called now and then: removes what `is_over`, where that does not go by itself.
-  virtual void purge(const std::function<bool(std::string_view data)>& is_over) = 0;
+  /// When does the data say that it ends? Absent for what nobody but others can have put there.
+  using EndOf = std::function<std::optional<WallTime>(std::string_view data)>;
+
+  /// Called now and then: removes some of what has ended, where that does not go by itself. It takes little
+  /// time, however much there is. True: it has to be called again for the rest.
+  virtual bool purge(WallTime now, const EndOf& end_of) = 0;
 };
 
 /// Files in one directory, which all processes of a host may share. It, and the one above it, are made where
@@ -74,8 +78,8 @@ class TokenStore {
   TokenStore(std::unique_ptr<TokenShelf> shelf, DigestAlgorithm sha256, std::chrono::seconds life,
              const Clock& clock);
 
-  /// Stores a new token, and now and then removes those that have expired. Errors: unavailable or internal,
-  /// with the cause.
+  /// Stores a new token, and now and then removes some of those that have expired. Errors: unavailable or
+  /// internal, with the cause.
   Result<Secret> add(std::string name, std::string eauth, std::vector<std::string> groups);
 
   /// Whose token is it? Removes it where it has expired. Only 40 to 128 hexadecimal digits are looked up.

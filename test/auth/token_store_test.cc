@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "auth/token_store.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -18,6 +20,7 @@
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
 #include "auth/digest.h"
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -60,6 +63,27 @@ class StoreFixture {
     return names;
   }
 
+  WallTime time_of(const std::string& name) const {
+    struct stat status {};
+    REQUIRE(::stat((dir_ / name).c_str(), &status) == 0);
+    return WallTime(seconds(status.st_mtim.tv_sec));
+  }
+
+  void set_time(const std::string& name, WallTime time) const {
+    const timespec when{std::chrono::system_clock::to_time_t(time), 0};
+    const timespec times[] = {when, when};
+    REQUIRE(::utimensat(AT_FDCWD, (dir_ / name).c_str(), times, 0) == 0);
+  }
+
+  /// Another one over the same files.
+  std::unique_ptr<TokenStore> make() const {
+    auto files = token_files(dir_.path());
+    REQUIRE(files);
+    auto store = TokenStore::make(*std::move(files), seconds(60), clock_);
+    REQUIRE(store);
+    return *std::move(store);
+  }
+
   /// Why a token is refused, or whose it is.
   std::string find(std::string_view token) const {
     const auto record = store_->find(SecretView(token));
@@ -70,14 +94,6 @@ class StoreFixture {
   }
 
  private:
-  std::unique_ptr<TokenStore> make() {
-    auto files = token_files(dir_.path());
-    REQUIRE(files);
-    auto store = TokenStore::make(*std::move(files), seconds(60), clock_);
-    REQUIRE(store);
-    return *std::move(store);
-  }
-
   test::TempDir dir_;
   test::ManualClock clock_;
   std::unique_ptr<TokenStore> store_;
@@ -101,6 +117,7 @@ class Limit {
 };
 
 const std::string kForeign(64, 'a');
+const std::string kExpired = R"({"start": 1, "expire": 2, "name": "x", "eauth": "file", "groups": []})";
 
 }  // namespace
 
@@ -259,6 +276,63 @@ TEST_CASE("a new token sweeps away what has expired, at most once a minute, and 
   CHECK(fixture.files().contains(young));
   CHECK(fixture.files().contains(unswept));
   CHECK_FALSE(fixture.files().contains(old));
+}
+
+TEST_CASE("a token's file is not read before the time that its own time says") {
+  StoreFixture fixture;
+  const std::string file = StoreFixture::file_of(fixture.add());
+  CHECK(fixture.time_of(file) == fixture.clock().wall() + seconds(60));
+  fixture.dir().write(file, kExpired);
+  fixture.set_time(file, fixture.clock().wall() + seconds(70));
+  fixture.clock().advance(seconds(60));
+  fixture.add();
+  CHECK(fixture.files().contains(file));
+  fixture.clock().advance(seconds(60));
+  fixture.add();
+  CHECK_FALSE(fixture.files().contains(file));
+}
+
+TEST_CASE("a file of an older version, whose time is its start, goes when its token has expired") {
+  StoreFixture fixture;
+  const std::string old = StoreFixture::file_of(fixture.add());
+  fixture.set_time(old, fixture.clock().wall());
+  fixture.plant(kForeign, kExpired);
+  fixture.set_time(StoreFixture::file_of(kForeign), fixture.clock().wall());
+  fixture.clock().advance(seconds(59) + std::chrono::milliseconds(999));
+  const auto store = fixture.make();
+  REQUIRE(store->add("fred", "file", {}));
+  CHECK(fixture.time_of(old) == fixture.clock().wall() + std::chrono::milliseconds(1));
+  CHECK_FALSE(fixture.files().contains(StoreFixture::file_of(kForeign)));
+}
+
+TEST_CASE("what a crash left half written goes after a minute") {
+  StoreFixture fixture;
+  const std::string tmp = kForeign + ".tmp";
+  for (const std::string& name : {tmp, std::string("README.tmp")}) {
+    fixture.dir().write(name, "{");
+    fixture.set_time(name, fixture.clock().wall());
+  }
+  fixture.add();
+  CHECK(fixture.files().contains(tmp));
+  fixture.clock().advance(seconds(60));
+  fixture.add();
+  CHECK_FALSE(fixture.files().contains(tmp));
+  CHECK(fixture.files().contains("README.tmp"));
+}
+
+TEST_CASE("a new token waits for the sweeping of some, and the next ones sweep on") {
+  StoreFixture fixture;
+  for (int i = 0; i < 250; ++i) {
+    const std::string name = format("{:064x}", i);
+    fixture.dir().write(name, kExpired);
+    fixture.set_time(name, at(2));
+  }
+  fixture.add();
+  CHECK(fixture.files().size() > 150);
+  fixture.add();
+  CHECK(fixture.files().size() > 50);
+  fixture.add();
+  CHECK(fixture.files().size() == 3);
 }
 
 TEST_CASE("a token that cannot be stored is not given out") {
