@@ -100,10 +100,30 @@ TEST_CASE("whatever is wrong with credentials, the answer is the same, and the l
                   "at verification: unknown user or wrong password; eauth \"file\", user \"fred\"");
   fixture.refuses(with_password("file", "nobody", "canary"),
                   "at verification: unknown user or wrong password");
-  fixture.refuses(with_password("pam", "fred", "canary"), "at eauth: no such back end is on; eauth \"pam\"");
-  fixture.refuses(with_password("", "fred", "canary"), "at eauth: no such back end is on");
+  fixture.refuses(with_password("pam", "fred", "canary"),
+                  "at verification: no such back end is on; eauth \"pam\"");
+  fixture.refuses(with_password("", "fred", "canary"), "at limits: the name of the back end is empty");
   fixture.refuses(with_token(SecretView("canary")),
                   "at limits: the token is not 32 to 128 hexadecimal digits");
+}
+
+TEST_CASE("a back end that is not on is told from a wrong password neither by its count nor by its answer") {
+  for (const char* eauth : {"file", "pam"}) {
+    CAPTURE(eauth);
+    Fixture fixture;
+    fixture.options.login_guard.tries = 2;
+    fixture.start();
+    for (int i = 0; i < 2; ++i) {
+      CHECK(fixture.login("fred", "wrong", eauth).error().kind == ErrorKind::authentication);
+    }
+    CHECK(fixture.login("fred", "wrong", eauth).error().kind == ErrorKind::throttled);
+  }
+}
+
+TEST_CASE("a back end that is not on costs a look at the users, as a wrong password does") {
+  Fixture fixture;
+  std::filesystem::remove(fixture.dir / "users");
+  fixture.refuses(with_password("pam", "fred", "canary"), "external_auth: file: ");
 }
 
 TEST_CASE("absurd credentials are refused before any back end is asked") {

@@ -15,6 +15,7 @@ namespace rest_fcgi::auth {
 class Logins;
 class TokenStore;
 struct Eauth;
+struct Login;
 struct TokenRecord;
 
 /// A token that is good now, and whose it is.
@@ -28,10 +29,10 @@ struct TokenLogin {
 /// Turns credentials into an Identity: the one place where a password or token is checked. Thread-safe.
 ///
 /// Every failure is the same Error for the caller, `Authorization error occurred.`, whoever the user is and
-/// whatever was wrong; the log has the stage and the cause. An unknown user costs what a wrong password
-/// costs. Passwords go through `Logins`: who fails is made to wait, and after too many failures refused for a
-/// while; what was good is remembered for `auth_cache_ttl`. A token is looked up each time. User names over
-/// 256 and passwords over 1024 bytes are refused before any hash.
+/// whatever was wrong; the log has the stage and the cause. An unknown user or an unknown back end
+/// costs what a wrong password costs. Passwords go through `Logins`: who fails is made to wait, and after too
+/// many failures refused for a while; what was good is remembered for `auth_cache_ttl`. A token is looked up
+/// each time. User names over 256 and passwords over 1024 bytes are refused before any hash.
 class Authenticator {
  public:
   /// Errors: configuration, for a back end that cannot work as it is configured.
@@ -65,6 +66,7 @@ class Authenticator {
   Authenticator(std::vector<Eauth> eauths, std::unique_ptr<TokenStore> tokens,
                 std::unique_ptr<Logins> logins);
   Result<Identity> by_eauth(const Credentials& credentials, SteadyTime deadline);
+  [[nodiscard]] Error refuse_unknown_eauth(const Login& login) const;
   Result<Identity> by_token(const Credentials& credentials, SteadyTime deadline);
   [[nodiscard]] Result<Identity> identity_of(TokenRecord record, const Credentials& credentials) const;
 
