@@ -67,8 +67,8 @@ std::optional<std::string> packed(std::string& text) {
 
 void pack_where_accepted(std::string_view accept_encoding, http::Response& response) {
   auto* text = std::get_if<std::string>(&response.body);
-  constexpr std::size_t kMost = 0x7fffffff;  // zlib counts in 32 bits
-  if (text == nullptr || text->size() < kLeast || text->size() > kMost) return;
+  constexpr std::size_t kZlibLimit = 0x7fffffff;  // zlib counts in 32 bits
+  if (text == nullptr || text->size() < kLeast || text->size() > kZlibLimit) return;
   if (!takes_gzip(accept_encoding) || !is_text(response)) return;
   auto shorter = packed(*text);
   if (!shorter) return;

@@ -2,11 +2,13 @@
 """Passwords and tokens appear in no log, no reply, no file, and do not stay in memory."""
 
 import json
+import urllib.parse
 
 import pytest
 
 from support import daemon as daemons
-from support.api import chunk, local
+from support.api import JSON, Api, chunk, local
+from support.process import free_port, wait_until
 
 CANARY = "canary-7Qz4vT1xKp9sLw3m"
 LOW = {"eauth": "auto", "username": "saltdev", "password": CANARY}
@@ -95,6 +97,78 @@ def test_memory_holds_no_password_after_the_reply(start, front):
     nginx.request(body=json.dumps([{**LOW, "pad": "x" * 500000}]), headers={"Content-Type": "application/json"})
     assert holds(daemon.pid, marker.encode())  # so the search finds what is there
     assert not holds(daemon.pid, CANARY.encode())
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+YAML = {"Content-Type": "application/x-yaml"}
+QUOTED = f"username: saltdev\neauth: auto\npassword: {json.dumps(CANARY)}\n"
+BLOCK = f"username: saltdev\neauth: auto\npassword: |-\n  {CANARY}\n"
+
+
+def logins():
+    """Requests of the REST interface with the canary where a password or a token is: method, path, headers, body."""
+    for low in (LOW, {**LOW, "username": "nobody"}, {**LOW, "eauth": "nosuch"}, {**LOW, "password": [CANARY]}):
+        yield "POST", "/login", JSON, json.dumps(low)
+        yield "POST", "/login", YAML, json.dumps(low)
+        yield "POST", "/login", FORM, urllib.parse.urlencode(low)
+    for body in (QUOTED, BLOCK, QUOTED + "x: [", "a: &a " + CANARY + "\npassword: *a\n", QUOTED + QUOTED):
+        yield "POST", "/login", YAML, body
+    yield "POST", "/login", JSON, json.dumps(LOW)[:-2]
+    yield "POST", "/login", {**JSON, "Content-Encoding": "gzip"}, json.dumps(LOW)
+    yield "POST", "/run", JSON, json.dumps([{**LOW, "client": "local", "tgt": "*", "fun": "test.ping"}])
+    yield "POST", "/run", FORM, urllib.parse.urlencode({**LOW, "client": "local", "tgt": "*", "fun": "test.ping"})
+    yield "POST", "/run", YAML, QUOTED + "client: local\ntgt: '*'\nfun: test.ping\n"
+    yield "POST", "/token", JSON, json.dumps(LOW)
+    for headers in ({"X-Auth-Token": CANARY}, {"Cookie": f"session_id={CANARY}"}, {"Authorization": f"Bearer {CANARY}"}):
+        yield "GET", "/minions", headers, ""
+        yield "POST", "/", {**JSON, **headers}, json.dumps([{"client": "local", "tgt": "*", "fun": "test.ping"}])
+        yield "POST", "/logout", headers, ""
+
+
+def serving_rest():
+    own_port = {"port": free_port(), "host": "127.0.0.1", "disable_ssl": True}
+    return {"log_level": "all", "rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": own_port}
+
+
+def ways_in(daemon, front, port):
+    """Over FastCGI, and over the HTTP port on a connection that is kept."""
+    yield front(daemon).connection()
+    yield Api("127.0.0.1", port).connection()
+
+
+def test_no_reply_or_log_of_the_rest_interface_has_a_password(start, front):
+    changes = serving_rest()
+    daemon = start(changes)
+    for connection in ways_in(daemon, front, changes["rest_cherrypy"]["port"]):
+        for method, path, headers, body in logins():
+            connection.request(method, path, body, headers)
+            reply = connection.getresponse()
+            assert CANARY.encode() not in reply.read(), (path, headers, body)
+            assert CANARY not in str(reply.getheaders())
+    assert CANARY not in daemon.log()
+
+
+@daemons.NEEDS_PTRACE
+@pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer keeps freed memory and maps terabytes of shadow")
+@pytest.mark.parametrize("way", [0, 1], ids=["fastcgi", "http"])
+def test_memory_holds_neither_password_nor_token_after_a_login(start, front, way):
+    changes = serving_rest()
+    daemon = start(changes)
+    connection = list(ways_in(daemon, front, changes["rest_cherrypy"]["port"]))[way]
+    tokens = []
+    for method, path, headers, body in logins():
+        connection.request(method, path, body, headers)
+        reply = connection.getresponse()
+        tokens += [value for name, value in reply.getheaders() if name.lower() == "x-auth-token"]
+        reply.read()
+        wait_until(lambda: not holds(daemon.pid, CANARY.encode()), f"no password is in memory after {method} {path} {headers} {body}")
+    assert tokens
+    for token in tokens:
+        connection.request("GET", "/minions", headers={"X-Auth-Token": token})
+        connection.getresponse().read()
+        connection.request("POST", "/", "[]", {**JSON, "Cookie": f"session_id={token}"})
+        connection.getresponse().read()
+        wait_until(lambda: not holds(daemon.pid, token.encode()), "no token is in memory")
 
 
 def without_auth(low):

@@ -12,6 +12,7 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -164,6 +165,7 @@ void Worker::refuse(UniqueFd connection) noexcept {
 }
 
 bool Worker::reply(Request& request) {
+  const WipingFreed wiping;  // passwords and tokens pass through the hands of libraries and strings
   request.release_input();
   http::Response response = call_application();
   environ_.body = std::string_view();

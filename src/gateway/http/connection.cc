@@ -406,6 +406,7 @@ Progress HttpConnection::flush() noexcept {
 
 void HttpConnection::answer() noexcept {
   try {
+    const WipingFreed wiping;  // passwords and tokens pass through the hands of libraries and strings
     begin_reply(call_application());
     static_cast<void>(flush());  // the loop sees how far it came
   } catch (...) {
