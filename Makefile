@@ -10,6 +10,7 @@
 #   make unit       builds and runs the unit tests only; ROOMS="core auth" limits them to some rooms
 #   make wire       builds and runs the tests of the running program only; SELECT=tls limits them by name
 #   make sanitize   runs the tests under the address, undefined-behaviour and thread sanitizers
+#   make fuzz       looks for inputs that break what strangers' bytes are read by; FUZZ_SECONDS for each, FUZZ_TARGETS
 #   make bench      measures requests a second against bare responders of libfcgi and Boost.Beast, and salt-api
 #   make bench-salt the same in front of a real Salt master, against bare ZeroMQ loops
 #   make bench-etcd returns stored a second in a real etcd, against a bare loop and Salt's own returner
@@ -75,7 +76,8 @@ unit_of  = $(BUILD)/unity/$(subst /,-,$(1)).cc
 ALONE    := $(foreach room,$(filter-out $(JOINED),$(ROOMS)),$(wildcard src/$(room)/*.cc))
 UNITS    := $(foreach room,$(JOINED),$(call unit_of,$(room)))
 TEST_ROOMS ?= $(ROOMS)
-TESTS    := $(sort $(foreach room,$(TEST_ROOMS),$(wildcard test/$(room)/*_test.cc)) $(wildcard test/support/*.cc))
+TESTS    := $(sort $(foreach room,$(TEST_ROOMS),$(wildcard test/$(room)/*_test.cc)) $(wildcard test/support/*.cc) \
+            $(if $(filter netapi,$(TEST_ROOMS)),test/fuzz/replay_test.cc test/fuzz/targets.cc))
 OBJECTS  := $(UNITS:.cc=.o) $(ALONE:%.cc=$(BUILD)/%.o)
 MAIN     := $(BUILD)/src/main.o
 PAM_SOURCES := $(wildcard src/helper/pam*.cc) src/helper/stream.cc src/auth/pam_wire.cc src/auth/system_groups.cc src/core/secret.cc
@@ -152,6 +154,7 @@ DEPS_TEST  := doctest-dev python3 python3-pytest python3-pytest-xdist python3-ve
               etcd-server try:chromium-driver \
               iproute2 net-tools procps # what a real minion reads the network and processes with
 DEPS_COVERAGE := doctest-dev etcd-server gcovr
+DEPS_FUZZ  := clang libclang-rt-dev
 DEPS_BENCH := python3 python3-pytest python3-venv wrk etcd-server
 DEPS_LINT  := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
@@ -239,6 +242,30 @@ sanitizers:
 instrumented: $(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests
 sanitized: instrumented
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' PYTHON='$(PYTHON)' sh test/sanitize.sh
+
+# What is compiled is as large as that for the sanitizers, of the rooms that it takes. Inputs that broke something, and those
+# that led to new places, are in $(BUILD)/fuzz/NAME; a small one that is worth keeping goes to test/fuzz/seeds/NAME.
+FUZZ_SECONDS ?= 10
+FUZZ_TARGETS ?= http body application
+FUZZ_ROOMS := core http yaml auth etcd lowstate client netapi gateway gateway/fastcgi gateway/http
+FUZZ := BUILD=$(BUILD)/fuzz CXX=clang++ SAN=fuzzer-no-link$(comma)address$(comma)undefined CXXFLAGS='-O1 -g1' ROOMS='$(FUZZ_ROOMS)' PCH=
+.PHONY: fuzz fuzzed
+fuzz:
+	$(call need,$(DEPS_BUILD) $(DEPS_FUZZ))
+	$(call then,$(FUZZ) FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_TARGETS='$(FUZZ_TARGETS)' fuzzed)
+
+FUZZER := $(addprefix $(BUILD)/test/,fuzz/fuzzer.o fuzz/targets.o support/fake_master.o)
+$(BUILD)/fuzzer: $(OBJECTS) $(FUZZER)
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(LINK) -fsanitize=fuzzer $(LDFLAGS) $^ $(LIBS) -o $@
+
+fuzzed: $(BUILD)/fuzzer
+	$(Q)for target in $(FUZZ_TARGETS); do \
+	  mkdir -p $(BUILD)/$$target && \
+	  FUZZ_TARGET=$$target UBSAN_OPTIONS=halt_on_error=1 $(BUILD)/fuzzer -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=4096 \
+	    -print_final_stats=0 -verbosity=0 -artifact_prefix=$(BUILD)/$$target/broke- $(BUILD)/$$target test/fuzz/seeds/$$target || exit 1; \
+	  echo "$$target: $(FUZZ_SECONDS) s"; \
+	done
 
 $(BUILD)/bare $(BUILD)/bare_http $(BUILD)/bare_salt $(BUILD)/bare_etcd: $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
 	@mkdir -p $(@D)
