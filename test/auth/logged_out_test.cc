@@ -166,12 +166,14 @@ TEST_CASE(
   std::filesystem::create_symlink("short", dir / "state/link");
   std::filesystem::create_directory(dir / "open");
   std::filesystem::permissions(dir / "open", std::filesystem::perms(0777));
-  for (const auto& [name, why] : std::vector<std::pair<std::string, std::string>>{
+  for (const std::pair<std::string, std::string>& row : std::vector<std::pair<std::string, std::string>>{
            {"state/short", "has 3 bytes; a table of logged-out tokens has 33554432"},
            {"state/shared", "/state/shared "},
            {"state/link", "cannot be opened: Too many levels of symbolic links"},
            {"state/.", "cannot be opened: "},
            {"open/logged_out", "/open "}}) {
+    const std::string& name = row.first;
+    const std::string& why = row.second;
     CAPTURE(name);
     const auto refused = LoggedOut::make({dir / name, false}, clock);
     REQUIRE_FALSE(refused);
