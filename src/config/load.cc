@@ -9,6 +9,7 @@
 #include "config/reader.h"
 #include "config/sections.h"
 #include "rest_fcgi/config/config.h"
+#include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -111,6 +112,7 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
 }  // namespace
 
 Result<Settings> load(const CommandLine& command_line) {
+  const WipingFreed wiping;  // the file may hold passwords
   auto master = read_master_file(command_line.config);
   if (!master) return std::move(master).error();
   Settings settings;

@@ -11,7 +11,6 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
 // URLs that stand for one call each: what they are asked for is written down as a chunk, and run like any
@@ -266,11 +265,9 @@ Response make_keys(Exchange& exchange) {
   }
   const std::string id(minion.text());
   std::string chunk;
-  chunk.reserve(4096);  // what grows would leave a copy of the password behind
   JsonWriter writer(chunk);
   write_key_chunk(writer, asked, id);
   auto ran = run_own(exchange, chunk, {.own = true});
-  wipe(chunk.data(), chunk.size());
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
   const auto keys = returned_by_wheel(exchange, std::get<0>(ran));
   return keys ? key_archive(exchange, id, *keys) : fail(exchange, keys.error());

@@ -7,7 +7,6 @@
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/http/url.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/yaml/yaml.h"
@@ -16,8 +15,6 @@ namespace rest_fcgi::netapi {
 namespace {
 
 using http::Environ;
-
-constexpr std::size_t kJsonBytes = 8;  // what one byte of a form or text may become, `=` and `&` too
 
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
@@ -31,17 +28,6 @@ std::string_view query_of(const Environ& environ) {
   return mark == std::string_view::npos ? std::string_view() : uri.substr(mark + 1);
 }
 
-/// Text that may hold secrets, and is wiped at the end. Text that grows moves, and leaves what it had behind:
-/// so there is room from the start for all that is appended.
-class Wiped {
- public:
-  explicit Wiped(std::size_t most) { text.reserve(most); }
-  Wiped(const Wiped&) = delete;
-  Wiped& operator=(const Wiped&) = delete;
-  ~Wiped() { wipe(text.data(), text.size()); }
-  std::string text;
-};
-
 Result<void> read_json(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
   Result<void> parsed = document.parse(text, limits);
   if (parsed) return parsed;
@@ -51,24 +37,13 @@ Result<void> read_json(std::string_view text, const JsonLimits& limits, JsonDocu
 Result<void> read_yaml(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
   auto node = yaml::read("", text, {.max_depth = limits.max_depth, .max_values = limits.max_values});
   if (!node) return Error{ErrorKind::malformed, node.error().message};
-  Wiped json(kJsonBytes * (text.size() + 1));  // which aliases may go beyond
-  JsonWriter writer(json.text);
-  yaml::write_json(writer, *node);
-  return document.parse(json.text, limits);
+  return document.parse(yaml::to_json(*node).text(), limits);
 }
 
-/// The fields of a form, which may be passwords.
+/// The fields of a form.
 class Form {
  public:
   explicit Form(std::vector<FormField> fields) : fields_(std::move(fields)) {}
-  Form(const Form&) = delete;
-  Form& operator=(const Form&) = delete;
-  ~Form() {
-    for (FormField& field : fields_) {
-      field.value.resize(field.value.capacity());  // behind its end may be what was trimmed
-      wipe(field.value.data(), field.value.size());
-    }
-  }
 
   /// As Salt's servers take blanks and control characters off both ends.
   void trim() {
@@ -153,18 +128,18 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
     std::erase_if(query, is_credential);
     form.put_before(std::move(query));
   }
-  Wiped json(kJsonBytes * (text.size() + 1));
-  JsonWriter writer(json.text);
+  std::string json;
+  JsonWriter writer(json);
   form.write(writer, rules.typed_forms);
-  return document.parse(json.text, rules.json);
+  return document.parse(json, rules.json);
 }
 
 Result<void> read_text(std::string_view text, const BodyRules& rules, JsonDocument& document) {
   Result<void> parsed = read_json(text, rules.json, document);
   if (parsed || !rules.text_may_be_no_json) return parsed;
-  Wiped json(kJsonBytes * (text.size() + 1));
-  JsonWriter(json.text).string(text);
-  return document.parse(json.text, rules.json);
+  std::string json;
+  JsonWriter(json).string(text);
+  return document.parse(json, rules.json);
 }
 
 Result<void> read_as(Media media, std::string_view text, const BodyRules& rules, JsonDocument& document) {

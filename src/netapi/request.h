@@ -62,9 +62,9 @@ struct Body {
   JsonValue value;             ///< looks into the document
 };
 
-/// Reads the body into `document`, which holds nothing else afterwards. What else was made of the body on the
-/// way, a form's fields or a tree of YAML, is wiped, but for what the library that parses YAML keeps of its
-/// own. Errors: too_large; not_acceptable for its type; unsupported for a Content-Encoding; malformed.
+/// Reads the body into `document`, which holds nothing else afterwards. What else is made of the body on the
+/// way, a form's fields or a tree of YAML, is freed, and front ends have that wiped (`WipingFreed`). Errors:
+/// too_large; not_acceptable for its type; unsupported for a Content-Encoding; malformed.
 [[nodiscard]] Result<Body> read_body(const http::Environ& environ, const BodyRules& rules,
                                      JsonDocument& document);
 

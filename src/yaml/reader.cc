@@ -44,9 +44,8 @@ std::string_view short_tag(std::string_view tag) {
 }
 
 /// yaml-cpp 0.7 makes single bytes of the escapes `\N` and `\_`, U+0085 and U+00A0.
-WipedString repaired(std::string_view text) {
-  WipedString out;
-  out.reserve(2 * text.size());  // all that it can become: growing would leave a copy
+std::string repaired(std::string_view text) {
+  std::string out;
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
     out.append(length == 0 ? "\xC2" : "").append(text.substr(0, std::max<std::size_t>(length, 1)));
@@ -185,7 +184,7 @@ class TreeBuilder : public YAML::EventHandler {
       fail(mark, "found a colon, expected a value or a key in front of it");
     }
     const Kind kind = kind_of_scalar(mark, tag, value);
-    add(mark, node_at(mark, kind, is_plain ? WipedString(value) : repaired(value)), anchor, is_plain);
+    add(mark, node_at(mark, kind, is_plain ? std::string(value) : repaired(value)), anchor, is_plain);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -223,7 +222,7 @@ class TreeBuilder : public YAML::EventHandler {
     return {file_, static_cast<std::size_t>(mark.line + 1), static_cast<std::size_t>(mark.column + 1)};
   }
 
-  [[nodiscard]] Node node_at(const YAML::Mark& mark, Kind kind, WipedString text) const {
+  [[nodiscard]] Node node_at(const YAML::Mark& mark, Kind kind, std::string text) const {
     return {kind, place(mark), std::move(text), {}, {}};
   }
 

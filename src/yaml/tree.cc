@@ -143,12 +143,8 @@ std::string name_of(const Entry& entry) {
 Json to_json(const Node& node, const std::function<void(const Node&)>& unfit) {
   std::string text;
   JsonWriter writer(text);
-  write_json(writer, node, unfit);
-  return Json::trusted(std::move(text));
-}
-
-void write_json(JsonWriter& writer, const Node& node, const std::function<void(const Node&)>& unfit) {
   Transcriber(writer, unfit).write(node);
+  return Json::trusted(std::move(text));
 }
 
 Error mistake_at(const Place& place, std::string_view text) {

@@ -212,17 +212,5 @@ TEST_CASE("a message about text that came from no file has nothing of the text")
   CHECK(message("password: *Summer2026") == "line 1, column 11: the referenced anchor is not defined");
 }
 
-TEST_CASE("a tree's texts are wiped when it goes, short ones and those that moved away, too") {
-  alignas(Node) unsigned char memory[2 * sizeof(Node)] = {};
-  Node* const from = new (memory) Node;
-  from->text = std::string_view("hunter2hunter2");
-  Node* const to = new (memory + sizeof(Node)) Node(std::move(*from));
-  REQUIRE(to->text == "hunter2hunter2");
-  from->~Node();
-  to->~Node();
-  const std::string_view left(reinterpret_cast<const char*>(memory), sizeof memory);
-  CHECK(left.find("unter2") == std::string_view::npos);
-}
-
 }  // namespace
 }  // namespace rest_fcgi::yaml

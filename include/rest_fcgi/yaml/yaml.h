@@ -13,7 +13,6 @@
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
 
 /// YAML 1.1 as Salt reads it: PyYAML's safe loader with the changes of salt.utils.yamlloader. A key that
 /// stands twice in one map is a mistake, dates stay text, and a leading zero makes no octal number.
@@ -31,29 +30,11 @@ enum class Kind { null, boolean, integer, real, string, list, map };
 
 struct Entry;
 
-/// A text that may be a password: wiped when it goes, also what a short one leaves behind where it was moved
-/// from. Value type.
-class WipedString : public std::string {
- public:
-  WipedString() = default;
-  WipedString(std::string_view text) : std::string(text) {}
-  WipedString(const std::string& text) : std::string(text) {}
-  WipedString(const char* text) : std::string(text) {}
-  WipedString(const WipedString&) = default;
-  WipedString(WipedString&&) noexcept = default;
-  WipedString& operator=(const WipedString&) = default;
-  WipedString& operator=(WipedString&&) noexcept = default;
-  ~WipedString() {
-    resize(capacity());
-    wipe(data(), size());
-  }
-};
-
 /// One value of a document, and where it stands. Value type.
 struct Node {
   Kind kind = Kind::null;
   Place place;
-  WipedString text;            ///< of a scalar: as written, without quotes and escapes
+  std::string text;            ///< of a scalar: as written, without quotes and escapes
   std::vector<Node> items;     ///< of a list
   std::vector<Entry> entries;  ///< of a map, in the order of the text; no key twice
 
@@ -67,7 +48,7 @@ struct Node {
 
 /// One entry of a map.
 struct Entry {
-  WipedString key;        ///< as written, without quotes and escapes
+  std::string key;        ///< as written, without quotes and escapes
   bool plain_key = true;  ///< written without quotes: only then `<<` merges, and `1` is a number
   Place place;            ///< the key's
   Node value;
@@ -83,8 +64,7 @@ struct Limits {
 
 /// Reads one document; anchors, aliases and `<<` work. `file` is for messages; empty text is null. Errors:
 /// what `mistake_at` makes of a place and what is wrong there; nothing of the text itself where it came from
-/// no file. The tree's texts are wiped with it; yaml-cpp's own copies of them, in its buffers and tokens, are
-/// out of reach and are not.
+/// no file.
 [[nodiscard]] Result<Node> read(const std::string& file, std::string_view text, const Limits& limits = {});
 
 /// The error `FILE:LINE: text` of the kind configuration; for text from no file `line 1, column 2: text` of
@@ -94,9 +74,6 @@ struct Limits {
 /// The value as Salt would send it: dates are text, keys are text as Python's json.dumps writes them. A
 /// number that JSON cannot hold, such as `.inf`, becomes the text that was written; `unfit` hears of it.
 [[nodiscard]] Json to_json(const Node& node, const std::function<void(const Node&)>& unfit = {});
-
-/// The same, written where the caller wants it.
-void write_json(JsonWriter& writer, const Node& node, const std::function<void(const Node&)>& unfit = {});
 
 /// The value in blocks, as PyYAML's safe_dump writes it: keys sorted, text in quotes where it would be read
 /// as something else, a line feed at the end; no anchors.

@@ -8,12 +8,8 @@
 #include <string>
 #include <utility>
 
-// Beast's parser holds that after `0 CR LF` more than one byte comes, and ends the process where a peer sends
-// one. Without its assertions it waits for the next.
-#define BOOST_DISABLE_ASSERTS
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
-#undef BOOST_DISABLE_ASSERTS
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/http/url.h"

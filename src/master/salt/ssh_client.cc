@@ -44,8 +44,9 @@ std::string search_path() {
 std::optional<std::string> in_search_path(const std::string& name) {
   std::istringstream folders(search_path());
   for (std::string folder; std::getline(folders, folder, ':');) {
-    std::string path = folder + "/" + name;
-    if (folder.starts_with('/') && is_program(path)) return path;
+    if (!folder.starts_with('/')) continue;
+    folder.append("/").append(name);
+    if (is_program(folder)) return folder;
   }
   return std::nullopt;
 }
