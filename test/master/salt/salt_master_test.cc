@@ -28,9 +28,12 @@ std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::P
                                                const master::Publication& publication, std::string value) {
   const auto returns = std::make_shared<master::Returns>();
   const auto job = world.master().publish(permit, publication, returns);
-  REQUIRE(job);
+  REQUIRE_MESSAGE(job, job.error().message);
   world.send_return("ms-0", value);
-  return returns->take(SaltWorld::soon());
+  auto delivery = returns->take(SaltWorld::soon());
+  // All jobs here have one id, which the bus has to be done with before the next one.
+  CHECK(SaltWorld::eventually([&] { return returns.use_count() == 1; }));
+  return delivery;
 }
 
 }  // namespace

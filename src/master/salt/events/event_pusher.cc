@@ -58,11 +58,34 @@ WipedBytes pushed_frame(std::string_view tag, std::string_view data) {
   return frame;
 }
 
+/// Has the connection, or not, where others kept it for too long.
+class EventPusher::Turn {
+ public:
+  Turn(EventPusher& pusher, SteadyTime end) : pusher_(pusher) {
+    std::unique_lock lock(pusher_.mutex_);
+    has_it_ = pusher_.freed_.wait_until(lock, end, [this] { return !pusher_.taken_; });
+    pusher_.taken_ = true;
+  }
+  ~Turn() {
+    if (!has_it_) return;
+    const std::lock_guard lock(pusher_.mutex_);
+    pusher_.taken_ = false;
+    pusher_.freed_.notify_one();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  [[nodiscard]] bool has_it() const noexcept { return has_it_; }
+
+ private:
+  EventPusher& pusher_;
+  bool has_it_ = false;
+};
+
 Result<void> EventPusher::fire(std::string_view tag, std::string_view data, SteadyTime deadline) {
   const SteadyTime end = std::min(deadline, system_clock().steady() + kPatience);
   const WipedBytes frame = pushed_frame(tag, data);
-  const std::unique_lock lock(mutex_, end);
-  if (!lock) return late();
+  const Turn turn(*this, end);
+  if (!turn.has_it()) return late();
   const bool was_there = is_alive();
   if (!was_there) {
     if (auto connected = connect(); !connected) return connected;
