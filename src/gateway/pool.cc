@@ -167,6 +167,7 @@ void Pool::accept_ahead(Worker& refuser) noexcept {
     } catch (const std::exception&) {
       log_safely([] { log::error("a connection was dropped for want of memory"); });
     }
+    if (closing_) break;  // what told of that may have been cleared above
     await_crowd();
   }
 }
