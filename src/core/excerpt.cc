@@ -35,6 +35,16 @@ std::size_t utf8_length(std::string_view text) noexcept {
   return 0;
 }
 
+std::size_t first_bad_byte(std::string_view text) noexcept {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0) break;
+    at += length;
+  }
+  return at;
+}
+
 std::string excerpt(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   std::size_t end = most;

@@ -21,18 +21,8 @@ namespace ondemand = simdjson::ondemand;
 constexpr std::size_t kKeptBytes = 64 * 1024;
 constexpr std::size_t kKeptNodes = 4096;
 
-/// simdjson looks at bytes and quotes before it looks at values, and does not say where it stumbled. So this
-/// does.
-std::size_t offset_of_bad_utf8(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t length = utf8_length(text.substr(at));
-    if (length == 0) break;
-    at += length;
-  }
-  return at;
-}
-
+// simdjson looks at bytes and quotes before it looks at values, and does not say where it stumbled. So
+// `first_bad_byte` does, and this.
 std::size_t offset_of_control_character(std::string_view text) {
   bool in_string = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -259,7 +249,7 @@ class JsonDocument::Builder {
       case simdjson::EMPTY:
         return fail("Expecting value", 0);
       case simdjson::UTF8_ERROR:
-        return fail("Not UTF-8", offset_of_bad_utf8(text));
+        return fail("Not UTF-8", first_bad_byte(text));
       case simdjson::UNESCAPED_CHARS:
         return fail("Control character inside a string", offset_of_control_character(text));
       default:

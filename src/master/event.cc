@@ -13,21 +13,12 @@ namespace {
 
 constexpr std::size_t kMaxTag = 512;
 
-// What listens in Python gives up at about 500.
+// Listeners in Python give an event up that is nested more than some 500 deep.
 constexpr std::size_t kMaxDepth = 400;
 
 bool is_control(char byte) {
   constexpr char kDelete = 0x7F;
   return static_cast<unsigned char>(byte) < ' ' || byte == kDelete;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 Error bad_tag(std::string_view found) {

@@ -52,7 +52,7 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
 
 /// Bytes that are no UTF-8 are taken for Latin-1, as WSGI has them (PEP 3333).
 std::string in_utf8(std::string text) {
-  if (!first_bad_byte(text)) return text;
+  if (is_utf8(text)) return text;
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);

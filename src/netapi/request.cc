@@ -144,8 +144,8 @@ Result<void> read_text(std::string_view text, const BodyRules& rules, JsonDocume
 
 Result<void> read_as(Media media, std::string_view text, const BodyRules& rules, JsonDocument& document) {
   if (media == Media::json) return read_json(text, rules.json, document);
-  if (const auto bad = first_bad_byte(text)) {
-    return Error{ErrorKind::malformed, format("Not UTF-8: byte {}", *bad)};
+  if (const std::size_t bad = first_bad_byte(text); bad != text.size()) {
+    return Error{ErrorKind::malformed, format("Not UTF-8: byte {}", bad)};
   }
   switch (media) {
     case Media::yaml:
@@ -193,15 +193,6 @@ std::string_view in_query(const Target& target, std::string_view name) {
   const auto is_it = [name](const FormField& field) { return field.name == name; };
   const auto field = std::find_if(target.query.rbegin(), target.query.rend(), is_it);
   return field == target.query.rend() ? std::string_view() : std::string_view(field->value);
-}
-
-std::optional<std::size_t> first_bad_byte(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = utf8_length(text.substr(at));
-    if (length == 0) return at;
-    at += length;
-  }
-  return std::nullopt;
 }
 
 bool is_credential_name(std::string_view name) {

@@ -44,9 +44,6 @@ struct Target {
 /// into URLs.
 [[nodiscard]] Json query_json(const Target& target);
 
-/// Where text is no UTF-8; absent: nowhere.
-[[nodiscard]] std::optional<std::size_t> first_bad_byte(std::string_view text);
-
 /// How bodies are read.
 struct BodyRules {
   JsonLimits json;
