@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the responder and Salt's NetapiClient said to the same chunk, made comparable."""
 
+import fnmatch
 import hashlib
 import json
 import re
@@ -31,11 +32,22 @@ VOLATILE = [
 ]
 
 
-def differences(page="salt"):
+def differences(page):
     """Names of rows, or patterns of them, that differ on purpose, as the page's table has them."""
     _, _, section = (ROOT / f"deploy/{page}.md").read_text().partition("\n## Differences\n")
     rows = [line for line in re.split(r"\n## ", section)[0].splitlines() if line.startswith("| `")]
     return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+
+
+def check_page(rows, page):
+    """The page's table names each row that differs, and nothing else; each row has a name of its own."""
+    different = [row.name for row in rows if row.ours]
+    named = differences(page)
+    assert [name for name in different if not any(fnmatch.fnmatchcase(name, pattern) for pattern in named)] == []
+    assert [pattern for pattern in named if not fnmatch.filter(different, pattern)] == []
+    same = [row.name for row in rows if not row.ours]
+    assert [pattern for pattern in named if fnmatch.filter(same, pattern)] == []
+    assert len({row.name for row in rows}) == len(rows)
 
 
 def neutral(value, places=()):

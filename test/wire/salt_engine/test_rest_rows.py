@@ -5,12 +5,11 @@ What salt-api says is recorded in test/vectors (`make record-salt`); `make test-
 purpose stands in the table of deploy/rest.md, and nowhere else.
 """
 
-import fnmatch
 
 import oracle
 import pytest
 from answers import Answers, asked, chosen_rows  # noqa: F401
-from comparison import differences, silent
+from comparison import check_page, silent
 from rest_rows import all_rows
 from salt_api import SaltApi, Server, ask, compared, is_as_said, recording
 from support import salts
@@ -63,13 +62,4 @@ if oracle.LIVE:
 
 
 def test_the_page_names_the_rows_that_differ_and_no_others():
-    different = [row.name for row in ROWS if row.ours]
-    named = differences("rest")
-    assert [name for name in different if not any(fnmatch.fnmatchcase(name, pattern) for pattern in named)] == []
-    assert [pattern for pattern in named if not fnmatch.filter(different, pattern)] == []
-    same = [row.name for row in ROWS if not row.ours]
-    assert [pattern for pattern in named if fnmatch.filter(same, pattern)] == []
-
-
-def test_no_two_rows_have_a_name():
-    assert len({row.name for row in ROWS}) == len(ROWS)
+    check_page(ROWS, "rest")

@@ -5,13 +5,12 @@ What NetapiClient says is recorded in test/vectors (`make record-salt`); `make t
 What differs on purpose stands in the table of deploy/salt.md, and nowhere else.
 """
 
-import fnmatch
 import itertools
 
 import oracle
 import pytest
 from answers import Answers, asked, chosen_rows  # noqa: F401
-from comparison import differences, expected, of_engine, silent
+from comparison import check_page, expected, of_engine, silent
 from rows import all_rows, local
 from support import salts
 from support.process import PATIENCE
@@ -83,13 +82,4 @@ if oracle.LIVE:
 
 
 def test_the_page_names_the_rows_that_differ_and_no_others():
-    different = [row.name for row in ROWS if row.ours]
-    named = differences()
-    assert [name for name in different if not any(fnmatch.fnmatchcase(name, pattern) for pattern in named)] == []
-    assert [pattern for pattern in named if not fnmatch.filter(different, pattern)] == []
-    same = [row.name for row in ROWS if not row.ours]
-    assert [pattern for pattern in named if fnmatch.filter(same, pattern)] == []
-
-
-def test_no_two_rows_have_a_name():
-    assert len({row.name for row in ROWS}) == len(ROWS)
+    check_page(ROWS, "salt")
