@@ -11,6 +11,7 @@
 
 #include "../client/admitted.h"
 #include "../support/temp_dir.h"
+#include "../support/whole_body.h"
 #include "gateway/http/reader.h"
 #include "netapi/request.h"
 #include "rest_fcgi/netapi/mount.h"
@@ -75,14 +76,6 @@ const std::string& folder() {
   return root;
 }
 
-std::string body_of(http::Response& response) {
-  auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
-  if (stream == nullptr) return response.text();
-  std::string text;
-  for (auto part = (*stream)->next(); part && !part->empty(); part = (*stream)->next()) text += *part;
-  return text;
-}
-
 }  // namespace
 
 void http(std::string_view input) {
@@ -136,7 +129,7 @@ void application(std::string_view input) {
   environ.body = rest;
   http::Response response = mounted(environ);
   require(response.status != http::Status::internal_server_error, "a request is answered with 500");
-  const bool shown = body_of(response).find(kSecret) != std::string::npos;
+  const bool shown = test::whole_body(response).find(kSecret) != std::string::npos;
   require(!shown || text.find(kSecret) != std::string::npos, "a file is read that must not be");
 }
 

@@ -6,23 +6,11 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/whole_body.h"
 #include "rest.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
-
-namespace {
-
-/// All of a response's body.
-std::string whole(http::Response response) {
-  auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
-  if (stream == nullptr) return response.text();
-  std::string text;
-  for (auto part = (*stream)->next(); part && !part->empty(); part = (*stream)->next()) text += *part;
-  return text;
-}
-
-}  // namespace
 
 TEST_CASE("what cannot be opened at the start is a warning, and 404 until it can") {
   const TempDir dir;
@@ -107,8 +95,9 @@ TEST_CASE("a large file is a stream that says its length") {
   Rest rest(options);
   rest.check({"GET /static/large.bin", "", "", 200, "a stream",
               "Content-Length: 200000 | Content-Type: application/octet-stream"});
-  CHECK(whole(rest.ask({"GET /static/large.bin", "", "", 200, ""})) == content);
-  CHECK(whole(rest.ask({"GET /static/large.bin", "Range: bytes=1000-150999", "", 206, ""})).size() == 150000);
+  CHECK(whole_body(rest.ask({"GET /static/large.bin", "", "", 200, ""})) == content);
+  CHECK(whole_body(rest.ask({"GET /static/large.bin", "Range: bytes=1000-150999", "", 206, ""})).size() ==
+        150000);
 }
 
 TEST_CASE("a file that becomes shorter while it is sent ends the reply") {

@@ -39,6 +39,13 @@ struct HttpReply {
   }
 };
 
+/// What is quick, on a busy host as well.
+constexpr milliseconds kSoon{5000};
+
+inline int port_of(const Options& options) {
+  return options.http[0].port;
+}
+
 /// A raw connection to a port of this host: bytes go out exactly as a test wants them. With `tls` it begins
 /// with TLS, of `version` alone where that is not 0. Not synchronized.
 class HttpPeer {

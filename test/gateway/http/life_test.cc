@@ -23,12 +23,6 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-constexpr milliseconds kSoon{5000};
-
-int port_of(const Options& options) {
-  return options.http[0].port;
-}
-
 /// Certificates that are made once for all tests of this file.
 struct Pairs {
   TempDir dir;

@@ -18,7 +18,15 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-constexpr milliseconds kSoon{5000};
+/// Peers that have sent `body` each.
+std::vector<HttpPeer> senders(const Options& options, int count, const std::string& body) {
+  std::vector<HttpPeer> peers;
+  for (int i = 0; i < count; ++i) {
+    peers.emplace_back(port_of(options));
+    peers.back().send(http_post(body));
+  }
+  return peers;
+}
 
 /// Bodies `slow` wait at `door`; all others are echoed.
 http::Application slow_at(Door& door) {
@@ -30,10 +38,6 @@ http::Application slow_at(Door& door) {
 
 Options in_short_time(milliseconds head, milliseconds body, milliseconds idle) {
   return with_http(4, {.head_timeout = head, .body_timeout = body, .idle_timeout = idle});
-}
-
-int port_of(const Options& options) {
-  return options.http[0].port;
 }
 
 const std::string kHalfHead = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
@@ -154,8 +158,8 @@ TEST_CASE("with max_http_connections taken, who waits longest for a request make
   Options options = with_http();
   options.max_http_connections = 3;
   const Served served(echo, options);
-  HttpPeer first(port_of(options));
-  CHECK(first.request(http_post("first")).body == "first");
+  HttpPeer first(
+      port_of(options));  // waits from its start: a reply is seen before its connection waits again
   HttpPeer second(port_of(options));
   CHECK(second.request(http_post("second")).body == "second");
   HttpPeer third(port_of(options));
@@ -213,11 +217,7 @@ TEST_CASE("where all connections have a request, new ones wait in the kernel") {
   Options options = with_http(8);
   options.max_http_connections = 2;
   const Served served(slow_at(door), options);
-  std::vector<HttpPeer> busy;
-  for (int i = 0; i < 2; ++i) {
-    busy.emplace_back(port_of(options));
-    busy.back().send(http_post("slow"));
-  }
+  std::vector<HttpPeer> busy = senders(options, 2, "slow");
   REQUIRE(door.waiting(2) == 2);
   HttpPeer late(port_of(options));
   late.send(http_post("late"));
@@ -265,11 +265,7 @@ TEST_CASE("threads are started for requests, and a kept connection of FastCGI gi
   Door door;
   Options options = with_http(50);
   const Served served(slow_at(door), options);
-  std::vector<HttpPeer> slow;
-  for (int i = 0; i < 49; ++i) {
-    slow.emplace_back(port_of(options));
-    slow.back().send(http_post("slow"));
-  }
+  std::vector<HttpPeer> slow = senders(options, 49, "slow");
   CHECK(door.waiting(49) == 49);
   FcgiClient kept = served.connect();
   CHECK(kept.request(post("kept", {}, true)).body == "kept");
