@@ -122,6 +122,13 @@ bool AclRule::holds(const Condition& condition, const FunctionCall& call) {
   });
 }
 
+bool AclRule::allows_all() const {
+  return functions_.empty() ||
+         std::any_of(functions_.begin(), functions_.end(), [](const Function& function) {
+           return function.conditions.empty() && (function.text == ".*" || function.text == "*");
+         });
+}
+
 RuleMatch AclRule::match_as(std::string_view name, const FunctionCall& call) const {
   RuleMatch best;
   for (const Function& function : functions_) {

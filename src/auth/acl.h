@@ -64,6 +64,9 @@ class AclRule {
   /// Does it allow this runner or wheel, by the form (`@runner`, `@runners`), or by the module (`@jobs`)?
   [[nodiscard]] RuleMatch match_master(Form form, const FunctionCall& call) const;
 
+  /// Does it allow all functions of its scope, with any arguments?
+  [[nodiscard]] bool allows_all() const;
+
   [[nodiscard]] const std::string& scope() const noexcept { return scope_; }
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 

@@ -236,6 +236,18 @@ std::vector<Finding> Permissions::explain_master(const Subject& subject, Form fo
   return findings;
 }
 
+EventScope Permissions::event_scope(const Subject& subject) const {
+  const Rules rules = compiled_->rules_of(subject);
+  const auto some_rule = [&rules](std::string_view scope, bool about_all) {
+    return std::any_of(rules.begin(), rules.end(), [&](const Applying& one) {
+      return one.rule->scope() == scope && (!about_all || one.rule->allows_all());
+    });
+  };
+  const bool runs_all = some_rule("", true) && (some_rule("@runner", true) || some_rule("@runners", true));
+  if (runs_all || some_rule("@events", false)) return EventScope::all;
+  return rules.empty() ? EventScope::nothing : EventScope::own;
+}
+
 Json Permissions::shown(const Subject& subject) const {
   std::vector<std::string_view> entries;
   for (const Compiled::Section& section : compiled_->sections) {

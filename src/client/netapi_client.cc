@@ -142,6 +142,15 @@ SteadyTime NetapiClient::deadline() const {
   return clock_.steady() + options_.request_timeout;
 }
 
+Result<master::EventPermit> NetapiClient::admit_events(const master::Session& session) const {
+  const auto scope = options_.events_for_everybody ? auth::EventScope::all : session.events;
+  if (scope != auth::EventScope::nothing) return master::EventPermit{scope, session.user};
+  Error refused{ErrorKind::authorization, "No rule of external_auth lets you see events."};
+  refused.user = session.user;
+  refused.eauth = session.eauth;
+  return refused;
+}
+
 Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::size_t>* gathered) const {
   if (clock_.steady() >= permit.deadline()) {
     return Error{

@@ -10,6 +10,7 @@ struct Reason {
 };
 
 constexpr Reason kReasons[] = {
+    {Status::switching_protocols, "Switching Protocols"},
     {Status::ok, "OK"},
     {Status::accepted, "Accepted"},
     {Status::no_content, "No Content"},
@@ -28,6 +29,7 @@ constexpr Reason kReasons[] = {
     {Status::content_too_large, "Request Entity Too Large"},
     {Status::unsupported_media_type, "Unsupported Media Type"},
     {Status::range_not_satisfiable, "Range Not Satisfiable"},
+    {Status::upgrade_required, "Upgrade Required"},
     {Status::too_many_requests, "Too Many Requests"},
     {Status::request_header_fields_too_large, "Request Header Fields Too Large"},
     {Status::internal_server_error, "Internal Server Error"},

@@ -476,4 +476,31 @@ TEST_CASE("@jobs is a right of its own for the runners of jobs, and for no other
   CHECK_FALSE(acl.local(R"("jobs.list_jobs")"));
 }
 
+TEST_CASE("which events somebody may see follows from what they may run") {
+  const std::vector<Rule> all_on_minions{anywhere(".*")};
+  const auto scope = [](std::vector<Rule> rules) {
+    const auto permissions = Permissions::make({{"pam", {}, {{"fred", std::move(rules)}}}});
+    REQUIRE(permissions);
+    CHECK((*permissions)->event_scope({"file", "fred"}) == EventScope::nothing);
+    CHECK((*permissions)->event_scope({"pam", "anna"}) == EventScope::nothing);
+    return (*permissions)->event_scope({"pam", "fred"});
+  };
+  CHECK(scope({}) == EventScope::nothing);
+  CHECK(scope({on("@events")}) == EventScope::all);
+  CHECK(scope({anywhere("test.ping")}) == EventScope::own);
+  CHECK(scope({on("@runner")}) == EventScope::own);
+  CHECK(scope(all_on_minions) == EventScope::own);
+  for (const char* everything : {".*", "*"}) {
+    for (const char* runner : {"@runner", "@runners"}) {
+      CHECK(scope({anywhere(everything), on(runner)}) == EventScope::all);
+      CHECK(scope({anywhere(everything), on(runner, {{everything, {}}})}) == EventScope::all);
+      CHECK(scope({anywhere(everything), on(runner, {{"jobs.*", {}}})}) == EventScope::own);
+      CHECK(scope({on("web*", {{everything, {}}}), on(runner)}) == EventScope::own);
+    }
+  }
+  const FunctionRule limited{".*", {ArgumentCondition{}}};
+  CHECK(scope({Rule{"", {limited}}, on("@runner")}) == EventScope::own);
+  CHECK(scope({anywhere(".*"), on("@wheel")}) == EventScope::own);
+}
+
 }  // namespace rest_fcgi::auth

@@ -181,10 +181,13 @@ Result<master::Session> FakeMaster::session(SecretView token, SteadyTime deadlin
   const auto found = sessions_.find(token.reveal());
   if (found == sessions_.end()) return Error{ErrorKind::authentication, "Authorization error occurred."};
   const WallTime start(std::chrono::seconds(1700000000));
-  return master::Session{
-      Secret(token.reveal()),         start,
-      start + std::chrono::hours(12), found->second.first,
-      found->second.second,           Json::trusted(R"([".*", "@jobs", "@runner", "@wheel"])")};
+  return master::Session{Secret(token.reveal()),
+                         start,
+                         start + std::chrono::hours(12),
+                         found->second.first,
+                         found->second.second,
+                         Json::trusted(R"([".*", "@jobs", "@runner", "@wheel"])"),
+                         scope};
 }
 
 Result<void> FakeMaster::logout(SecretView token, SteadyTime) {
@@ -202,6 +205,11 @@ Result<void> FakeMaster::fire_event(std::string_view tag, Json data, SteadyTime)
   const std::lock_guard lock(mutex_);
   fired_.push_back(std::string(tag) + " " + data.text());
   return {};
+}
+
+Result<std::unique_ptr<master::EventReader>> FakeMaster::events(const master::EventPermit& permit,
+                                                                std::string_view after) {
+  return log->reader(permit, after);
 }
 
 }  // namespace rest_fcgi::test

@@ -69,6 +69,12 @@ class FakeMaster final : public master::Master {
   Result<master::Session> session(SecretView token, SteadyTime deadline) override;
   Result<void> logout(SecretView token, SteadyTime deadline) override;
   Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) override;
+  Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
+                                                      std::string_view after) override;
+
+  /// What happens at it.
+  const std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock());
+  auth::EventScope scope = auth::EventScope::all;  ///< of all sessions
 
  private:
   /// Writes down that it starts, and gives the new job's id.

@@ -22,6 +22,13 @@ struct Credentials {
   std::string_view remote{};
 };
 
+/// Which events somebody may see.
+enum class EventScope {
+  nothing,
+  own,  ///< those of their own jobs
+  all,
+};
+
 /// Somebody whose credentials were good. Only the `Authenticator` can make one, so a function that takes an
 /// Identity cannot be called without a check. Value type.
 class Identity {

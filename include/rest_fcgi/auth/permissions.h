@@ -88,6 +88,10 @@ class Permissions {
   /// and `sorted_permissions` in Salt's netapi.
   [[nodiscard]] Json shown(const Subject& subject) const;
 
+  /// Which events they may see: all of them with the rule `@events`, and for whoever may run everything, on
+  /// all minions and as a runner; their own jobs' with any other rule.
+  [[nodiscard]] EventScope event_scope(const Subject& subject) const;
+
   /// The targets of all rules about minions.
   [[nodiscard]] std::vector<RuleTarget> targets() const;
 

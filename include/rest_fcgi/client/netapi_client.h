@@ -58,6 +58,13 @@ class NetapiClient {
     return master_->fire_event(tag, std::move(data), deadline);
   }
 
+  /// Which events whoever has this session may see. Errors: authorization, where that is none.
+  [[nodiscard]] Result<master::EventPermit> admit_events(const master::Session& session) const;
+  [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
+                                                                    std::string_view after = {}) const {
+    return master_->events(permit, after);
+  }
+
   /// When a request that begins now has to end: after `request_timeout`.
   [[nodiscard]] SteadyTime deadline() const;
 

@@ -23,6 +23,8 @@ struct Options {
   std::chrono::milliseconds rest_timeout{300000};
   /// The end of every wait, counted from the start of the request, whatever else a chunk asks for.
   std::chrono::milliseconds request_timeout{300000};
+  /// Every session may see all events, as in Salt (`rest_fcgi: events: everybody`); else the rules say which.
+  bool events_for_everybody = false;
   /// What the chunks of one request may return together, as JSON text.
   std::size_t max_reply_bytes = std::size_t{128} << 20;
 };

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +54,7 @@ class Environ {
 
 /// The statuses (RFC 9110) that we answer with.
 enum class Status {
+  switching_protocols = 101,  ///< with a `Feed` alone, where the front end can carry a WebSocket
   ok = 200,
   accepted = 202,
   no_content = 204,
@@ -68,6 +72,7 @@ enum class Status {
   content_too_large = 413,
   unsupported_media_type = 415,
   range_not_satisfiable = 416,
+  upgrade_required = 426,
   too_many_requests = 429,
   request_header_fields_too_large = 431,
   internal_server_error = 500,
@@ -94,6 +99,43 @@ class Stream {
   virtual Result<std::string_view> next() = 0;
 };
 
+/// Called when a `Feed` may have more; quick, and from any thread. Feeds that share one are woken by one
+/// call.
+using Wake = std::shared_ptr<const std::function<void()>>;
+
+/// A body without an end of its own, whose parts come when they come, such as a stream of events. With the
+/// status switching_protocols it is what goes out on a WebSocket (RFC 6455), each part one text message. Its
+/// front end keeps it in a loop that has all feeds, and destroys it when either side is at its end. Used by
+/// one thread at a time; nothing here waits for anything.
+class Feed {
+ public:
+  virtual ~Feed() = default;
+
+  /// A text that stays what it is for as long as `owner` is held, and may be shared by many feeds.
+  struct Part {
+    std::shared_ptr<const void> owner;
+    std::string_view text;
+  };
+
+  /// Why it is at its end: a status code of RFC 6455, 7.4, and a reason for people of at most 123 bytes.
+  struct End {
+    std::uint16_t code = 0;
+    std::string reason;
+  };
+
+  /// Adds what is to go out now to `parts`, about `most_bytes` of it; nothing was there: `wake` is called
+  /// when it is worth to ask again, and it may be asked before. With an End nothing more comes.
+  [[nodiscard]] virtual std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes,
+                                                const Wake& wake) = 0;
+
+  /// A whole message of the WebSocket came.
+  virtual void hear(std::string_view message, bool is_text) = 0;
+
+  /// What goes out where nothing else did for a while, so that whoever is between keeps the connection;
+  /// empty: nothing. WebSockets have pings for that.
+  [[nodiscard]] virtual std::string_view keep_alive() const noexcept = 0;
+};
+
 /// What an application answers. Moves, but does not copy.
 struct Response {
   Status status = Status::ok;
@@ -101,7 +143,7 @@ struct Response {
   /// reply to HEAD: a stream is not pulled then. REQUIRES: no control characters in them; Content-Length with
   /// a stream alone, where it is known how many bytes come; none that is about the connection.
   std::vector<std::pair<std::string, std::string>> headers;
-  std::variant<std::string, std::unique_ptr<Stream>> body;
+  std::variant<std::string, std::unique_ptr<Stream>, std::unique_ptr<Feed>> body;
 
   /// The body. REQUIRES: it is a text.
   [[nodiscard]] const std::string& text() const { return std::get<std::string>(body); }

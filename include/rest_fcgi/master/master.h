@@ -16,6 +16,7 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/master/events.h"
 #include "rest_fcgi/master/mailbox.h"
 
 namespace rest_fcgi::master {
@@ -143,6 +144,7 @@ struct Session {
   std::string user;
   std::string eauth;
   Json perms;  ///< the user's entries of `external_auth`, as Salt shows them after a login; none: `{}`
+  auth::EventScope events = auth::EventScope::nothing;
 };
 
 /// The seam between Salt's clients and what carries their calls out. Abstract because there are two: the
@@ -201,6 +203,12 @@ class Master {
   /// for who calls this to say. Errors: invocation, for what `check_event` refuses; unavailable, naming the
   /// right that is missing, where this process may not fire events.
   [[nodiscard]] virtual Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) = 0;
+
+  /// What happens at this master, from now on or behind the event with the id `after`, as far as the permit
+  /// goes. The reader outlives a reload. Errors: unavailable, where this process does not hear of it; those
+  /// of `EventLog::reader`.
+  [[nodiscard]] virtual Result<std::unique_ptr<EventReader>> events(const EventPermit& permit,
+                                                                    std::string_view after) = 0;
 
  protected:
   [[nodiscard]] static Permit permit(const lowstate::Chunk& chunk, std::string user, std::string eauth,

@@ -18,7 +18,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/embedded/embedded.h"
-#include "rest_fcgi/master/event.h"
+#include "rest_fcgi/master/events.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/master/workers.h"
 
@@ -81,7 +81,8 @@ class EmbeddedRuntime : public Runtime {
  public:
   EmbeddedRuntime(const Options& options, std::unique_ptr<returner::Returners> returners, const Clock& clock,
                   std::unique_ptr<ProcDir> proc)
-      : jobs_(std::make_shared<Jobs>(std::move(returners), clock, std::move(proc), options.max_queued_bytes,
+      : events_(std::make_shared<master::EventLog>(clock)),
+        jobs_(std::make_shared<Jobs>(std::move(returners), clock, std::move(proc), options.max_queued_bytes,
                                      options.jid_share)),
         workers_({options.max_workers, options.max_queued}) {}
 
@@ -98,11 +99,13 @@ class EmbeddedRuntime : public Runtime {
     return interrupted;
   }
 
+  [[nodiscard]] const std::shared_ptr<master::EventLog>& events() const noexcept { return events_; }
   [[nodiscard]] const std::shared_ptr<Jobs>& jobs() const noexcept { return jobs_; }
   [[nodiscard]] const std::shared_ptr<MadeKeys>& keys() const noexcept { return keys_; }
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
 
  private:
+  const std::shared_ptr<master::EventLog> events_;
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<MadeKeys> keys_ = std::make_shared<MadeKeys>();
   master::Workers workers_;
@@ -195,19 +198,30 @@ class EmbeddedMaster : public master::Master {
     return authenticator_->end_token(token);
   }
 
-  /// Nobody listens yet.
   [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime) override {
     const auto checked = master::check_event(tag, data);
-    return checked ? Result<void>() : checked.error();
+    if (!checked) return checked.error();
+    runtime_->events()->append(tag, data, {});
+    return {};
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
+                                                                    std::string_view after) override {
+    return runtime_->events()->reader(permit, after);
   }
 
  private:
   [[nodiscard]] Result<master::Session> session_of(Result<auth::TokenLogin> login) const {
     if (!login) return std::move(login).error();
     const auth::Identity& identity = login->identity;
-    Json perms = permissions_->shown({identity.eauth(), identity.name(), identity.groups()});
-    return master::Session{std::move(login->token), login->start,     login->expire,
-                           identity.name(),         identity.eauth(), std::move(perms)};
+    const auth::Subject subject{identity.eauth(), identity.name(), identity.groups()};
+    return master::Session{std::move(login->token),
+                           login->start,
+                           login->expire,
+                           identity.name(),
+                           identity.eauth(),
+                           permissions_->shown(subject),
+                           permissions_->event_scope(subject)};
   }
 
   using Admission = Result<std::shared_ptr<const master::Admitted>>;

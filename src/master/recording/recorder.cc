@@ -97,6 +97,10 @@ class RecordingMaster final : public master::Master {
   [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) override {
     return behind_->fire_event(tag, std::move(data), deadline);
   }
+  [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
+                                                                    std::string_view after) override {
+    return behind_->events(permit, after);
+  }
 
  private:
   [[nodiscard]] Result<master::Job> record(const Permit& permit, const Publication& publication,

@@ -39,6 +39,7 @@ BusOptions pull_options(const Options& options) {
 
 LiveRuntime::LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock)
     : requests_(std::move(requests)),
+      events_(std::make_shared<master::EventLog>(clock)),
       bus_options_(bus_options(options)),
       pusher_(pull_options(options)),
       jids_(clock),

@@ -7,6 +7,7 @@
 #include "master/salt/events/event_bus.h"
 #include "master/salt/events/event_pusher.h"
 #include "master/salt/requests/request_pool.h"
+#include "rest_fcgi/master/events.h"
 #include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/salt/salt.h"
 #include "rest_fcgi/master/workers.h"
@@ -27,6 +28,7 @@ class LiveRuntime final : public Runtime {
   [[nodiscard]] const std::shared_ptr<RequestPool>& requests() const noexcept { return requests_; }
   /// Starts it with the first call. Errors: internal, where no thread can be had.
   [[nodiscard]] Result<EventBus*> bus();
+  [[nodiscard]] const std::shared_ptr<master::EventLog>& events() const noexcept { return events_; }
   [[nodiscard]] EventPusher& pusher() noexcept { return pusher_; }
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
   [[nodiscard]] std::string next_jid() { return jids_.next(); }
@@ -36,6 +38,7 @@ class LiveRuntime final : public Runtime {
 
  private:
   std::shared_ptr<RequestPool> requests_;  // shared with what runs in the background
+  const std::shared_ptr<master::EventLog> events_;
   const BusOptions bus_options_;
   std::mutex bus_mutex_;
   std::unique_ptr<EventBus> bus_;  // guarded by bus_mutex_

@@ -8,7 +8,7 @@
 #include "master/salt/strict_functions.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
-#include "rest_fcgi/master/event.h"
+#include "rest_fcgi/master/events.h"
 #include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::salt {
@@ -393,6 +393,11 @@ Result<void> SaltMaster::fire_event(std::string_view tag, Json data, SteadyTime 
   if (!checked) return checked.error();
   const WipedBytes packed = pack_event(checked->root(), master::iso_stamp(system_clock().wall()));
   return runtime_->pusher().fire(tag, {packed.data(), packed.size()}, deadline);
+}
+
+Result<std::unique_ptr<master::EventReader>> SaltMaster::events(const master::EventPermit& permit,
+                                                                std::string_view after) {
+  return runtime_->events()->reader(permit, after);
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const Options& options,

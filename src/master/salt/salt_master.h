@@ -48,6 +48,8 @@ class SaltMaster final : public master::Master {
     return sessions_.logout(token, deadline);
   }
   [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) override;
+  [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
+                                                                    std::string_view after) override;
 
  private:
   /// For who is logged in: what it says tells of the configuration. Errors: invocation, authorization.

@@ -37,9 +37,14 @@ Result<void> Sessions::logout(SecretView token, SteadyTime deadline) const {
 Result<master::Session> Sessions::session_of(const Result<Callers::GrantPtr>& grant) const {
   if (!grant) return grant.error();
   const auth::Grant& given = **grant;
-  Json perms = permissions_.shown({given.eauth, given.name, given.groups});
-  return master::Session{given.token.copy(), given.start, given.expire,
-                         given.name,         given.eauth, std::move(perms)};
+  const auth::Subject subject{given.eauth, given.name, given.groups};
+  return master::Session{given.token.copy(),
+                         given.start,
+                         given.expire,
+                         given.name,
+                         given.eauth,
+                         permissions_.shown(subject),
+                         permissions_.event_scope(subject)};
 }
 
 Result<void> remove_token_file(const std::string& token_dir, std::string_view token) {

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/master/events.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::master {
+namespace {
+
+constexpr std::size_t kMaxTag = 512;
+
+// Listeners in Python give an event up that is nested more than some 500 deep.
+constexpr std::size_t kMaxDepth = 400;
+
+bool is_control(char byte) {
+  constexpr char kDelete = 0x7F;
+  return static_cast<unsigned char>(byte) < ' ' || byte == kDelete;
+}
+
+Error bad_tag(std::string_view found) {
+  return {ErrorKind::invocation,
+          format("An event's tag is 1 to {} bytes of UTF-8 without control characters; {} was found.",
+                 kMaxTag, found)};
+}
+
+/// How long a listener that went away may stay away and find all that it missed.
+constexpr std::chrono::minutes kComeBack{1};
+
+/// An epoch is what no other log has, be it of another process or of this one before a restart.
+std::string fresh_epoch() {
+  std::random_device dice;
+  return format("{:08x}{:08x}", static_cast<std::uint32_t>(dice()), static_cast<std::uint32_t>(dice()));
+}
+
+/// The number in an id `EPOCH-NUMBER`; absent where that is none of this epoch.
+std::optional<std::uint64_t> number_in(std::string_view id, std::string_view epoch) {
+  if (!id.starts_with(epoch) || id.size() < epoch.size() + 2 || id[epoch.size()] != '-') return std::nullopt;
+  const char* const end = id.data() + id.size();
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(id.data() + epoch.size() + 1, end, number);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return number;
+}
+
+/// What an event costs beside its text.
+constexpr std::size_t kEventCost = 200;
+
+std::size_t cost_of(const Event& event) {
+  return event.sse().size() + event.tag().size() + kEventCost;
+}
+
+bool may_see(const EventPermit& permit, const Event& event) {
+  if (permit.scope == auth::EventScope::all) return true;
+  return permit.scope == auth::EventScope::own && !event.user().empty() && event.user() == permit.user;
+}
+
+}  // namespace
+
+Result<JsonDocument> check_event(std::string_view tag, const Json& data) {
+  if (tag.empty()) return bad_tag("an empty one");
+  if (tag.size() > kMaxTag) return bad_tag(format("one of {} bytes", tag.size()));
+  if (std::any_of(tag.begin(), tag.end(), is_control)) return bad_tag("one with a control character");
+  if (!is_utf8(tag)) return bad_tag("one that is no UTF-8");
+  JsonLimits limits = JsonLimits::none();
+  limits.max_depth = kMaxDepth;
+  JsonDocument document;
+  if (const auto parsed = document.parse(data.text(), limits); !parsed) {
+    return Error{ErrorKind::invocation, format("An event's data: {}", parsed.error().message)};
+  }
+  if (!document.root().is(JsonValue::Kind::object)) {
+    return Error{ErrorKind::invocation,
+                 format("An event's data is an object; {} was found.", document.root().type_name())};
+  }
+  return document;
+}
+
+Event::Event(std::string_view id, std::string_view tag, const Json& data, std::string user)
+    : tag_(tag), user_(std::move(user)) {
+  const std::string quoted_tag = std::move(Json::string(tag)).text();
+  const bool plain = std::none_of(tag.begin(), tag.end(), is_control);
+  text_ = format("id: {}\ntag: {}\n", id,
+                 plain ? tag : std::string_view(quoted_tag).substr(1, quoted_tag.size() - 2));
+  data_at_ = text_.size();
+  text_ += R"(data: {"data": )";
+  object_at_ = text_.size();
+  object_size_ = data.text().size();
+  text_ += data.text();
+  text_ += format(", \"tag\": {}}}\n\n", quoted_tag);
+}
+
+std::string_view Event::json() const noexcept {
+  constexpr std::string_view kBefore = "data: ";
+  constexpr std::size_t kBehind = 2;  // the line ends
+  const std::string_view lines = data_lines();
+  return lines.substr(kBefore.size(), lines.size() - kBefore.size() - kBehind);
+}
+
+EventReader::EventReader(std::shared_ptr<EventLog> log, EventPermit permit, std::uint64_t next)
+    : log_(std::move(log)), next_(next), losses_(log_->losses_), permit_(std::move(permit)) {}
+
+EventReader::~EventReader() {
+  const std::lock_guard lock(log_->mutex_);
+  if (--log_->readers_ == 0) log_->last_left_ = log_->clock_.steady();
+}
+
+void EventReader::skip_to_end() {
+  const std::lock_guard lock(log_->mutex_);
+  next_ = log_->next_number();
+  losses_ = log_->losses_;
+}
+
+Result<void> EventReader::read(std::vector<EventPtr>& events, std::size_t most_bytes, const Wake& wake) {
+  EventLog& log = *log_;
+  const std::lock_guard lock(log.mutex_);
+  if (next_ < log.first_) {
+    return Error{ErrorKind::timeout,
+                 "You read too slowly: events that you did not read yet are not kept any more."};
+  }
+  const bool lost = losses_ != log.losses_;
+  const std::uint64_t end = lost ? std::max(log.lost_at_, next_) : log.next_number();
+  bool came = false;
+  for (std::size_t bytes = 0; next_ < end && bytes < most_bytes; ++next_) {
+    const EventPtr& event = log.events_[next_ - log.first_];
+    if (!may_see(permit_, *event)) continue;
+    bytes += event->sse().size();
+    events.push_back(event);
+    came = true;
+  }
+  if (lost && next_ >= end) return Error{ErrorKind::unavailable, log.lost_why_};
+  if (came || next_ < end || !wake) return {};
+  if (std::find(log.sleepers_.begin(), log.sleepers_.end(), wake) == log.sleepers_.end()) {
+    log.sleepers_.push_back(wake);
+  }
+  return {};
+}
+
+EventLog::EventLog(const Clock& clock, EventLimits limits)
+    : clock_(clock), limits_(limits), epoch_(fresh_epoch()) {}
+
+bool EventLog::wanted() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (readers_ != 0) return true;
+  if (!last_left_) return false;
+  if (clock_.steady() - *last_left_ < kComeBack) return true;
+  forget_all();
+  last_left_.reset();
+  return false;
+}
+
+void EventLog::forget_all() {
+  first_ = next_number();
+  events_.clear();
+  events_.shrink_to_fit();
+  bytes_ = 0;
+}
+
+void EventLog::append(std::string_view tag, const Json& data, std::string_view user) {
+  if (!wanted()) return;
+  std::vector<Wake> sleepers;
+  {
+    const std::lock_guard lock(mutex_);
+    auto event =
+        std::make_shared<const Event>(format("{}-{}", epoch_, next_number()), tag, data, std::string(user));
+    bytes_ += cost_of(*event);
+    events_.push_back(std::move(event));
+    while (events_.size() > limits_.max_events || (bytes_ > limits_.max_bytes && events_.size() > 1)) {
+      bytes_ -= cost_of(*events_.front());
+      events_.pop_front();
+      ++first_;
+    }
+    sleepers.swap(sleepers_);
+  }
+  for (const Wake& wake : sleepers) (*wake)();
+}
+
+void EventLog::lose(std::string reason) {
+  std::vector<Wake> sleepers;
+  {
+    const std::lock_guard lock(mutex_);
+    ++losses_;
+    lost_at_ = next_number();
+    lost_why_ = std::move(reason);
+    sleepers.swap(sleepers_);
+  }
+  for (const Wake& wake : sleepers) (*wake)();
+}
+
+Result<std::unique_ptr<EventReader>> EventLog::reader(const EventPermit& permit, std::string_view after) {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t next = next_number();
+  if (!after.empty()) {
+    const auto number = number_in(after, epoch_);
+    // A number may come from anybody; and what was lost is behind none that counts.
+    const bool known = number && *number < next && *number + 1 >= first_ && *number >= lost_at_;
+    if (!known)
+      return Error{ErrorKind::not_found, "The events since the last one that you had are not kept."};
+    next = *number + 1;
+  }
+  std::unique_ptr<EventReader> made(new EventReader(shared_from_this(), permit, next));
+  ++readers_;
+  return made;
+}
+
+}  // namespace rest_fcgi::master

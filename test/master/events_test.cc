@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/master/events.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../support/manual_clock.h"
+
+using namespace rest_fcgi;
+using master::check_event;
+
+namespace {
+
+std::string refusal(std::string_view tag, const Json& data = Json::empty_object()) {
+  const auto checked = check_event(tag, data);
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().kind == ErrorKind::invocation);
+  return checked.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("an event is a tag and an object") {
+  const auto checked = check_event("salt/netapi/hook/\xC3\xA4 b", Json::trusted(R"({"post": {"a": [1]}})"));
+  REQUIRE(checked);
+  CHECK(checked->root().find("post").has_value());
+  CHECK(check_event(std::string(512, 'a'), Json::empty_object()));
+}
+
+TEST_CASE("a tag that could break out of its line, or is none, is refused, saying what was found") {
+  CHECK(refusal("") ==
+        "An event's tag is 1 to 512 bytes of UTF-8 without control characters; an empty one was found.");
+  CHECK(refusal(std::string(513, 'a')).find("one of 513 bytes") != std::string::npos);
+  for (const std::string_view tag : {std::string_view("a\nb"), std::string_view("a\r"),
+                                     std::string_view("a\0b", 3), std::string_view("\x7F")}) {
+    CHECK(refusal(tag).find("one with a control character") != std::string::npos);
+  }
+  for (const char* tag : {"\xFF", "a\xC3", "\xED\xA0\x80", "\x80"}) {
+    CHECK(refusal(tag).find("one that is no UTF-8") != std::string::npos);
+  }
+}
+
+TEST_CASE("an event's data is an object, nested no deeper than its listeners can read") {
+  CHECK(refusal("a", Json::trusted("[1]")) == "An event's data is an object; list was found.");
+  CHECK(refusal("a", Json::string("x")) == "An event's data is an object; str was found.");
+  const auto nested = [](std::size_t depth) {
+    return Json::trusted(R"({"a": )" + std::string(depth, '[') + std::string(depth, ']') + "}");
+  };
+  CHECK(check_event("a", nested(399)));
+  CHECK(refusal("a", nested(400)).starts_with("An event's data: "));
+}
+
+namespace {
+
+using master::EventLimits;
+using master::EventLog;
+using master::EventPermit;
+using master::EventPtr;
+using master::EventReader;
+using master::Wake;
+
+const EventPermit kAll{auth::EventScope::all, "fred"};
+constexpr std::size_t kMuch = 1 << 20;
+
+std::vector<EventPtr> read(EventReader& reader, std::size_t most_bytes = kMuch, const Wake& wake = nullptr) {
+  std::vector<EventPtr> events;
+  const auto done = reader.read(events, most_bytes, wake);
+  if (!done) FAIL(done.error().message);
+  return events;
+}
+
+std::string tags(const std::vector<EventPtr>& events) {
+  std::string all;
+  for (const EventPtr& event : events) all += event->tag() + " ";
+  return all;
+}
+
+std::unique_ptr<EventReader> reader(EventLog& log, const EventPermit& permit = kAll,
+                                    std::string_view after = {}) {
+  auto made = log.reader(permit, after);
+  if (!made) FAIL(made.error().message);
+  return *std::move(made);
+}
+
+Error ended(EventReader& reader) {
+  std::vector<EventPtr> events;
+  const auto done = reader.read(events, kMuch, nullptr);
+  REQUIRE(!done);
+  CHECK(events.empty());
+  return done.error();
+}
+
+/// The id of an event, as its text says it.
+std::string id_of(const EventPtr& event) {
+  const std::string_view text = event->sse();
+  return std::string(text.substr(4, text.find('\n') - 4));
+}
+
+}  // namespace
+
+TEST_CASE("an event is one text, of which the other forms are parts") {
+  const master::Event event("e-1", "salt/job/1/new", Json::trusted(R"({"jid": "1"})"), "fred");
+  CHECK(event.sse() ==
+        "id: e-1\ntag: salt/job/1/new\ndata: {\"data\": {\"jid\": \"1\"}, \"tag\": \"salt/job/1/new\"}\n\n");
+  CHECK(event.data_lines() == "data: {\"data\": {\"jid\": \"1\"}, \"tag\": \"salt/job/1/new\"}\n\n");
+  CHECK(event.json() == R"({"data": {"jid": "1"}, "tag": "salt/job/1/new"})");
+  CHECK(event.data() == R"({"jid": "1"})");
+  const master::Event odd("e-2", "a\ndata: \"x", Json::empty_object(), "");
+  CHECK(odd.sse() == "id: e-2\ntag: a\\ndata: \\\"x\ndata: {\"data\": {}, \"tag\": \"a\\ndata: \\\"x\"}\n\n");
+}
+
+TEST_CASE("where nobody listens, and nobody did lately, no event is kept") {
+  test::ManualClock clock;
+  const auto log = std::make_shared<EventLog>(clock);
+  CHECK(!log->wanted());
+  log->append("before", Json::empty_object(), "");
+  std::string last;
+  {
+    const auto first = reader(*log);
+    CHECK(log->wanted());
+    log->append("a", Json::empty_object(), "");
+    const auto events = read(*first);
+    CHECK(tags(events) == "a ");
+    last = id_of(events.back());
+  }
+  clock.advance(std::chrono::seconds(59));
+  CHECK(log->wanted());
+  log->append("b", Json::empty_object(), "");
+  CHECK(tags(read(*reader(*log, kAll, last))) == "b ");
+  clock.advance(std::chrono::seconds(61));
+  CHECK(!log->wanted());
+  const auto late = log->reader(kAll, last);
+  REQUIRE(!late);
+  CHECK(late.error().kind == ErrorKind::not_found);
+}
+
+TEST_CASE("a reader sees what it may see, in order, a part at a time") {
+  const auto log = std::make_shared<EventLog>(system_clock());
+  const auto all = reader(*log);
+  const auto own = reader(*log, {auth::EventScope::own, "fred"});
+  const auto nobody = reader(*log, {auth::EventScope::own, ""});
+  log->append("freds", Json::empty_object(), "fred");
+  log->append("nobodys", Json::empty_object(), "");
+  log->append("annas", Json::empty_object(), "anna");
+  CHECK(tags(read(*all, 1)) == "freds ");
+  CHECK(tags(read(*all)) == "nobodys annas ");
+  CHECK(tags(read(*own)) == "freds ");
+  CHECK(read(*nobody).empty());
+  own->permit(kAll);
+  log->append("later", Json::empty_object(), "anna");
+  CHECK(tags(read(*own)) == "later ");
+  log->append("skipped", Json::empty_object(), "fred");
+  own->skip_to_end();
+  CHECK(read(*own).empty());
+}
+
+TEST_CASE("who has nothing to read is woken once, also by what it may not see") {
+  const auto log = std::make_shared<EventLog>(system_clock());
+  const auto one = reader(*log);
+  const auto other = reader(*log, {auth::EventScope::own, "fred"});
+  int woken = 0;
+  const Wake wake = std::make_shared<const std::function<void()>>([&woken] { ++woken; });
+  CHECK(read(*one, kMuch, wake).empty());
+  CHECK(read(*other, kMuch, wake).empty());
+  log->append("a", Json::empty_object(), "anna");
+  log->append("b", Json::empty_object(), "anna");
+  CHECK(woken == 1);
+  CHECK(tags(read(*one, kMuch, wake)) == "a b ");
+  log->append("c", Json::empty_object(), "anna");
+  CHECK(woken == 1);
+  CHECK(read(*other, kMuch, wake).empty());
+  log->lose("gone");
+  CHECK(woken == 2);
+}
+
+TEST_CASE("a reader that is overtaken by the ring is told so") {
+  const auto log = std::make_shared<EventLog>(system_clock(), EventLimits{3, kMuch});
+  const auto slow = reader(*log);
+  const auto quick = reader(*log);
+  for (const char* tag : {"a", "b", "c", "d"}) {
+    log->append(tag, Json::empty_object(), "");
+    CHECK(read(*quick).size() == 1);
+  }
+  const Error error = ended(*slow);
+  CHECK(error.kind == ErrorKind::timeout);
+  CHECK(error.message == "You read too slowly: events that you did not read yet are not kept any more.");
+}
+
+TEST_CASE("the ring is bounded in bytes, and keeps one event however large") {
+  const auto log = std::make_shared<EventLog>(system_clock(), EventLimits{100, 5000});
+  const auto slow = reader(*log);
+  const Json large = Json::trusted(R"({"x": ")" + std::string(4500, 'x') + R"("})");
+  log->append("a", large, "");
+  CHECK(tags(read(*slow)) == "a ");
+  log->append("b", large, "");
+  CHECK(tags(read(*slow)) == "b ");
+  log->append("c", large, "");
+  log->append("d", large, "");
+  CHECK(ended(*slow).kind == ErrorKind::timeout);
+}
+
+TEST_CASE("where events may have been missed, readers get what came before, and then the reason") {
+  const auto log = std::make_shared<EventLog>(system_clock());
+  const auto before = reader(*log);
+  log->append("a", Json::empty_object(), "");
+  log->lose("the event bus was lost");
+  log->append("b", Json::empty_object(), "");
+  std::vector<EventPtr> events;
+  const auto done = before->read(events, kMuch, nullptr);
+  CHECK(tags(events) == "a ");
+  REQUIRE(!done);
+  CHECK(done.error().kind == ErrorKind::unavailable);
+  CHECK(done.error().message == "the event bus was lost");
+  CHECK(ended(*before).kind == ErrorKind::unavailable);
+  const auto late = log->reader(kAll, id_of(events.front()));
+  REQUIRE(!late);
+  CHECK(late.error().kind == ErrorKind::not_found);
+  const auto after = reader(*log);
+  log->append("c", Json::empty_object(), "");
+  CHECK(tags(read(*after)) == "c ");
+}
+
+TEST_CASE("who comes back goes on where he was, with an id of this log alone") {
+  const auto log = std::make_shared<EventLog>(system_clock());
+  const auto first = reader(*log);
+  for (const char* tag : {"a", "b", "c"}) log->append(tag, Json::empty_object(), "");
+  const auto events = read(*first);
+  CHECK(tags(read(*reader(*log, kAll, id_of(events[0])))) == "b c ");
+  CHECK(read(*reader(*log, kAll, id_of(events[2]))).empty());
+  const std::string epoch = id_of(events[0]).substr(0, id_of(events[0]).find('-'));
+  const std::string others = "0123456789abcdef-1";
+  for (const std::string& id :
+       {epoch + "-99", epoch + "-", epoch, epoch + "-1x", epoch + "-18446744073709551615", epoch + "--1",
+        others, std::string("1"), std::string("-")}) {
+    const auto refused = log->reader(kAll, id);
+    REQUIRE_MESSAGE(!refused, id);
+    CHECK(refused.error().kind == ErrorKind::not_found);
+  }
+}
