@@ -11,6 +11,7 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/returner/watch.h"
 #include "returner/etcd/store.h"
 #include "returner/sqlite/store.h"
 
@@ -45,6 +46,10 @@ bool is_missing(const std::string& path) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<Watch>> Returner::watch(ClusterListener&) {
+  return std::unique_ptr<Watch>();
+}
 
 Result<LoadPage> get_page(const Returner& cache, JobQuery query, std::size_t most) {
   LoadPage page;

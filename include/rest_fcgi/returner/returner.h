@@ -63,6 +63,9 @@ struct JobQuery {
 /// Gets one load after the other; returns false to end the walk. Must not call the returner.
 using LoadVisitor = std::function<bool(const Load&)>;
 
+class ClusterListener;
+class Watch;
+
 /// A job cache, by the names of Salt's returner interface. Abstract because jobs are kept in memory, in
 /// SQLite or (later) in etcd. Thread-safe. Failures of every call: unavailable, internal.
 class Returner {
@@ -103,6 +106,10 @@ class Returner {
 
   /// Drops what was saved more than `keep_jobs_seconds` ago. Returns how many jobs that were.
   virtual Result<std::size_t> clean_old_jobs() = 0;
+
+  /// Tells the listener, which has to outlive it, what everybody does in this job cache; starts nothing so
+  /// far. Null where no other host has the same job cache.
+  [[nodiscard]] virtual Result<std::unique_ptr<Watch>> watch(ClusterListener& listener);
 };
 
 /// Some of the loads that a query means.

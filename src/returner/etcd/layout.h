@@ -23,6 +23,8 @@ namespace rest_fcgi::returner {
 ///     jobs/<jid>/<minion>/<field>    one field of a return
 ///     minions/<minion>               the jid of its last return
 ///     claims/<jid>                   ours: who took a jid, before its load is there
+///     listeners/<process>            ours, for a time: listens to what all hosts do
+///     events/<process>               ours, for a time: what it published last
 ///
 /// Immutable.
 class EtcdLayout {
@@ -30,6 +32,9 @@ class EtcdLayout {
   explicit EtcdLayout(const EtcdOptions& options);
 
   /// These end with a slash.
+  [[nodiscard]] std::string all() const { return root_ + "/"; }
+  [[nodiscard]] std::string listeners() const { return root_ + "/listeners/"; }
+  [[nodiscard]] std::string events() const { return root_ + "/events/"; }
   [[nodiscard]] std::string jobs() const { return root_ + "/jobs/"; }
   [[nodiscard]] std::string minions() const { return root_ + "/minions/"; }
   [[nodiscard]] std::string job(std::string_view jid) const;
