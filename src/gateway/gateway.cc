@@ -11,6 +11,7 @@
 #include "gateway/http/server.h"
 #include "gateway/listener.h"
 #include "gateway/pool.h"
+#include "gateway/streams/streams.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -48,9 +49,11 @@ class BothFrontEnds final : public Gateway {
     const SteadyTime deadline = system_clock().steady() + pool->options().shutdown_timeout;
     http->close();
     pool->close();
+    pool->streams().close();
     std::size_t left = http->wait_for_end(deadline);  // until then it has tasks for the pool
     pool->stop();
     left += pool->wait_for_end(deadline);
+    pool->streams().wait_for_end(deadline);
     if (left != 0) {
       log::warning(format("{} requests did not end within shutdown_timeout", left));
     } else {
@@ -90,10 +93,11 @@ Result<void> check_certificates(const Options& options) {
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();
-  // For each thread its epoll and its connection, and who waits; the rest is for files that applications
-  // open.
+  // For each thread its epoll and its connection, who waits, and streams; the rest is for files that
+  // applications open.
   const std::size_t http_connections = options.http.empty() ? 0 : options.max_http_connections;
-  raise_file_limit(2 * options.max_threads + options.max_waiting + http_connections + 256);
+  raise_file_limit(2 * options.max_threads + options.max_waiting + http_connections + options.max_streams +
+                   256);
   auto http = HttpServer::open(options);
   if (!http) return std::move(http).error();
   // Last: who finds a unix socket there finds the ports, too.

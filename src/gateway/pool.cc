@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "gateway/fastcgi/worker.h"
+#include "gateway/streams/streams.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/thread.h"
@@ -55,7 +56,12 @@ Result<PoolEvents> PoolEvents::make() {
 }
 
 Pool::Pool(const Options& options, std::unique_ptr<Listener> listener, PoolEvents events)
-    : options_(sane(options)), listener_(std::move(listener)), events_(std::move(events)) {}
+    : options_(sane(options)),
+      listener_(std::move(listener)),
+      events_(std::move(events)),
+      streams_(std::make_unique<Streams>()) {}
+
+Pool::~Pool() = default;
 
 Result<void> Pool::start() {
   while (members_ < options_.min_threads && add_worker()) {

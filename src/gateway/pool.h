@@ -19,6 +19,7 @@
 
 namespace rest_fcgi::gateway {
 
+class Streams;
 class Worker;
 
 /// What waits for a thread: a connection of FastCGI, or a task. One of both, or nothing.
@@ -52,6 +53,7 @@ struct PoolEvents {
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   Pool(const Options& options, std::unique_ptr<Listener> listener, PoolEvents events);
+  ~Pool();
 
   /// Starts `min_threads` workers and the accepting thread. Errors: internal, if not even one worker can be
   /// started, or the accepting thread cannot. REQUIRES: `replace` was called.
@@ -79,6 +81,9 @@ class Pool : public std::enable_shared_from_this<Pool> {
   [[nodiscard]] const Listener& listener() const noexcept { return *listener_; }
   [[nodiscard]] const PoolEvents& events() const noexcept { return events_; }
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
+
+  /// Where responses with a feed go.
+  [[nodiscard]] Streams& streams() noexcept { return *streams_; }
 
   /// The applications that answer now. To be held for one request: what was replaced should end soon.
   [[nodiscard]] std::shared_ptr<const Applications> applications() const;
@@ -128,6 +133,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   const Options options_;
   const std::unique_ptr<Listener> listener_;
   const PoolEvents events_;
+  const std::unique_ptr<Streams> streams_;
   std::atomic<bool> closing_ = false;   ///< the accepting thread has to end
   std::atomic<bool> stopping_ = false;  ///< and then all others
   std::atomic<bool> accept_failing_ = false;

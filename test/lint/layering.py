@@ -49,8 +49,9 @@ FOLDERS = {
     "master/salt/requests": ["lines.h"],
     "master/salt/events": ["lines.h", "packed"],
     "master/salt/calls": ["packed"],
-    "gateway/fastcgi": ["pool.h", "reply.h", "sys.h"],
-    "gateway/http": ["listener.h", "pool.h", "reply.h", "sys.h"],
+    "gateway/fastcgi": ["pool.h", "reply.h", "streams", "sys.h"],
+    "gateway/http": ["listener.h", "pool.h", "reply.h", "streams", "sys.h"],
+    "gateway/streams": ["http/channel.h", "http/loop.h", "sys.h"],
 }
 
 # What core may hold; a further header needs three rooms that use it, and a reason.

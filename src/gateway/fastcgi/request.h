@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "gateway/fastcgi/incoming.h"
 #include "gateway/sys.h"
@@ -61,6 +62,12 @@ class Request {
   [[nodiscard]] bool keeps_connection() const noexcept { return keeps_connection_; }
 
   [[nodiscard]] int connection() const noexcept { return connection_.get(); }
+
+  /// FastCGI's.
+  [[nodiscard]] int id() const noexcept { return libfcgi_.requestId; }
+
+  /// Gives the connection away. The request is of no more use then.
+  [[nodiscard]] UniqueFd release_connection() noexcept { return std::move(connection_); }
 
  private:
   UniqueFd connection_;

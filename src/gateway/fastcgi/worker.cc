@@ -10,6 +10,7 @@
 #include <array>
 #include <utility>
 
+#include "gateway/streams/streams.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/secret.h"
@@ -135,6 +136,8 @@ void Worker::serve(UniqueFd connection) noexcept {
 bool Worker::answer(Request& request) {
   environ_.clear();
   request.take_variables(environ_);
+  environ_.set("rest_fcgi.streams", carries_streams() ? "1" : "");
+  environ_.set("rest_fcgi.websocket", "");
   const Body::End end = body_.read(request.input(), environ_.get("CONTENT_LENGTH"));
   if (end == Body::End::broken) {
     log_lost(request, "in the middle of a request's body");
@@ -142,6 +145,14 @@ bool Worker::answer(Request& request) {
   }
   environ_.body = body_.content();
   return reply(request) && end == Body::End::complete && request.keeps_connection();
+}
+
+/// mod_fcgid, which gives its processes a socket that they share, holds back what it has not much of, and
+/// ends a process that has worked on one request for long.
+bool Worker::carries_streams() const {
+  if (!pool_->listener().shared()) return true;
+  return !environ_.get("SERVER_SOFTWARE").starts_with("Apache") ||
+         environ_.get("SCRIPT_FILENAME").starts_with("proxy:");
 }
 
 void Worker::refuse(UniqueFd connection) noexcept {
@@ -186,10 +197,17 @@ http::Response Worker::call_application() {
 bool Worker::send(Request& request, http::Response response) {
   write_head(response, head_);
   auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
+  auto* feed = std::get_if<std::unique_ptr<http::Feed>>(&response.body);
   const bool with_body = environ_.get("REQUEST_METHOD") != "HEAD" && http::may_have_body(response.status);
   int error = 0;
   if (!with_body) {
     error = request.reply(head_, {});
+  } else if (feed != nullptr) {
+    error = request.reply(head_, {}, false);
+    if (error == 0) {
+      give_away(request, std::move(*feed));
+      return false;
+    }
   } else if (stream == nullptr) {
     error = request.reply(head_, response.text());
   } else if (auto sent = send_parts(request, **stream); sent) {
@@ -202,6 +220,14 @@ bool Worker::send(Request& request, http::Response response) {
   log::info(format("the web server did not take a reply: {}",
                    error == EAGAIN ? "send_timeout is over" : errno_text(error)));
   return false;
+}
+
+/// A feed has no end: others hold the connection from now on.
+void Worker::give_away(Request& request, std::unique_ptr<http::Feed> feed) {
+  const Framing framing(Framing::Form::records, request.id());
+  UniqueFd connection = request.release_connection();
+  Channel channel(connection.get(), nullptr);
+  pool_->streams().add({std::move(connection), std::move(channel), framing, {}, {}, std::move(feed)});
 }
 
 /// The head goes out with the first part. Returns what `Request::reply` does. Errors: the stream's.

@@ -35,9 +35,11 @@ class Worker {
   static void run_task(const std::function<void()>& task) noexcept;
   void serve(UniqueFd connection) noexcept;
   bool answer(Request& request);
+  [[nodiscard]] bool carries_streams() const;
   [[nodiscard]] bool reply(Request& request);
   [[nodiscard]] http::Response call_application();
   bool send(Request& request, http::Response response);
+  void give_away(Request& request, std::unique_ptr<http::Feed> feed);
   Result<int> send_parts(Request& request, http::Stream& stream);
   bool await_next_request(int connection);
 

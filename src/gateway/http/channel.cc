@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <limits>
 #include <new>
@@ -163,13 +164,32 @@ Progress Channel::read(std::span<char> buffer) noexcept {
 }
 
 Progress Channel::write(std::string_view bytes) noexcept {
-  using Outcome = Progress::Outcome;
   if (tls_) {
     ERR_clear_error();
     return tls_progress(SSL_write(tls_.get(), bytes.data(), to_int(bytes.size())));
   }
+  const iovec piece = {const_cast<char*>(bytes.data()), bytes.size()};
+  return write(std::span(&piece, 1));
+}
+
+Progress Channel::write(std::span<const iovec> pieces) noexcept {
+  using Outcome = Progress::Outcome;
+  if (tls_) {
+    std::array<char, SSL3_RT_MAX_PLAIN_LENGTH> together;
+    std::size_t size = 0;
+    for (const iovec& piece : pieces) {
+      const std::size_t part = std::min(piece.iov_len, together.size() - size);
+      std::copy_n(static_cast<const char*>(piece.iov_base), part, together.data() + size);
+      size += part;
+      if (size == together.size()) break;
+    }
+    return write(std::string_view(together.data(), size));
+  }
+  msghdr message = {};
+  message.msg_iov = const_cast<iovec*>(pieces.data());
+  message.msg_iovlen = pieces.size();
   for (;;) {
-    const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = ::sendmsg(socket_, &message, MSG_NOSIGNAL);
     if (sent >= 0) return {Outcome::moved, static_cast<std::size_t>(sent)};
     if (errno == EINTR) continue;
     return {errno == EAGAIN ? Outcome::wants_write : Outcome::ended};

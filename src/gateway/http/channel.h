@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -47,7 +49,7 @@ struct Progress {
 /// block. Used by one thread at a time.
 class Channel {
  public:
-  /// `tls` may be nullptr, and else lives longer. May throw std::bad_alloc.
+  /// Without TLS where `tls` is nullptr. May throw std::bad_alloc.
   Channel(int socket, const TlsContext* tls);
 
   [[nodiscard]] bool has_tls() const noexcept { return tls_ != nullptr; }
@@ -65,6 +67,10 @@ class Channel {
 
   Progress write(std::string_view bytes) noexcept;
 
+  /// Pieces, one behind the other; not always all of them, where there is TLS. What `wants_write` comes with
+  /// has to be what is written next. REQUIRES: no more than 1024, and not nothing.
+  Progress write(std::span<const iovec> pieces) noexcept;
+
   /// Tells the peer that nothing more comes. What it still sends is read without TLS from then on, and has no
   /// meaning.
   void finish() noexcept;
@@ -75,7 +81,7 @@ class Channel {
   };
   Progress tls_progress(int result) noexcept;
 
-  const int socket_;
+  int socket_;
   std::unique_ptr<SSL, Free> tls_;
   bool turned_plain_ = false;
 };

@@ -2,19 +2,17 @@
 #include "gateway/http/connection.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
 
-#include "gateway/reply.h"
+#include "gateway/http/head.h"
+#include "gateway/streams/streams.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/secret.h"
-#include "rest_fcgi/http/date.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -49,30 +47,6 @@ constexpr Refusal kBodies = {
 constexpr Refusal kPlain = {http::Status::bad_request,
                             "This port speaks HTTPS, and this is a request of HTTP"};
 
-/// Status line and headers, but for the blank line.
-std::string head_of(const http::Response& response) {
-  std::string head =
-      format("HTTP/1.1 {} {}\r\nServer: rest_fcgi\r\nDate: {}\r\n", static_cast<int>(response.status),
-             http::reason(response.status), http::http_date(std::chrono::system_clock::now()));
-  append_headers(response, head);
-  return head;
-}
-
-std::string refusal_reply(const Refusal& refusal) {
-  std::string body;
-  JsonWriter(body)
-      .begin_object()
-      .key("status")
-      .integer(static_cast<int>(refusal.status))
-      .key("return")
-      .string(refusal.sentence)
-      .end_object();
-  http::Response response{
-      refusal.status, {{"Content-Type", "application/json"}, {"Connection", "close"}}, std::move(body)};
-  if (refusal.status == http::Status::service_unavailable) response.headers.emplace_back("Retry-After", "1");
-  return head_of(response) + "\r\n" + response.text();
-}
-
 SteadyTime now() {
   return system_clock().steady();
 }
@@ -81,17 +55,6 @@ SteadyTime now() {
 /// kRate.
 SteadyTime due(SteadyTime since, std::size_t bytes, milliseconds patience) {
   return std::min(now() + patience, since + patience + seconds(bytes / kRate));
-}
-
-/// How many bytes the application says that its stream has.
-std::optional<std::uint64_t> promised_size(const http::Response& response) {
-  std::uint64_t size = 0;
-  for (const auto& [name, value] : response.headers) {
-    if (name != "Content-Length") continue;
-    const auto read = std::from_chars(value.data(), value.data() + value.size(), size);
-    if (read.ec == std::errc()) return size;
-  }
-  return std::nullopt;
 }
 
 void wipe_text(std::string& text) noexcept {
@@ -200,6 +163,7 @@ void HttpConnection::close() noexcept {
   unread_ = WipedBytes();
   drop_output();
   stream_.reset();
+  feed_.reset();
   boost::system::error_code ignored;
   socket_.close(ignored);
   const std::lock_guard lock(shared_->mutex);
@@ -339,6 +303,10 @@ void HttpConnection::refuse(Refusal refusal) {
 }
 
 bool HttpConnection::write() {
+  if (feed_) {
+    give_away();
+    return false;
+  }
   if (const Progress progress = flush(); progress.outcome != Outcome::moved) {
     deadline_ = due(since_, sent_all_, port_->options.send_timeout);
     return wait_or_close(progress);
@@ -354,6 +322,17 @@ bool HttpConnection::write() {
     return false;
   }
   return end_reply();
+}
+
+/// A feed has no end: others hold the socket from now on, and this is none of the connections any more.
+void HttpConnection::give_away() {
+  shared_->pool->streams().add({UniqueFd(socket_.release()),
+                                std::move(channel_),
+                                Framing(feed_framing_),
+                                output_.substr(sent_),
+                                {unread_.begin(), unread_.end()},
+                                std::move(feed_)});
+  close();
 }
 
 bool HttpConnection::end_reply() {
@@ -447,6 +426,8 @@ http::Response HttpConnection::call_application() {
   const bool encrypted =
       port_->tls || (shared_->proxies.has(peer_) && environ.get("HTTP_X_FORWARDED_PROTO") == "https");
   if (encrypted) environ.set("HTTPS", "on");
+  environ.set("rest_fcgi.streams", "1");
+  environ.set("rest_fcgi.websocket", "1");
   const auto applications = shared_->pool->applications();
   try {
     return applications->http.at(port_->index)(environ);
@@ -461,15 +442,22 @@ void HttpConnection::begin_reply(http::Response response) {
   const bool with_body =
       reader_.environ().get("REQUEST_METHOD") != "HEAD" && http::may_have_body(response.status);
   auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
-  const bool endless = stream != nullptr && !(promised_ = promised_size(response));
+  auto* feed = std::get_if<std::unique_ptr<http::Feed>>(&response.body);
+  const bool websocket = response.status == http::Status::switching_protocols;
+  const bool endless =
+      (feed != nullptr && !websocket) || (stream != nullptr && !(promised_ = promised_size(response)));
   chunked_ = endless && !http_1_0;
-  closes_ = !reader_.keeps_connection() || shared_->stopping || (endless && http_1_0 && with_body);
+  closes_ = !reader_.keeps_connection() || shared_->stopping || (endless && http_1_0 && with_body) ||
+            (feed != nullptr && !websocket);
+  output_ = head_of(response);
+  if (websocket) output_ += upgrade_headers(reader_.environ().get("HTTP_SEC_WEBSOCKET_KEY"));
   forget_request();
   continue_sent_ = false;
 
-  output_ = head_of(response);
   if (chunked_ && http::may_have_body(response.status)) output_ += "Transfer-Encoding: chunked\r\n";
-  if (closes_) {
+  if (websocket) {
+    closes_ = feed == nullptr;
+  } else if (closes_) {
     output_ += "Connection: close\r\n";
   } else if (http_1_0) {
     output_ += "Connection: keep-alive\r\n";
@@ -478,6 +466,12 @@ void HttpConnection::begin_reply(http::Response response) {
   since_ = now();
   sent_ = sent_all_ = 0;
   if (!with_body) return;
+  if (feed != nullptr) {
+    using Form = Framing::Form;
+    feed_framing_ = websocket ? Form::messages : chunked_ ? Form::chunks : Form::bare;
+    feed_ = std::move(*feed);
+    return;
+  }
   if (stream != nullptr) {
     stream_ = std::move(*stream);
     return pull();

@@ -18,6 +18,7 @@
 #include "gateway/http/loop.h"
 #include "gateway/http/reader.h"
 #include "gateway/pool.h"
+#include "gateway/streams/gathered.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/gateway/options.h"
@@ -115,6 +116,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool take(std::string_view bytes);
   bool submit();
   bool write();
+  void give_away();
   bool end_reply();
   bool linger();
   bool wait_or_close(Progress progress);
@@ -154,6 +156,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::size_t sent_ = 0;      ///< bytes of output_
   std::size_t sent_all_ = 0;  ///< bytes since `since_`
   std::unique_ptr<http::Stream> stream_;
+  std::unique_ptr<http::Feed> feed_;
+  Framing::Form feed_framing_ = Framing::Form::bare;
   bool chunked_ = false;                   ///< stream_ goes out in chunks
   std::optional<std::uint64_t> promised_;  ///< bytes of stream_ that are still to come, where that is known
   bool cut_off_ = false;                   ///< stream_ broke

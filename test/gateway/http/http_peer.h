@@ -107,6 +107,27 @@ class HttpPeer {
     return found;
   }
 
+  /// The head of a reply whose body goes on and on: `chunk` and `bytes` read that.
+  HttpReply head() { return reply(true); }
+
+  /// The next chunk's content; empty: the last, or none came.
+  std::string chunk() {
+    std::string content;
+    std::string line_end;
+    const std::size_t size = std::strtoul(line().c_str(), nullptr, 16);
+    if (read_exactly(size, content)) read_exactly(2, line_end);
+    return content;
+  }
+
+  /// The next `size` bytes, or as many as come before the end.
+  std::string bytes(std::size_t size) {
+    while (read_.size() < size && more()) {
+    }
+    std::string found = read_.substr(0, size);
+    read_.erase(0, found.size());
+    return found;
+  }
+
   HttpReply request(std::string_view bytes) {
     send(bytes);
     return reply();
@@ -160,14 +181,22 @@ class HttpPeer {
     return true;
   }
 
+  /// Without its end; empty: none came.
+  std::string line() {
+    std::size_t end = std::string::npos;
+    while ((end = read_.find("\r\n")) == std::string::npos) {
+      if (!more()) return {};
+    }
+    std::string found = read_.substr(0, end);
+    read_.erase(0, end + 2);
+    return found;
+  }
+
   bool read_chunks(std::string& body) {
     for (;;) {
-      std::size_t end = std::string::npos;
-      while ((end = read_.find("\r\n")) == std::string::npos) {
-        if (!more()) return false;
-      }
-      const std::size_t size = std::stoul(read_, nullptr, 16);
-      read_.erase(0, end + 2);
+      const std::string size_line = line();
+      if (size_line.empty()) return false;
+      const std::size_t size = std::stoul(size_line, nullptr, 16);
       std::string line_end;
       if (!read_exactly(size, body) || !read_exactly(2, line_end)) return false;
       if (size == 0) return true;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/streams/streams.h"
+
+#include <atomic>
+#include <functional>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::gateway {
+namespace {
+
+/// Calls of one loop that come while one is still to be done are one.
+std::function<void()> once(const std::shared_ptr<Loop>& loop, std::function<void()> task) {
+  auto asked = std::make_shared<std::atomic<bool>>(false);
+  return [loop, asked, task = std::move(task)] {
+    if (asked->load(std::memory_order_relaxed) || asked->exchange(true)) return;
+    try {
+      loop->post([asked, task] {
+        asked->exchange(false);  // before the task looks
+        task();
+      });
+    } catch (...) {
+      *asked = false;
+      throw;
+    }
+  };
+}
+
+}  // namespace
+
+Streams::~Streams() {
+  close();
+  wait_for_end(system_clock().steady());
+}
+
+void Streams::add(NewStream stream) {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  if (!loop_) {
+    if (auto started = start(); !started)
+      return log::error(format("a stream was dropped: {}", started.error().message));
+  }
+  ++open_;
+  loop_->post([this, held = std::make_shared<NewStream>(std::move(stream))] { begin(std::move(*held)); });
+}
+
+Result<void> Streams::start() {
+  auto loop = std::make_shared<Loop>();
+  shared_.emplace(loop->context(), limits_,
+                  std::make_shared<const std::function<void()>>(once(loop, [this] { pass(); })),
+                  once(loop, [this] { bury(); }));
+  sweep_timer_.emplace(loop->context());
+  sweep();
+  auto started = loop->start("streams", false);
+  if (started) {
+    loop_ = std::move(loop);
+  } else {
+    sweep_timer_.reset();
+    shared_.reset();
+  }
+  return started;
+}
+
+void Streams::begin(NewStream stream) try {
+  shared_->now = system_clock().steady();
+  auto made = std::make_shared<FeedStream>(*shared_, std::move(stream));
+  streams_.push_back(made);
+  made->start();
+  if (closing_) return made->stop();
+  (*shared_->wake)();
+} catch (...) {
+  log_exception("a stream was dropped");
+  forget(1);
+}
+
+void Streams::pass() {
+  shared_->now = system_clock().steady();
+  bool more = false;
+  for (const auto& stream : streams_) more = stream->turn() || more;
+  if (more) (*shared_->wake)();
+}
+
+void Streams::sweep() {
+  sweep_timer_->expires_after(limits_.sweep);
+  sweep_timer_->async_wait([this](const boost::system::error_code& error) {
+    if (error || !sweep_timer_) return;
+    shared_->now = system_clock().steady();
+    for (const auto& stream : streams_) stream->sweep();
+    sweep();
+  });
+}
+
+void Streams::bury() {
+  forget(std::erase_if(streams_, [](const auto& stream) { return stream->gone(); }));
+}
+
+void Streams::forget(std::size_t gone) {
+  const std::lock_guard lock(mutex_);
+  open_ -= gone;
+  if (open_ == 0) one_gone_.notify_all();
+}
+
+void Streams::close() {
+  const std::lock_guard lock(mutex_);
+  if (!loop_) {
+    closing_ = true;  // there is no other thread yet
+    return;
+  }
+  loop_->post([this] {
+    closing_ = true;
+    shared_->now = system_clock().steady();
+    for (const auto& stream : streams_) stream->stop();
+  });
+}
+
+void Streams::wait_for_end(SteadyTime deadline) {
+  std::shared_ptr<Loop> loop;
+  {
+    std::unique_lock lock(mutex_);
+    one_gone_.wait_until(lock, deadline, [this] { return open_ == 0; });
+    ended_ = true;
+    loop = std::move(loop_);
+  }
+  if (!loop) return;
+  loop->post([this] {
+    sweep_timer_.reset();
+    for (const auto& stream : streams_) stream->drop();
+    streams_.clear();
+  });
+  loop->end();
+  shared_.reset();
+}
+
+}  // namespace rest_fcgi::gateway

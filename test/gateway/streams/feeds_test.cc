@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Feeds over the front ends of a gateway.
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../http/http_peer.h"
+#include "words.h"
+
+namespace rest_fcgi::gateway::test {
+namespace {
+
+using rest_fcgi::test::kAbortRequest;
+using rest_fcgi::test::post;
+using rest_fcgi::test::record;
+
+http::Application events(const std::shared_ptr<Words>& words) {
+  return [words](const http::Environ& environ) {
+    http::Response response{http::Status::ok, {{"Content-Type", "text/event-stream"}}, words->feed()};
+    if (environ.get("HTTP_UPGRADE") == "websocket") {
+      response.status = http::Status::switching_protocols;
+      response.headers.clear();
+    }
+    return response;
+  };
+}
+
+const std::string kUpgrade =
+    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA==\r\n";
+
+/// A client's frame of a few bytes.
+std::string frame(int first, std::string_view payload) {
+  std::string bytes = {static_cast<char>(first), static_cast<char>(0x80 | payload.size()), 1, 2, 3, 4};
+  for (std::size_t i = 0; i < payload.size(); ++i)
+    bytes += static_cast<char>(payload[i] ^ static_cast<char>(i % 4 + 1));
+  return bytes;
+}
+
+TEST_CASE("a feed over HTTP goes out in chunks as its parts come, and ends as chunks do") {
+  const auto words = Words::make();
+  const Options options = with_http();
+  Served served(events(words), options);
+  HttpPeer peer(port_of(options));
+  peer.send(http_get("/events"));
+  const HttpReply head = peer.head();
+  CHECK(head.status == 200);
+  CHECK(head.header("Transfer-Encoding") == "chunked");
+  CHECK(head.header("Content-Length").empty());
+  words->say("one\n\n");
+  CHECK(peer.chunk() == "one\n\n");
+  words->say("two\n\n");
+  CHECK(peer.chunk() == "two\n\n");
+  words->end();
+  CHECK(peer.chunk().empty());
+  CHECK(peer.closed_within(kSoon));
+  CHECK(eventually([&] { return words->listeners() == 0; }));
+}
+
+TEST_CASE("a feed over HTTP/1.0 goes out as it is until the connection ends") {
+  const auto words = Words::make();
+  const Options options = with_http();
+  Served served(events(words), options);
+  HttpPeer peer(port_of(options));
+  peer.send("GET /events HTTP/1.0\r\n\r\n");
+  CHECK(peer.head().header("Transfer-Encoding").empty());
+  words->say("one\n\n");
+  CHECK(peer.bytes(5) == "one\n\n");
+  words->end();
+  CHECK(peer.closed_within(kSoon));
+}
+
+TEST_CASE("HEAD gets the head of a feed and no feed") {
+  const auto words = Words::make();
+  const Options options = with_http();
+  Served served(events(words), options);
+  HttpPeer peer(port_of(options));
+  peer.send("HEAD /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK(peer.head().status == 200);
+  CHECK(peer.closed_within(kSoon));
+  CHECK(words->listeners() == 0);
+}
+
+TEST_CASE("a feed over FastCGI goes out in records as its parts come") {
+  const auto words = Words::make();
+  Served served(events(words));
+  FcgiClient client = served.connect();
+  client.send(post("", {}, true));
+  words->say("one\n\n");
+  CHECK(eventually([&] { return words->asked() >= 2; }));
+  words->say("two\n\n");
+  words->end();
+  const FcgiReply reply = client.reply();
+  CHECK(reply.ended);
+  CHECK(reply.body == "one\n\ntwo\n\n");
+  CHECK(client.closed_within(kSoon));
+  CHECK(eventually([&] { return words->listeners() == 0; }));
+}
+
+TEST_CASE("a web server that goes away ends its feed at once") {
+  const auto words = Words::make();
+  Served served(events(words));
+  FcgiClient client = served.connect();
+  client.send(post("", {}, true));
+  CHECK(eventually([&] { return words->listeners() == 1; }));
+  SUBCASE("by closing the connection") {
+    client.close();
+  }
+  SUBCASE("by FCGI_ABORT_REQUEST") {
+    client.send(record(kAbortRequest, ""));
+  }
+  CHECK(eventually([&] { return words->listeners() == 0; }));
+}
+
+TEST_CASE("a WebSocket begins with what RFC 6455 says, and then takes frames both ways") {
+  const auto words = Words::make();
+  words->answers = true;
+  const Options options = with_http();
+  Served served(events(words), options);
+  HttpPeer peer(port_of(options));
+  // What is behind the request is the WebSocket's.
+  peer.send(http_get("/ws", kUpgrade) + frame(0x81, "ready"));
+  const HttpReply head = peer.reply(true);
+  CHECK(head.status == 101);
+  CHECK(head.header("Upgrade") == "websocket");
+  CHECK(head.header("Connection") == "Upgrade");
+  CHECK(head.header("Sec-WebSocket-Accept") == "mWZjBV9FCglzn1rIKJAxrTFlnJE=");
+  CHECK(peer.bytes(7) == "\x81\x05heard");
+  CHECK(words->heard() == std::vector<std::string>{"text:ready"});
+  words->say(std::string(200, 'x'));
+  CHECK(peer.bytes(204) == std::string("\x81\x7e\x00\xc8", 4) + std::string(200, 'x'));
+  peer.send(frame(0x89, "are you there"));
+  CHECK(peer.bytes(15) ==
+        "\x8a\x0d"
+        "are you there");
+  words->end(1013, "fell behind");
+  CHECK(peer.bytes(15) ==
+        "\x88\x0d\x03\xf5"
+        "fell behind");
+  peer.send(frame(0x88, "\x03\xf5"));
+  CHECK(peer.closed_within(milliseconds(1500)));
+}
+
+TEST_CASE("a stop ends all feeds as their forms do") {
+  const auto words = Words::make();
+  const Options options = with_http();
+  Served served(events(words), options);
+  HttpPeer chunks(port_of(options));
+  chunks.send(http_get());
+  CHECK(chunks.head().status == 200);
+  HttpPeer websocket(port_of(options));
+  websocket.send(http_get("/", kUpgrade));
+  CHECK(websocket.head().status == 101);
+  FcgiClient records = served.connect();
+  records.send(post(""));
+  CHECK(eventually([&] { return words->listeners() == 3; }));
+  served.signal(SIGTERM);
+  CHECK(chunks.chunk().empty());
+  CHECK(websocket.bytes(20) ==
+        "\x88\x12\x03\xe9"
+        "the server stops");
+  websocket.send(frame(0x88, "\x03\xe9"));
+  CHECK(records.reply().ended);
+  records.close();
+  chunks.close();
+  CHECK(websocket.closed_within(kSoon));
+  CHECK(served.wait().in_flight == 0);
+  CHECK(words->listeners() == 0);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::gateway::test
