@@ -106,7 +106,7 @@ std::string jid_start_time(std::string_view jid) {
 std::string iso_stamp(WallTime time) {
   const std::string jid = jid_at(time);
   const std::string_view digits = jid;
-  return format("{}-{}-{}T{}:{}:{}.{}", digits.substr(0, 4), digits.substr(4, 2), digits.substr(6, 2),
+  return format("{}-{}-{}T{}:{}:{}.{}+00:00", digits.substr(0, 4), digits.substr(4, 2), digits.substr(6, 2),
                 digits.substr(8, 2), digits.substr(10, 2), digits.substr(12, 2), digits.substr(14, 6));
 }
 

@@ -45,7 +45,8 @@ class EmbeddedEngine {
   }
 
   /// Another master over the same runtime.
-  [[nodiscard]] std::shared_ptr<master::Master> reloaded() const {
+  [[nodiscard]] std::shared_ptr<master::Master> reloaded() const { return reloaded(options_); }
+  [[nodiscard]] std::shared_ptr<master::Master> reloaded(const embedded::Options& options) const {
     auth::Options auth;
     auth.external_auth = external_auth();
     auth.sharedsecret = Secret("secret");
@@ -54,7 +55,7 @@ class EmbeddedEngine {
     auto permissions = auth::Permissions::make(auth.external_auth);
     REQUIRE(authenticator);
     REQUIRE(permissions);
-    auto made = embedded::make_master(options_, *std::move(authenticator), *std::move(permissions), runtime);
+    auto made = embedded::make_master(options, *std::move(authenticator), *std::move(permissions), runtime);
     REQUIRE(made);
     return *made;
   }

@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "master/embedded/calls.h"
+#include "master/embedded/events/announcer.h"
 #include "master/embedded/jobs/jobs.h"
 #include "master/embedded/minion.h"
 #include "master/embedded/runners/runners.h"
@@ -82,8 +85,9 @@ class EmbeddedRuntime : public Runtime {
   EmbeddedRuntime(const Options& options, std::unique_ptr<returner::Returners> returners, const Clock& clock,
                   std::unique_ptr<ProcDir> proc)
       : events_(std::make_shared<master::EventLog>(clock)),
+        announcer_(std::make_shared<Announcer>(events_, clock)),
         jobs_(std::make_shared<Jobs>(std::move(returners), clock, std::move(proc), options.max_queued_bytes,
-                                     options.jid_share)),
+                                     options.jid_share, announcer_)),
         workers_({options.max_workers, options.max_queued}) {}
 
   std::size_t shutdown(SteadyTime deadline) override {
@@ -99,15 +103,30 @@ class EmbeddedRuntime : public Runtime {
     return interrupted;
   }
 
+  /// From now on these are the minions. Announces those that were not there before.
+  void has(const Minions& minions) {
+    std::set<std::string, std::less<>> ids;
+    for (const Minion& minion : minions.all()) ids.insert(minion.id);
+    const std::lock_guard lock(mutex_);
+    for (const std::string& id : ids) {
+      if (!started_.contains(id)) announcer_->minion_start(id);
+    }
+    started_ = std::move(ids);
+  }
+
   [[nodiscard]] const std::shared_ptr<master::EventLog>& events() const noexcept { return events_; }
+  [[nodiscard]] Announcer& announcer() const noexcept { return *announcer_; }
   [[nodiscard]] const std::shared_ptr<Jobs>& jobs() const noexcept { return jobs_; }
   [[nodiscard]] const std::shared_ptr<MadeKeys>& keys() const noexcept { return keys_; }
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
 
  private:
   const std::shared_ptr<master::EventLog> events_;
+  const std::shared_ptr<Announcer> announcer_;
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<MadeKeys> keys_ = std::make_shared<MadeKeys>();
+  std::mutex mutex_;
+  std::set<std::string, std::less<>> started_;  // ids of minions; guarded by mutex_
   master::Workers workers_;
 };
 
@@ -201,7 +220,7 @@ class EmbeddedMaster : public master::Master {
   [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime) override {
     const auto checked = master::check_event(tag, data);
     if (!checked) return checked.error();
-    runtime_->events()->append(tag, data, {});
+    runtime_->announcer().fire(tag, checked->root());
     return {};
   }
 
@@ -315,6 +334,7 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
   if (!modules) return std::move(modules).error();
   const auto live =
       std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime));  // make_runtime makes no other
+  live->has(**minions);
   const auto facts = std::make_shared<const MasterFacts>(
       MasterFacts{*std::move(minions), *std::move(modules), options.config_values, live->keys()});
   return std::shared_ptr<master::Master>(std::make_shared<EmbeddedMaster>(

@@ -42,9 +42,10 @@ class MasterJob {
   /// May a request's own thread run it? True for a function that does not exist: saying so is quick.
   [[nodiscard]] bool quick() const noexcept { return function_ == nullptr || function_->quick; }
 
-  /// The job as the job cache keeps it, without a jid: a master's own minion runs it.
+  /// The job as the job cache keeps it: a master's own minion runs it.
   [[nodiscard]] returner::Load load(const std::string& master_id) const {
     returner::Load load;
+    load.jid = jid_;
     load.fun = Json::string(format("{}.{}", word(), name_));
     load.arg = arguments_->json();
     load.tgt = Json::string(master_id);
@@ -68,6 +69,17 @@ class MasterJob {
     return failed;
   } catch (const std::exception& thrown) {
     return exception(thrown.what());
+  }
+
+  void announce_start(const Jobs& jobs) const {
+    if (jobs.announcer().wanted()) jobs.announcer().master_new(load(jobs.master_id()));
+  }
+
+  void announce_end(const Jobs& jobs, const Outcome& outcome) const {
+    if (!jobs.announcer().wanted()) return;
+    const bool hidden = outcome.success && function_ != nullptr && function_->secret;
+    jobs.announcer().master_ret(load(jobs.master_id()), hidden ? Json::string(master::kHidden) : outcome.ret,
+                                outcome.success);
   }
 
   /// Salt's event about the return.
@@ -120,6 +132,7 @@ void deliver(Jobs& jobs, const MasterJob& job, MasterJob::Outcome outcome,
   Json event = job.event(outcome);
   jobs.record(job.jid(), {jobs.master_id(), event, outcome.success ? 0 : 1, outcome.success, ""},
               jobs.also_for({}));
+  job.announce_end(jobs, outcome);
   if (returns) returns->put(job.reply(std::move(outcome), std::move(event)));
 }
 
@@ -129,7 +142,9 @@ Result<master::Started> MasterCaller::run(const Order& order, const Mailbox& ret
   auto job = std::make_shared<MasterJob>(order, jobs_->clock().wall());
   if (!job->quick()) return run_on_worker(std::move(job), returns);
   job->set_jid(jobs_->new_jid());
+  job->announce_start(*jobs_);
   MasterJob::Outcome outcome = job->run(*facts_, *jobs_, {});
+  job->announce_end(*jobs_, outcome);
   Json event = job->event(outcome);
   returns->put(job->reply(std::move(outcome), std::move(event)));
   return master::Started{job->jid(), job->tag()};
@@ -142,7 +157,10 @@ Result<master::Started> MasterCaller::run_async(const Order& order) {
 master::WheelReply MasterCaller::wheel(const Order& order) {
   MasterJob job(order, jobs_->clock().wall());
   job.set_jid(jobs_->new_jid());
-  const Json event = job.event(job.run(*facts_, *jobs_, {}));
+  job.announce_start(*jobs_);
+  const MasterJob::Outcome outcome = job.run(*facts_, *jobs_, {});
+  job.announce_end(*jobs_, outcome);
+  const Json event = job.event(outcome);
   return {job.jid(), written_object([&](JsonWriter& writer) {
             writer.key("tag").string(job.tag()).key("data").json(event);
           })};
@@ -151,14 +169,13 @@ master::WheelReply MasterCaller::wheel(const Order& order) {
 Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> job, const Mailbox& returns) {
   Result<master::Workers::Reservation> room = workers_.reserve(1);
   if (!room) return std::move(room).error();
+  job->set_jid(jobs_->new_jid());
   returner::Load load = job->load(jobs_->master_id());
-  load.jid = jobs_->new_jid();
-  job->set_jid(load.jid);
   master::Started started{job->jid(), job->tag()};
 
   const std::shared_ptr<const MasterJob> shared = std::move(job);
   // The table that interrupts is the Jobs' own: a shared_ptr here would keep it alive for ever.
-  auto interrupt = [shared, returns, owner = jobs_.get()](std::size_t) {
+  auto interrupt = [shared, returns, owner = jobs_.get()](const returner::Load&, std::size_t) {
     log::warning(format("{} was interrupted: the engine shuts down", shared->tag()));
     deliver(*owner, *shared, {Json::string(kInterrupted), false}, returns);
   };

@@ -146,8 +146,9 @@ class LocalJob {
 
 namespace {
 
-/// Hands on a return: to the job cache first, so that whoever got one can look its job up, then to who waits.
-using Deliver = std::function<void(master::Return)>;
+/// Hands on a return of this job: to the job cache first, so that whoever got one can look its job up, then
+/// to who waits.
+using Deliver = std::function<void(const returner::Load& load, master::Return)>;
 
 /// One job on worker threads, with all that its tasks share.
 struct Work {
@@ -164,7 +165,7 @@ struct Work {
     const std::stop_callback when_all_stop(stop, [this, call] { running->stop(call); });
     master::Return ret = run_on(minion, running->stop_token(call));
     if (!running->claim(call)) return;
-    deliver(std::move(ret));
+    deliver(running->load(), std::move(ret));
     jobs->finish(*running, call);
   }
 
@@ -242,12 +243,12 @@ Result<master::Job> Publisher::run_here(const Order& order, master::Job job, con
   const Result<returner::Load> load = take_jid(order, job, local);
   if (!load) return load.error();
   const Jobs::Also also = jobs_->also_for(order.call.ret);
-  if (Result<void> saved = jobs_->save(*load, returner::Durability::grouped, also); !saved) {
+  if (Result<void> saved = jobs_->save(*load, returner::Durability::grouped, also, job.missing); !saved) {
     return std::move(saved).error();
   }
   for (const std::size_t position : order.selection.positions) {
     master::Return ret = local.run({*modules_, *jobs_}, minions_->all()[position], {});
-    jobs_->record(job.jid, ret, also);
+    jobs_->returned(*load, ret, also);
     returns->put(std::move(ret));
   }
   return job;
@@ -265,17 +266,17 @@ Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job jo
 
   const Jobs::Also also = jobs_->also_for(order.call.ret);
   // The table that interrupts is the Jobs' own: a shared_ptr here would keep it alive for ever.
-  const Deliver deliver = [owner = jobs_.get(), jid = job.jid, also, returns](master::Return ret) {
-    owner->record(jid, ret, also);
+  const Deliver deliver = [owner = jobs_.get(), also, returns](const returner::Load& of, master::Return ret) {
+    owner->returned(of, ret, also);
     if (returns) returns->put(std::move(ret));
   };
-  auto interrupt = [deliver, jid = job.jid, minions = job.minions](std::size_t call) {
-    log::warning(format("job {} on {} was interrupted: the engine shuts down", jid, minions[call]));
-    deliver({minions[call], Json::string(kInterrupted), 1, false, ""});
+  auto interrupt = [deliver](const returner::Load& of, std::size_t call) {
+    log::warning(format("job {} on {} was interrupted: the engine shuts down", of.jid, of.minions[call]));
+    deliver(of, {of.minions[call], Json::string(kInterrupted), 1, false, ""});
   };
   auto running = std::make_shared<RunningJob>(*std::move(load), (*local)->ret(), std::move(interrupt));
   const auto durability = returns ? returner::Durability::grouped : returner::Durability::durable;
-  if (Result<void> started = jobs_->start(running, durability, also); !started) {
+  if (Result<void> started = jobs_->start(running, durability, also, job.missing); !started) {
     return std::move(started).error();
   }
   const auto work = std::make_shared<const Work>(Work{minions_, modules_, order.selection.positions, jobs_,

@@ -98,18 +98,19 @@ std::size_t RunningJob::interrupt() {
   std::size_t interrupted = 0;
   for (std::size_t call = 0; call < load_.minions.size(); ++call) {
     if (!claim(call)) continue;
-    interrupt_(call);
+    interrupt_(load_, call);
     ++interrupted;
   }
   return interrupted;
 }
 
 Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const Clock& clock, std::unique_ptr<ProcDir> proc,
-           std::size_t max_queued_bytes, master::JidShare jid_share)
+           std::size_t max_queued_bytes, master::JidShare jid_share, std::shared_ptr<Announcer> announcer)
     : returners_(std::move(returners)),
       clock_(clock),
       master_id_(host_name() + "_master"),
       proc_(std::move(proc)),
+      announcer_(announcer ? std::move(announcer) : std::make_shared<Announcer>(nullptr, clock)),
       max_queued_bytes_(max_queued_bytes),
       jids_(clock, master::JidSource::default_name(), jid_share) {
   (void)others();
@@ -163,7 +164,8 @@ void Jobs::log_failure(const Result<void>& kept, std::string_view what, std::str
   }
 }
 
-Result<void> Jobs::save(const returner::Load& load, returner::Durability durability, const Also& also) {
+Result<void> Jobs::save(const returner::Load& load, returner::Durability durability, const Also& also,
+                        const std::vector<std::string>& missing) {
   const Result<void> saved = cache().save_load(load, durability);
   log_failure(saved, "the load", load.jid);
   // Only what had to be on the disk and is, says that the disk takes it.
@@ -177,6 +179,11 @@ Result<void> Jobs::save(const returner::Load& load, returner::Durability durabil
   for (returner::Returner* one : also) {
     log_failure(one->save_load(load, returner::Durability::grouped), "the load", load.jid);
   }
+  if (is_on_the_master(load)) {
+    announcer_->master_new(load);
+  } else {
+    announcer_->job_new(load, missing);
+  }
   return {};
 }
 
@@ -186,8 +193,13 @@ void Jobs::record(std::string_view jid, const master::Return& ret, const Also& a
   for (returner::Returner* one : also) log_failure(one->returner(jid, kept), "a return", jid);
 }
 
+void Jobs::returned(const returner::Load& load, const master::Return& ret, const Also& also) {
+  record(load.jid, ret, also);
+  announcer_->job_ret(load, ret);
+}
+
 Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durability durability,
-                         const Also& also) {
+                         const Also& also, const std::vector<std::string>& missing) {
   const returner::Load& load = job->load();
   const std::size_t bytes = bytes_of(load);
   if (queued_bytes_.fetch_add(bytes) + bytes > max_queued_bytes_) {
@@ -201,7 +213,7 @@ Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durab
       log::warning(format("job {} is not shown to other processes: {}", load.jid, shown.error().message));
     }
   }
-  if (Result<void> saved = save(load, durability, also); !saved) {
+  if (Result<void> saved = save(load, durability, also, missing); !saved) {
     if (proc_) proc_->remove(load.jid);
     queued_bytes_ -= bytes;
     return saved;
@@ -266,17 +278,27 @@ std::vector<ProcDir::Entry> Jobs::others() {
   return entries;
 }
 
-/// Several processes may do so at the same time: they record the same, and the last one finds no file. A
-/// return that the dead process left behind may come to the job cache before or after that, and stays.
+/// Several processes may do so at the same time: they record the same, and the one that removes the file
+/// announces it. A return that the dead process left behind may come to the job cache before or after that,
+/// and stays.
 void Jobs::settle(const ProcDir::Entry& orphan) {
   if (!proc_->has(orphan)) return;  // another process has settled it meanwhile
-  const Result<void> recorded = record_orphan(orphan.job);
-  if (recorded) return proc_->drop(orphan);
-  // It is tried again by whoever looks next.
-  log_failure(recorded, format("the end of process {}", orphan.job.pid), orphan.job.load.jid);
+  const returner::Load& load = orphan.job.load;
+  const Result<std::vector<std::string>> recorded = record_orphan(orphan.job);
+  if (!recorded) {  // It is tried again by whoever looks next.
+    return log_failure(recorded.error(), format("the end of process {}", orphan.job.pid), load.jid);
+  }
+  if (!proc_->drop(orphan)) return;
+  for (const std::string& minion : *recorded) {
+    if (is_on_the_master(load)) {
+      announcer_->master_ret(load, Json::string(kOrphaned), false);
+    } else {
+      announcer_->job_ret(load, {minion, Json::string(kOrphaned), 1, false, ""});
+    }
+  }
 }
 
-Result<void> Jobs::record_orphan(const ActiveJob& orphan) {
+Result<std::vector<std::string>> Jobs::record_orphan(const ActiveJob& orphan) {
   const std::string& jid = orphan.load.jid;
   Result<std::optional<returner::Load>> kept = cache().get_load(jid);
   if (!kept) return std::move(kept).error();
@@ -284,19 +306,21 @@ Result<void> Jobs::record_orphan(const ActiveJob& orphan) {
   const returner::Load load = is_kept ? **std::move(kept) : orphan.load;
   const Also also = also_for(orphan.ret);
   if (!is_kept && !load.minions.empty()) {
-    if (Result<void> saved = save(load, returner::Durability::durable, also); !saved) return saved;
+    if (Result<void> saved = save(load, returner::Durability::durable, also); !saved) {
+      return std::move(saved).error();
+    }
   }
-  const Result<std::vector<std::string>> missing = missing_in(load);
-  if (!missing) return missing.error();
+  Result<std::vector<std::string>> missing = missing_in(load);
+  if (!missing) return missing;
   for (const std::string& minion : *missing) {
     const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
-    if (Result<void> recorded = cache().returner(jid, ret); !recorded) return recorded;
+    if (Result<void> recorded = cache().returner(jid, ret); !recorded) return std::move(recorded).error();
     for (returner::Returner* one : also) log_failure(one->returner(jid, ret), "a return", jid);
   }
-  if (missing->empty()) return {};
+  if (missing->empty()) return missing;
   log::warning(format("job {} was interrupted: its process {} is gone, and {} of its {} returns are missing",
                       jid, orphan.pid, missing->size(), load.minions.size()));
-  return {};
+  return missing;
 }
 
 Json Jobs::orphaned_return(const returner::Load& load) const {

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "master/embedded/events/announcer.h"
 #include "master/embedded/jobs/proc_dir.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -50,7 +51,7 @@ class RunningJob {
  public:
   /// Records that a call was interrupted; called at most once for each, and never together with that call's
   /// return.
-  using Interrupt = std::function<void(std::size_t call)>;
+  using Interrupt = std::function<void(const returner::Load& load, std::size_t call)>;
 
   /// `ret`: the returners that the caller named. REQUIRES: the load's minions are sorted.
   RunningJob(returner::Load load, std::string ret, Interrupt interrupt);
@@ -106,9 +107,11 @@ class Jobs {
   using Also = std::vector<returner::Returner*>;
 
   /// `proc`: null shows this process's jobs to nobody, and sees nobody's. What processes that have gone left
-  /// there is settled at once. `max_queued_bytes`: of the loads of all jobs that run or wait.
+  /// there is settled at once. `max_queued_bytes`: of the loads of all jobs that run or wait. `announcer`:
+  /// null tells nobody.
   Jobs(std::unique_ptr<returner::Returners> returners, const Clock& clock, std::unique_ptr<ProcDir> proc,
-       std::size_t max_queued_bytes, master::JidShare jid_share = {});
+       std::size_t max_queued_bytes, master::JidShare jid_share = {},
+       std::shared_ptr<Announcer> announcer = nullptr);
 
   ~Jobs() { ending_.request_stop(); }
   Jobs(const Jobs&) = delete;
@@ -127,17 +130,22 @@ class Jobs {
   /// Those of Salt's `ext_job_cache`, and those that `ret` names.
   [[nodiscard]] Also also_for(std::string_view ret) const;
 
-  /// Keeps a job that has its jid. Errors: unavailable, for what has to be durable and is not; else a failure
-  /// stands in the log, and so does any of `also`.
-  Result<void> save(const returner::Load& load, returner::Durability durability, const Also& also);
+  /// Keeps a job that has its jid, and announces it. `missing`: ids that its target names and that do not
+  /// exist. Errors: unavailable, for what has to be durable and is not; else a failure stands in the log, and
+  /// so does any of `also`.
+  Result<void> save(const returner::Load& load, returner::Durability durability, const Also& also,
+                    const std::vector<std::string>& missing = {});
 
   /// Keeps a return. Failures stand in the log: the return itself was delivered.
   void record(std::string_view jid, const master::Return& ret, const Also& also);
 
+  /// Keeps and announces what a minion returned of a job that is kept.
+  void returned(const returner::Load& load, const master::Return& ret, const Also& also);
+
   /// Keeps a job whose calls are about to go to worker threads, and shows it. Errors: unavailable where jobs
   /// that run or wait take too much memory already; else as of `save`; it must not run then.
   Result<void> start(const std::shared_ptr<RunningJob>& job, returner::Durability durability,
-                     const Also& also);
+                     const Also& also, const std::vector<std::string>& missing = {});
 
   /// The return of that call is recorded.
   void finish(RunningJob& job, std::size_t call);
@@ -158,6 +166,7 @@ class Jobs {
   [[nodiscard]] returner::Returner& cache() const noexcept { return returners_->master_job_cache(); }
   [[nodiscard]] const returner::Returners& returners() const noexcept { return *returners_; }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
+  [[nodiscard]] Announcer& announcer() const noexcept { return *announcer_; }
 
   /// Is it the job of a runner or wheel? These return under the master's id alone.
   [[nodiscard]] bool is_on_the_master(const returner::Load& load) const {
@@ -171,7 +180,8 @@ class Jobs {
   /// Those of other processes that still run. What the others left is settled.
   [[nodiscard]] std::vector<ProcDir::Entry> others();
   void settle(const ProcDir::Entry& orphan);
-  [[nodiscard]] Result<void> record_orphan(const ActiveJob& orphan);
+  /// Returns the minions whose returns stood out.
+  [[nodiscard]] Result<std::vector<std::string>> record_orphan(const ActiveJob& orphan);
   [[nodiscard]] Json orphaned_return(const returner::Load& load) const;
   /// The job's minions of which no return is kept.
   [[nodiscard]] Result<std::vector<std::string>> missing_in(const returner::Load& load) const;
@@ -183,6 +193,7 @@ class Jobs {
   const Clock& clock_;
   const std::string master_id_;
   const std::unique_ptr<ProcDir> proc_;  // null: none
+  const std::shared_ptr<Announcer> announcer_;
   const std::size_t max_queued_bytes_;
   std::atomic<std::size_t> queued_bytes_{0};  // of the loads of all jobs that run or wait
   mutable std::mutex mutex_;

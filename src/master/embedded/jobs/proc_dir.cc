@@ -242,11 +242,11 @@ bool ProcDir::has(const Entry& entry) const {
   return ::faccessat(directory_.get(), entry.file.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-void ProcDir::drop(const Entry& entry) {
+bool ProcDir::drop(const Entry& entry) {
   for (const std::string& name : names()) {
     if (name.starts_with(entry.file + ".")) unlink(name);
   }
-  unlink(entry.file);
+  return ::unlinkat(directory_.get(), entry.file.c_str(), 0) == 0;
 }
 
 Result<void> ProcDir::mark(const Entry& entry, std::size_t call) {

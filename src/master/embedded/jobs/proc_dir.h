@@ -62,8 +62,9 @@ class ProcDir {
   /// Is its file still there?
   [[nodiscard]] bool has(const Entry& entry) const;
 
-  /// Removes the file of a process that is gone, and the marks beside it.
-  void drop(const Entry& entry);
+  /// Removes the file of a process that is gone, and the marks beside it. Of several who do so, one gets
+  /// true.
+  bool drop(const Entry& entry);
 
   /// Asks the process that runs the job to stop its call on the minion at this place in the load's list.
   /// Errors: internal, with the cause.

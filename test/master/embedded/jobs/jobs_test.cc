@@ -58,7 +58,7 @@ returner::Load load_of(std::string jid, std::vector<std::string> minions = {"ms-
 }
 
 std::shared_ptr<RunningJob> job_of(std::string jid) {
-  return std::make_shared<RunningJob>(load_of(std::move(jid)), "", [](std::size_t) {});
+  return std::make_shared<RunningJob>(load_of(std::move(jid)), "", [](const returner::Load&, std::size_t) {});
 }
 
 std::unique_ptr<returner::Returners> memory() {
@@ -96,9 +96,9 @@ TEST_CASE("jobs that would take more memory than they may do not start") {
   Jobs jobs(memory(), system_clock(), nullptr, 100);
   returner::Load large = load_of(kJid);
   large.metadata = Json::string(std::string(60, 'x'));
-  const auto first = std::make_shared<RunningJob>(large, "", [](std::size_t) {});
+  const auto first = std::make_shared<RunningJob>(large, "", [](const returner::Load&, std::size_t) {});
   large.jid = "20260101000000000001";
-  const auto second = std::make_shared<RunningJob>(large, "", [](std::size_t) {});
+  const auto second = std::make_shared<RunningJob>(large, "", [](const returner::Load&, std::size_t) {});
   REQUIRE(jobs.start(first, returner::Durability::grouped, {}));
   const Result<void> refused = jobs.start(second, returner::Durability::grouped, {});
   REQUIRE_FALSE(refused);

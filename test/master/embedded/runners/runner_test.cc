@@ -79,7 +79,8 @@ TEST_CASE("a runner's event tells what ran, for whom, and what it gave") {
           jid, stamp));
   CHECK(engine.last_started.tag == "salt/run/" + jid);
   CHECK(jid.size() == 20);
-  CHECK(stamp.size() == 26);
+  CHECK(stamp.size() == 32);
+  CHECK(stamp.ends_with("+00:00"));
   CHECK(stamp.substr(0, 4) == jid.substr(0, 4));
 }
 

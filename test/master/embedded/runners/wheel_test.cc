@@ -46,7 +46,7 @@ TEST_CASE("a wheel's reply is Salt's whole event under its tag") {
   JsonDocument whole;
   REQUIRE(whole.parse(reply->reply.text()));
   const std::string stamp(whole.root().find("data")->find("_stamp")->text());
-  CHECK(stamp.size() == 26);
+  CHECK(stamp.size() == 32);
   CHECK(
       reply->reply.text() ==
       format(

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/events/announcer.h"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/captured_log.h"
+#include "../../../support/embedded_engine.h"
+#include "../../../support/temp_dir.h"
+#include "master/embedded/jobs/jobs.h"
+
+using namespace rest_fcgi;
+using test::EmbeddedEngine;
+
+namespace {
+
+using Reader = std::unique_ptr<master::EventReader>;
+
+const master::EventPermit kAll{auth::EventScope::all, "fred"};
+
+Reader listen(EmbeddedEngine& engine, const master::EventPermit& permit = kAll) {
+  auto reader = engine.master->events(permit, {});
+  REQUIRE(reader);
+  return *std::move(reader);
+}
+
+std::vector<master::EventPtr> read(master::EventReader& reader) {
+  std::vector<master::EventPtr> events;
+  const auto done = reader.read(events, 1 << 20, nullptr);
+  if (!done) FAIL(done.error().message);
+  return events;
+}
+
+/// Reads on until there are so many.
+std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count) {
+  std::vector<master::EventPtr> events;
+  CHECK(EmbeddedEngine::eventually([&] {
+    REQUIRE(reader.read(events, 1 << 20, nullptr));
+    return events.size() >= count;
+  }));
+  CHECK(events.size() == count);
+  return events;
+}
+
+/// With its stamp, and the time beside it, replaced.
+std::string data_of(const master::Event& event) {
+  std::string data(event.data());
+  const std::size_t at = data.find(R"("_stamp": ")");
+  REQUIRE(at != std::string::npos);
+  const std::size_t begin = at + std::string_view(R"("_stamp": ")").size();
+  const std::string stamp = data.substr(begin, data.find('"', begin) - begin);
+  CHECK(stamp.size() == 32);
+  CHECK(stamp.ends_with("+00:00"));
+  data.replace(begin, stamp.size(), "S");
+  if (const std::size_t ts = data.find(R"("ts": 1)"); ts != std::string::npos) {
+    data.replace(ts + 6, data.find_first_not_of("0123456789", ts + 6) - ts - 6, "T");
+  }
+  return data;
+}
+
+std::string tags(const std::vector<master::EventPtr>& events) {
+  std::string all;
+  for (const master::EventPtr& event : events) all += event->tag() + "\n";
+  return all;
+}
+
+bool holds(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// All texts of all forms.
+std::string texts(const std::vector<master::EventPtr>& events) {
+  std::string all;
+  for (const master::EventPtr& event : events) all += event->sse();
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a job's events are those of Salt: first new, then what each minion returned") {
+  EmbeddedEngine engine;
+  const Reader reader = listen(engine);
+  const auto [job, returns] = engine.publish(
+      R"("client": "local", "tgt": ["ms-0", "nosuch", "ms-2"], "tgt_type": "list", "fun": "test.arg", )"
+      R"("arg": ["a", 1], "kwarg": {"b": {"c": [1]}}, "metadata": {"m": 1})");
+  const auto events = read(*reader);
+  const std::string tag = "salt/job/" + job.jid;
+  REQUIRE(tags(events) == format("{0}/new\n{0}/ret/ms-0\n{0}/ret/ms-2\n", tag));
+  CHECK(data_of(*events[0]) ==
+        format(R"({{"jid": "{}", "tgt_type": "list", "tgt": ["ms-0", "nosuch", "ms-2"], "user": "fred", )"
+               R"("fun": "test.arg", "arg": ["a", 1, {{"b": {{"c": [1]}}, "__kwarg__": true}}], )"
+               R"("minions": ["ms-0", "ms-2"], "missing": ["nosuch"], "_stamp": "S"}})",
+               job.jid));
+  CHECK(
+      data_of(*events[1]) ==
+      format(R"({{"cmd": "_return", "id": "ms-0", "success": true, "return": {}, "retcode": 0, "jid": "{}", )"
+             R"("fun": "test.arg", "fun_args": ["a", 1, {{"b": {{"c": [1]}}}}], "user": "fred", )"
+             R"("metadata": {{"m": 1}}, "_stamp": "S", "ts": T}})",
+             returns.at("ms-0").ret.text(), job.jid));
+  for (const auto& event : events) CHECK(event->user() == "fred");
+}
+
+TEST_CASE("what a minion asks to be shown with stands in the event, and so does what went wrong") {
+  EmbeddedEngine engine;
+  const Reader reader = listen(engine);
+  const auto [job, returns] = engine.publish(R"("client": "local", "tgt": "ms-0", "fun": "test.echo")");
+  REQUIRE(returns.at("ms-0").out == "nested");
+  const std::string data = data_of(*read(*reader).at(1));
+  CHECK(holds(data, R"("success": false)"));
+  CHECK(holds(data, R"("retcode": 1, "out": "nested", "jid")"));
+}
+
+TEST_CASE("a compound job's events have maps by function") {
+  EmbeddedEngine engine;
+  const Reader reader = listen(engine);
+  const auto [job, returns] = engine.publish(
+      R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "nosuch.fun"], "arg": [[], ["token=abc"]])");
+  const auto events = read(*reader);
+  REQUIRE(events.size() == 2);
+  CHECK(holds(data_of(*events[0]),
+              R"("fun": ["test.ping", "nosuch.fun"], "arg": [[], ["token=** hidden **"]])"));
+  CHECK(holds(data_of(*events[1]),
+              R"("success": {"test.ping": true, "nosuch.fun": false}, )"
+              R"("return": {"test.ping": true, "nosuch.fun": "'nosuch.fun' is not available."}, )"
+              R"("retcode": {"test.ping": 0, "nosuch.fun": )"));
+}
+
+TEST_CASE("jobs on worker threads have the same events, each once, also when nobody waits for them") {
+  EmbeddedEngine engine;
+  const Reader reader = listen(engine);
+  const auto job = engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [0])"));
+  REQUIRE(job);
+  const auto events = read(*reader, 4);
+  CHECK(events.at(0)->tag() == format("salt/job/{}/new", job->jid));
+  const std::string all = tags(events);
+  for (const char* id : {"ms-0", "ms-1", "ms-2"})
+    CHECK(holds(all, format("salt/job/{}/ret/{}\n", job->jid, id)));
+}
+
+TEST_CASE("a job that was interrupted, or that its process left behind, returns in an event") {
+  const test::CapturedLog log;
+  SUBCASE("the engine shut down") {
+    EmbeddedEngine engine;
+    const Reader reader = listen(engine);
+    const auto job = engine.master->publish_async(
+        engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"));
+    const auto runner = engine.master->runner_async(
+        engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
+    REQUIRE(job);
+    REQUIRE(runner);
+    CHECK(engine.runtime->shutdown(std::chrono::steady_clock::now()) == 2);
+    const auto events = read(*reader);
+    const std::string all = tags(events);
+    REQUIRE(events.size() == 4);
+    CHECK(holds(all, format("salt/job/{}/ret/ms-0\n", job->jid)));
+    CHECK(holds(all, runner->tag + "/ret\n"));
+    CHECK(holds(events[2]->data(), "the engine shut down"));
+    CHECK(holds(events[3]->data(), "the engine shut down"));
+  }
+  SUBCASE("its process has gone") {
+    const test::TempDir dir;
+    returner::Load load;
+    load.jid = "20261120230610043746";
+    load.fun = Json::string("test.sleep");
+    load.arg = Json::trusted("[600]");
+    load.tgt = Json::string("*");
+    load.tgt_type = "glob";
+    load.user = "ann";
+    load.minions = {"ms-0", "ms-1"};
+    const auto events = std::make_shared<master::EventLog>(system_clock());
+    const auto reader = events->reader(kAll);
+    REQUIRE(reader);
+    embedded::Jobs jobs(*returner::Returners::make({}, system_clock()), system_clock(),
+                        *embedded::ProcDir::open(dir.path()), 1 << 20, {},
+                        std::make_shared<embedded::Announcer>(events, system_clock()));
+    {
+      const auto proc = embedded::ProcDir::open(dir.path());
+      REQUIRE(proc);
+      REQUIRE((*proc)->add(load, ""));
+      load.jid = "20261120230610043747";
+      load.fun = Json::string("runner.test.sleep");
+      load.minions = {jobs.master_id()};
+      REQUIRE((*proc)->add(load, ""));
+    }
+    for (int look = 0; look < 2; ++look) CHECK(jobs.active().empty());
+    const auto all = read(**reader);
+    CHECK(tags(all) ==
+          "salt/job/20261120230610043746/new\nsalt/job/20261120230610043746/ret/ms-0\n"
+          "salt/job/20261120230610043746/ret/ms-1\nsalt/run/20261120230610043747/new\n"
+          "salt/run/20261120230610043747/ret\n");
+    CHECK(holds(all.at(1)->data(), "is gone"));
+    CHECK(all.at(1)->user() == "ann");
+  }
+}
+
+TEST_CASE("what this engine publishes for itself is no event") {
+  using What = master::Publication::What;
+  EmbeddedEngine engine;
+  const Reader reader = listen(engine);
+  for (const What what : {What::ping, What::has_function, What::find_job}) {
+    (void)engine.publish(R"("client": "local_batch", "tgt": "*", "fun": "test.ping")",
+                         {what, {}, "20260101000000000001"});
+  }
+  CHECK(read(*reader).empty());
+}
+
+TEST_CASE("a runner's and a wheel's events are those of Salt") {
+  EmbeddedEngine engine;
+  const Reader reader = listen(engine);
+  (void)engine.runner(R"("fun": "test.arg", "arg": ["a"], "b": 1)");
+  const auto wheel =
+      engine.master->wheel(engine.permit(R"("client": "wheel", "fun": "key.list", "match": "pre")"));
+  REQUIRE(wheel);
+  const auto events = read(*reader);
+  const std::string run = engine.last_started.jid;
+  REQUIRE(tags(events) ==
+          format("salt/run/{0}/new\nsalt/run/{0}/ret\nsalt/wheel/{1}/new\nsalt/wheel/{1}/ret\n", run,
+                 wheel->jid));
+  const std::string call = format(
+      R"({{"fun": "runner.test.arg", "jid": "{}", "user": "fred", "fun_args": ["a", {{"b": 1}}], "_stamp": "S")",
+      run);
+  CHECK(data_of(*events[0]) == call + "}");
+  CHECK(data_of(*events[1]) == call + R"(, "return": {"args": ["a"], "kwargs": {"b": 1}}, "success": true})");
+  CHECK(data_of(*events[3]) ==
+        format(R"({{"fun": "wheel.key.list", "jid": "{}", "user": "fred", "fun_args": [{{"match": "pre"}}], )"
+               R"("_stamp": "S", "return": {{"minions_pre": []}}, "success": true}})",
+               wheel->jid));
+}
+
+TEST_CASE("a runner that fails says so") {
+  EmbeddedEngine engine;
+  const Reader reader = listen(engine);
+  (void)engine.runner(R"("fun": "test.sleep", "s_time": "long")");
+  CHECK(data_of(*read(*reader, 2).at(1)).ends_with(R"("success": false, "retcode": 1})"));
+}
+
+TEST_CASE("secrets never enter an event") {
+  constexpr std::string_view kCanary = "canary-4711";
+  EmbeddedEngine engine;
+  const Reader reader = listen(engine);
+  const std::string secrets =
+      R"("arg": ["true", "token=canary-4711", {"deep": [{"Client-Secret": "canary-4711", "key": "shown"}]}], )"
+      R"("kwarg": {"token": "canary-4711", "eauth": "canary-4711", "PASSWORD": ["canary-4711"], "connection_pass": {"a": "canary-4711"}}, )"
+      R"("metadata": {"sharedkey": "canary-4711"})";
+  (void)engine.publish(R"("client": "local", "tgt": "ms-0", "fun": "test.arg_type", )" + secrets);
+  (void)engine.runner(
+      R"("fun": "test.metasyntactic", "arg": ["token=canary-4711"], "kwarg": {"api_key": "canary-4711"})");
+  const auto made =
+      engine.master->wheel(engine.permit(R"("client": "wheel", "fun": "key.gen_accept", "id_": "ms-9")"));
+  REQUIRE(made);
+  CHECK(holds(made->reply.text(), "PRIVATE KEY"));
+  const auto events = read(*reader);
+  REQUIRE(events.size() == 6);
+  const std::string all = texts(events);
+  CHECK_FALSE(holds(all, kCanary));
+  CHECK_FALSE(holds(all, "PRIVATE KEY"));
+  CHECK(holds(all, R"("token=** hidden **", {"deep": [{"Client-Secret": "** hidden **", "key": "shown"}]})"));
+  CHECK(data_of(*events.back()).ends_with(R"("return": "** hidden **", "success": true})"));
+}
+
+TEST_CASE("what somebody fires gets a stamp in place of its own") {
+  EmbeddedEngine engine;
+  const Reader reader = listen(engine);
+  REQUIRE(engine.master->fire_event("salt/netapi/hook/x",
+                                    Json::trusted(R"({"_stamp": "old", "post": {"a": 1.5}})"),
+                                    EmbeddedEngine::soon()));
+  const auto events = read(*reader);
+  REQUIRE(events.size() == 1);
+  CHECK(events[0]->user().empty());
+  CHECK(data_of(*events[0]) == R"({"post": {"a": 1.5}, "_stamp": "S"})");
+}
+
+TEST_CASE("minions that a reload brings start, those that were there before do not") {
+  embedded::Options options;
+  options.minions = {{.id = "a"}};
+  EmbeddedEngine engine(options);
+  const Reader reader = listen(engine);
+  options.minions.push_back({.id = "b"});
+  engine.master = engine.reloaded(options);
+  const auto events = read(*reader);
+  REQUIRE(tags(events) == "salt/auth\nminion_start\nsalt/minion/b/start\n");
+  CHECK(data_of(*events[0]) == R"({"result": true, "act": "accept", "id": "b", "pub": "", "_stamp": "S"})");
+  CHECK(data_of(*events[1])
+            .starts_with(
+                R"({"id": "b", "cmd": "_minion_event", "pretag": null, "data": "Minion b started at )"));
+  CHECK(data_of(*events[1]).ends_with(R"("tag": "minion_start", "_stamp": "S", "ts": T})"));
+  engine.master = engine.reloaded(options);
+  CHECK(read(*reader).empty());
+}
+
+TEST_CASE("who may see its own jobs sees no others, and nothing that is no job's") {
+  EmbeddedEngine engine;
+  const Reader ann = listen(engine, {auth::EventScope::own, "ann"});
+  (void)engine.publish(R"("client": "local", "tgt": "ms-0", "fun": "test.ping")");
+  (void)engine.runner(R"("fun": "test.arg")");
+  REQUIRE(engine.master->fire_event("x", Json::empty_object(), EmbeddedEngine::soon()));
+  CHECK(read(*ann).empty());
+}
