@@ -1,29 +1,140 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/returner/watch.h"
 
+#include <chrono>
+#include <functional>
+#include <thread>
+
 #include <doctest/doctest.h>
 
+#include "../support/captured_log.h"
 #include "caches.h"
+#include "etcd_caches.h"
+#include "heard.h"
+#include "returner/etcd/watch/watch.h"
 
 namespace rest_fcgi::returner {
 namespace {
 
-struct NobodyHears : ClusterListener {
-  bool wanted() override { return false; }
-  void job(const Load&) override {}
-  void returned(const Load&, const JobReturn&) override {}
-  void event(std::string_view, const Json&, std::string_view) override {}
-  void lost(const std::string&) override {}
+using std::chrono::milliseconds;
+using Lines = Heard::Lines;
+
+/// What comes is what a test says; nothing otherwise. Thread-safe.
+struct Script {
+  std::mutex mutex;
+  std::vector<Result<std::vector<EtcdChange>>> next;
+  std::optional<Error> no_begin;
+  int begun = 0;
+
+  void say(Result<std::vector<EtcdChange>> one) {
+    const std::lock_guard lock(mutex);
+    next.push_back(std::move(one));
+  }
 };
+
+class ScriptedChanges : public EtcdChanges {
+ public:
+  explicit ScriptedChanges(std::shared_ptr<Script> script) : script_(std::move(script)) {}
+
+  Result<void> begin(etcd::Deadline) override {
+    const std::lock_guard lock(script_->mutex);
+    ++script_->begun;
+    return script_->no_begin ? Result<void>(*script_->no_begin) : Result<void>();
+  }
+  Result<std::vector<EtcdChange>> next(etcd::Deadline deadline) override {
+    {
+      const std::lock_guard lock(script_->mutex);
+      if (!script_->next.empty()) {
+        auto one = std::move(script_->next.front());
+        script_->next.erase(script_->next.begin());
+        return one;
+      }
+    }
+    std::this_thread::sleep_until(deadline);
+    return std::vector<EtcdChange>();
+  }
+  Result<std::optional<std::string>> value_at(const std::string&, std::int64_t, etcd::Deadline) override {
+    return std::optional<std::string>();
+  }
+
+ private:
+  const std::shared_ptr<Script> script_;
+};
+
+struct Scripted {
+  test::TempDir dir;
+  Options options = etcd_options(dir);
+  std::shared_ptr<FakeEtcd> etcd = std::make_shared<FakeEtcd>();
+  std::shared_ptr<Script> script = std::make_shared<Script>();
+  Heard heard;
+  std::unique_ptr<Watch> watch =
+      make_etcd_watch(options.etcd, "me", std::make_unique<ScriptedChanges>(script),
+                      std::make_unique<FakeEtcdStore>(etcd), heard);
+  void start() const { REQUIRE(watch->start(watch_deadline())); }
+};
+
+Error error_of(ErrorKind kind, const std::string& text) {
+  return {kind, text};
+}
 
 }  // namespace
 
 TEST_CASE("a job cache that no other host has is not watched") {
-  NobodyHears nobody;
+  Heard nobody;
   const test::ManualClock clock;
   const auto watch = make_memory_returner({}, clock)->watch(nobody);
   REQUIRE(watch);
   CHECK(*watch == nullptr);
+}
+
+TEST_CASE("a watch that cannot begin says why, and may be started again") {
+  const Scripted host;
+  host.script->no_begin = error_of(ErrorKind::authorization, "no right");
+  const Result<void> started = host.watch->start(watch_deadline());
+  REQUIRE_FALSE(started);
+  CHECK(started.error().message == "no right");
+  host.script->no_begin.reset();
+  host.etcd->fail(error_of(ErrorKind::unavailable, "no member"));
+  CHECK(host.watch->start(watch_deadline()).error().message == "no member");
+  host.etcd->fail({});
+  host.start();
+}
+
+TEST_CASE("changes that are gone for ever are lost once, and it begins anew") {
+  const test::CapturedLog log;
+  Scripted host;
+  host.start();
+  host.script->say(error_of(ErrorKind::invocation, "compacted"));
+  CHECK(host.heard.lines(1) == Lines{"lost compacted"});
+  CHECK(host.script->begun == 2);
+  CHECK(host.heard.lines(2, milliseconds(500)).size() == 1);
+  CHECK(log.has("compacted"));
+}
+
+TEST_CASE("a cluster that is away loses nothing, one that refuses may") {
+  const test::CapturedLog log;
+  Scripted host;
+  host.start();
+  for (int i = 0; i < 2; ++i) host.script->say(error_of(ErrorKind::unavailable, "away"));
+  CHECK(host.heard.lines(1, milliseconds(600)).empty());
+  host.script->say(std::vector<EtcdChange>{{"/x", "", true, false, 1}});
+  for (int i = 0; i < 2; ++i) host.script->say(error_of(ErrorKind::authorization, "no right"));
+  CHECK(host.heard.lines(2, milliseconds(1000)) == Lines{"lost no right"});
+  CHECK(log.has("comes late: away"));
+  CHECK(log.has("heard again"));
+}
+
+TEST_CASE("an event that cannot be read is lost; its own, and one that comes again, is passed over") {
+  Scripted host;
+  host.start();
+  const std::string events = "/salt/return/events/";
+  const std::string value =
+      R"({"number": "1", "events": [{"tag": "a", "user": "", "data": {}}, {"tag": "b"}]})";
+  host.script->say(std::vector<EtcdChange>{{events + "me", value, true, false, 1},
+                                           {events + "other", value, true, false, 1},
+                                           {events + "other", value, false, true, 1},
+                                           {events + "other", "no JSON", false, false, 1}});
+  CHECK(host.heard.lines(2) == Lines{"event a {} ", "lost an event of another host cannot be read"});
 }
 
 }  // namespace rest_fcgi::returner

@@ -12,6 +12,8 @@
 #include "rest_fcgi/core/format.h"
 #include "returner/etcd/layout.h"
 #include "returner/etcd/store.h"
+#include "returner/etcd/watch/changes.h"
+#include "returner/etcd/watch/watch.h"
 #include "returner/record.h"
 #include "returner/spool/spooled_writer.h"
 
@@ -124,6 +126,15 @@ class EtcdReturner : public Returner {
   Result<void> flush() override { return writer_->settle(); }
   /// Nothing: `etcd.ttl` says how long jobs are kept, and etcd itself drops them.
   Result<std::size_t> clean_old_jobs() override { return std::size_t{0}; }
+
+  Result<std::unique_ptr<Watch>> watch(ClusterListener& listener) override {
+    if (options_.require_v2) return std::unique_ptr<Watch>();
+    auto changes = make_etcd_changes_v3(options_.reading, layout_.all());
+    if (!changes) return std::move(changes).error();
+    auto events = make_etcd_store_v3(options_.writing, kListeningTtl);
+    if (!events) return std::move(events).error();
+    return make_etcd_watch(options_, claimant_, *std::move(changes), *std::move(events), listener);
+  }
 
  private:
   Result<void> append(std::string_view record, Durability durability) {

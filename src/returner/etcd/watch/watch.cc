@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "returner/etcd/watch/watch.h"
+
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/thread.h"
+#include "returner/etcd/watch/events.h"
+#include "returner/etcd/watch/watched_jobs.h"
+
+namespace rest_fcgi::returner {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kSlice{200};      // in which a stop is noticed
+constexpr seconds kStartsUp{3};          // until the listener is asked whether it is wanted
+constexpr seconds kBeginTime{2};         // for beginning anew
+constexpr seconds kLookUpTime{5};        // for one load
+constexpr seconds kListenEvery{20};      // others are told so
+constexpr seconds kListenAgainAfter{2};  // where that failed
+
+class EtcdWatch : public Watch {
+ public:
+  EtcdWatch(const EtcdOptions& options, const std::string& name, std::unique_ptr<EtcdChanges> changes,
+            std::unique_ptr<EtcdStore> events, ClusterListener& listener)
+      : layout_(options),
+        own_key_(layout_.events() + name),
+        listener_(listener),
+        changes_(std::move(changes)),
+        events_(std::move(events), layout_, name),
+        jobs_(options, listener, [this](const std::string& key, std::int64_t revision) {
+          return changes_->value_at(key, revision, steady_clock::now() + kLookUpTime);
+        }) {}
+
+  ~EtcdWatch() override { ending_.request_stop(); }
+
+  Result<void> start(SteadyTime deadline) override {
+    const std::lock_guard lock(mutex_);
+    started_at_ = steady_clock::now();
+    if (runs_) return {};
+    thread_.join();
+    if (Result<void> begun = changes_->begin(deadline); !begun) return begun;
+    if (Result<void> heard = events_.listen(); !heard) return heard;
+    jobs_.forget();
+    lost_.clear();
+    failing_ = false;
+    listened_at_ = started_at_;
+    listen_at_ = started_at_ + kListenEvery;
+    auto thread = Thread::start("etcd-watch", [this] { run(ending_.get_token()); });
+    if (!thread) return std::move(thread).error();
+    thread_ = *std::move(thread);
+    runs_ = true;
+    return {};
+  }
+
+  void publish(std::string_view tag, const Json& data, std::string_view user) override {
+    events_.publish(tag, data, user);
+  }
+
+ private:
+  void run(const std::stop_token& stop) {
+    while (!stop.stop_requested() && !ends()) {
+      try {
+        go_on(stop);
+      } catch (const std::exception& exception) {  // memory is short
+        lost_ = exception.what();
+      }
+    }
+  }
+
+  void go_on(const std::stop_token& stop) {
+    const SteadyTime until = steady_clock::now() + kSlice;
+    if (lost_.empty()) {
+      const auto changes = changes_->next(until);
+      changes ? take(*changes) : fail(changes.error());
+    } else {
+      begin_anew();
+    }
+    const SteadyTime now = steady_clock::now();
+    jobs_.settle(now);
+    if (now >= listen_at_ && !stop.stop_requested()) listen();
+    // An error may come at once.
+    if (failing_ || !lost_.empty()) std::this_thread::sleep_until(until);
+  }
+
+  void take(const std::vector<EtcdChange>& changes) {
+    if (changes.empty()) return;
+    if (std::exchange(failing_, false)) log::info("etcd: what other hosts do is heard again");
+    jobs_.take(changes, steady_clock::now());
+    for (const EtcdChange& change : changes) {
+      const bool is_event = change.key.starts_with(layout_.events()) && change.key != own_key_;
+      if (is_event && !change.is_same) EtcdEvents::tell(change.value, listener_);
+    }
+  }
+
+  void fail(const Error& error) {
+    if (error.kind == ErrorKind::invocation) {
+      lost_ = error.message;
+      return;
+    }
+    if (std::exchange(failing_, true)) return;
+    log::warning(format("etcd: what other hosts do comes late: {}", error.message));
+    if (error.kind != ErrorKind::unavailable && error.kind != ErrorKind::timeout) {
+      listener_.lost(error.message);  // nobody knows whether that passes
+    }
+  }
+
+  void begin_anew() {
+    if (!changes_->begin(steady_clock::now() + kBeginTime)) return;
+    jobs_.forget();
+    log::warning(format("etcd: some of what other hosts did is not known: {}", lost_));
+    listener_.lost(std::exchange(lost_, {}));
+  }
+
+  void listen() {
+    const Result<void> heard = events_.listen();
+    const SteadyTime now = steady_clock::now();
+    listen_at_ = now + (heard ? kListenEvery : kListenAgainAfter);
+    if (!heard) return;
+    if (now - std::exchange(listened_at_, now) < kListeningTtl) return;
+    listener_.lost("etcd could not be written for so long that other hosts may not have told their events");
+  }
+
+  /// Nobody wants to hear more.
+  [[nodiscard]] bool ends() {
+    const std::lock_guard lock(mutex_);
+    if (steady_clock::now() < started_at_ + kStartsUp || listener_.wanted()) return false;
+    runs_ = false;
+    return true;
+  }
+
+  const EtcdLayout layout_;
+  const std::string own_key_;
+  ClusterListener& listener_;
+  const std::unique_ptr<EtcdChanges> changes_;  // of the thread, while it runs; and so are the next ones
+  EtcdEvents events_;                           // synchronizes itself
+  WatchedJobs jobs_;
+  std::string lost_;      // why changes were missed, since they last began
+  bool failing_ = false;  // the log says so
+  SteadyTime listened_at_{};
+  SteadyTime listen_at_{};
+
+  std::mutex mutex_;
+  SteadyTime started_at_{};  // guarded by mutex_
+  bool runs_ = false;        // guarded by mutex_
+  std::stop_source ending_;
+  Thread thread_;  // guarded by mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<Watch> make_etcd_watch(const EtcdOptions& options, const std::string& name,
+                                       std::unique_ptr<EtcdChanges> changes,
+                                       std::unique_ptr<EtcdStore> events, ClusterListener& listener) {
+  return std::make_unique<EtcdWatch>(options, name, std::move(changes), std::move(events), listener);
+}
+
+}  // namespace rest_fcgi::returner

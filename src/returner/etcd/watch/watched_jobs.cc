@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "returner/etcd/watch/watched_jobs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+namespace rest_fcgi::returner {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t kMostJobs = 4096;  // whose loads are kept in mind
+constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
+constexpr std::size_t kFieldsOfReturn = 9;  // with `_stamp`, which is written last
+constexpr milliseconds kSettleEvery{100};
+constexpr seconds kQuiet{1};        // after which no more fields come
+constexpr seconds kLoadIsLate{10};  // then it does not come
+
+std::size_t bytes_of(const Load& load) {
+  std::size_t bytes = load.arg.text().size() + load.tgt.text().size() + load.user.size();
+  for (const std::string& minion : load.minions) bytes += minion.size() + sizeof(std::string);
+  return bytes + (load.metadata ? load.metadata->text().size() : 0);
+}
+
+}  // namespace
+
+WatchedJobs::WatchedJobs(const EtcdOptions& options, ClusterListener& listener, LookUp look_up)
+    : layout_(options),
+      unicode_errors_(options.unicode_errors),
+      listener_(listener),
+      look_up_(std::move(look_up)) {}
+
+void WatchedJobs::take(const std::vector<EtcdChange>& changes, SteadyTime now) {
+  const std::string jobs = layout_.jobs();
+  std::map<Place, std::size_t> touched;  // how many of its fields came
+  for (const EtcdChange& change : changes) {
+    if (!change.key.starts_with(jobs)) continue;
+    const std::size_t slash = change.key.find('/', jobs.size());
+    if (slash == std::string::npos) continue;
+    const std::string jid = change.key.substr(jobs.size(), slash - jobs.size());
+    if (!is_like_jid(jid)) continue;
+    if (change.key == layout_.load(jid)) {
+      take_load(jid, change);
+    } else if (const auto field = field_in(std::string_view(change.key).substr(slash + 1))) {
+      Place place(jid, field->minion);
+      Pending& pending = pending_.try_emplace(place, Pending{.first = now}).first->second;
+      pending.fields.insert_or_assign(std::string(field->name), decoded(change.value));
+      pending.differs = pending.differs || !change.is_same;
+      pending.revision = change.revision;
+      pending.last = now;
+      ++touched[std::move(place)];
+    }
+  }
+  for (const auto& [place, count] : touched) {
+    const auto pending = pending_.find(place);
+    const auto& fields = pending->second.fields;
+    if (!fields.contains("return")) continue;
+    if (count == 1 && (fields.size() < kFieldsOfReturn || !fields.contains("_stamp"))) continue;
+    pending->second.whole = true;
+    tell(pending, false);
+  }
+}
+
+void WatchedJobs::settle(SteadyTime now) {
+  if (now < settled_at_ + kSettleEvery) return;
+  settled_at_ = now;
+  for (auto at = pending_.begin(); at != pending_.end();) {
+    Pending& pending = at->second;
+    if (!pending.whole && now >= pending.last + kQuiet) {
+      pending.whole = pending.fields.contains("return");
+      at = pending.whole ? tell(at, false) : pending_.erase(at);
+    } else {
+      at = pending.whole && now >= pending.first + kLoadIsLate ? tell(at, true) : std::next(at);
+    }
+  }
+}
+
+void WatchedJobs::take_load(const std::string& jid, const EtcdChange& change) {
+  // One that is written over an older one is no new job: its minions became more, or a Salt master put a
+  // return there.
+  if (!change.is_new) return;
+  std::optional<Load> load = load_in(jid, decoded(change.value), unicode_errors_);
+  if (!load) return;
+  listener_.job(remember(*std::move(load)));
+  for (auto at = pending_.lower_bound({jid, {}}); at != pending_.end() && at->first.first == jid;) {
+    at = at->second.whole ? tell(at, false) : std::next(at);
+  }
+}
+
+WatchedJobs::Returns::iterator WatchedJobs::tell(Returns::iterator pending, bool at_any_rate) {
+  const auto& [jid, minion] = pending->first;
+  if (!pending->second.differs) return pending_.erase(pending);
+  const Load* load = find(jid, at_any_rate ? 0 : pending->second.revision);
+  if (load == nullptr && !at_any_rate) return std::next(pending);
+  const auto& fields = pending->second.fields;
+  JobReturn ret{.minion = minion};
+  for (const auto& [name, text] : fields) read_field(ret, name, text, unicode_errors_);
+  Load unknown{.jid = jid};
+  if (load == nullptr) {
+    const auto value = [&](std::string_view name, const char* otherwise) {
+      const auto found = fields.find(name);
+      return found == fields.end() ? Json::trusted(otherwise) : json_in(found->second, unicode_errors_);
+    };
+    unknown.fun = value("fun", R"("unknown-function")");
+    unknown.arg = value("fun_args", "[]");
+  }
+  listener_.returned(load == nullptr ? unknown : *load, ret);
+  return pending_.erase(pending);
+}
+
+const Load* WatchedJobs::find(const std::string& jid, std::int64_t revision) {
+  if (const auto found = jobs_.find(jid); found != jobs_.end()) return &found->second;
+  // One that is written later than that is told by its own change, and its returns behind it.
+  const auto stored = look_up_(layout_.load(jid), revision);
+  if (!stored || !*stored) return nullptr;
+  std::optional<Load> load = load_in(jid, decoded(**stored), unicode_errors_);
+  return load ? &remember(*std::move(load)) : nullptr;
+}
+
+const Load& WatchedJobs::remember(Load load) {
+  const std::string jid = load.jid;
+  const auto [at, is_new] = jobs_.try_emplace(jid);
+  if (is_new) order_.push_back(jid);
+  bytes_ += bytes_of(load) - bytes_of(at->second);
+  at->second = std::move(load);
+  while (order_.size() > 1 && (order_.size() > kMostJobs || bytes_ > kMostBytes)) {
+    if (order_.front() == jid) break;
+    const auto oldest = jobs_.find(order_.front());
+    bytes_ -= bytes_of(oldest->second);
+    jobs_.erase(oldest);
+    order_.pop_front();
+  }
+  return at->second;
+}
+
+}  // namespace rest_fcgi::returner

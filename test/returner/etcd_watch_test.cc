@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../support/captured_log.h"
+#include "../support/manual_clock.h"
+#include "heard.h"
+#include "real_etcd.h"
+#include "rest_fcgi/etcd/client.h"
+
+// Hosts that hear each other through a real cluster of etcd.
+
+namespace rest_fcgi::returner {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+using Lines = Heard::Lines;
+
+/// One host: its job cache, and what it hears.
+struct Host {
+  explicit Host(Options given) : options(std::move(given)) {
+    options.etcd.spool = dir / "jobs/etcd";
+    cache = open_etcd(options, clock);
+    auto made = cache->watch(heard);
+    REQUIRE_MESSAGE(made.ok(), made.error().message);
+    watch = *std::move(made);
+    REQUIRE(watch != nullptr);
+  }
+  void start() const {
+    const Result<void> started = watch->start(watch_deadline());
+    REQUIRE_MESSAGE(started.ok(), started.error().message);
+  }
+  void run(int number, const std::string& minion = "ms-0") const {
+    REQUIRE(cache->save_load(load_of(jid_number(number)), Durability::grouped));
+    REQUIRE(cache->returner(jid_number(number), return_of(minion, "x")));
+  }
+
+  test::TempDir dir;
+  test::ManualClock clock;
+  Options options;
+  Heard heard;
+  std::unique_ptr<Returner> cache;
+  std::unique_ptr<Watch> watch;
+};
+
+Options shared_options(const std::vector<std::string>& urls) {
+  const test::TempDir dir;
+  return real_options(dir, urls, false);
+}
+
+std::string job_line(int number) {
+  return "job " + jid_number(number) + " \"test.ping\" fred";
+}
+std::string ret_line(int number) {
+  return "ret " + jid_number(number) + " \"test.ping\" fred ms-0 \"x\"";
+}
+
+/// Jobs `0` to `count - 1` are there, each once and its return behind it.
+void check_all(Heard& heard, int count) {
+  const Lines lines = heard.lines(static_cast<std::size_t>(2 * count), seconds(60));
+  CHECK(lines.size() == static_cast<std::size_t>(2 * count));
+  const std::set<std::string> different(lines.begin(), lines.end());
+  CHECK(different.size() == lines.size());
+  for (int number = 0; number < count; ++number) {
+    const auto job = std::find(lines.begin(), lines.end(), job_line(number));
+    REQUIRE(job != lines.end());
+    REQUIRE(std::find(job, lines.end(), ret_line(number)) != lines.end());
+  }
+}
+
+template <class Condition>
+bool within(seconds time, const Condition& condition) {
+  const auto deadline = steady_clock::now() + time;
+  while (!condition()) {
+    if (steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("jobs and returns of one host are heard on all, in order and once") {
+  if (test::no_etcd()) return;
+  const Options options = shared_options(shared_etcd().urls());
+  const Host one(options);
+  Host two(options);
+  Host three(options);
+  one.run(1000);  // before anybody listens
+  REQUIRE(one.cache->flush());
+  two.start();
+  three.start();
+  for (int number = 0; number < 100; ++number) one.run(number);
+  check_all(two.heard, 100);
+  check_all(three.heard, 100);
+  // Minions that are added to a load make no new job, and a return of a job from before is one of it.
+  REQUIRE(one.cache->save_minions(jid_number(3), {"m1", "m2"}));
+  REQUIRE(one.cache->returner(jid_number(1000), return_of("m7", "y")));
+  const Lines lines = two.heard.lines(201);
+  CHECK(lines.back() == "ret " + jid_number(1000) + " \"test.ping\" fred m7 \"y\"");
+  CHECK(two.heard.lines(202, milliseconds(300)).size() == 201);
+}
+
+TEST_CASE("from the moment when it has started, nothing is missed, and nothing once nobody wants it") {
+  if (test::no_etcd()) return;
+  const Options options = shared_options(shared_etcd().urls());
+  const Host writer(options);
+  for (int turn = 0; turn < 5; ++turn) {
+    Host host(options);
+    host.start();
+    host.start();
+    writer.run(turn);
+    REQUIRE(host.heard.lines(2) == Lines{job_line(turn), ret_line(turn)});
+    const auto before = steady_clock::now();
+    host.watch.reset();
+    CHECK(steady_clock::now() - before < seconds(2));
+  }
+  Host host(options);
+  host.start();
+  host.heard.is_wanted = false;
+  std::this_thread::sleep_for(milliseconds(4000));
+  writer.run(10);
+  REQUIRE(writer.cache->flush());
+  CHECK(host.heard.lines(1, milliseconds(500)).empty());
+  host.heard.is_wanted = true;
+  host.start();
+  writer.run(11);
+  CHECK(host.heard.lines(2) == Lines{job_line(11), ret_line(11)});
+}
+
+TEST_CASE("what one process publishes is heard by all others that listen, once, and not by itself") {
+  if (test::no_etcd()) return;
+  const Options options = shared_options(shared_etcd().urls());
+  Host one(options);
+  Host two(options);
+  const auto keys = [&options] {
+    const std::string prefix = options.etcd.root + "/events/";
+    const auto client = *etcd::Client::make(options.etcd.reading);
+    return client->range({.key = prefix, .range_end = etcd::prefix_end(prefix)}, watch_deadline())->count;
+  };
+  // Nobody listens elsewhere: nothing is written.
+  one.start();
+  one.watch->publish("nobody/hears", Json::trusted(R"({"a": 1})"), "");
+  std::this_thread::sleep_for(milliseconds(200));
+  CHECK(keys() == 0);
+  two.start();
+  std::this_thread::sleep_for(milliseconds(1200));
+  Lines expected;
+  for (int number = 0; number < 300; ++number) {
+    const std::string data = R"({"n": )" + std::to_string(number) + "}";
+    one.watch->publish("salt/auth", Json::trusted(data), "fr\"ed");
+    expected.push_back("event salt/auth " + data + " fr\"ed");
+  }
+  CHECK(two.heard.lines(300) == expected);
+  CHECK(keys() == 1);
+  CHECK(two.heard.lines(301, milliseconds(300)).size() == 300);
+  CHECK(one.heard.lines(1, milliseconds(0)).empty());
+}
+
+TEST_CASE("an event that etcd does not take is said to be lost, and those behind it come") {
+  if (test::no_etcd()) return;
+  const Options options = shared_options(shared_etcd().urls());
+  const Host one(options);
+  Host two(options);
+  two.start();
+  one.watch->publish("large", Json::trusted(R"({"a": ")" + std::string(2'000'000, 'x') + "\"}"), "");
+  CHECK(two.heard.lines(1).front().starts_with("lost another host had more events"));
+  one.watch->publish("small", Json::empty_object(), "");
+  CHECK(two.heard.lines(2).back() == "event small {} ");
+  for (int i = 0; i < 6; ++i) {  // more than waits at a time
+    one.watch->publish("many", Json::trusted(R"({"a": ")" + std::string(1'000'000, 'x') + "\"}"), "");
+  }
+  CHECK(within(seconds(20), [&] { return two.heard.count("lost another host had more events") >= 2; }));
+}
+
+TEST_CASE("while members are killed and come back, all jobs of all hosts are heard once") {
+  if (test::no_etcd()) return;
+  test::EtcdCluster cluster({.members = 3});
+  Options options = shared_options(cluster.urls());
+  for (etcd::Options* client : {&options.etcd.writing, &options.etcd.reading}) {
+    client->connect_timeout = milliseconds(500);
+    client->try_timeout = seconds(2);
+  }
+  Host one(options);
+  std::swap(options.etcd.reading.endpoints[0], options.etcd.reading.endpoints[2]);
+  Host two(options);
+  one.start();
+  two.start();
+  constexpr int kJobs = 600;
+  std::thread writes([&] {
+    for (int number = 0; number < kJobs; ++number) {
+      (number % 2 == 0 ? one : two).run(number);
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+  });
+  for (const bool is_leader : {true, false, true}) {
+    std::this_thread::sleep_for(milliseconds(500));
+    const std::size_t victim = is_leader ? cluster.leader() : cluster.follower();
+    cluster.kill(victim);
+    std::this_thread::sleep_for(milliseconds(1000));
+    cluster.restart(victim);
+  }
+  writes.join();
+  check_all(one.heard, kJobs);
+  check_all(two.heard, kJobs);
+}
+
+TEST_CASE("when the only member goes and comes back, nothing is lost") {
+  if (test::no_etcd()) return;
+  test::EtcdCluster cluster;
+  const test::CapturedLog log;
+  const Options options = shared_options(cluster.urls());
+  Host one(options);
+  Host two(options);
+  two.start();
+  one.run(0);
+  REQUIRE(two.heard.lines(2).size() == 2);
+  cluster.kill(0);
+  one.run(1);
+  one.watch->publish("while/away", Json::empty_object(), "");
+  CHECK(within(seconds(20), [&] { return log.has("what other hosts do comes late"); }));
+  cluster.restart(0);
+  one.run(2);
+  Lines lines = two.heard.lines(7);
+  std::sort(lines.begin(), lines.end());
+  Lines expected{job_line(0), ret_line(0), job_line(1),           ret_line(1),
+                 job_line(2), ret_line(2), "event while/away {} "};
+  std::sort(expected.begin(), expected.end());
+  CHECK(lines == expected);
+  CHECK(log.has("is heard again"));
+
+  cluster.kill(0);
+  Host three(options);
+  const Result<void> started = three.watch->start(steady_clock::now() + milliseconds(300));
+  REQUIRE_FALSE(started);
+  CHECK(started.error().kind == ErrorKind::unavailable);
+  cluster.restart(0);
+  three.start();
+  one.run(4);
+  CHECK(three.heard.lines(2) == Lines{job_line(4), ret_line(4)});
+}
+
+TEST_CASE("what was compacted away while a host could not hear is said to be lost, and it hears on") {
+  if (test::no_etcd()) return;
+  test::EtcdCluster cluster;
+  const Options options = shared_options(cluster.urls());
+  const Host one(options);
+  Host two(options);
+  two.start();
+  {
+    const std::lock_guard busy(two.heard.gate);
+    one.run(0);
+    REQUIRE(one.cache->flush());
+    cluster.kill(0);
+    cluster.restart(0);
+    for (int number = 1; number < 4; ++number) one.run(number);
+    REQUIRE(within(seconds(20), [&] { return one.cache->flush().ok(); }));
+    const auto client = *etcd::Client::make(options.etcd.reading);
+    const auto now = client->range({.key = "k"}, watch_deadline());
+    REQUIRE(now);
+    REQUIRE(client->compact(now->header.revision, true, watch_deadline()));
+  }
+  REQUIRE(within(seconds(20), [&] { return two.heard.count("lost") == 1; }));
+  one.run(5);
+  REQUIRE(within(seconds(20), [&] { return two.heard.count(ret_line(5)) == 1; }));
+  CHECK(two.heard.count("job " + jid_number(3)) == 0);
+  CHECK(two.heard.count("lost") == 1);
+}
+
+}  // namespace rest_fcgi::returner
