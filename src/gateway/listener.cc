@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -229,6 +230,22 @@ Result<UnixSocket> open_unix_socket(const std::string& path, const Options& opti
   return made;
 }
 
+/// mod_fcgid (fcgid_proc_unix.c) makes a unix socket for each process that it starts, and names it PID.NUMBER
+/// in its directory, after itself and how many it has started.
+bool is_of_mod_fcgid(int fd) {
+  sockaddr_un address = {};
+  socklen_t size = sizeof address;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
+  if (address.sun_family != AF_UNIX || size <= offsetof(sockaddr_un, sun_path)) return false;
+  const std::string_view path(address.sun_path, ::strnlen(address.sun_path, sizeof address.sun_path));
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::size_t dot = name.find('.');
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  return dot != std::string_view::npos && is_number(name.substr(0, dot)) && is_number(name.substr(dot + 1));
+}
+
 }  // namespace
 
 bool is_listening_stream(int fd) {
@@ -279,7 +296,10 @@ Result<UniqueFd> take_inherited_socket(int fd) {
 }
 
 Listener::Listener(Kind kind, UniqueFd fd, std::unique_ptr<SocketFile> file)
-    : kind_(kind), fd_(std::move(fd)), file_(std::move(file)) {
+    : kind_(kind),
+      carries_streams_(kind != Kind::inherited || !is_of_mod_fcgid(fd.get())),
+      fd_(std::move(fd)),
+      file_(std::move(file)) {
   // Accepted connections inherit it; a reply is complete when it is written. Unix sockets refuse it and need
   // none.
   set_option(fd_.get(), IPPROTO_TCP, TCP_NODELAY, 1);

@@ -69,12 +69,18 @@ class Listener {
   /// May other processes accept from the same socket?
   [[nodiscard]] bool shared() const noexcept { return kind_ == Kind::inherited; }
 
+  /// May a reply on its connections go on and on? Not where mod_fcgid started this process: it collects what
+  /// comes until there is much of it, tells nobody that a client is gone, and gives each process one request
+  /// at a time.
+  [[nodiscard]] bool carries_streams() const noexcept { return carries_streams_; }
+
   /// Takes no more connections and removes the socket's name. Returns those that were waiting on a socket of
   /// our own; those on an inherited one are left to the processes that share it. Call once.
   std::vector<UniqueFd> close();
 
  private:
   Kind kind_;
+  bool carries_streams_;
   UniqueFd fd_;
   std::unique_ptr<SocketFile> file_;
   std::atomic<bool> closed_ = false;

@@ -320,6 +320,19 @@ TEST_CASE("a closed listener gives the connections that waited, and refuses all 
   CHECK(!listener->accept());
 }
 
+TEST_CASE("a socket that mod_fcgid made for this process is told by its name") {
+  const TempDir dir;
+  const auto carries = [&](const std::string& name, Listener::Kind kind) {
+    const auto made = opened(listening_on("unix:" + (dir / name)));
+    return Listener(kind, UniqueFd(::dup(made->fd()))).carries_streams();
+  };
+  using Kind = Listener::Kind;
+  CHECK_FALSE(carries("5173.0", Kind::inherited));
+  CHECK(carries("5173.0", Kind::unix_socket));
+  for (const char* name : {"fcgi.sock", "5173", "5173.", ".1", "5173.0.1"})
+    CHECK(carries(name, Kind::inherited));
+}
+
 TEST_CASE("closing a socket that was inherited leaves it, and who waits there, to others") {
   const TempDir dir;
   const auto other = opened(listening_on("unix:" + (dir / "s")));

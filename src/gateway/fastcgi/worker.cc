@@ -136,7 +136,7 @@ void Worker::serve(UniqueFd connection) noexcept {
 bool Worker::answer(Request& request) {
   environ_.clear();
   request.take_variables(environ_);
-  environ_.set("rest_fcgi.streams", carries_streams() ? "1" : "");
+  environ_.set("rest_fcgi.streams", pool_->listener().carries_streams() ? "1" : "");
   environ_.set("rest_fcgi.websocket", "");
   const Body::End end = body_.read(request.input(), environ_.get("CONTENT_LENGTH"));
   if (end == Body::End::broken) {
@@ -145,14 +145,6 @@ bool Worker::answer(Request& request) {
   }
   environ_.body = body_.content();
   return reply(request) && end == Body::End::complete && request.keeps_connection();
-}
-
-/// mod_fcgid, which gives its processes a socket that they share, holds back what it has not much of, and
-/// ends a process that has worked on one request for long.
-bool Worker::carries_streams() const {
-  if (!pool_->listener().shared()) return true;
-  return !environ_.get("SERVER_SOFTWARE").starts_with("Apache") ||
-         environ_.get("SCRIPT_FILENAME").starts_with("proxy:");
 }
 
 void Worker::refuse(UniqueFd connection) noexcept {

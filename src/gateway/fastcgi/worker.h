@@ -35,7 +35,6 @@ class Worker {
   static void run_task(const std::function<void()>& task) noexcept;
   void serve(UniqueFd connection) noexcept;
   bool answer(Request& request);
-  [[nodiscard]] bool carries_streams() const;
   [[nodiscard]] bool reply(Request& request);
   [[nodiscard]] http::Response call_application();
   bool send(Request& request, http::Response response);
