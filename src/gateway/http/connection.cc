@@ -8,7 +8,6 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include "gateway/http/head.h"
 #include "gateway/streams/streams.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -31,12 +30,6 @@ constexpr milliseconds kLingerTime{2000};
 /// Steps on one connection before others have theirs.
 constexpr int kTurns = 16;
 
-/// A body that is copied behind its head, to go out with it.
-constexpr std::size_t kSmallBody = 16u << 10;
-
-/// What is made of a stream before it is sent.
-constexpr std::size_t kStreamed = 64u << 10;
-
 constexpr Refusal kLate = {http::Status::request_timeout, "The request did not come in time"};
 constexpr Refusal kBusy = {
     http::Status::service_unavailable,
@@ -55,11 +48,6 @@ SteadyTime now() {
 /// kRate.
 SteadyTime due(SteadyTime since, std::size_t bytes, milliseconds patience) {
   return std::min(now() + patience, since + patience + seconds(bytes / kRate));
-}
-
-void wipe_text(std::string& text) noexcept {
-  wipe(text.data(), text.size());
-  text = std::string();
 }
 
 }  // namespace
@@ -161,9 +149,7 @@ void HttpConnection::close() noexcept {
   deadline_.reset();
   forget_request();
   unread_ = WipedBytes();
-  drop_output();
-  stream_.reset();
-  feed_.reset();
+  outgoing_.drop();
   boost::system::error_code ignored;
   socket_.close(ignored);
   const std::lock_guard lock(shared_->mutex);
@@ -294,29 +280,27 @@ void HttpConnection::refuse(Refusal refusal) {
                    static_cast<int>(refusal.status), refusal.sentence));
   forget_request();
   unread_ = WipedBytes();
-  output_ = refusal_reply(refusal);
-  closes_ = true;
+  outgoing_.refuse(refusal);
   refused_ = true;
   state_ = State::writing;
   since_ = now();
-  sent_ = sent_all_ = 0;
 }
 
 bool HttpConnection::write() {
-  if (feed_) {
+  if (outgoing_.has_feed()) {
     give_away();
     return false;
   }
-  if (const Progress progress = flush(); progress.outcome != Outcome::moved) {
-    deadline_ = due(since_, sent_all_, port_->options.send_timeout);
+  if (const Progress progress = outgoing_.flush(channel_); progress.outcome != Outcome::moved) {
+    deadline_ = due(since_, outgoing_.sent(), port_->options.send_timeout);
     return wait_or_close(progress);
   }
   deadline_.reset();
-  if (cut_off_) {
+  if (outgoing_.broken_off()) {
     close();
     return false;
   }
-  if (stream_) {
+  if (outgoing_.has_stream()) {
     state_ = State::lent;
     shared_->pool->submit([self = shared_from_this()] { self->go_on_streaming(); }, true);
     return false;
@@ -328,17 +312,17 @@ bool HttpConnection::write() {
 void HttpConnection::give_away() {
   shared_->pool->streams().add({UniqueFd(socket_.release()),
                                 std::move(channel_),
-                                Framing(feed_framing_),
-                                output_.substr(sent_),
+                                outgoing_.feed_framing(),
+                                outgoing_.unsent_head(),
                                 {unread_.begin(), unread_.end()},
-                                std::move(feed_)});
+                                outgoing_.release_feed()});
   close();
 }
 
 bool HttpConnection::end_reply() {
-  drop_output();
+  outgoing_.drop();
   since_ = now();
-  if (!closes_) {
+  if (!outgoing_.closes()) {
     state_ = State::reading;
     deadline_ = since_ + port_->options.idle_timeout;
     // Most often the next request is not there yet.
@@ -361,46 +345,33 @@ bool HttpConnection::linger() {
   return true;
 }
 
-void HttpConnection::drop_output() noexcept {
-  wipe_text(output_);
-  wipe_text(text_);
-  sent_ = sent_all_ = 0;
-}
-
-/// Sends what there is. moved: all of it.
-Progress HttpConnection::flush() noexcept {
-  for (;;) {
-    while (sent_ < output_.size()) {
-      const Progress progress = channel_.write(std::string_view(output_).substr(sent_));
-      if (progress.outcome != Outcome::moved) return progress;
-      sent_ += progress.bytes;
-      sent_all_ += progress.bytes;
-    }
-    if (text_.empty()) return {Outcome::moved};
-    output_.swap(text_);
-    wipe_text(text_);
-    sent_ = 0;
-  }
-}
-
 void HttpConnection::answer() noexcept {
   try {
     const WipingFreed wiping;  // passwords and tokens pass through the hands of libraries and strings
-    begin_reply(call_application());
-    static_cast<void>(flush());  // the loop sees how far it came
+    http::Response response = call_application();
+    outgoing_.begin(std::move(response),
+                    {.http_1_0 = reader_.is_http_1_0(),
+                     .is_head = reader_.environ().get("REQUEST_METHOD") == "HEAD",
+                     .keeps_connection = reader_.keeps_connection() && !shared_->stopping,
+                     .websocket_key = reader_.environ().get("HTTP_SEC_WEBSOCKET_KEY")});
+    forget_request();
+    continue_sent_ = false;
+    since_ = now();
+    static_cast<void>(outgoing_.flush(channel_));  // the loop sees how far it came
   } catch (...) {
     log_exception("a reply was dropped");
-    cut_off_ = true;
+    outgoing_.break_off();
   }
 }
 
 void HttpConnection::go_on_streaming() noexcept {
   try {
-    pull();
-    static_cast<void>(flush());
+    since_ = now();
+    outgoing_.go_on();
+    static_cast<void>(outgoing_.flush(channel_));
   } catch (...) {
     log_exception("a reply was cut off");
-    cut_off_ = true;
+    outgoing_.break_off();
   }
   hand_back(State::writing);
 }
@@ -435,79 +406,6 @@ http::Response HttpConnection::call_application() {
     log_exception("the application threw, and the request is answered with 500");
     return {http::Status::internal_server_error, {}, {}};
   }
-}
-
-void HttpConnection::begin_reply(http::Response response) {
-  const bool http_1_0 = reader_.is_http_1_0();
-  const bool with_body =
-      reader_.environ().get("REQUEST_METHOD") != "HEAD" && http::may_have_body(response.status);
-  auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
-  auto* feed = std::get_if<std::unique_ptr<http::Feed>>(&response.body);
-  const bool websocket = response.status == http::Status::switching_protocols;
-  const bool endless =
-      (feed != nullptr && !websocket) || (stream != nullptr && !(promised_ = promised_size(response)));
-  chunked_ = endless && !http_1_0;
-  closes_ = !reader_.keeps_connection() || shared_->stopping || (endless && http_1_0 && with_body) ||
-            (feed != nullptr && !websocket);
-  output_ = head_of(response);
-  if (websocket) output_ += upgrade_headers(reader_.environ().get("HTTP_SEC_WEBSOCKET_KEY"));
-  forget_request();
-  continue_sent_ = false;
-
-  if (chunked_ && http::may_have_body(response.status)) output_ += "Transfer-Encoding: chunked\r\n";
-  if (websocket) {
-    closes_ = feed == nullptr;
-  } else if (closes_) {
-    output_ += "Connection: close\r\n";
-  } else if (http_1_0) {
-    output_ += "Connection: keep-alive\r\n";
-  }
-  output_ += "\r\n";
-  since_ = now();
-  sent_ = sent_all_ = 0;
-  if (!with_body) return;
-  if (feed != nullptr) {
-    using Form = Framing::Form;
-    feed_framing_ = websocket ? Form::messages : chunked_ ? Form::chunks : Form::bare;
-    feed_ = std::move(*feed);
-    return;
-  }
-  if (stream != nullptr) {
-    stream_ = std::move(*stream);
-    return pull();
-  }
-  auto& text = std::get<std::string>(response.body);
-  if (text.size() > kSmallBody) {
-    text_ = std::move(text);
-    return;
-  }
-  output_ += text;
-  wipe_text(text);
-}
-
-/// Adds the next parts of the stream to what goes out; at its end the stream is gone.
-void HttpConnection::pull() {
-  if (sent_ != 0) {
-    drop_output();
-    since_ = now();
-  }
-  while (stream_ && output_.size() < kStreamed) {
-    const auto part = stream_->next();
-    if (!part) return cut_off(part.error().message);
-    if (promised_ && (part->empty() ? *promised_ != 0 : part->size() > *promised_)) {
-      return cut_off("a stream has not as many bytes as its Content-Length says");
-    }
-    if (promised_) *promised_ -= part->size();
-    if (chunked_) output_ += format("{:x}\r\n", part->size());  // which for the last one is 0
-    output_ += *part;
-    if (chunked_) output_ += "\r\n";
-    if (part->empty()) stream_.reset();
-  }
-}
-
-void HttpConnection::cut_off(std::string_view why) {
-  log::error(format("a reply was cut off: {}", why));
-  cut_off_ = true;
 }
 
 }  // namespace rest_fcgi::gateway

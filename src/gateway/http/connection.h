@@ -16,9 +16,9 @@
 
 #include "gateway/http/channel.h"
 #include "gateway/http/loop.h"
+#include "gateway/http/outgoing.h"
 #include "gateway/http/reader.h"
 #include "gateway/pool.h"
-#include "gateway/streams/gathered.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/gateway/options.h"
@@ -128,13 +128,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void answer() noexcept;
   void go_on_streaming() noexcept;
   [[nodiscard]] http::Response call_application();
-  void begin_reply(http::Response response);
-  void pull();
-  void cut_off(std::string_view why);
   void hand_back(State next) noexcept;
-
-  [[nodiscard]] Progress flush() noexcept;
-  void drop_output() noexcept;
 
   const std::shared_ptr<HttpShared> shared_;
   const std::shared_ptr<const HttpPort> port_;
@@ -151,19 +145,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::size_t body_counted_ = 0;  ///< bytes of its body that stand in `HttpShared::bodies`
   WipedBytes unread_;             ///< what came after the request that is answered
 
-  std::string output_;        ///< what goes out next
-  std::string text_;          ///< and then this: a large body
-  std::size_t sent_ = 0;      ///< bytes of output_
-  std::size_t sent_all_ = 0;  ///< bytes since `since_`
-  std::unique_ptr<http::Stream> stream_;
-  std::unique_ptr<http::Feed> feed_;
-  Framing::Form feed_framing_ = Framing::Form::bare;
-  bool chunked_ = false;                   ///< stream_ goes out in chunks
-  std::optional<std::uint64_t> promised_;  ///< bytes of stream_ that are still to come, where that is known
-  bool cut_off_ = false;                   ///< stream_ broke
-  bool closes_ = false;                    ///< this reply is the last
-  bool refused_ = false;                   ///< and the peer may still be sending
-  bool continue_sent_ = false;             ///< or not needed
+  Outgoing outgoing_;
+  bool refused_ = false;        ///< and the peer may still be sending
+  bool continue_sent_ = false;  ///< or not needed
 };
 
 }  // namespace rest_fcgi::gateway
