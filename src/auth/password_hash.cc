@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "auth/digest.h"
+#include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::auth {
@@ -119,23 +120,6 @@ WipedBytes apr1(const DigestAlgorithm& md5, std::string_view password, std::stri
   return md5crypt_text(digest.view());
 }
 
-/// RFC 4648, with padding.
-WipedBytes base64(std::string_view bytes) {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  WipedBytes text;
-  for (; !bytes.empty(); bytes.remove_prefix(std::min<std::size_t>(bytes.size(), 3))) {
-    unsigned group = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      group = group << 8 | (i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0U);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      text.push_back(i <= bytes.size() ? kDigits[group >> (18 - 6 * i) & 63] : '=');
-    }
-  }
-  return text;
-}
-
 bool same(const WipedBytes& computed, std::string_view stored) {
   return equal_in_constant_time({computed.data(), computed.size()}, stored);
 }
@@ -157,7 +141,9 @@ Result<PasswordHash> make_htpasswd_hash() {
                           std::string_view username, SecretView password, std::string_view stored) {
     if (stored.starts_with(kApr1)) return apr1_matches(md5, password, stored.substr(kApr1.size()));
     if (stored.starts_with(kSha)) {
-      return same(base64(sha1.of({password.reveal()}).view()), stored.substr(kSha.size()));
+      WipedBytes text;
+      append_base64(text, sha1.of({password.reveal()}).view());
+      return same(text, stored.substr(kSha.size()));
     }
     return crypt_matches(username, password, stored);
   });

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
@@ -22,22 +23,6 @@ namespace rest_fcgi::etcd {
 /// How many characters `size` bytes become.
 [[nodiscard]] constexpr std::size_t base64_size(std::size_t size) noexcept {
   return (size + 2) / 3 * 4;
-}
-
-/// Appends `bytes` to any text that has `push_back`, such as one that is wiped.
-template <class Text>
-void append_base64(Text& text, std::string_view bytes) {
-  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (; !bytes.empty(); bytes.remove_prefix(bytes.size() < 3 ? bytes.size() : 3)) {
-    const auto at = [bytes](std::size_t i) -> unsigned {
-      return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0U;
-    };
-    const unsigned group = at(0) << 16U | at(1) << 8U | at(2);
-    text.push_back(kAlphabet[group >> 18U]);
-    text.push_back(kAlphabet[group >> 12U & 63U]);
-    text.push_back(bytes.size() > 1 ? kAlphabet[group >> 6U & 63U] : '=');
-    text.push_back(bytes.size() > 2 ? kAlphabet[group & 63U] : '=');
-  }
 }
 
 /// Absent where `text` is not exactly what `append_base64` writes.

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+namespace rest_fcgi {
+
+/// Appends `bytes` in base64 (RFC 4648, section 4, with padding) to any text that has `push_back`, such as
+/// one that is wiped.
+template <class Text>
+void append_base64(Text& text, std::string_view bytes) {
+  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (; !bytes.empty(); bytes.remove_prefix(bytes.size() < 3 ? bytes.size() : 3)) {
+    const auto at = [bytes](std::size_t i) -> unsigned {
+      return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0U;
+    };
+    const unsigned group = at(0) << 16U | at(1) << 8U | at(2);
+    text.push_back(kAlphabet[group >> 18U]);
+    text.push_back(kAlphabet[group >> 12U & 63U]);
+    text.push_back(bytes.size() > 1 ? kAlphabet[group >> 6U & 63U] : '=');
+    text.push_back(bytes.size() > 2 ? kAlphabet[group & 63U] : '=');
+  }
+}
+
+}  // namespace rest_fcgi
