@@ -180,7 +180,7 @@ def rows_of_returns():
     for odd in ("floats", "order", "text", "tuple", "keys", "deep", "huge"):
         yield Row(f"returned: {odd}", local("wire.odd", "ms-0", arg=[odd]), odd != "huge")
     yield Row("returned: nan", local("wire.odd", "ms-0", arg=["nan"]), ours=(200, "[null, null, null]"))
-    yield Row("returned: bytes", local("wire.odd", "ms-0", arg=["bytes"]), ours=(200, '"ab\ufffd\\u0000"'))
+    yield Row("returned: bytes", local("wire.odd", "ms-0", arg=["bytes"]), ours=(200, '"YWL/AA=="'))
     yield Row(
         "returned: date", local("wire.odd", "ms-0", arg=["date"]), ours=(200, "2026-11-21T01:02:03.000004")
     )

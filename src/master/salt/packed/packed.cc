@@ -2,93 +2,18 @@
 #include "master/salt/packed/packed.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 
-// Without this word the library needs Boost, for asserting and for the order of bytes.
-#define MSGPACK_NO_BOOST
-#include <msgpack/null_visitor.hpp>
-#include <msgpack/unpack.hpp>
-
+#include "master/salt/packed/visitor.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {
 namespace {
-
-/// What all our visitors of msgpack-cxx are: limited in depth, and able to say why they stopped. They may
-/// take the number of elements that an array or map announces for what it is worth, which is nothing: 5 bytes
-/// can announce 2^32. Not synchronized.
-class BoundedVisitor : public msgpack::null_visitor {
- public:
-  explicit BoundedVisitor(std::size_t depth = 0) : depth_(depth) {}
-
-  /// Why parsing ended early.
-  [[nodiscard]] const std::string& why() const noexcept { return why_; }
-
-  bool start_array(std::uint32_t /*announced*/) { return enter(); }
-  bool start_map(std::uint32_t /*announced*/) { return enter(); }
-  bool end_array() { return leave(); }
-  bool end_map() { return leave(); }
-  void parse_error(std::size_t /*parsed*/, std::size_t /*at*/) { stop("a byte that begins no value"); }
-  void insufficient_bytes(std::size_t /*parsed*/, std::size_t /*at*/) {
-    cut_short_ = why_.empty();
-    stop("cut short");
-  }
-
-  /// The bytes ended before the value did, and nothing was wrong with them.
-  [[nodiscard]] bool cut_short() const noexcept { return cut_short_; }
-
- protected:
-  [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
-
-  bool enter() {
-    if (depth_ == kMaxDepth) return stop(format("nested deeper than {} levels", kMaxDepth));
-    ++depth_;
-    return true;
-  }
-
-  bool leave() {
-    --depth_;
-    return true;
-  }
-
-  /// Ends the parsing. The first reason counts.
-  bool stop(std::string why) {
-    if (why_.empty()) why_ = std::move(why);
-    return false;
-  }
-
- private:
-  std::size_t depth_;
-  std::string why_;
-  bool cut_short_ = false;
-};
-
-/// Shows the one value that begins at `at` to `visitor`, and moves `at` behind it. Errors: internal, with
-/// what is wrong and at which byte.
-template <class Visitor>
-Result<void> parse_one(std::string_view bytes, std::size_t& at, Visitor& visitor) {
-  std::string why;
-  try {
-    if (msgpack::parse(bytes.data(), bytes.size(), at, visitor)) return {};
-    why = visitor.why();
-  } catch (const msgpack::unpack_error& error) {
-    why = error.what();
-  }
-  return Error{ErrorKind::internal, format("Malformed msgpack: {}: byte {}", why, at)};
-}
-
-/// What is to be nothing behind the last value. Errors: internal.
-Result<void> expect_end(std::string_view bytes, std::size_t at) {
-  if (at == bytes.size()) return {};
-  return Error{ErrorKind::internal, format("Malformed msgpack: more than one value: byte {}", at)};
-}
 
 using Kind = PackedValue::Kind;
 
@@ -187,146 +112,6 @@ Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind 
 bool is_bin(std::string_view packed) noexcept {
   const auto first = static_cast<unsigned char>(packed.front());
   return first >= 0xc4 && first <= 0xc6;
-}
-
-/// Salt's own extension types.
-constexpr int kDate = 78;
-constexpr int kConstant = 79;
-
-/// A date as Salt packs it, `20261120T12:00:00.000000`, in the form of ISO 8601, `2026-11-20T...`; absent for
-/// all else.
-std::optional<std::string> iso_date(std::string_view packed) {
-  constexpr std::string_view form = "00000000T00:00:00.000000";
-  if (packed.size() != form.size()) return std::nullopt;
-  for (std::size_t i = 0; i < form.size(); ++i) {
-    const bool digit = packed[i] >= '0' && packed[i] <= '9';
-    if (form[i] == '0' ? !digit : packed[i] != form[i]) return std::nullopt;
-  }
-  return std::string(packed).insert(6, "-").insert(4, "-");
-}
-
-/// How Python's json writes a float that is a key.
-std::string float_key(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
-  return python_float(value);
-}
-
-/// Writes what msgpack-cxx shows it.
-class JsonVisitor : public BoundedVisitor {
- public:
-  explicit JsonVisitor(std::string& out) : out_(out) {}
-
-  bool visit_nil() { return token("null"); }
-  bool visit_boolean(bool value) { return token(value ? "true" : "false"); }
-  bool visit_positive_integer(std::uint64_t value) { return token(std::to_string(value)); }
-  bool visit_negative_integer(std::int64_t value) { return token(std::to_string(value)); }
-  bool visit_float32(float value) { return visit_float64(static_cast<double>(value)); }
-  bool visit_float64(double value) {
-    if (take_key()) return key(float_key(value));
-    writer().number(value);
-    return true;
-  }
-  bool visit_str(const char* data, std::uint32_t size) { return text({data, size}); }
-  bool visit_bin(const char* data, std::uint32_t size) { return text({data, size}); }
-  bool visit_ext(const char* data, std::uint32_t size);
-
-  bool start_array(std::uint32_t /*announced*/) {
-    if (!open()) return false;
-    writer().begin_array();
-    return true;
-  }
-  bool end_array() {
-    writer().end_array();
-    return close();
-  }
-  bool start_map(std::uint32_t /*announced*/) {
-    if (!open()) return false;
-    writer().begin_object();
-    return true;
-  }
-  bool end_map() {
-    writer().end_object();
-    return close();
-  }
-  bool start_map_key() {
-    at_key_ = true;
-    return true;
-  }
-
- private:
-  JsonWriter& writer() { return key_writer_ ? *key_writer_ : out_; }
-
-  /// Is a key due? The value that asks is the one.
-  bool take_key() { return std::exchange(at_key_, false); }
-
-  bool key(std::string_view name) {
-    writer().key(name);
-    return true;
-  }
-  bool text(std::string_view value) {
-    if (take_key()) return key(value);
-    writer().string(value);
-    return true;
-  }
-  bool token(std::string_view value) {
-    if (take_key()) return key(value);
-    writer().raw(value);
-    return true;
-  }
-  bool constant(std::string_view payload);
-
-  bool open();
-  bool close();
-
-  JsonWriter out_;
-  bool at_key_ = false;
-
-  /// A key that is an array or map is written here first, and then as text.
-  std::string key_text_;
-  std::optional<JsonWriter> key_writer_;
-  std::size_t key_depth_ = 0;
-};
-
-bool JsonVisitor::open() {
-  if (!enter()) return false;
-  if (!take_key()) return true;
-  // Each level would double the backslashes of the one inside.
-  if (key_writer_) return stop("an array or map as key inside of one that is a key");
-  key_text_.clear();
-  key_writer_.emplace(key_text_);
-  key_depth_ = depth();
-  return true;
-}
-
-bool JsonVisitor::close() {
-  if (key_writer_ && depth() == key_depth_) {
-    key_writer_.reset();
-    key(key_text_);
-  }
-  return leave();
-}
-
-bool JsonVisitor::visit_ext(const char* data, std::uint32_t size) {
-  // The library counts the byte with the type in.
-  const int type = static_cast<signed char>(data[0]);
-  const std::string_view payload(data + 1, size - 1);
-  if (type == kConstant) return constant(payload);
-  const auto date = type == kDate ? iso_date(payload) : std::nullopt;
-  return text(date ? *date : payload);
-}
-
-/// The payload is an array of name and value. The value comes to this visitor as if it stood in the payload's
-/// place.
-bool JsonVisitor::constant(std::string_view payload) {
-  constexpr std::string_view array_of_two = "\x92";
-  if (!enter()) return false;
-  std::size_t at = array_of_two.size();
-  BoundedVisitor name(depth());
-  const bool read = payload.substr(0, at) == array_of_two && parse_one(payload, at, name) &&
-                    parse_one(payload, at, *this) && at == payload.size();
-  leave();
-  return read || stop("an extension of type 79 that is no array of name and value");
 }
 
 }  // namespace
@@ -440,23 +225,6 @@ const Fields::Field* Fields::find(std::string_view name) const noexcept {
 std::string_view Fields::text(std::string_view name) const noexcept {
   const Field* field = find(name);
   return field == nullptr ? std::string_view() : field->text;
-}
-
-Result<void> append_json(std::string_view bytes, std::string& out) {
-  const std::size_t before = out.size();
-  out.reserve(before + bytes.size() + bytes.size() / 8);
-  JsonVisitor visitor(out);
-  std::size_t at = 0;
-  Result<void> result = parse_one(bytes, at, visitor);
-  if (result) result = expect_end(bytes, at);
-  if (!result) out.resize(before);
-  return result;
-}
-
-Result<Json> to_json(std::string_view bytes) {
-  std::string text;
-  if (Result<void> result = append_json(bytes, text); !result) return std::move(result).error();
-  return Json::trusted(std::move(text));
 }
 
 }  // namespace rest_fcgi::salt

@@ -86,10 +86,30 @@ class Fields {
   std::vector<std::pair<std::string_view, Field>> fields_;
 };
 
+/// Stands in a JSON text for what is not shown.
+inline constexpr std::string_view kHidden = "[hidden]";
+
+/// Decides what of a value is left out of its JSON text.
+class Discretion {
+ public:
+  enum class Verdict : std::uint8_t {
+    look_inside,  ///< it is shown, and asked for are the members and texts inside of it
+    show,         ///< all of it
+    hide,         ///< `kHidden` stands for it, but for nil and bools, which tell no secret
+  };
+  virtual ~Discretion() = default;
+
+  /// About the value of a member. `depth`: maps and arrays around that value; 1 in the outermost map.
+  [[nodiscard]] virtual Verdict of_member(std::string_view key, std::size_t depth) const = 0;
+
+  /// How much of a text, which is no key, is shown; `kHidden` stands for the rest.
+  [[nodiscard]] virtual std::size_t shown_bytes(std::string_view text) const = 0;
+};
+
 /// Appends one msgpack value, in one pass and without a tree, as the JSON text that Salt would write
 /// (`salt.utils.json.dumps` of an event's data), or as valid JSON where Salt writes none, or fails:
 /// - NaN and infinities are null;
-/// - `bin`, and `str` that is no UTF-8, are text with U+FFFD for what is none;
+/// - `bin` is text, in base64 where it is no UTF-8; `str` that is none has U+FFFD for what is none;
 /// - a key that is no text is one: `1`, `1.5`, `null`, `true`; of an array or map its JSON text;
 /// - Salt's extension for dates (78) is the date as ISO 8601 has it, always with its microseconds; that
 ///   for named constants (79) is the constant's value; any other is its payload as text.
@@ -97,10 +117,10 @@ class Fields {
 /// Members keep their order, and one that stands twice stands twice, as it does with Salt: parsers take the
 /// later.
 ///
-/// Errors: internal, with what is wrong and at which byte, for all that is not exactly one value, is nested
-/// deeper than `kMaxDepth`, or has an array or map as key inside of one that is a key. `out` is then as it
-/// was.
-Result<void> append_json(std::string_view bytes, std::string& out);
+/// `discretion`: null where all is shown. Errors: internal, with what is wrong and at which byte, for all
+/// that is not exactly one value, is nested deeper than `kMaxDepth`, or has an array or map as key inside of
+/// one that is a key. `out` is then as it was.
+Result<void> append_json(std::string_view bytes, std::string& out, const Discretion* discretion = nullptr);
 
 /// The same as a text of its own.
 [[nodiscard]] Result<Json> to_json(std::string_view bytes);

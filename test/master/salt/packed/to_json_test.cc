@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <string>
 #include <string_view>
 
 #include <doctest/doctest.h>
 
+#include "../calls/reply_fixture.h"
 #include "master/salt/packed/packed.h"
+#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json_document.h"
 
 using namespace std::string_view_literals;
 using rest_fcgi::ErrorKind;
+using rest_fcgi::format;
 using rest_fcgi::JsonDocument;
 using rest_fcgi::JsonLimits;
 using rest_fcgi::Result;
 using rest_fcgi::salt::append_json;
+using rest_fcgi::salt::Discretion;
 using rest_fcgi::salt::kMaxDepth;
 using rest_fcgi::salt::to_json;
 
@@ -72,12 +77,14 @@ TEST_CASE("text of each width is a JSON string") {
   CHECK(text_of("\xA5\"\\/\n\x01") == R"("\"\\/\n\u0001")");
 }
 
-TEST_CASE("bin and text that is no UTF-8 are text with replacement characters") {
+TEST_CASE("bin is text, in base64 where it is no UTF-8, and text that is none has replacement characters") {
   CHECK(text_of("\xC4\x02hi") == R"("hi")");
   CHECK(text_of("\xC5\x00\x02hi"sv) == R"("hi")");
   CHECK(text_of("\xC6\x00\x00\x00\x02hi"sv) == R"("hi")");
   CHECK(text_of("\xC4\x00"sv) == R"("")");
-  CHECK(text_of("\xC4\x02\xFF\xFE") == "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");
+  CHECK(text_of("\xC4\x02\xFF\xFE") == R"("//4=")");
+  CHECK(text_of("\xC4\x04"
+                "ab\xFF\x00"sv) == R"("YWL/AA==")");
   CHECK(text_of("\xA3"
                 "a\xFF"
                 "b") ==
@@ -107,7 +114,7 @@ TEST_CASE("a key that is no text becomes one, as Python's json makes it") {
   CHECK(text_of("\x81\xCB\x7F\xF8\x00\x00\x00\x00\x00\x00\x01"sv) == R"({"NaN": 1})");
   CHECK(text_of("\x81\xCB\x7F\xF0\x00\x00\x00\x00\x00\x00\x01"sv) == R"({"Infinity": 1})");
   CHECK(text_of("\x81\xCB\xFF\xF0\x00\x00\x00\x00\x00\x00\x01"sv) == R"({"-Infinity": 1})");
-  CHECK(text_of("\x81\xC4\x01\xFF\x01") == "{\"\xEF\xBF\xBD\": 1}");
+  CHECK(text_of("\x81\xC4\x01\xFF\x01") == R"({"/w==": 1})");
   CHECK(text_of("\x81\xC7\x02\x05zz\x01") == R"({"zz": 1})");
 }
 
@@ -230,4 +237,65 @@ TEST_CASE("append_json leaves what stood there, also when it fails") {
   CHECK(!append_json("\x92\xA3", out));
   CHECK(!append_json("\x01\x01", out));
   CHECK(out == R"({"return": [{"a": 1})");
+}
+
+namespace {
+
+/// Hides members named `hide` and what follows a `!` in a text, and shows members named `show` whole.
+class Words final : public Discretion {
+ public:
+  [[nodiscard]] Verdict of_member(std::string_view key, std::size_t depth) const override {
+    if (key == "top") return depth == 1 ? Verdict::hide : Verdict::look_inside;
+    return key == "hide" ? Verdict::hide : key == "show" ? Verdict::show : Verdict::look_inside;
+  }
+  [[nodiscard]] std::size_t shown_bytes(std::string_view text) const override {
+    return std::min(text.find('!'), text.size());
+  }
+};
+
+std::string discreet(std::string_view bytes) {
+  const Words words;
+  std::string text;
+  REQUIRE(append_json(bytes, text, &words));
+  return text;
+}
+
+std::string discreet_json(std::string_view json) {
+  return discreet(rest_fcgi::test::packed(json));
+}
+
+}  // namespace
+
+TEST_CASE("something stands for what is hidden, whatever it is, but for nil and bools") {
+  for (const char* value : {"1", "-1", "1.5", R"("x")", "[]", "{}", R"([1, "x", {"hide": 1}])",
+                            R"({"a": {"show": [1]}, "b": 2})"}) {
+    CAPTURE(value);
+    CHECK(discreet_json(format(R"({{"hide": {}, "next": [1, {{"hide": 2}}]}})", value)) ==
+          R"({"hide": "[hidden]", "next": [1, {"hide": "[hidden]"}]})");
+  }
+  for (const char* value : {"null", "true", "false"}) {
+    CHECK(discreet_json(format(R"({{"hide": {}, "next": 1}})", value)) ==
+          format(R"({{"hide": {}, "next": 1}})", value));
+  }
+  CHECK(discreet("\x82\xA4hide\xC4\x01\xFF\xA1n\x01") == R"({"hide": "[hidden]", "n": 1})");
+  CHECK(discreet("\x82\xA4hide\xC7\x01\x05z\xA1n\x01") == R"({"hide": "[hidden]", "n": 1})");
+  CHECK(discreet("\x82\xA4hide\xC7\x05\x4F\x92\xA1N\x91\x01\xA1n\x01") == R"({"hide": "[hidden]", "n": 1})");
+  CHECK(discreet("\x82\xC4\x04hide\x07\xA1n\x01") == R"({"hide": "[hidden]", "n": 1})");
+}
+
+TEST_CASE("what is shown whole is looked at no more, and what comes behind it is") {
+  CHECK(discreet_json(R"({"show": {"hide": ["a!b"], "show": 1}, "hide": 2, "x": "a!b"})") ==
+        R"({"show": {"hide": ["a!b"], "show": 1}, "hide": "[hidden]", "x": "a[hidden]"})");
+  CHECK(discreet_json(R"([{"show": "a!b"}, "a!b", [[{"hide": 1}]]])") ==
+        R"([{"show": "a!b"}, "a[hidden]", [[{"hide": "[hidden]"}]]])");
+}
+
+TEST_CASE("a member may be hidden for where it is") {
+  CHECK(discreet_json(R"({"top": 1, "a": {"top": 1}, "b": [{"top": 1}]})") ==
+        R"({"top": "[hidden]", "a": {"top": 1}, "b": [{"top": 1}]})");
+}
+
+TEST_CASE("a map that is a key hides the same, and one that is hidden may have any key") {
+  CHECK(discreet("\x81\x81\xA4hide\xA1x\x01") == R"({"{\"hide\": \"[hidden]\"}": 1})");
+  CHECK(discreet("\x82\xA4hide\x81\x81\x91\x01\x02\x03\xA1n\x01") == R"({"hide": "[hidden]", "n": 1})");
 }

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "master/salt/packed/packed.h"
+#include "master/salt/packed/visitor.h"
+#include "rest_fcgi/core/base64.h"
+#include "rest_fcgi/core/excerpt.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+/// Salt's own extension types.
+constexpr int kDate = 78;
+constexpr int kConstant = 79;
+
+/// A date as Salt packs it, `20261120T12:00:00.000000`, in the form of ISO 8601, `2026-11-20T...`; absent for
+/// all else.
+std::optional<std::string> iso_date(std::string_view packed) {
+  constexpr std::string_view form = "00000000T00:00:00.000000";
+  if (packed.size() != form.size()) return std::nullopt;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    const bool digit = packed[i] >= '0' && packed[i] <= '9';
+    if (form[i] == '0' ? !digit : packed[i] != form[i]) return std::nullopt;
+  }
+  return std::string(packed).insert(6, "-").insert(4, "-");
+}
+
+/// How Python's json writes a float that is a key.
+std::string float_key(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
+  return python_float(value);
+}
+
+/// Writes what msgpack-cxx shows it.
+class JsonVisitor : public BoundedVisitor {
+ public:
+  JsonVisitor(std::string& out, const Discretion* discretion) : out_(out), discretion_(discretion) {}
+
+  bool visit_nil() { return plain("null"); }
+  bool visit_boolean(bool value) { return plain(value ? "true" : "false"); }
+  bool visit_positive_integer(std::uint64_t value) { return token(std::to_string(value)); }
+  bool visit_negative_integer(std::int64_t value) { return token(std::to_string(value)); }
+  bool visit_float32(float value) { return visit_float64(static_cast<double>(value)); }
+  bool visit_float64(double value) {
+    if (take_key()) return key(float_key(value));
+    if (verdict() == Verdict::hide) return hide();
+    writer().number(value);
+    return true;
+  }
+  bool visit_str(const char* data, std::uint32_t size) { return text({data, size}); }
+  bool visit_bin(const char* data, std::uint32_t size) {
+    const std::string_view bytes(data, size);
+    if (is_utf8(bytes)) return text(bytes);
+    std::string encoded;
+    append_base64(encoded, bytes);
+    return text(encoded);
+  }
+  bool visit_ext(const char* data, std::uint32_t size);
+
+  bool start_array(std::uint32_t /*announced*/) {
+    if (!open()) return false;
+    if (inside_ != Verdict::hide) writer().begin_array();
+    return true;
+  }
+  bool end_array() {
+    if (inside_ != Verdict::hide) writer().end_array();
+    return close();
+  }
+  bool start_map(std::uint32_t /*announced*/) {
+    if (!open()) return false;
+    if (inside_ != Verdict::hide) writer().begin_object();
+    return true;
+  }
+  bool end_map() {
+    if (inside_ != Verdict::hide) writer().end_object();
+    return close();
+  }
+  bool start_map_key() {
+    at_key_ = inside_ != Verdict::hide;
+    return true;
+  }
+
+ private:
+  using Verdict = Discretion::Verdict;
+
+  JsonWriter& writer() { return key_writer_ ? *key_writer_ : out_; }
+
+  /// Is a key due? The value that asks is the one.
+  bool take_key() { return std::exchange(at_key_, false); }
+
+  /// Of the value that comes, which takes it.
+  Verdict verdict() {
+    const Verdict of_this = std::exchange(next_, Verdict::look_inside);
+    return inside_ == Verdict::look_inside ? of_this : inside_;
+  }
+
+  bool key(std::string_view name) {
+    writer().key(name);
+    if (discretion_ != nullptr && inside_ == Verdict::look_inside) {
+      next_ = discretion_->of_member(name, depth());
+    }
+    return true;
+  }
+  bool hide() {
+    if (inside_ != Verdict::hide) writer().string(kHidden);
+    return true;
+  }
+  bool text(std::string_view value) {
+    if (take_key()) return key(value);
+    const Verdict found = verdict();
+    if (found == Verdict::hide) return hide();
+    const bool look = discretion_ != nullptr && found == Verdict::look_inside;
+    const std::size_t shown = look ? discretion_->shown_bytes(value) : value.size();
+    if (shown < value.size()) {
+      writer().string(std::string(value.substr(0, shown)).append(kHidden));
+    } else {
+      writer().string(value);
+    }
+    return true;
+  }
+  bool token(std::string_view value) {
+    if (take_key()) return key(value);
+    if (verdict() == Verdict::hide) return hide();
+    writer().raw(value);
+    return true;
+  }
+  /// What is no secret, whatever it is called.
+  bool plain(std::string_view value) {
+    next_ = Verdict::look_inside;
+    return token(value);
+  }
+  bool constant(std::string_view payload);
+
+  bool open();
+  bool close();
+
+  JsonWriter out_;
+  const Discretion* const discretion_;  // null: all is shown
+  bool at_key_ = false;
+  Verdict next_ = Verdict::look_inside;    ///< of the value that comes
+  Verdict inside_ = Verdict::look_inside;  ///< of all that comes until the level `since_` ends
+  std::size_t since_ = 0;
+
+  /// A key that is an array or map is written here first, and then as text.
+  std::string key_text_;
+  std::optional<JsonWriter> key_writer_;
+  std::size_t key_depth_ = 0;
+};
+
+bool JsonVisitor::open() {
+  if (!enter()) return false;
+  if (!take_key()) {
+    const Verdict found = verdict();
+    if (inside_ != Verdict::look_inside || found == Verdict::look_inside) return true;
+    if (found == Verdict::hide) writer().string(kHidden);
+    inside_ = found;
+    since_ = depth();
+    return true;
+  }
+  // Each level would double the backslashes of the one inside.
+  if (key_writer_) return stop("an array or map as key inside of one that is a key");
+  key_text_.clear();
+  key_writer_.emplace(key_text_);
+  key_depth_ = depth();
+  return true;
+}
+
+bool JsonVisitor::close() {
+  if (key_writer_ && depth() == key_depth_) {
+    key_writer_.reset();
+    key(key_text_);
+  }
+  if (since_ == depth()) inside_ = Verdict::look_inside;
+  return leave();
+}
+
+bool JsonVisitor::visit_ext(const char* data, std::uint32_t size) {
+  // The library counts the byte with the type in.
+  const int type = static_cast<signed char>(data[0]);
+  const std::string_view payload(data + 1, size - 1);
+  if (type == kConstant) return constant(payload);
+  const auto date = type == kDate ? iso_date(payload) : std::nullopt;
+  return text(date ? *date : payload);
+}
+
+/// The payload is an array of name and value. The value comes to this visitor as if it stood in the payload's
+/// place.
+bool JsonVisitor::constant(std::string_view payload) {
+  constexpr std::string_view array_of_two = "\x92";
+  if (!enter()) return false;
+  std::size_t at = array_of_two.size();
+  BoundedVisitor name(depth());
+  const bool read = payload.substr(0, at) == array_of_two && parse_one(payload, at, name) &&
+                    parse_one(payload, at, *this) && at == payload.size();
+  leave();
+  return read || stop("an extension of type 79 that is no array of name and value");
+}
+
+}  // namespace
+
+Result<void> append_json(std::string_view bytes, std::string& out, const Discretion* discretion) {
+  const std::size_t before = out.size();
+  out.reserve(before + bytes.size() + bytes.size() / 8);
+  JsonVisitor visitor(out, discretion);
+  std::size_t at = 0;
+  Result<void> result = parse_one(bytes, at, visitor);
+  if (result) result = expect_end(bytes, at);
+  if (!result) out.resize(before);
+  return result;
+}
+
+Result<Json> to_json(std::string_view bytes) {
+  std::string text;
+  if (Result<void> result = append_json(bytes, text); !result) return std::move(result).error();
+  return Json::trusted(std::move(text));
+}
+
+}  // namespace rest_fcgi::salt

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+// Without this word the library needs Boost, for asserting and for the order of bytes.
+#define MSGPACK_NO_BOOST
+#include <msgpack/null_visitor.hpp>
+#include <msgpack/unpack.hpp>
+
+#include "master/salt/packed/packed.h"
+#include "rest_fcgi/core/format.h"
+
+/// How this folder walks through msgpack with msgpack-cxx.
+namespace rest_fcgi::salt {
+
+/// What all our visitors of msgpack-cxx are: limited in depth, and able to say why they stopped. They may
+/// take the number of elements that an array or map announces for what it is worth, which is nothing: 5 bytes
+/// can announce 2^32. Not synchronized.
+class BoundedVisitor : public msgpack::null_visitor {
+ public:
+  explicit BoundedVisitor(std::size_t depth = 0) : depth_(depth) {}
+
+  /// Why parsing ended early.
+  [[nodiscard]] const std::string& why() const noexcept { return why_; }
+
+  bool start_array(std::uint32_t /*announced*/) { return enter(); }
+  bool start_map(std::uint32_t /*announced*/) { return enter(); }
+  bool end_array() { return leave(); }
+  bool end_map() { return leave(); }
+  void parse_error(std::size_t /*parsed*/, std::size_t /*at*/) { stop("a byte that begins no value"); }
+  void insufficient_bytes(std::size_t /*parsed*/, std::size_t /*at*/) {
+    cut_short_ = why_.empty();
+    stop("cut short");
+  }
+
+  /// The bytes ended before the value did, and nothing was wrong with them.
+  [[nodiscard]] bool cut_short() const noexcept { return cut_short_; }
+
+ protected:
+  [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
+
+  bool enter() {
+    if (depth_ == kMaxDepth) return stop(format("nested deeper than {} levels", kMaxDepth));
+    ++depth_;
+    return true;
+  }
+
+  bool leave() {
+    --depth_;
+    return true;
+  }
+
+  /// Ends the parsing. The first reason counts.
+  bool stop(std::string why) {
+    if (why_.empty()) why_ = std::move(why);
+    return false;
+  }
+
+ private:
+  std::size_t depth_;
+  std::string why_;
+  bool cut_short_ = false;
+};
+
+/// Shows the one value that begins at `at` to `visitor`, and moves `at` behind it. Errors: internal, with
+/// what is wrong and at which byte.
+template <class Visitor>
+Result<void> parse_one(std::string_view bytes, std::size_t& at, Visitor& visitor) {
+  std::string why;
+  try {
+    if (msgpack::parse(bytes.data(), bytes.size(), at, visitor)) return {};
+    why = visitor.why();
+  } catch (const msgpack::unpack_error& error) {
+    why = error.what();
+  }
+  return Error{ErrorKind::internal, format("Malformed msgpack: {}: byte {}", why, at)};
+}
+
+/// What is to be nothing behind the last value. Errors: internal.
+[[nodiscard]] inline Result<void> expect_end(std::string_view bytes, std::size_t at) {
+  if (at == bytes.size()) return {};
+  return Error{ErrorKind::internal, format("Malformed msgpack: more than one value: byte {}", at)};
+}
+
+}  // namespace rest_fcgi::salt
