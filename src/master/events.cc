@@ -103,7 +103,7 @@ bool is_secret_key(std::string_view name) {
 Event::Event(std::string_view id, std::string_view tag, const Json& data, std::string user)
     : tag_(tag), user_(std::move(user)) {
   const std::string quoted_tag = std::move(Json::string(tag)).text();
-  const bool plain = std::none_of(tag.begin(), tag.end(), is_control);
+  const bool plain = is_utf8(tag) && std::none_of(tag.begin(), tag.end(), is_control);
   text_ = format("id: {}\ntag: {}\n", id,
                  plain ? tag : std::string_view(quoted_tag).substr(1, quoted_tag.size() - 2));
   data_at_ = text_.size();
@@ -174,7 +174,7 @@ bool EventLog::wanted() noexcept {
 }
 
 void EventLog::forget_all() {
-  first_ = next_number();
+  first_ = next_number() + 1;  // nobody goes on behind the last one: what comes now is not kept
   events_.clear();
   events_.shrink_to_fit();
   bytes_ = 0;

@@ -48,7 +48,7 @@ LiveRuntime::LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& o
 Result<EventBus*> LiveRuntime::bus() {
   const std::lock_guard lock(bus_mutex_);
   if (bus_) return bus_.get();
-  auto started = EventBus::start(bus_options_);
+  auto started = EventBus::start(bus_options_, events_);
   if (!started) return std::move(started).error();
   bus_ = *std::move(started);
   return bus_.get();

@@ -397,7 +397,13 @@ Result<void> SaltMaster::fire_event(std::string_view tag, Json data, SteadyTime 
 
 Result<std::unique_ptr<master::EventReader>> SaltMaster::events(const master::EventPermit& permit,
                                                                 std::string_view after) {
-  return runtime_->events()->reader(permit, after);
+  auto bus = runtime_->bus();
+  if (!bus) return std::move(bus).error();
+  // Before it is known to be joined: when the bus is lost right after that, the reader is told.
+  auto reader = runtime_->events()->reader(permit, after);
+  if (!reader) return reader;
+  if (auto joined = (*bus)->wait_until_joined(SteadyTime::max()); !joined) return std::move(joined).error();
+  return reader;
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const Options& options,

@@ -540,3 +540,28 @@ TEST_CASE("a job whose id another call waits for is not published") {
   CHECK(second.error().message == "Another call waits for the job 20261121000000000001 already.");
   CHECK(world.loads("publish").size() == 1);
 }
+
+TEST_CASE("who listens hears all that happens at the master, as soon as the bus is joined") {
+  SaltWorld world;
+  const auto reader = world.master().events({auth::EventScope::all, "fred"}, "");
+  REQUIRE_MESSAGE(reader, reader.error().message);
+  world.bus().send("salt/auth", test::packed(R"({"id": "ms-0"})"));
+  std::vector<master::EventPtr> events;
+  CHECK(SaltWorld::eventually([&] {
+    REQUIRE((*reader)->read(events, 1 << 20, nullptr));
+    return !events.empty();
+  }));
+  CHECK(events.front()->data() == R"({"id": "ms-0"})");
+  const auto wrong = world.master().events({auth::EventScope::all, "fred"}, "x-1");
+  REQUIRE(!wrong);
+  CHECK(wrong.error().kind == ErrorKind::not_found);
+}
+
+TEST_CASE("nobody listens to a bus that is not there") {
+  SaltWorld world;
+  world.bus().stop();
+  const auto refused = world.master().events({auth::EventScope::all, "fred"}, "");
+  REQUIRE(!refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().message == "Salt Master is not available.");
+}

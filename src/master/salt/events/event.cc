@@ -12,6 +12,7 @@ namespace {
 /// Bytes of a job's id: 20 digits, and with `unique_jid` a process's number. Whoever fires an event may
 /// choose its tag, and ids are kept longer than events.
 constexpr std::size_t kMaxJid = 64;
+constexpr std::size_t kJidDigits = 20;
 
 bool is_jid(std::string_view text) noexcept {
   return !text.empty() && text.size() <= kMaxJid;
@@ -31,18 +32,6 @@ std::string_view take_word(std::string_view& text) noexcept {
   const std::string_view word = text.substr(0, slash);
   text.remove_prefix(slash + 1);
   return word;
-}
-
-std::optional<Topic> job_topic(std::string_view rest) noexcept {
-  const std::string_view jid = take_word(rest);
-  if (!is_jid(jid) || !take(rest, "ret/") || rest.empty()) return std::nullopt;
-  return Topic{Topic::Kind::job_return, jid, rest};
-}
-
-std::optional<Topic> run_topic(std::string_view rest) noexcept {
-  const std::string_view jid = take_word(rest);
-  if (!is_jid(jid) || (rest != "ret" && rest != "new")) return std::nullopt;
-  return Topic{rest == "ret" ? Topic::Kind::runner_return : Topic::Kind::runner_new, jid, {}};
 }
 
 std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
@@ -81,11 +70,35 @@ Result<std::optional<Event>> event_in(std::string_view frame) {
 
 }  // namespace
 
+std::optional<JobTag> job_tag(std::string_view tag) noexcept {
+  JobTag job{JobTag::Of::job, {}, {}};
+  if (take(tag, "salt/run/")) {
+    job.of = JobTag::Of::runner;
+  } else if (take(tag, "salt/wheel/")) {
+    job.of = JobTag::Of::wheel;
+  } else if (!take(tag, "salt/job/")) {
+    const bool bare =
+        tag.size() >= kJidDigits && tag.find_first_not_of("0123456789_") == std::string_view::npos;
+    if (!bare || !is_jid(tag)) return std::nullopt;
+    job.jid = tag;
+    return job;
+  }
+  job.jid = take_word(tag);
+  job.rest = tag;
+  if (!is_jid(job.jid) || job.rest.empty()) return std::nullopt;
+  return job;
+}
+
 std::optional<Topic> topic_of(std::string_view tag) noexcept {
-  if (take(tag, "salt/job/")) return job_topic(tag);
-  if (take(tag, "salt/run/")) return run_topic(tag);
   if (take(tag, "syndic/")) return syndic_topic(tag);
-  return std::nullopt;
+  const auto job = job_tag(tag);
+  if (!job) return std::nullopt;
+  std::string_view rest = job->rest;
+  if (job->of == JobTag::Of::job && take(rest, "ret/") && !rest.empty()) {
+    return Topic{Topic::Kind::job_return, job->jid, rest};
+  }
+  if (job->of != JobTag::Of::runner || (rest != "ret" && rest != "new")) return std::nullopt;
+  return Topic{rest == "ret" ? Topic::Kind::runner_return : Topic::Kind::runner_new, job->jid, {}};
 }
 
 void FrameReader::feed(std::string_view bytes) {

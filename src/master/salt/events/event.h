@@ -36,6 +36,18 @@ struct Topic {
 /// Absent for all other tags, which are most.
 [[nodiscard]] std::optional<Topic> topic_of(std::string_view tag) noexcept;
 
+/// A tag that is about one job: `salt/job/J/...`, `salt/run/J/...`, `salt/wheel/J/...`, and the bare `J` of
+/// 3006 and 3007. Borrows from the tag.
+struct JobTag {
+  enum class Of : std::uint8_t { job, runner, wheel };
+  Of of;
+  std::string_view jid;
+  std::string_view rest;  ///< behind the id and its slash
+};
+
+/// Absent for all other tags.
+[[nodiscard]] std::optional<JobTag> job_tag(std::string_view tag) noexcept;
+
 /// Where the master's event bus is, and what this engine spends on it.
 struct BusOptions {
   std::string path;                              ///< of `master_event_pub.ipc`; empty: TCP

@@ -23,11 +23,14 @@ constexpr std::chrono::milliseconds kJoinTime{500};
 
 }  // namespace
 
-EventBus::EventBus(BusOptions options)
-    : options_(std::move(options)), registry_(options_), stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+EventBus::EventBus(BusOptions options, std::shared_ptr<master::EventLog> log)
+    : options_(std::move(options)),
+      registry_(options_),
+      stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      log_(std::move(log)) {}
 
-Result<std::unique_ptr<EventBus>> EventBus::start(BusOptions options) {
-  std::unique_ptr<EventBus> bus(new EventBus(std::move(options)));
+Result<std::unique_ptr<EventBus>> EventBus::start(BusOptions options, std::shared_ptr<master::EventLog> log) {
+  std::unique_ptr<EventBus> bus(new EventBus(std::move(options), std::move(log)));
   auto thread = Thread::start("salt-events", [&bus = *bus] { bus.run(); });
   if (!thread) return std::move(thread).error();
   bus->thread_ = *std::move(thread);
@@ -39,6 +42,7 @@ EventBus::~EventBus() {
   static_cast<void>(::eventfd_write(stop_.get(), 1));
   thread_.join();
   registry_.close();
+  log_.lost();
 }
 
 Result<void> EventBus::wait_until_joined(SteadyTime deadline) {
@@ -81,6 +85,8 @@ void EventBus::serve(EventSocket& socket) {
       read.error().message));
   not_joined_ = ErrorKind::unavailable;
   registry_.not_joined(ErrorKind::unavailable);
+  // In this order: who begins to read in between finds that the bus is not joined.
+  log_.lost();
 }
 
 Result<void> EventBus::read_until_lost(EventSocket& socket) {
@@ -107,6 +113,7 @@ Result<void> EventBus::hear_all(FrameReader& reader) {
     if (!event) return event.error();
     if (!*event) break;
     registry_.hear(**event);
+    log_.hear(**event);
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "master/salt/events/bus_log.h"
 #include "master/salt/events/event.h"
 #include "master/salt/events/registry.h"
 #include "rest_fcgi/core/clock.h"
@@ -20,9 +21,9 @@ namespace rest_fcgi::salt {
 class EventSocket;
 
 /// The one subscription of this process to the master's event bus, and the one thread that reads it, as fast
-/// as it can. It hands each event to the listener of its job, and nothing to anybody else. It joins the bus
-/// again whenever that is lost, as long as it lives, and says in the log when that begins and ends.
-/// Thread-safe.
+/// as it can. It hands each event to the listener of its job and to `log`, and says there when events may
+/// have been missed. It joins the bus again whenever that is lost, as long as it lives, and writes when that
+/// begins and ends. Thread-safe.
 class EventBus {
  public:
   /// While one of these lives, returns of jobs that nobody listens to are kept: a job's id is known only from
@@ -53,7 +54,7 @@ class EventBus {
   };
 
   /// Starts the thread, which joins the bus at once. Errors: internal, where no thread can be had.
-  static Result<std::unique_ptr<EventBus>> start(BusOptions options);
+  static Result<std::unique_ptr<EventBus>> start(BusOptions options, std::shared_ptr<master::EventLog> log);
   EventBus(const EventBus&) = delete;
   EventBus& operator=(const EventBus&) = delete;
   /// Ends the thread. Who still listens is told that the bus is lost.
@@ -68,7 +69,7 @@ class EventBus {
   [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:
-  explicit EventBus(BusOptions options);
+  EventBus(BusOptions options, std::shared_ptr<master::EventLog> log);
 
   void run();
   void serve(EventSocket& socket);
@@ -85,6 +86,7 @@ class EventBus {
   std::atomic<bool> stopping_ = false;
 
   // The thread's own:
+  BusLog log_;
   std::optional<ErrorKind> not_joined_;  // why it is not, as the log knows it
   std::chrono::steady_clock::time_point sweep_due_;
 

@@ -46,8 +46,10 @@ void wait_until(const std::function<bool()>& holds) {
   REQUIRE(holds());
 }
 
-std::unique_ptr<EventBus> started(BusOptions options) {
-  auto bus = EventBus::start(std::move(options));
+std::unique_ptr<EventBus> started(
+    BusOptions options,
+    std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock())) {
+  auto bus = EventBus::start(std::move(options), std::move(log));
   REQUIRE(bus);
   return *std::move(bus);
 }
@@ -70,7 +72,7 @@ std::string ret(const std::string& jid, const std::string& minion) {
 /// A master's bus, and this engine's on it.
 struct Joined {
   explicit Joined(Framing framing = Framing::bare, BusOptions options = {})
-      : master(dir / "bus.ipc", framing), bus(started(with_path(std::move(options)))) {}
+      : master(dir / "bus.ipc", framing), bus(started(with_path(std::move(options)), log)) {}
 
   BusOptions with_path(BusOptions options) const {
     options.path = dir / "bus.ipc";
@@ -86,6 +88,7 @@ struct Joined {
 
   TempDir dir;
   FakeEventBus master;
+  std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock());
   std::unique_ptr<EventBus> bus;
 };
 
@@ -100,6 +103,61 @@ TEST_CASE("returns of both framings reach who listens") {
     joined.master.send("salt/run/1/ret", std::string(3 << 20, 'c'));
     CHECK(listener->heard(3) == Heard{"m=a", "s=b", "=" + std::string(3 << 20, 'c')});
   }
+}
+
+/// What comes to a reader until it has as many events, or its end.
+struct Stream {
+  explicit Stream(master::EventLog& log) : reader(*log.reader({auth::EventScope::all, {}})) {}
+
+  std::string tags(std::size_t count) {
+    wait_until([&] {
+      const auto read = reader->read(events, 1 << 20, nullptr);
+      if (!read) end = read.error().message;
+      return events.size() >= count || !end.empty();
+    });
+    std::string all;
+    for (const auto& event : events) all += event->tag() + " ";
+    return all;
+  }
+
+  std::unique_ptr<master::EventReader> reader;
+  std::vector<master::EventPtr> events;
+  std::string end;
+};
+
+TEST_CASE("all events of both framings are in the log, also those that no request waits for") {
+  for (const Framing framing : {Framing::bare, Framing::with_length}) {
+    Joined joined(framing);
+    joined.listen("1");
+    Stream stream(*joined.log);
+    joined.master.send("salt/auth", "\x80");
+    joined.master.send(ret("1", "m"), "\x80");
+    joined.master.send("any/thing", "\x80");
+    CHECK(stream.tags(3) == "salt/auth salt/job/1/ret/m any/thing ");
+  }
+}
+
+TEST_CASE("streams end when the bus is lost, is broken, or goes, and new ones hear what comes then") {
+  const char* const lost = "The Salt master's event bus was lost: events may have been missed.";
+  const CapturedLog log;
+  Joined joined;
+  joined.listen("1");
+  Stream first(*joined.log);
+  joined.master.send("a", "\x80");
+  CHECK(first.tags(1) == "a ");
+  joined.master.close_all();
+  first.tags(2);
+  CHECK(first.end == lost);
+  joined.listen("2");
+  Stream second(*joined.log);
+  joined.master.send_bytes("\xC1");
+  second.tags(1);
+  CHECK(second.end == lost);
+  joined.listen("3");
+  Stream third(*joined.log);
+  joined.bus.reset();
+  third.tags(1);
+  CHECK(third.end == lost);
 }
 
 TEST_CASE("returns that overtake the reply to their publication are heard first, in order") {

@@ -70,4 +70,29 @@ TEST_CASE("a tag that lacks a part is for nobody") {
   }
 }
 
+std::string about(std::string_view tag) {
+  const auto job = job_tag(tag);
+  if (!job) return "no job";
+  const char* const of[] = {"job", "runner", "wheel"};
+  return std::string(of[static_cast<int>(job->of)]) + " " + std::string(job->jid) + " " +
+         std::string(job->rest);
+}
+
+TEST_CASE("a tag tells which job it is about, and what of it") {
+  CHECK(about("salt/job/1/new") == "job 1 new");
+  CHECK(about("salt/job/1/ret/a/b") == "job 1 ret/a/b");
+  CHECK(about("salt/run/1/any/thing") == "runner 1 any/thing");
+  CHECK(about("salt/wheel/1/ret") == "wheel 1 ret");
+  CHECK(about(kJid) == "job 20261120233651543848 ");
+  CHECK(about("20261120233651543848_1234") == "job 20261120233651543848_1234 ");
+  const std::string long_id(65, '1');
+  for (const std::string& tag :
+       {std::string(), std::string("key"), std::string("123"), std::string("salt/job/error"),
+        std::string("salt/job/1"), std::string("salt/run//new"), std::string("salt/wheel/1/"),
+        std::string("salt/auth"), std::string("syndic/s/1"), std::string("2026112023365154384x"), long_id,
+        "salt/job/" + long_id + "/new"}) {
+    CAPTURE(tag);
+    CHECK(about(tag) == "no job");
+  }
+}
 }  // namespace

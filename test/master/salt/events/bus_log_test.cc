@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/events/bus_log.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/vector_file.h"
+#include "event_texts.h"
+
+using namespace rest_fcgi;
+using salt::BusLog;
+using salt::FrameReader;
+using salt::test::HeardBus;
+using test::packed;
+
+TEST_CASE("an event is shown as Salt's own API shows it, with its id and tag") {
+  HeardBus bus;
+  bus.fire("salt/auth", R"({"act": "accept", "id": "ms-0", "_stamp": "2026-11-20T23:36:51.624455"})");
+  const auto events = bus.heard();
+  REQUIRE(events.size() == 1);
+  CHECK(
+      events[0]->json() ==
+      R"({"data": {"act": "accept", "id": "ms-0", "_stamp": "2026-11-20T23:36:51.624455"}, "tag": "salt/auth"})");
+  CHECK(events[0]->user().empty());
+}
+
+TEST_CASE("every event of real masters is there, in order, in both framings") {
+  for (const char* file : {"24-stream-3006.28.bin", "25-stream-3008.3.bin"}) {
+    CAPTURE(file);
+    HeardBus bus;
+    FrameReader frames(64 << 20);
+    frames.feed(test::vector_file(file));
+    std::string tags;
+    while (true) {
+      const auto event = frames.next();
+      REQUIRE(event);
+      if (!*event) break;
+      tags += std::string((*event)->tag) + " ";
+      bus.bus().hear(**event);
+    }
+    CHECK(!tags.empty());
+    CHECK(bus.tags() == tags);
+  }
+}
+
+TEST_CASE("an event whose data cannot be shown is there, and says why") {
+  HeardBus bus;
+  bus.fire_bytes("a", "\xC1");
+  bus.fire_bytes("b", packed("[1]"));
+  bus.fire_bytes("c", std::string("\x81\xA1x\xC7\x00\x4F", 6));  // an extension that is none
+  bus.fire("d", "{}");
+  const auto events = bus.heard();
+  REQUIRE(events.size() == 4);
+  CHECK(events[0]->data().starts_with(R"({"error": "Malformed msgpack: )"));
+  CHECK(events[1]->data() == R"({"error": "The data of this event are no map."})");
+  CHECK(events[2]->data().starts_with(R"({"error": "Malformed msgpack: )"));
+  CHECK(events[3]->data() == "{}");
+}
+
+TEST_CASE("bytes and dates pass") {
+  HeardBus bus;
+  bus.fire_bytes("a",
+                 "\x82\xA1x\xC4\x02\xFF\xFE\xA1y\xC7\x18\x4E"
+                 "20261120T12:00:00.000000");
+  const auto events = bus.heard();
+  REQUIRE(events.size() == 1);
+  CHECK(events[0]->data() == R"({"x": "//4=", "y": "2026-11-20T12:00:00.000000"})");
+}
+
+TEST_CASE("where nobody listens no event is kept, and whose the jobs are is noted all the same") {
+  const auto log = std::make_shared<master::EventLog>(system_clock());
+  BusLog bus(log);
+  bus.hear({"salt/job/1/new", packed(R"({"user": "fred"})")});
+  bus.hear({"other", "\xC1"});
+  const auto reader = log->reader({auth::EventScope::own, "fred"});
+  REQUIRE(reader);
+  bus.hear({"salt/job/1/ret/m", packed(R"({"cmd": "_return", "user": "fred", "return": 1})")});
+  std::vector<master::EventPtr> events;
+  REQUIRE((*reader)->read(events, 1 << 20, nullptr));
+  REQUIRE(events.size() == 1);
+  CHECK(events[0]->sse().find("-1\n") != std::string::npos);  // it is the first that was made
+  CHECK(events[0]->user() == "fred");
+}
+
+TEST_CASE("when the bus is lost listeners get what came, and then hear why there is no more") {
+  HeardBus bus;
+  bus.fire("a", "{}");
+  bus.bus().lost();
+  std::vector<master::EventPtr> events;
+  const auto read = bus.reader().read(events, 1 << 20, nullptr);
+  REQUIRE(!read);
+  CHECK(read.error().kind == ErrorKind::unavailable);
+  CHECK(read.error().message == "The Salt master's event bus was lost: events may have been missed.");
+  CHECK(events.size() == 1);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../calls/reply_fixture.h"
+#include "master/salt/events/bus_log.h"
+
+namespace rest_fcgi::salt::test {
+
+/// What comes from a bus, and what a listener hears of it.
+class HeardBus {
+ public:
+  explicit HeardBus(auth::EventScope scope = auth::EventScope::all, std::string user = "fred") {
+    auto made = log_->reader({scope, std::move(user)});
+    REQUIRE(made);
+    reader_ = *std::move(made);
+  }
+
+  void fire(std::string_view tag, std::string_view json) {
+    const std::string data = rest_fcgi::test::packed(json);
+    bus_.hear({tag, data});
+  }
+  void fire_bytes(std::string_view tag, std::string_view data) { bus_.hear({tag, data}); }
+
+  /// All events since it was asked last.
+  std::vector<master::EventPtr> heard() {
+    std::vector<master::EventPtr> events;
+    REQUIRE(reader_->read(events, 100 << 20, nullptr));
+    return events;
+  }
+  std::string tags() {
+    std::string all;
+    for (const auto& event : heard()) all += event->tag() + " ";
+    return all;
+  }
+  /// The data of an event, as its listeners see it.
+  std::string shown(std::string_view tag, std::string_view json) {
+    fire(tag, json);
+    const auto events = heard();
+    REQUIRE(events.size() == 1);
+    CHECK(events[0]->tag() == tag);
+    return std::string(events[0]->data());
+  }
+
+  BusLog& bus() { return bus_; }
+  master::EventReader& reader() { return *reader_; }
+
+ private:
+  const std::shared_ptr<master::EventLog> log_ = std::make_shared<master::EventLog>(system_clock());
+  BusLog bus_{log_};
+  std::unique_ptr<master::EventReader> reader_;
+};
+
+}  // namespace rest_fcgi::salt::test

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/events/redaction.h"
+
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+#include "event_texts.h"
+#include "rest_fcgi/core/format.h"
+
+using namespace rest_fcgi;
+using salt::names_a_secret;
+using salt::Redaction;
+using salt::test::HeardBus;
+
+namespace {
+
+/// Stands for a secret: no listener ever sees it.
+constexpr std::string_view kCanary = "c4nary-s3cret";
+
+struct Case {
+  const char* what;
+  const char* tag;
+  const char* data;  ///< with CANARY where a secret is
+};
+
+constexpr Case kCases[] = {
+    {"a refused publish with an own jid: password and root key", "salt/job/20261120233651543848/error",
+     R"({"cmd": "publish", "tgt": "*", "fun": "test.ping", "arg": [], "key": "CANARY", "user": "root",
+         "kwargs": {"eauth": "pam", "username": "fred", "password": "CANARY", "delimiter": ":"},
+         "error": {"name": "AuthenticationError", "message": "Authentication error occurred."}})"},
+    {"a refused publish: token", "salt/job/error",
+     R"({"cmd": "publish", "key": "CANARY", "kwargs": {"token": "CANARY"}, "jid": ""})"},
+    {"a refused publish: the name of its eauth", "salt/job/error", R"({"kwargs": {"eauth": "CANARY"}})"},
+    {"an error of a minion's function", "_salt_error",
+     R"({"id": "ms-0", "data": {"message": "x", "key": "CANARY", "args": ["password=CANARY"]}})"},
+    {"a new job: a keyword", "salt/job/20261120233651543848/new",
+     R"({"fun": "mysql.user_create", "arg": ["fred", {"__kwarg__": true, "connection_pass": "CANARY",
+         "password": "CANARY"}], "user": "root"})"},
+    {"a new job: a keyword as a text", "salt/job/20261120233651543848/new",
+     R"({"fun": "mysql.user_create", "arg": ["fred", "password=CANARY"], "user": "root"})"},
+    {"a new job: a command line", "salt/job/20261120233651543848/new",
+     R"({"fun": "cmd.run", "arg": ["curl -H 'X-Auth-Token: CANARY' x", "mysql --password CANARY db", "x --token=CANARY"]})"},
+    {"a new job: pillar", "salt/job/20261120233651543848/new",
+     R"({"fun": "state.apply", "arg": [{"__kwarg__": true, "pillar": {"db": [{"Root_Password": "CANARY"}]}}]})"},
+    {"a compound job", "salt/job/20261120233651543848/new",
+     R"({"fun": ["test.ping", "x.y"], "arg": [[], [{"__kwarg__": true, "api-key": ["CANARY"]}]]})"},
+    {"a job as its minions get it", "salt/job/20261120233651543848/publish",
+     R"({"fun": "x.y", "arg": ["token=CANARY", {"__kwarg__": true, "secret": "CANARY"}], "ret": "",
+         "ret_kwargs": {"password": "CANARY"}})"},
+    {"a return: the arguments that it repeats", "salt/job/20261120233651543848/ret/ms-0",
+     R"({"cmd": "_return", "return": true, "fun_args": ["password=CANARY", {"passwd": "CANARY"}],
+         "metadata": {"token": "CANARY"}})"},
+    {"the same under the bare id", "20261120233651543848",
+     R"({"cmd": "_return", "return": true, "fun_args": [{"sharedkey": "CANARY"}]})"},
+    {"a runner begins", "salt/run/20261120233651543848/new",
+     R"({"fun": "runner.x.y", "fun_args": ["a", {"password": "CANARY", "token": "CANARY"}], "user": "fred"})"},
+    {"a runner returns: its arguments", "salt/run/20261120233651543848/ret",
+     R"({"fun": "runner.x.y", "fun_args": ["password=CANARY"], "return": {}, "success": true})"},
+    {"a runner returns what it made", "salt/run/20261120233651543848/ret",
+     R"({"fun": "runner.vault.generate_token", "return": {"token": "CANARY", "url": "x"}})"},
+    {"a runner returns jobs with their arguments", "salt/run/20261120233651543848/ret",
+     R"({"fun": "runner.jobs.list_job", "return": {"Arguments": [{"__kwarg__": true, "password": "CANARY"}]}})"},
+    {"a runner's progress", "salt/run/20261120233651543848/progress",
+     R"({"data": {"aws": {"secret_access_key": "CANARY"}}})"},
+    {"wheel key.gen", "salt/wheel/20261120233651543848/ret",
+     R"({"fun": "wheel.key.gen", "return": {"pub": "-----BEGIN PUBLIC", "priv": "CANARY"}, "success": true})"},
+    {"wheel key.gen_accept, in 3008's whole return", "salt/wheel/20261120233651543848/ret",
+     R"({"fun": "wheel.key.gen_accept", "return": {"data": {"return": {"priv": "CANARY"}}}})"},
+    {"wheel config.values", "salt/wheel/20261120233651543848/ret",
+     R"({"return": {"mysql.pass": "CANARY", "etcd": {"password": "CANARY"}}})"},
+    {"a wheel begins", "salt/wheel/20261120233651543848/new",
+     R"({"fun": "wheel.key.accept", "fun_args": [{"token": "CANARY", "sharedsecret": "CANARY"}]})"},
+    {"a hook: its caller's session", "salt/netapi/hook/x",
+     R"({"body": "", "post": {}, "headers": {"X-Auth-Token": "CANARY", "Cookie": "session_id=CANARY",
+         "Authorization": "Basic CANARY", "Proxy-Authorization": "Basic CANARY", "Host": "h"}})"},
+    {"a hook: what was posted", "salt/netapi/hook/x",
+     R"({"body": "user=fred&password=CANARY&x=1", "post": {"password": "CANARY"}, "headers": {}})"},
+    {"a hook: JSON that was posted", "salt/netapi/hook/x",
+     R"({"body": "{\"user\": \"fred\", \"secretkey\" : \"CANARY\"}", "post": {"secretkey": "CANARY"}})"},
+    {"a minion's own event", "my/tag",
+     R"({"cmd": "_minion_event", "id": "ms-0", "data": {"db": {"password": "CANARY"}}})"},
+    {"a cloud's event", "salt/cloud/vm/requesting",
+     R"({"kwargs": {"password": "CANARY", "ssh_key_passphrase": "CANARY", "private_key": "CANARY"}})"},
+    {"masters among themselves", "cluster/peer/m1",
+     R"({"peers": {"m2": {"aes": "CANARY"}}, "payload": "CANARY"})"},
+    {"a new kind of tag", "salt/job/20261120233651543848/else", R"({"return": {"password": "CANARY"}})"},
+};
+
+std::string with_canary(std::string text) {
+  for (std::size_t at; (at = text.find("CANARY")) != std::string::npos;) text.replace(at, 6, kCanary);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("no secret is in what listeners see") {
+  HeardBus bus;
+  for (const Case& event : kCases) {
+    CAPTURE(event.what);
+    const std::string shown = bus.shown(event.tag, with_canary(event.data));
+    CAPTURE(shown);
+    CHECK(shown.find(kCanary) == std::string::npos);
+    CHECK(shown.find("[hidden]") != std::string::npos);
+  }
+}
+
+TEST_CASE("what a minion returned is shown as it is") {
+  HeardBus bus;
+  for (const char* tag : {"salt/job/20261120233651543848/ret/ms-0", "20261120233651543848"}) {
+    for (const char* data :
+         {R"({"return": {"password": "x", "token": ["secret=y"]}, "retcode": 0})",
+          R"({"return": "password: x"})",
+          R"({"return": {"m.token": 1}, "retcode": {"m.token": 0}, "success": {"m.token": true}})"}) {
+      CHECK(bus.shown(tag, data) == data);
+    }
+    CHECK(bus.shown(tag, R"({"return": {"token": 1}, "more": {"return": {"token": 1}}})") ==
+          R"({"return": {"token": 1}, "more": {"return": {"token": "[hidden]"}}})");
+  }
+  for (const char* data :
+       {R"({"data": {"return": {"password": "x"}}})", R"({"data": {"ret": {"a": "token=x"}, "len": 1}})"}) {
+    CHECK(bus.shown("salt/job/20261120233651543848/prog/ms-0/1", data) == data);
+  }
+}
+
+TEST_CASE("what is no secret is shown, in the words of a master") {
+  HeardBus bus;
+  struct Shown {
+    const char* tag;
+    const char* data;
+  };
+  for (
+      const Shown& event : {
+          Shown{"salt/auth",
+                R"({"result": true, "act": "accept", "id": "ms-0", "pub": "-----BEGIN PUBLIC KEY"})"},
+          Shown{"salt/key", R"({"result": true, "act": "delete", "id": "ms-0"})"},
+          Shown{"key", R"({"rotate_aes_key": true})"},
+          Shown{"minion_start",
+                R"({"id": "ms-0", "cmd": "_minion_event", "data": "Minion ms-0 started at x"})"},
+          Shown{"minion/refresh/ms-0", R"({"Minion data cache refresh": "ms-0"})"},
+          Shown{"salt/presence/present", R"({"present": ["ms-0", "token-1"]})"},
+          Shown{"syndic/syn/20261120233651543848", R"({"minions": ["ms-0"]})"},
+          Shown{"20261120233651543848", R"({"minions": ["ms-0"], "_stamp": "2026-11-20T23:36:51.624455"})"},
+          Shown{
+              "salt/job/20261120233651543848/new",
+              R"({"jid": "1", "tgt": "G@os:x and *", "arg": ["a=b", {"key": "os", "__kwarg__": true}], "missing": []})"},
+          Shown{"salt/job/20261120233651543848/sub/ms-0/error/state.sls",
+                R"({"comment": "no = no", "result": false})"},
+          Shown{"salt/run/20261120233651543848/ret",
+                R"({"fun": "runner.manage.status", "return": {"up": ["ms-0"]}})"},
+          Shown{"salt/wheel/20261120233651543848/ret", R"({"return": {"pub": "p", "minions": ["a"]}})"},
+          Shown{"salt/stats/1", R"({"key": {"eauth": "pam", "payload": 1.5}})"},
+          Shown{"my/tag",
+                R"({"data": {"key": "value", "password_file": "/x", "no_token": null, "has_token": true}})"},
+      }) {
+    CAPTURE(event.tag);
+    CHECK(bus.shown(event.tag, event.data) == event.data);
+  }
+}
+
+TEST_CASE("a name ends with a word for secrets, or it names none") {
+  for (const char* name : {"password", "PASSWORD", "db_password", "db.pass", "X-Auth-Token", "tokens",
+                           "apiKey", "aws_secret_access_key", "ssh_priv", "cookies", "rootpw", "token_"}) {
+    CAPTURE(name);
+    CHECK(names_a_secret(name));
+  }
+  for (const char* name : {"", "s", "key", "pub", "password_file", "tokenizer", "keys", "public_key", "id",
+                           "user", "eauth", "return", "tok en 1"}) {
+    CAPTURE(name);
+    CHECK_FALSE(names_a_secret(name));
+  }
+  CHECK(names_a_secret(std::string(1000, 'x') + "token"));
+}
+
+TEST_CASE("of a text what follows the name of a secret is hidden") {
+  const Redaction redaction("salt/job/20261120233651543848/new");
+  const auto shown = [&](std::string_view text) {
+    return std::string(text.substr(0, redaction.shown_bytes(text)));
+  };
+  CHECK(shown("password=x") == "password=");
+  CHECK(shown("a=b password = x") == "a=b password =");
+  CHECK(shown(R"({"a": 1, "token": "x"})") == R"({"a": 1, "token":)");
+  CHECK(shown(R"({\"token\": \"x\"})") == R"({\"token\":)");
+  CHECK(shown("mysql -u x --password y") == "mysql -u x --password ");
+  for (const char* plain :
+       {"", "=", ":", " ", "a password is a word", "x=password", "user:pass@host", "-p x"}) {
+    CHECK(shown(plain) == plain);
+  }
+}
