@@ -28,6 +28,7 @@
 #include "rest_fcgi/netapi/mount.h"
 #include "rest_fcgi/netapi/rest.h"
 #include "rest_fcgi/netapi/rest_wsgi.h"
+#include "rest_fcgi/netapi/streams.h"
 
 // The first file to read: which rooms there are, and what is handed from one to the next.
 
@@ -60,29 +61,34 @@ Result<config::Settings> read_settings(const config::CommandLine& command_line) 
 
 using Client = std::shared_ptr<const client::NetapiClient>;
 
+using Streams = std::shared_ptr<netapi::Streams>;
+
 Result<http::Application> make_application(netapi::Module module, const config::Settings& settings,
-                                           const Client& client) {
+                                           const Client& client, const Streams& streams) {
   switch (module) {
     case netapi::Module::rest_cherrypy:
-      return netapi::make_rest_cherrypy(settings.rest_cherrypy, client, system_clock());
+      return netapi::make_rest_cherrypy(settings.rest_cherrypy, client, streams, system_clock());
     case netapi::Module::rest_tornado:
-      return netapi::make_rest_tornado(settings.rest_tornado, client, system_clock());
+      return netapi::make_rest_tornado(settings.rest_tornado, client, streams, system_clock());
     case netapi::Module::rest_wsgi:
       break;
   }
   return netapi::make_rest_wsgi(settings.netapi, client, system_clock());
 }
 
-/// What answers on each front end. All of it has one engine.
-Result<gateway::Applications> make_applications(const config::Settings& settings,
-                                                const engine::Runtime& runtime) {
+Result<Client> make_client(const config::Settings& settings, const engine::Runtime& runtime) {
   auto master = engine::make_master(settings, runtime);
   if (!master) return std::move(master).error();
-  const Client client =
-      std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock());
+  return Client(
+      std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock()));
+}
+
+/// What answers on each front end. All of it has one engine.
+Result<gateway::Applications> make_applications(const config::Settings& settings, const Client& client,
+                                                const Streams& streams) {
   std::map<netapi::Module, http::Application> made;
   for (const netapi::Module module : settings.front_ends.served) {
-    auto application = make_application(module, settings, client);
+    auto application = make_application(module, settings, client, streams);
     if (!application) return std::move(application).error();
     made[module] = *std::move(application);
   }
@@ -105,7 +111,10 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   settings = std::move(settings).without_files();
   auto runtime = engine::make_runtime(settings);
   if (!runtime) return fail(runtime.error());
-  auto applications = make_applications(settings, *runtime);
+  const auto client = make_client(settings, *runtime);
+  if (!client) return fail(client.error());
+  const auto streams = std::make_shared<netapi::Streams>(system_clock());
+  const auto applications = make_applications(settings, *client, streams);
   return applications ? print(summary) : fail(applications.error());
 }
 
@@ -169,9 +178,10 @@ Result<void> keep_ports(const config::Settings& at_start, config::Settings& want
   return {};
 }
 
-/// The applications that the configuration asks for now. Jobs that run go on: both share the runtime.
+/// The applications that the configuration asks for now. Jobs that run and streams that are open go on.
 Result<gateway::Applications> reload(const config::CommandLine& command_line,
-                                     const config::Settings& at_start, const engine::Runtime& runtime) {
+                                     const config::Settings& at_start, const engine::Runtime& runtime,
+                                     const Streams& streams) {
   auto wanted = read_settings(command_line);
   if (!wanted) return std::move(wanted).error();
   if (wanted->engine != at_start.engine) {
@@ -179,9 +189,12 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   }
   if (auto kept = keep_ports(at_start, *wanted); !kept) return std::move(kept).error();
   config::make_cachedir(*wanted);
-  auto applications = make_applications(*wanted, runtime);
+  const auto client = make_client(*wanted, runtime);
+  if (!client) return client.error();
+  auto applications = make_applications(*wanted, *client, streams);
   if (!applications) return applications;
   if (auto opened = open_log(*wanted); !opened) return std::move(opened).error();
+  streams->use(*client, wanted->streams);
   for (const std::string& key : config::restart_keys(at_start, *wanted)) {
     log::warning(format("{}: the new value takes effect after a restart", key));
   }
@@ -196,14 +209,18 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   auto made = engine::make_runtime(settings);
   if (!made) return fail(made.error());
   const engine::Runtime runtime = *std::move(made);
-  auto applications = make_applications(settings, runtime);
+  const auto client = make_client(settings, runtime);
+  if (!client) return fail(client.error());
+  const auto streams = std::make_shared<netapi::Streams>(system_clock());
+  streams->use(*client, settings.streams);
+  auto applications = make_applications(settings, *client, streams);
   if (!applications) return fail(applications.error());
   // Last: where something listens, requests are answered.
   auto gateway = gateway::Gateway::open(settings.gateway);
   if (!gateway) return fail(gateway.error());
   engine::start(runtime);
-  const Result<gateway::Ended> served =
-      (*gateway)->serve(*std::move(applications), [&] { return reload(command_line, settings, runtime); });
+  const Result<gateway::Ended> served = (*gateway)->serve(
+      *std::move(applications), [&] { return reload(command_line, settings, runtime, streams); });
   if (!served) return fail(served.error());
   if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
     // Threads still use what destructors would take from under them.

@@ -225,6 +225,8 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   netapi::RestTornadoOptions& options = settings.rest_tornado;
   read_texts(section, "cors_origin", options.cors_origin, kOrigins);
   section.flag("webhook_disable_auth", options.webhook_disable_auth);
+  section.flag("websockets", options.websockets);
+  section.flag("token_in_url", options.token_in_url);
   section.at_start().bytes("max_body_size", options.max_body_size, {64, kGiB});
   gateway::HttpOptions http;
   http.host = "127.0.0.1";
@@ -233,8 +235,16 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   section.count("backlog", http.queue_size, {1, 65535});
   read_port(section, Module::rest_tornado, "address", std::move(http), settings);
   read_debug(section, settings);
-  accept(section, {"num_processes", "websockets"}, settings.front_ends);
+  accept(section, {"num_processes"}, settings.front_ends);
   section.warn_of_unknown_keys();
+}
+
+void read_streams(Reader& section, Settings& settings) {
+  if (const auto seen_by = section.choice("events", {"by_rule", "everybody"})) {
+    settings.client.events_for_everybody = *seen_by == "everybody";
+  }
+  section.count("max_streams", settings.streams.max_streams, {1, 100000});
+  section.count("max_streams_per_user", settings.streams.max_streams_per_user, {1, 100000});
 }
 
 bool is_reachable(const FrontEnds& front_ends, Module module) {
@@ -261,6 +271,7 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   read_mounts(section, front_ends);
   read_proxies(section, settings.gateway.trusted_proxies);
   section.note_start_key("trusted_proxies", joined(settings.gateway.trusted_proxies, ", "));
+  read_streams(section, settings);
   section.at_start().count("max_http_connections", settings.gateway.max_http_connections, {1, 1000000});
   section.at_start().bytes("max_http_body_bytes", settings.gateway.max_http_body_bytes, {1024, 64 * kGiB});
   std::vector<std::string> names;

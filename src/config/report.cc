@@ -120,6 +120,12 @@ std::vector<std::string> served_lines(const Settings& settings) {
   return lines;
 }
 
+std::string streams_line(const Settings& settings) {
+  return format("{} at once, {} of one user, who sees events {}", settings.streams.max_streams,
+                settings.streams.max_streams_per_user,
+                settings.client.events_for_everybody ? "of everybody" : "as the rules say");
+}
+
 std::string idle_line(const FrontEnds& front_ends) {
   std::vector<std::string> names;
   for (const netapi::Module module : front_ends.idle) names.emplace_back(netapi::name_of(module));
@@ -165,6 +171,7 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   line("listen", listen_line(settings));
   for (const std::string& served : served_lines(settings)) line("serves", served);
   if (!settings.front_ends.idle.empty()) line("unserved", idle_line(settings.front_ends));
+  if (takes_hooks(settings)) line("streams", streams_line(settings));
   line("clients", clients_line(settings.client, settings.engine));
   line("eauth", eauth_line(settings));
   if (settings.engine == Engine::salt) {

@@ -56,6 +56,8 @@ class Origins {
   /// Adds the headers that say who may read the response.
   void add_headers(const http::Environ& environ, http::Response& response) const;
 
+  /// May anybody's page come?
+  [[nodiscard]] bool are_open() const noexcept { return open_; }
   /// Would some page of others be let in?
   [[nodiscard]] bool are_on() const noexcept { return open_ || !listed_.empty(); }
   /// Does the answer depend on the request's Origin?

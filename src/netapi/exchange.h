@@ -22,6 +22,7 @@
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/netapi/options.h"
+#include "rest_fcgi/netapi/streams.h"
 
 /// One request on its way through an application of Salt's REST interfaces, and what all of them share.
 namespace rest_fcgi::netapi {
@@ -66,7 +67,8 @@ struct Route {
   static constexpr std::size_t kAny = static_cast<std::size_t>(-1);
   std::size_t most_parts = 0;     ///< of the path below it
   bool shows_pages = false;       ///< GET has an HTML form, where the dialect has pages
-  bool serves_files = false;      ///< as they are, whatever Accept says
+  bool serves_files = false;      ///< as they are, or something of its own, whatever Accept says
+  bool sends_events = false;      ///< is a stream of events
   bool posts_negotiate = true;    ///< a POST is answered in JSON or YAML; else as it is
   bool post_below = true;         ///< POST is allowed below it as well
   bool reads_body = true;         ///< of a POST
@@ -90,6 +92,7 @@ struct App {
   const Dialect& dialect;
   RestCherrypyOptions options;
   std::shared_ptr<const client::NetapiClient> client;
+  std::shared_ptr<Streams> streams;
   const Clock& clock;
   std::vector<Route> routes;
   Acl acl;

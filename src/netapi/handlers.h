@@ -22,6 +22,8 @@ namespace rest_fcgi::netapi {
 [[nodiscard]] Result<master::Session> session_of(const Exchange& exchange);
 /// The same, whoever's page made the browser send its cookie: for what only the browser's user gets to see.
 [[nodiscard]] Result<master::Session> shown_session(const Exchange& exchange);
+/// Who has this token, and may come from where the request comes from. Errors: as of session_of.
+[[nodiscard]] Result<master::Session> session_with(const Exchange& exchange, SecretView token);
 /// Does no rule name them?
 [[nodiscard]] bool may_nothing(const master::Session& session);
 /// What somebody without a session is told.
@@ -63,6 +65,12 @@ struct Call {
 
 // hooks.cc
 [[nodiscard]] http::Response fire_hook(Exchange& exchange);
+
+// event_streams.cc
+[[nodiscard]] http::Response stream_events(Exchange& exchange);          ///< GET /events
+[[nodiscard]] http::Response open_websocket(Exchange& exchange);         ///< GET /ws
+[[nodiscard]] http::Response open_all_events(Exchange& exchange);        ///< GET /all_events/TOKEN
+[[nodiscard]] http::Response open_formatted_events(Exchange& exchange);  ///< GET /formatted_events/TOKEN
 
 // files.cc
 [[nodiscard]] http::Response serve_static(Exchange& exchange);

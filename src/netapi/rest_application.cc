@@ -70,6 +70,13 @@ Result<void> negotiate(Exchange& exchange) {
   const auto error = media_out(accept, std::span(kWithPages).first(all));
   if (!error) return error.error();
   exchange.error_media = error->value_or(Media::json);
+  if (exchange.route != nullptr && exchange.route->sends_events) {
+    static constexpr std::array kEvents{Media::event_stream, Media::json, Media::yaml};
+    const auto media = media_out(accept, kEvents);
+    if (!media) return media.error();
+    exchange.media = *media;
+    return {};
+  }
   const bool pages = exchange.route != nullptr && exchange.route->shows_pages && exchange.target.reads();
   const auto media = media_out(accept, std::span(kWithPages).first(pages ? all : 2));
   if (!media) return media.error();
@@ -267,7 +274,8 @@ Result<void> check_paths(const std::vector<Route>& routes) {
 
 Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions options, bool open_to_all,
                                     std::vector<Route> routes,
-                                    std::shared_ptr<const client::NetapiClient> client, const Clock& clock) {
+                                    std::shared_ptr<const client::NetapiClient> client,
+                                    std::shared_ptr<Streams> streams, const Clock& clock) {
   auto acl = Acl::make(options.api_acl);
   if (!acl) return std::move(acl).error();
   auto authorized = http::Addresses::make(options.authorized_ips);
@@ -278,9 +286,9 @@ Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions 
   std::vector<std::string> root = parts_of(options.root_prefix);
   auto counters = std::make_unique<Counters>();
   counters->since = clock.wall();
-  auto app = std::make_shared<const App>(App{dialect, std::move(options), std::move(client), clock,
-                                             std::move(routes), *std::move(acl), *std::move(authorized),
-                                             *std::move(origins), std::move(root), std::move(counters)});
+  auto app = std::make_shared<const App>(App{
+      dialect, std::move(options), std::move(client), std::move(streams), clock, std::move(routes),
+      *std::move(acl), *std::move(authorized), *std::move(origins), std::move(root), std::move(counters)});
   return http::Application([app](const Environ& environ) { return answer(*app, environ); });
 }
 

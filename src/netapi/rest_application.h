@@ -13,6 +13,6 @@ namespace rest_fcgi::netapi {
 [[nodiscard]] Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions options,
                                                   bool open_to_all, std::vector<Route> routes,
                                                   std::shared_ptr<const client::NetapiClient> client,
-                                                  const Clock& clock);
+                                                  std::shared_ptr<Streams> streams, const Clock& clock);
 
 }  // namespace rest_fcgi::netapi

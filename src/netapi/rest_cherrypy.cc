@@ -99,6 +99,8 @@ std::vector<Route> routes_of(const RestCherrypyOptions& options) {
                     .get = show_stats,
                     .needs = options.stats_disable_auth ? Route::Needs::nothing : Route::Needs::session,
                     .needs_permission = true});
+  routes.push_back({.path = {"events"}, .get = stream_events, .serves_files = true, .sends_events = true});
+  routes.push_back({.path = {"ws"}, .get = open_websocket, .most_parts = 1, .serves_files = true});
   if (options.enable_sessions) add_sessions(routes);
   add_files(options, routes);
   return routes;
@@ -108,9 +110,10 @@ std::vector<Route> routes_of(const RestCherrypyOptions& options) {
 
 Result<http::Application> make_rest_cherrypy(const RestCherrypyOptions& options,
                                              std::shared_ptr<const client::NetapiClient> client,
-                                             const Clock& clock) {
+                                             std::shared_ptr<Streams> streams, const Clock& clock) {
   warn_of_missing_files(options);
-  return make_rest(kCherrypy, options, true, routes_of(options), std::move(client), clock);
+  return make_rest(kCherrypy, options, true, routes_of(options), std::move(client), std::move(streams),
+                   clock);
 }
 
 }  // namespace rest_fcgi::netapi

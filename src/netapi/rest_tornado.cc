@@ -32,7 +32,7 @@ constexpr Dialect kTornado{
 };
 
 std::vector<Route> routes_of(const RestTornadoOptions& options) {
-  return {
+  std::vector<Route> routes{
       {.path = {}, .get = greet, .post = run_for_session, .needs = Route::Needs::session_to_post},
       {.path = {"login"}, .get = ask_to_log_in, .post = log_in},
       {.path = {"run"}, .post = run_by_credentials},
@@ -48,20 +48,30 @@ std::vector<Route> routes_of(const RestTornadoOptions& options) {
        .needs = options.webhook_disable_auth ? Route::Needs::nothing : Route::Needs::session,
        .needs_permission = true,
        .most_parts = Route::kAny},
+      {.path = {"events"},
+       .get = stream_events,
+       .most_parts = options.token_in_url ? 1U : 0U,
+       .sends_events = true},
   };
+  if (!options.websockets) return routes;
+  routes.push_back({.path = {"all_events"}, .get = open_all_events, .most_parts = 1, .serves_files = true});
+  routes.push_back(
+      {.path = {"formatted_events"}, .get = open_formatted_events, .most_parts = 1, .serves_files = true});
+  return routes;
 }
 
 }  // namespace
 
 Result<http::Application> make_rest_tornado(const RestTornadoOptions& options,
                                             std::shared_ptr<const client::NetapiClient> client,
-                                            const Clock& clock) {
+                                            std::shared_ptr<Streams> streams, const Clock& clock) {
   RestCherrypyOptions common;
   common.common = options.common;
   common.cors_origin = options.cors_origin;
   common.webhook_disable_auth = options.webhook_disable_auth;
   common.max_request_body_size = options.max_body_size;
-  return make_rest(kTornado, std::move(common), false, routes_of(options), std::move(client), clock);
+  return make_rest(kTornado, std::move(common), false, routes_of(options), std::move(client),
+                   std::move(streams), clock);
 }
 
 }  // namespace rest_fcgi::netapi

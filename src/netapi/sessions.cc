@@ -153,9 +153,12 @@ Result<Session> session_of(const Exchange& exchange) {
 }
 
 Result<Session> shown_session(const Exchange& exchange) {
-  const Presented shown = presented(exchange.environ);
-  if (!looks_like_token(shown.token.reveal())) return no_session(exchange);
-  Result<Session> session = exchange.app.client->session(shown.token, exchange.deadline);
+  return session_with(exchange, presented(exchange.environ).token);
+}
+
+Result<Session> session_with(const Exchange& exchange, SecretView token) {
+  if (!looks_like_token(token.reveal())) return no_session(exchange);
+  Result<Session> session = exchange.app.client->session(token, exchange.deadline);
   if (!session && session.error().kind == ErrorKind::authentication) return no_session(exchange);
   if (session && !exchange.app.acl.allows(session->user, exchange.remote())) return no_session(exchange);
   return session;
@@ -212,6 +215,7 @@ Response log_out(Exchange& exchange) {
     const bool is_gone = ended.error().kind == ErrorKind::authentication;
     return fail(exchange, is_gone ? no_session(exchange) : ended.error());
   }
+  exchange.app.streams->look_again();
   exchange.trail.write_other("logout", session.user, session.eauth, "ok");
   Response response = reply(exchange, Status::ok, R"({"return": "Your token has been cleared"})");
   const WallTime past = exchange.app.clock.wall() - std::chrono::hours(24 * 365);

@@ -66,8 +66,7 @@ TEST_CASE("the reference page has every key of salt-api's sections, and each is 
       // A key that is known is read: this is not what it has to have.
       const std::string found =
           error_of("rest_fcgi: {netapi: [" + module + "]}\n" + module + ": {" + key + ": {a: [b]}}\n");
-      CHECK((found.find(module + ": " + key) != std::string::npos || key == "num_processes" ||
-             key == "websockets"));
+      CHECK((found.find(module + ": " + key) != std::string::npos || key == "num_processes"));
     }
   };
   check("rest_cherrypy", {"port",
@@ -101,7 +100,7 @@ TEST_CASE("the reference page has every key of salt-api's sections, and each is 
                           "ssl_cert"});
   check("rest_tornado",
         {"port", "address", "backlog", "ssl_crt", "ssl_key", "debug", "disable_ssl", "webhook_disable_auth",
-         "cors_origin", "websockets", "num_processes", "max_body_size"});
+         "cors_origin", "websockets", "token_in_url", "num_processes", "max_body_size"});
 }
 
 TEST_CASE("the examples of the pages are accepted") {

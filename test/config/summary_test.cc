@@ -85,6 +85,10 @@ TEST_CASE("the summary says who is served where, and who is not") {
                  "serves:   rest_cherrypy at /api over FastCGI\n"
                  "serves:   rest_cherrypy at https://[::]:8000\n"
                  "serves:   rest_tornado at http://127.0.0.1:8001, without TLS"));
+  CHECK(has_line(text, "streams:  2000 at once, 500 of one user, who sees events as the rules say"));
+  CHECK(has_line(shown("rest_fcgi: {netapi: [rest_tornado], mount: {}, events: everybody, max_streams: 9, "
+                       "max_streams_per_user: 3}\nrest_tornado: {port: 1, disable_ssl: true}\n"),
+                 "streams:  9 at once, 3 of one user, who sees events of everybody"));
   CHECK(has_line(text, "access:   /l/a\nerrors:   /l/e"));
   CHECK(has_line(text, "note:     rest_tornado: num_processes changes nothing here"));
   CHECK(text.find("unserved") == std::string::npos);

@@ -112,8 +112,10 @@ void application(std::string_view input) {
     text.replace(at, 5, session->token.reveal().text);
   netapi::RestCherrypyOptions options;
   options.static_root = folder();
-  const auto served = *netapi::make_rest_cherrypy(
-      options, std::make_shared<const client::NetapiClient>(test::quick_options(), master), system_clock());
+  const auto client = std::make_shared<const client::NetapiClient>(test::quick_options(), master);
+  const auto streams = std::make_shared<netapi::Streams>(system_clock());
+  streams->use(client, {});
+  const auto served = *netapi::make_rest_cherrypy(options, client, streams, system_clock());
   const auto mounted = netapi::mounted({{"/", served}, {"/api", served}});
 
   std::string_view rest = text;

@@ -76,19 +76,19 @@ class Rest {
  public:
   explicit Rest(netapi::RestCherrypyOptions options = {}, client::Options client = enabled())
       : Rest(std::move(client), nullptr) {
-    application_ = *netapi::make_rest_cherrypy(options, client_, system_clock());
+    application_ = *netapi::make_rest_cherrypy(options, client_, streams_, system_clock());
   }
   explicit Rest(const netapi::RestTornadoOptions& options, client::Options client = enabled())
       : Rest(std::move(client), nullptr) {
-    application_ = *netapi::make_rest_tornado(options, client_, system_clock());
+    application_ = *netapi::make_rest_tornado(options, client_, streams_, system_clock());
   }
   Rest(const netapi::RestCherrypyOptions& options, std::shared_ptr<FakeMaster> master)
       : Rest(quick_options(), std::move(master)) {
-    application_ = *netapi::make_rest_cherrypy(options, client_, system_clock());
+    application_ = *netapi::make_rest_cherrypy(options, client_, streams_, system_clock());
   }
   Rest(const netapi::RestTornadoOptions& options, std::shared_ptr<FakeMaster> master)
       : Rest(quick_options(), std::move(master)) {
-    application_ = *netapi::make_rest_tornado(options, client_, system_clock());
+    application_ = *netapi::make_rest_tornado(options, client_, streams_, system_clock());
   }
 
   static client::Options enabled() {
@@ -97,7 +97,11 @@ class Rest {
     return options;
   }
 
+  bool carries_streams = true;  ///< the front end does
+
   [[nodiscard]] const CapturedLog& log() const { return log_; }
+  [[nodiscard]] netapi::Streams& streams() const { return *streams_; }
+  [[nodiscard]] const std::shared_ptr<const client::NetapiClient>& client() const { return client_; }
 
   /// Somebody's token.
   [[nodiscard]] std::string token(const std::string& user) const {
@@ -121,6 +125,9 @@ class Rest {
     environ.set("HTTP_HOST", "api.example.org");
     if (!body.empty()) environ.set("CONTENT_TYPE", "application/json");
     for (const auto& [name, value] : headers_in(filled(row.headers))) environ.set(variable(name), value);
+    for (const char* const variable : {"rest_fcgi.streams", "rest_fcgi.websocket"}) {
+      if (carries_streams) environ.set(variable, "1");
+    }
     environ.body = std::string_view(body);
     return application_(environ);
   }
@@ -155,6 +162,7 @@ class Rest {
     std::shared_ptr<master::Master> chosen = master;
     if (engine_) chosen = engine_->master;
     client_ = std::make_shared<const client::NetapiClient>(std::move(client), std::move(chosen));
+    streams_->use(client_, {});
   }
 
   std::string filled(std::string text) {
@@ -203,6 +211,7 @@ class Rest {
   CapturedLog log_;
   std::unique_ptr<EmbeddedEngine> engine_;
   std::shared_ptr<const client::NetapiClient> client_;
+  const std::shared_ptr<netapi::Streams> streams_ = std::make_shared<netapi::Streams>(system_clock());
   http::Application application_;
   std::map<std::string, std::string> tokens_of_;
 };

@@ -58,8 +58,6 @@ TEST_CASE("rest_cherrypy's URLs and methods") {
       {"GET /nosuch", "", "", 404, R"({"status": 404, "return": "The path '/nosuch' was not found."})",
        "-Allow"},
       {"GET /RUN", "", "", 404, ""},
-      {"GET /events", "", "", 404, ""},
-      {"GET /ws", "", "", 404, ""},
       {"GET /static/x", "", "", 404, ""},
       {"GET /favicon.ico", "", "", 404, ""},
       {"GET /login/x", "", "", 404, kNoSuchUri},

@@ -94,7 +94,7 @@ TEST_CASE("paths of the options that something else has keep the application fro
     options.static_root = dir.path();
     options.app = dir.write("gui.html", "GUI");
     set(options);
-    const auto made = netapi::make_rest_cherrypy(options, client, system_clock());
+    const auto made = netapi::make_rest_cherrypy(options, client, nullptr, system_clock());
     return made ? std::string() : made.error().message;
   };
   const std::string taken = " is the path of something else already; it has to be another";
@@ -113,13 +113,13 @@ TEST_CASE("addresses and origins that are none keep the application from being m
   const auto client =
       std::make_shared<const client::NetapiClient>(client::Options{}, std::make_shared<FakeMaster>());
   options.authorized_ips = {"x"};
-  CHECK_FALSE(netapi::make_rest_cherrypy(options, client, system_clock()));
+  CHECK_FALSE(netapi::make_rest_cherrypy(options, client, nullptr, system_clock()));
   options.authorized_ips = {};
   options.cors_origin = {"x"};
-  CHECK_FALSE(netapi::make_rest_cherrypy(options, client, system_clock()));
+  CHECK_FALSE(netapi::make_rest_cherrypy(options, client, nullptr, system_clock()));
   options.cors_origin = {};
   options.api_acl = netapi::ApiAcl{{{"fred", {"x"}}}};
-  CHECK_FALSE(netapi::make_rest_cherrypy(options, client, system_clock()));
+  CHECK_FALSE(netapi::make_rest_cherrypy(options, client, nullptr, system_clock()));
 }
 
 TEST_CASE("all is below root_prefix and where the application is mounted") {

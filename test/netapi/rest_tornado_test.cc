@@ -51,7 +51,7 @@ TEST_CASE("rest_tornado's URLs and methods") {
   });
   for (const char* const path :
        {"/logout", "/keys", "/stats", "/ws", "/token", "/login/", "/run/", "/events/", "//", "/hookx",
-        "/events", "/all_events/x", "/index", "//minions", "/%2Fminions", "//jobs/1", "/minionsx"}) {
+        "/all_events/x", "/index", "//minions", "/%2Fminions", "//jobs/1", "/minionsx"}) {
     rest.check({std::string("GET ") + path, kWith, "", 404, ""});
   }
   rest.check({{"POST //hook/x", kWith, "{}", 404, ""}, {"POST //", kWith, kPing, 404, ""}});
@@ -303,7 +303,7 @@ TEST_CASE("what fails beside a chunk on a thread of its own ends no more than th
   };
   const Broken clock;
   const auto application = netapi::make_rest_tornado(
-      {}, std::make_shared<const client::NetapiClient>(quick_options(), master), clock);
+      {}, std::make_shared<const client::NetapiClient>(quick_options(), master), nullptr, clock);
   REQUIRE(application);
   const std::string chunk =
       R"({"username": "u", "password": "p", "eauth": "auto", "client": "runner", "fun": "a.b", "timeout": 20})";

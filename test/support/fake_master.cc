@@ -183,7 +183,7 @@ Result<master::Session> FakeMaster::session(SecretView token, SteadyTime deadlin
   const WallTime start(std::chrono::seconds(1700000000));
   return master::Session{Secret(token.reveal()),
                          start,
-                         start + std::chrono::hours(12),
+                         expire,
                          found->second.first,
                          found->second.second,
                          Json::trusted(R"([".*", "@jobs", "@runner", "@wheel"])"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -74,7 +75,9 @@ class FakeMaster final : public master::Master {
 
   /// What happens at it.
   const std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock());
-  auth::EventScope scope = auth::EventScope::all;  ///< of all sessions
+  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< of all sessions
+  /// When sessions end: 12 hours behind what a ManualClock begins with.
+  WallTime expire{std::chrono::seconds(1700000000) + std::chrono::hours(12)};
 
  private:
   /// Writes down that it starts, and gives the new job's id.

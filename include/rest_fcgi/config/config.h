@@ -61,6 +61,7 @@ struct Settings {
   netapi::Options netapi;  ///< of all modules, and of rest_wsgi
   netapi::RestCherrypyOptions rest_cherrypy;
   netapi::RestTornadoOptions rest_tornado;
+  netapi::StreamLimits streams;
   client::Options client;
   auth::Options auth;
   embedded::Options embedded;

@@ -29,6 +29,12 @@ struct Options {
   std::size_t max_request_body_size = std::size_t{1} << 20;  ///< of rest_wsgi; the others have their own
 };
 
+/// Streams of events that may be open at once, of all modules together.
+struct StreamLimits {
+  std::size_t max_streams = 2000;
+  std::size_t max_streams_per_user = 500;
+};
+
 /// Salt's `api_acl: {users: {NAME: [ADDRESS]}}`: from where somebody may come. A name that is not listed has
 /// the addresses of `*`; where that is not listed either, nobody of another name may.
 struct ApiAcl {
@@ -65,6 +71,9 @@ struct RestTornadoOptions {
   /// As above, but nobody else gets a header. `*`: everybody does, without credentials.
   std::vector<std::string> cors_origin;
   bool webhook_disable_auth = false;
+  bool websockets = true;  ///< /all_events and /formatted_events
+  /// `/events/TOKEN` is served, for clients that can set no header: web servers write URLs into their logs.
+  bool token_in_url = false;
   std::size_t max_body_size = 10'000'000;
 };
 

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/event_feed.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/pattern.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+using http::Feed;
+using master::EventPtr;
+
+// RFC 6455, 7.4.1, and the registry of IANA that it begins.
+constexpr std::uint16_t kNotThatData = 1003;
+constexpr std::uint16_t kPolicy = 1008;
+constexpr std::uint16_t kRestarts = 1012;
+constexpr std::uint16_t kTryAgain = 1013;
+
+constexpr std::string_view kReady = "websocket client ready";
+constexpr std::string_view kReceived = "server received message";
+constexpr std::string_view kOpening = "retry: 400\n";
+constexpr std::string_view kComment = ": \n\n";
+
+/// A reason fits into a close frame.
+Feed::End ended(std::uint16_t code, std::string_view reason) {
+  constexpr std::size_t kMost = 120;
+  return {code, excerpt(reason, kMost)};
+}
+
+/// ISO 8601, as Salt writes it into its events.
+std::string stamp(WallTime now) {
+  const auto day = std::chrono::floor<std::chrono::days>(now);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(now - day);
+  return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}+00:00", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
+                clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
+}
+
+Feed::Part part_of(std::string text) {
+  const auto owner = std::make_shared<const std::string>(std::move(text));
+  return {owner, *owner};
+}
+
+}  // namespace
+
+/// What the master said about jobs whose start was not heard: put there by another thread.
+struct EventFeed::Answers {
+  std::mutex mutex;
+  http::Wake wake;                                 // guarded by mutex
+  std::vector<std::pair<std::string, Json>> jobs;  // guarded by mutex; by job id
+};
+
+EventFeed::EventFeed(FeedForm form, std::unique_ptr<Streams::Seat> seat,
+                     std::unique_ptr<master::EventReader> reader, const Clock& clock)
+    : form_(std::move(form)), clock_(clock), seat_(std::move(seat)), reader_(std::move(reader)) {
+  ready_ = form_.shows == FeedForm::Shows::blocks;
+  if (form_.shows == FeedForm::Shows::formatted) view_.emplace(form_.style, clock);
+}
+
+EventFeed::~EventFeed() = default;
+
+void EventFeed::tell_of_loss(std::string_view last_event_id) {
+  std::string data;
+  JsonWriter(data)
+      .begin_object()
+      .key("last_event_id")
+      .string(last_event_id)
+      .key("_stamp")
+      .string(stamp(clock_.wall()))
+      .end_object();
+  loss_ = std::make_shared<const master::Event>("", "rest_fcgi/events/lost", Json::trusted(std::move(data)),
+                                                std::string());
+}
+
+void EventFeed::set_needs(FormattedNeeds needs) {
+  needs_ = std::move(needs);
+  answers_ = std::make_shared<Answers>();
+}
+
+std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t most_bytes,
+                                         const http::Wake& wake) {
+  Streams::Seat::News news = seat_->news(wake);
+  if (!news.over.empty()) return ended(form_.logged_out, news.over);
+  if (news.permit) reader_->permit(*std::move(news.permit));
+  add_own(parts);
+  if (end_) return end_;
+  if (!ready_) return std::nullopt;
+  if (answers_) hear_answers(frames_, wake);
+  std::vector<EventPtr> events;
+  while (true) {
+    for (std::string& frame : frames_) parts.push_back(part_of(std::move(frame)));
+    frames_.clear();
+    events.clear();
+    const auto read = reader_->read(events, most_bytes, wake);
+    for (const EventPtr& event : events) add(event, parts);
+    if (view_) ask_for_jobs_and_grains();
+    if (!read) {
+      const bool slow = read.error().kind == ErrorKind::timeout;
+      return ended(slow ? kTryAgain : kRestarts, read.error().message);
+    }
+    if (events.empty() || !parts.empty()) return std::nullopt;
+  }
+}
+
+/// What is no event of the master's.
+void EventFeed::add_own(std::vector<Part>& parts) {
+  const bool is_socket = form_.shows != FeedForm::Shows::blocks;
+  if (!std::exchange(opened_, true) && !is_socket) parts.push_back({nullptr, kOpening});
+  for (; replies_ > 0; --replies_) parts.push_back({nullptr, kReceived});
+  if (!ready_ || !loss_) return;
+  const EventPtr loss = std::exchange(loss_, nullptr);
+  switch (form_.shows) {
+    case FeedForm::Shows::blocks:
+      // Without its id: who is told of a loss has not got anywhere by that.
+      parts.push_back({loss, loss->sse().substr(loss->sse().find('\n') + 1)});
+      break;
+    case FeedForm::Shows::lines:
+      parts.push_back({loss, loss->data_lines()});
+      break;
+    case FeedForm::Shows::json:
+      parts.push_back({loss, loss->json()});
+      break;
+    case FeedForm::Shows::formatted:
+      break;
+  }
+}
+
+void EventFeed::add(const EventPtr& event, std::vector<Part>& parts) {
+  const auto fits = [&event](const std::string& glob) { return glob_match(glob, event->tag()); };
+  if (!form_.tags.empty() && std::none_of(form_.tags.begin(), form_.tags.end(), fits)) return;
+  switch (form_.shows) {
+    case FeedForm::Shows::blocks:
+      parts.push_back({event, event->sse()});
+      break;
+    case FeedForm::Shows::lines:
+      parts.push_back({event, event->data_lines()});
+      break;
+    case FeedForm::Shows::json:
+      parts.push_back({event, event->json()});
+      break;
+    case FeedForm::Shows::formatted:
+      add_formatted(*event, parts);
+      break;
+  }
+}
+
+void EventFeed::add_formatted(const master::Event& event, std::vector<Part>& parts) {
+  if (!FormattedEvents::matters(event.tag())) return;
+  std::vector<std::string> frames;
+  view_->hear(event.tag(), event.data(), frames);
+  for (std::string& frame : frames) parts.push_back(part_of(std::move(frame)));
+}
+
+void EventFeed::hear_answers(std::vector<std::string>& frames, const http::Wake& wake) {
+  std::vector<std::pair<std::string, Json>> jobs;
+  {
+    const std::lock_guard lock(answers_->mutex);
+    answers_->wake = wake;
+    jobs.swap(answers_->jobs);
+  }
+  for (const auto& [jid, json] : jobs) {
+    JsonDocument document;
+    if (document.parse(json.text(), JsonLimits::none())) view_->complete(jid, document.root(), frames);
+  }
+}
+
+void EventFeed::ask_for_jobs_and_grains() {
+  if (const auto minions = view_->take_new_minions(); !minions.empty()) ask_for_grains(minions);
+  for (const std::string& jid : view_->take_unknown_jobs()) {
+    const auto ask = needs_.ask;
+    const auto answers = answers_;
+    seat_->send([=](const client::NetapiClient& client, SecretView token) {
+      std::string chunk;
+      JsonWriter writer(chunk);
+      writer.begin_object().key("client").string("runner").key("fun").string("jobs.list_job");
+      writer.key("jid").string(jid).end_object();
+      Json job = ask(client, token, chunk);
+      http::Wake wake;
+      {
+        const std::lock_guard lock(answers->mutex);
+        answers->jobs.emplace_back(jid, std::move(job));
+        wake = answers->wake;
+      }
+      if (wake) (*wake)();
+    });
+  }
+}
+
+/// Of these minions; empty: of all. They come as events.
+void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
+  const auto ask = needs_.ask;
+  seat_->send([=](const client::NetapiClient& client, SecretView token) {
+    std::string chunk;
+    JsonWriter writer(chunk);
+    writer.begin_object().key("client").string("local_async").key("fun").string("grains.items");
+    if (minions.empty()) {
+      writer.key("tgt").string("*");
+    } else {
+      writer.key("tgt_type").string("list").key("tgt").begin_array();
+      for (const std::string& minion : minions) writer.string(minion);
+      writer.end_array();
+    }
+    writer.end_object();
+    static_cast<void>(ask(client, token, chunk));
+  });
+}
+
+/// The client is ready: from now on events go out.
+void EventFeed::begin() {
+  ready_ = true;
+  if (!keeps_) reader_->skip_to_end();
+  if (!view_) return;
+  if (needs_.refused) {
+    end_ = ended(kPolicy, *needs_.refused);
+  } else if (!form_.style.minions_are_listed && needs_.grains == Json()) {
+    ask_for_grains({});
+  } else if (!form_.style.minions_are_listed) {
+    JsonDocument document;
+    if (document.parse(needs_.grains.text(), JsonLimits::none())) {
+      frames_.push_back(view_->start(document.root()));
+    }
+  }
+}
+
+void EventFeed::hear(std::string_view message, bool is_text) {
+  if (form_.answers && !is_text && !is_utf8(message)) {
+    end_ = ended(kNotThatData, "Messages are text.");
+    return;
+  }
+  if (form_.answers) ++replies_;
+  if (!ready_ && message == kReady && (is_text || form_.answers)) begin();
+}
+
+std::string_view EventFeed::keep_alive() const noexcept {
+  return form_.shows == FeedForm::Shows::blocks ? kComment : std::string_view();
+}
+
+}  // namespace rest_fcgi::netapi

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/formatted_events.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "netapi/request.h"
+
+namespace rest_fcgi::netapi {
+namespace {
+
+using Kind = JsonValue::Kind;
+
+std::string json_of(std::optional<JsonValue> value) {
+  return value ? value->json().text() : std::string("null");
+}
+
+/// An event's tag, where it is of a kind that the view looks at.
+struct Subject {
+  enum class Is { nothing, new_job, returned, key, auth, presence };
+  Is is = Is::nothing;
+  std::string jid{}, minion{};
+  std::string_view what{};
+};
+
+Subject subject_of(std::string_view tag) {
+  using Is = Subject::Is;
+  // Before a tag is taken apart: few events are of a kind that counts.
+  const bool ours = tag.starts_with("salt/") || tag.starts_with("syndic/");
+  if (!ours) return {};
+  const std::vector<std::string> parts = parts_of(tag);
+  if (parts.size() < 2) return {};
+  const std::string& kind = parts[1];
+  if (kind == "key" && parts.size() == 2) return {Is::key};
+  if (kind == "auth" && parts.size() == 2) return {Is::auth};
+  if (kind == "presence" && parts.size() == 3) {
+    return {Is::presence, {}, {}, parts[2] == "present" ? "present" : parts[2] == "change" ? "change" : ""};
+  }
+  if (kind != "job" || parts.size() < 4) return {};
+  if (parts[3] == "new" && parts.size() == 4) return {Is::new_job, parts[2]};
+  if (parts[3] == "ret" && parts.size() == 5) return {Is::returned, parts[2], parts[4]};
+  return {};
+}
+
+constexpr std::string_view kNoAnswer = R"({"success": false})";
+
+}  // namespace
+
+bool FormattedEvents::matters(std::string_view tag) {
+  return subject_of(tag).is != Subject::Is::nothing;
+}
+
+void FormattedEvents::hear(std::string_view tag, std::string_view data, std::vector<std::string>& frames) {
+  const Subject subject = subject_of(tag);
+  if (subject.is == Subject::Is::nothing || !document_.parse(data, JsonLimits::none())) return;
+  const JsonValue root = document_.root();
+  forget_jobs();
+  switch (subject.is) {
+    case Subject::Is::new_job:
+      return start_job(subject.jid, root, frames);
+    case Subject::Is::returned:
+      return finish_part(subject.jid, subject.minion, root, frames);
+    case Subject::Is::presence:
+      return presence(subject.what, root, frames);
+    case Subject::Is::key:
+    case Subject::Is::auth:
+      return key_event(root, frames);
+    case Subject::Is::nothing:
+      break;
+  }
+}
+
+std::string FormattedEvents::start(JsonValue grains) {
+  for (const JsonMember minion : grains.members()) set_grains(std::string(minion.key), minion.value);
+  return minions_frame();
+}
+
+FormattedEvents::Job& FormattedEvents::job_of(const std::string& jid) {
+  const auto [at, is_new] = jobs_.try_emplace(jid);
+  if (is_new) order_.push_back(jid);
+  return at->second;
+}
+
+/// Counts anew what a job takes, and notes that all have answered.
+void FormattedEvents::settle(const std::string& jid, Job& job) {
+  job_bytes_ -= job.bytes;
+  job.bytes = 2 * jid.size() + job.start_time.size() + job.fun.size() + job.tgt.size() + job.tgt_type.size();
+  bool all = !job.minions.empty();
+  for (const auto& [id, answer] : job.minions) {
+    job.bytes += id.size() + std::max(answer.size(), kNoAnswer.size());
+    all = all && !answer.empty();
+  }
+  job_bytes_ += job.bytes;
+  if (all && !job.finished) job.finished = clock_.steady();
+  if (!all) job.finished.reset();
+}
+
+void FormattedEvents::start_job(const std::string& jid, JsonValue data, std::vector<std::string>& frames) {
+  const auto minions = data.find("minions");
+  if (!minions || !minions->is(Kind::array)) return;
+  Job& job = job_of(jid);
+  job.start_time = json_of(data.find("_stamp"));
+  job.fun = json_of(data.find("fun"));
+  job.tgt = json_of(data.find("tgt"));
+  job.tgt_type = json_of(data.find("tgt_type"));
+  for (const JsonValue minion : minions->elements()) job.minions.try_emplace(std::string(minion.text()));
+  settle(jid, job);
+  forget_jobs();
+  frames.push_back(jobs_frame());
+}
+
+void FormattedEvents::finish_part(const std::string& jid, const std::string& minion, JsonValue data,
+                                  std::vector<std::string>& frames) {
+  const auto value = data.find("return");
+  const auto retcode = data.find("retcode");
+  const auto success = data.find("success");
+  if (!value || !retcode || !success) return;
+  if (jobs_.find(jid) == jobs_.end()) unknown_jobs_.push_back(jid);
+  Job& job = job_of(jid);
+  if (job.fun == "null") job.fun = json_of(data.find("fun"));
+  std::string answer;
+  JsonWriter writer(answer);
+  writer.begin_object().key("success");
+  success->write(writer);
+  value->write(writer.key("return"));
+  retcode->write(writer.key("retcode"));
+  writer.end_object();
+  job.minions.insert_or_assign(minion, std::move(answer));
+  settle(jid, job);
+  forget_jobs();
+  frames.push_back(jobs_frame());
+  if (data.find("fun").value_or(JsonValue()).text() != "grains.items" || !value->is(Kind::object)) return;
+  set_grains(minion, *value);
+  frames.push_back(minions_frame());
+}
+
+void FormattedEvents::complete(const std::string& jid, JsonValue listed, std::vector<std::string>& frames) {
+  const auto found = jobs_.find(jid);
+  if (found == jobs_.end() || !listed.is(Kind::object) || listed.find("Error")) return;
+  Job& job = found->second;
+  job.start_time = json_of(listed.find("StartTime"));
+  job.fun = json_of(listed.find("Function"));
+  job.tgt = json_of(listed.find("Target"));
+  job.tgt_type = json_of(listed.find("Target-type"));
+  for (const JsonValue minion : listed.find("Minions").value_or(JsonValue()).elements()) {
+    job.minions.try_emplace(std::string(minion.text()));
+  }
+  for (const JsonMember one : listed.find("Result").value_or(JsonValue()).members()) {
+    std::string& answer = job.minions[std::string(one.key)];
+    if (answer.empty()) answer = one.value.json().text();
+  }
+  settle(jid, job);
+  frames.push_back(jobs_frame());
+}
+
+/// The oldest leave first; of those beyond the limits, those that are complete.
+void FormattedEvents::forget_jobs() {
+  const SteadyTime now = clock_.steady();
+  const auto forget = [this](std::list<std::string>::iterator at) {
+    const auto job = jobs_.find(*at);
+    job_bytes_ -= job->second.bytes;
+    jobs_.erase(job);
+    return order_.erase(at);
+  };
+  for (auto at = order_.begin(); at != order_.end();) {
+    const Job& job = jobs_.find(*at)->second;
+    const bool old = job.finished && now - *job.finished >= limits_.keep_finished;
+    at = old ? forget(at) : std::next(at);
+  }
+  // One stays, however large: it is what the listener is told about now.
+  const auto too_much = [this] {
+    return order_.size() > 1 && (order_.size() > limits_.max_jobs || job_bytes_ > limits_.max_job_bytes);
+  };
+  for (const bool any : {false, true}) {
+    for (auto at = order_.begin(); too_much() && at != std::prev(order_.end());) {
+      at = any || jobs_.find(*at)->second.finished ? forget(at) : std::next(at);
+    }
+  }
+}
+
+bool FormattedEvents::add_minion(std::string_view id) {
+  if (id.empty()) return false;
+  return minions_.try_emplace(std::string(id)).second;
+}
+
+bool FormattedEvents::drop_minion(std::string_view id) {
+  const auto found = minions_.find(id);
+  if (found == minions_.end()) return false;
+  grain_bytes_ -= found->second.size();
+  minions_.erase(found);
+  return true;
+}
+
+void FormattedEvents::set_grains(const std::string& id, JsonValue grains) {
+  std::string& known = minions_[id];
+  grain_bytes_ -= known.size();
+  known = grains.is(Kind::object) ? grains.json().text() : std::string();
+  if (grain_bytes_ + known.size() > limits_.max_grain_bytes) known.clear();
+  grain_bytes_ += known.size();
+}
+
+/// `salt/key`, and `salt/auth`, which tells of a key that the master accepted by itself.
+void FormattedEvents::key_event(JsonValue data, std::vector<std::string>& frames) {
+  const std::string_view act = data.find("act").value_or(JsonValue()).text();
+  const std::string_view id = data.find("id").value_or(JsonValue()).text();
+  const bool changed = (act == "accept" && add_minion(id)) || (act == "delete" && drop_minion(id));
+  if (changed) frames.push_back(minions_frame());
+}
+
+void FormattedEvents::presence(std::string_view what, JsonValue data, std::vector<std::string>& frames) {
+  const bool is_all = what == "present";
+  if (!is_all && (what != "change" || !style_.hears_presence_changes)) return;
+  const auto come = data.find(is_all ? "present" : "new");
+  if (!come || !come->is(Kind::array)) return;
+  bool changed = false;
+  std::set<std::string, std::less<>> here;
+  for (const JsonValue id : come->elements()) {
+    here.emplace(id.text());
+    if (!add_minion(id.text())) continue;
+    changed = true;
+    new_minions_.emplace_back(id.text());
+  }
+  std::vector<std::string> gone;
+  if (is_all) {
+    for (const auto& [id, grains] : minions_) {
+      if (!here.contains(id)) gone.push_back(id);
+    }
+  }
+  for (const JsonValue id : data.find("lost").value_or(JsonValue()).elements()) gone.emplace_back(id.text());
+  for (const std::string& id : gone) changed = drop_minion(id) || changed;
+  if (changed) frames.push_back(minions_frame());
+}
+
+std::vector<std::string> FormattedEvents::take_new_minions() {
+  return std::exchange(new_minions_, {});
+}
+
+std::vector<std::string> FormattedEvents::take_unknown_jobs() {
+  return std::exchange(unknown_jobs_, {});
+}
+
+std::string FormattedEvents::jobs_frame() const {
+  std::string frame;
+  JsonWriter writer(frame);
+  writer.begin_object().key("jobs").begin_object();
+  for (const std::string& jid : order_) {
+    const Job& job = jobs_.find(jid)->second;
+    writer.key(jid).begin_object().key("jid").string(jid).key("start_time").raw(job.start_time);
+    writer.key("minions").begin_object();
+    for (const auto& [id, answer] : job.minions) writer.key(id).raw(answer.empty() ? kNoAnswer : answer);
+    writer.end_object().key("fun").raw(job.fun).key("tgt").raw(job.tgt).key("tgt_type").raw(job.tgt_type);
+    writer.key("state").string(job.finished ? "complete" : "running").end_object();
+  }
+  writer.end_object().end_object();
+  return frame.append(style_.end);
+}
+
+std::string FormattedEvents::minions_frame() const {
+  std::string frame;
+  JsonWriter writer(frame);
+  writer.begin_object().key("minions");
+  style_.minions_are_listed ? writer.begin_array() : writer.begin_object();
+  for (const auto& [id, grains] : minions_) {
+    if (!style_.minions_are_listed) writer.key(id);
+    writer.begin_object();
+    if (!grains.empty()) writer.key("grains").raw(grains);
+    writer.key("id").string(id).end_object();
+  }
+  style_.minions_are_listed ? writer.end_array() : writer.end_object();
+  writer.end_object();
+  return frame.append(style_.end);
+}
+
+}  // namespace rest_fcgi::netapi

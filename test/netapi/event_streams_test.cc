@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: MIT
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "rest.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+using http::Feed;
+
+namespace {
+
+constexpr const char* kHandshake =
+    "X-Auth-Token: TOKEN | Upgrade: websocket | Connection: keep-alive, Upgrade | Sec-WebSocket-Version: 13 "
+    "| "
+    "Sec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA==";
+constexpr const char* kUpgrade =
+    "Upgrade: WebSocket | Connection: Upgrade | Sec-WebSocket-Version: 13 | "
+    "Sec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA==";
+constexpr const char* kWith = "X-Auth-Token: TOKEN";
+constexpr std::size_t kMuch = 65536;
+
+/// What a front end does with a feed.
+class Listener {
+ public:
+  explicit Listener(http::Response response) : response_(std::move(response)) {
+    REQUIRE(std::holds_alternative<std::unique_ptr<Feed>>(response_.body));
+  }
+
+  Feed& feed() { return *std::get<std::unique_ptr<Feed>>(response_.body); }
+  [[nodiscard]] const http::Response& response() const { return response_; }
+
+  /// What is to go out now, each part on a line of its own where `apart`.
+  std::vector<std::string> parts() {
+    std::vector<Feed::Part> parts;
+    if (auto end = feed().take(parts, kMuch, wake_)) end_ = *std::move(end);
+    std::vector<std::string> texts;
+    for (const Feed::Part& part : parts) texts.emplace_back(part.text);
+    return texts;
+  }
+
+  /// The same; waits until there is something.
+  std::vector<std::string> next() {
+    std::vector<std::string> texts;
+    CHECK(EmbeddedEngine::eventually([&] { return !(texts = parts()).empty() || end_; }));
+    return texts;
+  }
+
+  std::string text() {
+    std::string all;
+    for (const std::string& part : parts()) all += part;
+    return all;
+  }
+
+  void say(std::string_view message, bool is_text = true) { feed().hear(message, is_text); }
+
+  /// `1013 You read too slowly...`
+  std::string end() {
+    CHECK(EmbeddedEngine::eventually([&] { return parts().empty() && end_; }));
+    return std::to_string(end_->code) + " " + end_->reason;
+  }
+
+  [[nodiscard]] bool ended() const { return end_.has_value(); }
+  [[nodiscard]] int woken() const { return *woken_; }
+
+ private:
+  http::Response response_;
+  std::shared_ptr<std::atomic<int>> woken_ = std::make_shared<std::atomic<int>>(0);
+  http::Wake wake_ = std::make_shared<const std::function<void()>>([woken = woken_] { ++*woken; });
+  std::optional<Feed::End> end_;
+};
+
+std::shared_ptr<FakeMaster> a_master() {
+  auto master = std::make_shared<FakeMaster>();
+  master->expire = system_clock().wall() + std::chrono::hours(1);
+  return master;
+}
+
+std::string without_id(const std::string& block) {
+  return block.substr(block.find('\n') + 1);
+}
+
+std::string id_of(const std::string& block) {
+  REQUIRE(block.starts_with("id: "));
+  return block.substr(4, block.find('\n') - 4);
+}
+
+std::string token_of(const http::Response& login) {
+  return header(login, "X-Auth-Token");
+}
+
+/// The token of a login at rest_cherrypy or rest_tornado with a FakeMaster.
+std::string log_in(Rest& rest) {
+  return token_of(
+      rest.ask({"POST /login", "", R"({"username": "fred", "password": "x", "eauth": "auto"})", 200, ""}));
+}
+
+std::string with(const std::string& token, const char* more = "") {
+  return "X-Auth-Token: " + token + more;
+}
+
+}  // namespace
+
+TEST_CASE("/events of rest_cherrypy: who gets it, and its head") {
+  Rest rest;
+  const char* const kNo = R"({"status": 401, "return": "No permission -- see authorization schemes"})";
+  rest.check({
+      {"GET /events", "", "", 401, kNo, "Allow: GET, HEAD | WWW-Authenticate: Session"},
+      {"GET /events", "Accept: text/html", "", 401, "No permission -- see authorization schemes"},
+      {"GET /events", "X-Auth-Token: zz", "", 401, kNo},
+      {"GET /events", "X-Auth-Token: abcdef", "", 401, kNo},
+      {"GET /events", "X-Auth-Token: NOBODY", "", 401, ""},
+      {"GET /events?token=TOKEN", kWith, "", 400,
+       R"({"status": 400, "return": "<has>does not belong into a URL"})"},
+      {"GET /events?salt_token=TOKEN", "", "", 400, ""},
+      {"GET /events?x", kWith, "", 400, ""},
+      {"GET /events/TOKEN", kWith, "", 404, R"({"status": 404, "return": "Nothing matches the given URI"})"},
+      {"POST /events", kWith, "{}", 405, "", "Allow: GET, HEAD"},
+      {"OPTIONS /events", "Origin: https://a | Access-Control-Request-Method: GET", "", 200, "",
+       "Access-Control-Allow-Headers: Content-Type, X-Auth-Token, X-Requested-With"},
+      {"GET /events", "Cookie: session_id=TOKEN | Origin: https://other", "", 403, ""},
+  });
+  const std::string head =
+      "Content-Type: text/event-stream;charset=utf-8 | Cache-Control: no-cache | X-Accel-Buffering: no | "
+      "Access-Control-Allow-Origin: * | -Content-Encoding | -Set-Cookie";
+  for (const char* const headers :
+       {"X-Auth-Token: TOKEN", "Cookie: session_id=TOKEN", "X-Auth-Token: TOKEN | Accept: text/event-stream",
+        "X-Auth-Token: TOKEN | Accept: text/html", "X-Auth-Token: TOKEN | Accept-Encoding: gzip",
+        "X-Auth-Token: JOE"}) {
+    rest.check({{"GET /events", headers, "", 200, "a stream", head},
+                {"HEAD /events", headers, "", 200, "a stream", head},
+                {"GET /events/", headers, "", 200, "a stream", head}});
+  }
+  rest.carries_streams = false;
+  rest.check({{"GET /events", kWith, "", 503, R"({"status": 503, "return": "<has>mod_fcgid"})"},
+              {"GET /events", "", "", 401, kNo}});
+}
+
+TEST_CASE("/events of rest_tornado: who gets it, and its head") {
+  Rest rest{netapi::RestTornadoOptions{}};
+  const char* const kNo = R"({"status": "401 Unauthorized", "return": "Please log in"})";
+  rest.check({
+      {"GET /events", "", "", 401, kNo},
+      {"GET /events", "X-Auth-Token: abc", "", 401, kNo},
+      {"GET /events", "Accept: text/html | X-Auth-Token: TOKEN", "", 406, ""},
+      {"GET /events", "Accept: text/event-stream | X-Auth-Token: TOKEN", "", 200, "a stream",
+       "Content-Type: text/event-stream | Cache-Control: no-cache | X-Accel-Buffering: no | "
+       "-Access-Control-Allow-Origin"},
+      {"GET /events?token=x", kWith, "", 200, "a stream"},
+      {"GET /events", "Cookie: session_id=TOKEN", "", 200, "a stream"},
+      {"GET /events/", kWith, "", 404, ""},
+      {"GET /events/TOKEN", "", "", 404, ""},
+      {"POST /events", kWith, "{}", 405, ""},
+  });
+  netapi::RestTornadoOptions options;
+  options.token_in_url = true;
+  Rest open(options);
+  open.check({
+      {"GET /events/TOKEN", "", "", 200, "a stream"},
+      {"GET /events/abc", "", "", 401, kNo},
+      {"GET /events/NOBODY", "", "", 401, ""},
+      {"GET /events", kWith, "", 200, "a stream"},
+  });
+}
+
+TEST_CASE("/events begins at once, and each event is one block with its id first") {
+  const auto master = a_master();
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  const std::string token = log_in(rest);
+  Listener listener(rest.ask({"GET /events", with(token), "", 200, ""}));
+  CHECK(listener.text() == "retry: 400\n");
+  CHECK(listener.text().empty());
+  master->log->append("salt/auth", Json::trusted(R"({"id": "ms-0"})"), "");
+  CHECK(listener.woken() == 1);
+  const std::string block = listener.text();
+  CHECK(without_id(block) ==
+        "tag: salt/auth\ndata: {\"data\": {\"id\": \"ms-0\"}, \"tag\": \"salt/auth\"}\n\n");
+  CHECK(listener.feed().keep_alive() == ": \n\n");
+  listener.say("nothing");
+  CHECK(listener.parts().empty());
+
+  SUBCASE("who comes back goes on where he was") {
+    master->log->append("a", Json::empty_object(), "");
+    Listener other(
+        rest.ask({"GET /events", with(token, (" | Last-Event-ID: " + id_of(block)).c_str()), "", 200, ""}));
+    CHECK(other.parts().at(1).find("tag: a\n") != std::string::npos);
+  }
+  SUBCASE("who cannot is told so") {
+    Listener other(rest.ask({"GET /events", with(token, " | Last-Event-ID: \"x\""), "", 200, ""}));
+    const std::string text = other.text();
+    CHECK(
+        text.starts_with("retry: 400\ntag: rest_fcgi/events/lost\ndata: {\"data\": {\"last_event_id\": "
+                         "\"\\\"x\\\"\", \"_stamp\": \"20"));
+    CHECK(text.ends_with("+00:00\"}, \"tag\": \"rest_fcgi/events/lost\"}\n\n"));
+  }
+  SUBCASE("who falls behind is at its end, and so is everybody where events are lost") {
+    master->log->lose("The event bus is gone.");
+    CHECK(listener.end() == "1012 The event bus is gone.");
+  }
+  SUBCASE("a logout is the end") {
+    master->log->append("a", Json::empty_object(), "");
+    CHECK(rest.ask({"POST /logout", with(token), "", 200, ""}).status == http::Status::ok);
+    CHECK(listener.end() == "1008 The session has ended.");
+  }
+}
+
+TEST_CASE("tags choose events") {
+  const auto master = a_master();
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  const std::string token = log_in(rest);
+  Listener listener(rest.ask({"GET /events?tag=salt/job/*&tag=b", with(token), "", 200, ""}));
+  static_cast<void>(listener.parts());
+  for (const char* const tag : {"a", "b", "salt/auth", "salt/job/1/new"}) {
+    master->log->append(tag, Json::empty_object(), "");
+  }
+  const auto parts = listener.parts();
+  REQUIRE(parts.size() == 2);
+  CHECK(without_id(parts.at(0)).starts_with("tag: b\n"));
+  CHECK(without_id(parts.at(1)).starts_with("tag: salt/job/1/new\n"));
+  // What is left out keeps nobody from being woken again.
+  master->log->append("a", Json::empty_object(), "");
+  CHECK(listener.parts().empty());
+  const int before = listener.woken();
+  master->log->append("b", Json::empty_object(), "");
+  CHECK(listener.woken() == before + 1);
+
+  std::string many;
+  for (int i = 0; i < 33; ++i) many += "&tag=x";
+  rest.check({{"GET /events?" + many.substr(1), with(token), "", 400, "At most 32 tags"},
+              {"GET /events?tag=" + std::string(513, 'x'), with(token), "", 400, "512 bytes"}});
+}
+
+TEST_CASE("a user sees what the rules say, and everybody sees all where that is on") {
+  const auto master = a_master();
+  master->scope = auth::EventScope::own;
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  const std::string token = log_in(rest);
+  Listener listener(rest.ask({"GET /events", with(token), "", 200, ""}));
+  static_cast<void>(listener.parts());
+  master->log->append("a", Json::empty_object(), "joe");
+  master->log->append("b", Json::empty_object(), "");
+  master->log->append("c", Json::empty_object(), "fred");
+  CHECK(without_id(listener.text()).starts_with("tag: c\n"));
+  master->scope = auth::EventScope::all;
+  rest.streams().look_again();
+  CHECK(EmbeddedEngine::eventually([&] {
+    master->log->append("d", Json::empty_object(), "joe");
+    return listener.text().find("tag: d\n") != std::string::npos;
+  }));
+  master->scope = auth::EventScope::nothing;
+  rest.check({"GET /events", with(token), "", 401, "No rule of external_auth lets you see events."});
+
+  client::Options options = quick_options();
+  options.events_for_everybody = true;
+  rest.streams().use(std::make_shared<const client::NetapiClient>(options, master), {});
+  CHECK_FALSE(listener.ended());
+}
+
+TEST_CASE("/ws of rest_cherrypy: handshakes") {
+  Rest rest;
+  const std::string no = R"({"status": 401, "return": "No permission -- see authorization schemes"})";
+  rest.check({
+      {"GET /ws", kHandshake, "", 101, "a stream",
+       "Sec-WebSocket-Version: 13 | Access-Control-Allow-Origin: * | -Set-Cookie"},
+      {"GET /ws/TOKEN", kUpgrade, "", 101, "a stream"},
+      {"GET /ws?format_events", kHandshake, "", 101, "a stream"},
+      {"GET /ws", std::string(kUpgrade) + " | Cookie: session_id=TOKEN", "", 101, "a stream"},
+      {"GET /ws", std::string(kUpgrade) + " | Cookie: session_id=TOKEN | Origin: http://api.example.org", "",
+       101, ""},
+      {"GET /ws", std::string(kUpgrade) + " | Cookie: session_id=TOKEN | Origin: https://other", "", 403, ""},
+      {"GET /ws/TOKEN", std::string(kUpgrade) + " | Origin: https://other", "", 101, ""},
+      {"GET /ws", kUpgrade, "", 401, no, "-Sec-WebSocket-Version"},
+      {"GET /ws/abc", kUpgrade, "", 401, no},
+      {"GET /ws/NOBODY", kUpgrade, "", 401, ""},
+      {"GET /ws?token=TOKEN", kUpgrade, "", 400, ""},
+      {"GET /ws?token=TOKEN", kHandshake, "", 400, ""},
+      {"GET /ws", kWith, "", 426, R"({"status": 426, "return": "<any>"})"},
+      {"GET /ws", "X-Auth-Token: TOKEN | Upgrade: websocket", "", 426, ""},
+      {"HEAD /ws", kHandshake, "", 426, ""},
+      {"GET /ws", "X-Auth-Token: TOKEN | Upgrade: websocket | Connection: Upgrade | Sec-WebSocket-Version: 8",
+       "", 426, "", "Sec-WebSocket-Version: 13"},
+      {"GET /ws",
+       "X-Auth-Token: TOKEN | Upgrade: websocket | Connection: Upgrade | Sec-WebSocket-Version: 13", "", 400,
+       R"({"status": 400, "return": "<has>Sec-WebSocket-Key"})"},
+      {"GET /ws",
+       "Upgrade: websocket | Connection: Upgrade | Sec-WebSocket-Version: 13 | Sec-WebSocket-Key: short", "",
+       400, ""},
+      {"POST /ws", kHandshake, "{}", 405, ""},
+      {"GET /ws/TOKEN/x", kUpgrade, "", 404, ""},
+  });
+  rest.carries_streams = false;
+  rest.check({"GET /ws", kHandshake, "", 503, R"({"status": 503, "return": "<has>HTTP listener"})"});
+}
+
+TEST_CASE("the WebSockets of rest_tornado: handshakes, in its order") {
+  Rest rest{netapi::RestTornadoOptions{}};
+  const std::string all(64, 'a'), up(64, 'A');
+  const auto less = [](const char* name) {
+    std::string headers;
+    for (const char* const one : {"Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+                                  "Sec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA=="}) {
+      if (std::string_view(one).starts_with(name)) continue;
+      headers += (headers.empty() ? "" : " | ") + std::string(one);
+    }
+    return headers;
+  };
+  const auto refused = [](const char* status, const char* sentence) {
+    return format(R"({{"status": "{}", "return": {}}})", status, Json::string(sentence).text());
+  };
+  for (const std::string path : {"/all_events", "/formatted_events"}) {
+    rest.check({
+        {"GET " + path + "/TOKEN", kUpgrade, "", 101, "a stream"},
+        {"GET " + path + "/TOKEN?token=x", kUpgrade, "", 101, "a stream"},
+        {"GET " + path + "/" + all, "", "", 401, refused("401 Unauthorized", "Please log in")},
+        {"GET " + path + "/" + up, "", "", 401, ""},
+        {"GET " + path + "/abc", kHandshake, "", 404, ""},
+        {"GET " + path + "/" + all.substr(1) + "g", kHandshake, "", 404, ""},
+        {"GET " + path + "/TOKEN/", kHandshake, "", 404, ""},
+        {"GET " + path + "/TOKEN/x", kHandshake, "", 404, ""},
+        {"GET " + path, kHandshake, "", 404, ""},
+        {"GET " + path + "/TOKEN", less("Upgrade"), "", 400,
+         refused("400 Bad Request", R"(Can "Upgrade" only to "WebSocket".)")},
+        {"GET " + path + "/TOKEN", less("Connection"), "", 400,
+         refused("400 Bad Request", R"("Connection" must be "Upgrade".)")},
+        {"GET " + path + "/TOKEN", std::string(kUpgrade) + " | Server-Protocol: HTTP/1.0", "", 101, ""},
+        {"GET " + path + "/TOKEN", less("Sec-WebSocket-K") + " | Origin: null", "", 403,
+         refused("403 Forbidden", "Cross origin websockets not allowed")},
+        {"GET " + path + "/TOKEN", std::string(kUpgrade) + " | Origin: http://api.example.org:81", "", 403,
+         ""},
+        {"GET " + path + "/TOKEN", std::string(kUpgrade) + " | Origin: http://api.example.org", "", 101, ""},
+        {"GET " + path + "/TOKEN", less("Sec-WebSocket-V"), "", 426, "", "Sec-WebSocket-Version: 13"},
+        {"GET " + path + "/TOKEN", less("Sec-WebSocket-K"), "", 400, ""},
+        {"POST " + path + "/TOKEN", kUpgrade, "{}", 405, "", "Allow: GET, HEAD"},
+        {"HEAD " + path + "/TOKEN", kUpgrade, "", 400, ""},
+    });
+  }
+  netapi::RestTornadoOptions options;
+  options.cors_origin = {"*"};
+  Rest anybody(options);
+  anybody.check({"GET /all_events/TOKEN", std::string(kUpgrade) + " | Origin: https://other", "", 101, "",
+                 "Access-Control-Allow-Origin: *"});
+  options.cors_origin = {"https://gui"};
+  Rest listed(options);
+  listed.check(
+      {{"GET /all_events/TOKEN", std::string(kUpgrade) + " | Origin: https://gui", "", 101, ""},
+       {"GET /all_events/TOKEN", std::string(kUpgrade) + " | Origin: http://api.example.org", "", 101, ""},
+       {"GET /all_events/TOKEN", kUpgrade, "", 101, ""},
+       {"GET /all_events/TOKEN", std::string(kUpgrade) + " | Origin: https://other", "", 403, ""}});
+  options.websockets = false;
+  Rest off(options);
+  off.check({"GET /all_events/TOKEN", kUpgrade, "", 404, ""});
+  rest.carries_streams = false;
+  rest.check({"GET /all_events/TOKEN", kUpgrade, "", 503, ""});
+}
+
+TEST_CASE("/ws answers what is said, and shows events once it is ready") {
+  const auto master = a_master();
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  const std::string token = log_in(rest);
+  Listener listener(rest.ask({"GET /ws/" + token, kUpgrade, "", 101, ""}));
+  using Texts = std::vector<std::string>;
+  CHECK(listener.parts().empty());
+  listener.say("hello");
+  listener.say("bytes", false);
+  CHECK(listener.parts() == Texts{"server received message", "server received message"});
+  master->log->append("before", Json::empty_object(), "");
+  CHECK(listener.parts().empty());
+  listener.say("websocket client ready");
+  CHECK(listener.parts() == Texts{"server received message"});
+  CHECK(listener.parts().empty());
+  master->log->append("a", Json::trusted(R"({"x": 1})"), "");
+  CHECK(listener.next() == Texts{"data: {\"data\": {\"x\": 1}, \"tag\": \"a\"}\n\n"});
+  listener.say("websocket client ready");
+  CHECK(listener.parts() == Texts{"server received message"});
+  CHECK(listener.feed().keep_alive().empty());
+  SUBCASE("a logout closes it with 4401") {
+    REQUIRE(master->logout(SecretView(token), SteadyTime::max()));
+    CHECK(listener.end() == "4401 The session has ended.");
+  }
+  SUBCASE("bytes that are no text close it with 1003") {
+    listener.say("\xff", false);
+    CHECK(listener.end() == "1003 Messages are text.");
+  }
+  SUBCASE("it goes on where it was") {
+    Listener blocks(rest.ask({"GET /events", with(token), "", 200, ""}));
+    static_cast<void>(blocks.parts());
+    master->log->append("b", Json::empty_object(), "");
+    const std::string id = id_of(blocks.text());
+    master->log->append("c", Json::empty_object(), "");
+    Listener other(rest.ask({"GET /ws/" + token + "?last_event_id=" + id, kUpgrade, "", 101, ""}));
+    master->log->append("d", Json::empty_object(), "");
+    CHECK(other.parts().empty());
+    other.say("websocket client ready");
+    CHECK(other.parts() == Texts{"server received message", "data: {\"data\": {}, \"tag\": \"c\"}\n\n",
+                                 "data: {\"data\": {}, \"tag\": \"d\"}\n\n"});
+    Listener lost(rest.ask({"GET /ws/" + token + "?last_event_id=x", kUpgrade, "", 101, ""}));
+    lost.say("websocket client ready");
+    CHECK(lost.parts().at(1).starts_with(R"(data: {"data": {"last_event_id": "x")"));
+  }
+}
+
+TEST_CASE("/all_events says nothing but events, from the ready text on") {
+  const auto master = a_master();
+  Rest rest(netapi::RestTornadoOptions{}, master);
+  const std::string token = log_in(rest);
+  Listener listener(rest.ask({"GET /all_events/" + token, kUpgrade, "", 101, ""}));
+  for (const char* const text : {"x", "", "websocket client ready\n", "Websocket client ready"})
+    listener.say(text);
+  listener.say("websocket client ready", false);
+  listener.say("\xff", false);
+  master->log->append("before", Json::empty_object(), "");
+  CHECK(listener.parts().empty());
+  listener.say("websocket client ready");
+  CHECK(listener.parts().empty());
+  master->log->append("a", Json::trusted(R"({"x": 1})"), "");
+  CHECK(listener.next() == std::vector<std::string>{R"({"data": {"x": 1}, "tag": "a"})"});
+  REQUIRE(master->logout(SecretView(token), SteadyTime::max()));
+  CHECK(listener.end() == "1008 The session has ended.");
+}
+
+TEST_CASE("too many streams are 503") {
+  const auto master = a_master();
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  const std::string token = log_in(rest);
+  rest.streams().use(rest.client(), {.max_streams = 1, .max_streams_per_user = 1});
+  const Listener listener(rest.ask({"GET /events", with(token), "", 200, ""}));
+  rest.check({{"GET /events", with(token), "", 503, R"({"status": 503, "return": "<has>max_streams"})"},
+              {"GET /ws/" + token, kUpgrade, "", 503, ""}});
+}
+
+TEST_CASE("the formatted view of rest_tornado begins with the minions and their grains") {
+  Rest rest{netapi::RestTornadoOptions{}};
+  const std::string token = rest.token("fred");
+  Listener listener(rest.ask({"GET /formatted_events/" + token, kUpgrade, "", 101, ""}));
+  CHECK(listener.parts().empty());
+  listener.say("websocket client ready");
+  const auto parts = listener.next();
+  REQUIRE(parts.size() == 1);
+  CHECK(parts.front().starts_with(R"({"minions": {"ms-0": {"grains": {)"));
+  CHECK(parts.front().ends_with("\"id\": \"ms-2\"}}}\n\n"));
+}
+
+TEST_CASE("who may not ask all minions for their grains gets no formatted view of rest_tornado") {
+  Rest rest{netapi::RestTornadoOptions{}};
+  Listener listener(rest.ask({"GET /formatted_events/JOE", kUpgrade, "", 101, ""}));
+  CHECK(listener.parts().empty());
+  listener.say("websocket client ready");
+  CHECK(listener.end().starts_with("1008 "));
+}
+
+TEST_CASE("grains that the master has not are asked for, and so are those of minions that come") {
+  const auto master = a_master();
+  Rest rest(netapi::RestTornadoOptions{}, master);
+  const std::string token = log_in(rest);
+  master->on_admit = [](const lowstate::Chunk& chunk) -> std::optional<Error> {
+    if (chunk.client != lowstate::Client::runner) return std::nullopt;
+    return Error{ErrorKind::authorization, "no"};
+  };
+  Listener listener(rest.ask({"GET /formatted_events/" + token, kUpgrade, "", 101, ""}));
+  listener.say("websocket client ready");
+  const auto asked = [&](std::size_t times) {
+    return EmbeddedEngine::eventually([&] { return master->started().size() == times; });
+  };
+  CHECK(asked(1));
+  master->log->append("salt/presence/present", Json::trusted(R"({"present": ["ms-7"]})"), "");
+  CHECK(listener.next() == std::vector<std::string>{"{\"minions\": {\"ms-7\": {\"id\": \"ms-7\"}}}\n\n"});
+  CHECK(asked(2));
+  CHECK(master->started() == std::vector<std::string>{"async", "async"});
+}
+
+TEST_CASE("a job whose start was not heard is looked up") {
+  const auto master = a_master();
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  const std::string token = log_in(rest);
+  Listener listener(rest.ask({"GET /ws/" + token + "?format_events=1", kUpgrade, "", 101, ""}));
+  listener.say("websocket client ready");
+  CHECK(listener.parts() == std::vector<std::string>{"server received message"});
+  master->on_runner = [](std::shared_ptr<master::RunnerReturns> returns) {
+    returns->put(master::RunnerReturn{
+        Json::trusted(R"({"Function": "a.b", "Minions": ["x", "y"], "Target": "*", "Result": {}})"), Json()});
+  };
+  master->log->append("salt/job/7/ret/x", Json::trusted(R"({"return": 1, "retcode": 0, "success": true})"),
+                      "");
+  CHECK(listener.next().at(0).ends_with(
+      R"("fun": null, "tgt": null, "tgt_type": null, "state": "complete"}}})"));
+  const auto filled = listener.next();
+  CHECK(filled.at(0).find(R"("y": {"success": false}}, "fun": "a.b", "tgt": "*")") != std::string::npos);
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "netapi/formatted_events.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../support/manual_clock.h"
+#include "rest_fcgi/core/format.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+using netapi::FormattedEvents;
+using Frames = std::vector<std::string>;
+
+namespace {
+
+constexpr netapi::FormattedStyle kMap{
+    .minions_are_listed = false, .hears_presence_changes = true, .end = "\n\n"};
+constexpr netapi::FormattedStyle kList{
+    .minions_are_listed = true, .hears_presence_changes = false, .end = ""};
+
+Frames heard(FormattedEvents& view, std::string_view tag, std::string_view data) {
+  Frames frames;
+  view.hear(tag, data, frames);
+  return frames;
+}
+
+std::string started(std::string_view minions = R"("ms-0")") {
+  return format(
+      R"({{"jid": "1", "minions": [{}], "fun": "test.ping", "tgt": "*", "tgt_type": "glob", "_stamp": "now"}})",
+      minions);
+}
+
+std::string ret(std::string_view value, bool success = true, std::string_view fun = "test.ping") {
+  return format(R"({{"return": {}, "retcode": {}, "success": {}, "fun": "{}"}})", value, success ? 0 : 1,
+                success, fun);
+}
+
+std::string job(std::string_view minions, std::string_view state) {
+  return format(
+      R"({{"jobs": {{"1": {{"jid": "1", "start_time": "now", "minions": {{{}}}, "fun": "test.ping", )"
+      R"("tgt": "*", "tgt_type": "glob", "state": "{}"}}}}}})",
+      minions, state);
+}
+
+}  // namespace
+
+TEST_CASE("a job is shown from its start on, and is complete when all have answered, however") {
+  const ManualClock clock;
+  FormattedEvents view(kList, clock);
+  CHECK(heard(view, "salt/job/1/new", started(R"("a", "b")")) ==
+        Frames{job(R"("a": {"success": false}, "b": {"success": false})", "running")});
+  CHECK(heard(view, "salt/job/1/ret/a", ret("[1]")) ==
+        Frames{job(R"("a": {"success": true, "return": [1], "retcode": 0}, "b": {"success": false})",
+                   "running")});
+  CHECK(heard(view, "syndic/job/1/ret/b", ret("null", false)) ==
+        Frames{job(R"("a": {"success": true, "return": [1], "retcode": 0}, )"
+                   R"("b": {"success": false, "return": null, "retcode": 1})",
+                   "complete")});
+}
+
+TEST_CASE("a frame of rest_tornado ends with two line ends, and has minions by their ids") {
+  const ManualClock clock;
+  FormattedEvents view(kMap, clock);
+  JsonDocument grains;
+  REQUIRE(grains.parse(R"({"b": {"os": "Debian"}, "a": null})"));
+  CHECK(view.start(grains.root()) ==
+        R"({"minions": {"a": {"id": "a"}, "b": {"grains": {"os": "Debian"}, "id": "b"}}})"
+        "\n\n");
+  CHECK(heard(view, "salt/job/1/new", started()).front().ends_with("}\n\n"));
+}
+
+TEST_CASE("a return of grains gives a frame with minions as well, and a new job of that kind empties none") {
+  const ManualClock clock;
+  FormattedEvents view(kList, clock);
+  CHECK(heard(view, "salt/job/1/ret/a", ret(R"({"os": "x"})", true, "grains.items")).back() ==
+        R"({"minions": [{"grains": {"os": "x"}, "id": "a"}]})");
+  static_cast<void>(heard(view, "salt/job/2/new", R"({"minions": ["b"], "fun": "grains.items"})"));
+  CHECK(heard(view, "salt/key", R"({"act": "accept", "id": "c"})") ==
+        Frames{R"({"minions": [{"grains": {"os": "x"}, "id": "a"}, {"id": "c"}]})"});
+}
+
+TEST_CASE("keys that come and go change the minions, and only what changes gives a frame") {
+  const ManualClock clock;
+  FormattedEvents view(kMap, clock);
+  const Frames one{"{\"minions\": {\"a\": {\"id\": \"a\"}}}\n\n"};
+  CHECK(heard(view, "salt/key", R"({"act": "accept", "id": "a", "result": true})") == one);
+  CHECK(heard(view, "salt/key", R"({"act": "accept", "id": "a"})").empty());
+  CHECK(heard(view, "salt/key", R"({"act": "pend", "id": "b"})").empty());
+  CHECK(heard(view, "salt/key", R"({"act": "delete", "id": "b"})").empty());
+  CHECK(heard(view, "salt/key", R"({"act": "delete", "id": "a"})") == Frames{"{\"minions\": {}}\n\n"});
+  CHECK(heard(view, "salt/auth", R"({"act": "accept", "id": "a", "result": true})") == one);
+  CHECK(heard(view, "salt/auth", R"({"act": "pend", "id": "z", "result": true})").empty());
+}
+
+TEST_CASE("presence") {
+  const ManualClock clock;
+  FormattedEvents view(kMap, clock);
+  CHECK(heard(view, "salt/presence/present", R"({"present": ["a", "b"]})") ==
+        Frames{"{\"minions\": {\"a\": {\"id\": \"a\"}, \"b\": {\"id\": \"b\"}}}\n\n"});
+  CHECK(view.take_new_minions() == Frames{"a", "b"});
+  CHECK(view.take_new_minions().empty());
+  CHECK(heard(view, "salt/presence/present", R"({"present": ["b", "a"]})").empty());
+  CHECK(heard(view, "salt/presence/change", R"({"new": ["c"], "lost": ["a"]})") ==
+        Frames{"{\"minions\": {\"b\": {\"id\": \"b\"}, \"c\": {\"id\": \"c\"}}}\n\n"});
+  CHECK(heard(view, "salt/presence/present", R"({"present": ["c"]})") ==
+        Frames{"{\"minions\": {\"c\": {\"id\": \"c\"}}}\n\n"});
+
+  FormattedEvents other(kList, clock);
+  CHECK(heard(other, "salt/presence/change", R"({"new": ["c"], "lost": []})").empty());
+  CHECK(heard(other, "salt/presence/present", R"({"present": ["c"]})").size() == 1);
+}
+
+TEST_CASE("what does not fit together is ignored") {
+  const ManualClock clock;
+  FormattedEvents view(kMap, clock);
+  for (const char* const tag :
+       {"x/job", "salt/job", "salt/job/1", "salt/job/1/ret", "salt/job/1/ret/a/b", "salt/job/1/new/x",
+        "salt/job/1/publish", "other/job/1/new", "salt/run/1/new", "salt/wheel/1/ret", "minion_start",
+        "salt/netapi/hook/key", "", "salt/key/x", "salt/presence", "salt"}) {
+    INFO(tag);
+    CHECK_FALSE(FormattedEvents::matters(tag));
+    CHECK(heard(view, tag, started()).empty());
+  }
+  for (const auto& [tag, data] : std::vector<std::pair<const char*, const char*>>{
+           {"salt/job/1/new", "{}"},
+           {"salt/job/1/new", R"({"minions": "ms-0"})"},
+           {"salt/job/1/ret/a", R"({"return": 1, "retcode": 0})"},
+           {"salt/job/1/ret/a", R"({"return": 1, "success": true})"},
+           {"salt/key", R"({"id": "a"})"},
+           {"salt/key", R"({"act": "accept"})"},
+           {"salt/key", R"({"act": {}, "id": []})"},
+           {"salt/presence/present", R"({"present": "a"})"},
+           {"salt/presence/other", R"({"present": ["a"]})"},
+           {"salt/presence/change", "{}"},
+           {"salt/key", "[]"},
+           {"salt/key", "no JSON"}}) {
+    INFO(tag, " ", data);
+    CHECK(heard(view, tag, data).empty());
+  }
+}
+
+TEST_CASE("a job whose start was not heard is named, and filled with what the master knows") {
+  const ManualClock clock;
+  FormattedEvents view(kList, clock);
+  CHECK(heard(view, "salt/job/1/ret/a", ret("1")).size() == 1);
+  CHECK(heard(view, "salt/job/1/ret/b", ret("2")).size() == 1);
+  CHECK(view.take_unknown_jobs() == Frames{"1"});
+  CHECK(view.take_unknown_jobs().empty());
+  JsonDocument listed;
+  REQUIRE(listed.parse(
+      R"({"jid": "1", "Function": "test.ping", "Target": "*", "Target-type": "glob", "StartTime": "now",)"
+      R"( "Minions": ["a", "b", "c"], "Result": {"b": {"return": 3, "retcode": 0, "success": true}}})"));
+  Frames frames;
+  view.complete("1", listed.root(), frames);
+  CHECK(frames == Frames{job(R"("a": {"success": true, "return": 1, "retcode": 0}, )"
+                             R"("b": {"success": true, "return": 2, "retcode": 0}, "c": {"success": false})",
+                             "running")});
+  frames.clear();
+  view.complete("2", listed.root(), frames);
+  REQUIRE(listed.parse(R"({"Error": "no"})"));
+  view.complete("1", listed.root(), frames);
+  view.complete("1", JsonValue(), frames);
+  CHECK(frames.empty());
+}
+
+TEST_CASE("finished jobs leave after ten minutes; those that run stay") {
+  ManualClock clock;
+  FormattedEvents view(kList, clock);
+  static_cast<void>(heard(view, "salt/job/1/new", started()));
+  static_cast<void>(heard(view, "salt/job/2/new", started()));
+  static_cast<void>(heard(view, "salt/job/1/ret/ms-0", ret("1")));
+  clock.advance(std::chrono::minutes(9));
+  CHECK(heard(view, "salt/job/3/new", started()).front().find(R"("1": {"jid")") != std::string::npos);
+  clock.advance(std::chrono::minutes(1));
+  const std::string frame = heard(view, "salt/job/4/new", started()).front();
+  CHECK(frame.find(R"("1": {"jid")") == std::string::npos);
+  CHECK(frame.find(R"("2": {"jid")") != std::string::npos);
+}
+
+TEST_CASE("beyond the limits the oldest leave, those that are complete before others") {
+  const ManualClock clock;
+  FormattedEvents view(kList, clock, {.max_jobs = 2});
+  const auto jobs_in = [](const std::string& frame) {
+    std::string jids;
+    for (const char jid : std::string("1234")) {
+      if (frame.find(format(R"("{}": {{"jid")", jid)) != std::string::npos) jids += jid;
+    }
+    return jids;
+  };
+  static_cast<void>(heard(view, "salt/job/1/new", started()));
+  static_cast<void>(heard(view, "salt/job/2/new", started()));
+  static_cast<void>(heard(view, "salt/job/2/ret/ms-0", ret("1")));
+  CHECK(jobs_in(heard(view, "salt/job/3/new", started()).front()) == "13");
+  CHECK(jobs_in(heard(view, "salt/job/4/new", started()).front()) == "34");
+
+  FormattedEvents small(kList, clock, {.max_job_bytes = 1000});
+  static_cast<void>(heard(small, "salt/job/1/ret/a", ret("1")));
+  const std::string large = "\"" + std::string(2000, 'x') + "\"";
+  CHECK(jobs_in(heard(small, "salt/job/2/ret/a", ret(large)).front()) == "2");
+  CHECK(jobs_in(heard(small, "salt/job/3/ret/a", ret("1")).front()) == "3");
+}
+
+TEST_CASE("grains beyond the limit are not kept") {
+  const ManualClock clock;
+  FormattedEvents view(kMap, clock, {.max_grain_bytes = 15});
+  JsonDocument grains;
+  REQUIRE(grains.parse(R"({"a": {"os": "x"}, "b": {"os": "y"}})"));
+  CHECK(view.start(grains.root()) ==
+        "{\"minions\": {\"a\": {\"grains\": {\"os\": \"x\"}, \"id\": \"a\"}, \"b\": {\"id\": \"b\"}}}\n\n");
+}

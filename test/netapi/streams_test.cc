@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/netapi/streams.h"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../client/admitted.h"
+#include "../support/embedded_engine.h"
+#include "../support/fake_master.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+using netapi::Streams;
+
+namespace {
+
+/// A table of streams over a FakeMaster whose sessions last for an hour.
+struct Table {
+  explicit Table(netapi::StreamLimits limits = {}) {
+    master->expire = system_clock().wall() + std::chrono::hours(1);
+    streams->use(client, limits);
+  }
+
+  master::Session log_in(const char* user = "fred") const {
+    return *client->login({.kind = auth::Credentials::Kind::eauth,
+                           .eauth = "auto",
+                           .username = user,
+                           .password = SecretView("x")},
+                          SteadyTime::max());
+  }
+
+  Result<std::unique_ptr<Streams::Seat>> open(const master::Session& session) const {
+    return streams->open(session, *client->admit_events(session));
+  }
+
+  std::shared_ptr<FakeMaster> master = std::make_shared<FakeMaster>();
+  std::shared_ptr<const client::NetapiClient> client =
+      std::make_shared<const client::NetapiClient>(quick_options(), master);
+  std::shared_ptr<Streams> streams = std::make_shared<Streams>(system_clock());
+};
+
+/// What the next wake tells.
+Streams::Seat::News next_news(Streams::Seat& seat) {
+  std::atomic<int> woken = 0;
+  const auto wake = std::make_shared<const std::function<void()>>([&woken] { ++woken; });
+  auto news = seat.news(wake);
+  if (!news.permit && news.over.empty()) {
+    CHECK(EmbeddedEngine::eventually([&] { return woken > 0; }));
+    news = seat.news(nullptr);
+  }
+  return news;
+}
+
+}  // namespace
+
+TEST_CASE("there are at most so many streams, and so many for each user") {
+  const Table table({.max_streams = 3, .max_streams_per_user = 2});
+  const auto fred = table.log_in(), again = table.log_in(), joe = table.log_in("joe");
+  auto one = table.open(fred);
+  const auto two = table.open(again);
+  CHECK(table.open(fred).error().message ==
+        "Your 2 streams of events are open; there may be no more (max_streams_per_user)");
+  CHECK(table.open(fred).error().kind == ErrorKind::unavailable);
+  const auto three = table.open(joe);
+  REQUIRE(three);
+  CHECK(table.open(joe).error().message ==
+        "All 3 streams of events are open; there may be no more (max_streams)");
+  one->reset();
+  CHECK(table.open(fred));
+}
+
+TEST_CASE("a stream ends soon after a logout, and no other does") {
+  const Table table;
+  const auto fred = table.log_in(), joe = table.log_in("joe");
+  const auto mine = table.open(fred), also_mine = table.open(fred), other = table.open(joe);
+  CHECK((*mine)->news(nullptr).over.empty());
+  REQUIRE(table.master->logout(fred.token, SteadyTime::max()));
+  CHECK(next_news(**mine).over == "The session has ended.");
+  CHECK(next_news(**also_mine).over == "The session has ended.");
+  CHECK((*other)->news(nullptr).over.empty());
+  CHECK(table.open(joe));
+}
+
+TEST_CASE("a logout here ends streams at once") {
+  const Table table;
+  const auto fred = table.log_in();
+  const auto seat = table.open(fred);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the first look is done
+  REQUIRE(table.master->logout(fred.token, SteadyTime::max()));
+  const auto since = std::chrono::steady_clock::now();
+  table.streams->look_again();
+  CHECK_FALSE(next_news(**seat).over.empty());
+  CHECK(std::chrono::steady_clock::now() - since < std::chrono::milliseconds(400));
+}
+
+TEST_CASE("a stream sees what its user may see now") {
+  const Table table;
+  const auto session = table.log_in();
+  const auto seat = table.open(session);
+  table.master->scope = auth::EventScope::own;
+  const auto news = next_news(**seat);
+  REQUIRE(news.permit);
+  CHECK(news.permit->scope == auth::EventScope::own);
+  CHECK(news.permit->user == "fred");
+  table.master->scope = auth::EventScope::nothing;
+  CHECK(next_news(**seat).over == "No rule of external_auth lets you see events.");
+}
+
+TEST_CASE("the client of a reload is asked") {
+  const Table table;
+  const auto seat = table.open(table.log_in());
+  const auto fresh = std::make_shared<FakeMaster>();
+  table.streams->use(std::make_shared<const client::NetapiClient>(quick_options(), fresh), {});
+  CHECK(next_news(**seat).over == "The session has ended.");
+}
+
+TEST_CASE("a master that does not answer ends no stream, and the end of the session does all the same") {
+  const Table table;
+  table.master->expire = system_clock().wall() + std::chrono::milliseconds(900);
+  const auto session = table.log_in();
+  const auto seat = table.open(session);
+  std::atomic<int> asked = 0;
+  table.master->on_session = [&asked](SteadyTime) -> std::optional<Error> {
+    ++asked;
+    return Error{ErrorKind::unavailable, "gone"};
+  };
+  CHECK(EmbeddedEngine::eventually([&] { return asked > 0; }));
+  CHECK((*seat)->news(nullptr).over.empty());
+  CHECK(next_news(**seat).over == "The session has ended.");
+  CHECK(system_clock().wall() >= session.expire);
+  CHECK(system_clock().wall() < session.expire + std::chrono::milliseconds(300));
+}
+
+TEST_CASE("errands are done in the user's name, and not too many of them") {
+  const Table table;
+  const auto session = table.log_in();
+  const auto seat = table.open(session);
+  std::atomic<bool> go = false;
+  std::atomic<int> done = 0;
+  (*seat)->send([&](const client::NetapiClient& client, SecretView token) {
+    CHECK(client.session(token, SteadyTime::max())->user == "fred");
+    while (!go) std::this_thread::yield();
+    ++done;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (int i = 0; i < 200; ++i) {
+    (*seat)->send([&done](const client::NetapiClient&, SecretView) { ++done; });
+  }
+  go = true;
+  CHECK(EmbeddedEngine::eventually([&] { return done == 101; }));
+}
