@@ -248,7 +248,7 @@ sanitized: instrumented
 # What is compiled is as large as that for the sanitizers, of the rooms that it takes. Inputs that broke something, and those
 # that led to new places, are in $(BUILD)/fuzz/NAME; a small one that is worth keeping goes to test/fuzz/seeds/NAME.
 FUZZ_SECONDS ?= 10
-FUZZ_TARGETS ?= http body application
+FUZZ_TARGETS ?= http websocket body application
 FUZZ_ROOMS := core http yaml auth etcd lowstate client netapi gateway gateway/fastcgi gateway/http gateway/streams
 FUZZ := BUILD=$(BUILD)/fuzz CXX=clang++ SAN=fuzzer-no-link$(comma)address$(comma)undefined CXXFLAGS='-O1 -g1' ROOMS='$(FUZZ_ROOMS)' PCH=
 .PHONY: fuzz fuzzed

@@ -13,7 +13,9 @@
 #include "../support/temp_dir.h"
 #include "../support/whole_body.h"
 #include "gateway/http/reader.h"
+#include "gateway/streams/websocket.h"
 #include "netapi/request.h"
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/netapi/mount.h"
 #include "rest_fcgi/netapi/rest.h"
 
@@ -45,6 +47,25 @@ std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
     }
     found.push_back(std::move(text));
     reader.reset();
+  }
+  return found;
+}
+
+/// All messages that are in `bytes`, where they come `step` at a time.
+std::vector<std::string> messages_in(std::string_view bytes, std::size_t step) {
+  using Kind = gateway::WebSocketReader::Message::Kind;
+  gateway::WebSocketReader reader;
+  std::vector<std::string> found;
+  while (!bytes.empty()) {
+    std::string_view part = bytes.substr(0, step);
+    bytes.remove_prefix(part.size());
+    for (auto message = reader.next(part); message.kind != Kind::none; message = reader.next(part)) {
+      require(message.kind != Kind::text || is_utf8(message.payload), "a text is no UTF-8");
+      found.push_back(std::to_string(static_cast<int>(message.kind)) + " " + std::to_string(message.code));
+      found.back().append(" ").append(message.payload);
+      if (message.kind == Kind::broken) return found;
+    }
+    require(part.empty(), "bytes are left");
   }
   return found;
 }
@@ -82,6 +103,11 @@ void http(std::string_view input) {
   const auto whole = requests_in(input, input.size());
   const auto parts = requests_in(input, 1 + input.size() % 7);
   require(whole == parts || input.size() > kMaxHead, "it matters in which parts requests come");
+}
+
+void websocket(std::string_view input) {
+  const auto whole = messages_in(input, input.size());
+  require(whole == messages_in(input, 1 + input.size() % 7), "it matters in which parts frames come");
 }
 
 void body(std::string_view input) {

@@ -12,6 +12,9 @@ namespace rest_fcgi::fuzz {
 /// Bytes on a connection of the HTTP listener.
 void http(std::string_view input);
 
+/// Bytes of a client on a WebSocket.
+void websocket(std::string_view input);
+
 /// A body whose Content-Type is on the first line.
 void body(std::string_view input);
 
@@ -24,7 +27,7 @@ struct Target {
   void (*run)(std::string_view input);
 };
 
-inline constexpr std::array kTargets{Target{"http", &http}, Target{"body", &body},
-                                     Target{"application", &application}};
+inline constexpr std::array kTargets{Target{"http", &http}, Target{"websocket", &websocket},
+                                     Target{"body", &body}, Target{"application", &application}};
 
 }  // namespace rest_fcgi::fuzz

@@ -13,13 +13,15 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Calls of one loop that come while one is still to be done are one.
+/// Has the loop do `task` soon, once for all calls until then. Whoever keeps it does not keep the loop.
 std::function<void()> once(const std::shared_ptr<Loop>& loop, std::function<void()> task) {
   auto asked = std::make_shared<std::atomic<bool>>(false);
-  return [loop, asked, task = std::move(task)] {
+  return [weak = std::weak_ptr(loop), asked, task = std::move(task)] {
     if (asked->load(std::memory_order_relaxed) || asked->exchange(true)) return;
+    const auto alive = weak.lock();
+    if (!alive) return;
     try {
-      loop->post([asked, task] {
+      alive->post([asked, task] {
         asked->exchange(false);  // before the task looks
         task();
       });

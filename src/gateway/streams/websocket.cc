@@ -95,20 +95,23 @@ void WebSocketReader::forget_last() {
   if (message_.capacity() > kKeptCapacity) message_ = std::string();
 }
 
+/// How many bytes it has, as far as those that came tell.
+std::size_t WebSocketReader::header_end() const noexcept {
+  if (header_size_ < 2) return 2;
+  const unsigned length = header_byte(1) & 0x7FU;
+  return length < 126 ? 6 : length == 126 ? 8 : 14;
+}
+
 /// True: it is there and as it has to be.
 bool WebSocketReader::take_header(std::string_view& bytes) {
-  for (std::size_t size = 2;;) {
-    const std::size_t part = std::min(size - header_size_, bytes.size());
+  while (header_size_ != header_end()) {
+    const std::size_t part = std::min(header_end() - header_size_, bytes.size());
+    if (part == 0) return false;
     std::copy_n(bytes.begin(), part, header_.begin() + static_cast<std::ptrdiff_t>(header_size_));
     bytes.remove_prefix(part);
     header_size_ += part;
-    if (header_size_ < size) return false;
-    if (size == 2) check_first_bytes();
+    if (header_size_ == 2) check_first_bytes();
     if (broken_) return false;
-    const unsigned length = header_byte(1) & 0x7FU;
-    const std::size_t whole = length < 126 ? 6 : length == 126 ? 8 : 14;
-    if (size == whole) break;
-    size = whole;
   }
   check_length();
   if (broken_) return false;

@@ -67,6 +67,7 @@ class WebSocketReader {
 
  private:
   [[nodiscard]] bool take_header(std::string_view& bytes);
+  [[nodiscard]] std::size_t header_end() const noexcept;
   void check_first_bytes();
   void check_length();
   void take_payload(std::string_view& bytes);

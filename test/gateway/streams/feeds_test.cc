@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "../http/http_peer.h"
+#include "client_frames.h"
 #include "words.h"
 
 namespace rest_fcgi::gateway::test {
@@ -27,14 +28,6 @@ http::Application events(const std::shared_ptr<Words>& words) {
 
 const std::string kUpgrade =
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA==\r\n";
-
-/// A client's frame of a few bytes.
-std::string frame(int first, std::string_view payload) {
-  std::string bytes = {static_cast<char>(first), static_cast<char>(0x80 | payload.size()), 1, 2, 3, 4};
-  for (std::size_t i = 0; i < payload.size(); ++i)
-    bytes += static_cast<char>(payload[i] ^ static_cast<char>(i % 4 + 1));
-  return bytes;
-}
 
 TEST_CASE("a feed over HTTP goes out in chunks as its parts come, and ends as chunks do") {
   const auto words = Words::make();
@@ -118,7 +111,7 @@ TEST_CASE("a WebSocket begins with what RFC 6455 says, and then takes frames bot
   Served served(events(words), options);
   HttpPeer peer(port_of(options));
   // What is behind the request is the WebSocket's.
-  peer.send(http_get("/ws", kUpgrade) + frame(0x81, "ready"));
+  peer.send(http_get("/ws", kUpgrade) + client_frame(kText, "ready"));
   const HttpReply head = peer.reply(true);
   CHECK(head.status == 101);
   CHECK(head.header("Upgrade") == "websocket");
@@ -128,7 +121,7 @@ TEST_CASE("a WebSocket begins with what RFC 6455 says, and then takes frames bot
   CHECK(words->heard() == std::vector<std::string>{"text:ready"});
   words->say(std::string(200, 'x'));
   CHECK(peer.bytes(204) == std::string("\x81\x7e\x00\xc8", 4) + std::string(200, 'x'));
-  peer.send(frame(0x89, "are you there"));
+  peer.send(client_frame(kPing, "are you there"));
   CHECK(peer.bytes(15) ==
         "\x8a\x0d"
         "are you there");
@@ -136,7 +129,7 @@ TEST_CASE("a WebSocket begins with what RFC 6455 says, and then takes frames bot
   CHECK(peer.bytes(15) ==
         "\x88\x0d\x03\xf5"
         "fell behind");
-  peer.send(frame(0x88, "\x03\xf5"));
+  peer.send(client_frame(kClose, close_payload(1013)));
   CHECK(peer.closed_within(milliseconds(1500)));
 }
 
@@ -158,7 +151,7 @@ TEST_CASE("a stop ends all feeds as their forms do") {
   CHECK(websocket.bytes(20) ==
         "\x88\x12\x03\xe9"
         "the server stops");
-  websocket.send(frame(0x88, "\x03\xe9"));
+  websocket.send(client_frame(kClose, close_payload(1001)));
   CHECK(records.reply().ended);
   records.close();
   chunks.close();

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/streams/streams.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../served.h"
+#include "client_frames.h"
+#include "words.h"
+
+namespace rest_fcgi::gateway::test {
+namespace {
+
+using Form = Framing::Form;
+
+/// The other end of a stream.
+class Peer {
+ public:
+  explicit Peer(UniqueFd fd) : fd_(std::move(fd)) {
+    const timeval patience = {20, 0};
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  }
+
+  void send(std::string_view bytes) const {
+    REQUIRE(::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+            static_cast<ssize_t>(bytes.size()));
+  }
+  [[nodiscard]] bool try_send(std::string_view bytes) const {
+    return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0;
+  }
+  /// As many bytes, or all that come before the end.
+  [[nodiscard]] std::string bytes(std::size_t size) const {
+    std::string found(size, '\0');
+    std::size_t got = 0;
+    while (got < size) {
+      const ssize_t part = ::recv(fd_.get(), found.data() + got, size - got, 0);
+      if (part <= 0) break;
+      got += static_cast<std::size_t>(part);
+    }
+    return found.substr(0, got);
+  }
+  [[nodiscard]] bool at_end() const { return bytes(1).empty(); }
+  [[nodiscard]] bool has_bytes(milliseconds time) const {
+    pollfd event = {fd_.get(), POLLIN, 0};
+    return ::poll(&event, 1, static_cast<int>(time.count())) == 1;
+  }
+  void close() { fd_.reset(); }
+
+ private:
+  UniqueFd fd_;
+};
+
+Peer add(Streams& streams, std::unique_ptr<http::Feed> feed, Framing framing, std::string head = {},
+         std::string received = {}) {
+  std::array<int, 2> ends = {};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  streams.add({UniqueFd(ends[0]), Channel(ends[0], nullptr), framing, std::move(head), std::move(received),
+               std::move(feed)});
+  return Peer(UniqueFd(ends[1]));
+}
+Peer add(Streams& streams, Words& words, Form form) {
+  return add(streams, words.feed(), Framing(form, 0x0102));
+}
+
+StreamLimits quick() {
+  StreamLimits limits;
+  limits.sweep = milliseconds(10);
+  return limits;
+}
+
+std::size_t threads() {
+  std::size_t count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    count += name.starts_with("streams");
+  }
+  return count;
+}
+
+TEST_CASE("the loop's thread comes with the first stream and goes with the end") {
+  const auto words = Words::make();
+  const auto before = open_files();
+  {
+    Streams streams(quick());
+    CHECK(open_files() == before);
+    CHECK(threads() == 0);
+    const Peer peer = add(streams, *words, Form::bare);
+    words->say("x");
+    CHECK(peer.bytes(1) == "x");
+    CHECK(threads() == 1);
+  }
+  CHECK(eventually([] { return threads() == 0; }));
+  CHECK(open_files() == before);
+  CHECK(words->listeners() == 0);
+}
+
+TEST_CASE("parts that come together go out together, in each form") {
+  const auto words = Words::make();
+  words->say("one\n");
+  words->say("");
+  words->say("two\n");
+  words->end(1012, "bus lost");
+  Streams streams(quick());
+  CHECK(add(streams, *words, Form::bare).bytes(100) == "one\ntwo\n");
+  CHECK(add(streams, words->feed(), Framing(Form::chunks), "HEAD\r\n\r\n").bytes(100) ==
+        "HEAD\r\n\r\n8\r\none\ntwo\n\r\n0\r\n\r\n");
+  CHECK(add(streams, *words, Form::records).bytes(100) ==
+        std::string("\x01\x06\x01\x02\x00\x08\x00\x00one\ntwo\n", 16) +
+            std::string("\x01\x06\x01\x02\x00\x00\x00\x00", 8) +
+            std::string("\x01\x03\x01\x02\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", 16));
+  const Peer peer = add(streams, *words, Form::messages);
+  CHECK(peer.bytes(6 + 2 + 6) == std::string("\x81\x04one\n\x81\x00\x81\x04two\n", 14));
+  CHECK(peer.bytes(12) ==
+        "\x88\x0a\x03\xf4"
+        "bus lost");
+  peer.send(client_frame(kClose, close_payload(1012)));
+  CHECK(peer.at_end());
+}
+
+TEST_CASE("a part that is larger than a record goes out in several") {
+  const auto words = Words::make();
+  const std::string large(150'000, 'x');
+  words->say("small");
+  words->say(large);
+  words->end();
+  Streams streams(quick());
+  const Peer peer = add(streams, *words, Form::records);
+  std::string content;
+  std::size_t records = 0;
+  for (;;) {
+    const std::string header = peer.bytes(8);
+    REQUIRE(header.size() == 8);
+    CHECK(header.substr(0, 4) == "\x01\x06\x01\x02");
+    const auto size = static_cast<std::size_t>(static_cast<unsigned char>(header[4]) * 256 +
+                                               static_cast<unsigned char>(header[5]));
+    if (size == 0) break;
+    content += peer.bytes(size);
+    ++records;
+  }
+  CHECK(records == 3);
+  CHECK(content == "small" + large);
+  CHECK(peer.bytes(16).size() == 16);
+}
+
+TEST_CASE("a peer that reads slowly gets all, and one that reads nothing holds up nobody") {
+  const auto words = Words::make();
+  StreamLimits limits = quick();
+  limits.blocked = milliseconds(300);
+  Streams streams(limits);
+  const Peer blocked = add(streams, *words, Form::bare);
+  const Peer good = add(streams, *words, Form::bare);
+  const Peer slow = add(streams, *words, Form::chunks);
+  const std::string text(10'000, 'x');
+  for (int i = 0; i < 300; ++i) words->say(text + std::to_string(i % 10));
+  std::string got;
+  while (got.size() < 300 * 10'001) {
+    const std::string part = good.bytes(10'001);
+    REQUIRE(part.size() == 10'001);
+    got += part;
+    if (got.size() % 20 == 0) static_cast<void>(slow.bytes(30'000));
+  }
+  CHECK(got.back() == '9');
+  CHECK(eventually([&] { return slow.bytes(20'000).size() == 20'000 && words->listeners() == 2; }));
+  words->end();
+  CHECK(good.at_end());
+  std::string rest = slow.bytes(10'000'000);
+  CHECK(rest.ends_with("9\r\n0\r\n\r\n"));
+}
+
+TEST_CASE("a peer that goes away is seen at once") {
+  const auto words = Words::make();
+  Streams streams(quick());
+  for (const Form form : {Form::bare, Form::chunks, Form::records, Form::messages}) {
+    Peer peer = add(streams, *words, form);
+    CHECK(eventually([&] { return words->listeners() == 1; }));
+    peer.close();
+    CHECK(eventually([&] { return words->listeners() == 0; }));
+  }
+  SUBCASE("a web server that says anything aborts") {
+    const Peer peer = add(streams, *words, Form::records);
+    peer.send("x");
+    CHECK(peer.at_end());
+  }
+  SUBCASE("another request behind the stream is not answered") {
+    const Peer peer = add(streams, *words, Form::chunks);
+    peer.send("GET / HTTP/1.1\r\n\r\n");
+    words->say("x");
+    CHECK(peer.bytes(6) == "1\r\nx\r\n");
+  }
+  SUBCASE("while there is more than it took") {
+    Peer peer = add(streams, *words, Form::messages);
+    for (int i = 0; i < 100; ++i) words->say(std::string(10'000, 'x'));
+    CHECK(peer.bytes(5).size() == 5);
+    peer.close();
+    CHECK(eventually([&] { return words->listeners() == 0; }));
+  }
+}
+
+TEST_CASE("silence is broken by a word that means nothing") {
+  const auto words = Words::make();
+  words->keep_alive = ": \n\n";
+  StreamLimits limits = quick();
+  limits.keep_alive = milliseconds(50);
+  limits.ping = milliseconds(50);
+  limits.silence = milliseconds(300);
+  Streams streams(limits);
+  const Peer records = add(streams, *words, Form::records);
+  const Peer chunks = add(streams, *words, Form::chunks);
+  const Peer answers = add(streams, *words, Form::messages);
+  const Peer is_silent = add(streams, *words, Form::messages);
+  CHECK(chunks.bytes(18) == "4\r\n: \n\n\r\n4\r\n: \n\n\r\n");
+  CHECK(records.bytes(12) == std::string("\x01\x06\x01\x02\x00\x04\x00\x00: \n\n", 12));
+  for (int i = 0; i < 10; ++i) {
+    CHECK(answers.bytes(2) == std::string("\x89\x00", 2));
+    answers.send(client_frame(kPong));
+  }
+  CHECK(words->listeners() == 3);
+  while (!is_silent.at_end()) {
+  }
+}
+
+TEST_CASE("a feed without such a word stays silent") {
+  const auto words = Words::make();
+  StreamLimits limits = quick();
+  limits.keep_alive = milliseconds(10);
+  Streams streams(limits);
+  const Peer peer = add(streams, *words, Form::chunks);
+  CHECK_FALSE(peer.has_bytes(milliseconds(100)));
+}
+
+TEST_CASE("a feed hears its WebSocket's messages, and is asked after each") {
+  const auto words = Words::make();
+  words->answers = true;
+  Streams streams(quick());
+  const Peer peer =
+      add(streams, words->feed(), Framing(Form::messages), {}, client_frame(0x01, "first ").substr(0, 5));
+  peer.send(client_frame(0x01, "first ").substr(5) + client_frame(0x80, "message"));
+  CHECK(peer.bytes(7) == "\x81\x05heard");
+  peer.send(client_frame(kBinary, "\xff"));
+  CHECK(peer.bytes(7) == "\x81\x05heard");
+  CHECK(words->heard() == std::vector<std::string>{"text:first message", "binary:\xff"});
+}
+
+TEST_CASE("a peer's close is answered with its own code") {
+  const auto words = Words::make();
+  Streams streams(quick());
+  const auto answer = [&](std::string_view payload) {
+    const Peer peer = add(streams, *words, Form::messages);
+    peer.send(client_frame(kClose, std::string(payload)) + client_frame(kText, "not heard"));
+    return peer.bytes(100);
+  };
+  CHECK(answer("") == std::string("\x88\x00", 2));
+  CHECK(answer(close_payload(1000, "bye")) ==
+        "\x88\x05\x03\xe8"
+        "bye");
+  CHECK(answer(close_payload(4000)) == "\x88\x02\x0f\xa0");
+  CHECK(answer(close_payload(1)).substr(2, 2) == "\x03\xea");
+  CHECK(words->heard().empty());
+  CHECK(eventually([&] { return words->listeners() == 0; }));
+}
+
+TEST_CASE("a peer that breaks the rules hears which, and the connection ends") {
+  const auto words = Words::make();
+  Streams streams(quick());
+  const Peer peer = add(streams, *words, Form::messages);
+  peer.send(ClientFrame{kText, "x", false}.bytes());
+  CHECK(peer.bytes(100) ==
+        "\x88\x17\x03\xea"
+        "a frame is not masked");
+}
+
+TEST_CASE("a peer that takes no answers is asked no more questions") {
+  const auto words = Words::make();
+  StreamLimits limits = quick();
+  limits.blocked = milliseconds(200);
+  Streams streams(limits);
+  const Peer peer = add(streams, *words, Form::messages);
+  std::thread flood([&] {
+    const std::string pings = [] {
+      std::string text;
+      for (int i = 0; i < 100; ++i) text += client_frame(kPing, std::string(125, '?'));
+      return text;
+    }();
+    for (int i = 0; i < 1000; ++i) {
+      if (!peer.try_send(pings)) break;
+    }
+  });
+  CHECK(eventually([&] { return words->asked() > 0 && words->listeners() == 0; }));
+  flood.join();
+}
+
+TEST_CASE("a peer that does not answer a close is not waited for long") {
+  const auto words = Words::make();
+  StreamLimits limits = quick();
+  limits.end = milliseconds(100);
+  Streams streams(limits);
+  const Peer websocket = add(streams, *words, Form::messages);
+  const Peer chunks = add(streams, *words, Form::chunks);
+  words->end(4401, "logged out");
+  CHECK(websocket.bytes(100) ==
+        "\x88\x0c\x11\x31"
+        "logged out");
+  CHECK(chunks.bytes(100) == "0\r\n\r\n");
+  CHECK(eventually([&] { return words->listeners() == 0; }));
+}
+
+TEST_CASE("what goes wrong with one stream is the end of that one alone") {
+  const auto words = Words::make();
+  const CapturedLog log;
+  Streams streams(quick());
+  const Peer one = add(streams, *words, Form::bare);
+  const Peer two = add(streams, *words, Form::bare);
+  CHECK(eventually([&] { return words->listeners() == 2; }));
+  words->fail();
+  CHECK(eventually([&] { return words->listeners() == 1; }));
+  words->say("x");
+  CHECK(one.bytes(1).size() + two.bytes(1).size() == 1);
+}
+
+TEST_CASE("a stop ends all streams, and those that are still to come") {
+  const auto words = Words::make();
+  Streams streams(quick());
+  const Peer early = add(streams, *words, Form::chunks);
+  CHECK(eventually([&] { return words->listeners() == 1; }));
+  streams.close();
+  CHECK(early.bytes(100) == "0\r\n\r\n");
+  {
+    const Peer late = add(streams, words->feed(), Framing(Form::chunks), "HEAD\r\n\r\n");
+    CHECK(late.bytes(100) == "HEAD\r\n\r\n0\r\n\r\n");
+  }
+  streams.wait_for_end(system_clock().steady() + milliseconds(100));
+  CHECK(words->listeners() == 0);
+  CHECK(add(streams, *words, Form::bare).at_end());
+}
+
+TEST_CASE("a thousand streams hear all in order, while others come and go") {
+  const auto words = Words::make();
+  const auto before = open_files();
+  {
+    Streams streams(quick());
+    std::vector<Peer> peers;
+    for (int i = 0; i < 1000; ++i) peers.push_back(add(streams, *words, i % 2 ? Form::bare : Form::messages));
+    std::string bare;
+    std::string framed;
+    std::thread speaker([&] {
+      for (int i = 0; i < 200; ++i) words->say("event " + std::to_string(1000 + i));
+    });
+    for (int i = 0; i < 200; ++i) {
+      bare += "event " + std::to_string(1000 + i);
+      framed +=
+          "\x81\x0a"
+          "event " +
+          std::to_string(1000 + i);
+      const auto other = Words::make();
+      const Peer passing = add(streams, *other, Form::records);
+    }
+    speaker.join();
+    std::size_t right = 0;
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      const std::string& wanted = i % 2 ? bare : framed;
+      right += peers[i].bytes(wanted.size()) == wanted;
+    }
+    CHECK(right == peers.size());
+    CHECK(words->listeners() == 1000);
+    peers.clear();
+    CHECK(eventually([&] { return words->listeners() == 0; }));
+  }
+  CHECK(open_files() == before);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::gateway::test
