@@ -47,7 +47,7 @@ std::string page_of(const std::string& body) {
   std::string kvs;
   for (; next < end; ++next) {
     kvs += kvs.empty() ? R"({"key":")" : R"(,{"key":")";
-    etcd::append_base64(kvs, "f/" + std::to_string(next));
+    append_base64(kvs, "f/" + std::to_string(next));
     kvs += R"("})";
   }
   return ok(R"(,"kvs":[)" + kvs + (end < kEnd ? R"(],"more":true)" : "]"));
