@@ -182,6 +182,23 @@ TEST_CASE("an event that etcd does not take is said to be lost, and those behind
   CHECK(within(seconds(20), [&] { return two.heard.count("lost another host had more events") >= 2; }));
 }
 
+TEST_CASE("a return that etcd does not keep is said to be lost, here and elsewhere") {
+  if (test::no_etcd()) return;
+  const test::CapturedLog log;
+  Options options = shared_options(shared_etcd().urls());
+  options.spool_bytes = 16 << 20;
+  Host one(options);
+  Host two(options);
+  one.start();
+  two.start();
+  one.run(0);
+  REQUIRE(one.cache->returner(jid_number(0), return_of("large", std::string(3'000'000, 'x'))));
+  for (Host* host : {&one, &two}) {
+    CHECK(within(seconds(20), [&] { return host->heard.count("lost") == 1; }));
+    CHECK(host->heard.count("ret") == 1);
+  }
+}
+
 TEST_CASE("while members are killed and come back, all jobs of all hosts are heard once") {
   if (test::no_etcd()) return;
   test::EtcdCluster cluster({.members = 3});
@@ -259,7 +276,7 @@ TEST_CASE("what was compacted away while a host could not hear is said to be los
   {
     const std::lock_guard busy(two.heard.gate);
     one.run(0);
-    REQUIRE(one.cache->flush());
+    REQUIRE(within(seconds(20), [&] { return two.heard.is_told.load(); }));
     cluster.kill(0);
     cluster.restart(0);
     for (int number = 1; number < 4; ++number) one.run(number);

@@ -21,7 +21,8 @@ class Heard : public ClusterListener {
   using Lines = std::vector<std::string>;
 
   std::atomic<bool> is_wanted{true};
-  std::mutex gate;  ///< who holds it keeps whoever tells something waiting
+  std::mutex gate;                   ///< who holds it keeps whoever tells something waiting
+  std::atomic<bool> is_told{false};  ///< somebody tells something, and perhaps waits
 
   bool wanted() override { return is_wanted; }
   void job(const Load& load) override { add("job " + load.jid + " " + load.fun.text() + " " + load.user); }
@@ -52,6 +53,7 @@ class Heard : public ClusterListener {
 
  private:
   void add(std::string line) {
+    is_told = true;
     const std::lock_guard open(gate);
     const std::lock_guard lock(mutex_);
     lines_.push_back(std::move(line));

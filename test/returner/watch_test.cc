@@ -66,10 +66,11 @@ struct Scripted {
   Options options = etcd_options(dir);
   std::shared_ptr<FakeEtcd> etcd = std::make_shared<FakeEtcd>();
   std::shared_ptr<Script> script = std::make_shared<Script>();
+  std::shared_ptr<EtcdLosses> losses = std::make_shared<EtcdLosses>();
   Heard heard;
   std::unique_ptr<Watch> watch =
       make_etcd_watch(options.etcd, "me", std::make_unique<ScriptedChanges>(script),
-                      std::make_unique<FakeEtcdStore>(etcd), heard);
+                      std::make_unique<FakeEtcdStore>(etcd), losses, heard);
   void start() const { REQUIRE(watch->start(watch_deadline())); }
 };
 

@@ -57,7 +57,8 @@ class EtcdReturner : public Returner {
                                         .spool_bytes = spool_bytes,
                                         .group_time = kGroupTime,
                                         .most_pause = kMostPause,
-                                        .failure_counts = kFailureTime},
+                                        .failure_counts = kFailureTime,
+                                        .on_loss = [losses = losses_] { losses->tell(); }},
                                        clock_, make_etcd_sink(*writing_, options_));
     if (!writer) return std::move(writer).error();
     writer_ = *std::move(writer);
@@ -133,7 +134,7 @@ class EtcdReturner : public Returner {
     if (!changes) return std::move(changes).error();
     auto events = make_etcd_store_v3(options_.writing, kListeningTtl);
     if (!events) return std::move(events).error();
-    return make_etcd_watch(options_, claimant_, *std::move(changes), *std::move(events), listener);
+    return make_etcd_watch(options_, claimant_, *std::move(changes), *std::move(events), losses_, listener);
   }
 
  private:
@@ -181,6 +182,7 @@ class EtcdReturner : public Returner {
   const std::string claimant_ = random_name();  // nobody else's
   std::atomic<std::uint64_t> claims_{0};
   std::atomic<std::int64_t> last_stamp_{0};
+  const std::shared_ptr<EtcdLosses> losses_ = std::make_shared<EtcdLosses>();
   const std::unique_ptr<EtcdStore> writing_;
   const std::unique_ptr<EtcdStore> reading_;
   std::unique_ptr<SpooledWriter> writer_;  // uses writing_

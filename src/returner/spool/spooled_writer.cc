@@ -68,6 +68,7 @@ bool Trouble::now() const {
 }
 
 void Trouble::lose(const std::optional<RecordView>& record) {
+  on_loss_();
   const std::lock_guard lock(mutex_);
   ++(record && record->kind == RecordView::Kind::load ? loads_ : returns_);
   if (losing_) return;
@@ -76,6 +77,7 @@ void Trouble::lose(const std::optional<RecordView>& record) {
 }
 
 void Trouble::refuse(std::string_view what, std::string_view why) {
+  on_loss_();
   const std::lock_guard lock(mutex_);
   log::error(format("{} does not keep {}: {} ({} refused since the start)", cache_, what, why, ++refused_));
 }
@@ -112,7 +114,7 @@ SpooledWriter::SpooledWriter(SpooledWriterOptions options, const Clock& clock,
                              std::unique_ptr<SpoolSink> sink, std::unique_ptr<Spool> spool)
     : options_(std::move(options)),
       clock_(clock),
-      trouble_(options_.name, options_.where),
+      trouble_(options_.name, options_.where, options_.on_loss),
       sink_(std::move(sink)),
       spool_(std::move(spool)),
       last_failure_(cannot("its spool is full")) {}

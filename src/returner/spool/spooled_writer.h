@@ -28,7 +28,10 @@ namespace rest_fcgi::returner {
 class Trouble {
  public:
   /// `cache` by its name; `where` its jobs are, for the log, such as `sqlite3.database: /var/jobs.db`.
-  Trouble(std::string cache, std::string where) : cache_(std::move(cache)), where_(std::move(where)) {}
+  /// `on_loss` is called with each record that is lost or refused; quick.
+  Trouble(
+      std::string cache, std::string where, std::function<void()> on_loss = [] {})
+      : cache_(std::move(cache)), where_(std::move(where)), on_loss_(std::move(on_loss)) {}
 
   void begin(const Error& cause);
   void end();
@@ -51,6 +54,7 @@ class Trouble {
 
   const std::string cache_;
   const std::string where_;
+  const std::function<void()> on_loss_;
   mutable std::mutex mutex_;
   bool now_ = false;
   bool losing_ = false;
@@ -105,6 +109,7 @@ struct SpooledWriterOptions {
   std::chrono::milliseconds most_pause{};  ///< between tries; the pauses grow from 200 ms on
   /// For so long a failure speaks for all tries, and readers are told it at once. 0: each tries himself.
   std::chrono::milliseconds failure_counts{};
+  std::function<void()> on_loss = [] {};  ///< called where a record is lost or refused; quick, on any thread
 };
 
 /// The one thread of a process that writes into a job cache. Records wait in a spool, a file that outlives

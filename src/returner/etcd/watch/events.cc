@@ -45,17 +45,23 @@ void EtcdEvents::publish(std::string_view tag, const Json& data, std::string_vie
     dropped_ = true;
     return;
   }
-  if (!thread_.joinable()) {
-    auto thread = Thread::start("etcd-events", [this] { run(ending_.get_token()); });
-    if (!thread) {
-      dropped_ = true;
-      return;
-    }
-    thread_ = *std::move(thread);
-  }
   bytes_ += text.size();
   waiting_.push_back(std::move(text));
+  start();
+}
+
+void EtcdEvents::drop() {
+  const std::lock_guard lock(mutex_);
+  dropped_ = true;
+  start();
+}
+
+void EtcdEvents::start() {
   came_.notify_one();
+  if (thread_.joinable()) return;
+  // Where there is none to be had, the next event tries again.
+  auto thread = Thread::start("etcd-events", [this] { run(ending_.get_token()); });
+  if (thread) thread_ = *std::move(thread);
 }
 
 Result<void> EtcdEvents::listen() {

@@ -37,6 +37,9 @@ class EtcdEvents {
   /// are told to have missed.
   void publish(std::string_view tag, const Json& data, std::string_view user);
 
+  /// An event that should have been published is lost: the listeners are told so.
+  void drop();
+
   /// From now on, and for a time to live, the others know that somebody listens here.
   [[nodiscard]] Result<void> listen();
 
@@ -44,6 +47,7 @@ class EtcdEvents {
   static void tell(std::string_view value, ClusterListener& listener);
 
  private:
+  void start();  // REQUIRES: mutex_
   void run(const std::stop_token& stop);
   /// Sends what waits, or some of it. Errors: it waits still.
   [[nodiscard]] Result<void> send();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "returner/etcd/watch/watch.h"
 
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <mutex>
@@ -31,17 +32,27 @@ constexpr seconds kListenAgainAfter{2};  // where that failed
 class EtcdWatch : public Watch {
  public:
   EtcdWatch(const EtcdOptions& options, const std::string& name, std::unique_ptr<EtcdChanges> changes,
-            std::unique_ptr<EtcdStore> events, ClusterListener& listener)
+            std::unique_ptr<EtcdStore> events, std::shared_ptr<EtcdLosses> losses, ClusterListener& listener)
       : layout_(options),
         own_key_(layout_.events() + name),
         listener_(listener),
         changes_(std::move(changes)),
         events_(std::move(events), layout_, name),
-        jobs_(options, listener, [this](const std::string& key, std::int64_t revision) {
-          return changes_->value_at(key, revision, steady_clock::now() + kLookUpTime);
-        }) {}
+        jobs_(options, listener,
+              [this](const std::string& key, std::int64_t revision) {
+                return changes_->value_at(key, revision, steady_clock::now() + kLookUpTime);
+              }),
+        losses_(std::move(losses)) {
+    losses_->hear([this] {
+      own_loss_ = true;
+      events_.drop();
+    });
+  }
 
-  ~EtcdWatch() override { ending_.request_stop(); }
+  ~EtcdWatch() override {
+    losses_->hear({});
+    ending_.request_stop();
+  }
 
   Result<void> start(SteadyTime deadline) override {
     const std::lock_guard lock(mutex_);
@@ -85,6 +96,7 @@ class EtcdWatch : public Watch {
     } else {
       begin_anew();
     }
+    if (own_loss_.exchange(false)) listener_.lost("etcd did not keep a job or return");
     const SteadyTime now = steady_clock::now();
     jobs_.settle(now);
     if (now >= listen_at_ && !stop.stop_requested()) listen();
@@ -148,6 +160,8 @@ class EtcdWatch : public Watch {
   bool failing_ = false;  // the log says so
   SteadyTime listened_at_{};
   SteadyTime listen_at_{};
+  const std::shared_ptr<EtcdLosses> losses_;
+  std::atomic<bool> own_loss_{false};
 
   std::mutex mutex_;
   SteadyTime started_at_{};  // guarded by mutex_
@@ -160,8 +174,10 @@ class EtcdWatch : public Watch {
 
 std::unique_ptr<Watch> make_etcd_watch(const EtcdOptions& options, const std::string& name,
                                        std::unique_ptr<EtcdChanges> changes,
-                                       std::unique_ptr<EtcdStore> events, ClusterListener& listener) {
-  return std::make_unique<EtcdWatch>(options, name, std::move(changes), std::move(events), listener);
+                                       std::unique_ptr<EtcdStore> events, std::shared_ptr<EtcdLosses> losses,
+                                       ClusterListener& listener) {
+  return std::make_unique<EtcdWatch>(options, name, std::move(changes), std::move(events), std::move(losses),
+                                     listener);
 }
 
 }  // namespace rest_fcgi::returner
