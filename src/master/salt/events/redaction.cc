@@ -27,8 +27,10 @@ constexpr bool is_of_name(char byte) noexcept {
 }
 
 bool ends_with_secret(std::string_view name) {
-  return std::any_of(std::begin(kSecrets), std::end(kSecrets),
-                     [name](std::string_view secret) { return name.ends_with(secret); });
+  return !name.empty() &&
+         std::any_of(std::begin(kSecrets), std::end(kSecrets), [name](std::string_view secret) {
+           return name.back() == secret.back() && name.ends_with(secret);
+         });
 }
 
 /// The name that stands before `end`, be it in quotes and followed by blanks.
@@ -74,8 +76,8 @@ Discretion::Verdict Redaction::of_member(std::string_view key, std::size_t depth
 }
 
 std::size_t Redaction::shown_bytes(std::string_view text) const {
-  for (std::size_t at = text.find_first_of("=: "); at != std::string_view::npos;
-       at = text.find_first_of("=: ", at + 1)) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '=' && text[at] != ':' && text[at] != ' ') continue;
     const std::string_view name = name_before(text, at);
     if (text[at] == ' ' && !name.starts_with('-')) continue;
     if (names_a_secret(name)) return at + 1;
