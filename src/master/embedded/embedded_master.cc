@@ -78,16 +78,28 @@ Result<std::unique_ptr<ProcDir>> open_proc_dir(const Options& options) {
   return std::unique_ptr<ProcDir>();
 }
 
+/// Listeners hear what other processes do through a job cache that tells it, or else through a folder in the
+/// proc directory. REQUIRES: `proc` is the one of the options, or null.
+std::shared_ptr<Announcer> make_announcer(const Options& options, const ProcDir* proc,
+                                          const returner::Returners& returners, const Clock& clock) {
+  auto events = std::make_shared<master::EventLog>(clock);
+  auto alone = std::make_shared<Announcer>(events, clock);
+  if (alone->watch(returners.master_job_cache()) || proc == nullptr) return alone;
+  const std::string folder = options.proc_dir + "/events";
+  Result<std::unique_ptr<Peers>> peers = Peers::open(folder, events);
+  if (peers) return std::make_shared<Announcer>(events, clock, *std::move(peers));
+  log::warning(format("events of other processes are not heard: {} {}", folder, peers.error().message));
+  return alone;
+}
+
 /// The only Runtime there is. Tasks on the workers share `jobs`, never this object, which waits for them as
 /// it goes.
 class EmbeddedRuntime : public Runtime {
  public:
   EmbeddedRuntime(const Options& options, std::unique_ptr<returner::Returners> returners, const Clock& clock,
-                  std::unique_ptr<ProcDir> proc)
-      : events_(std::make_shared<master::EventLog>(clock)),
-        announcer_(std::make_shared<Announcer>(events_, clock)),
-        jobs_(std::make_shared<Jobs>(std::move(returners), clock, std::move(proc), options.max_queued_bytes,
-                                     options.jid_share, announcer_)),
+                  std::unique_ptr<ProcDir> proc, std::shared_ptr<Announcer> announcer)
+      : jobs_(std::make_shared<Jobs>(std::move(returners), clock, std::move(proc), options.max_queued_bytes,
+                                     options.jid_share, std::move(announcer))),
         workers_({options.max_workers, options.max_queued}) {}
 
   std::size_t shutdown(SteadyTime deadline) override {
@@ -109,20 +121,16 @@ class EmbeddedRuntime : public Runtime {
     for (const Minion& minion : minions.all()) ids.insert(minion.id);
     const std::lock_guard lock(mutex_);
     for (const std::string& id : ids) {
-      if (!started_.contains(id)) announcer_->minion_start(id);
+      if (!started_.contains(id)) jobs_->announcer().minion_start(id);
     }
     started_ = std::move(ids);
   }
 
-  [[nodiscard]] const std::shared_ptr<master::EventLog>& events() const noexcept { return events_; }
-  [[nodiscard]] Announcer& announcer() const noexcept { return *announcer_; }
   [[nodiscard]] const std::shared_ptr<Jobs>& jobs() const noexcept { return jobs_; }
   [[nodiscard]] const std::shared_ptr<MadeKeys>& keys() const noexcept { return keys_; }
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
 
  private:
-  const std::shared_ptr<master::EventLog> events_;
-  const std::shared_ptr<Announcer> announcer_;
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<MadeKeys> keys_ = std::make_shared<MadeKeys>();
   std::mutex mutex_;
@@ -220,13 +228,13 @@ class EmbeddedMaster : public master::Master {
   [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime) override {
     const auto checked = master::check_event(tag, data);
     if (!checked) return checked.error();
-    runtime_->announcer().fire(tag, checked->root());
+    runtime_->jobs()->announcer().fire(tag, checked->root());
     return {};
   }
 
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
                                                                     std::string_view after) override {
-    return runtime_->events()->reader(permit, after);
+    return runtime_->jobs()->announcer().reader(permit, after);
   }
 
  private:
@@ -318,8 +326,9 @@ Result<std::shared_ptr<Runtime>> make_runtime(const Options& options,
                                               const Clock& clock) {
   Result<std::unique_ptr<ProcDir>> proc = open_proc_dir(options);
   if (!proc) return std::move(proc).error();
-  return std::shared_ptr<Runtime>(
-      std::make_shared<EmbeddedRuntime>(options, std::move(returners), clock, *std::move(proc)));
+  auto announcer = make_announcer(options, proc->get(), *returners, clock);
+  return std::shared_ptr<Runtime>(std::make_shared<EmbeddedRuntime>(options, std::move(returners), clock,
+                                                                    *std::move(proc), std::move(announcer)));
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const Options& options,

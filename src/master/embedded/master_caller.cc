@@ -71,15 +71,15 @@ class MasterJob {
     return exception(thrown.what());
   }
 
-  void announce_start(const Jobs& jobs) const {
-    if (jobs.announcer().wanted()) jobs.announcer().master_new(load(jobs.master_id()));
+  void announce_start(const Jobs& jobs, Kept kept) const {
+    if (jobs.announcer().wanted()) jobs.announcer().master_new(load(jobs.master_id()), kept);
   }
 
-  void announce_end(const Jobs& jobs, const Outcome& outcome) const {
+  void announce_end(const Jobs& jobs, const Outcome& outcome, Kept kept) const {
     if (!jobs.announcer().wanted()) return;
     const bool hidden = outcome.success && function_ != nullptr && function_->secret;
     jobs.announcer().master_ret(load(jobs.master_id()), hidden ? Json::string(master::kHidden) : outcome.ret,
-                                outcome.success);
+                                outcome.success, kept);
   }
 
   /// Salt's event about the return.
@@ -132,7 +132,7 @@ void deliver(Jobs& jobs, const MasterJob& job, MasterJob::Outcome outcome,
   Json event = job.event(outcome);
   jobs.record(job.jid(), {jobs.master_id(), event, outcome.success ? 0 : 1, outcome.success, ""},
               jobs.also_for({}));
-  job.announce_end(jobs, outcome);
+  job.announce_end(jobs, outcome, Kept::yes);
   if (returns) returns->put(job.reply(std::move(outcome), std::move(event)));
 }
 
@@ -142,9 +142,9 @@ Result<master::Started> MasterCaller::run(const Order& order, const Mailbox& ret
   auto job = std::make_shared<MasterJob>(order, jobs_->clock().wall());
   if (!job->quick()) return run_on_worker(std::move(job), returns);
   job->set_jid(jobs_->new_jid());
-  job->announce_start(*jobs_);
+  job->announce_start(*jobs_, Kept::no);
   MasterJob::Outcome outcome = job->run(*facts_, *jobs_, {});
-  job->announce_end(*jobs_, outcome);
+  job->announce_end(*jobs_, outcome, Kept::no);
   Json event = job->event(outcome);
   returns->put(job->reply(std::move(outcome), std::move(event)));
   return master::Started{job->jid(), job->tag()};
@@ -157,9 +157,9 @@ Result<master::Started> MasterCaller::run_async(const Order& order) {
 master::WheelReply MasterCaller::wheel(const Order& order) {
   MasterJob job(order, jobs_->clock().wall());
   job.set_jid(jobs_->new_jid());
-  job.announce_start(*jobs_);
+  job.announce_start(*jobs_, Kept::no);
   const MasterJob::Outcome outcome = job.run(*facts_, *jobs_, {});
-  job.announce_end(*jobs_, outcome);
+  job.announce_end(*jobs_, outcome, Kept::no);
   const Json event = job.event(outcome);
   return {job.jid(), written_object([&](JsonWriter& writer) {
             writer.key("tag").string(job.tag()).key("data").json(event);

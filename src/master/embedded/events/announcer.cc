@@ -2,181 +2,114 @@
 #include "master/embedded/events/announcer.h"
 
 #include <chrono>
-#include <ctime>
+#include <utility>
 
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/lowstate/master_arguments.h"
-#include "rest_fcgi/master/jid.h"
+#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::embedded {
 
 namespace {
 
-/// What marks the keyword arguments among a load's arguments.
-constexpr std::string_view kMark = "__kwarg__";
-
-enum class Marks { kept, dropped };
-
-void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks marks) {
-  switch (value.kind()) {
-    case JsonValue::Kind::array:
-      writer.begin_array();
-      for (const JsonValue element : value.elements()) write_without_secrets(writer, element, marks);
-      writer.end_array();
-      return;
-    case JsonValue::Kind::object:
-      writer.begin_object();
-      for (const auto& [key, member] : value.members()) {
-        if (marks == Marks::dropped && key == kMark) continue;
-        writer.key(key);
-        if (master::is_secret_key(key)) {
-          writer.string(master::kHidden);
-        } else {
-          write_without_secrets(writer, member, marks);
-        }
-      }
-      writer.end_object();
-      return;
-    case JsonValue::Kind::string:
-      // `name=value` is a keyword argument, too.
-      if (const auto pair = lowstate::split_keyword(value.text());
-          pair && master::is_secret_key(pair->first)) {
-        writer.string(format("{}={}", pair->first, master::kHidden));
-        return;
-      }
-      [[fallthrough]];
-    default:
-      value.write(writer);
-  }
-}
-
-Json without_secrets(const Json& arguments, Marks marks) {
-  if (arguments.text() == "[]") return arguments;
-  const JsonDocument document = own_document(arguments);
-  return written_json([&](JsonWriter& writer) { write_without_secrets(writer, document.root(), marks); });
-}
-
-/// Of a compound call, by function: those whose return code is 0 succeeded.
-void write_successes(JsonWriter& writer, const Json& retcodes) {
-  const JsonDocument document = own_document(retcodes);
-  writer.begin_object();
-  for (const auto& [function, code] : document.root().members()) {
-    writer.key(function).boolean(code.integer() == 0);
-  }
-  writer.end_object();
-}
-
-/// `salt/run/JID` or `salt/wheel/JID`.
-std::string tag_of(const returner::Load& load) {
-  return format("salt/{}/{}", load.fun.text().starts_with("\"wheel.") ? "wheel" : "run", load.jid);
-}
-
-/// What the events of runners and wheels have in common.
-void write_master_call(JsonWriter& writer, const returner::Load& load, std::string_view stamp) {
-  writer.key("fun").json(load.fun).key("jid").string(load.jid).key("user").string(load.user);
-  writer.key("fun_args").json(without_secrets(load.arg, Marks::dropped)).key("_stamp").string(stamp);
-}
-
-/// As Python's `time.asctime()`, in UTC.
-std::string asctime_of(WallTime time) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[64];
-  return {text, std::strftime(text, sizeof text, "%a %b %e %H:%M:%S %Y", &parts)};
-}
+constexpr std::chrono::seconds kStartTime{5};  // for a cluster to answer
 
 }  // namespace
 
-std::string Announcer::stamp() const {
-  return master::iso_stamp(clock_.wall());
+/// Hands on to the log what is told by a job cache that many hosts share.
+class Announcer::Cluster : public returner::ClusterListener {
+ public:
+  explicit Cluster(Announcer& owner) : owner_(owner) {}
+
+  bool wanted() override { return owner_.log_->wanted(); }
+
+  void job(const returner::Load& load) override {
+    owner_.keep(is_master_call(load) ? master_new_event(load, owner_.now())
+                                     : job_new_event(load, {}, owner_.now()));
+  }
+
+  void returned(const returner::Load& load, const returner::JobReturn& ret) override {
+    if (!is_master_call(load)) {
+      const master::Return of_minion{ret.minion, ret.ret, ret.retcode, ret.success, ret.out};
+      return owner_.keep(job_ret_event(load, of_minion, owner_.now()));
+    }
+    // Runners and wheels are kept with their whole event.
+    const JsonDocument event = own_document(ret.ret);
+    owner_.keep(master_ret_event(load, member_of(event.root(), "return").json(), ret.success, owner_.now()));
+  }
+
+  void event(std::string_view tag, const Json& data, std::string_view user) override {
+    owner_.log_->append(tag, data, user);
+  }
+
+  void lost(const std::string& reason) override { owner_.log_->lose(reason); }
+
+ private:
+  Announcer& owner_;
+};
+
+Announcer::Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock, std::unique_ptr<Peers> peers)
+    : log_(std::move(log)),
+      clock_(clock),
+      peers_(std::move(peers)),
+      cluster_(std::make_unique<Cluster>(*this)) {}
+
+Announcer::~Announcer() = default;
+
+bool Announcer::watch(returner::Returner& cache) {
+  auto made = cache.watch(*cluster_);
+  if (!made) {
+    log::warning(format("what other hosts do is not seen by listeners: {}", made.error().message));
+    return false;
+  }
+  watch_ = *std::move(made);
+  return watch_ != nullptr;
 }
 
-void Announcer::tell(std::string_view tag, const Json& data, std::string_view user) {
-  log_->append(tag, data, user);
+Result<std::unique_ptr<master::EventReader>> Announcer::reader(const master::EventPermit& permit,
+                                                               std::string_view after) {
+  if (peers_) return peers_->inbox().reader(permit, after);
+  if (watch_) {
+    Result<void> started = watch_->start(std::chrono::steady_clock::now() + kStartTime);
+    if (!started) return std::move(started).error();
+  }
+  return log_->reader(permit, after);
+}
+
+bool Announcer::wanted() {
+  if (!log_) return false;
+  return log_->wanted() || watch_ || (peers_ && peers_->outbox().wanted());
+}
+
+void Announcer::tell(const EventText& event) {
+  keep(event);
+  if (watch_) watch_->publish(event.tag, event.data, event.user);
+  if (peers_) peers_->outbox().publish(event.tag, event.data.text(), event.user);
 }
 
 void Announcer::job_new(const returner::Load& load, const std::vector<std::string>& missing) {
-  if (!wanted()) return;
-  const Json data = written_object([&](JsonWriter& writer) {
-    writer.key("jid").string(load.jid).key("tgt_type").string(load.tgt_type).key("tgt").json(load.tgt);
-    writer.key("user").string(load.user).key("fun").json(load.fun);
-    writer.key("arg").json(without_secrets(load.arg, Marks::kept));
-    write_strings(writer.key("minions"), load.minions);
-    write_strings(writer.key("missing"), missing);
-    writer.key("_stamp").string(stamp());
-  });
-  tell(format("salt/job/{}/new", load.jid), data, load.user);
+  if (!watch_ && wanted()) tell(job_new_event(load, missing, now()));
 }
 
 void Announcer::job_ret(const returner::Load& load, const master::Return& ret) {
-  if (!wanted()) return;
-  const WallTime now = clock_.wall();
-  const Json data = written_object([&](JsonWriter& writer) {
-    writer.key("cmd").string("_return").key("id").string(ret.minion).key("success");
-    if (ret.retcodes) {
-      write_successes(writer, *ret.retcodes);
-    } else {
-      writer.boolean(ret.success);
-    }
-    writer.key("return").json(ret.ret).key("retcode");
-    writer.json(ret.retcodes ? *ret.retcodes : Json::integer(ret.retcode));
-    if (!ret.out.empty()) writer.key("out").string(ret.out);
-    writer.key("jid").string(load.jid).key("fun").json(load.fun);
-    writer.key("fun_args").json(without_secrets(load.arg, Marks::dropped)).key("user").string(load.user);
-    if (load.metadata) writer.key("metadata").json(without_secrets(*load.metadata, Marks::kept));
-    writer.key("_stamp").string(master::iso_stamp(now));
-    writer.key("ts").integer(std::chrono::system_clock::to_time_t(now));
-  });
-  tell(format("salt/job/{}/ret/{}", load.jid, ret.minion), data, load.user);
+  if (!watch_ && wanted()) tell(job_ret_event(load, ret, now()));
 }
 
-void Announcer::master_new(const returner::Load& load) {
-  if (!wanted()) return;
-  const Json data = written_object([&](JsonWriter& writer) { write_master_call(writer, load, stamp()); });
-  tell(tag_of(load) + "/new", data, load.user);
+void Announcer::master_new(const returner::Load& load, Kept kept) {
+  if ((!watch_ || kept == Kept::no) && wanted()) tell(master_new_event(load, now()));
 }
 
-void Announcer::master_ret(const returner::Load& load, const Json& ret, bool success) {
-  if (!wanted()) return;
-  const Json data = written_object([&](JsonWriter& writer) {
-    write_master_call(writer, load, stamp());
-    writer.key("return").json(ret).key("success").boolean(success);
-    if (!success) writer.key("retcode").integer(1);
-  });
-  tell(tag_of(load) + "/ret", data, load.user);
+void Announcer::master_ret(const returner::Load& load, const Json& ret, bool success, Kept kept) {
+  if ((!watch_ || kept == Kept::no) && wanted()) tell(master_ret_event(load, ret, success, now()));
 }
 
 void Announcer::minion_start(std::string_view id) {
   if (!wanted()) return;
-  const WallTime now = clock_.wall();
-  tell("salt/auth", written_object([&](JsonWriter& writer) {
-         writer.key("result").boolean(true).key("act").string("accept").key("id").string(id);
-         writer.key("pub").string("").key("_stamp").string(master::iso_stamp(now));
-       }),
-       {});
-  for (const std::string& tag : {std::string("minion_start"), format("salt/minion/{}/start", id)}) {
-    tell(tag, written_object([&](JsonWriter& writer) {
-           writer.key("id").string(id).key("cmd").string("_minion_event").key("pretag").null();
-           writer.key("data").string(format("Minion {} started at {}", id, asctime_of(now)));
-           writer.key("tag").string(tag).key("_stamp").string(master::iso_stamp(now));
-           writer.key("ts").integer(std::chrono::system_clock::to_time_t(now));
-         }),
-         {});
-  }
+  for (const EventText& event : minion_start_events(id, now())) tell(event);
 }
 
 void Announcer::fire(std::string_view tag, const JsonValue& data) {
-  constexpr std::string_view kStamp = "_stamp";
-  if (!wanted()) return;
-  tell(tag, written_object([&](JsonWriter& writer) {
-         for (const auto& [key, value] : data.members()) {
-           if (key != kStamp) value.write(writer.key(key));
-         }
-         writer.key(kStamp).string(stamp());
-       }),
-       {});
+  if (wanted()) tell(fired_event(tag, data, now()));
 }
 
 }  // namespace rest_fcgi::embedded

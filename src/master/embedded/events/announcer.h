@@ -4,54 +4,68 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "master/embedded/events/job_events.h"
+#include "master/embedded/events/peers.h"
 #include "rest_fcgi/core/clock.h"
-#include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/events.h"
-#include "rest_fcgi/master/master.h"
 #include "rest_fcgi/returner/returner.h"
+#include "rest_fcgi/returner/watch.h"
 
 namespace rest_fcgi::embedded {
 
-/// Tells all who listen what becomes of jobs and minions: the events of a Salt Master of the 3008 line
-/// (salt/master.py, salt/minion.py and salt/client/mixins.py), under its tags and with its keys. Arguments
-/// that are secrets are not shown. Where nobody listens, nothing is written. Thread-safe.
+/// Is a job, of a runner or wheel, in the job cache?
+enum class Kept { no, yes };
+
+/// Tells all who listen what becomes of jobs and minions, each event once. Where nobody listens, nothing is
+/// written. Thread-safe.
+///
+/// Who listens in other processes of this host hears it through `Peers`. Where hosts share a job cache that
+/// can be watched, there are no peers: all listeners, those of this process too, hear from that cache what
+/// becomes of the jobs in it, and what is no such job's is published there.
 class Announcer {
  public:
-  /// `log`: null: nobody listens. `clock` has to outlive it.
-  Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock)
-      : log_(std::move(log)), clock_(clock) {}
+  /// `log`: null: nobody listens. `peers`: null: none. `clock` has to outlive it.
+  Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock,
+            std::unique_ptr<Peers> peers = nullptr);
+  ~Announcer();
+  Announcer(const Announcer&) = delete;
+  Announcer& operator=(const Announcer&) = delete;
+
+  /// Hears and tells others through this job cache, where that can be; it has to outlive this. Call before
+  /// all else. False where it cannot be.
+  bool watch(returner::Returner& cache);
+
+  /// What happens from now on, here and elsewhere; `after` as in `EventLog::reader`. Errors: those of that,
+  /// and unavailable, where one cannot hear what happens elsewhere.
+  [[nodiscard]] Result<std::unique_ptr<master::EventReader>> reader(const master::EventPermit& permit,
+                                                                    std::string_view after);
 
   /// Does anybody listen?
-  [[nodiscard]] bool wanted() noexcept { return log_ && log_->wanted(); }
+  [[nodiscard]] bool wanted();
 
-  /// A job is about to run. `missing`: ids that its target names and that do not exist.
+  // What happened, as job_events.h has it. All jobs of minions are kept.
   void job_new(const returner::Load& load, const std::vector<std::string>& missing);
-
-  /// One of its minions returned.
   void job_ret(const returner::Load& load, const master::Return& ret);
-
-  /// A runner or wheel is about to run, whose load says `runner.NAME` or `wheel.NAME`.
-  void master_new(const returner::Load& load);
-
-  /// It returned.
-  void master_ret(const returner::Load& load, const Json& ret, bool success);
-
-  /// A minion is there, and accepted.
+  void master_new(const returner::Load& load, Kept kept);
+  void master_ret(const returner::Load& load, const Json& ret, bool success, Kept kept);
   void minion_start(std::string_view id);
-
-  /// What somebody fires: an object, which gets its `_stamp` in place of any that it has.
   void fire(std::string_view tag, const JsonValue& data);
 
  private:
-  [[nodiscard]] std::string stamp() const;
-  void tell(std::string_view tag, const Json& data, std::string_view user);
+  class Cluster;
+  void tell(const EventText& event);
+  void keep(const EventText& event) { log_->append(event.tag, event.data, event.user); }
+  [[nodiscard]] WallTime now() const { return clock_.wall(); }
 
   const std::shared_ptr<master::EventLog> log_;
   const Clock& clock_;
+  const std::unique_ptr<Peers> peers_;
+  const std::unique_ptr<Cluster> cluster_;    // hears from watch_
+  std::unique_ptr<returner::Watch> watch_{};  // null: none
 };
 
 }  // namespace rest_fcgi::embedded

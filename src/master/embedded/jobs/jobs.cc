@@ -180,7 +180,7 @@ Result<void> Jobs::save(const returner::Load& load, returner::Durability durabil
     log_failure(one->save_load(load, returner::Durability::grouped), "the load", load.jid);
   }
   if (is_on_the_master(load)) {
-    announcer_->master_new(load);
+    announcer_->master_new(load, Kept::yes);
   } else {
     announcer_->job_new(load, missing);
   }
@@ -291,7 +291,7 @@ void Jobs::settle(const ProcDir::Entry& orphan) {
   if (!proc_->drop(orphan)) return;
   for (const std::string& minion : *recorded) {
     if (is_on_the_master(load)) {
-      announcer_->master_ret(load, Json::string(kOrphaned), false);
+      announcer_->master_ret(load, Json::string(kOrphaned), false, Kept::yes);
     } else {
       announcer_->job_ret(load, {minion, Json::string(kOrphaned), 1, false, ""});
     }

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/events/job_events.h"
+
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "master/embedded/text.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/lowstate/master_arguments.h"
+#include "rest_fcgi/master/jid.h"
+
+namespace rest_fcgi::embedded {
+
+namespace {
+
+/// What marks the keyword arguments among a load's arguments.
+constexpr std::string_view kMark = "__kwarg__";
+
+enum class Marks { kept, dropped };
+
+void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks marks) {
+  switch (value.kind()) {
+    case JsonValue::Kind::array:
+      writer.begin_array();
+      for (const JsonValue element : value.elements()) write_without_secrets(writer, element, marks);
+      writer.end_array();
+      return;
+    case JsonValue::Kind::object:
+      writer.begin_object();
+      for (const auto& [key, member] : value.members()) {
+        if (marks == Marks::dropped && key == kMark) continue;
+        writer.key(key);
+        if (master::is_secret_key(key)) {
+          writer.string(master::kHidden);
+        } else {
+          write_without_secrets(writer, member, marks);
+        }
+      }
+      writer.end_object();
+      return;
+    case JsonValue::Kind::string:
+      // `name=value` is a keyword argument, too.
+      if (const auto pair = lowstate::split_keyword(value.text());
+          pair && master::is_secret_key(pair->first)) {
+        writer.string(format("{}={}", pair->first, master::kHidden));
+        return;
+      }
+      [[fallthrough]];
+    default:
+      value.write(writer);
+  }
+}
+
+Json without_secrets(const Json& arguments, Marks marks) {
+  if (arguments.text() == "[]") return arguments;
+  const JsonDocument document = own_document(arguments);
+  return written_json([&](JsonWriter& writer) { write_without_secrets(writer, document.root(), marks); });
+}
+
+/// Of a compound call, by function: those whose return code is 0 succeeded.
+void write_successes(JsonWriter& writer, const Json& retcodes) {
+  const JsonDocument document = own_document(retcodes);
+  writer.begin_object();
+  for (const auto& [function, code] : document.root().members()) {
+    writer.key(function).boolean(code.integer() == 0);
+  }
+  writer.end_object();
+}
+
+constexpr std::string_view kWheel = "\"wheel.";
+
+/// `salt/run/JID` or `salt/wheel/JID`.
+std::string tag_of(const returner::Load& load) {
+  return format("salt/{}/{}", load.fun.text().starts_with(kWheel) ? "wheel" : "run", load.jid);
+}
+
+/// What the events of runners and wheels have in common.
+void write_master_call(JsonWriter& writer, const returner::Load& load, WallTime now) {
+  writer.key("fun").json(load.fun).key("jid").string(load.jid).key("user").string(load.user);
+  writer.key("fun_args")
+      .json(without_secrets(load.arg, Marks::dropped))
+      .key("_stamp")
+      .string(master::iso_stamp(now));
+}
+
+/// When the master got what a minion sent.
+void write_time(JsonWriter& writer, WallTime now) {
+  writer.key("_stamp").string(master::iso_stamp(now));
+  writer.key("ts").integer(std::chrono::system_clock::to_time_t(now));
+}
+
+/// As Python's `time.asctime()`, in UTC.
+std::string asctime_of(WallTime time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[64];
+  return {text, std::strftime(text, sizeof text, "%a %b %e %H:%M:%S %Y", &parts)};
+}
+
+}  // namespace
+
+EventText job_new_event(const returner::Load& load, const std::vector<std::string>& missing, WallTime now) {
+  Json data = written_object([&](JsonWriter& writer) {
+    writer.key("jid").string(load.jid).key("tgt_type").string(load.tgt_type).key("tgt").json(load.tgt);
+    writer.key("user").string(load.user).key("fun").json(load.fun);
+    writer.key("arg").json(without_secrets(load.arg, Marks::kept));
+    write_strings(writer.key("minions"), load.minions);
+    write_strings(writer.key("missing"), missing);
+    writer.key("_stamp").string(master::iso_stamp(now));
+  });
+  return {format("salt/job/{}/new", load.jid), std::move(data), load.user};
+}
+
+EventText job_ret_event(const returner::Load& load, const master::Return& ret, WallTime now) {
+  Json data = written_object([&](JsonWriter& writer) {
+    writer.key("cmd").string("_return").key("id").string(ret.minion).key("success");
+    if (ret.retcodes) {
+      write_successes(writer, *ret.retcodes);
+    } else {
+      writer.boolean(ret.success);
+    }
+    writer.key("return").json(ret.ret).key("retcode");
+    writer.json(ret.retcodes ? *ret.retcodes : Json::integer(ret.retcode));
+    if (!ret.out.empty()) writer.key("out").string(ret.out);
+    writer.key("jid").string(load.jid).key("fun").json(load.fun);
+    writer.key("fun_args").json(without_secrets(load.arg, Marks::dropped)).key("user").string(load.user);
+    if (load.metadata) writer.key("metadata").json(without_secrets(*load.metadata, Marks::kept));
+    write_time(writer, now);
+  });
+  return {format("salt/job/{}/ret/{}", load.jid, ret.minion), std::move(data), load.user};
+}
+
+bool is_master_call(const returner::Load& load) {
+  return load.fun.text().starts_with("\"runner.") || load.fun.text().starts_with(kWheel);
+}
+
+EventText master_new_event(const returner::Load& load, WallTime now) {
+  return {tag_of(load) + "/new",
+          written_object([&](JsonWriter& writer) { write_master_call(writer, load, now); }), load.user};
+}
+
+EventText master_ret_event(const returner::Load& load, const Json& ret, bool success, WallTime now) {
+  Json data = written_object([&](JsonWriter& writer) {
+    write_master_call(writer, load, now);
+    writer.key("return").json(ret).key("success").boolean(success);
+    if (!success) writer.key("retcode").integer(1);
+  });
+  return {tag_of(load) + "/ret", std::move(data), load.user};
+}
+
+std::vector<EventText> minion_start_events(std::string_view id, WallTime now) {
+  std::vector<EventText> events;
+  events.push_back({"salt/auth", written_object([&](JsonWriter& writer) {
+                      writer.key("result").boolean(true).key("act").string("accept").key("id").string(id);
+                      writer.key("pub").string("").key("_stamp").string(master::iso_stamp(now));
+                    })});
+  for (const std::string& tag : {std::string("minion_start"), format("salt/minion/{}/start", id)}) {
+    events.push_back({tag, written_object([&](JsonWriter& writer) {
+                        writer.key("id").string(id).key("cmd").string("_minion_event").key("pretag").null();
+                        writer.key("data").string(format("Minion {} started at {}", id, asctime_of(now)));
+                        write_time(writer.key("tag").string(tag), now);
+                      })});
+  }
+  return events;
+}
+
+EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now) {
+  constexpr std::string_view kStamp = "_stamp";
+  return {std::string(tag), written_object([&](JsonWriter& writer) {
+            for (const auto& [key, value] : data.members()) {
+              if (key != kStamp) value.write(writer.key(key));
+            }
+            writer.key(kStamp).string(master::iso_stamp(now));
+          })};
+}
+
+}  // namespace rest_fcgi::embedded

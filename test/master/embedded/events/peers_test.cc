@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/events/peers.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/captured_log.h"
+#include "../../../support/embedded_engine.h"
+#include "../../../support/fork_alone.h"
+#include "../../../support/manual_clock.h"
+#include "../../../support/temp_dir.h"
+#include "master/embedded/events/peer_frame.h"
+#include "rest_fcgi/core/format.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::embedded;
+using test::EmbeddedEngine;
+
+namespace {
+
+const master::EventPermit kAll{auth::EventScope::all, ""};
+
+/// One process's end, as far as others can tell.
+struct Process {
+  explicit Process(const std::string& folder, const Clock& clock = system_clock())
+      : log(std::make_shared<master::EventLog>(clock)) {
+    auto opened = Peers::open(folder, log);
+    REQUIRE(opened);
+    peers = *std::move(opened);
+  }
+
+  [[nodiscard]] std::unique_ptr<master::EventReader> listen() const {
+    auto reader = peers->inbox().reader(kAll, {});
+    REQUIRE(reader);
+    return *std::move(reader);
+  }
+
+  void tell(const std::string& tag, const std::string& data = "{}", const std::string& user = "") const {
+    if (peers->outbox().wanted()) peers->outbox().publish(tag, data, user);
+  }
+
+  std::shared_ptr<master::EventLog> log;
+  std::unique_ptr<Peers> peers;
+};
+
+std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count) {
+  std::vector<master::EventPtr> events;
+  CHECK(EmbeddedEngine::eventually([&] {
+    const auto done = reader.read(events, 1 << 20, nullptr);
+    if (!done) FAIL(done.error().message);
+    return events.size() >= count;
+  }));
+  CHECK(events.size() == count);
+  return events;
+}
+
+/// Why the reader ends, after that many events.
+std::string end_of(master::EventReader& reader, std::size_t* count = nullptr) {
+  std::vector<master::EventPtr> events;
+  std::string why;
+  CHECK(EmbeddedEngine::eventually([&] {
+    const auto done = reader.read(events, 1 << 20, nullptr);
+    if (!done) why = done.error().message;
+    return !done;
+  }));
+  if (count != nullptr) *count = events.size();
+  return why;
+}
+
+constexpr const char* kLostWords = "Events of another process of this host were lost.";
+
+std::size_t sockets_in(const std::string& folder) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.is_socket()) ++count;
+  }
+  return count;
+}
+
+/// Connects as another process does.
+UniqueFd connected_to_one_in(const std::string& folder) {
+  const UniqueFd open_folder(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_un address = socket_in(open_folder.get(), entry.path().filename());
+    REQUIRE(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    return socket;
+  }
+  return UniqueFd();
+}
+
+void write_to(const UniqueFd& socket, std::string_view bytes) {
+  REQUIRE(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(bytes.size()));
+}
+
+}  // namespace
+
+TEST_CASE("who listens hears the others, in order, and nobody hears what nobody listens to") {
+  const test::TempDir dir;
+  Process one(dir / "events");
+  Process two(dir / "events");
+  Process three(dir / "events");
+  CHECK_FALSE(two.peers->outbox().wanted());
+  two.tell("before");
+  const auto first = one.listen();
+  const auto second = three.listen();
+  CHECK(two.peers->outbox().wanted());
+  CHECK(one.peers->outbox().wanted());  // three listens
+  constexpr int kMany = 2000;
+  for (int i = 0; i < kMany; ++i) two.tell(format("t/{}", i), format(R"({{"i": {}}})", i), "fred");
+  for (master::EventReader* reader : {first.get(), second.get()}) {
+    const auto events = read(*reader, kMany);
+    for (int i = 0; i < kMany; ++i) REQUIRE(events[static_cast<std::size_t>(i)]->tag() == format("t/{}", i));
+    CHECK(events.back()->data() == R"({"i": 1999})");
+    CHECK(events.back()->user() == "fred");
+  }
+}
+
+TEST_CASE("who begins to listen misses nothing from then on, however often that is") {
+  const test::TempDir dir;
+  Process teller(dir / "events");
+  for (int i = 0; i < 20; ++i) {
+    Process listener(dir / "events");
+    const auto reader = listener.listen();
+    teller.tell(format("t/{}", i));
+    CHECK(read(*reader, 1).front()->tag() == format("t/{}", i));
+  }
+  CHECK(sockets_in(dir / "events") == 0);
+  CHECK_FALSE(teller.peers->outbox().wanted());
+}
+
+TEST_CASE("where nobody listens any more, the socket goes, and comes again") {
+  const test::TempDir dir;
+  test::ManualClock clock;
+  const Process one(dir / "events", clock);
+  const Process two(dir / "events");
+  { const auto reader = one.listen(); }
+  CHECK(two.peers->outbox().wanted());  // the listener may come back
+  clock.advance(std::chrono::minutes(2));
+  CHECK(EmbeddedEngine::eventually([&] { return sockets_in(dir / "events") == 0; }));
+  const auto reader = one.listen();
+  two.tell("t");
+  CHECK(read(*reader, 1).front()->tag() == "t");
+}
+
+TEST_CASE("large events come whole") {
+  const test::TempDir dir;
+  Process one(dir / "events");
+  Process two(dir / "events");
+  const auto reader = one.listen();
+  const std::string data = Json::string(std::string(5'000'000, 'x')).text();
+  two.tell("large", data);
+  two.tell("small");
+  const auto events = read(*reader, 2);
+  CHECK(events[0]->data() == data);
+  CHECK(events[1]->tag() == "small");
+}
+
+TEST_CASE("what a process told before it ended is heard, and its end is no loss") {
+  const test::TempDir dir;
+  Process one(dir / "events");
+  const auto reader = one.listen();
+  {
+    const Process two(dir / "events");
+    for (int i = 0; i < 100; ++i) two.tell("t", Json::string(std::string(20'000, 'x')).text());
+  }
+  (void)read(*reader, 100);
+  const Process three(dir / "events");
+  three.tell("last");
+  CHECK(read(*reader, 1).front()->tag() == "last");
+}
+
+TEST_CASE("a process that was killed takes nothing with it but its own") {
+  const test::TempDir dir;
+  const std::string folder = dir / "events";
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = test::fork_alone();
+  if (child == 0) {
+    const auto log = std::make_shared<master::EventLog>(system_clock());
+    auto peers = Peers::open(folder, log);
+    const auto reader = (*peers)->inbox().reader(kAll, {});
+    const bool listens = reader.ok();
+    char byte = 'x';
+    (void)!::write(ready[1], &byte, 1);
+    for (int i = 0; listens && i < 20'000; ++i) {  // until the other process listens
+      if ((*peers)->outbox().wanted()) {
+        (*peers)->outbox().publish("child", "{}", "ann");
+        ::pause();
+      }
+      ::usleep(1000);
+    }
+    ::_exit(1);
+  }
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  Process one(folder);
+  const auto reader = one.listen();
+  CHECK(read(*reader, 1).front()->tag() == "child");
+  CHECK(sockets_in(folder) == 2);
+  ::kill(child, SIGKILL);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  Process two(folder);
+  two.tell("after");
+  CHECK(read(*reader, 1).front()->tag() == "after");
+  CHECK(sockets_in(folder) == 1);  // the dead one's is removed
+  for (const int fd : ready) ::close(fd);
+}
+
+TEST_CASE("a listener that does not keep up is told so, and hears what comes then") {
+  const test::TempDir dir;
+  const std::string folder = dir / "events";
+  std::filesystem::create_directory(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  const UniqueFd open_folder(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_un address = socket_in(open_folder.get(), "1-1.sock");
+  REQUIRE(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::listen(listening.get(), 1) == 0);
+  PeerOutbox outbox(open_folder.get(), "1-2", 100'000);
+  REQUIRE(outbox.wanted());
+  const UniqueFd socket(::accept(listening.get(), nullptr, nullptr));
+  const std::string data = Json::string(std::string(50'000, 'x')).text();
+  for (int i = 0; i < 50; ++i) outbox.publish("t", data, "");
+  outbox.publish("last", "{}", "");
+  std::string bytes;
+  std::string heard;
+  char chunk[65536];
+  while (!heard.ends_with("last ")) {
+    const ssize_t got = ::recv(socket.get(), chunk, sizeof chunk, 0);
+    REQUIRE(got > 0);
+    bytes.append(chunk, static_cast<std::size_t>(got));
+    while (const auto frame = first_frame(bytes)) {
+      REQUIRE(frame->kind != PeerFrame::Kind::broken);
+      heard += frame->kind == PeerFrame::Kind::lost ? "lost " : std::string(frame->event.tag) + " ";
+      bytes.erase(0, frame->size);
+    }
+  }
+  CHECK(heard.find("lost ") != std::string::npos);
+}
+
+TEST_CASE(
+    "readers end where events of another process were lost, and where it speaks in parts or in tongues") {
+  const test::TempDir dir;
+  Process one(dir / "events");
+  const auto reader = one.listen();
+  UniqueFd socket = connected_to_one_in(dir / "events");
+  std::string bytes;
+  append_frame(bytes, {"ann", "a", "{}"});
+  std::string more;
+  SUBCASE("lost") {
+    append_lost_frame(more);
+  }
+  SUBCASE("cut") {
+    append_frame(more, {"ann", "b", R"({"c": 1})"});
+    more.pop_back();
+  }
+  SUBCASE("no frame") {
+    more = "GET / HTTP/1.1\r\n\r\n";
+  }
+  SUBCASE("too large") {
+    append_frame(more, {"ann", "b", "{}"});
+    more[15] = '\x7f';  // the upper byte of the size of the data
+  }
+  write_to(socket, bytes + more);
+  socket.reset();
+  std::size_t count = 0;
+  CHECK(end_of(*reader, &count) == kLostWords);
+  CHECK(count == 1);
+  const auto next = one.listen();
+  Process two(dir / "events");
+  two.tell("b");
+  CHECK(read(*next, 1).front()->tag() == "b");
+}
+
+TEST_CASE("two engines with one proc directory hear each other's jobs, each event once") {
+  const test::TempDir dir;
+  Options options;
+  options.proc_dir = dir / "proc";
+  options.minions = {{.id = "ms-0"}};
+  EmbeddedEngine one(options);
+  EmbeddedEngine two(options);
+  const auto reader = one.master->events(kAll, {});
+  REQUIRE(reader);
+  const auto [job, returns] = two.publish(R"("client": "local", "tgt": "*", "fun": "test.ping")");
+  const auto [own, own_returns] = one.publish(R"("client": "local", "tgt": "*", "fun": "test.ping")");
+  std::string tags;
+  for (const auto& event : read(**reader, 4)) tags += event->tag() + "\n";
+  for (const std::string& jid : {job.jid, own.jid}) {
+    const std::string first = format("salt/job/{}/new\n", jid);
+    const std::string second = format("salt/job/{}/ret/ms-0\n", jid);
+    CHECK(tags.find(first) != std::string::npos);
+    CHECK(tags.find(second) > tags.find(first));
+  }
+  const EmbeddedEngine three(options);
+  CHECK(read(**reader, 3).back()->tag() == "salt/minion/ms-0/start");
+  struct stat status = {};
+  REQUIRE(::stat((dir / "proc/events").c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777U) == 0700U);
+}
+
+TEST_CASE("a folder that others could write into is not used, and the log says so") {
+  const test::CapturedLog log;
+  const test::TempDir dir;
+  std::filesystem::create_directory(dir / "events");
+  std::filesystem::permissions(dir / "events", std::filesystem::perms::all);
+  const auto opened = Peers::open(dir / "events", std::make_shared<master::EventLog>(system_clock()));
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::configuration);
+}
