@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clients of salt-api that others wrote: pepper and Python's requests, from the Python package index.
+"""Clients of salt-api that others wrote: pepper, Python's requests, and two for WebSockets, from the Python package index.
 
 They lie beside the Salts of salts.py, in an environment that never changes.
 
@@ -20,7 +20,8 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 from support import salts  # noqa: E402
 
 PYTHON_CLIENT = pathlib.Path(__file__).with_name("requests_client.py")  # a program for its Python
-PACKAGES = ["salt-pepper==0.7.6", "requests==2.34.2"]
+STREAM_CLIENT = PYTHON_CLIENT.with_name("stream_client.py")  # likewise
+PACKAGES = ["salt-pepper==0.7.6", "requests==2.34.2", "websockets==17.4", "websocket-client==1.9.2"]
 
 
 @functools.cache

@@ -16,7 +16,7 @@ class Rest:
 
     def __init__(self, home, module="rest_cherrypy", changes=None):
         home.mkdir()
-        port = free_port()
+        self.module, port = module, free_port()
         self.daemon = Daemon(home, merge(self._settings(module, port), changes or {}))
         try:
             self._nginx = Nginx(home / "nginx", [self.daemon.address])

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Listens to the events of a salt-api as the manuals of Salt, and of the clients themselves, show it.
+
+Runs in the environment of foreign_clients.py, and prints what it heard. usage: stream_client.py CLIENT URL PATH COUNT
+CLIENT is pepper, websockets or websocket-client; PATH may have {token} in it.
+"""
+
+import asyncio
+import json
+import sys
+import threading
+
+import pepper
+import requests
+import websocket
+import websockets
+
+READY = "websocket client ready"
+HOOKS = "/hook/of/a/client"
+
+
+def fire(session, count):
+    for number in range(count):
+        reply = session.req(HOOKS, {"number": number})
+        assert reply == {"success": True}, reply
+
+
+def in_background(session, count):
+    thread = threading.Thread(target=fire, args=(session, count), daemon=True)
+    thread.start()
+    return thread
+
+
+def number_of(text):
+    """Of an event of `fire`; None for any other."""
+    event = json.loads(text.removeprefix("data: "))
+    return event["data"]["post"]["number"] if event["tag"] == f"salt/netapi{HOOKS}" else None
+
+
+def heard(texts, count):
+    """The numbers of the first `count` events of `fire`."""
+    numbers = []
+    for text in texts:
+        number = number_of(text)
+        if number is not None:
+            numbers.append(number)
+        if len(numbers) == count:
+            return numbers
+    return numbers
+
+
+def by_pepper(session, url, path, count):
+    """As the page of its req_stream has it."""
+    with session.req_stream(path) as stream:
+        lines = stream.iter_lines(decode_unicode=True)
+        assert next(lines) == "retry: 400"
+        in_background(session, count)
+        return heard((line for line in lines if line.startswith("data: ")), count)
+
+
+def first_answer(path):
+    """What /ws says to whom is ready; other paths say nothing, and stream."""
+    return path.startswith("/ws")
+
+
+def by_websocket_client(session, url, path, count):
+    """As Salt's manual has it for Python."""
+    header = {"X-Auth-Token": session.auth["token"]}
+    socket = websocket.create_connection(url.replace("http", "ws", 1) + path, header=header, timeout=60)
+    socket.send(READY)
+    if first_answer(path):
+        assert socket.recv() == "server received message"
+    in_background(session, count)
+    numbers = heard(iter(socket.recv, None), count)
+    socket.ping("are you there")
+    opcode, data = socket.recv_data(control_frame=True)
+    while opcode != websocket.ABNF.OPCODE_PONG:  # events may come before it
+        opcode, data = socket.recv_data(control_frame=True)
+    assert data == b"are you there"
+    socket.send_close(1000, b"bye")
+    opcode, data = socket.recv_data(control_frame=True)
+    assert (opcode, data[:2]) == (websocket.ABNF.OPCODE_CLOSE, b"\x03\xe8"), (opcode, data)
+    socket.shutdown()
+    return numbers
+
+
+async def by_websockets(session, url, path, count):
+    """It pings by itself, and asks for compression."""
+    headers = {"X-Auth-Token": session.auth["token"]}
+    place = url.replace("http", "ws", 1) + path
+    async with websockets.connect(place, additional_headers=headers, ping_interval=0.2, ping_timeout=5) as socket:
+        await socket.send(READY)
+        if first_answer(path):
+            assert await socket.recv() == "server received message"
+        await asyncio.sleep(1)  # some pings
+        in_background(session, count)
+        numbers = []
+        while len(numbers) < count:
+            numbers += heard([await socket.recv()], 1)
+        await asyncio.wait_for(await socket.ping(), 5)
+    assert socket.close_code == 1000, socket.close_code
+    return numbers
+
+
+def main(client, url, path, count):
+    session = pepper.Pepper(url)
+    token = session.login("saltdev", "x", "auto")["token"]
+    path = path.replace("{token}", token)
+    by = {"pepper": by_pepper, "websocket-client": by_websocket_client, "websockets": by_websockets}[client]
+    numbers = by(session, url, path, int(count))
+    numbers = asyncio.run(numbers) if asyncio.iscoroutine(numbers) else numbers
+    print(json.dumps(numbers))
+    requests.post(f"{url}/logout", headers={"X-Auth-Token": token}, timeout=60)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""Event streams with clients that others wrote: browsers' EventSource and WebSocket, Python's websockets and
+websocket-client, pepper, curl, and the way SaltGUI listens."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+from support import browser as browsers
+from support.foreign_clients import STREAM_CLIENT, require
+from support.process import free_port, short_directory, wait_until
+from support.rest import Rest
+from support.streams import hook, login
+from test_browser import pages
+
+COUNT = 50
+MODULES = ("rest_cherrypy", "rest_tornado")
+
+
+@pytest.fixture(scope="module", params=MODULES)
+def rest(request):
+    home = short_directory()
+    one = Rest(home / "rest", request.param)
+    yield one
+    one.stop()
+    shutil.rmtree(home)
+
+
+CHERRYPY = pytest.mark.parametrize("rest", MODULES[:1], indirect=True)
+
+
+def ran(client, api, path):
+    """What the program of that client heard."""
+    argv = [require() / "bin/python", STREAM_CLIENT, client, f"http://127.0.0.1:{api.port}", path, COUNT]
+    done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("way_in", ["fastcgi", "http"])
+def test_pepper_hears_every_event_in_order(rest, way_in):
+    assert ran("pepper", rest.ways[way_in], "/events") == list(range(COUNT))
+
+
+@pytest.mark.parametrize("client", ["websockets", "websocket-client"])
+@pytest.mark.parametrize(
+    ("rest", "path"),
+    [("rest_cherrypy", "/ws"), ("rest_cherrypy", "/ws/{token}"), ("rest_tornado", "/all_events/{token}")],
+    indirect=["rest"],
+)
+def test_clients_for_websockets_hear_every_event_in_order(rest, path, client):
+    assert ran(client, rest.ways["http"], path) == list(range(COUNT))
+
+
+@pytest.mark.parametrize("way_in", ["fastcgi", "http"])
+def test_curl_prints_events_as_they_happen(rest, way_in, tmp_path):
+    api = rest.ways[way_in]
+    token, output = login(api), tmp_path / "output"
+    url = f"http://127.0.0.1:{api.port}/events"
+    with open(output, "w") as printed:
+        curl = subprocess.Popen(["curl", "-sSN", "-H", f"X-Auth-Token: {token}", url], stdout=printed)
+    try:
+        wait_until(lambda: output.read_text() == "retry: 400\n", "the stream begins")
+        for number in range(3):
+            hook(api, token, number=number)
+            wait_until(lambda: f'"post": {{"number": {number}}}' in output.read_text(), "it is printed at once")
+        if rest.module == "rest_cherrypy":  # the other one has no logout
+            api.request("POST", "/logout", headers={"X-Auth-Token": token})
+            assert curl.wait(10) == 0, "the stream ends in order"
+    finally:
+        curl.kill()
+        curl.wait()
+    tags = [line for line in output.read_text().splitlines() if line.startswith("tag: ")]
+    assert tags == ["tag: salt/netapi/hook/test"] * 3
+
+
+@pytest.fixture
+def browser(directory):
+    browsers.require()
+    started = browsers.Browser(directory / "browser")
+    yield started
+    started.close()
+
+
+LOGIN = """
+const api = window.api || location.origin;
+const post = (path, body, token) => fetch(api + path, { method: "POST", body: JSON.stringify(body),
+  headers: { "Accept": "application/json", "Content-Type": "application/json", ...(token ? { "X-Auth-Token": token } : {}) } });
+const login = async () => (await (await post("/login", { username: "saltdev", password: "x", eauth: "auto" })).json()).return[0];
+const fire = async (token) => { for (let number = 0; number < 20; ++number) await post("/hook/test", { number }, token); };
+const numberOf = (text) => { const event = JSON.parse(text); return event.tag === "salt/netapi/hook/test" ? event.data.post.number : null; };
+"""
+# It has a session by its cookie alone, as EventSource can send no header.
+EVENT_SOURCE = LOGIN + """
+await login();
+const source = new EventSource("/events"), heard = [], ids = new Set();
+return await new Promise((resolve) => {
+  source.onopen = () => fire();
+  source.onmessage = (message) => {
+    const number = numberOf(message.data);
+    if (number !== null) { heard.push(number); ids.add(message.lastEventId); }
+    if (heard.length < 20) return;
+    source.onmessage = null;
+    source.onerror = () => { if (source.readyState === EventSource.CLOSED) resolve([heard, ids.size]); };
+    post("/logout", {});
+  };
+});
+"""
+WEB_SOCKET = LOGIN + """
+const { token } = await login();
+const socket = new WebSocket(api.replace("http", "ws") + "%s".replace("TOKEN", token)), heard = [];
+return await new Promise((resolve) => {
+  socket.onopen = () => { socket.send("websocket client ready"); setTimeout(() => fire(token), 300); };
+  socket.onmessage = (message) => {
+    if (message.data === "server received message") return;
+    const number = numberOf(message.data.replace(/^data: /, ""));
+    if (number !== null) heard.push(number);
+    if (number === 19) %s;
+  };
+  socket.onclose = (event) => resolve([heard, event.code, event.wasClean]);
+});
+"""
+
+
+def run(browser, script):
+    """What an asynchronous script in the page gives."""
+    return browser.run(f"return (async () => {{ {script} }})()")
+
+
+@pytest.mark.parametrize("way_in", ["fastcgi", "http"])
+@CHERRYPY
+def test_a_browsers_event_source_hears_all_and_ends_with_the_logout(rest, way_in, browser):
+    browser.open(f"http://127.0.0.1:{rest.ways[way_in].port}/")
+    assert run(browser, EVENT_SOURCE) == [list(range(20)), 20]
+
+
+@pytest.mark.parametrize("path", ["/ws", "/ws/TOKEN"])
+@CHERRYPY
+def test_a_browsers_web_socket_hears_all_and_is_closed_by_the_logout(rest, path, browser):
+    browser.open(f"http://127.0.0.1:{rest.ways['http'].port}/")
+    assert run(browser, WEB_SOCKET % (path, "post('/logout', {}, token)")) == [list(range(20)), 4401, True]
+
+
+def test_a_page_of_an_origin_that_is_named_has_web_sockets_of_rest_tornado(start, browser):
+    with pages("localhost") as gui:
+        port = free_port()
+        own = {"port": port, "disable_ssl": True, "cors_origin": [gui]}
+        start({"rest_fcgi": {"netapi": ["rest_tornado"]}, "rest_tornado": own})
+        browser.open(gui)
+        script = f"window.api = 'http://127.0.0.1:{port}'; {WEB_SOCKET % ('/all_events/TOKEN', 'socket.close(1000)')}"
+        assert run(browser, script) == [list(range(20)), 1000, True]
+
+
+SALTGUI = """<!DOCTYPE html><title>GUI</title><link rel="icon" href="data:,"><body></body>"""
+# Its Api.js: a token in the page's storage and in every request, and an EventSource without any.
+SALTGUI_LISTENS = LOGIN + """
+const session = await login();
+const source = new EventSource("/events"), events = [];
+source.onmessage = (message) => events.push(JSON.parse(message.data));
+await new Promise((resolve) => { source.onopen = resolve; });
+const job = (await (await post("/", { client: "local_async", tgt: "*", fun: "test.ping" }, session.token)).json()).return[0];
+const seen = () => events.filter(({ tag }) => tag.startsWith(`salt/job/${job.jid}/`));
+while (seen().filter(({ tag }) => tag.includes("/ret/")).length < job.minions.length) await new Promise((resolve) => setTimeout(resolve, 10));
+source.close();
+return seen().map(({ tag, data }) => [tag.split("/").slice(3).join("/"), data.fun, data._stamp.length > 20]);
+"""
+
+
+def test_the_way_saltgui_listens(start, browser, directory):
+    (directory / "index.html").write_text(SALTGUI)
+    port = free_port()
+    own = {"port": port, "host": "127.0.0.1", "disable_ssl": True, "app": str(directory / "index.html")}
+    start({"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": own})
+    browser.open(f"http://127.0.0.1:{port}/app")
+    seen = run(browser, SALTGUI_LISTENS)
+    assert seen[0][0] == "new" and all(fun == "test.ping" and stamped for _, fun, stamped in seen)
+    assert {tag for tag, _, _ in seen if tag.startswith("ret/")} == {"ret/ms-0", "ret/ms-1", "ret/ms-2"}
+
+
+STRANGER = """
+return await new Promise((resolve) => {
+  const socket = new WebSocket("ws://localhost:%d/ws");
+  socket.onopen = () => resolve("open");
+  socket.onclose = (event) => resolve(event.code);
+});
+"""
+
+
+def test_a_strangers_page_gets_no_stream_by_the_cookie(start, browser):
+    """The browser sends the cookie along with another port's WebSocket, which no rule of its own forbids."""
+    port = free_port()
+    start({"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": {"port": port, "host": "127.0.0.1", "disable_ssl": True}})
+    browser.open(f"http://localhost:{port}/")
+    assert run(browser, LOGIN + "return (await login()).user") == "saltdev"
+    assert run(browser, STRANGER % port) == "open"
+    with pages("localhost") as stranger:
+        browser.open(stranger)
+        assert run(browser, STRANGER % port) == 1006
