@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "gateway/streams/streams.h"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <utility>
 
@@ -12,6 +14,12 @@
 
 namespace rest_fcgi::gateway {
 namespace {
+
+/// A pass that takes no longer is followed by the next one at once.
+constexpr std::chrono::microseconds kQuick{200};
+
+/// The longest rest after a pass.
+constexpr std::chrono::milliseconds kMostRest{10};
 
 /// Has the loop do `task` soon, once for all calls until then. Whoever keeps it does not keep the loop.
 std::function<void()> once(const std::shared_ptr<Loop>& loop, std::function<void()> task) {
@@ -56,12 +64,14 @@ Result<void> Streams::start() {
                   std::make_shared<const std::function<void()>>(once(loop, [this] { pass(); })),
                   once(loop, [this] { bury(); }));
   sweep_timer_.emplace(loop->context());
+  pass_timer_.emplace(loop->context());
   sweep();
   auto started = loop->start("streams", false);
   if (started) {
     loop_ = std::move(loop);
   } else {
     sweep_timer_.reset();
+    pass_timer_.reset();
     shared_.reset();
   }
   return started;
@@ -79,11 +89,26 @@ void Streams::begin(NewStream stream) try {
   forget(1);
 }
 
+/// After a pass that took long the loop rests for as long: meanwhile events gather, and go out with fewer
+/// calls.
 void Streams::pass() {
-  shared_->now = system_clock().steady();
+  const SteadyTime begun = system_clock().steady();
+  if (begun < next_pass_) return await_next_pass();
+  shared_->now = begun;
   bool more = false;
   for (const auto& stream : streams_) more = stream->turn() || more;
   if (more) (*shared_->wake)();
+  const SteadyTime ended = system_clock().steady();
+  if (ended - begun > kQuick) next_pass_ = ended + std::min<SteadyTime::duration>(ended - begun, kMostRest);
+}
+
+void Streams::await_next_pass() {
+  if (std::exchange(pass_awaited_, true)) return;
+  pass_timer_->expires_at(next_pass_);
+  pass_timer_->async_wait([this](const boost::system::error_code& error) {
+    pass_awaited_ = false;
+    if (!error) pass();
+  });
 }
 
 void Streams::sweep() {
@@ -130,6 +155,7 @@ void Streams::wait_for_end(SteadyTime deadline) {
   if (!loop) return;
   loop->post([this] {
     sweep_timer_.reset();
+    pass_timer_.reset();
     for (const auto& stream : streams_) stream->drop();
     streams_.clear();
   });

@@ -47,6 +47,7 @@ class Streams {
   Result<void> start();
   void begin(NewStream stream);
   void pass();
+  void await_next_pass();
   void sweep();
   void bury();
   void forget(std::size_t gone);
@@ -63,6 +64,9 @@ class Streams {
   bool closing_ = false;
   std::optional<SharedByStreams> shared_;
   std::optional<boost::asio::steady_timer> sweep_timer_;
+  std::optional<boost::asio::steady_timer> pass_timer_;
+  bool pass_awaited_ = false;
+  SteadyTime next_pass_;  ///< not before
   std::vector<std::shared_ptr<FeedStream>> streams_;
 };
 
