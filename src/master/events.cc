@@ -2,7 +2,6 @@
 #include "rest_fcgi/master/events.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -81,23 +80,6 @@ Result<JsonDocument> check_event(std::string_view tag, const Json& data) {
                  format("An event's data is an object; {} was found.", document.root().type_name())};
   }
   return document;
-}
-
-bool is_secret_key(std::string_view name) {
-  // `mysql.query` takes a `connection_pass`, `git.clone` an `https_pass`, `vault.write` a `secret_id`.
-  constexpr std::array<std::string_view, 11> kEnds = {"password", "passwd",    "passphrase", "_pass",
-                                                      "secret",   "secret_id", "token",      "sharedkey",
-                                                      "api_key",  "apikey",    "private_key"};
-  constexpr std::array<std::string_view, 6> kNames = {"pass",          "pwd",    "eauth",
-                                                      "authorization", "cookie", "priv"};
-  std::string small(name);
-  for (char& letter : small) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-    if (letter == '-') letter = '_';
-  }
-  const auto ends_it = [&small](std::string_view end) { return small.ends_with(end); };
-  return std::any_of(kEnds.begin(), kEnds.end(), ends_it) ||
-         std::find(kNames.begin(), kNames.end(), small) != kNames.end();
 }
 
 Event::Event(std::string_view id, std::string_view tag, const Json& data, std::string user)

@@ -29,13 +29,6 @@ namespace rest_fcgi::master {
 /// what was found.
 [[nodiscard]] Result<JsonDocument> check_event(std::string_view tag, const Json& data);
 
-/// What stands in an event in place of a secret.
-inline constexpr std::string_view kHidden = "** hidden **";
-
-/// Is the value of an argument, or of a member of an object, of this name a secret: a password, a token, or
-/// what goes with these? By the name alone, whether its letters are large or small.
-[[nodiscard]] bool is_secret_key(std::string_view name);
-
 /// What a listener gets to see.
 struct EventPermit {
   auth::EventScope scope = auth::EventScope::nothing;

@@ -11,6 +11,7 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/jid.h"
+#include "rest_fcgi/master/secrets.h"
 
 namespace rest_fcgi::embedded {
 

@@ -3,12 +3,13 @@
 
 #include <chrono>
 #include <ctime>
+#include <string>
 #include <utility>
 
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/master/jid.h"
+#include "rest_fcgi/master/secrets.h"
 
 namespace rest_fcgi::embedded {
 
@@ -31,7 +32,7 @@ void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks mar
       for (const auto& [key, member] : value.members()) {
         if (marks == Marks::dropped && key == kMark) continue;
         writer.key(key);
-        if (master::is_secret_key(key)) {
+        if (master::names_a_secret(key) || key == "eauth") {
           writer.string(master::kHidden);
         } else {
           write_without_secrets(writer, member, marks);
@@ -40,10 +41,8 @@ void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks mar
       writer.end_object();
       return;
     case JsonValue::Kind::string:
-      // `name=value` is a keyword argument, too.
-      if (const auto pair = lowstate::split_keyword(value.text());
-          pair && master::is_secret_key(pair->first)) {
-        writer.string(format("{}={}", pair->first, master::kHidden));
+      if (const std::size_t shown = master::shown_bytes(value.text()); shown < value.text().size()) {
+        writer.string(std::string(value.text().substr(0, shown)).append(master::kHidden));
         return;
       }
       [[fallthrough]];

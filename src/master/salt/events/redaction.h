@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "master/salt/packed/packed.h"
+#include "rest_fcgi/master/secrets.h"
 
 namespace rest_fcgi::salt {
 
@@ -17,7 +18,7 @@ namespace rest_fcgi::salt {
 ///    `J`, `data.return` and `data.ret` of `salt/job/J/prog/...`. All that follows is about all else, also
 ///    about what runners and wheels return.
 /// 2. The value of a member, at any depth, is hidden where the member's name says that it is a secret
-///    (`names_a_secret`).
+///    (`master::names_a_secret`).
 /// 3. Of a text that comes with such a name, as in `password=x`, `"token": "x"`, `--password x`, what follows
 ///    the name is hidden: arguments are sent like that, and a hook has its caller's whole body as one text.
 /// 4. `key` and `eauth` are secrets in the errors `salt/job/error`, `salt/job/J/error` and `_salt_error`
@@ -37,9 +38,5 @@ class Redaction final : public Discretion {
   [[nodiscard]] static Kind kind_of(std::string_view tag) noexcept;
   const Kind kind_;
 };
-
-/// Does a name, of which only letters and digits count, end with a word for secrets, or its plural?
-/// `db_password`, `X-Auth-Token`, `aws.secret_access_key`, `priv` do; `key`, `password_file`, `pub` do not.
-[[nodiscard]] bool names_a_secret(std::string_view name);
 
 }  // namespace rest_fcgi::salt

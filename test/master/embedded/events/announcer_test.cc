@@ -119,8 +119,7 @@ TEST_CASE("a compound job's events have maps by function") {
       R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "nosuch.fun"], "arg": [[], ["token=abc"]])");
   const auto events = read(*reader);
   REQUIRE(events.size() == 2);
-  CHECK(holds(data_of(*events[0]),
-              R"("fun": ["test.ping", "nosuch.fun"], "arg": [[], ["token=** hidden **"]])"));
+  CHECK(holds(data_of(*events[0]), R"("fun": ["test.ping", "nosuch.fun"], "arg": [[], ["token=[hidden]"]])"));
   CHECK(holds(data_of(*events[1]),
               R"("success": {"test.ping": true, "nosuch.fun": false}, )"
               R"("return": {"test.ping": true, "nosuch.fun": "'nosuch.fun' is not available."}, )"
@@ -257,8 +256,8 @@ TEST_CASE("secrets never enter an event") {
   const std::string all = texts(events);
   CHECK_FALSE(holds(all, kCanary));
   CHECK_FALSE(holds(all, "PRIVATE KEY"));
-  CHECK(holds(all, R"("token=** hidden **", {"deep": [{"Client-Secret": "** hidden **", "key": "shown"}]})"));
-  CHECK(data_of(*events.back()).ends_with(R"("return": "** hidden **", "success": true})"));
+  CHECK(holds(all, R"("token=[hidden]", {"deep": [{"Client-Secret": "[hidden]", "key": "shown"}]})"));
+  CHECK(data_of(*events.back()).ends_with(R"("return": "[hidden]", "success": true})"));
 }
 
 TEST_CASE("what somebody fires gets a stamp in place of its own") {
@@ -289,6 +288,111 @@ TEST_CASE("minions that a reload brings start, those that were there before do n
   CHECK(data_of(*events[1]).ends_with(R"("tag": "minion_start", "_stamp": "S", "ts": T})"));
   engine.master = engine.reloaded(options);
   CHECK(read(*reader).empty());
+}
+
+namespace {
+
+/// A job cache that many hosts share, and which a test plays.
+class SharedCache : public returner::Returner, public returner::Watch {
+ public:
+  Result<bool> prep_jid(std::string_view) override { return true; }
+  Result<void> save_load(returner::Load, returner::Durability) override { return {}; }
+  Result<void> save_minions(std::string_view, const std::vector<std::string>&) override { return {}; }
+  Result<void> returner(std::string_view, returner::JobReturn) override { return {}; }
+  Result<std::optional<returner::Load>> get_load(std::string_view) const override { return none(); }
+  Result<std::vector<returner::JobReturn>> get_jid(std::string_view) const override { return none(); }
+  Result<std::vector<returner::FunctionReturn>> get_fun(std::string_view) const override { return none(); }
+  Result<void> get_jids(const returner::JobQuery&, const returner::LoadVisitor&) const override {
+    return none();
+  }
+  Result<std::vector<std::string>> get_minions() const override { return none(); }
+  Result<void> flush() override { return {}; }
+  Result<std::size_t> clean_old_jobs() override { return none(); }
+  Result<std::unique_ptr<returner::Watch>> watch(returner::ClusterListener& its_listener) override {
+    listener = &its_listener;
+    return std::unique_ptr<returner::Watch>(new Forward(*this));
+  }
+
+  Result<void> start(SteadyTime) override {
+    if (is_down) return Error{ErrorKind::unavailable, "no member answers"};
+    return {};
+  }
+  void publish(std::string_view tag, const Json&, std::string_view user) override {
+    published += format("{} {}\n", tag, user);
+  }
+
+  returner::ClusterListener* listener = nullptr;
+  std::string published;
+  bool is_down = false;
+
+ private:
+  struct Forward : returner::Watch {
+    explicit Forward(SharedCache& its_cache) : cache(its_cache) {}
+    Result<void> start(SteadyTime deadline) override { return cache.start(deadline); }
+    void publish(std::string_view tag, const Json& data, std::string_view user) override {
+      cache.publish(tag, data, user);
+    }
+    SharedCache& cache;
+  };
+  static Error none() { return {ErrorKind::internal, "nothing is kept"}; }
+};
+
+}  // namespace
+
+TEST_CASE("of a job cache that hosts share, all listeners hear what becomes of its jobs, each event once") {
+  SharedCache cache;
+  const auto log = std::make_shared<master::EventLog>(system_clock());
+  embedded::Announcer announcer(log, system_clock());
+  REQUIRE(announcer.watch(cache));
+  REQUIRE(cache.listener != nullptr);
+  CHECK_FALSE(cache.listener->wanted());
+  const auto reader = announcer.reader(kAll, {});
+  REQUIRE(reader);
+  CHECK(cache.listener->wanted());
+
+  returner::Load load;
+  load.jid = "20261120230610043746";
+  load.fun = Json::string("test.ping");
+  load.arg = Json::trusted("[]");
+  load.tgt = Json::string("*");
+  load.tgt_type = "glob";
+  load.user = "ann";
+  load.minions = {"ms-0"};
+  returner::Load run = load;
+  run.jid = "20261120230610043747";
+  run.fun = Json::string("runner.test.arg");
+  announcer.job_new(load, {});
+  announcer.job_ret(load, {"ms-0", Json::boolean(true), 0, true, ""});
+  announcer.master_new(run, embedded::Kept::yes);
+  announcer.master_ret(run, Json::boolean(true), true, embedded::Kept::yes);
+  CHECK(read(**reader).empty());  // the job cache tells it
+  announcer.master_new(run, embedded::Kept::no);
+  announcer.fire("x", JsonValue());
+  CHECK(cache.published == "salt/run/20261120230610043747/new ann\nx \n");
+  CHECK(read(**reader).size() == 2);
+
+  cache.listener->job(load);
+  cache.listener->returned(load, {"ms-0", Json::boolean(true), 0, true, "nested"});
+  cache.listener->returned(
+      run, {"other_master", Json::trusted(R"({"fun": "runner.test.arg", "return": [1], "success": false})"),
+            1, false, ""});
+  cache.listener->event("y", Json::empty_object(), "bob");
+  const auto events = read(**reader);
+  REQUIRE(tags(events) ==
+          "salt/job/20261120230610043746/new\nsalt/job/20261120230610043746/ret/ms-0\n"
+          "salt/run/20261120230610043747/ret\ny\n");
+  CHECK(holds(events[1]->data(), R"("retcode": 0, "out": "nested")"));
+  CHECK(holds(events[2]->data(), R"("return": [1], "success": false, "retcode": 1})"));
+  CHECK(events[3]->user() == "bob");
+  cache.listener->lost("the cluster was away");
+  std::vector<master::EventPtr> rest;
+  const auto ended = (*reader)->read(rest, 1 << 20, nullptr);
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().message == "the cluster was away");
+  cache.is_down = true;
+  const auto refused = announcer.reader(kAll, {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "no member answers");
 }
 
 TEST_CASE("who may see its own jobs sees no others, and nothing that is no job's") {

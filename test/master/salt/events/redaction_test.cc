@@ -10,7 +10,7 @@
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
-using salt::names_a_secret;
+using master::names_a_secret;
 using salt::Redaction;
 using salt::test::HeardBus;
 
