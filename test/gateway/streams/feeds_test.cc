@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../support/certificates.h"
 #include "../http/http_peer.h"
 #include "client_frames.h"
 #include "words.h"
@@ -131,6 +132,73 @@ TEST_CASE("a WebSocket begins with what RFC 6455 says, and then takes frames bot
         "fell behind");
   peer.send(client_frame(kClose, close_payload(1013)));
   CHECK(peer.closed_within(milliseconds(1500)));
+}
+
+TEST_CASE("feeds go through TLS, also when the peer reads late, and a reload leaves them alone") {
+  const TempDir dir;
+  const auto files = rest_fcgi::test::make_certificates(dir.path());
+  const auto words = Words::make();
+  words->answers = true;
+  Options options = with_http();
+  options.http[0].ssl_crt = files.server_cert;
+  options.http[0].ssl_key = files.server_key;
+  Served served(events(words), options, [&] { return Result<http::Application>(echo); });
+  HttpPeer chunks(port_of(options), true);
+  chunks.send(http_get());
+  CHECK(chunks.head().status == 200);
+  HttpPeer websocket(port_of(options), true);
+  websocket.send(http_get("/", kUpgrade) + client_frame(kText, "ready"));
+  CHECK(websocket.head().status == 101);
+  CHECK(websocket.bytes(7) == "\x81\x05heard");
+  served.signal(SIGHUP);
+  HttpPeer other(port_of(options), true);
+  CHECK(eventually([&] { return other.request(http_post("new")).body == "new" || !other.connected(); }));
+  std::string all;
+  for (int i = 0; i < 500; ++i) {
+    const std::string text = std::to_string(i) + std::string(10'000, 'x');
+    all += text;
+    words->say(text);
+  }
+  words->end();
+  std::string got;
+  for (std::string part = chunks.chunk(); !part.empty(); part = chunks.chunk()) got += part;
+  CHECK(got == all);
+  // 500 frames with headers of four bytes, and the close.
+  const std::string frames = websocket.bytes(all.size() + 500 * 4 + 4);
+  CHECK(frames.ends_with("x\x88\x02\x03\xe8"));
+  websocket.send(client_frame(kPing) + client_frame(kClose, close_payload(1000)));
+  CHECK(websocket.closed_within(kSoon));
+}
+
+TEST_CASE("a stream is none of the connections that may be open") {
+  const auto words = Words::make();
+  Options options = with_http();
+  options.max_http_connections = 1;
+  Served served(events(words), options);
+  std::vector<std::unique_ptr<HttpPeer>> peers;
+  for (int i = 0; i < 5; ++i) {
+    peers.push_back(std::make_unique<HttpPeer>(port_of(options)));
+    peers.back()->send(http_get());
+    CHECK(peers.back()->head().status == 200);
+  }
+  words->say("x");
+  for (const auto& peer : peers) CHECK(peer->chunk() == "x");
+}
+
+TEST_CASE("front ends say what they carry, whatever a peer says") {
+  const Options options = with_http();
+  Served served(
+      [](const http::Environ& environ) {
+        const std::string streams(environ.get("rest_fcgi.streams"));
+        return http::Response{
+            http::Status::ok, {}, streams + "/" + std::string(environ.get("rest_fcgi.websocket"))};
+      },
+      options);
+  CHECK(HttpPeer(port_of(options)).request(http_get()).body == "1/1");
+  CHECK(HttpPeer(port_of(options)).request(http_get("/", "rest_fcgi.streams: 0\r\n")).body == "1/1");
+  CHECK(served.connect().request(post("")).body == "1/");
+  CHECK(served.connect().request(post("", {{"rest_fcgi.websocket", "1"}, {"rest_fcgi.streams", "0"}})).body ==
+        "1/");
 }
 
 TEST_CASE("a stop ends all feeds as their forms do") {
