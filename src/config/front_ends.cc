@@ -244,6 +244,7 @@ void read_streams(Reader& section, Settings& settings) {
     settings.client.events_for_everybody = *seen_by == "everybody";
   }
   section.count("max_streams", settings.streams.max_streams, {1, 100000});
+  settings.gateway.max_streams = settings.streams.max_streams;
   section.count("max_streams_per_user", settings.streams.max_streams_per_user, {1, 100000});
 }
 

@@ -82,7 +82,7 @@ credentials with each request.</span></p>
 <section class="card"><h2>Jobs <span id="jobs-count" class="count"></span></h2>
 <p id="jobs-message" class="message" role="alert"></p>
 <div class="scroll"><table>
-<thead><tr><th>Job</th><th>Started</th><th>Function</th><th>Target</th><th>User</th></tr></thead>
+<thead><tr><th>Job</th><th>Started</th><th>Function</th><th>Target</th><th>User</th><th>Returned</th></tr></thead>
 <tbody id="jobs"></tbody></table></div></section>
 </div>
 </main>
@@ -109,17 +109,52 @@ function show(user) {
   for (const id of ["inside", "refresh", "logout"]) at(id).hidden = !user;
   for (const id of ["login", "about"]) at(id).hidden = Boolean(user);
   at("who").textContent = user;
+  listen(user);
   if (!user) for (const id of ["minions", "jobs"]) fill(id, []);
 }
 
 function fill(id, rows, shown = rows.length) {
   at(`${id}-message`).textContent = "";
   at(`${id}-count`).textContent = shown < rows.length ? `${rows.length}, the newest ${shown}` : String(rows.length);
-  at(id).replaceChildren(...rows.slice(0, shown).map((cells) => {
-    const row = document.createElement("tr");
-    for (const cell of cells) row.appendChild(document.createElement("td")).textContent = text(cell);
-    return row;
-  }));
+  at(id).replaceChildren(...rows.slice(0, shown).map(rowOf));
+}
+
+function rowOf(cells) {
+  const row = document.createElement("tr");
+  for (const cell of cells) row.appendChild(document.createElement("td")).textContent = text(cell);
+  return row;
+}
+
+// Jobs as they start and return; where no events are to be had, the button brings them.
+let events;
+const heard = new Map();
+function listen(user) {
+  events?.close();
+  heard.clear();
+  if (!user) return;
+  events = new EventSource(`${base}/events?tag=salt/job/*/new&tag=salt/job/*/ret/*`);
+  events.onopen = () => showJobs().catch(() => {});  // those that came before it listened
+  events.onmessage = ({ data }) => hear(JSON.parse(data));
+}
+
+function hear({ tag, data }) {
+  const [, , jid, what, minion] = tag.split("/");
+  const isShown = (row) => row.firstChild.textContent === jid;
+  if (what === "new") heard.set(jid, { of: data.minions.length, from: new Set() });
+  if (heard.size > 1000) heard.delete(heard.keys().next().value);
+  if (minion) heard.get(jid)?.from.add(minion);
+  let row = [...at("jobs").rows].find(isShown);
+  if (!row && what === "new") {
+    row = rowOf([jid, text(data._stamp).slice(0, 19).replace("T", " "), data.fun, data.tgt, data.user, ""]);
+    at("jobs").prepend(row);
+    at("jobs").rows[100]?.remove();
+  }
+  if (row) row.lastChild.textContent = returned(jid);
+}
+
+function returned(jid) {
+  const job = heard.get(jid);
+  return job ? `${job.from.size} of ${job.of}` : "";
 }
 
 async function showMinions() {
@@ -134,7 +169,7 @@ async function showJobs() {
   const [jobs] = await ask("/jobs");
   const rows = Object.keys(jobs).sort().reverse().map((jid) => {
     const job = jobs[jid];
-    return [jid, text(job.StartTime).replace(/\.\d+$/, ""), job.Function, job.Target, job.User];
+    return [jid, text(job.StartTime).replace(/\.\d+$/, ""), job.Function, job.Target, job.User, returned(jid)];
   });
   fill("jobs", rows, Math.min(rows.length, 100));
 }

@@ -207,7 +207,7 @@ void finish(const Exchange& exchange, Response& response) {
   }
   if (!app.dialect.full_headers) {
     headers.emplace_back("Vary", app.origins.vary() ? "Accept, Origin" : "Accept");
-    headers.emplace_back("Cache-Control", "no-store");
+    if (!has_header(response, "Cache-Control")) headers.emplace_back("Cache-Control", "no-store");
     return;
   }
   headers.emplace_back("Vary", "Accept-Encoding, Accept, Origin");

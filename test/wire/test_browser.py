@@ -3,14 +3,17 @@
 
 import contextlib
 import http.server
+import json
 import threading
 
 import pytest
 
 from support import browser as browsers
+from support.api import Api
 from support.daemon import BINARY
 from support.nginx import certificate
 from support.process import free_port
+from support.raw_streams import log_in as log_in_to
 
 PICTURES = BINARY.parent / "pictures"
 LOGIN = '{"username": "saltdev", "password": "x", "eauth": "auto"}'
@@ -71,12 +74,42 @@ def test_somebody_logs_in_sees_minions_and_jobs_and_logs_out(start, browser):
     assert unexpected(browser.complaints()) == []
 
 
+def run_job(api, prefix="", **low):
+    token = log_in_to(api, prefix=prefix)
+    body = json.dumps({"client": "local", "tgt": "*", "fun": "test.ping", **low})
+    reply = api.request("POST", f"{prefix}/", body, {"X-Auth-Token": token, "Content-Type": "application/json"})
+    assert reply.status == 200
+
+
+def test_the_page_shows_jobs_as_they_return(start, browser):
+    port = free_port()
+    start(serving(port))
+    browser.open(f"http://127.0.0.1:{port}/")
+    log_in(browser)
+    browser.await_text("grains.items", "#jobs")
+    before = len(rows(browser, "jobs"))
+    run_job(Api("127.0.0.1", port), fun="test.echo", arg=["x"])
+    browser.await_text("test.echo", "#jobs")
+    browser.await_text("3 of 3", "#jobs")
+    shown = rows(browser, "jobs")
+    assert len(shown) == before + 1 and "test.echo" in shown[0] and "saltdev" in shown[0]
+    browser.click("#refresh")
+    browser.await_text("3 of 3", "#jobs")
+    browser.click("#logout")
+    browser.await_text("External auth", "#login")
+    run_job(Api("127.0.0.1", port))
+    assert rows(browser, "jobs") == [] and unexpected(browser.complaints()) == []
+
+
 def test_the_page_works_below_a_path_over_fastcgi(start, front, browser):
     changes = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}}
     nginx = front(start(changes), sample="prefix.conf")
     browser.open(f"http://127.0.0.1:{nginx.port}/api/")
     log_in(browser)
     browser.await_text("ms-2", "#minions")
+    browser.await_text("grains.items", "#jobs")
+    run_job(nginx, "/api")
+    browser.await_text("3 of 3", "#jobs")
     assert [cookie["path"] for cookie in browser.cookies()] == ["/api"]
     assert browser.complaints() == []
 

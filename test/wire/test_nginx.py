@@ -20,6 +20,7 @@ PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 def test_each_sample_is_tested():
     shared = {"location.conf", "params.conf", "server.conf", "tls_server.conf", "proxy_location.conf", "errors.conf"}
+    shared |= {"websocket.conf", "websockets.conf", "http_upstream.conf"}
     assert {path.name for path in (ROOT / "nginx").glob("*.conf")} == {*SAMPLES, BELOW_A_PATH, *shared}
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from support import apache as apaches
 from support.api import CRED, JSON
-from support.process import free_port
+from support.process import free_port, wait_until
+from support.raw_streams import READY, Sse, WebSocket
 
 OVER_NGINX = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.conf", "tls.conf", "proxy_tls.conf", "prefix.conf"]
 OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.conf"]
@@ -20,7 +21,7 @@ CLAIMED = "203.0.113.9"  # where a client says that it is
 def serving(port, prefix):
     """Changes of the configuration for rest_cherrypy, over FastCGI, or on a port of its own."""
     own_port = {"port": port, "host": "127.0.0.1", "disable_ssl": True, "root_prefix": prefix or "/"}
-    own = {"netapi": ["rest_cherrypy"], "trusted_proxies": ["127.0.0.1"]}
+    own = {"netapi": ["rest_cherrypy"], "trusted_proxies": ["127.0.0.1"], "max_streams": 2}
     return {"rest_fcgi": own, "rest_cherrypy": own_port if port else {}}
 
 
@@ -34,12 +35,12 @@ def over_apache(directory, start):
         if sample == "fcgid.conf":
             started.append(apaches.Fcgid(home, serving(None, prefix), mount=mount, tls=tls))
             return started[-1]
-        port = free_port() if sample == "proxy_http.conf" else None
-        changes = serving(port, prefix)
+        over_http, port = sample == "proxy_http.conf", free_port()
+        changes = serving(port, prefix if over_http else "")
         if apaches.AS_USER:
             changes["rest_fcgi"]["socket_group"] = apaches.USER
         daemon = start(changes, tcp="tcp" in sample)
-        started.append(apaches.Proxying(home, daemon, http_port=port, mount=mount, tls=tls))
+        started.append(apaches.Proxying(home, daemon, port if over_http else None, port, mount=mount, tls=tls))
         return started[-1]
 
     yield starter
@@ -88,6 +89,35 @@ def runs(client, token):
     assert job.status == 202 and job.json["_links"]["jobs"][0]["href"].startswith(f"{client.prefix}/jobs/2")
 
 
+def streams(client, token):
+    """Events come while they happen, on as many streams as there may be: clients that have gone hold none."""
+    path, session = f"{client.prefix}/ws/{token['X-Auth-Token']}", token["X-Auth-Token"]
+    job = json.dumps({"client": "local", "tgt": "ms-0", "fun": "test.true"})
+    assert WebSocket(client.api, path, upgrade={}).status == 426
+    socket = WebSocket(client.api, path, {"Origin": client.origin})
+    assert socket.status == 101
+    socket.send(READY)
+    assert socket.text() == "server received message"
+    events = Sse(client.api, session, f"{client.prefix}/events")
+    client.request("POST", "/", {**JSON, **token}, body=job)
+    first = events.about("test.true")
+    assert first.tag.endswith("/new")
+    assert first.tag in socket.texts_until("test.true")[-1]
+    socket.close()
+    events.close()
+    again = []
+
+    def is_room():
+        client.request("POST", "/", {**JSON, **token}, body=job)  # Apache sees that a client has gone when it writes
+        again.append(Sse(client.api, session, f"{client.prefix}/events", {"Last-Event-ID": first.id}))
+        return again[-1].status == 200
+
+    for _ in range(4):
+        wait_until(is_room, "there is room for another stream")
+        assert again[-1].about("test.true").tag.endswith("/ret/ms-0")
+        again[-1].close()
+
+
 def refuses(client, cookie):
     own, foreign = {"Origin": client.origin, **cookie}, {"Origin": "https://elsewhere.example.org", **cookie}
     assert client.request("GET", "/jobs", own).status == 200
@@ -103,10 +133,14 @@ def refuses(client, cookie):
     assert (preflight.status, preflight.headers["access-control-allow-methods"]) == (200, "GET, POST")
 
 
-def walk(client):
+def walk(client, with_streams=True):
     cookie, token = session_of(client)
     reads(client, cookie, token)
     runs(client, token)
+    if with_streams:
+        streams(client, token)
+    else:
+        assert client.request("GET", "/events", token).status == 503
     refuses(client, cookie)
     assert client.request("POST", "/logout", token).json == {"return": "Your token has been cleared"}
     reply = client.request("GET", "/minions", token)
@@ -116,8 +150,8 @@ def walk(client):
 @pytest.mark.parametrize("sample", OVER_NGINX)
 def test_the_interface_over_nginx(start, front, sample):
     prefix = "/api" if sample == "prefix.conf" else ""
-    port = free_port() if sample == "proxy_tls.conf" else None
-    daemon = start(serving(port, prefix), tcp="tcp" in sample)
+    port = free_port()
+    daemon = start(serving(port, ""), tcp="tcp" in sample)
     nginx = front(daemon, sample=sample, http_port=port)
     walk(Client(nginx, prefix))
     assert "fun=login" in daemon.log() and CLAIMED not in daemon.log()
@@ -125,13 +159,14 @@ def test_the_interface_over_nginx(start, front, sample):
         assert nginx.request("GET", prefix).headers["location"].endswith("/api/")
         assert nginx.request("GET", "/apis").json == {"return": "404: Not Found"}
     assert "[error]" not in nginx.error_log()
+    assert "/ws" not in (nginx.directory / "access.log").read_text()
 
 
 @pytest.mark.parametrize("prefix", ["", "/api"])
 @pytest.mark.parametrize("sample", OVER_APACHE)
 def test_the_interface_over_apache(over_apache, sample, prefix):
     apache = over_apache(sample, prefix)
-    walk(Client(apache, prefix))
+    walk(Client(apache, prefix), sample != "fcgid.conf")
     if prefix:
         assert apache.request("GET", prefix).headers["location"].endswith("/api/")
         assert apache.request("GET", "/apis").status == 404
@@ -139,4 +174,4 @@ def test_the_interface_over_apache(over_apache, sample, prefix):
 
 @pytest.mark.parametrize("sample", OVER_APACHE)
 def test_cookies_are_for_https_where_apache_speaks_it(over_apache, sample):
-    walk(Client(over_apache(sample, "", tls=True)))
+    walk(Client(over_apache(sample, "", tls=True)), sample != "fcgid.conf")

@@ -114,7 +114,8 @@ class Apache(Api):
 class Proxying(Apache):
     """Apache in front of a daemon, with mod_proxy_fcgi, or with mod_proxy_http and the daemon's own port."""
 
-    def __init__(self, directory, daemon, http_port=None, **options):
+    def __init__(self, directory, daemon, http_port=None, websocket_port=9, **options):
+        """`http_port`: all goes there; `websocket_port`: where WebSockets go otherwise."""
         self.daemon = daemon
         daemon.directory.chmod(0o711)
         if http_port:
@@ -123,7 +124,9 @@ class Proxying(Apache):
             name, site = "unix", f"Define REST_FCGI_SOCKET {daemon.address}\n"
         else:
             name, site = "tcp", "Define REST_FCGI_ADDRESS {}:{}\n".format(*daemon.address)
-        super().__init__(directory, f"proxy_{name}.conf", {f"{name}_address.conf": site}, **options)
+        http = f"Define REST_FCGI_HTTP 127.0.0.1:{http_port or websocket_port}\n"
+        files = {"http_address.conf": http, f"{name}_address.conf": site}
+        super().__init__(directory, f"proxy_{name}.conf", files, **options)
 
     def log(self):
         """The responder's."""

@@ -13,6 +13,8 @@ from .process import Process, free_port
 
 NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
 
+NOBODYS_PORT = 9
+
 MAIN = """
 {user}
 daemon off;
@@ -51,7 +53,7 @@ def server(address):
 
 def write_site(site, port, addresses, http_port, directory):
     """The files that differ from host to host."""
-    (site / "http_address.conf").write_text(f"server 127.0.0.1:{http_port};\n")
+    (site / "http_address.conf").write_text(f"server 127.0.0.1:{http_port or NOBODYS_PORT};\n")
     for name in ("unix_address.conf", "tcp_address.conf"):
         (site / name).write_text("".join(map(server, addresses)))
     (site / "listen.conf").write_text(f"listen 127.0.0.1:{port};\n")
