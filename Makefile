@@ -11,7 +11,8 @@
 #   make wire       builds and runs the tests of the running program only; SELECT=tls limits them by name
 #   make sanitize   runs the tests under the address, undefined-behaviour and thread sanitizers
 #   make fuzz       looks for inputs that break what strangers' bytes are read by; FUZZ_SECONDS for each, FUZZ_TARGETS
-#   make bench      measures requests a second against bare responders of libfcgi and Boost.Beast, and salt-api
+#   make bench      measures requests a second, and 1,000 listeners to events, against bare responders and salt-api;
+#                   BENCH_SECONDS=60 for what listeners hear
 #   make bench-salt the same in front of a real Salt master, against bare ZeroMQ loops
 #   make bench-etcd returns stored a second in a real etcd, against a bare loop and Salt's own returner
 #   make lint       checks format, layering, clang's warnings and clang-tidy; SINCE=COMMIT only of what is new since then
@@ -269,16 +270,21 @@ fuzzed: $(BUILD)/fuzzer
 	  echo "$$target: $(FUZZ_SECONDS) s"; \
 	done
 
-$(BUILD)/bare $(BUILD)/bare_http $(BUILD)/bare_salt $(BUILD)/bare_etcd: $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
+STREAM_PROGRAMS := $(BUILD)/bare_streams $(BUILD)/stream_listeners
+$(STREAM_PROGRAMS): test/bench/listeners.h
+$(BUILD)/bare $(BUILD)/bare_http $(BUILD)/bare_salt $(BUILD)/bare_etcd $(STREAM_PROGRAMS): $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)
 	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(LINK) $(LDFLAGS) $< -lfcgi -lzmq -lcurl -o $@
 
+# For how long each crowd of listeners is fired at; 60 is a full run.
+BENCH_SECONDS ?= 10
 bench:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
-	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare $(BUILD)/bare_http)
+	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare $(BUILD)/bare_http $(STREAM_PROGRAMS))
 	$(Q)$(PYTHON) test/bench/bench.py $(BUILD)
 	$(Q)$(PYTHON) -W ignore test/bench/rest_bench.py $(BUILD)
+	$(Q)BENCH_SECONDS='$(BENCH_SECONDS)' $(PYTHON) -W ignore test/bench/stream_bench.py $(BUILD)
 
 bench-salt:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))

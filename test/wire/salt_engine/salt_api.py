@@ -137,5 +137,10 @@ class SaltApi:
             self.stop()
             raise
 
+    @property
+    def pids(self):
+        """Of all its processes."""
+        return self._api.pids
+
     def stop(self):
         self._api.stop(signal.SIGKILL)
