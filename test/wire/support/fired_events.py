@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""Events on a real master's bus, thousands of them a second, as programs on the master's host fire them."""
+
+import socket
+import struct
+import time
+
+
+def packed(value):
+    """msgpack of what an event holds here: maps, texts, bytes, integers, floats, booleans and None."""
+    if value is None or isinstance(value, bool):
+        return {None: b"\xc0", False: b"\xc2", True: b"\xc3"}[value]
+    if isinstance(value, int):
+        return b"\xd3" + struct.pack(">q", value)
+    if isinstance(value, float):
+        return b"\xcb" + struct.pack(">d", value)
+    if isinstance(value, bytes):
+        return b"\xc6" + struct.pack(">I", len(value)) + value
+    if isinstance(value, str):
+        return b"\xdb" + struct.pack(">I", len(value.encode())) + value.encode()
+    return b"\xdf" + struct.pack(">I", len(value)) + b"".join(packed(key) + packed(value[key]) for key in value)
+
+
+class Firing:
+    """A connection to the socket where a master with `sock_dir` takes events."""
+
+    def __init__(self, sock_dir):
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(f"{sock_dir}/master_event_pull.ipc")
+
+    def fire(self, tag, data):
+        frame = packed({"head": {}, "body": tag.encode() + b"\n\n" + packed(data)})
+        self._socket.sendall(struct.pack(">I", len(frame)) + frame)
+
+    def fire_many(self, tag, count, rate, **more):
+        """`count` events at `rate` a second: their data have `n`, from 0 on, and `at`, the time of each."""
+        begin = time.monotonic()
+        for number in range(count):
+            time.sleep(max(0, begin + number / rate - time.monotonic()))
+            self.fire(tag, {"n": number, "at": time.time(), **more})
+
+    def close(self):
+        self._socket.close()
