@@ -49,11 +49,17 @@ class WatchConnection {
     Result<std::string> bytes = stream_.bytes->read(std::min(deadline, suspicious_at));
     if (!bytes) return transport_failure(std::move(bytes).error());
     if (!bytes->empty()) {
+      answered_ = true;
       heard_at_ = steady_clock::now();
       asked_ = {};
       return cut(*bytes);
     }
     if (steady_clock::now() >= suspicious_at) {
+      // A member says at once that it watches: this request did not come to it.
+      if (!answered_) {
+        return Failure{{ErrorKind::unavailable, "etcd: " + stream_.url + ": no answer to a watch"},
+                       Remedy::next_member};
+      }
       if (std::optional<Failure> failure = ask_member(deadline)) return *std::move(failure);
     }
     return std::vector<WatchReply>();
@@ -99,6 +105,7 @@ class WatchConnection {
 
   Gateway& gateway_;
   Gateway::Stream stream_;
+  bool answered_ = false;
   ObjectReader objects_;
   SteadyTime heard_at_;                 // of it, on whichever connection
   std::chrono::milliseconds asked_{0};  // for how long its answer has been waited for since

@@ -236,4 +236,17 @@ TEST_CASE("a member that says nothing on a watch and sees a leader has nothing t
   CHECK(server.count("/v3/maintenance/status") >= 2);
 }
 
+TEST_CASE("a watch that was never answered is asked for again, also where its member is well") {
+  const std::string status =
+      FakeGateway::reply(200, R"({"header":{"cluster_id":"7"},"version":"3.4.23","leader":"9"})");
+  const ScriptedEtcd server({{"/v3/watch", in_turn({going_on(""), going_on(kCreated + changes(5, 1))})},
+                             {"/v3/maintenance/status", always(status)}});
+  Options options = options_of(server);
+  options.try_timeout = milliseconds(300);
+  const auto client = client_of(options);
+  Watcher watcher(*client, {.key = "a"});
+  CHECK(next(watcher) == "a");
+  CHECK(server.count("/v3/watch") == 2);
+}
+
 }  // namespace rest_fcgi::etcd
