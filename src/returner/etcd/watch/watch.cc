@@ -24,6 +24,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kSlice{200};      // in which a stop is noticed
 constexpr seconds kStartsUp{3};          // until the listener is asked whether it is wanted
+constexpr seconds kMendTime{2};          // for a connection to a busy member
 constexpr seconds kBeginTime{2};         // for beginning anew
 constexpr seconds kLookUpTime{5};        // for one load
 constexpr seconds kListenEvery{20};      // others are told so
@@ -91,7 +92,7 @@ class EtcdWatch : public Watch {
   void go_on(const std::stop_token& stop) {
     const SteadyTime until = steady_clock::now() + kSlice;
     if (lost_.empty()) {
-      const auto changes = changes_->next(until);
+      const auto changes = changes_->next(failing_ ? until + kMendTime : until);
       changes ? take(*changes) : fail(changes.error());
     } else {
       begin_anew();
@@ -105,7 +106,6 @@ class EtcdWatch : public Watch {
   }
 
   void take(const std::vector<EtcdChange>& changes) {
-    if (changes.empty()) return;
     if (std::exchange(failing_, false)) log::info("etcd: what other hosts do is heard again");
     jobs_.take(changes, steady_clock::now());
     for (const EtcdChange& change : changes) {
