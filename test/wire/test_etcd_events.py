@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""Events of several hosts that keep their jobs in one etcd: each host's stream has all of them, each once."""
+
+import collections
+import json
+import random
+import threading
+import time
+
+import pytest
+from support.api import CRED, JSON, Api
+from support.daemon import LONG, MINIONS
+from support.process import free_port, wait_until
+from support.relay import Relay
+
+JOBS, AT_ONCE = 10_000 if LONG else 400, 20
+PING = {"client": "local_async", "tgt": "*", "fun": "test.ping"}
+
+
+class Listener:
+    """Reads /events of a host, in a thread of its own: `seen` counts tags, `tags` has them in order."""
+
+    def __init__(self, api, token):
+        self.tags, self.seen, self.ended = [], collections.Counter(), False
+        self._connection = api.connection(timeout=120)
+        self._connection.request("GET", "/events", headers={"X-Auth-Token": token})
+        self.reply = self._connection.getresponse()
+        assert self.reply.status == 200, self.reply.read()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        try:
+            for line in self.reply:
+                if line.startswith(b"tag: "):
+                    tag = line[5:].decode().rstrip()
+                    self.tags.append(tag)
+                    self.seen[tag] += 1
+        except OSError:
+            pass
+        self.ended = True
+
+    def has(self, tag):
+        return tag in self.seen
+
+
+class Host:
+    """A responder with the REST interface, and its own ways to the members of etcd."""
+
+    def __init__(self, start, etcd, **more):
+        self.ways = [Relay(member.port) for member in etcd.members]
+        ports = [f"127.0.0.1:{way.port}" for way in self.ways]
+        http = free_port()
+        keys = {"master_job_cache": "etcd", "etcd.host": ports, "etcd.require_v2": False, **more}
+        keys |= {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": {"port": http, "disable_ssl": True}}
+        self.daemon = start(keys)
+        self.api = Api("127.0.0.1", http)
+        self.token = self.api.request("POST", "/login", json.dumps(CRED), JSON).ret[0]["token"]
+
+    def listen(self):
+        return Listener(self.api, self.token)
+
+    def run(self, *low):
+        return self.api.request("POST", "/", json.dumps(low), {**JSON, "X-Auth-Token": self.token}).ret
+
+    def start_jobs(self, count):
+        return [job["jid"] for job in self.run(*[PING] * count)]
+
+    def cut(self):
+        return sum(way.cut() for way in self.ways)
+
+
+@pytest.fixture
+def hosts(start):
+    made = []
+
+    def make(etcd, count=2, **more):
+        made.extend(Host(start, etcd, **more) for _ in range(count))
+        return made
+
+    yield make
+    for host in made:
+        for way in host.ways:
+            way.close()
+
+
+def tags_of(jid):
+    return [f"salt/job/{jid}/new", *(f"salt/job/{jid}/ret/{minion}" for minion in MINIONS)]
+
+
+def test_a_job_of_one_host_is_in_the_stream_of_another_as_in_its_own(hosts, etcd):
+    one, two = hosts(etcd)
+    listeners = [one.listen(), two.listen()]
+    (jid,) = one.start_jobs(1)
+    for listener in listeners:
+        wait_until(lambda heard=listener: all(map(heard.has, tags_of(jid))), "the job is heard")
+    time.sleep(0.5)
+    for listener in listeners:
+        of_job = [tag for tag in listener.tags if jid in tag]
+        assert of_job[0] == f"salt/job/{jid}/new"
+        assert sorted(of_job) == sorted(tags_of(jid))
+
+
+def test_what_is_no_job_is_heard_on_the_other_host_too(hosts, etcd):
+    one, two = hosts(etcd)
+    listeners = [one.listen(), two.listen()]
+    time.sleep(1.2)  # hosts may take a second to notice that somebody listens
+    assert one.api.request("POST", "/hook/built", json.dumps({"n": 1}), {**JSON, "X-Auth-Token": one.token}).status == 200
+    (ret,) = one.run({"client": "runner", "fun": "test.arg", "arg": ["x"]})
+    assert ret["args"] == ["x"]
+    for listener in listeners:
+        wait_until(lambda heard=listener: heard.has("salt/netapi/hook/built"), "the hook is heard")
+        wait_until(lambda heard=listener: any(tag.startswith("salt/run/") and tag.endswith("/ret") for tag in heard.tags), "the runner")
+    time.sleep(0.5)
+    for listener in listeners:
+        assert [count for tag, count in listener.seen.items() if count != 1] == []
+
+
+def test_all_jobs_are_heard_once_on_both_hosts_while_members_are_killed_and_connections_cut(hosts, start_etcd, capsys):
+    etcd = start_etcd(members=3)
+    both = hosts(etcd, log_level="warning")
+    listeners = [host.listen() for host in both]
+    jids, stop, done = [], threading.Event(), collections.Counter()
+
+    def harm():
+        chance = random.Random(12)
+        while not stop.wait(1):
+            done["connections cut"] += chance.choice(both).cut()
+            if done["rounds"] % 3 == 1:
+                victim = etcd.leader() if done["kills"] % 2 == 0 else chance.randrange(3)
+                etcd.kill(victim)
+                time.sleep(1)
+                etcd.restart(victim)
+                done["kills"] += 1
+            done["rounds"] += 1
+
+    harming = threading.Thread(target=harm)
+    harming.start()
+    try:
+        while len(jids) < JOBS or done["kills"] < 2:
+            for host in both:
+                jids += host.start_jobs(AT_ONCE)
+            time.sleep(0.05)
+    finally:
+        stop.set()
+        harming.join()
+    expected = {tag for jid in jids for tag in tags_of(jid)}
+    try:
+        for listener in listeners:
+            wait_until(lambda heard=listener: heard.ended or expected <= heard.seen.keys(), "all are heard", 120)
+    finally:
+        with capsys.disabled():
+            counts = [sum(listener.seen[tag] for tag in expected) for listener in listeners]
+            print(f"\n  {len(jids)} jobs, {len(expected)} events; heard {counts}; {dict(done)}")
+    for listener in listeners:
+        assert not listener.ended
+        assert [tag for tag in expected if listener.seen[tag] != 1] == []
+        at = {tag: number for number, tag in enumerate(listener.tags)}
+        for jid in jids:
+            new, *rets = tags_of(jid)
+            assert all(at[new] < at[ret] for ret in rets)
