@@ -21,8 +21,8 @@ import tempfile
 TOP = pathlib.Path(__file__).resolve().parents[3]
 LINES = ("3006", "3007", "3008")
 VECTORS = TOP / "test/vectors"
-CALLS, EVENTS, NETAPI, ETCD_RETURNER = (  # programs for Salt's own Python
-    pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "netapi", "etcd_returner")
+CALLS, EVENTS, FIRE, NETAPI, ETCD_RETURNER = (  # programs for Salt's own Python
+    pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "fire", "netapi", "etcd_returner")
 )
 # What salt-api's rest_cherrypy asks for, and Salt's etcd returner, which the newest line has no more.
 API = ["cherrypy"]
