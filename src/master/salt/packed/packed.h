@@ -86,23 +86,20 @@ class Fields {
   std::vector<std::pair<std::string_view, Field>> fields_;
 };
 
-/// Stands in a JSON text for what is not shown.
-inline constexpr std::string_view kHidden = "[hidden]";
-
 /// Decides what of a value is left out of its JSON text.
 class Discretion {
  public:
   enum class Verdict : std::uint8_t {
     look_inside,  ///< it is shown, and asked for are the members and texts inside of it
     show,         ///< all of it
-    hide,         ///< `kHidden` stands for it, but for nil and bools, which tell no secret
+    hide,         ///< `master::kHidden` stands for it, but for nil and bools, which tell no secret
   };
   virtual ~Discretion() = default;
 
   /// About the value of a member. `depth`: maps and arrays around that value; 1 in the outermost map.
   [[nodiscard]] virtual Verdict of_member(std::string_view key, std::size_t depth) const = 0;
 
-  /// How much of a text, which is no key, is shown; `kHidden` stands for the rest.
+  /// How much of a text, which is no key, is shown; `master::kHidden` stands for the rest.
   [[nodiscard]] virtual std::size_t shown_bytes(std::string_view text) const = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "master/salt/packed/visitor.h"
 #include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/master/secrets.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -107,7 +108,7 @@ class JsonVisitor : public BoundedVisitor {
     return true;
   }
   bool hide() {
-    if (inside_ != Verdict::hide) writer().string(kHidden);
+    if (inside_ != Verdict::hide) writer().string(master::kHidden);
     return true;
   }
   bool text(std::string_view value) {
@@ -117,7 +118,7 @@ class JsonVisitor : public BoundedVisitor {
     const bool look = discretion_ != nullptr && found == Verdict::look_inside;
     const std::size_t shown = look ? discretion_->shown_bytes(value) : value.size();
     if (shown < value.size()) {
-      writer().string(std::string(value.substr(0, shown)).append(kHidden));
+      writer().string(std::string(value.substr(0, shown)).append(master::kHidden));
     } else {
       writer().string(value);
     }
@@ -157,7 +158,7 @@ bool JsonVisitor::open() {
   if (!take_key()) {
     const Verdict found = verdict();
     if (inside_ != Verdict::look_inside || found == Verdict::look_inside) return true;
-    if (found == Verdict::hide) writer().string(kHidden);
+    if (found == Verdict::hide) writer().string(master::kHidden);
     inside_ = found;
     since_ = depth();
     return true;
