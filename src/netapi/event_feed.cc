@@ -2,12 +2,11 @@
 #include "netapi/event_feed.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "rest_fcgi/core/excerpt.h"
-#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
+#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -30,16 +29,6 @@ constexpr std::string_view kComment = ": \n\n";
 Feed::End ended(std::uint16_t code, std::string_view reason) {
   constexpr std::size_t kMost = 120;
   return {code, excerpt(reason, kMost)};
-}
-
-/// ISO 8601, as Salt writes it into its events.
-std::string stamp(WallTime now) {
-  const auto day = std::chrono::floor<std::chrono::days>(now);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(now - day);
-  return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}+00:00", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
-                clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
 }
 
 Feed::Part part_of(std::string text) {
@@ -72,7 +61,7 @@ void EventFeed::tell_of_loss(std::string_view last_event_id) {
       .key("last_event_id")
       .string(last_event_id)
       .key("_stamp")
-      .string(stamp(clock_.wall()))
+      .string(master::iso_stamp(clock_.wall()))
       .end_object();
   loss_ = std::make_shared<const master::Event>("", "rest_fcgi/events/lost", Json::trusted(std::move(data)),
                                                 std::string());
