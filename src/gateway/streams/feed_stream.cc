@@ -20,17 +20,11 @@ using boost::asio::posix::stream_descriptor;
 /// What one feed may send in its turn.
 constexpr std::size_t kTurn = 64u << 10;
 
-/// Waits for nothing from here on.
-int unblocked(UniqueFd socket) noexcept {
-  ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
-  return socket.release();
-}
-
 }  // namespace
 
 FeedStream::FeedStream(SharedByStreams& shared, NewStream stream)
     : shared_(shared),
-      socket_(shared.context, unblocked(std::move(stream.socket))),
+      socket_(shared.context),
       channel_(std::move(stream.channel)),
       framing_(stream.framing),
       feed_(std::move(stream.feed)),
@@ -39,6 +33,10 @@ FeedStream::FeedStream(SharedByStreams& shared, NewStream stream)
       moved_at_(shared.now),
       heard_at_(shared.now),
       pinged_at_(shared.now) {
+  const int socket = stream.socket.get();
+  ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);  // nothing waits from here on
+  socket_.assign(socket);
+  static_cast<void>(stream.socket.release());
   if (!stream.head.empty()) queue(std::move(stream.head));
 }
 
@@ -84,7 +82,10 @@ void FeedStream::sweep() noexcept {
     if (state_ == State::ending) {
       if (now >= deadline_) drop();
     } else if (!unsent_.empty()) {
-      if (now - moved_at_ >= limits.blocked) drop_late("its peer takes nothing");
+      const auto patience = limits.blocked + std::chrono::seconds(taken_ / limits.rate);
+      if (now - moved_at_ >= limits.blocked) return drop_late("its peer takes nothing");
+      if (now - blocked_at_ >= patience) return drop_late("its peer takes too little");
+      ask_for_end();
     } else if (is_websocket()) {
       if (now - heard_at_ >= limits.silence) return drop_late("its peer answers no ping");
       if (now - pinged_at_ < limits.ping) return;
@@ -96,6 +97,17 @@ void FeedStream::sweep() noexcept {
       if (const auto text = feed_->keep_alive(); !text.empty()) send({{nullptr, text}});
     }
   });
+}
+
+/// A session may end, and a feed fall behind, while its peer has not taken all that went out.
+void FeedStream::ask_for_end() {
+  auto& parts = shared_.parts;
+  parts.clear();
+  const auto end = feed_->take(parts, 0, shared_.wake);
+  framing_.gather(parts, shared_.out);
+  for (auto& part : shared_.out.rest()) unsent_.push_back(std::move(part));
+  parts.clear();
+  if (end) begin_end(*end);
 }
 
 void FeedStream::stop() noexcept {
@@ -135,9 +147,15 @@ void FeedStream::send(const std::vector<http::Feed::Part>& parts) {
   write();
 }
 
+/// From now on bytes wait.
+void FeedStream::count_anew() noexcept {
+  moved_at_ = blocked_at_ = shared_.now;
+  taken_ = 0;
+}
+
 /// For `flush` to send, which is not called where other bytes wait.
 void FeedStream::queue(std::string bytes) {
-  if (unsent_.empty()) moved_at_ = shared_.now;
+  if (unsent_.empty()) count_anew();
   if (!bytes.empty()) unsent_.push_back(part_of(std::move(bytes)));
 }
 
@@ -149,11 +167,12 @@ void FeedStream::flush() {
 
 /// Sends what is gathered, which is all that has to go out, and keeps the rest.
 void FeedStream::write() {
-  const SteadyTime since = unsent_.empty() ? shared_.now : moved_at_;
+  if (unsent_.empty()) count_anew();
   const Progress progress = shared_.out.send(channel_);
   if (progress.outcome == Outcome::ended) return drop();
   std::vector<http::Feed::Part> rest = shared_.out.rest();
-  moved_at_ = progress.bytes != 0 ? shared_.now : since;
+  if (progress.bytes != 0) moved_at_ = shared_.now;
+  taken_ += progress.bytes;
   unsent_.swap(rest);
   if (!unsent_.empty()) return await_room();
   if (state_ == State::ending) end_connection();

@@ -25,7 +25,8 @@ namespace rest_fcgi::gateway {
 
 /// How patient streams are.
 struct StreamLimits {
-  std::chrono::milliseconds blocked{30000};     ///< for a peer that takes nothing of what waits for it
+  std::chrono::milliseconds blocked{30000};  ///< for a peer that takes nothing of what waits for it
+  std::size_t rate = 4096;  ///< bytes a second that such a peer has to take in the long run, as of a reply
   std::chrono::milliseconds keep_alive{15000};  ///< without a word from us, after which `keep_alive` goes out
   std::chrono::milliseconds ping{30000};        ///< between two pings on a WebSocket
   std::chrono::milliseconds silence{65000};     ///< of a WebSocket's peer: two pings and a while
@@ -97,6 +98,8 @@ class FeedStream : public std::enable_shared_from_this<FeedStream> {
 
   void send(const std::vector<http::Feed::Part>& parts);
   void queue(std::string bytes);
+  void ask_for_end();
+  void count_anew() noexcept;
   void flush();
   void write();
   void await_room();
@@ -127,6 +130,8 @@ class FeedStream : public std::enable_shared_from_this<FeedStream> {
   bool heard_close_ = false;       ///< or what makes that of no interest
   bool connection_ended_ = false;  ///< from our side
   SteadyTime moved_at_;            ///< bytes went out, or first had to wait
+  SteadyTime blocked_at_;          ///< since when some bytes always have to wait
+  std::size_t taken_ = 0;          ///< bytes since then
   SteadyTime heard_at_;
   SteadyTime pinged_at_;
   SteadyTime deadline_;  ///< of the end

@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kMostRest{10};
 std::function<void()> once(const std::shared_ptr<Loop>& loop, std::function<void()> task) {
   auto asked = std::make_shared<std::atomic<bool>>(false);
   return [weak = std::weak_ptr(loop), asked, task = std::move(task)] {
-    if (asked->load(std::memory_order_relaxed) || asked->exchange(true)) return;
+    if (asked->exchange(true)) return;
     const auto alive = weak.lock();
     if (!alive) return;
     try {
@@ -54,8 +54,8 @@ void Streams::add(NewStream stream) {
     if (auto started = start(); !started)
       return log::error(format("a stream was dropped: {}", started.error().message));
   }
-  ++open_;
   loop_->post([this, held = std::make_shared<NewStream>(std::move(stream))] { begin(std::move(*held)); });
+  ++open_;
 }
 
 Result<void> Streams::start() {
@@ -77,16 +77,18 @@ Result<void> Streams::start() {
   return started;
 }
 
-void Streams::begin(NewStream stream) try {
+void Streams::begin(NewStream stream) {
   shared_->now = system_clock().steady();
-  auto made = std::make_shared<FeedStream>(*shared_, std::move(stream));
-  streams_.push_back(made);
+  try {
+    streams_.push_back(std::make_shared<FeedStream>(*shared_, std::move(stream)));
+  } catch (...) {
+    log_exception("a stream was dropped");
+    return forget(1);
+  }
+  const auto made = streams_.back();
   made->start();
   if (closing_) return made->stop();
-  (*shared_->wake)();
-} catch (...) {
-  log_exception("a stream was dropped");
-  forget(1);
+  if (made->turn()) (*shared_->wake)();
 }
 
 /// After a pass that took long the loop rests for as long: meanwhile events gather, and go out with fewer
@@ -103,7 +105,7 @@ void Streams::pass() {
 }
 
 void Streams::await_next_pass() {
-  if (std::exchange(pass_awaited_, true)) return;
+  if (!pass_timer_ || std::exchange(pass_awaited_, true)) return;
   pass_timer_->expires_at(next_pass_);
   pass_timer_->async_wait([this](const boost::system::error_code& error) {
     pass_awaited_ = false;

@@ -176,6 +176,35 @@ TEST_CASE("a peer that reads slowly gets all, and one that reads nothing holds u
   CHECK(rest.ends_with("9\r\n0\r\n\r\n"));
 }
 
+TEST_CASE("a peer that takes something now and then, but too little in all, is not kept") {
+  const auto words = Words::make();
+  StreamLimits limits = quick();
+  limits.blocked = milliseconds(500);
+  limits.rate = std::size_t{1} << 30;
+  Streams streams(limits);
+  const Peer peer = add(streams, *words, Form::bare);
+  words->say(std::string(100'000'000, 'x'));
+  std::size_t got = 0;
+  while (words->listeners() == 1 && got < 100'000'000) {
+    got += peer.bytes(100'000).size();
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  CHECK(got > 100'000);
+  CHECK(got < 100'000'000);
+}
+
+TEST_CASE("a feed may end while its peer has not taken all") {
+  const auto words = Words::make();
+  StreamLimits limits = quick();
+  limits.end = milliseconds(50);
+  Streams streams(limits);
+  const Peer peer = add(streams, *words, Form::messages);
+  words->say(std::string(10'000'000, 'x'));
+  CHECK(peer.bytes(1) == "\x81");
+  words->end(4401, "logged out");
+  CHECK(eventually([&] { return words->listeners() == 0; }));
+}
+
 TEST_CASE("a peer that goes away is seen at once") {
   const auto words = Words::make();
   Streams streams(quick());
