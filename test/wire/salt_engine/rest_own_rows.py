@@ -35,7 +35,6 @@ def _cherrypy(get, post):
     get("/keys/ms-*", "admin", ours=(200, "ms-1"))
     get("/keys/a/b", "admin", ours=(404, "Nothing matches"))
     get("/stats", "admin", ours=(200, "CherryPy Applications"))
-    get("/events", "admin", ours=(404, ""))
     post("/keys", {**CRED, "mid": 'a"; x=b'}, name="POST /keys, quotes in the id", ours=(400, "mid"))
     post("/keys", {"mid": "jerry"}, name="POST /keys, no credentials", ours=(401, "credentials"))
     post("/keys", {"mid": "jerry"}, "admin", name="POST /keys, a session alone", ours=(401, "credentials"))
@@ -57,5 +56,4 @@ def _tornado(get, post):
     get("/minions/", "admin", ours=(200, "ms-2.example.org"))
     get("/jobs", "admin", ours=(200, "return"))
     get("/jobs/", "admin", ours=(200, "return"))
-    get("/events", "admin", ours=(404, ""))
     post("/hook/a%0Ab", {"a": 1}, "admin", name="POST /hook, a line end", ours=(400, "control"))
