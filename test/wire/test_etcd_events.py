@@ -111,8 +111,8 @@ def test_what_is_no_job_is_heard_on_the_other_host_too(hosts, etcd):
         wait_until(lambda heard=listener: heard.has("salt/netapi/hook/built"), "the hook is heard")
         wait_until(lambda heard=listener: any(tag.startswith("salt/run/") and tag.endswith("/ret") for tag in heard.tags), "the runner")
     time.sleep(0.5)
-    for listener in listeners:
-        assert [count for tag, count in listener.seen.items() if count != 1] == []
+    for listener in listeners:  # the minions of a host that starts late have tags in common
+        assert [tag for tag, count in listener.seen.items() if count != 1 and tag not in ("salt/auth", "minion_start")] == []
 
 
 def test_all_jobs_are_heard_once_on_both_hosts_while_members_are_killed_and_connections_cut(hosts, start_etcd, capsys):
