@@ -69,6 +69,11 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     next_error_ = std::move(error);
   }
+  /// The next write is carried out, and its answer is lost.
+  void lose_next_answer(Error error) {
+    const std::lock_guard lock(mutex_);
+    lost_answer_ = std::move(error);
+  }
   /// Writes with more bytes in one value are refused, with that kind of error.
   void refuse_beyond(std::size_t bytes, ErrorKind kind = ErrorKind::invocation) {
     const std::lock_guard lock(mutex_);
@@ -91,7 +96,8 @@ class FakeEtcd {
   mutable std::mutex mutex_;
   Map map_;
   std::optional<Error> error_;
-  std::optional<Error> next_error_;  // of a write
+  std::optional<Error> next_error_;   // of a write
+  std::optional<Error> lost_answer_;  // of a write
   std::size_t most_bytes_ = static_cast<std::size_t>(-1);
   ErrorKind refusal_ = ErrorKind::invocation;
   std::vector<std::size_t> transactions_;
@@ -160,6 +166,7 @@ class FakeEtcdStore : public EtcdStore {
       if (found && write.unless == EtcdWrite::Unless::greater && *found > write.than) continue;
       for (const EtcdPair& put : write.puts) etcd_->map_[put.key] = put.value;
     }
+    if (etcd_->lost_answer_) return *std::exchange(etcd_->lost_answer_, std::nullopt);
     return {};
   }
 

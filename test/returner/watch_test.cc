@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <future>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -72,7 +73,11 @@ struct Scripted {
       make_etcd_watch(options.etcd, "me", std::make_unique<ScriptedChanges>(script),
                       std::make_unique<FakeEtcdStore>(etcd), losses, heard);
   void start() const { REQUIRE(watch->start(watch_deadline())); }
+  void publish() const { watch->publish("a", Json::trusted("{}"), ""); }
 };
+
+const std::string kFolder = "/salt/return/";
+const std::string kOwnEvents = kFolder + "events/me";
 
 Error error_of(ErrorKind kind, const std::string& text) {
   return {kind, text};
@@ -137,6 +142,44 @@ TEST_CASE("an event that cannot be read is lost; its own, and one that comes aga
                                            {events + "other", value, false, true, 1},
                                            {events + "other", "no JSON", false, false, 1}});
   CHECK(host.heard.lines(2) == Lines{"event a {} ", "lost an event of another host cannot be read"});
+}
+
+TEST_CASE("a stop tells what waits, and does not wait for a cluster that is away") {
+  const test::CapturedLog log;
+  Scripted there;
+  there.etcd->put(kFolder + "listeners/other", "");
+  there.publish();
+  there.watch.reset();
+  CHECK(there.etcd->map().contains(kOwnEvents));
+
+  Scripted away;
+  away.etcd->fail(error_of(ErrorKind::unavailable, "away"));
+  away.publish();
+  const auto ends = std::async(std::launch::async, [&] { away.watch.reset(); });
+  CHECK(ends.wait_for(std::chrono::seconds(5)) == std::future_status::ready);
+  away.etcd->fail({});
+}
+
+TEST_CASE("events that may have been told are told again as they were") {
+  const test::CapturedLog log;
+  const Scripted host;
+  host.etcd->put(kFolder + "listeners/other", "");
+  host.etcd->lose_next_answer(error_of(ErrorKind::timeout, "no answer"));
+  host.publish();
+  const auto writes = [&](std::size_t count) {
+    for (int i = 0; i < 1000 && host.etcd->transactions().size() < count; ++i) {
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    return host.etcd->transactions().size() >= count;
+  };
+  REQUIRE(writes(1));
+  const std::string told = host.etcd->map().at(kOwnEvents);
+  CHECK(told.find(R"("tag": "a")") != std::string::npos);
+  host.publish();
+  REQUIRE(writes(2));
+  CHECK(host.etcd->map().at(kOwnEvents) == told);
+  REQUIRE(writes(3));
+  CHECK(host.etcd->map().at(kOwnEvents) > told);
 }
 
 }  // namespace rest_fcgi::returner

@@ -18,7 +18,8 @@ constexpr std::size_t kMostWaiting = 4 * 1024 * 1024;  // bytes
 constexpr std::size_t kMostOfBatch = 256 * 1024;
 constexpr milliseconds kGroupTime{10};
 constexpr milliseconds kLookEvery{1000};
-constexpr milliseconds kPause{1000};  // after a failure
+constexpr milliseconds kPause{1000};     // after a failure
+constexpr milliseconds kLastTime{1000};  // for what still waits at a stop
 
 }  // namespace
 
@@ -65,7 +66,7 @@ void EtcdEvents::start() {
 }
 
 Result<void> EtcdEvents::listen() {
-  return put(layout_.listeners() + name_, {});
+  return put(layout_.listeners() + name_, numbered({}));
 }
 
 void EtcdEvents::tell(std::string_view value, ClusterListener& listener) {
@@ -86,9 +87,14 @@ void EtcdEvents::tell(std::string_view value, ClusterListener& listener) {
 
 void EtcdEvents::run(const std::stop_token& stop) {
   bool failing = false;
+  std::optional<SteadyTime> last;
   std::unique_lock lock(mutex_);
-  while (came_.wait(lock, stop, [this] { return dropped_ || !waiting_.empty(); })) {
+  while (came_.wait(lock, stop, [this] { return dropped_ || !waiting_.empty() || !batch_.empty(); })) {
     came_.wait_for(lock, stop, failing ? kPause : kGroupTime, [] { return false; });
+    if (stop.stop_requested()) {
+      if (!last) last = steady_clock::now() + kLastTime;
+      if (failing || steady_clock::now() >= *last) return;
+    }
     lock.unlock();
     const Result<void> sent = send();
     if (!sent && !failing) {
@@ -102,30 +108,27 @@ void EtcdEvents::run(const std::stop_token& stop) {
 Result<void> EtcdEvents::send() {
   const Result<bool> heard = somebody_listens();
   if (!heard) return heard.error();
-  std::string events;
-  std::size_t count = 0;
-  bool dropped = false;
-  {
-    const std::lock_guard lock(mutex_);
-    dropped = std::exchange(dropped_, false);
-    for (; count < waiting_.size() && (count == 0 || events.size() < kMostOfBatch); ++count) {
-      events.append(count == 0 ? "" : ", ").append(waiting_[count]);
-    }
-  }
-  Result<void> told;
+  if (batch_.empty()) batch_ = next_batch();
   if (*heard) {
-    told = put(layout_.events() + name_,
-               format(R"({}, "events": [{}])", dropped ? R"(, "dropped": true)" : "", events));
+    Result<void> told = put(layout_.events() + name_, batch_);
+    if (!told && told.error().kind != ErrorKind::invocation) return told;
+    const std::lock_guard lock(mutex_);
+    dropped_ = dropped_ || !told;
   }
+  batch_.clear();
+  return {};
+}
+
+std::string EtcdEvents::next_batch() {
+  std::string events;
   const std::lock_guard lock(mutex_);
-  const bool is_refused = !told && told.error().kind == ErrorKind::invocation;
-  dropped_ = dropped_ || is_refused || (!told && dropped);
-  if (!told && !is_refused) return told;
-  for (; count > 0; --count) {
+  while (!waiting_.empty() && events.size() < kMostOfBatch) {
+    events.append(events.empty() ? "" : ", ").append(waiting_.front());
     bytes_ -= waiting_.front().size();
     waiting_.pop_front();
   }
-  return {};
+  const bool dropped = std::exchange(dropped_, false);
+  return numbered(format(R"({}, "events": [{}])", dropped ? R"(, "dropped": true)" : "", events));
 }
 
 Result<bool> EtcdEvents::somebody_listens() {
@@ -139,14 +142,12 @@ Result<bool> EtcdEvents::somebody_listens() {
   return found;
 }
 
-Result<void> EtcdEvents::put(const std::string& key, std::string_view rest_of_object) {
-  const std::uint64_t number = [this] {
-    const std::lock_guard lock(mutex_);
-    return ++puts_;
-  }();
-  // Later values are greater, as bytes compare.
-  EtcdPair pair{key, format(R"({{"number": "{:020}"{}}})", number, rest_of_object)};
-  return store_->write({{EtcdWrite::Unless::greater, key, pair.value, {pair}}});
+std::string EtcdEvents::numbered(std::string_view rest_of_object) {
+  return format(R"({{"number": "{:020}"{}}})", ++puts_, rest_of_object);
+}
+
+Result<void> EtcdEvents::put(const std::string& key, const std::string& value) {
+  return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
 }
 
 }  // namespace rest_fcgi::returner

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -49,11 +50,15 @@ class EtcdEvents {
  private:
   void start();  // REQUIRES: mutex_
   void run(const std::stop_token& stop);
-  /// Sends what waits, or some of it. Errors: it waits still.
+  /// Sends what waits, or some of it. Errors: it waits still, and is sent again as it was: etcd may have put
+  /// it without saying so, and who watches passes over a value that does not change.
   [[nodiscard]] Result<void> send();
+  [[nodiscard]] std::string next_batch();
   [[nodiscard]] Result<bool> somebody_listens();
-  /// Puts it in place of any older value, however late.
-  [[nodiscard]] Result<void> put(const std::string& key, std::string_view rest_of_object);
+  /// Later values are greater, as bytes compare.
+  [[nodiscard]] std::string numbered(std::string_view rest_of_object);
+  /// Puts what is numbered in place of any older value, however late.
+  [[nodiscard]] Result<void> put(const std::string& key, const std::string& value);
 
   const std::unique_ptr<EtcdStore> store_;
   const EtcdLayout layout_;
@@ -61,10 +66,11 @@ class EtcdEvents {
   std::mutex mutex_;                 // guards what follows, up to the next empty line
   std::deque<std::string> waiting_;  // events, as JSON
   std::size_t bytes_ = 0;            // of waiting_
-  bool dropped_ = false;             // since the last batch that was told
-  std::uint64_t puts_ = 0;
+  bool dropped_ = false;             // since the last batch was made
 
-  std::optional<SteadyTime> nobody_at_;  // when it was seen; of the thread alone
+  std::atomic<std::uint64_t> puts_{0};
+  std::string batch_;                    // being sent; of the thread alone, as is the next one
+  std::optional<SteadyTime> nobody_at_;  // when it was seen
   std::condition_variable_any came_;
   std::stop_source ending_;
   Thread thread_;  // guarded by mutex_
