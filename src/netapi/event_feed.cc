@@ -20,6 +20,9 @@ constexpr std::uint16_t kPolicy = 1008;
 constexpr std::uint16_t kRestarts = 1012;
 constexpr std::uint16_t kTryAgain = 1013;
 
+/// In one turn of a feed, where none of them is shown.
+constexpr std::size_t kMostLookedAt = 256;
+
 constexpr std::string_view kReady = "websocket client ready";
 constexpr std::string_view kReceived = "server received message";
 constexpr std::string_view kOpening = "retry: 400\n";
@@ -80,20 +83,30 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
   add_own(parts);
   if (end_) return end_;
   if (!ready_) return std::nullopt;
-  if (answers_) hear_answers(frames_, wake);
+  if (answers_) hear_answers(wake);
+  std::size_t frame_bytes = add_frames(parts);
   std::vector<EventPtr> events;
+  std::size_t looked_at = 0;
   while (true) {
-    for (std::string& frame : frames_) parts.push_back(part_of(std::move(frame)));
-    frames_.clear();
     events.clear();
     const auto read = reader_->read(events, most_bytes, wake);
-    for (const EventPtr& event : events) add(event, parts);
+    for (const EventPtr& event : events) {
+      add(event, parts);
+      // A frame holds all there is: where frames are large, one shows what several events have changed.
+      if (frame_bytes < most_bytes) frame_bytes += add_frames(parts);
+    }
+    add_frames(parts);
     if (view_) ask_for_jobs_and_grains();
     if (!read) {
       const bool slow = read.error().kind == ErrorKind::timeout;
       return ended(slow ? kTryAgain : kRestarts, read.error().message);
     }
     if (events.empty() || !parts.empty()) return std::nullopt;
+    looked_at += events.size();
+    if (looked_at < kMostLookedAt) continue;
+    // Other streams have their turn first.
+    if (wake) (*wake)();
+    return std::nullopt;
   }
 }
 
@@ -134,19 +147,23 @@ void EventFeed::add(const EventPtr& event, std::vector<Part>& parts) {
       parts.push_back({event, event->json()});
       break;
     case FeedForm::Shows::formatted:
-      add_formatted(*event, parts);
+      view_->hear(event->tag(), event->data());
       break;
   }
 }
 
-void EventFeed::add_formatted(const master::Event& event, std::vector<Part>& parts) {
-  if (!FormattedEvents::matters(event.tag())) return;
-  std::vector<std::string> frames;
-  view_->hear(event.tag(), event.data(), frames);
-  for (std::string& frame : frames) parts.push_back(part_of(std::move(frame)));
+/// What has changed in the formatted view, where there is one; gives its bytes.
+std::size_t EventFeed::add_frames(std::vector<Part>& parts) {
+  if (!view_) return 0;
+  std::size_t bytes = 0;
+  for (std::string& frame : view_->take_frames()) {
+    bytes += frame.size();
+    parts.push_back(part_of(std::move(frame)));
+  }
+  return bytes;
 }
 
-void EventFeed::hear_answers(std::vector<std::string>& frames, const http::Wake& wake) {
+void EventFeed::hear_answers(const http::Wake& wake) {
   std::vector<std::pair<std::string, Json>> jobs;
   {
     const std::lock_guard lock(answers_->mutex);
@@ -155,25 +172,23 @@ void EventFeed::hear_answers(std::vector<std::string>& frames, const http::Wake&
   }
   for (const auto& [jid, json] : jobs) {
     JsonDocument document;
-    if (document.parse(json.text(), JsonLimits::none())) view_->complete(jid, document.root(), frames);
+    if (document.parse(json.text(), JsonLimits::none())) view_->complete(jid, document.root());
   }
 }
 
 void EventFeed::ask_for_jobs_and_grains() {
   if (const auto minions = view_->take_new_minions(); !minions.empty()) ask_for_grains(minions);
   for (const std::string& jid : view_->take_unknown_jobs()) {
-    const auto ask = needs_.ask;
+    std::string chunk;
+    JsonWriter writer(chunk);
+    writer.begin_object().key("client").string("runner").key("fun").string("jobs.list_job");
+    writer.key("jid").string(jid).end_object();
     const auto answers = answers_;
-    seat_->send([=](const client::NetapiClient& client, SecretView token) {
-      std::string chunk;
-      JsonWriter writer(chunk);
-      writer.begin_object().key("client").string("runner").key("fun").string("jobs.list_job");
-      writer.key("jid").string(jid).end_object();
-      Json job = ask(client, token, chunk);
+    seat_->ask(std::move(chunk), needs_.ask, [answers, jid](const Json& job) {
       http::Wake wake;
       {
         const std::lock_guard lock(answers->mutex);
-        answers->jobs.emplace_back(jid, std::move(job));
+        answers->jobs.emplace_back(jid, job);
         wake = answers->wake;
       }
       if (wake) (*wake)();
@@ -183,21 +198,18 @@ void EventFeed::ask_for_jobs_and_grains() {
 
 /// Of these minions; empty: of all. They come as events.
 void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
-  const auto ask = needs_.ask;
-  seat_->send([=](const client::NetapiClient& client, SecretView token) {
-    std::string chunk;
-    JsonWriter writer(chunk);
-    writer.begin_object().key("client").string("local_async").key("fun").string("grains.items");
-    if (minions.empty()) {
-      writer.key("tgt").string("*");
-    } else {
-      writer.key("tgt_type").string("list").key("tgt").begin_array();
-      for (const std::string& minion : minions) writer.string(minion);
-      writer.end_array();
-    }
-    writer.end_object();
-    static_cast<void>(ask(client, token, chunk));
-  });
+  std::string chunk;
+  JsonWriter writer(chunk);
+  writer.begin_object().key("client").string("local_async").key("fun").string("grains.items");
+  if (minions.empty()) {
+    writer.key("tgt").string("*");
+  } else {
+    writer.key("tgt_type").string("list").key("tgt").begin_array();
+    for (const std::string& minion : minions) writer.string(minion);
+    writer.end_array();
+  }
+  writer.end_object();
+  seat_->ask(std::move(chunk), needs_.ask, nullptr);
 }
 
 /// The client is ready: from now on events go out.
@@ -211,10 +223,9 @@ void EventFeed::begin() {
     ask_for_grains({});
   } else if (!form_.style.minions_are_listed) {
     JsonDocument document;
-    if (document.parse(needs_.grains.text(), JsonLimits::none())) {
-      frames_.push_back(view_->start(document.root()));
-    }
+    if (document.parse(needs_.grains.text(), JsonLimits::none())) view_->start(document.root());
   }
+  needs_.grains = Json();
 }
 
 void EventFeed::hear(std::string_view message, bool is_text) {

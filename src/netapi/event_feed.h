@@ -20,9 +20,8 @@
 namespace rest_fcgi::netapi {
 
 /// Runs a chunk that is ours, not the caller's, in the name of whoever has the token; gives what it returned,
-/// null where it may not be run or failed. `chunk` is JSON. Used on threads of its own choice.
-using AskMaster =
-    std::function<Json(const client::NetapiClient& client, SecretView token, std::string_view chunk)>;
+/// null where it may not be run or failed. The question is the chunk, as JSON. Used on any thread.
+using AskMaster = Streams::Seat::Ask;
 
 /// How one stream shows events.
 struct FeedForm {
@@ -71,8 +70,8 @@ class EventFeed final : public http::Feed {
   void begin();
   void add_own(std::vector<Part>& parts);
   void add(const master::EventPtr& event, std::vector<Part>& parts);
-  void add_formatted(const master::Event& event, std::vector<Part>& parts);
-  void hear_answers(std::vector<std::string>& frames, const http::Wake& wake);
+  std::size_t add_frames(std::vector<Part>& parts);
+  void hear_answers(const http::Wake& wake);
   void ask_for_jobs_and_grains();
   void ask_for_grains(const std::vector<std::string>& minions);
 
@@ -86,7 +85,6 @@ class EventFeed final : public http::Feed {
   std::size_t replies_ = 0;  ///< that are to go out
   std::optional<End> end_;
   master::EventPtr loss_;
-  std::vector<std::string> frames_;  ///< of the formatted view, that are to go out
   std::optional<FormattedEvents> view_;
   FormattedNeeds needs_;
   std::shared_ptr<Answers> answers_;

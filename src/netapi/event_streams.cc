@@ -56,6 +56,11 @@ bool is_key(std::string_view text) {
          std::all_of(text.begin(), text.begin() + kDigits, is_digit);
 }
 
+/// WebSockets begin with HTTP/1.1.
+bool is_too_old(const Exchange& exchange) {
+  return exchange.environ.get("SERVER_PROTOCOL") == "HTTP/1.0";
+}
+
 /// Does the request ask for this, as it has to with HTTP/1.1?
 bool asks_to_upgrade(const Exchange& exchange) {
   return exchange.target.method == "GET" && has_word(exchange.environ.get("HTTP_UPGRADE"), "websocket");
@@ -86,15 +91,17 @@ std::optional<Response> refused_key(const Exchange& exchange) {
 
 /// The globs of the query's fields `tag`. Errors: invocation.
 Result<std::vector<std::string>> tags_of(const Exchange& exchange) {
-  constexpr std::size_t kMostTags = 32;
-  constexpr std::size_t kMostBytes = 512;
+  constexpr std::size_t kMostTags = 8;
+  constexpr std::size_t kMostBytes = 128;
+  constexpr std::ptrdiff_t kMostStars = 4;
   std::vector<std::string> tags;
   for (const FormField& field : exchange.target.query) {
     if (field.name != "tag") continue;
-    if (field.value.size() > kMostBytes || tags.size() == kMostTags) {
-      return Error{
-          ErrorKind::invocation,
-          format("At most {} tags, each of at most {} bytes, can be asked for.", kMostTags, kMostBytes)};
+    const auto stars = std::count(field.value.begin(), field.value.end(), '*');
+    if (field.value.size() > kMostBytes || stars > kMostStars || tags.size() == kMostTags) {
+      return Error{ErrorKind::invocation,
+                   format("At most {} tags, each of at most {} bytes with at most {} '*', can be asked for.",
+                          kMostTags, kMostBytes, kMostStars)};
     }
     tags.push_back(field.value);
   }
@@ -209,7 +216,7 @@ std::variant<Session, Response> session_of_path(const Exchange& exchange) {
   if (!has_word(exchange.environ.get("HTTP_CONNECTION"), "upgrade")) {
     return bad(R"("Connection" must be "Upgrade".)");
   }
-  if (exchange.environ.get("SERVER_PROTOCOL") == "HTTP/1.0") return bad("WebSockets begin with HTTP/1.1.");
+  if (is_too_old(exchange)) return bad("WebSockets begin with HTTP/1.1.");
   const Origins& origins = exchange.app.origins;
   if (!origins.are_open() && origins.is_foreign(exchange.environ)) {
     return refuse(exchange, Status::forbidden, "Cross origin websockets not allowed");
@@ -264,7 +271,8 @@ Response open_websocket(Exchange& exchange) {
         "A token does not belong into a query: send it as X-Auth-Token, as a cookie, or as the last "
         "part of the path.");
   }
-  if (!asks_to_upgrade(exchange) || !has_word(exchange.environ.get("HTTP_CONNECTION"), "upgrade")) {
+  if (is_too_old(exchange) || !asks_to_upgrade(exchange) ||
+      !has_word(exchange.environ.get("HTTP_CONNECTION"), "upgrade")) {
     return refuse(exchange, Status::upgrade_required, "This is a WebSocket; see RFC 6455.");
   }
   if (auto refused = refused_version(exchange)) return *std::move(refused);

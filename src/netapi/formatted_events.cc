@@ -50,29 +50,29 @@ bool FormattedEvents::matters(std::string_view tag) {
   return subject_of(tag).is != Subject::Is::nothing;
 }
 
-void FormattedEvents::hear(std::string_view tag, std::string_view data, std::vector<std::string>& frames) {
+void FormattedEvents::hear(std::string_view tag, std::string_view data) {
   const Subject subject = subject_of(tag);
   if (subject.is == Subject::Is::nothing || !document_.parse(data, JsonLimits::none())) return;
   const JsonValue root = document_.root();
   forget_jobs();
   switch (subject.is) {
     case Subject::Is::new_job:
-      return start_job(subject.jid, root, frames);
+      return start_job(subject.jid, root);
     case Subject::Is::returned:
-      return finish_part(subject.jid, subject.minion, root, frames);
+      return finish_part(subject.jid, subject.minion, root);
     case Subject::Is::presence:
-      return presence(subject.what, root, frames);
+      return presence(subject.what, root);
     case Subject::Is::key:
     case Subject::Is::auth:
-      return key_event(root, frames);
+      return key_event(root);
     case Subject::Is::nothing:
       break;
   }
 }
 
-std::string FormattedEvents::start(JsonValue grains) {
+void FormattedEvents::start(JsonValue grains) {
   for (const JsonMember minion : grains.members()) set_grains(std::string(minion.key), minion.value);
-  return minions_frame();
+  minions_changed_ = true;
 }
 
 FormattedEvents::Job& FormattedEvents::job_of(const std::string& jid) {
@@ -81,7 +81,7 @@ FormattedEvents::Job& FormattedEvents::job_of(const std::string& jid) {
   return at->second;
 }
 
-/// Counts anew what a job takes, and notes that all have answered.
+/// Counts anew what a job takes, and notes that it has changed and whether all have answered.
 void FormattedEvents::settle(const std::string& jid, Job& job) {
   job_bytes_ -= job.bytes;
   job.bytes = 2 * jid.size() + job.start_time.size() + job.fun.size() + job.tgt.size() + job.tgt_type.size();
@@ -93,9 +93,36 @@ void FormattedEvents::settle(const std::string& jid, Job& job) {
   job_bytes_ += job.bytes;
   if (all && !job.finished) job.finished = clock_.steady();
   if (!all) job.finished.reset();
+  jobs_changed_ = true;
 }
 
-void FormattedEvents::start_job(const std::string& jid, JsonValue data, std::vector<std::string>& frames) {
+/// What a minion returned, which is null where the job would get too large with it. The job is to be settled.
+void FormattedEvents::set_answer(Job& job, std::string_view minion, JsonValue answer) {
+  const auto written = [&](bool with_value) {
+    std::string text;
+    JsonWriter writer(text);
+    writer.begin_object();
+    for (const std::string_view key : {"success", "return", "retcode"}) {
+      const auto value = answer.find(key);
+      if (!value) continue;
+      writer.key(key);
+      if (with_value || key != "return") {
+        value->write(writer);
+      } else {
+        writer.null();
+      }
+    }
+    writer.end_object();
+    return text;
+  };
+  std::string text = written(true);
+  if (job.bytes + text.size() > limits_.max_job_bytes) text = written(false);
+  job.bytes += text.size();
+  job_bytes_ += text.size();
+  job.minions.insert_or_assign(std::string(minion), std::move(text));
+}
+
+void FormattedEvents::start_job(const std::string& jid, JsonValue data) {
   const auto minions = data.find("minions");
   if (!minions || !minions->is(Kind::array)) return;
   Job& job = job_of(jid);
@@ -106,11 +133,9 @@ void FormattedEvents::start_job(const std::string& jid, JsonValue data, std::vec
   for (const JsonValue minion : minions->elements()) job.minions.try_emplace(std::string(minion.text()));
   settle(jid, job);
   forget_jobs();
-  frames.push_back(jobs_frame());
 }
 
-void FormattedEvents::finish_part(const std::string& jid, const std::string& minion, JsonValue data,
-                                  std::vector<std::string>& frames) {
+void FormattedEvents::finish_part(const std::string& jid, const std::string& minion, JsonValue data) {
   const auto value = data.find("return");
   const auto retcode = data.find("retcode");
   const auto success = data.find("success");
@@ -118,23 +143,15 @@ void FormattedEvents::finish_part(const std::string& jid, const std::string& min
   if (jobs_.find(jid) == jobs_.end()) unknown_jobs_.push_back(jid);
   Job& job = job_of(jid);
   if (job.fun == "null") job.fun = json_of(data.find("fun"));
-  std::string answer;
-  JsonWriter writer(answer);
-  writer.begin_object().key("success");
-  success->write(writer);
-  value->write(writer.key("return"));
-  retcode->write(writer.key("retcode"));
-  writer.end_object();
-  job.minions.insert_or_assign(minion, std::move(answer));
+  set_answer(job, minion, data);
   settle(jid, job);
   forget_jobs();
-  frames.push_back(jobs_frame());
   if (data.find("fun").value_or(JsonValue()).text() != "grains.items" || !value->is(Kind::object)) return;
   set_grains(minion, *value);
-  frames.push_back(minions_frame());
+  minions_changed_ = true;
 }
 
-void FormattedEvents::complete(const std::string& jid, JsonValue listed, std::vector<std::string>& frames) {
+void FormattedEvents::complete(const std::string& jid, JsonValue listed) {
   const auto found = jobs_.find(jid);
   if (found == jobs_.end() || !listed.is(Kind::object) || listed.find("Error")) return;
   Job& job = found->second;
@@ -146,11 +163,10 @@ void FormattedEvents::complete(const std::string& jid, JsonValue listed, std::ve
     job.minions.try_emplace(std::string(minion.text()));
   }
   for (const JsonMember one : listed.find("Result").value_or(JsonValue()).members()) {
-    std::string& answer = job.minions[std::string(one.key)];
-    if (answer.empty()) answer = one.value.json().text();
+    const auto known = job.minions.find(one.key);
+    if (known == job.minions.end() || known->second.empty()) set_answer(job, one.key, one.value);
   }
   settle(jid, job);
-  frames.push_back(jobs_frame());
 }
 
 /// The oldest leave first; of those beyond the limits, those that are complete.
@@ -179,7 +195,7 @@ void FormattedEvents::forget_jobs() {
 }
 
 bool FormattedEvents::add_minion(std::string_view id) {
-  if (id.empty()) return false;
+  if (id.empty() || minions_.size() >= limits_.max_minions) return false;
   return minions_.try_emplace(std::string(id)).second;
 }
 
@@ -192,7 +208,10 @@ bool FormattedEvents::drop_minion(std::string_view id) {
 }
 
 void FormattedEvents::set_grains(const std::string& id, JsonValue grains) {
-  std::string& known = minions_[id];
+  static_cast<void>(add_minion(id));
+  const auto found = minions_.find(id);
+  if (found == minions_.end()) return;
+  std::string& known = found->second;
   grain_bytes_ -= known.size();
   known = grains.is(Kind::object) ? grains.json().text() : std::string();
   if (grain_bytes_ + known.size() > limits_.max_grain_bytes) known.clear();
@@ -200,14 +219,14 @@ void FormattedEvents::set_grains(const std::string& id, JsonValue grains) {
 }
 
 /// `salt/key`, and `salt/auth`, which tells of a key that the master accepted by itself.
-void FormattedEvents::key_event(JsonValue data, std::vector<std::string>& frames) {
+void FormattedEvents::key_event(JsonValue data) {
   const std::string_view act = data.find("act").value_or(JsonValue()).text();
   const std::string_view id = data.find("id").value_or(JsonValue()).text();
   const bool changed = (act == "accept" && add_minion(id)) || (act == "delete" && drop_minion(id));
-  if (changed) frames.push_back(minions_frame());
+  minions_changed_ = minions_changed_ || changed;
 }
 
-void FormattedEvents::presence(std::string_view what, JsonValue data, std::vector<std::string>& frames) {
+void FormattedEvents::presence(std::string_view what, JsonValue data) {
   const bool is_all = what == "present";
   if (!is_all && (what != "change" || !style_.hears_presence_changes)) return;
   const auto come = data.find(is_all ? "present" : "new");
@@ -228,7 +247,14 @@ void FormattedEvents::presence(std::string_view what, JsonValue data, std::vecto
   }
   for (const JsonValue id : data.find("lost").value_or(JsonValue()).elements()) gone.emplace_back(id.text());
   for (const std::string& id : gone) changed = drop_minion(id) || changed;
-  if (changed) frames.push_back(minions_frame());
+  minions_changed_ = minions_changed_ || changed;
+}
+
+std::vector<std::string> FormattedEvents::take_frames() {
+  std::vector<std::string> frames;
+  if (std::exchange(jobs_changed_, false)) frames.push_back(jobs_frame());
+  if (std::exchange(minions_changed_, false)) frames.push_back(minions_frame());
+  return frames;
 }
 
 std::vector<std::string> FormattedEvents::take_new_minions() {

@@ -29,14 +29,15 @@ struct FormattedStyle {
 struct FormattedLimits {
   std::size_t max_jobs = 1000;
   std::size_t max_job_bytes = std::size_t{512} << 10;  ///< of all jobs together
+  std::size_t max_minions = 50'000;
   std::size_t max_grain_bytes = std::size_t{8} << 20;  ///< of all minions together
   std::chrono::minutes keep_finished{10};
 };
 
 /// Salt's "formatted" view of its events, made for one listener: which minions there are, and which jobs with
-/// what they returned. Each event that changes it gives a frame with all minions or all jobs. Finished jobs
-/// leave after a while, and beyond the limits the oldest leave first, those that are complete before others.
-/// Not synchronized.
+/// what they returned. What changes it gives a frame with all minions or all jobs. Finished jobs leave after
+/// a while, and beyond the limits the oldest leave first, those that are complete before others; what is
+/// returned beyond them within one job is shown as null. Not synchronized.
 class FormattedEvents {
  public:
   FormattedEvents(const FormattedStyle& style, const Clock& clock, FormattedLimits limits = {})
@@ -45,15 +46,17 @@ class FormattedEvents {
   /// Can an event of that tag change what is shown?
   [[nodiscard]] static bool matters(std::string_view tag);
 
-  /// Adds the frames that an event gives: none for what does not fit together. `data` is JSON.
-  void hear(std::string_view tag, std::string_view data, std::vector<std::string>& frames);
+  /// An event changes nothing where it does not fit together. `data` is JSON.
+  void hear(std::string_view tag, std::string_view data);
 
-  /// The minions that there are, as an object with the grains of each; the frame that shows them.
-  [[nodiscard]] std::string start(JsonValue grains);
+  /// The minions that there are, as an object with the grains of each.
+  void start(JsonValue grains);
 
-  /// What the master knows of a job whose start was not heard, as its runner `jobs.list_job` says it. Adds a
-  /// frame, unless that says nothing.
-  void complete(const std::string& jid, JsonValue listed, std::vector<std::string>& frames);
+  /// What the master knows of a job whose start was not heard, as its runner `jobs.list_job` says it.
+  void complete(const std::string& jid, JsonValue listed);
+
+  /// The jobs, where they have changed since this was called last, and so the minions.
+  [[nodiscard]] std::vector<std::string> take_frames();
 
   /// Minions that have come and whose grains are not known yet. Each is named once.
   [[nodiscard]] std::vector<std::string> take_new_minions();
@@ -70,13 +73,13 @@ class FormattedEvents {
 
   using Jobs = std::map<std::string, Job, std::less<>>;
 
-  void start_job(const std::string& jid, JsonValue data, std::vector<std::string>& frames);
-  void finish_part(const std::string& jid, const std::string& minion, JsonValue data,
-                   std::vector<std::string>& frames);
-  void key_event(JsonValue data, std::vector<std::string>& frames);
-  void presence(std::string_view what, JsonValue data, std::vector<std::string>& frames);
+  void start_job(const std::string& jid, JsonValue data);
+  void finish_part(const std::string& jid, const std::string& minion, JsonValue data);
+  void key_event(JsonValue data);
+  void presence(std::string_view what, JsonValue data);
   Job& job_of(const std::string& jid);
   void settle(const std::string& jid, Job& job);
+  void set_answer(Job& job, std::string_view minion, JsonValue answer);
   void forget_jobs();
   [[nodiscard]] bool add_minion(std::string_view id);
   [[nodiscard]] bool drop_minion(std::string_view id);
@@ -94,6 +97,8 @@ class FormattedEvents {
   std::size_t grain_bytes_ = 0;
   std::vector<std::string> new_minions_;
   std::vector<std::string> unknown_jobs_;
+  bool jobs_changed_ = false;
+  bool minions_changed_ = false;
   JsonDocument document_;
 };
 

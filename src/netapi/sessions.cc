@@ -215,7 +215,7 @@ Response log_out(Exchange& exchange) {
     const bool is_gone = ended.error().kind == ErrorKind::authentication;
     return fail(exchange, is_gone ? no_session(exchange) : ended.error());
   }
-  exchange.app.streams->look_again();
+  exchange.app.streams->end(session.token);
   exchange.trail.write_other("logout", session.user, session.eauth, "ok");
   Response response = reply(exchange, Status::ok, R"({"return": "Your token has been cleared"})");
   const WallTime past = exchange.app.clock.wall() - std::chrono::hours(24 * 365);

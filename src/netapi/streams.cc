@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenLooks{500};
 /// With a master that is asked about one token.
 constexpr std::chrono::seconds kLookPatience{1};
-constexpr std::size_t kMostErrands = 100;
+constexpr std::size_t kMostTasks = 100;
 constexpr const char* kLoggedOut = "The session has ended.";
 
 }  // namespace
@@ -38,7 +38,8 @@ Streams::~Streams() {
     stopping_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  looking_.join();
+  answering_.join();
 }
 
 void Streams::use(std::shared_ptr<const client::NetapiClient> client, StreamLimits limits) {
@@ -49,18 +50,27 @@ void Streams::use(std::shared_ptr<const client::NetapiClient> client, StreamLimi
   changed_.notify_all();
 }
 
-void Streams::look_again() {
-  const std::lock_guard lock(mutex_);
-  look_now_ = true;
-  changed_.notify_all();
+void Streams::end(SecretView token) {
+  std::shared_ptr<Holder> holder;
+  {
+    const std::lock_guard lock(mutex_);
+    holder = find(token);
+  }
+  if (holder) tell(*holder, [&holder] { holder->over = kLoggedOut; });
+}
+
+/// REQUIRES: the mutex is held.
+std::shared_ptr<Streams::Holder> Streams::find(SecretView token) const {
+  for (const std::shared_ptr<Holder>& holder : holders_) {
+    if (holder->over.empty() && equal_in_constant_time(holder->token.reveal().text, token.reveal()))
+      return holder;
+  }
+  return nullptr;
 }
 
 std::shared_ptr<Streams::Holder> Streams::holder_of(const master::Session& session,
                                                     const master::EventPermit& permit) {
-  const std::string_view token = session.token.reveal().text;
-  for (const std::shared_ptr<Holder>& holder : holders_) {
-    if (holder->over.empty() && equal_in_constant_time(holder->token.reveal().text, token)) return holder;
-  }
+  if (auto holder = find(session.token)) return holder;
   return holders_.emplace_back(new Holder{session.token.copy(), session.user, session.expire, permit});
 }
 
@@ -79,20 +89,33 @@ Result<std::unique_ptr<Streams::Seat>> Streams::open(const master::Session& sess
   if (of_user >= limits_.max_streams_per_user) {
     return too_many("Your", limits_.max_streams_per_user, "max_streams_per_user");
   }
-  if (!thread_.joinable()) {
-    auto started = Thread::start(
-        "streams", [this] { work(); }, kSmallStack);
-    if (!started) return std::move(started).error();
-    thread_ = *std::move(started);
-  }
+  if (auto started = start_threads(); !started) return std::move(started).error();
   const auto holder = holder_of(session, permit);
   std::unique_ptr<Seat> seat(new Seat(shared_from_this(), holder));
-  seat->changes_ = holder->changes;
+  // Of a holder that was there, the first news is what it may see now: `permit` may be older than that.
+  seat->changes_ = holder->seats.empty() ? holder->changes.load() : holder->changes - 1;
   holder->seats.push_back(seat.get());
   ++open_;
   is_new_ = true;
   changed_.notify_all();
   return seat;
+}
+
+/// REQUIRES: the mutex is held.
+Result<void> Streams::start_threads() {
+  if (!looking_.joinable()) {
+    auto started = Thread::start(
+        "streams", [this] { look_on(); }, kSmallStack);
+    if (!started) return std::move(started).error();
+    looking_ = *std::move(started);
+  }
+  if (!answering_.joinable()) {
+    auto started = Thread::start(
+        "streams ask", [this] { answer_on(); }, kSmallStack);
+    if (!started) return std::move(started).error();
+    answering_ = *std::move(started);
+  }
+  return {};
 }
 
 Streams::Seat::~Seat() {
@@ -113,10 +136,21 @@ Streams::Seat::News Streams::Seat::news(const http::Wake& wake) {
   return {holder_->permit, holder_->over};
 }
 
-void Streams::Seat::send(Errand errand) {
+void Streams::Seat::ask(std::string question, Ask ask, Hear hear) {
   const std::lock_guard lock(streams_->mutex_);
-  if (streams_->tasks_.size() >= kMostErrands) return;
-  streams_->tasks_.push_back({holder_, std::move(errand)});
+  std::deque<Task>& tasks = streams_->tasks_;
+  auto at = std::find_if(tasks.begin(), tasks.end(), [&](const Task& task) {
+    return task.holder == holder_ && task.question == question;
+  });
+  if (at == tasks.end() && tasks.size() >= kMostTasks) {
+    if (!std::exchange(streams_->dropped_, true)) {
+      log::warning(
+          "Formatted views of events ask the master for more than it answers: they stay incomplete.");
+    }
+    return;
+  }
+  if (at == tasks.end()) at = tasks.insert(at, {holder_, std::move(question), std::move(ask), {}});
+  if (hear) at->hear.push_back(std::move(hear));
   streams_->changed_.notify_all();
 }
 
@@ -136,13 +170,13 @@ void Streams::tell(Holder& holder, const std::function<void()>& change) {
 }
 
 /// False: the master could not be asked.
-bool Streams::look_at(const client::NetapiClient& client, Holder& holder) {
+bool Streams::look_at(const client::NetapiClient& client, Holder& holder, SteadyTime deadline) {
   const auto end = [&holder](std::string why) { return [&holder, why] { holder.over = why; }; };
   if (clock_.wall() >= holder.expire) {
     tell(holder, end(kLoggedOut));
     return true;
   }
-  const auto session = client.session(holder.token, clock_.steady() + kLookPatience);
+  const auto session = client.session(holder.token, deadline);
   if (!session) {
     if (session.error().kind != ErrorKind::authentication) return false;
     tell(holder, end(kLoggedOut));
@@ -164,20 +198,53 @@ void Streams::look_at_all(const client::NetapiClient& client) {
     std::copy_if(holders_.begin(), holders_.end(), std::back_inserter(holders),
                  [](const auto& holder) { return holder->over.empty(); });
   }
-  bool answers = true;
+  // The one that has used up the patience of a round is not waited for again before all others.
+  const auto unanswered = std::find(holders.begin(), holders.end(), unanswered_.lock());
+  if (unanswered != holders.end()) std::rotate(holders.begin(), std::next(unanswered), holders.end());
+  bool patient = true;
   for (const std::shared_ptr<Holder>& holder : holders) {
-    // A master that did not answer about one token is not waited for once more for each of the others.
-    if (answers || clock_.wall() >= holder->expire) answers = look_at(client, *holder);
+    // Where a master did not answer, about the others counts what is known without waiting.
+    const SteadyTime now = clock_.steady();
+    if (look_at(client, *holder, patient ? now + kLookPatience : now) || !patient) continue;
+    patient = false;
+    unanswered_ = holder;
   }
 }
 
-void Streams::run_errands(const client::NetapiClient& client) {
-  std::deque<Task> tasks;
-  {
-    const std::lock_guard lock(mutex_);
-    tasks.swap(tasks_);
+/// Asks what waits longest. REQUIRES: something waits; `lock`, of the mutex, is held, and is again
+/// afterwards.
+void Streams::answer(std::unique_lock<std::mutex>& lock) {
+  Task& task = tasks_.front();  // stays there, so that others may join in
+  const std::shared_ptr<const client::NetapiClient> client = client_;
+  Json answer;
+  if (client != nullptr && task.holder->over.empty() && !task.holder->seats.empty()) {
+    lock.unlock();
+    try {
+      // A token that has ended elsewhere is not used: that would count as a guess.
+      const SecretView token = task.holder->token;
+      if (client->session(token, clock_.steady() + kLookPatience)) {
+        answer = task.ask(*client, token, task.question);
+      }
+    } catch (const std::exception& exception) {
+      log::error(format("A stream of events could not ask the master: {}", exception.what()));
+    }
+    lock.lock();
   }
-  for (const Task& task : tasks) task.errand(client, task.holder->token);
+  const Task done = std::move(task);
+  tasks_.pop_front();
+  dropped_ = dropped_ && !tasks_.empty();
+  lock.unlock();
+  for (const Seat::Hear& hear : done.hear) hear(answer);
+  lock.lock();
+}
+
+void Streams::answer_on() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+    if (stopping_) return;
+    answer(lock);
+  }
 }
 
 /// REQUIRES: the mutex is held.
@@ -192,14 +259,14 @@ SteadyTime Streams::next_look() const {
   return next;
 }
 
-void Streams::work() {
+void Streams::look_on() {
   while (true) {
     std::shared_ptr<const client::NetapiClient> client;
     bool look = false;
     {
       std::unique_lock lock(mutex_);
       const SteadyTime due = next_look();
-      changed_.wait_until(lock, due, [this] { return stopping_ || look_now_ || is_new_ || !tasks_.empty(); });
+      changed_.wait_until(lock, due, [this] { return stopping_ || look_now_ || is_new_; });
       if (stopping_) return;
       look = look_now_ || clock_.steady() >= due;
       look_now_ = is_new_ = false;
@@ -208,7 +275,6 @@ void Streams::work() {
     }
     if (client == nullptr) continue;
     try {
-      run_errands(*client);
       if (look) look_at_all(*client);
     } catch (const std::exception& exception) {
       log::error(format("Open streams of events could not be looked at: {}", exception.what()));

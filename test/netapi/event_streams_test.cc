@@ -235,9 +235,24 @@ TEST_CASE("tags choose events") {
   CHECK(listener.woken() == before + 1);
 
   std::string many;
-  for (int i = 0; i < 33; ++i) many += "&tag=x";
-  rest.check({{"GET /events?" + many.substr(1), with(token), "", 400, "At most 32 tags"},
-              {"GET /events?tag=" + std::string(513, 'x'), with(token), "", 400, "512 bytes"}});
+  for (int i = 0; i < 9; ++i) many += "&tag=x";
+  rest.check({{"GET /events?" + many.substr(1), with(token), "", 400, "At most 8 tags"},
+              {"GET /events?tag=" + std::string(129, 'x'), with(token), "", 400, "128 bytes"},
+              {"GET /events?tag=*a*b*c*/", with(token), "", 200, "a stream"},
+              {"GET /events?tag=*a*b*c*d*", with(token), "", 400, "at most 4 '*'"}});
+}
+
+TEST_CASE("a stream that shows none of many events lets others have their turn") {
+  const auto master = a_master();
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  Listener listener(rest.ask({"GET /events?tag=b", with(log_in(rest)), "", 200, ""}));
+  static_cast<void>(listener.parts());
+  for (int i = 0; i < 5000; ++i) master->log->append("a", Json::empty_object(), "");
+  master->log->append("b", Json::empty_object(), "");
+  const int before = listener.woken();
+  CHECK(listener.parts().empty());
+  CHECK(listener.woken() == before + 1);
+  CHECK(without_id(listener.next().at(0)).starts_with("tag: b\n"));
 }
 
 TEST_CASE("a user sees what the rules say, and everybody sees all where that is on") {
@@ -252,7 +267,7 @@ TEST_CASE("a user sees what the rules say, and everybody sees all where that is 
   master->log->append("c", Json::empty_object(), "fred");
   CHECK(without_id(listener.text()).starts_with("tag: c\n"));
   master->scope = auth::EventScope::all;
-  rest.streams().look_again();
+  rest.streams().use(rest.client(), {});
   CHECK(EmbeddedEngine::eventually([&] {
     master->log->append("d", Json::empty_object(), "joe");
     return listener.text().find("tag: d\n") != std::string::npos;
@@ -287,6 +302,7 @@ TEST_CASE("/ws of rest_cherrypy: handshakes") {
       {"GET /ws", kWith, "", 426, R"({"status": 426, "return": "<any>"})"},
       {"GET /ws", "X-Auth-Token: TOKEN | Upgrade: websocket", "", 426, ""},
       {"HEAD /ws", kHandshake, "", 426, ""},
+      {"GET /ws", std::string(kHandshake) + " | Server-Protocol: HTTP/1.0", "", 426, ""},
       {"GET /ws", "X-Auth-Token: TOKEN | Upgrade: websocket | Connection: Upgrade | Sec-WebSocket-Version: 8",
        "", 426, "", "Sec-WebSocket-Version: 13"},
       {"GET /ws",
@@ -332,7 +348,8 @@ TEST_CASE("the WebSockets of rest_tornado: handshakes, in its order") {
          refused("400 Bad Request", R"(Can "Upgrade" only to "WebSocket".)")},
         {"GET " + path + "/TOKEN", less("Connection"), "", 400,
          refused("400 Bad Request", R"("Connection" must be "Upgrade".)")},
-        {"GET " + path + "/TOKEN", std::string(kUpgrade) + " | Server-Protocol: HTTP/1.0", "", 101, ""},
+        {"GET " + path + "/TOKEN", std::string(kUpgrade) + " | Server-Protocol: HTTP/1.0", "", 400,
+         "HTTP/1.1"},
         {"GET " + path + "/TOKEN", less("Sec-WebSocket-K") + " | Origin: null", "", 403,
          refused("403 Forbidden", "Cross origin websockets not allowed")},
         {"GET " + path + "/TOKEN", std::string(kUpgrade) + " | Origin: http://api.example.org:81", "", 403,
@@ -495,4 +512,23 @@ TEST_CASE("a job whose start was not heard is looked up") {
       R"("fun": null, "tgt": null, "tgt_type": null, "state": "complete"}}})"));
   const auto filled = listener.next();
   CHECK(filled.at(0).find(R"("y": {"success": false}}, "fun": "a.b", "tgt": "*")") != std::string::npos);
+}
+
+TEST_CASE("frames of a formatted view are bounded, and the last one shows all") {
+  const auto master = a_master();
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  Listener listener(rest.ask({"GET /ws/" + log_in(rest) + "?format_events=1", kUpgrade, "", 101, ""}));
+  listener.say("websocket client ready");
+  static_cast<void>(listener.parts());
+  for (int i = 0; i < 300; ++i) {
+    master->log->append(format("salt/job/{}/new", i), Json::trusted(R"({"minions": ["a"]})"), "");
+  }
+  std::size_t bytes = 0;
+  std::string last;
+  for (auto parts = listener.parts(); !parts.empty(); parts = listener.parts()) {
+    for (const std::string& part : parts) bytes += part.size();
+    last = parts.back();
+  }
+  CHECK(bytes < 4 * kMuch);
+  CHECK(last.find(R"("299": {"jid")") != std::string::npos);
 }

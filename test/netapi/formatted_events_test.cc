@@ -23,9 +23,8 @@ constexpr netapi::FormattedStyle kList{
     .minions_are_listed = true, .hears_presence_changes = false, .end = ""};
 
 Frames heard(FormattedEvents& view, std::string_view tag, std::string_view data) {
-  Frames frames;
-  view.hear(tag, data, frames);
-  return frames;
+  view.hear(tag, data);
+  return view.take_frames();
 }
 
 std::string started(std::string_view minions = R"("ms-0")") {
@@ -67,9 +66,10 @@ TEST_CASE("a frame of rest_tornado ends with two line ends, and has minions by t
   FormattedEvents view(kMap, clock);
   JsonDocument grains;
   REQUIRE(grains.parse(R"({"b": {"os": "Debian"}, "a": null})"));
-  CHECK(view.start(grains.root()) ==
-        R"({"minions": {"a": {"id": "a"}, "b": {"grains": {"os": "Debian"}, "id": "b"}}})"
-        "\n\n");
+  view.start(grains.root());
+  CHECK(view.take_frames() ==
+        Frames{R"({"minions": {"a": {"id": "a"}, "b": {"grains": {"os": "Debian"}, "id": "b"}}})"
+               "\n\n"});
   CHECK(heard(view, "salt/job/1/new", started()).front().ends_with("}\n\n"));
 }
 
@@ -154,17 +154,16 @@ TEST_CASE("a job whose start was not heard is named, and filled with what the ma
   REQUIRE(listed.parse(
       R"({"jid": "1", "Function": "test.ping", "Target": "*", "Target-type": "glob", "StartTime": "now",)"
       R"( "Minions": ["a", "b", "c"], "Result": {"b": {"return": 3, "retcode": 0, "success": true}}})"));
-  Frames frames;
-  view.complete("1", listed.root(), frames);
-  CHECK(frames == Frames{job(R"("a": {"success": true, "return": 1, "retcode": 0}, )"
-                             R"("b": {"success": true, "return": 2, "retcode": 0}, "c": {"success": false})",
-                             "running")});
-  frames.clear();
-  view.complete("2", listed.root(), frames);
+  view.complete("1", listed.root());
+  CHECK(view.take_frames() ==
+        Frames{job(R"("a": {"success": true, "return": 1, "retcode": 0}, )"
+                   R"("b": {"success": true, "return": 2, "retcode": 0}, "c": {"success": false})",
+                   "running")});
+  view.complete("2", listed.root());
   REQUIRE(listed.parse(R"({"Error": "no"})"));
-  view.complete("1", listed.root(), frames);
-  view.complete("1", JsonValue(), frames);
-  CHECK(frames.empty());
+  view.complete("1", listed.root());
+  view.complete("1", JsonValue());
+  CHECK(view.take_frames().empty());
 }
 
 TEST_CASE("finished jobs leave after ten minutes; those that run stay") {
@@ -199,9 +198,52 @@ TEST_CASE("beyond the limits the oldest leave, those that are complete before ot
 
   FormattedEvents small(kList, clock, {.max_job_bytes = 1000});
   static_cast<void>(heard(small, "salt/job/1/ret/a", ret("1")));
-  const std::string large = "\"" + std::string(2000, 'x') + "\"";
+  const std::string large = "\"" + std::string(900, 'x') + "\"";
   CHECK(jobs_in(heard(small, "salt/job/2/ret/a", ret(large)).front()) == "2");
   CHECK(jobs_in(heard(small, "salt/job/3/ret/a", ret("1")).front()) == "3");
+}
+
+TEST_CASE("one job keeps what is returned up to the limit") {
+  const ManualClock clock;
+  FormattedEvents view(kList, clock, {.max_job_bytes = 1000});
+  static_cast<void>(heard(view, "salt/job/1/new", started(R"("a", "b", "c")")));
+  const std::string large = "\"" + std::string(600, 'x') + "\"";
+  static_cast<void>(heard(view, "salt/job/1/ret/a", ret(large)));
+  static_cast<void>(heard(view, "salt/job/1/ret/b", ret(large, false)));
+  const std::string a = R"("a": {"success": true, "return": )" + large + R"(, "retcode": 0}, )";
+  const std::string b = R"("b": {"success": false, "return": null, "retcode": 1}, )";
+  CHECK(heard(view, "salt/job/1/ret/c", ret("1")) ==
+        Frames{job(a + b + R"("c": {"success": true, "return": 1, "retcode": 0})", "complete")});
+
+  JsonDocument listed;
+  REQUIRE(listed.parse(R"({"Minions": ["b"], "Result": {"b": {"return": )" + large + "}}}"));
+  FormattedEvents small(kList, clock, {.max_job_bytes = 500});
+  static_cast<void>(heard(small, "salt/job/1/ret/a", ret("1")));
+  small.complete("1", listed.root());
+  CHECK(small.take_frames().at(0).find(R"("b": {"return": null})") != std::string::npos);
+}
+
+TEST_CASE("what several events have changed is shown in one frame") {
+  const ManualClock clock;
+  FormattedEvents view(kList, clock);
+  view.hear("salt/job/1/new", started(R"("a", "b")"));
+  view.hear("salt/job/1/ret/a", ret("1"));
+  view.hear("salt/key", R"({"act": "accept", "id": "m"})");
+  CHECK(
+      view.take_frames() ==
+      Frames{job(R"("a": {"success": true, "return": 1, "retcode": 0}, "b": {"success": false})", "running"),
+             R"({"minions": [{"id": "m"}]})"});
+  CHECK(view.take_frames().empty());
+}
+
+TEST_CASE("there are at most so many minions") {
+  const ManualClock clock;
+  FormattedEvents view(kList, clock, {.max_minions = 1});
+  CHECK(heard(view, "salt/presence/present", R"({"present": ["a", "b"]})") ==
+        Frames{R"({"minions": [{"id": "a"}]})"});
+  CHECK(heard(view, "salt/key", R"({"act": "accept", "id": "c"})").empty());
+  CHECK(heard(view, "salt/job/1/ret/d", ret(R"({"os": "x"})", true, "grains.items")).back() ==
+        R"({"minions": [{"id": "a"}]})");
 }
 
 TEST_CASE("grains beyond the limit are not kept") {
@@ -209,6 +251,7 @@ TEST_CASE("grains beyond the limit are not kept") {
   FormattedEvents view(kMap, clock, {.max_grain_bytes = 15});
   JsonDocument grains;
   REQUIRE(grains.parse(R"({"a": {"os": "x"}, "b": {"os": "y"}})"));
-  CHECK(view.start(grains.root()) ==
-        "{\"minions\": {\"a\": {\"grains\": {\"os\": \"x\"}, \"id\": \"a\"}, \"b\": {\"id\": \"b\"}}}\n\n");
+  view.start(grains.root());
+  CHECK(view.take_frames() == Frames{"{\"minions\": {\"a\": {\"grains\": {\"os\": \"x\"}, \"id\": \"a\"}, "
+                                     "\"b\": {\"id\": \"b\"}}}\n\n"});
 }

@@ -195,8 +195,9 @@ class Rest {
   static std::string variable(std::string name) {
     std::transform(name.begin(), name.end(), name.begin(),
                    [](char c) { return c == '-' ? '_' : static_cast<char>(std::toupper(c)); });
-    static const std::vector<std::string> kOwn{"CONTENT_TYPE", "CONTENT_LENGTH", "REMOTE_ADDR", "PATH_INFO",
-                                               "SCRIPT_NAME",  "HTTPS",          "QUERY_STRING"};
+    static const std::vector<std::string> kOwn{"CONTENT_TYPE", "CONTENT_LENGTH", "REMOTE_ADDR",
+                                               "PATH_INFO",    "SCRIPT_NAME",    "HTTPS",
+                                               "QUERY_STRING", "SERVER_PROTOCOL"};
     return std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end() ? name : "HTTP_" + name;
   }
 

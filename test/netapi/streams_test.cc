@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "../client/admitted.h"
+#include "../support/captured_log.h"
 #include "../support/embedded_engine.h"
 #include "../support/fake_master.h"
 
@@ -91,13 +92,11 @@ TEST_CASE("a stream ends soon after a logout, and no other does") {
 TEST_CASE("a logout here ends streams at once") {
   const Table table;
   const auto fred = table.log_in();
-  const auto seat = table.open(fred);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the first look is done
+  const auto seat = table.open(fred), other = table.open(table.log_in("joe"));
   REQUIRE(table.master->logout(fred.token, SteadyTime::max()));
-  const auto since = std::chrono::steady_clock::now();
-  table.streams->look_again();
-  CHECK_FALSE(next_news(**seat).over.empty());
-  CHECK(std::chrono::steady_clock::now() - since < std::chrono::milliseconds(400));
+  table.streams->end(fred.token);
+  CHECK_FALSE((*seat)->news(nullptr).over.empty());
+  CHECK((*other)->news(nullptr).over.empty());
 }
 
 TEST_CASE("a stream sees what its user may see now") {
@@ -138,21 +137,88 @@ TEST_CASE("a master that does not answer ends no stream, and the end of the sess
   CHECK(system_clock().wall() < session.expire + std::chrono::milliseconds(300));
 }
 
-TEST_CASE("errands are done in the user's name, and not too many of them") {
+TEST_CASE("one token that cannot be answered keeps no other from being looked at") {
+  // Whoever waits gets no answer; what is known without waiting is said.
+  std::atomic<bool> away = false;
+  const Table table;
+  table.master->on_session = [&away](SteadyTime deadline) -> std::optional<Error> {
+    if (!away || deadline <= system_clock().steady()) return std::nullopt;
+    return Error{ErrorKind::unavailable, "gone"};
+  };
+  const auto fred = table.log_in(), joe = table.log_in("joe");
+  const auto mine = table.open(fred), other = table.open(joe);
+  away = true;
+  REQUIRE(table.master->logout(joe.token, SteadyTime::max()));
+  CHECK(next_news(**other).over == "The session has ended.");
+}
+
+TEST_CASE("a stream that joins others of its token sees what they see") {
   const Table table;
   const auto session = table.log_in();
+  const auto before = *table.client->admit_events(session);
   const auto seat = table.open(session);
-  std::atomic<bool> go = false;
-  std::atomic<int> done = 0;
-  (*seat)->send([&](const client::NetapiClient& client, SecretView token) {
-    CHECK(client.session(token, SteadyTime::max())->user == "fred");
-    while (!go) std::this_thread::yield();
-    ++done;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  for (int i = 0; i < 200; ++i) {
-    (*seat)->send([&done](const client::NetapiClient&, SecretView) { ++done; });
+  table.master->scope = auth::EventScope::own;
+  REQUIRE(next_news(**seat).permit);
+  const auto late = table.streams->open(session, before);
+  const auto news = (*late)->news(nullptr);
+  REQUIRE(news.permit);
+  CHECK(news.permit->scope == auth::EventScope::own);
+}
+
+namespace {
+
+/// A question that is answered when `go` is set.
+struct Slow {
+  Streams::Seat::Ask ask() {
+    return [this](const client::NetapiClient& client, SecretView token, std::string_view question) {
+      CHECK(client.session(token, SteadyTime::max())->user == "fred");
+      ++asked;
+      while (!go) std::this_thread::yield();
+      return Json::string(question);
+    };
   }
-  go = true;
-  CHECK(EmbeddedEngine::eventually([&] { return done == 101; }));
+  Streams::Seat::Hear hear() {
+    return [this](const Json& answer) { heard += answer == Json::string("q") ? 1 : 0; };
+  }
+  [[nodiscard]] bool begun() const {
+    return EmbeddedEngine::eventually([this] { return asked == 1; });
+  }
+
+  std::atomic<bool> go = false;
+  std::atomic<int> asked = 0, heard = 0;
+};
+
+}  // namespace
+
+TEST_CASE("what streams of one token ask in the same words is asked once, and not too much of it") {
+  Slow slow;
+  const Table table;
+  const CapturedLog log;
+  const auto session = table.log_in();
+  const auto one = table.open(session), two = table.open(session);
+  (*one)->ask("q", slow.ask(), slow.hear());
+  CHECK(slow.begun());
+  for (int i = 0; i < 200; ++i) (*two)->ask("q", slow.ask(), slow.hear());
+  CHECK(log.text().empty());
+  for (int i = 0; i < 200; ++i) (*two)->ask(std::to_string(i), slow.ask(), nullptr);
+  CHECK(log.text().find("they stay incomplete") != std::string::npos);
+  slow.go = true;
+  CHECK(EmbeddedEngine::eventually([&] { return slow.asked == 100; }));
+  CHECK(slow.heard == 201);
+}
+
+TEST_CASE("what is asked holds up no logout, and nothing is asked for a session that has ended") {
+  Slow slow;
+  const Table table;
+  const auto fred = table.log_in(), joe = table.log_in("joe");
+  const auto mine = table.open(fred), other = table.open(joe);
+  (*mine)->ask("q", slow.ask(), nullptr);
+  CHECK(slow.begun());
+  (*other)->ask("q", slow.ask(), slow.hear());
+  REQUIRE(table.master->logout(joe.token, SteadyTime::max()));
+  CHECK(next_news(**other).over == "The session has ended.");
+  slow.go = true;
+  (*mine)->ask("last", slow.ask(), nullptr);
+  CHECK(EmbeddedEngine::eventually([&] { return slow.asked == 2; }));
+  CHECK(slow.heard == 0);
 }

@@ -10,10 +10,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/thread.h"
@@ -28,7 +30,8 @@ namespace rest_fcgi::netapi {
 /// One thread, which begins with the first stream, asks twice a second about each token with which streams
 /// were opened: they end when nobody holds it any more, or when no rule lets its user see events, and see
 /// other events when the rules say so. Where the master cannot be asked, they stay as they are; at the
-/// token's expiry they end in any case. Made once: it lives through reloads. Thread-safe.
+/// token's expiry they end in any case. Another thread asks what streams want to know. Made once: it lives
+/// through reloads. Thread-safe.
 class Streams : public std::enable_shared_from_this<Streams> {
  public:
   /// `clock` has to outlive it.
@@ -40,8 +43,8 @@ class Streams : public std::enable_shared_from_this<Streams> {
   /// Who is asked from now on, and how many streams there may be; those that are open stay.
   void use(std::shared_ptr<const client::NetapiClient> client, StreamLimits limits);
 
-  /// Asks at once, not only when it is time: somebody logged out.
-  void look_again();
+  /// Nobody holds this token any more: streams that were opened with it end at once.
+  void end(SecretView token);
 
  private:
   struct Holder;
@@ -62,9 +65,13 @@ class Streams : public std::enable_shared_from_this<Streams> {
     /// `wake` is called when it is worth to ask again.
     [[nodiscard]] News news(const http::Wake& wake);
 
-    /// Does something in the name of the stream's user on another thread, soon; not, where too much waits.
-    using Errand = std::function<void(const client::NetapiClient& client, SecretView token)>;
-    void send(Errand errand);
+    using Ask =
+        std::function<Json(const client::NetapiClient& client, SecretView token, std::string_view question)>;
+    using Hear = std::function<void(const Json& answer)>;
+    /// Asks something in the name of the stream's user, soon, and gives the answer to `hear`, where there is
+    /// one: on another thread. What streams with the same token ask in the same words meanwhile is asked
+    /// once. Not at all, where too much waits or the session has ended.
+    void ask(std::string question, Ask ask, Hear hear);
 
    private:
     friend class Streams;
@@ -85,15 +92,20 @@ class Streams : public std::enable_shared_from_this<Streams> {
  private:
   struct Task {
     std::shared_ptr<Holder> holder;
-    Seat::Errand errand;
+    std::string question;
+    Seat::Ask ask;
+    std::vector<Seat::Hear> hear;
   };
 
-  void work();
-  void run_errands(const client::NetapiClient& client);
+  [[nodiscard]] Result<void> start_threads();
+  void look_on();
+  void answer_on();
+  void answer(std::unique_lock<std::mutex>& lock);
   void look_at_all(const client::NetapiClient& client);
-  [[nodiscard]] bool look_at(const client::NetapiClient& client, Holder& holder);
+  [[nodiscard]] bool look_at(const client::NetapiClient& client, Holder& holder, SteadyTime deadline);
   void tell(Holder& holder, const std::function<void()>& change);
   [[nodiscard]] SteadyTime next_look() const;
+  [[nodiscard]] std::shared_ptr<Holder> find(SecretView token) const;
   [[nodiscard]] std::shared_ptr<Holder> holder_of(const master::Session& session,
                                                   const master::EventPermit& permit);
 
@@ -104,12 +116,15 @@ class Streams : public std::enable_shared_from_this<Streams> {
   StreamLimits limits_;
   std::vector<std::shared_ptr<Holder>> holders_;
   std::size_t open_ = 0;
-  std::deque<Task> tasks_;
+  std::deque<Task> tasks_;  ///< the first is being asked, but for a moment
+  bool dropped_ = false;    ///< something that was asked, since nothing waited
   SteadyTime looked_{};
   bool look_now_ = false;
   bool is_new_ = false;  ///< a stream was opened
   bool stopping_ = false;
-  Thread thread_;
+  std::weak_ptr<const Holder> unanswered_;  ///< the last one that a master did not answer about; of look_on
+  Thread looking_;
+  Thread answering_;
 };
 
 }  // namespace rest_fcgi::netapi
