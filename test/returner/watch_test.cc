@@ -25,7 +25,9 @@ struct Script {
   std::mutex mutex;
   std::vector<Result<std::vector<EtcdChange>>> next;
   std::optional<Error> no_begin;
+  milliseconds begin_time{0};
   int begun = 0;
+  std::vector<SteadyTime> looked_up;  // until when each might take
 
   void say(Result<std::vector<EtcdChange>> one) {
     const std::lock_guard lock(mutex);
@@ -38,8 +40,12 @@ class ScriptedChanges : public EtcdChanges {
   explicit ScriptedChanges(std::shared_ptr<Script> script) : script_(std::move(script)) {}
 
   Result<void> begin(etcd::Deadline) override {
+    {
+      const std::lock_guard lock(script_->mutex);
+      ++script_->begun;
+    }
+    std::this_thread::sleep_for(script_->begin_time);
     const std::lock_guard lock(script_->mutex);
-    ++script_->begun;
     return script_->no_begin ? Result<void>(*script_->no_begin) : Result<void>();
   }
   Result<std::vector<EtcdChange>> next(etcd::Deadline deadline) override {
@@ -54,7 +60,13 @@ class ScriptedChanges : public EtcdChanges {
     std::this_thread::sleep_until(deadline);
     return std::vector<EtcdChange>();
   }
-  Result<std::optional<std::string>> value_at(const std::string&, std::int64_t, etcd::Deadline) override {
+  Result<std::optional<std::string>> value_at(const std::string&, std::int64_t,
+                                              etcd::Deadline deadline) override {
+    {
+      const std::lock_guard lock(script_->mutex);
+      script_->looked_up.push_back(deadline);
+    }
+    std::this_thread::sleep_for(milliseconds(100));
     return std::optional<std::string>();
   }
 
@@ -101,9 +113,60 @@ TEST_CASE("a watch that cannot begin says why, and may be started again") {
   CHECK(started.error().message == "no right");
   host.script->no_begin.reset();
   host.etcd->fail(error_of(ErrorKind::unavailable, "no member"));
+  CHECK(host.watch->start(watch_deadline()).error().message == "no right");  // it asks once a second
+  std::this_thread::sleep_for(milliseconds(1100));
   CHECK(host.watch->start(watch_deadline()).error().message == "no member");
   host.etcd->fail({});
+  std::this_thread::sleep_for(milliseconds(1100));
   host.start();
+}
+
+TEST_CASE("while one listener waits for a cluster, the others do not wait for long") {
+  const Scripted host;
+  host.script->begin_time = milliseconds(3000);
+  auto first = std::async(std::launch::async, [&] { return host.watch->start(watch_deadline()); });
+  const auto begun = [&] {
+    const std::lock_guard lock(host.script->mutex);
+    return host.script->begun;
+  };
+  while (begun() == 0) std::this_thread::sleep_for(milliseconds(5));
+  const auto before = std::chrono::steady_clock::now();
+  CHECK(host.watch->start(watch_deadline()).error().kind == ErrorKind::unavailable);
+  CHECK(host.watch->start(watch_deadline()).error().message == "etcd has not answered so far");
+  CHECK(std::chrono::steady_clock::now() - before < milliseconds(2000));
+  CHECK(first.get());
+  host.start();
+  CHECK(begun() == 1);
+}
+
+TEST_CASE("a return that was lost while nobody listened ends nobody's listening later") {
+  Scripted host;
+  host.losses->tell();
+  host.start();
+  CHECK(host.heard.lines(1, milliseconds(600)).empty());
+  host.losses->tell();
+  CHECK(host.heard.lines(1) == Lines{"lost etcd did not keep a job or return"});
+}
+
+TEST_CASE("the loads of one batch are looked up in one time, and not after a stop") {
+  Scripted host;
+  host.start();
+  std::vector<EtcdChange> returns;
+  for (int i = 10; i < 30; ++i) {
+    const std::string job = kFolder + "jobs/202611202315001234" + std::to_string(i) + "/m1/";
+    returns.push_back({job + "retcode", "0", true, false, 1});
+    returns.push_back({job + "return", "1", true, false, 1});
+  }
+  host.script->say(returns);
+  const auto looked_up = [&] {
+    const std::lock_guard lock(host.script->mutex);
+    return host.script->looked_up;
+  };
+  for (int i = 0; i < 1000 && looked_up().size() < 2; ++i) std::this_thread::sleep_for(milliseconds(5));
+  REQUIRE(looked_up().size() >= 2);
+  CHECK(looked_up()[0] == looked_up()[1]);
+  host.watch.reset();
+  CHECK(looked_up().size() < 20);
 }
 
 TEST_CASE("changes that are gone for ever are lost once, and it begins anew") {
@@ -175,9 +238,9 @@ TEST_CASE("events that may have been told are told again as they were") {
   REQUIRE(writes(1));
   const std::string told = host.etcd->map().at(kOwnEvents);
   CHECK(told.find(R"("tag": "a")") != std::string::npos);
-  host.publish();
   REQUIRE(writes(2));
   CHECK(host.etcd->map().at(kOwnEvents) == told);
+  host.publish();
   REQUIRE(writes(3));
   CHECK(host.etcd->map().at(kOwnEvents) > told);
 }

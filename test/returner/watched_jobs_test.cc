@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -31,7 +32,9 @@ struct ByHand {
   Heard heard;
   SteadyTime now{std::chrono::hours(1)};
   std::map<std::string, std::string> stored{};
+  std::optional<Error> trouble{};  // of looking up
   WatchedJobs jobs{options, heard, [this](const std::string& key, std::int64_t) {
+                     if (trouble) return Result<std::optional<std::string>>(*trouble);
                      const auto found = stored.find(key);
                      return found == stored.end() ? Result<std::optional<std::string>>(std::nullopt)
                                                   : std::optional(found->second);
@@ -126,6 +129,31 @@ TEST_CASE("the load of a job that began before is looked up") {
   etcd.stored[etcd.layout.load(kJid)] = etcd.layout.encoded(kLoad);
   etcd.take({etcd.field("return", "true"), etcd.field("retcode", "0")});
   CHECK(etcd.told() == Lines{kReturned});
+}
+
+TEST_CASE("where a load cannot be looked up, something is lost, unless it can be later") {
+  ByHand etcd;
+  etcd.trouble = Error{ErrorKind::timeout, "no answer"};
+  const auto returns = [&] {
+    for (const char* minion : {"m1", "m2"}) {
+      etcd.take({{etcd.layout.field(kJid, minion, "return"), "1", true, false, 6},
+                 {etcd.layout.field(kJid, minion, "retcode"), "0", true, false, 6}});
+    }
+    etcd.pass(milliseconds(9000));
+    CHECK(etcd.told().empty());
+  };
+  const auto count = [&](const std::string& beginning) { return etcd.heard.count(beginning); };
+  returns();
+  etcd.pass(milliseconds(1000));
+  CHECK(count("ret " + kJid + " \"unknown-function\"") == 2);
+  CHECK(count("lost whose job " + kJid + " is cannot be looked up: no answer") == 1);
+  CHECK(etcd.told().size() == 3);
+  returns();
+  etcd.trouble.reset();
+  etcd.stored[etcd.layout.load(kJid)] = etcd.layout.encoded(kLoad);
+  etcd.pass(milliseconds(1000));
+  CHECK(count("ret " + kJid + " \"test.ping\" fred") == 2);
+  CHECK(etcd.told().size() == 2);
 }
 
 TEST_CASE("what is no job's is passed over") {

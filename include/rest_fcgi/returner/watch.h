@@ -49,7 +49,8 @@ class Watch {
   /// When this came back, all that anybody does from then on is told, until the listener says that it is not
   /// wanted. Quick where it is told already. One exception, for what others `publish`: where nobody listened
   /// before, on any host, they may take a second to notice.
-  /// Errors: those of the job cache; nothing is told then.
+  /// Errors: those of the job cache, which stand for a second; unavailable, where another thread has begun
+  /// for a second and is not done. Nothing is told then.
   [[nodiscard]] virtual Result<void> start(SteadyTime deadline) = 0;
 
   /// Tells an event that is no job's to the listeners of other processes and hosts, soon. Does not wait for

@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -26,7 +28,8 @@ constexpr milliseconds kSlice{200};      // in which a stop is noticed
 constexpr seconds kStartsUp{3};          // until the listener is asked whether it is wanted
 constexpr seconds kMendTime{2};          // for a connection to a busy member
 constexpr seconds kBeginTime{2};         // for beginning anew
-constexpr seconds kLookUpTime{5};        // for one load
+constexpr seconds kOthersWait{1};        // for the one who begins; and the time after it failed
+constexpr seconds kLookUpTime{5};        // for all loads of one batch
 constexpr seconds kListenEvery{20};      // others are told so
 constexpr seconds kListenAgainAfter{2};  // where that failed
 
@@ -40,9 +43,7 @@ class EtcdWatch : public Watch {
         changes_(std::move(changes)),
         events_(std::move(events), layout_, name),
         jobs_(options, listener,
-              [this](const std::string& key, std::int64_t revision) {
-                return changes_->value_at(key, revision, steady_clock::now() + kLookUpTime);
-              }),
+              [this](const std::string& key, std::int64_t revision) { return look_up(key, revision); }),
         losses_(std::move(losses)) {
     losses_->hear([this] {
       own_loss_ = true;
@@ -56,22 +57,30 @@ class EtcdWatch : public Watch {
   }
 
   Result<void> start(SteadyTime deadline) override {
-    const std::lock_guard lock(mutex_);
-    started_at_ = steady_clock::now();
+    std::unique_lock lock(mutex_);
+    if (begins_) {  // by another thread: a cluster that does not answer must not take all of them
+      begun_.wait_until(lock, started_at_ + kOthersWait, [this] { return !begins_; });
+      if (begins_) return Error{ErrorKind::unavailable, "etcd has not answered so far"};
+    }
+    const SteadyTime now = steady_clock::now();
+    if (failed_ && now < started_at_ + kOthersWait) return *failed_;
+    started_at_ = now;
     if (runs_) return {};
-    thread_.join();
-    if (Result<void> begun = changes_->begin(deadline); !begun) return begun;
-    if (Result<void> heard = events_.listen(); !heard) return heard;
-    jobs_.forget();
-    lost_.clear();
-    failing_ = false;
-    listened_at_ = started_at_;
-    listen_at_ = started_at_ + kListenEvery;
-    auto thread = Thread::start("etcd-watch", [this] { run(ending_.get_token()); });
-    if (!thread) return std::move(thread).error();
-    thread_ = *std::move(thread);
-    runs_ = true;
-    return {};
+    begins_ = true;
+    lock.unlock();
+    Result<void> begun;
+    try {
+      begun = begin(deadline);
+    } catch (const std::exception& exception) {  // memory is short
+      begun = Error{ErrorKind::unavailable, exception.what()};
+    }
+    lock.lock();
+    begins_ = false;
+    started_at_ = steady_clock::now();
+    if (begun) begun = start_thread();
+    failed_ = begun ? std::nullopt : std::optional(begun.error());
+    begun_.notify_all();
+    return begun;
   }
 
   void publish(std::string_view tag, const Json& data, std::string_view user) override {
@@ -79,6 +88,30 @@ class EtcdWatch : public Watch {
   }
 
  private:
+  /// REQUIRES: the thread ends or has ended.
+  Result<void> begin(SteadyTime deadline) {
+    thread_.join();
+    own_loss_ = false;  // who heard of it is gone
+    const SteadyTime now = steady_clock::now();
+    if (Result<void> begun = changes_->begin(deadline); !begun) return begun;
+    if (Result<void> heard = events_.listen(); !heard) return heard;
+    jobs_.forget();
+    lost_.clear();
+    failing_ = false;
+    listened_at_ = now;
+    listen_at_ = now + kListenEvery;
+    return {};
+  }
+
+  /// REQUIRES: mutex_
+  Result<void> start_thread() {
+    auto thread = Thread::start("etcd-watch", [this] { run(ending_.get_token()); });
+    if (!thread) return std::move(thread).error();
+    thread_ = *std::move(thread);
+    runs_ = true;
+    return {};
+  }
+
   void run(const std::stop_token& stop) {
     while (!stop.stop_requested() && !ends()) {
       try {
@@ -97,6 +130,7 @@ class EtcdWatch : public Watch {
     } else {
       begin_anew();
     }
+    look_up_until_ = steady_clock::now() + kLookUpTime;
     if (own_loss_.exchange(false)) listener_.lost("etcd did not keep a job or return");
     const SteadyTime now = steady_clock::now();
     jobs_.settle(now);
@@ -105,7 +139,15 @@ class EtcdWatch : public Watch {
     if (failing_ || !lost_.empty()) std::this_thread::sleep_until(until);
   }
 
+  Result<std::optional<std::string>> look_up(const std::string& key, std::int64_t revision) {
+    if (ending_.stop_requested() || steady_clock::now() >= look_up_until_) {
+      return Error{ErrorKind::timeout, "etcd has not answered in time"};
+    }
+    return changes_->value_at(key, revision, look_up_until_);
+  }
+
   void take(const std::vector<EtcdChange>& changes) {
+    look_up_until_ = steady_clock::now() + kLookUpTime;
     if (std::exchange(failing_, false)) log::info("etcd: what other hosts do is heard again");
     jobs_.take(changes, steady_clock::now());
     for (const EtcdChange& change : changes) {
@@ -158,16 +200,20 @@ class EtcdWatch : public Watch {
   WatchedJobs jobs_;
   std::string lost_;      // why changes were missed, since they last began
   bool failing_ = false;  // the log says so
+  SteadyTime look_up_until_{};
   SteadyTime listened_at_{};
   SteadyTime listen_at_{};
   const std::shared_ptr<EtcdLosses> losses_;
   std::atomic<bool> own_loss_{false};
 
   std::mutex mutex_;
-  SteadyTime started_at_{};  // guarded by mutex_
-  bool runs_ = false;        // guarded by mutex_
+  std::condition_variable begun_;
+  SteadyTime started_at_{};      // guarded by mutex_, as are the next ones
+  bool begins_ = false;          // one thread does
+  std::optional<Error> failed_;  // when it was started last
+  bool runs_ = false;
   std::stop_source ending_;
-  Thread thread_;  // guarded by mutex_
+  Thread thread_;  // of who begins
 };
 
 }  // namespace

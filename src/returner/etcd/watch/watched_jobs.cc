@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "rest_fcgi/core/format.h"
+
 namespace rest_fcgi::returner {
 namespace {
 
@@ -76,6 +78,7 @@ void WatchedJobs::settle(SteadyTime now) {
       at = pending.whole && now >= pending.first + kLoadIsLate ? tell(at, true) : std::next(at);
     }
   }
+  if (!no_look_up_.empty()) listener_.lost(std::exchange(no_look_up_, {}));
 }
 
 void WatchedJobs::take_load(const std::string& jid, const EtcdChange& change) {
@@ -93,8 +96,10 @@ void WatchedJobs::take_load(const std::string& jid, const EtcdChange& change) {
 WatchedJobs::Returns::iterator WatchedJobs::tell(Returns::iterator pending, bool at_any_rate) {
   const auto& [jid, minion] = pending->first;
   if (!pending->second.differs) return pending_.erase(pending);
-  const Load* load = find(jid, at_any_rate ? 0 : pending->second.revision);
+  const Result<const Load*> stored = find(jid, at_any_rate ? 0 : pending->second.revision);
+  const Load* load = stored ? *stored : nullptr;
   if (load == nullptr && !at_any_rate) return std::next(pending);
+  if (!stored) no_look_up_ = format("whose job {} is cannot be looked up: {}", jid, stored.error().message);
   const auto& fields = pending->second.fields;
   JobReturn ret{.minion = minion};
   for (const auto& [name, text] : fields) read_field(ret, name, text, unicode_errors_);
@@ -111,13 +116,14 @@ WatchedJobs::Returns::iterator WatchedJobs::tell(Returns::iterator pending, bool
   return pending_.erase(pending);
 }
 
-const Load* WatchedJobs::find(const std::string& jid, std::int64_t revision) {
+Result<const Load*> WatchedJobs::find(const std::string& jid, std::int64_t revision) {
   if (const auto found = jobs_.find(jid); found != jobs_.end()) return &found->second;
   // One that is written later than that is told by its own change, and its returns behind it.
   const auto stored = look_up_(layout_.load(jid), revision);
-  if (!stored || !*stored) return nullptr;
-  std::optional<Load> load = load_in(jid, decoded(**stored), unicode_errors_);
-  return load ? &remember(*std::move(load)) : nullptr;
+  if (!stored) return stored.error();
+  std::optional<Load> load;
+  if (*stored) load = load_in(jid, decoded(**stored), unicode_errors_);
+  return load ? &remember(*std::move(load)) : static_cast<const Load*>(nullptr);
 }
 
 const Load& WatchedJobs::remember(Load load) {

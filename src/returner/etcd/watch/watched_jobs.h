@@ -32,10 +32,12 @@ class WatchedJobs {
   /// Borrows the listener.
   WatchedJobs(const EtcdOptions& options, ClusterListener& listener, LookUp look_up);
 
-  /// Changes that came together; those that are no job's are passed over.
+  /// Changes that came together; those that are no job's are passed over. A load that cannot be looked up is
+  /// tried again by `settle`.
   void take(const std::vector<EtcdChange>& changes, SteadyTime now);
 
-  /// Tells what has waited for long enough.
+  /// Tells what has waited for long enough; and that something is lost, where the loads of such returns
+  /// cannot be looked up: nobody knows whose they are.
   void settle(SteadyTime now);
 
   /// Changes were missed.
@@ -56,7 +58,8 @@ class WatchedJobs {
   void take_load(const std::string& jid, const EtcdChange& change);
   /// Tells it and forgets it, or leaves it where its load is not there. Gives what follows.
   Returns::iterator tell(Returns::iterator pending, bool at_any_rate);
-  const Load* find(const std::string& jid, std::int64_t revision);
+  /// Null where there is none.
+  Result<const Load*> find(const std::string& jid, std::int64_t revision);
   const Load& remember(Load load);
 
   const EtcdLayout layout_;
@@ -67,6 +70,7 @@ class WatchedJobs {
   std::map<std::string, Load, std::less<>> jobs_;  // of late
   std::deque<std::string> order_;                  // of jobs_
   std::size_t bytes_ = 0;                          // of jobs_
+  std::string no_look_up_;                         // why a load could not be looked up; empty: all could
   SteadyTime settled_at_{};
 };
 
