@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 
 namespace rest_fcgi::master {
 namespace {
@@ -32,15 +33,6 @@ bool ends_with_secret(std::string_view name) {
          });
 }
 
-/// The name that stands before `end`, be it in quotes and followed by blanks.
-std::string_view name_before(std::string_view text, std::size_t end) {
-  constexpr std::string_view between = " \t\"'\\";
-  while (end > 0 && between.find(text[end - 1]) != std::string_view::npos) --end;
-  std::size_t begin = end;
-  while (begin > 0 && end - begin < kMaxName && is_of_name(text[begin - 1])) --begin;
-  return text.substr(begin, end - begin);
-}
-
 }  // namespace
 
 bool names_a_secret(std::string_view name) {
@@ -53,12 +45,26 @@ bool names_a_secret(std::string_view name) {
   return word.ends_with('s') && ends_with_secret(std::string_view(word).substr(0, word.size() - 1));
 }
 
+/// A text may be large, and somebody may have made it for this: each byte is looked at once, and each name at
+/// most twice.
 std::size_t shown_bytes(std::string_view text) {
+  constexpr std::string_view between = " \t\"'\\";
+  std::size_t begin = 0;  // of the name that came last, with nothing but blanks and quotes behind it
+  std::size_t end = 0;
+  bool is_asked = false;  // it was looked at when the first blank came
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '=' && text[at] != ':' && text[at] != ' ') continue;
-    const std::string_view name = name_before(text, at);
-    if (text[at] == ' ' && !name.starts_with('-')) continue;
-    if (names_a_secret(name)) return at + 1;
+    const char byte = text[at];
+    if (is_of_name(byte)) {
+      if (end < at) begin = at;
+      end = at + 1;
+      is_asked = false;
+      continue;
+    }
+    const std::string_view name = text.substr(begin, end - begin);
+    const bool gives = byte == '=' || byte == ':' ||
+                       (byte == ' ' && !std::exchange(is_asked, true) && name.starts_with('-'));
+    if (gives && names_a_secret(name)) return at + 1;
+    if (between.find(byte) == std::string_view::npos) begin = end = at + 1;
   }
   return text.size();
 }

@@ -183,8 +183,23 @@ TEST_CASE("of a text what follows the name of a secret is hidden") {
   CHECK(shown(R"({"a": 1, "token": "x"})") == R"({"a": 1, "token":)");
   CHECK(shown(R"({\"token\": \"x\"})") == R"({\"token\":)");
   CHECK(shown("mysql -u x --password y") == "mysql -u x --password ");
-  for (const char* plain :
-       {"", "=", ":", " ", "a password is a word", "x=password", "user:pass@host", "-p x"}) {
+  CHECK(shown("\"--password\"  ' y") == "\"--password\" ");
+  CHECK(shown(std::string(1000, 'x') + "token = y") == std::string(1000, 'x') + "token =");
+  for (const char* plain : {"", "=", ":", " ", "a password is a word", "x=password", "user:pass@host", "-p x",
+                            "password, a=b", "password\n=x", "x=token y=z"}) {
     CHECK(shown(plain) == plain);
+  }
+}
+
+TEST_CASE("the time that a text takes grows with its size alone, whatever is in it") {
+  constexpr std::size_t kSize = 1'000'000;
+  constexpr std::size_t kBlanks = 100'000;
+  for (const char* part :
+       {" ", "\\", "\"", "-", "a", "=", ":", "-a ", "-a=", "a: ", "a\" \\", "-a \" ' ", " : "}) {
+    CAPTURE(part);
+    std::string text;
+    while (text.size() < kSize) text += part;
+    CHECK(master::shown_bytes(text) == text.size());
+    CHECK(master::shown_bytes("password" + std::string(kBlanks, ' ') + "=" + text) == kBlanks + 9);
   }
 }
