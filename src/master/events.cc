@@ -17,9 +17,6 @@ namespace {
 
 constexpr std::size_t kMaxTag = 512;
 
-// Listeners in Python give an event up that is nested more than some 500 deep.
-constexpr std::size_t kMaxDepth = 400;
-
 bool is_control(char byte) {
   constexpr char kDelete = 0x7F;
   return static_cast<unsigned char>(byte) < ' ' || byte == kDelete;
@@ -70,7 +67,7 @@ Result<JsonDocument> check_event(std::string_view tag, const Json& data) {
   if (std::any_of(tag.begin(), tag.end(), is_control)) return bad_tag("one with a control character");
   if (!is_utf8(tag)) return bad_tag("one that is no UTF-8");
   JsonLimits limits = JsonLimits::none();
-  limits.max_depth = kMaxDepth;
+  limits.max_depth = kMaxEventDepth;
   JsonDocument document;
   if (const auto parsed = document.parse(data.text(), limits); !parsed) {
     return Error{ErrorKind::invocation, format("An event's data: {}", parsed.error().message)};

@@ -23,6 +23,10 @@
 /// What happens at a master, for all who listen.
 namespace rest_fcgi::master {
 
+/// Arrays and objects inside each other in an event's data: listeners in Python give one up that has more
+/// than some 500.
+inline constexpr std::size_t kMaxEventDepth = 400;
+
 /// Checks an event before it is fired, whatever the engine, and gives its data for reading: an object. A tag
 /// is 1 to 512 bytes of UTF-8 without control characters: a line end in one would part it from its data on
 /// Salt's event bus, or put a line of the caller's into somebody's event stream. Errors: invocation, naming

@@ -13,7 +13,7 @@ namespace {
 Json data_of(const Event& event) {
   std::string text;
   const Redaction redaction(event.tag);
-  const auto written = append_json(event.data, text, &redaction);
+  const auto written = append_json(event.data, text, &redaction, master::kMaxEventDepth);
   if (written && text.starts_with('{')) return Json::trusted(std::move(text));
   std::string instead;
   JsonWriter(instead)

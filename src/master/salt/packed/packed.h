@@ -115,9 +115,10 @@ class Discretion {
 /// later.
 ///
 /// `discretion`: null where all is shown. Errors: internal, with what is wrong and at which byte, for all
-/// that is not exactly one value, is nested deeper than `kMaxDepth`, or has an array or map as key inside of
+/// that is not exactly one value, is nested deeper than `max_depth`, or has an array or map as key inside of
 /// one that is a key. `out` is then as it was.
-Result<void> append_json(std::string_view bytes, std::string& out, const Discretion* discretion = nullptr);
+Result<void> append_json(std::string_view bytes, std::string& out, const Discretion* discretion = nullptr,
+                         std::size_t max_depth = kMaxDepth);
 
 /// The same as a text of its own.
 [[nodiscard]] Result<Json> to_json(std::string_view bytes);

@@ -40,7 +40,8 @@ std::string float_key(double value) {
 /// Writes what msgpack-cxx shows it.
 class JsonVisitor : public BoundedVisitor {
  public:
-  JsonVisitor(std::string& out, const Discretion* discretion) : out_(out), discretion_(discretion) {}
+  JsonVisitor(std::string& out, const Discretion* discretion, std::size_t max_depth)
+      : BoundedVisitor(0, max_depth), out_(out), discretion_(discretion) {}
 
   bool visit_nil() { return plain("null"); }
   bool visit_boolean(bool value) { return plain(value ? "true" : "false"); }
@@ -204,10 +205,11 @@ bool JsonVisitor::constant(std::string_view payload) {
 
 }  // namespace
 
-Result<void> append_json(std::string_view bytes, std::string& out, const Discretion* discretion) {
+Result<void> append_json(std::string_view bytes, std::string& out, const Discretion* discretion,
+                         std::size_t max_depth) {
   const std::size_t before = out.size();
   out.reserve(before + bytes.size() + bytes.size() / 8);
-  JsonVisitor visitor(out, discretion);
+  JsonVisitor visitor(out, discretion, max_depth);
   std::size_t at = 0;
   Result<void> result = parse_one(bytes, at, visitor);
   if (result) result = expect_end(bytes, at);

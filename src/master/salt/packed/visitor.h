@@ -23,7 +23,8 @@ namespace rest_fcgi::salt {
 /// can announce 2^32. Not synchronized.
 class BoundedVisitor : public msgpack::null_visitor {
  public:
-  explicit BoundedVisitor(std::size_t depth = 0) : depth_(depth) {}
+  explicit BoundedVisitor(std::size_t depth = 0, std::size_t max_depth = kMaxDepth)
+      : max_depth_(max_depth), depth_(depth) {}
 
   /// Why parsing ended early.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
@@ -45,7 +46,7 @@ class BoundedVisitor : public msgpack::null_visitor {
   [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
 
   bool enter() {
-    if (depth_ == kMaxDepth) return stop(format("nested deeper than {} levels", kMaxDepth));
+    if (depth_ == max_depth_) return stop(format("nested deeper than {} levels", max_depth_));
     ++depth_;
     return true;
   }
@@ -62,6 +63,7 @@ class BoundedVisitor : public msgpack::null_visitor {
   }
 
  private:
+  const std::size_t max_depth_;
   std::size_t depth_;
   std::string why_;
   bool cut_short_ = false;

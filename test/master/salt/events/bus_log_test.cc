@@ -60,6 +60,19 @@ TEST_CASE("an event whose data cannot be shown is there, and says why") {
   CHECK(events[3]->data() == "{}");
 }
 
+TEST_CASE("an event that is nested deeper than listeners can read is there, and says so") {
+  HeardBus bus;
+  const auto nested = [](std::size_t levels) {
+    return "\x81\xA1x" + std::string(levels - 1, '\x91') + "\xC0";
+  };
+  bus.fire_bytes("a", nested(master::kMaxEventDepth));
+  bus.fire_bytes("b", nested(master::kMaxEventDepth + 1));
+  const auto events = bus.heard();
+  REQUIRE(events.size() == 2);
+  CHECK(events[0]->data().starts_with(R"({"x": [[[)"));
+  CHECK(events[1]->data().starts_with(R"({"error": "Malformed msgpack: nested deeper than 400 levels: )"));
+}
+
 TEST_CASE("bytes and dates pass") {
   HeardBus bus;
   bus.fire_bytes("a",
