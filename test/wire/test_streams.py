@@ -210,8 +210,9 @@ def test_what_a_limited_user_may_not_see_never_comes(serve, module):
     run(api, token, "local_async", "test.echo", arg=[CANARY])
     run(api, token, "runner", "test.arg", arg=[CANARY])
     run(api, token, "wheel", "key.list_all")
-    api.request("POST", "/hook/x", json.dumps({"x": CANARY}), {**JSON, **headers_of(token)})
-    assert CANARY in str(everything.until("/hook/x"))
+    api.request("POST", "/hook/x", json.dumps({"x": CANARY, "password": "hidden-9c1e"}), {**JSON, **headers_of(token)})
+    hook = str(everything.until("/hook/x"))
+    assert CANARY in hook and "hidden-9c1e" not in hook and token not in hook
     own = run(api, limited, "local", "test.echo", arg=["mine"], tgt="ms-0")
     assert own == {"ms-0": "mine"}
     heard = events.until("/ret/ms-0")

@@ -20,6 +20,21 @@ constexpr std::string_view kMark = "__kwarg__";
 
 enum class Marks { kept, dropped };
 
+void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks marks);
+
+/// Nulls and bools tell no secret, whatever they are called.
+void write_member(JsonWriter& writer, const JsonMember& member, Marks marks) {
+  const auto& [key, value] = member;
+  if (marks == Marks::dropped && key == kMark) return;
+  writer.key(key);
+  const bool tells = !value.is(JsonValue::Kind::null) && !value.is(JsonValue::Kind::boolean);
+  if (tells && (master::names_a_secret(key) || key == "eauth")) {
+    writer.string(master::kHidden);
+  } else {
+    write_without_secrets(writer, value, marks);
+  }
+}
+
 void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks marks) {
   switch (value.kind()) {
     case JsonValue::Kind::array:
@@ -29,15 +44,7 @@ void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks mar
       return;
     case JsonValue::Kind::object:
       writer.begin_object();
-      for (const auto& [key, member] : value.members()) {
-        if (marks == Marks::dropped && key == kMark) continue;
-        writer.key(key);
-        if (master::names_a_secret(key) || key == "eauth") {
-          writer.string(master::kHidden);
-        } else {
-          write_without_secrets(writer, member, marks);
-        }
-      }
+      for (const JsonMember member : value.members()) write_member(writer, member, marks);
       writer.end_object();
       return;
     case JsonValue::Kind::string:
@@ -51,9 +58,9 @@ void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks mar
   }
 }
 
-Json without_secrets(const Json& arguments, Marks marks) {
-  if (arguments.text() == "[]") return arguments;
-  const JsonDocument document = own_document(arguments);
+Json without_secrets(const Json& value, Marks marks) {
+  if (value.text() == "[]") return value;
+  const JsonDocument document = own_document(value);
   return written_json([&](JsonWriter& writer) { write_without_secrets(writer, document.root(), marks); });
 }
 
@@ -143,7 +150,7 @@ EventText master_new_event(const returner::Load& load, WallTime now) {
 EventText master_ret_event(const returner::Load& load, const Json& ret, bool success, WallTime now) {
   Json data = written_object([&](JsonWriter& writer) {
     write_master_call(writer, load, now);
-    writer.key("return").json(ret).key("success").boolean(success);
+    writer.key("return").json(without_secrets(ret, Marks::kept)).key("success").boolean(success);
     if (!success) writer.key("retcode").integer(1);
   });
   return {tag_of(load) + "/ret", std::move(data), load.user};
@@ -168,8 +175,8 @@ std::vector<EventText> minion_start_events(std::string_view id, WallTime now) {
 EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now) {
   constexpr std::string_view kStamp = "_stamp";
   return {std::string(tag), written_object([&](JsonWriter& writer) {
-            for (const auto& [key, value] : data.members()) {
-              if (key != kStamp) value.write(writer.key(key));
+            for (const JsonMember member : data.members()) {
+              if (member.key != kStamp) write_member(writer, member, Marks::kept);
             }
             writer.key(kStamp).string(master::iso_stamp(now));
           })};

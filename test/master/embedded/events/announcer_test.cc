@@ -251,13 +251,26 @@ TEST_CASE("secrets never enter an event") {
       engine.master->wheel(engine.permit(R"("client": "wheel", "fun": "key.gen_accept", "id_": "ms-9")"));
   REQUIRE(made);
   CHECK(holds(made->reply.text(), "PRIVATE KEY"));
+  (void)engine.runner(R"("fun": "test.arg", "arg": ["token=canary-4711", {"priv": [1], "is_secret": true}])");
+  REQUIRE(engine.master->fire_event(
+      "salt/netapi/hook/x",
+      Json::trusted(
+          R"({"body": "{\"a\": 1, \"password\": \"canary-4711\"}", "token": "canary-4711", )"
+          R"("post": {"a": 1, "password": "canary-4711"}, "headers": {"X-Auth-Token": "canary-4711"}})"),
+      EmbeddedEngine::soon()));
   const auto events = read(*reader);
-  REQUIRE(events.size() == 6);
+  REQUIRE(events.size() == 9);
   const std::string all = texts(events);
   CHECK_FALSE(holds(all, kCanary));
   CHECK_FALSE(holds(all, "PRIVATE KEY"));
   CHECK(holds(all, R"("token=[hidden]", {"deep": [{"Client-Secret": "[hidden]", "key": "shown"}]})"));
-  CHECK(data_of(*events.back()).ends_with(R"("return": "[hidden]", "success": true})"));
+  CHECK(data_of(*events[5]).ends_with(R"("return": "[hidden]", "success": true})"));
+  CHECK(holds(events[7]->data(), R"("return": {"args": [{"priv": "[hidden]", "is_secret": true}], )"
+                                 R"("kwargs": {"token": "[hidden]"}})"));
+  CHECK(
+      data_of(*events[8]) ==
+      R"({"body": "{\"a\": 1, \"password\":[hidden]", "token": "[hidden]", )"
+      R"("post": {"a": 1, "password": "[hidden]"}, "headers": {"X-Auth-Token": "[hidden]"}, "_stamp": "S"})");
 }
 
 TEST_CASE("what somebody fires gets a stamp in place of its own") {
