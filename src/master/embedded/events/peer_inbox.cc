@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 
 #include "master/embedded/events/peer_frame.h"
@@ -20,6 +21,9 @@ namespace {
 
 /// So often it looks whether anybody listens still.
 constexpr int kLookMilliseconds = 1000;
+
+/// Between two times that readers end since there are too many processes.
+constexpr std::chrono::minutes kRefusalPause{1};
 
 /// Of one peer, before others have their turn.
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
@@ -129,9 +133,17 @@ void PeerInbox::accept(std::vector<Peer>& peers) {
       peers.push_back({std::move(socket)});
       continue;
     }
-    log::warning(format("more than {} processes tell this one their events", kMaxPeers));
-    lose();
+    refuse();
   }
+}
+
+/// Who is refused comes again with its next event: readers that ended each time would hear nothing at all.
+void PeerInbox::refuse() {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  if (refused_ && now - *refused_ < kRefusalPause) return;
+  refused_ = now;
+  log::warning(format("more than {} processes tell this one their events", kMaxPeers));
+  lose();
 }
 
 /// False where there is nothing more to come. Who went without a word was killed, and told all that it had

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/core/unique_fd.h"
@@ -46,6 +48,7 @@ class PeerInbox {
   void run();
   [[nodiscard]] bool goes_on();
   void accept(std::vector<Peer>& peers);
+  void refuse();
   [[nodiscard]] bool receive(Peer& peer);
   [[nodiscard]] bool take_frames(Peer& peer);
   void lose();
@@ -54,6 +57,7 @@ class PeerInbox {
   const std::string owner_;
   const std::shared_ptr<master::EventLog> log_;
   const UniqueFd wake_;
+  std::optional<SteadyTime> refused_;  ///< when readers were told last that there are too many; of the thread
 
   std::mutex mutex_;    // guards all that follows
   UniqueFd listening_;  // closed: nobody listens, and there is no thread, or soon none

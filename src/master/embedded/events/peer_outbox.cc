@@ -25,16 +25,23 @@ namespace {
 
 constexpr std::chrono::seconds kLinger{1};
 
+/// Before a listener that could not be reached is tried again.
+constexpr std::chrono::milliseconds kRetryPause{200};
+
+Error unavailable(std::string what) {
+  return {ErrorKind::unavailable, std::move(what)};
+}
+
 struct CloseDirectory {
   void operator()(DIR* stream) const { ::closedir(stream); }
 };
 
-/// The sockets in the folder that have their final names.
-std::vector<std::string> sockets_in(int folder) {
+/// The sockets in the folder that have their final names. Errors: unavailable.
+Result<std::vector<std::string>> sockets_in(int folder) {
   std::vector<std::string> names;
   UniqueFd fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const std::unique_ptr<DIR, CloseDirectory> stream(fd ? ::fdopendir(fd.get()) : nullptr);
-  if (!stream) return names;
+  if (!stream) return unavailable(errno_text());
   (void)fd.release();  // the stream closes it
   while (const dirent* entry = ::readdir(stream.get())) {
     const std::string_view name = entry->d_name;
@@ -81,36 +88,56 @@ void PeerOutbox::look() {
   struct stat status = {};
   if (::fstat(folder_, &status) != 0) return;
   const std::timespec changed = status.st_mtim;
-  if (seen_ && seen_->tv_sec == changed.tv_sec && seen_->tv_nsec == changed.tv_nsec) return;
+  const bool same = seen_ && seen_->tv_sec == changed.tv_sec && seen_->tv_nsec == changed.tv_nsec;
+  if (same && (!retry_ || std::chrono::steady_clock::now() < *retry_)) return;
   seen_.reset();
   if (can_be_relied_on(changed)) seen_ = changed;
-  for (const std::string& name : sockets_in(folder_)) {
-    const bool known =
-        std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) { return peer.name == name; });
-    if (!known && !name.starts_with(owner_ + "-")) connect(name);
+  if (const Result<void> connected = connect_to_all(); connected) {
+    retry_.reset();
+  } else {
+    if (!retry_) {
+      log::warning(
+          format("listeners of another process do not hear this one: {}", connected.error().message));
+    }
+    retry_ = std::chrono::steady_clock::now() + kRetryPause;
   }
 }
 
-void PeerOutbox::connect(const std::string& name) {
+/// Errors: unavailable, for the first socket that could not be reached and may be later. The others are.
+Result<void> PeerOutbox::connect_to_all() {
+  Result<void> result;
+  const auto sockets = sockets_in(folder_);
+  if (!sockets) return sockets.error();
+  for (const std::string& name : *sockets) {
+    const bool known =
+        std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) { return peer.name == name; });
+    if (known || name.starts_with(owner_ + "-")) continue;
+    if (Result<void> connected = connect(name); !connected && result) result = std::move(connected);
+  }
+  return result;
+}
+
+/// A socket at which nobody listens is no error.
+Result<void> PeerOutbox::connect(const std::string& name) {
+  if (peers_.size() == kMaxPeers) return unavailable(format("there are more than {} of them", kMaxPeers));
   const sockaddr_un address = socket_in(folder_, name);
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    if (socket && errno == ECONNREFUSED) {  // of a process that has gone
-      ::unlinkat(folder_, name.c_str(), 0);
-    } else if (errno != ENOENT) {
-      log::warning(format("the listeners of another process do not hear this one: {}", errno_text()));
-    }
-    return;
+  if (!socket || !wake_) return unavailable(errno_text());
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    if (errno == ENOENT) return {};
+    if (errno != ECONNREFUSED) return unavailable(errno_text());
+    ::unlinkat(folder_, name.c_str(), 0);  // of a process that has gone
+    return {};
   }
-  if (!is_of_this_user(socket.get()) || peers_.size() == kMaxPeers || !wake_) return;
+  if (!is_of_this_user(socket.get())) return {};
   if (!thread_.joinable()) {
     auto thread = Thread::start(
         "peer-send", [this] { run(); }, kSmallStack);
-    if (!thread)
-      return log::warning(format("other processes do not hear this one: {}", thread.error().message));
+    if (!thread) return unavailable(thread.error().message);
     thread_ = *std::move(thread);
   }
   peers_.push_back({std::move(socket), name});
+  return {};
 }
 
 void PeerOutbox::publish(std::string_view tag, std::string_view data, std::string_view user) {

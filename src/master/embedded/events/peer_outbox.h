@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/core/unique_fd.h"
 
@@ -46,7 +47,8 @@ class PeerOutbox {
   };
 
   void look();
-  void connect(const std::string& name);
+  [[nodiscard]] Result<void> connect_to_all();
+  [[nodiscard]] Result<void> connect(const std::string& name);
   void run();
   [[nodiscard]] bool send(Peer& peer);
 
@@ -57,6 +59,7 @@ class PeerOutbox {
 
   std::mutex mutex_;                   // guards all that follows
   std::optional<std::timespec> seen_;  ///< the folder's time at the last look, where that can be relied on
+  std::optional<SteadyTime> retry_;    ///< not all listeners could be reached at the last look
   std::vector<Peer> peers_;            ///< grows anywhere, and shrinks on the thread alone
   std::optional<SteadyTime> end_;      ///< this goes, and sends no longer
   Thread thread_;

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -249,6 +250,46 @@ TEST_CASE("a listener that does not keep up is told so, and hears what comes the
     }
   }
   CHECK(heard.find("lost ") != std::string::npos);
+}
+
+TEST_CASE("a listener that could not be reached at first is tried again, though its folder is as it was") {
+  const test::CapturedLog log;
+  const test::TempDir dir;
+  const std::string folder = dir / "events";
+  std::filesystem::create_directory(folder);
+  const UniqueFd open_folder(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_un address = socket_in(open_folder.get(), "1-1.sock");
+  REQUIRE(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::listen(listening.get(), 0) == 0);
+  const UniqueFd first = connected_to_one_in(folder);           // there is no place for a second one
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the folder's time can be relied on now
+  PeerOutbox outbox(open_folder.get(), "1-2");
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(outbox.wanted());
+  const std::string said = log.text();
+  CHECK(said.find("do not hear this one") != std::string::npos);
+  CHECK(said.find("do not hear this one") == said.rfind("do not hear this one"));  // once
+  const UniqueFd accepted(::accept(listening.get(), nullptr, nullptr));
+  REQUIRE(accepted);
+  CHECK(EmbeddedEngine::eventually([&] { return outbox.wanted(); }));
+}
+
+TEST_CASE("where more processes tell than are heard, readers end once, and go on with the others") {
+  const test::CapturedLog log;
+  const test::TempDir dir;
+  Process one(dir / "events");
+  const auto reader = one.listen();
+  std::vector<UniqueFd> sockets;
+  while (sockets.size() <= kMaxPeers) sockets.push_back(connected_to_one_in(dir / "events"));
+  CHECK(end_of(*reader) == kLostWords);
+  const auto next = one.listen();
+  sockets.back() = connected_to_one_in(dir / "events");
+  char byte = 0;
+  CHECK(::recv(sockets.back().get(), &byte, 1, 0) == 0);  // refused
+  std::string bytes;
+  append_frame(bytes, {"ann", "a", "{}"});
+  write_to(sockets.front(), bytes);
+  CHECK(read(*next, 1).front()->tag() == "a");
 }
 
 TEST_CASE(
