@@ -195,6 +195,7 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   if (!applications) return applications;
   if (auto opened = open_log(*wanted); !opened) return std::move(opened).error();
   streams->use(*client, wanted->streams);
+  engine::start(runtime);
   for (const std::string& key : config::restart_keys(at_start, *wanted)) {
     log::warning(format("{}: the new value takes effect after a restart", key));
   }

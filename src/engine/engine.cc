@@ -61,7 +61,11 @@ Result<std::shared_ptr<master::Master>> make_master(const config::Settings& sett
 }
 
 void start(const Runtime& runtime) {
-  if (const auto* salt = std::get_if<SaltEngine>(&runtime)) salt->runtime->join_event_bus();
+  if (const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime)) {
+    (*embedded)->announce_minions();
+  } else {
+    std::get<SaltEngine>(runtime).runtime->join_event_bus();
+  }
 }
 
 std::size_t shut_down(const Runtime& runtime, SteadyTime deadline) {

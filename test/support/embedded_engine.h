@@ -42,6 +42,7 @@ class EmbeddedEngine {
     REQUIRE(made);
     runtime = *std::move(made);
     master = reloaded();
+    runtime->announce_minions();
   }
 
   /// Another master over the same runtime.

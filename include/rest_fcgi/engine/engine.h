@@ -34,7 +34,7 @@ using Runtime = std::variant<std::shared_ptr<embedded::Runtime>, SaltEngine>;
 [[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
                                                                   const Runtime& runtime);
 
-/// To be called when requests may come.
+/// To be called when requests may come, and again when a reload has put a new master in place.
 void start(const Runtime& runtime);
 
 /// Waits for what runs, and for what is on its way to the job caches, until the deadline. Returns 0 where all

@@ -115,15 +115,19 @@ class EmbeddedRuntime : public Runtime {
     return interrupted;
   }
 
-  /// From now on these are the minions. Announces those that were not there before.
-  void has(const Minions& minions) {
-    std::set<std::string, std::less<>> ids;
-    for (const Minion& minion : minions.all()) ids.insert(minion.id);
+  void announce_minions() override {
     const std::lock_guard lock(mutex_);
-    for (const std::string& id : ids) {
+    for (const std::string& id : minions_) {
       if (!started_.contains(id)) jobs_->announcer().minion_start(id);
     }
-    started_ = std::move(ids);
+    started_ = minions_;
+  }
+
+  /// The minions of the latest master.
+  void has(const Minions& minions) {
+    const std::lock_guard lock(mutex_);
+    minions_.clear();
+    for (const Minion& minion : minions.all()) minions_.insert(minion.id);
   }
 
   [[nodiscard]] const std::shared_ptr<Jobs>& jobs() const noexcept { return jobs_; }
@@ -134,7 +138,9 @@ class EmbeddedRuntime : public Runtime {
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<MadeKeys> keys_ = std::make_shared<MadeKeys>();
   std::mutex mutex_;
-  std::set<std::string, std::less<>> started_;  // ids of minions; guarded by mutex_
+  // Ids, both guarded by mutex_:
+  std::set<std::string, std::less<>> minions_;  // of the latest master
+  std::set<std::string, std::less<>> started_;  // announced
   master::Workers workers_;
 };
 

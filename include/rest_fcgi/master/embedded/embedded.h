@@ -22,6 +22,10 @@ class Runtime {
  public:
   virtual ~Runtime() = default;
 
+  /// Tells listeners which minions the latest master has that were not told before. To be called when that
+  /// master is the one that answers.
+  virtual void announce_minions() = 0;
+
   /// Takes no more work, waits for what runs until `deadline`, then asks it to stop and records what did not
   /// end by itself as interrupted. Returns how many calls that were. Call once, before the last reference
   /// goes.
