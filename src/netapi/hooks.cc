@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "netapi/handlers.h"
+#include "rest_fcgi/core/excerpt.h"
 
 namespace rest_fcgi::netapi {
 namespace {
