@@ -43,6 +43,7 @@ std::function<void()> once(const std::shared_ptr<Loop>& loop, std::function<void
 }  // namespace
 
 Streams::~Streams() {
+  if (ended_) return;  // the last thread of the pool may be the one that gets here, when the clock has gone
   close();
   wait_for_end(system_clock().steady());
 }
