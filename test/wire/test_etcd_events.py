@@ -13,7 +13,7 @@ from support.daemon import LONG, MINIONS
 from support.process import free_port, wait_until
 from support.relay import Relay
 
-JOBS, AT_ONCE = 10_000 if LONG else 400, 20
+JOBS, AT_ONCE = 10_000, 20
 PING = {"client": "local_async", "tgt": "*", "fun": "test.ping"}
 
 
@@ -115,6 +115,7 @@ def test_what_is_no_job_is_heard_on_the_other_host_too(hosts, etcd):
         assert [tag for tag, count in listener.seen.items() if count != 1 and tag not in ("salt/auth", "minion_start")] == []
 
 
+@pytest.mark.skipif(not LONG, reason="10,000 jobs, members of etcd killed all the while: in make nightly")
 def test_all_jobs_are_heard_once_on_both_hosts_while_members_are_killed_and_connections_cut(hosts, start_etcd, capsys):
     etcd = start_etcd(members=3)
     both = hosts(etcd, log_level="warning")
@@ -151,6 +152,8 @@ def test_all_jobs_are_heard_once_on_both_hosts_while_members_are_killed_and_conn
         with capsys.disabled():
             counts = [sum(listener.seen[tag] for tag in expected) for listener in listeners]
             print(f"\n  {len(jids)} jobs, {len(expected)} events; heard {counts}; {dict(done)}")
+            for listener in listeners:
+                print("  missing:", sorted(expected - listener.seen.keys())[:4])
     for listener in listeners:
         assert not listener.ended
         assert [tag for tag in expected if listener.seen[tag] != 1] == []

@@ -63,6 +63,14 @@ def first_answer(path):
     return path.startswith("/ws")
 
 
+def answers_ping(socket, text):
+    socket.ping(text)
+    opcode, data = socket.recv_data(control_frame=True)
+    while opcode != websocket.ABNF.OPCODE_PONG:  # events may come before it
+        opcode, data = socket.recv_data(control_frame=True)
+    return data == text.encode()
+
+
 def by_websocket_client(session, url, path, count):
     """As Salt's manual has it for Python."""
     header = {"X-Auth-Token": session.auth["token"]}
@@ -70,13 +78,10 @@ def by_websocket_client(session, url, path, count):
     socket.send(READY)
     if first_answer(path):
         assert socket.recv() == "server received message"
+    assert answers_ping(socket, "did you hear that")  # frames are heard in their order
     in_background(session, count)
     numbers = heard(iter(socket.recv, None), count)
-    socket.ping("are you there")
-    opcode, data = socket.recv_data(control_frame=True)
-    while opcode != websocket.ABNF.OPCODE_PONG:  # events may come before it
-        opcode, data = socket.recv_data(control_frame=True)
-    assert data == b"are you there"
+    assert answers_ping(socket, "are you there")
     socket.send_close(1000, b"bye")
     opcode, data = socket.recv_data(control_frame=True)
     assert (opcode, data[:2]) == (websocket.ABNF.OPCODE_CLOSE, b"\x03\xe8"), (opcode, data)
@@ -92,6 +97,7 @@ async def by_websockets(session, url, path, count):
         await socket.send(READY)
         if first_answer(path):
             assert await socket.recv() == "server received message"
+        await asyncio.wait_for(await socket.ping(), 60)  # frames are heard in their order
         await asyncio.sleep(1)  # some pings
         in_background(session, count)
         numbers = []
