@@ -125,7 +125,7 @@ TEST_CASE("what does not fit together is ignored") {
     CHECK_FALSE(FormattedEvents::matters(tag));
     CHECK(heard(view, tag, started()).empty());
   }
-  for (const auto& [tag, data] : std::vector<std::pair<const char*, const char*>>{
+  for (const auto& event : std::vector<std::pair<const char*, const char*>>{
            {"salt/job/1/new", "{}"},
            {"salt/job/1/new", R"({"minions": "ms-0"})"},
            {"salt/job/1/ret/a", R"({"return": 1, "retcode": 0})"},
@@ -138,8 +138,8 @@ TEST_CASE("what does not fit together is ignored") {
            {"salt/presence/change", "{}"},
            {"salt/key", "[]"},
            {"salt/key", "no JSON"}}) {
-    INFO(tag, " ", data);
-    CHECK(heard(view, tag, data).empty());
+    INFO(event.first, " ", event.second);
+    CHECK(heard(view, event.first, event.second).empty());
   }
 }
 

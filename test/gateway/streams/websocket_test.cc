@@ -98,7 +98,8 @@ TEST_CASE("what breaks a rule of RFC 6455 is said with its code") {
       {std::string("\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff", 10) + "mask", 1009},
   };
   for (const auto& [bytes, code] : rows) {
-    CAPTURE(bytes.substr(0, 20));
+    const std::string_view begin = std::string_view(bytes).substr(0, 20);
+    CAPTURE(begin);
     CHECK(read(good + bytes + good, 5000) == Lines{"text good", "broken " + std::to_string(code)});
   }
 }

@@ -56,7 +56,7 @@ Result<std::unique_ptr<master::EventReader>> PeerInbox::reader(const master::Eve
 
 Result<void> PeerInbox::start() {
   if (listening_) return {};
-  if (const Result<void> opened = open(); !opened) return opened;
+  if (Result<void> opened = open(); !opened) return opened;
   // Waits for the one before, which is on its way out, and needs no lock for that any more.
   auto thread = Thread::start(
       "peer-events", [this] { run(); }, kSmallStack);
