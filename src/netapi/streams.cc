@@ -171,7 +171,7 @@ void Streams::tell(Holder& holder, const std::function<void()>& change) {
 
 /// False: the master could not be asked.
 bool Streams::look_at(const client::NetapiClient& client, Holder& holder, SteadyTime deadline) {
-  const auto end = [&holder](std::string why) { return [&holder, why] { holder.over = why; }; };
+  const auto end = [&holder](const std::string& why) { return [&holder, why] { holder.over = why; }; };
   if (clock_.wall() >= holder.expire) {
     tell(holder, end(kLoggedOut));
     return true;
