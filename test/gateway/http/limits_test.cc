@@ -96,9 +96,11 @@ TEST_CASE("who does not take a reply is given up, and holds up nobody meanwhile"
   std::ptrdiff_t before = 0;
   REQUIRE(eventually([&] { return std::exchange(before, open_files()) == open_files(); }));
   HttpPeer stuck(port_of(options));
+  const auto given_up = std::chrono::steady_clock::now() + milliseconds(3000);
   stuck.send(http_get("/large"));
   CHECK(HttpPeer(port_of(options)).request(http_get()).body == "small");  // on the only thread
   CHECK(HttpPeer(port_of(options)).request(http_get("/large")).body == large);
+  std::this_thread::sleep_until(given_up);                        // threads that end close descriptors, too
   CHECK(eventually([&] { return open_files() == before + 1; }));  // our side
   CHECK(!stuck.reply().whole);
 }
