@@ -7,12 +7,14 @@ REST_FCGI_SALT_LIVE=1 compares with Salt's own client, asked at the same time, a
 """
 
 import os
+import secrets
 import shutil
+import subprocess
 
 import pytest
 from salt_api import WAYS
 from support import salts
-from support.process import free_port, short_directory
+from support.process import free_port, short_directory, wait_until
 from support.salt_engine import Engine
 from support.salt_master import DEAD, Salt
 
@@ -129,3 +131,16 @@ def start_engine(salt):
     for one in started:
         assert not one.running or one.stop() == 0, one.log()
         shutil.rmtree(one.directory.parent)
+
+
+@pytest.fixture
+def bus(salt):
+    """All that the master's event bus has carried since, as text: bus()."""
+    argv = [salt.folder / "bin/python", "-W", "ignore", salts.EVENTS, salt.master.config_path]
+    path = salt.home / f"events-{secrets.token_hex(4)}"
+    with open(path, "w") as events, open(salt.home / "events.log", "a") as log:
+        reader = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=events, stderr=log)
+    wait_until(lambda: path.read_text().startswith("reading"), "the bus is read")
+    yield path.read_text
+    reader.terminate()
+    reader.wait()

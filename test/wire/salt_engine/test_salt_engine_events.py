@@ -4,12 +4,10 @@
 import http.client
 import json
 import secrets
-import subprocess
 import threading
 
 import pytest
 from rows import call, local
-from support import salts
 from support.fired_events import Firing
 from support.process import wait_until
 from support.salt_master import SECRET
@@ -69,16 +67,9 @@ def firing(salt):
 
 
 @pytest.fixture
-def bus(salt):
-    """What Salt's own reader of the bus sees."""
-    argv = [salt.folder / "bin/python", "-W", "ignore", salts.EVENTS, salt.master.config_path]
-    path = salt.home / f"events-{secrets.token_hex(4)}"
-    with open(path, "w") as events, open(salt.home / "events.log", "a") as log:
-        reader = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=events, stderr=log)
-    wait_until(lambda: path.read_text().startswith("reading"), "the bus is read")
-    yield lambda: [json.loads(line) for line in path.read_text().splitlines()[1:] if line.endswith("}")]
-    reader.terminate()
-    reader.wait()
+def bus(bus):
+    """All events that Salt's own reader of the bus has seen since: bus()."""
+    return lambda: [json.loads(line) for line in bus().splitlines()[1:] if line.endswith("}")]
 
 
 def test_events_are_those_that_salt_reads(engine, bus, stream, firing):

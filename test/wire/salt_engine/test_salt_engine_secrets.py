@@ -2,27 +2,12 @@
 """Passwords do not lie about in the master because of the responder."""
 
 import secrets
-import subprocess
 
 import pytest
 from rows import CALLS, call, local
-from support import salts
 from support.process import wait_until
 
 pytestmark = pytest.mark.parametrize("salt", ["3006", "3008"], indirect=True)
-
-
-@pytest.fixture
-def bus(salt):
-    """All that the master's event bus has carried since, as text."""
-    argv = [salt.folder / "bin/python", "-W", "ignore", salts.EVENTS, salt.master.config_path]
-    path = salt.home / f"events-{secrets.token_hex(4)}"
-    with open(path, "w") as events, open(salt.home / "events.log", "a") as log:
-        reader = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=events, stderr=log)
-    wait_until(lambda: path.read_text().startswith("reading"), "the bus is read")
-    yield path.read_text
-    reader.terminate()
-    reader.wait()
 
 
 def holds(path, word):
