@@ -15,8 +15,8 @@
 
 #include <security/pam_appl.h>
 
-#include "rest_fcgi/auth/system_groups.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/core/users.h"
 
 namespace rest_fcgi::helper {
 namespace {
@@ -187,7 +187,7 @@ Answer verify(const Request& request, const std::string& confdir) {
   if (!conversation.step([](pam_handle_t* handle) { return ::pam_acct_mgmt(handle, kFlags); })) {
     return refusal(conversation, "account");
   }
-  return {Outcome::good, {}, auth::system_groups(std::string(request.username))};
+  return {Outcome::good, {}, group_names_of(std::string(request.username))};
 }
 
 std::string why_not(const std::string& service, const std::string& confdir) {

@@ -10,15 +10,13 @@
 #include <set>
 #include <string>
 
-#include "master/embedded/host/users.h"
 #include "programs.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/unique_fd.h"
+#include "rest_fcgi/core/users.h"
 
 namespace rest_fcgi::process {
 namespace {
-
-using embedded::account_of;
 
 TEST_CASE("a program whose time is over is ended") {
   Program slow = shell("sleep 1000 & wait");

@@ -22,15 +22,12 @@
 #include <linux/capability.h>
 
 #include "../support/temp_dir.h"
-#include "master/embedded/host/users.h"
 #include "programs.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/users.h"
 
 namespace rest_fcgi::process {
 namespace {
-
-using embedded::account_of;
-using embedded::identity_of;
 
 TEST_CASE("a program's outputs and exit status come back") {
   const Ended ended = run(shell("echo out; echo err >&2; exit 3"));

@@ -12,9 +12,15 @@
 #include <utility>
 
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/users.h"
 #include "rest_fcgi/process/run_wire.h"
 
 namespace rest_fcgi::process {
+
+/// A user as after a login: with their own group and all others that they are in.
+[[nodiscard]] inline Identity identity_of(const Account& account) {
+  return {account.uid, account.gid, groups_of(account)};
+}
 
 /// A program to run, and how. Plain value.
 struct Program : StartOrder {

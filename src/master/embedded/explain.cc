@@ -5,8 +5,8 @@
 #include "master/embedded/minion.h"
 #include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
-#include "rest_fcgi/auth/system_groups.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/users.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 
 namespace rest_fcgi::embedded {
@@ -80,7 +80,7 @@ void explain_eauth(const Inquiry& inquiry, const std::string& eauth, bool is_on,
   const auto line = [&explanation](std::string_view text) { (explanation.text += text) += '\n'; };
   const std::string& user = inquiry.question.user;
   const std::vector<std::string> groups =
-      eauth == "pam" ? auth::system_groups(user) : std::vector<std::string>();
+      eauth == "pam" ? group_names_of(user) : std::vector<std::string>();
   line(format("{}: may {} run {} on {}?", eauth, user, inquiry.question.fun, inquiry.question.tgt));
   if (!groups.empty()) line(format("  groups of {}: {}", user, joined(groups)));
   const std::vector<Finding> findings = findings_of(inquiry, {eauth, user, groups});

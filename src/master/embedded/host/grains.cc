@@ -12,9 +12,9 @@
 #include <optional>
 #include <utility>
 
-#include "master/embedded/host/users.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/users.h"
 
 namespace rest_fcgi::embedded {
 namespace {

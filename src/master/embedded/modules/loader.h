@@ -25,6 +25,7 @@ namespace rest_fcgi::embedded {
 
 using process::Ended;
 using process::Identity;
+using process::identity_of;
 using process::Program;
 using process::ProgramRunner;
 using process::shipped;

@@ -6,7 +6,6 @@
 #include <system_error>
 #include <utility>
 
-#include "master/embedded/host/users.h"
 #include "master/embedded/modules/cmd_program.h"
 #include "master/embedded/modules/module_files.h"
 #include "master/embedded/modules/native.h"
@@ -14,6 +13,7 @@
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/users.h"
 
 namespace rest_fcgi::embedded {
 namespace {

@@ -2,10 +2,8 @@
 #include "master/salt/events/event_socket.h"
 
 #include <arpa/inet.h>
-#include <grp.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pwd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,31 +17,24 @@
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/users.h"
 
 namespace rest_fcgi::salt {
 namespace {
 
 /// Its name, or its number where it has none.
-std::string user_name(uid_t uid) {
-  passwd record{};
-  passwd* found = nullptr;
-  std::array<char, 4096> room{};
-  const int failed = ::getpwuid_r(uid, &record, room.data(), room.size(), &found);
-  return failed == 0 && found != nullptr ? found->pw_name : std::to_string(uid);
+std::string shown_user(uid_t uid) {
+  return user_name(uid).value_or(std::to_string(uid));
 }
 
-std::string group_name(gid_t gid) {
-  group record{};
-  group* found = nullptr;
-  std::array<char, 65536> room{};  // it holds the members as well
-  const int failed = ::getgrgid_r(gid, &record, room.data(), room.size(), &found);
-  return failed == 0 && found != nullptr ? found->gr_name : std::to_string(gid);
+std::string shown_group(gid_t gid) {
+  return group_name(gid).value_or(std::to_string(gid));
 }
 
 /// "mode 0660, owner root, group salt".
 std::string access_of(const struct stat& status) {
-  return format("mode {:04o}, owner {}, group {}", status.st_mode & 07777u, user_name(status.st_uid),
-                group_name(status.st_gid));
+  return format("mode {:04o}, owner {}, group {}", status.st_mode & 07777u, shown_user(status.st_uid),
+                shown_group(status.st_gid));
 }
 
 constexpr std::chrono::milliseconds kConnectTime{1000};
@@ -138,21 +129,21 @@ std::string refused_socket(const std::string& path, const struct stat& status) {
     return text + format(
                       "a master takes events from its own user alone, so the responder would have to run as "
                       "the user {}",
-                      user_name(status.st_uid));
+                      shown_user(status.st_uid));
   }
   if ((status.st_mode & S_IWGRP) == 0) {
     return text +
            "a master opens it to its group only where its configuration has external_auth or publisher_acl";
   }
-  return text + format("the responder's user {} needs to be in the group {}", user_name(::geteuid()),
-                       group_name(status.st_gid));
+  return text + format("the responder's user {} needs to be in the group {}", shown_user(::geteuid()),
+                       shown_group(status.st_gid));
 }
 
 std::string refused_folder(const std::string& path, const struct stat& status) {
   return format(
       "no permission to search the folder {}, which has {}: the responder's user {} needs that "
       "right (x), say by the group {}",
-      path, access_of(status), user_name(::geteuid()), group_name(status.st_gid));
+      path, access_of(status), shown_user(::geteuid()), shown_group(status.st_gid));
 }
 
 std::string refused_path(const std::string& path) {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/host/users.h"
+#include "rest_fcgi/core/users.h"
 
 #include <grp.h>
 #include <pwd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <vector>
+#include <cstddef>
+#include <utility>
 
-namespace rest_fcgi::embedded {
+namespace rest_fcgi {
 namespace {
 
 constexpr std::size_t kLargestEntry = 1 << 20;  // groups list their members
+constexpr int kMostGroups = 65536;              // of one user, as the kernel has it
 
 /// Calls `ask(entry, buffer, size, result)`, one of the reentrant look-ups, with a buffer that is large
 /// enough, and gives what `take` makes of the entry.
@@ -54,15 +56,28 @@ std::optional<Account> account_of(const std::string& user) {
       });
 }
 
-Identity identity_of(const Account& account) {
-  Identity identity{account.uid, account.gid, {}};
+std::vector<gid_t> groups_of(const Account& account) {
   int count = 64;
-  do {
-    identity.groups.resize(static_cast<std::size_t>(count));
-  } while (::getgrouplist(account.name.c_str(), account.gid, identity.groups.data(), &count) < 0 &&
-           static_cast<std::size_t>(count) > identity.groups.size());
-  identity.groups.resize(static_cast<std::size_t>(std::max(count, 0)));
-  return identity;
+  std::vector<gid_t> ids(static_cast<std::size_t>(count));
+  // getgrouplist(3) says how many groups there are where there is no room for them.
+  while (::getgrouplist(account.name.c_str(), account.gid, ids.data(), &count) < 0 && count <= kMostGroups &&
+         static_cast<std::size_t>(count) > ids.size()) {
+    ids.resize(static_cast<std::size_t>(count));
+  }
+  ids.resize(std::min(ids.size(), static_cast<std::size_t>(std::max(count, 0))));
+  return ids;
 }
 
-}  // namespace rest_fcgi::embedded
+std::vector<std::string> group_names_of(const std::string& user) {
+  std::vector<std::string> names;
+  const std::optional<Account> account = account_of(user);
+  if (!account) return names;
+  for (const gid_t id : groups_of(*account)) {
+    if (auto name = group_name(id)) names.push_back(*std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace rest_fcgi

@@ -5,13 +5,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "rest_fcgi/process/run_wire.h"
-
-/// The users and groups of this host, as its databases know them.
-namespace rest_fcgi::embedded {
-
-using process::Identity;
+/// The users and groups of this host, as its databases know them. May ask whatever nsswitch.conf names.
+/// Thread-safe.
+namespace rest_fcgi {
 
 /// The name of a user or group of this host; absent where it has none.
 [[nodiscard]] std::optional<std::string> user_name(uid_t uid);
@@ -32,7 +30,10 @@ struct Account {
 /// Absent where there is no such user.
 [[nodiscard]] std::optional<Account> account_of(const std::string& user);
 
-/// A user as after a login: with their own group and all others that they are in.
-[[nodiscard]] Identity identity_of(const Account& account);
+/// The groups that the system has a user in, their own among them.
+[[nodiscard]] std::vector<gid_t> groups_of(const Account& account);
 
-}  // namespace rest_fcgi::embedded
+/// Their names, sorted; none where there is no such user.
+[[nodiscard]] std::vector<std::string> group_names_of(const std::string& user);
+
+}  // namespace rest_fcgi
