@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/events/job_owners.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "../calls/reply_fixture.h"
 #include "event_texts.h"
+#include "master/salt/events/bus_log.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/events/redaction.h"
-
 #include <string>
 #include <string_view>
 
 #include <doctest/doctest.h>
 
 #include "event_texts.h"
+#include "master/salt/events/bus_log.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/master/secrets.h"
 
 using namespace rest_fcgi;
 using master::names_a_secret;
