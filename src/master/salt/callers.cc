@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "master/salt/calls/replies.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
@@ -110,9 +109,7 @@ Result<auth::Grant> Callers::ask(const Credentials& credentials, SteadyTime dead
   const SendTerms& first = by_token ? kGetToken : kMakeToken;
   for (int tries = 1;; ++tries) {
     const SendTerms terms{first.lane, first.patience * tries};
-    auto reply =
-        requests_->request(terms.lane, by_token ? get_token_load(credentials) : mk_token_load(credentials),
-                           until(terms, deadline));
+    auto reply = requests_->request(terms.lane, token_load(credentials), until(terms, deadline));
     if (!reply) {
       const bool lost = reply.error().kind == ErrorKind::timeout && system_clock().steady() < deadline;
       if (lost && tries < kTries) continue;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "master/salt/calls/loads.h"
+#include "master/salt/calls/messages.h"
 #include "master/salt/requests/request_pool.h"
 #include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/clock.h"

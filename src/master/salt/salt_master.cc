@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "master/salt/calls/replies.h"
+#include "master/salt/calls/messages.h"
 #include "master/salt/strict_functions.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -144,42 +144,25 @@ void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) 
                       is_refusal(answer.error()) ? "the master refused it: " : "", answer.error().message));
 }
 
-/// What a call needs of the event bus: it has to be joined, and from the moment in which the load is sent,
-/// after the login and the wait for a turn, events are kept. Borrows all; lives for the call.
-class Expecting {
- public:
-  Expecting(LiveRuntime& runtime, std::string_view jid) : runtime_(runtime), jid_(jid) {}
-  Expecting(const Expecting&) = delete;
-  Expecting& operator=(const Expecting&) = delete;
+/// What a call needs of the event bus. Errors: unavailable, where it cannot be joined now.
+Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
+  auto bus = runtime.bus();
+  if (!bus) return bus;
+  if (auto joined = (*bus)->wait_until_joined(deadline); !joined) return std::move(joined).error();
+  return bus;
+}
 
-  Result<void> wait_for_bus(SteadyTime deadline) {
-    auto bus = runtime_.bus();
-    if (!bus) return std::move(bus).error();
-    bus_ = *bus;
-    return bus_->wait_until_joined(deadline);
-  }
-
-  /// REQUIRES: `wait_for_bus` succeeded, as of `listen`.
-  Callers::Before before() {
-    return [this]() -> Result<void> {
-      if (expectation_) return {};  // the load is sent once more, with a new token
-      auto made = bus_->expect(jid_);
-      if (!made) return std::move(made).error();
-      expectation_.emplace(*std::move(made));
-      return {};
-    };
-  }
-
-  Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener) {
-    return expectation_->listen(jid, std::move(listener));
-  }
-
- private:
-  LiveRuntime& runtime_;
-  const std::string_view jid_;
-  EventBus* bus_ = nullptr;
-  std::optional<EventBus::Expectation> expectation_;
-};
+/// Events are kept from the moment in which the load is sent, after the login and the wait for a turn.
+/// Borrows all.
+Callers::Before expecting(EventBus& bus, std::string_view jid, std::optional<EventBus::Expectation>& made) {
+  return [&bus, jid, &made]() -> Result<void> {
+    if (made) return {};  // the load is sent once more, with a new token
+    auto expectation = bus.expect(jid);
+    if (!expectation) return std::move(expectation).error();
+    made.emplace(*std::move(expectation));
+    return {};
+  };
+}
 
 }  // namespace
 
@@ -189,7 +172,6 @@ SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::Logins> log
       nodegroups_(options.nodegroups, options.conf_file),
       callers_(options.inline_login, std::move(logins), runtime->requests()),
       permissions_(std::move(permissions)),
-      sessions_(callers_, *permissions_, options.token_dir),
       ssh_(options.ssh, options.conf_file),
       runtime_(std::move(runtime)) {}
 
@@ -253,15 +235,17 @@ Result<master::Job> SaltMaster::send(const Permit& permit, const Publication& pu
 
 Result<master::Job> SaltMaster::publish(const Permit& permit, const Publication& publication,
                                         std::shared_ptr<master::Returns> returns) {
-  Expecting expecting(*runtime_, publication.what == What::call ? own_jid(permit) : std::string_view());
-  if (Result<void> joined = expecting.wait_for_bus(permit.deadline()); !joined) return joined.error();
-  Result<master::Job> job = send(permit, publication, expecting.before());
+  const auto bus = joined_bus(*runtime_, permit.deadline());
+  if (!bus) return bus.error();
+  const std::string_view jid = publication.what == What::call ? own_jid(permit) : std::string_view();
+  std::optional<EventBus::Expectation> expectation;
+  Result<master::Job> job = send(permit, publication, expecting(**bus, jid, expectation));
   if (!job || job->jid.empty()) return job;
   JobListener::Options options;
   options.whole_events = publication.what == What::call && permit.chunk().local().raw;
   options.has_function = publication.what == What::has_function;
   options.syndics = options_.order_masters;
-  const auto listening = expecting.listen(
+  const auto listening = expectation->listen(
       job->jid, std::make_shared<JobListener>(returns, job->minions, own_call(permit, publication), options));
   if (!listening) return with_jid(listening.error(), job->jid);
   return job;
@@ -283,12 +267,13 @@ Result<master::Started> SaltMaster::runner(const Permit& permit,
 
 Result<SaltMaster::Heard> SaltMaster::start(const Permit& permit, const lowstate::MasterCall& call,
                                             const std::shared_ptr<master::RunnerReturns>& returns) {
-  Expecting expecting(*runtime_, {});
-  if (Result<void> joined = expecting.wait_for_bus(permit.deadline()); !joined) return joined.error();
-  Result<master::Started> started = send_runner(permit, call, expecting.before());
+  const auto bus = joined_bus(*runtime_, permit.deadline());
+  if (!bus) return bus.error();
+  std::optional<EventBus::Expectation> expectation;
+  Result<master::Started> started = send_runner(permit, call, expecting(**bus, {}, expectation));
   if (!started) return std::move(started).error();
   auto listener = std::make_shared<RunnerListener>(returns, call.full_return);
-  const auto listening = expecting.listen(started->jid, listener);
+  const auto listening = expectation->listen(started->jid, listener);
   if (!listening) return with_jid(listening.error(), started->jid);
   return Heard{std::move(listener), *std::move(started)};
 }

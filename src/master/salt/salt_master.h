@@ -13,7 +13,6 @@
 #include "master/salt/calls/nodegroups.h"
 #include "master/salt/job_listener.h"
 #include "master/salt/runtime.h"
-#include "master/salt/sessions.h"
 #include "master/salt/ssh_client.h"
 #include "rest_fcgi/master/salt/salt.h"
 
@@ -38,15 +37,9 @@ class SaltMaster final : public master::Master {
   [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override;
   [[nodiscard]] Result<master::SshReply> ssh(const master::Permit& permit, std::size_t max_bytes) override;
   [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
-                                              SteadyTime deadline) override {
-    return sessions_.login(credentials, deadline);
-  }
-  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime deadline) override {
-    return sessions_.find(token, deadline);
-  }
-  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) override {
-    return sessions_.logout(token, deadline);
-  }
+                                              SteadyTime deadline) override;
+  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime deadline) override;
+  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) override;
   [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) override;
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
                                                                     std::string_view after) override;
@@ -72,16 +65,21 @@ class SaltMaster final : public master::Master {
                                                     const Callers::Before& before) const;
   [[nodiscard]] Result<void> wait_until_begun(const master::Permit& permit, RunnerListener& listener);
   [[nodiscard]] std::optional<bool> is_there(const master::Permit& permit, std::string_view runner);
+  [[nodiscard]] Result<master::Session> session_of(const Result<Callers::GrantPtr>& grant) const;
 
   const Options options_;
   const Nodegroups nodegroups_;
   const Callers callers_;
   const std::unique_ptr<auth::Permissions> permissions_;
-  const Sessions sessions_;  // borrows the two above
   const SshClient ssh_;
   const std::shared_ptr<LiveRuntime> runtime_;
   std::mutex mutex_;
   std::set<std::string, std::less<>> known_runners_;  ///< functions that have begun here; guarded by mutex_
 };
+
+/// Removes the file of a token, so that its master does not take it any more, from whomever it comes. The
+/// token's text is the file's name, with `.p` behind it in 3008, so a text that is not hexadecimal digits
+/// alone names no file. Follows no link. Errors: unavailable, with why it stays, for the log.
+[[nodiscard]] Result<void> remove_token_file(const std::string& token_dir, std::string_view token);
 
 }  // namespace rest_fcgi::salt

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/sessions.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <utility>
-
+#include "master/salt/salt_master.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/unique_fd.h"
 
+/// Sessions are the master's tokens. It makes them (`mk_token`), says who holds one (`get_token`, remembered
+/// for `auth_cache_ttl` and asked once where many bring the same), and has no command to end one: so what was
+/// logged out is remembered by `auth::LoggedOut`, and the master's file of it is removed where this user may.
 namespace rest_fcgi::salt {
 
-Result<master::Session> Sessions::login(const auth::Credentials& credentials, SteadyTime deadline) const {
+Result<master::Session> SaltMaster::login(const auth::Credentials& credentials, SteadyTime deadline) {
   return session_of(callers_.login_anew(credentials, deadline));
 }
 
-Result<master::Session> Sessions::find(SecretView token, SteadyTime deadline) const {
+Result<master::Session> SaltMaster::session(SecretView token, SteadyTime deadline) {
   return session_of(callers_.holder(token, deadline));
 }
 
-Result<void> Sessions::logout(SecretView token, SteadyTime deadline) const {
+Result<void> SaltMaster::logout(SecretView token, SteadyTime deadline) {
   const auto held = callers_.holder(token, deadline);
   if (!held) return held.error();
   // Here first: where that fails, it is as good as before, and whoever asked may ask again.
   if (auto ended = callers_.log_out(token, **held); !ended) return ended;
-  if (const auto removed = remove_token_file(token_dir_, token.reveal()); !removed) {
+  if (const auto removed = remove_token_file(options_.token_dir, token.reveal()); !removed) {
     log::info(format("a token of user \"{}\" was logged out here; the Salt master's file of it stays: {}",
                      (*held)->name, removed.error().message));
   }
   return {};
 }
 
-Result<master::Session> Sessions::session_of(const Result<Callers::GrantPtr>& grant) const {
+Result<master::Session> SaltMaster::session_of(const Result<Callers::GrantPtr>& grant) const {
   if (!grant) return grant.error();
   const auth::Grant& given = **grant;
   const auth::Subject subject{given.eauth, given.name, given.groups};
@@ -43,8 +43,8 @@ Result<master::Session> Sessions::session_of(const Result<Callers::GrantPtr>& gr
                          given.expire,
                          given.name,
                          given.eauth,
-                         permissions_.shown(subject),
-                         permissions_.event_scope(subject)};
+                         permissions_->shown(subject),
+                         permissions_->event_scope(subject)};
 }
 
 Result<void> remove_token_file(const std::string& token_dir, std::string_view token) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/sessions.h"
-
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "../../support/captured_log.h"
 #include "../session_contract.h"
+#include "master/salt/salt_master.h"
 #include "salt_world.h"
 
 using namespace rest_fcgi;

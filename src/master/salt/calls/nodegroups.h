@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "master/salt/calls/loads.h"
+#include "master/salt/calls/messages.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/options.h"

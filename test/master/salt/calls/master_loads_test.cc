@@ -5,7 +5,7 @@
 
 #include "../../../support/vector_file.h"
 #include "chunk_fixture.h"
-#include "master/salt/calls/loads.h"
+#include "master/salt/calls/messages.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -99,11 +99,11 @@ TEST_CASE("a wheel that nobody waits for bears the id, tag and user that its cli
 TEST_CASE("a token is asked for with a login, and asked about with itself") {
   const auth::Credentials login{auth::Credentials::Kind::eauth, "pam", "fred", SecretView("sesame"), {}};
   CHECK(
-      json_of(mk_token_load(login)) ==
+      json_of(token_load(login)) ==
       R"({"enc": "clear", "load": {"cmd": "mk_token", "eauth": "pam", "username": "fred", "password": "sesame"}, )"
       R"("version": 3})");
   const auth::Credentials token{auth::Credentials::Kind::token, {}, {}, {}, SecretView("abc")};
-  CHECK(json_of(get_token_load(token)) ==
+  CHECK(json_of(token_load(token)) ==
         R"({"enc": "clear", "load": {"cmd": "get_token", "token": "abc"}, "version": 3})");
 }
 

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/vector_file.h"
-#include "master/salt/calls/replies.h"
+#include "master/salt/calls/messages.h"
 #include "reply_fixture.h"
 
 namespace rest_fcgi::salt {

@@ -6,7 +6,7 @@
 
 #include "../../../support/vector_file.h"
 #include "chunk_fixture.h"
-#include "master/salt/calls/loads.h"
+#include "master/salt/calls/messages.h"
 
 namespace rest_fcgi::salt {
 namespace {

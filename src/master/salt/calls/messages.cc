@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/calls/messages.h"
+
+#include <algorithm>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <unordered_set>
+#include <utility>
+
+#include "master/salt/packed/packed.h"
+#include "master/salt/packed/packer.h"
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/lowstate/master_arguments.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+constexpr std::size_t kUsualSize = 512;
+
+constexpr std::string_view kUsualDelimiter = ":";
+
+/// A whole message, `{"enc": "clear", "load": ..., "version": 3}`. Masters refuse lower versions, and lose a
+/// worker to one that is no integer. `pack_load` appends one map.
+WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
+  WipedBytes message;
+  message.reserve(kUsualSize);
+  Packer packer(message);
+  packer.begin_map(3).text("enc").text("clear").text("load");
+  pack_load(packer);
+  packer.text("version").integer(3);
+  return message;
+}
+
+using TextField = std::pair<std::string_view, std::string_view>;
+
+/// `token`, which alone is enough; or `eauth`, `username` and `password`; or nothing.
+std::vector<TextField> fields_of(const auth::Credentials& credentials) {
+  switch (credentials.kind) {
+    case auth::Credentials::Kind::token:
+      return {{"token", credentials.token.reveal()}};
+    case auth::Credentials::Kind::eauth:
+      return {{"eauth", credentials.eauth},
+              {"username", credentials.username},
+              {"password", credentials.password.reveal()}};
+    case auth::Credentials::Kind::none:
+      break;
+  }
+  return {};
+}
+
+void pack_fields(Packer& packer, const std::vector<TextField>& fields) {
+  for (const auto& [name, text] : fields) packer.text(name).text(text);
+}
+
+template <class Texts>
+void pack_texts(Packer& packer, const Texts& texts) {
+  packer.begin_array(texts.size());
+  for (const std::string_view text : texts) packer.text(text);
+}
+
+void pack_target(Packer& packer, const PublishLoad::Target& target) {
+  if (const auto* expression = std::get_if<std::string>(&target.tgt)) {
+    packer.text(*expression);
+  } else {
+    pack_texts(packer, std::get<std::vector<std::string>>(target.tgt));
+  }
+}
+
+/// The positional arguments, then the keyword arguments as one map that says so.
+void pack_arguments(Packer& packer, const lowstate::Function& function) {
+  packer.begin_array(function.args.size() + (function.kwargs.empty() ? 0 : 1));
+  for (const JsonValue& value : function.args) packer.value(value);
+  if (function.kwargs.empty()) return;
+  packer.begin_map(function.kwargs.size() + 1).text("__kwarg__").boolean(true);
+  for (const JsonMember& member : function.kwargs) packer.text(member.key).value(member.value);
+}
+
+/// `fun` and `arg`. Each of several functions gets a list of its own: one that finds none never returns.
+void pack_functions(Packer& packer, const lowstate::LocalCall& call) {
+  if (!call.compound) {
+    packer.text("fun").text(call.functions.front().name).text("arg");
+    return pack_arguments(packer, call.functions.front());
+  }
+  packer.text("fun").begin_array(call.functions.size());
+  for (const lowstate::Function& function : call.functions) packer.text(function.name);
+  packer.text("arg").begin_array(call.functions.size());
+  for (const lowstate::Function& function : call.functions) pack_arguments(packer, function);
+}
+
+void pack_call(Packer& packer, const PublishLoad& load) {
+  if (const auto* function = std::get_if<PublishLoad::Function>(&load.call)) {
+    packer.text("fun").text(function->name).text("arg");
+    pack_texts(packer, function->args);
+  } else {
+    pack_functions(packer, *std::get<const lowstate::LocalCall*>(load.call));
+  }
+}
+
+void pack_kwargs(Packer& packer, const PublishLoad& load, const auth::Credentials& credentials) {
+  const bool has_delimiter = load.target.delimiter != kUsualDelimiter;
+  const std::vector<TextField> fields = fields_of(credentials);
+  packer.begin_map(fields.size() + (has_delimiter ? 1 : 0) + (load.metadata ? 1 : 0));
+  pack_fields(packer, fields);
+  if (has_delimiter) packer.text("delimiter").text(load.target.delimiter);
+  if (load.metadata) packer.text("metadata").value(*load.metadata);
+}
+
+void pack_args(Packer& packer, std::span<const JsonValue> args) {
+  packer.text("arg").begin_array(args.size());
+  for (const JsonValue& value : args) packer.value(value);
+}
+
+void pack_keyword_arguments(Packer& packer, std::span<const JsonMember> kwargs) {
+  packer.text("kwarg").begin_map(kwargs.size());
+  for (const JsonMember& member : kwargs) packer.text(member.key).value(member.value);
+}
+
+}  // namespace
+
+WipedBytes pack_publish(const PublishLoad& load, const Caller& caller) {
+  constexpr std::size_t kFields = 8;
+  return envelope([&](Packer& packer) {
+    packer.begin_map(kFields + (load.jid.empty() ? 0 : 1) + (load.to ? 1 : 0));
+    packer.text("cmd").text("publish").text("tgt");
+    pack_target(packer, load.target);
+    pack_call(packer, load);
+    packer.text("tgt_type").text(lowstate::name_of(load.target.type));
+    packer.text("ret").text(load.ret);
+    if (!load.jid.empty()) packer.text("jid").text(load.jid);
+    packer.text("user").text(caller.user);
+    packer.text("kwargs");
+    pack_kwargs(packer, load, *caller.credentials);
+    if (load.to) packer.text("to").integer(load.to->count());
+  });
+}
+
+WipedBytes login_load(const auth::Credentials& credentials) {
+  PublishLoad load;
+  load.target = {lowstate::TargetType::list, std::vector<std::string>(), kUsualDelimiter};
+  load.call = PublishLoad::Function{"saltutil.find_job", {}};
+  return pack_publish(load, {&credentials, credentials.username});
+}
+
+Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller) {
+  const auto arguments = lowstate::MasterArguments::take(call.function, true);
+  if (!arguments) return arguments.error();
+  return envelope([&](Packer& packer) {
+    const std::vector<TextField> fields = fields_of(*caller.credentials);
+    packer.begin_map(3 + fields.size());
+    packer.text("cmd").text("runner").text("fun").text(call.function.name);
+    pack_fields(packer, fields);
+    packer.text("kwarg").begin_map(2);
+    pack_keyword_arguments(packer, (*arguments)->kwargs);
+    pack_args(packer, (*arguments)->args);
+  });
+}
+
+WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller,
+                      const std::optional<WheelJob>& job) {
+  constexpr std::size_t kFields = 4;
+  constexpr std::size_t kJobFields = 3;
+  return envelope([&](Packer& packer) {
+    const std::vector<TextField> fields = fields_of(*caller.credentials);
+    packer.begin_map(kFields + (job ? kJobFields : 0) + fields.size());
+    packer.text("cmd").text("wheel").text("fun").text(call.function.name);
+    pack_args(packer, call.function.args);
+    pack_keyword_arguments(packer, call.function.kwargs);
+    if (job) {
+      packer.text("__jid__").text(job->jid).text("__tag__").text(job->tag).text("__user__").text(job->user);
+    }
+    pack_fields(packer, fields);
+  });
+}
+
+WipedBytes token_load(const auth::Credentials& credentials) {
+  const bool by_token = credentials.kind == auth::Credentials::Kind::token;
+  return envelope([&](Packer& packer) {
+    const std::vector<TextField> fields = fields_of(credentials);
+    packer.begin_map(1 + fields.size()).text("cmd").text(by_token ? "get_token" : "mk_token");
+    pack_fields(packer, fields);
+  });
+}
+
+WipedBytes pack_event(const JsonValue& data, std::string_view stamp) {
+  constexpr std::string_view kStamp = "_stamp";
+  std::size_t members = 1;
+  for (const JsonMember member : data.members()) {
+    if (member.key != kStamp) ++members;
+  }
+  WipedBytes bytes;
+  Packer packer(bytes);
+  packer.begin_map(members);
+  for (const JsonMember member : data.members()) {
+    if (member.key != kStamp) packer.text(member.key).value(member.value);
+  }
+  packer.text(kStamp).text(stamp);
+  return bytes;
+}
+
+namespace {
+
+constexpr std::size_t kMaxSaid = 1000;
+constexpr std::string_view kEmptyMap = "\x80";
+
+/// A failure for a reply that is none of what is known. `what` is about its form, and holds none of its
+/// content, which may be a secret.
+Error unknown_reply(std::string_view what) {
+  return {ErrorKind::internal, format("The Salt master's answer is not understood: {}.", what)};
+}
+
+/// A failure in the master's own words.
+Error said(std::string_view text) {
+  return {ErrorKind::internal, format("The Salt master answered \"{}\".", excerpt(text, kMaxSaid))};
+}
+
+/// Why the master refused a call; absent where it did not.
+std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view message) {
+  if (name == "AuthorizationError") return ErrorKind::authorization;
+  if (name == "TokenAuthenticationError") {
+    // Of a token that is not good the message names nobody.
+    const bool names_user = message.find(" for user ") != std::string_view::npos;
+    return names_user ? ErrorKind::authorization : ErrorKind::authentication;
+  }
+  const bool is_login = name == "AuthenticationError" || name == "EauthAuthenticationError" ||
+                        name == "UserAuthenticationError";
+  return is_login ? std::optional(ErrorKind::authentication) : std::nullopt;
+}
+
+/// An exception of Salt's, as a map of its name and message.
+Error raised(const PackedValue& error) {
+  const auto fields = Fields::read(error.packed, {"name", "message"});
+  if (!fields) return fields.error();
+  const std::string_view name = fields->text("name");
+  const std::string_view message = fields->text("message");
+  if (const auto refusal = refusal_of(name, message)) return {*refusal, excerpt(message, kMaxSaid)};
+  if (name == "SaltInvocationError") return {ErrorKind::invocation, excerpt(message, kMaxSaid)};
+  return said(format("{}: {}", name, message));
+}
+
+/// The wanted fields of a reply that is a map. Errors: those of all replies.
+Result<Fields> open_reply(std::string_view bytes, std::initializer_list<std::string_view> wanted) {
+  const auto reply = PackedValue::read(bytes);
+  if (!reply) return unknown_reply(reply.error().message);
+  if (reply->kind == PackedValue::Kind::text) return said(reply->text);
+  if (reply->kind != PackedValue::Kind::map) return unknown_reply(format("it is {}", type_name(reply->kind)));
+  if (bytes == kEmptyMap) return unknown_reply("it is an empty map, as for a command that no master knows");
+  std::vector<std::string_view> names(wanted);
+  names.insert(names.end(), {"error", "msg"});
+  auto fields = Fields::read(bytes, names);
+  if (!fields) return fields;
+  if (const auto* error = fields->find("error")) {
+    if (error->kind == PackedValue::Kind::map) return raised(*error);
+    return error->kind == PackedValue::Kind::text
+               ? said(error->text)
+               : unknown_reply(format("its 'error' is {}", type_name(error->kind)));
+  }
+  if (const std::string_view message = fields->text("msg"); !message.empty()) return said(message);
+  return fields;
+}
+
+/// Ids in the order in which they came, each once. None where there is no such list.
+Result<std::vector<std::string>> read_ids(const Fields& load, std::string_view name) {
+  std::vector<std::string> ids;
+  const auto* field = load.find(name);
+  if (field == nullptr || field->kind == PackedValue::Kind::nil) return ids;
+  const auto texts = read_texts(field->packed);
+  if (!texts) return unknown_reply(format("its '{}' is no list of ids", name));
+  ids.reserve(texts->size());
+  std::unordered_set<std::string_view> known;
+  for (const std::string_view id : *texts) {
+    if (known.insert(id).second) ids.emplace_back(id);
+  }
+  return ids;
+}
+
+Result<master::Job> read_job(const Fields& load) {
+  const bool names_minions = load.find("minions") != nullptr;
+  const std::string_view jid = load.text("jid");
+  const std::string_view error = load.text("error");
+  // Who could not find a minion says so beside an empty list of them; other failures come without a list.
+  if (jid.empty() && names_minions && !error.empty()) return master::Job();
+  if (!error.empty()) return said(error);
+  if (jid.empty()) return unknown_reply("it has no 'jid'");
+  if (!names_minions) return unknown_reply("it has no 'minions'");
+  auto minions = read_ids(load, "minions");
+  if (!minions) return std::move(minions).error();
+  auto missing = read_ids(load, "missing");
+  if (!missing) return std::move(missing).error();
+  return master::Job{std::string(jid), *std::move(minions), *std::move(missing)};
+}
+
+// Seconds since 1970: beyond all that is meant, and within what a WallTime holds.
+constexpr double kLatest = 1e11;
+
+/// Seconds since 1970, as a float or a whole number.
+std::optional<WallTime> read_time(const PackedValue* field) {
+  if (field == nullptr) return std::nullopt;
+  double seconds = 0;
+  if (field->kind == PackedValue::Kind::real) {
+    seconds = field->real;
+  } else if (field->kind == PackedValue::Kind::integer) {
+    seconds = static_cast<double>(field->integer);
+  } else {
+    return std::nullopt;
+  }
+  if (!(seconds >= 0)) return std::nullopt;
+  const std::chrono::duration<double> since_epoch(std::min(seconds, kLatest));
+  return WallTime(std::chrono::duration_cast<std::chrono::microseconds>(since_epoch));
+}
+
+Result<std::vector<std::string>> read_groups(const PackedValue* field) {
+  if (field == nullptr || field->kind == PackedValue::Kind::nil) return std::vector<std::string>();
+  const auto names = read_texts(field->packed);
+  if (!names) return unknown_reply("its 'groups' is no list of names");
+  return std::vector<std::string>(names->begin(), names->end());
+}
+
+Result<auth::Grant> read_grant(const Fields& fields) {
+  const std::string_view name = fields.text("name");
+  const std::string_view eauth = fields.text("eauth");
+  const std::string_view token = fields.text("token");
+  if (name.empty() || eauth.empty() || token.empty()) {
+    return unknown_reply("it has no 'name', no 'eauth' or no 'token'");
+  }
+  const auto expire = read_time(fields.find("expire"));
+  if (!expire) return unknown_reply("its 'expire' is no time");
+  const auto start = read_time(fields.find("start"));
+  if (!start) return unknown_reply("its 'start' is no time");
+  auto groups = read_groups(fields.find("groups"));
+  if (!groups) return std::move(groups).error();
+  return auth::Grant{
+      std::string(name), std::string(eauth), *std::move(groups), Secret(token), *expire, *start};
+}
+
+/// `refusal`: all of what the master says where the credentials are not good.
+Result<auth::Grant> read_token_reply(std::string_view bytes, std::string_view refusal) {
+  if (bytes == refusal) return Error{ErrorKind::authentication, {}};
+  auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "start", "expire"});
+  if (!reply) return std::move(reply).error();
+  return read_grant(*reply);
+}
+
+}  // namespace
+
+Result<master::Job> read_publish_reply(std::string_view bytes) {
+  auto reply = open_reply(bytes, {"load"});
+  if (!reply) return std::move(reply).error();
+  const auto* load = reply->find("load");
+  if (load == nullptr || load->kind != PackedValue::Kind::map) return unknown_reply("it has no 'load'");
+  const auto fields = Fields::read(load->packed, {"jid", "minions", "missing", "error"});
+  if (!fields) return fields.error();
+  return read_job(*fields);
+}
+
+Result<master::Started> read_runner_reply(std::string_view bytes) {
+  auto reply = open_reply(bytes, {"tag", "jid"});
+  if (!reply) return std::move(reply).error();
+  const std::string_view jid = reply->text("jid");
+  const std::string_view tag = reply->text("tag");
+  if (jid.empty() || tag.empty()) return unknown_reply("it has no 'jid' or no 'tag'");
+  return master::Started{std::string(jid), std::string(tag)};
+}
+
+Result<master::WheelReply> read_wheel_reply(std::string_view bytes) {
+  auto reply = open_reply(bytes, {"data"});
+  if (!reply) return std::move(reply).error();
+  const auto* data = reply->find("data");
+  if (data == nullptr || data->kind != PackedValue::Kind::map) return unknown_reply("it has no 'data'");
+  const auto fields = Fields::read(data->packed, {"jid"});
+  if (!fields) return fields.error();
+  const std::string_view jid = fields->text("jid");
+  if (jid.empty()) return unknown_reply("its 'data' has no 'jid'");
+  auto json = to_json(bytes);
+  if (!json) return unknown_reply(json.error().message);
+  return master::WheelReply{std::string(jid), *std::move(json)};
+}
+
+Result<auth::Grant> read_mk_token_reply(std::string_view bytes) {
+  constexpr std::string_view kEmptyText = "\xA0";
+  return read_token_reply(bytes, kEmptyText);
+}
+
+Result<auth::Grant> read_get_token_reply(std::string_view bytes) {
+  return read_token_reply(bytes, kEmptyMap);
+}
+
+}  // namespace rest_fcgi::salt
