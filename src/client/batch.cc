@@ -3,17 +3,62 @@
 #include <cmath>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "client/local.h"
-#include "client/returns.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/json.h"
 
 namespace rest_fcgi::client {
 namespace {
 
 using master::Publication;
+
+/// `{"<minion>": <ret>}`.
+Json by_minion(std::string_view minion, const Json& ret) {
+  return written_object([&](JsonWriter& writer) { writer.key(minion).json(ret); });
+}
+
+void write_functions(JsonWriter& writer, const lowstate::LocalCall& call) {
+  if (!call.compound) {
+    writer.key("fun").string(call.functions.front().name).key("fun_args");
+    lowstate::write_arguments(writer, call.functions.front());
+    return;
+  }
+  writer.key("fun").begin_array();
+  for (const lowstate::Function& function : call.functions) writer.string(function.name);
+  writer.end_array().key("fun_args").begin_array();
+  for (const lowstate::Function& function : call.functions) lowstate::write_arguments(writer, function);
+  writer.end_array();
+}
+
+void write_data(JsonWriter& writer, const master::Return& ret, std::string_view jid,
+                const master::Permit& permit) {
+  writer.begin_object();
+  writer.key("cmd").string("_return").key("id").string(ret.minion).key("success").boolean(ret.success);
+  write_retcode(writer.key("return").json(ret.ret).key("retcode"), ret);
+  writer.key("jid").string(jid);
+  write_functions(writer, permit.chunk().local());
+  writer.key("user").string(permit.user());
+  if (!ret.out.empty()) writer.key("out").string(ret.out);
+  writer.end_object();
+}
+
+/// The same as the event that Salt's bus carries: an item with `raw`.
+Json return_event(const master::Return& ret, std::string_view jid, const master::Permit& permit) {
+  return written_object([&](JsonWriter& writer) {
+    writer.key("data");
+    if (ret.event) {
+      writer.json(*ret.event);
+    } else {
+      write_data(writer, ret, jid, permit);
+    }
+    writer.key("tag").string(format("salt/job/{}/ret/{}", jid, ret.minion));
+  });
+}
 
 /// One `local_batch` call. Not synchronized.
 class Batch {

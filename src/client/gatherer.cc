@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <random>
+#include <string>
+#include <string_view>
 #include <utility>
 
-#include "client/returns.h"
+#include "rest_fcgi/core/json.h"
 
 namespace rest_fcgi::client {
 namespace {
@@ -33,6 +35,61 @@ std::minstd_rand dice() {
   [[maybe_unused]] const int failed = ::getentropy(&seed, sizeof seed);
   return std::minstd_rand(seed);
 }
+
+constexpr std::string_view kNoResponse =
+    "Minion did not return. [No response]\n"
+    "The minions may not have all finished running and any remaining minions will return upon completion. "
+    "To look up the return data for this job later, run the following command:\n\n"
+    "salt-run jobs.lookup_jid ";
+
+/// Writes the map by minion that `local` gives. Borrows the job's id. Not synchronized.
+class ReturnMap {
+ public:
+  ReturnMap(std::string_view jid, bool full_return) : writer_(text_), jid_(jid), full_return_(full_return) {
+    writer_.begin_object();
+  }
+  ReturnMap(const ReturnMap&) = delete;  // the writer looks at text_
+  ReturnMap& operator=(const ReturnMap&) = delete;
+
+  void add(const master::Return& ret) {
+    writer_.key(ret.minion);
+    if (!full_return_) {
+      writer_.json(ret.ret);
+      return;
+    }
+    writer_.begin_object().key("ret").json(ret.ret);
+    if (!ret.out.empty()) writer_.key("out").string(ret.out);
+    write_retcode(writer_.key("retcode"), ret);
+    writer_.key("jid").string(jid_).end_object();
+  }
+
+  /// A minion of which nothing came, or which does not exist.
+  void add_silent(std::string_view minion) {
+    const std::string sentence = std::string(kNoResponse).append(jid_);
+    writer_.key(minion);
+    if (!full_return_) {
+      writer_.string(sentence);
+      return;
+    }
+    writer_.begin_object().key("out").string("no_return").key("ret").string(sentence);
+    writer_.key("retcode").integer(1).end_object();
+  }
+
+  /// Nothing was added so far.
+  [[nodiscard]] bool empty() const noexcept { return text_.size() == 1; }
+
+  /// The map. To be called once, at the end.
+  [[nodiscard]] Json take() {
+    writer_.end_object();
+    return Json::trusted(std::move(text_));
+  }
+
+ private:
+  std::string text_;
+  JsonWriter writer_;
+  std::string_view jid_;
+  bool full_return_;
+};
 
 Result<Reply> cmd_on(const Call& call, const Publication& publication) {
   Gatherer gatherer(call);
@@ -71,6 +128,14 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
 
 }  // namespace
 
+void write_retcode(JsonWriter& writer, const master::Return& ret) {
+  if (ret.retcodes) {
+    writer.json(*ret.retcodes);
+  } else {
+    writer.integer(ret.retcode);
+  }
+}
+
 Result<Reply> cmd(const Call& call) {
   return cmd_on(call, {});
 }
@@ -79,12 +144,10 @@ Result<Reply> run_job(const Call& call) {
   Result<master::Job> job = call.master.publish_async(call.permit);
   if (!job) return std::move(job).error();
   if (job->jid.empty()) return nobody();
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object().key("jid").string(job->jid).key("minions").begin_array();
-  for (const std::string& minion : job->minions) writer.string(minion);
-  writer.end_array().end_object();
-  return reply_of(Json::trusted(std::move(text)), std::move(job->jid));
+  Json started = written_object([&job](JsonWriter& writer) {
+    write_strings(writer.key("jid").string(job->jid).key("minions"), job->minions);
+  });
+  return reply_of(std::move(started), std::move(job->jid));
 }
 
 Result<Reply> cmd_subset(const Call& call) {

@@ -30,4 +30,7 @@ namespace rest_fcgi::client {
 /// one.
 [[nodiscard]] std::size_t window_size(const lowstate::BatchSize& batch, std::size_t minions);
 
+/// A return's code; of a compound call a map by function, where the master knows it.
+void write_retcode(JsonWriter& writer, const master::Return& ret);
+
 }  // namespace rest_fcgi::client

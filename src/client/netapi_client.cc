@@ -2,8 +2,6 @@
 #include "rest_fcgi/client/netapi_client.h"
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 
 #include "client/local.h"
 #include "rest_fcgi/core/format.h"
@@ -30,27 +28,16 @@ Result<Reply> reply_with(const Call& call, Json item, std::string jid) {
 /// `{"tag": ..., "jid": ...}`: what `runner_async` and `wheel_async` give.
 Result<Reply> started_reply(const Call& call, Result<master::Started> started) {
   if (!started) return std::move(started).error();
-  std::string text;
-  JsonWriter(text)
-      .begin_object()
-      .key("tag")
-      .string(started->tag)
-      .key("jid")
-      .string(started->jid)
-      .end_object();
-  return reply_with(call, Json::trusted(std::move(text)), std::move(started->jid));
+  Json reply = written_object([&started](JsonWriter& writer) {
+    writer.key("tag").string(started->tag).key("jid").string(started->jid);
+  });
+  return reply_with(call, std::move(reply), std::move(started->jid));
 }
 
 Json whole_event(const RunnerReturn& ret, std::string_view tag) {
-  std::string text;
-  JsonWriter(text)
-      .begin_object()
-      .key("data")
-      .json(ret.data)
-      .key("tag")
-      .string(format("{}/ret", tag))
-      .end_object();
-  return Json::trusted(std::move(text));
+  return written_object([&](JsonWriter& writer) {
+    writer.key("data").json(ret.data).key("tag").string(format("{}/ret", tag));
+  });
 }
 
 // These are not inlined: their frames would lie on the stack of each thread that waits for minions.

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cstddef>
 #include <random>
-#include <string>
 #include <utility>
 
 #include "rest_fcgi/core/excerpt.h"

@@ -67,6 +67,41 @@ class JsonWriter {
   std::size_t start_;
 };
 
+/// What `write` writes with the JsonWriter that it is given. REQUIRES: one whole value.
+template <class Write>
+[[nodiscard]] Json written_json(const Write& write) {
+  std::string text;
+  JsonWriter writer(text);
+  write(writer);
+  return Json::trusted(std::move(text));
+}
+
+/// An object of the members that `write_members` writes.
+template <class WriteMembers>
+[[nodiscard]] Json written_object(const WriteMembers& write_members) {
+  return written_json([&write_members](JsonWriter& writer) {
+    write_members(writer.begin_object());
+    writer.end_object();
+  });
+}
+
+/// An array of the elements that `write_elements` writes.
+template <class WriteElements>
+[[nodiscard]] Json written_array(const WriteElements& write_elements) {
+  return written_json([&write_elements](JsonWriter& writer) {
+    write_elements(writer.begin_array());
+    writer.end_array();
+  });
+}
+
+/// An array of strings.
+template <class Texts>
+void write_strings(JsonWriter& writer, const Texts& texts) {
+  writer.begin_array();
+  for (const auto& text : texts) writer.string(text);
+  writer.end_array();
+}
+
 /// `value` as Python's `repr(float)` writes it: the shortest digits that read back, `1.0`, `1e+16`, `1e-07`,
 /// `-0.0`. REQUIRES: finite.
 [[nodiscard]] std::string python_float(double value);

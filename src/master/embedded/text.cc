@@ -10,6 +10,7 @@
 #include <set>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::embedded {
 namespace {
@@ -85,8 +86,11 @@ void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
 }
 
 std::optional<std::string> read_text(const std::string& path, std::size_t most) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (file < 0) return std::nullopt;
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  return file ? read_text(file.get(), most) : std::nullopt;
+}
+
+std::optional<std::string> read_text(int file, std::size_t most) {
   std::string text;
   constexpr std::size_t piece = 16384;
   ssize_t got = 1;
@@ -97,7 +101,6 @@ std::optional<std::string> read_text(const std::string& path, std::size_t most) 
     text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     if (got < 0 && errno != EINTR) break;
   }
-  ::close(file);
   if (got < 0) return std::nullopt;
   return text;
 }

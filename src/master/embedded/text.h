@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "rest_fcgi/core/json.h"
@@ -16,41 +15,6 @@
 
 /// How this engine writes JSON text, reads again what it wrote itself, and takes plain text apart.
 namespace rest_fcgi::embedded {
-
-/// What `write` writes with the JsonWriter that it is given. REQUIRES: one whole value.
-template <class Write>
-[[nodiscard]] Json written_json(const Write& write) {
-  std::string text;
-  JsonWriter writer(text);
-  write(writer);
-  return Json::trusted(std::move(text));
-}
-
-/// An object of the members that `write_members` writes.
-template <class WriteMembers>
-[[nodiscard]] Json written_object(const WriteMembers& write_members) {
-  return written_json([&write_members](JsonWriter& writer) {
-    write_members(writer.begin_object());
-    writer.end_object();
-  });
-}
-
-/// An array of the elements that `write_elements` writes.
-template <class WriteElements>
-[[nodiscard]] Json written_array(const WriteElements& write_elements) {
-  return written_json([&write_elements](JsonWriter& writer) {
-    write_elements(writer.begin_array());
-    writer.end_array();
-  });
-}
-
-/// An array of strings.
-template <class Texts>
-void write_strings(JsonWriter& writer, const Texts& texts) {
-  writer.begin_array();
-  for (const auto& text : texts) writer.string(text);
-  writer.end_array();
-}
 
 /// The arguments of a call as two members of an object that is begun: an array, and an object.
 template <class Values, class Members>
@@ -89,6 +53,9 @@ void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
 /// What a file says now; no more than its first `most` bytes. Absent where it cannot be read, or vanishes
 /// meanwhile. Never waits for a pipe's other end.
 [[nodiscard]] std::optional<std::string> read_text(const std::string& path, std::size_t most = 4 << 20);
+
+/// Same for what an open file holds from where it stands on.
+[[nodiscard]] std::optional<std::string> read_text(int file, std::size_t most);
 
 /// The lines that are not empty.
 [[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);

@@ -6,15 +6,12 @@
 #include <chrono>
 #include <future>
 #include <stop_token>
-#include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/lowstate/lowstate.h"
-#include "rest_fcgi/master/recording/recording.h"
 
 namespace rest_fcgi::recording {
 namespace {
@@ -28,12 +25,7 @@ using master::Permit;
 using master::Publication;
 
 Json list_of(const std::vector<std::string>& ids) {
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_array();
-  for (const std::string& id : ids) writer.string(id);
-  writer.end_array();
-  return Json::trusted(std::move(text));
+  return written_json([&ids](JsonWriter& writer) { write_strings(writer, ids); });
 }
 
 returner::Load load_of(const Permit& permit, const Publication& publication, const master::Job& job) {

@@ -2,8 +2,6 @@
 #include "master/salt/job_listener.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
 
 #include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/format.h"

@@ -129,23 +129,20 @@ Result<Json> answer_in(const std::string& output) {
 
 Json ssh_request(const lowstate::LocalCall& call, std::string_view jid) {
   const lowstate::Function& function = call.functions.front();
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object().key("tgt");
-  call.target.as_sent.write(writer);
-  writer.key("tgt_type").string(name_of(call.target.type)).key("fun").string(function.name);
-  writer.key("arg").begin_array();
-  for (const JsonValue& value : function.args) value.write(writer);
-  writer.end_array().key("kwarg").begin_object();
-  for (const auto& [key, value] : function.kwargs) value.write(writer.key(key));
-  writer.end_object().key("jid").string(jid);
-  if (call.timeout) {
-    writer.key("timeout").integer(std::chrono::ceil<std::chrono::seconds>(*call.timeout).count());
-  }
-  if (!call.roster.empty()) writer.key("roster").string(call.roster);
-  if (!call.roster_file.empty()) writer.key("roster_file").string(call.roster_file);
-  writer.end_object();
-  return Json::trusted(std::move(text));
+  return written_object([&](JsonWriter& writer) {
+    call.target.as_sent.write(writer.key("tgt"));
+    writer.key("tgt_type").string(name_of(call.target.type)).key("fun").string(function.name);
+    writer.key("arg").begin_array();
+    for (const JsonValue& value : function.args) value.write(writer);
+    writer.end_array().key("kwarg").begin_object();
+    for (const auto& [key, value] : function.kwargs) value.write(writer.key(key));
+    writer.end_object().key("jid").string(jid);
+    if (call.timeout) {
+      writer.key("timeout").integer(std::chrono::ceil<std::chrono::seconds>(*call.timeout).count());
+    }
+    if (!call.roster.empty()) writer.key("roster").string(call.roster);
+    if (!call.roster_file.empty()) writer.key("roster_file").string(call.roster_file);
+  });
 }
 
 Result<std::string> python_of(const std::string& script) {

@@ -206,15 +206,7 @@ std::optional<ActiveJob> ProcDir::read(const std::string& name) const {
       ::openat(directory_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status = {};
   if (!file.is_open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  std::string text(std::min(static_cast<std::size_t>(status.st_size), kMaxFileSize), '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  return job_in(std::string_view(text).substr(0, size));
+  return job_in(read_text(file.get(), kMaxFileSize).value_or(""));
 }
 
 std::vector<ProcDir::Entry> ProcDir::others() const {

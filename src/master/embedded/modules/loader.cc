@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <optional>
 #include <system_error>
 
 #include "master/embedded/modules/module_files.h"

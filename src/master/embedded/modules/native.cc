@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/modules/native.h"
 
-#include <algorithm>
-
 namespace rest_fcgi::embedded {
 namespace {
 

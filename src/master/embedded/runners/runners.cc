@@ -5,11 +5,8 @@
 #include <array>
 #include <chrono>
 #include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "master/embedded/python/python.h"
 #include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <set>
 #include <unordered_set>
-#include <utility>
-#include <variant>
 
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/excerpt.h"

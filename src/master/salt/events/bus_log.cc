@@ -20,13 +20,9 @@ Json data_of(const Event& event) {
   const Redaction redaction(event.tag);
   const auto written = append_json(event.data, text, &redaction, master::kMaxEventDepth);
   if (written && text.starts_with('{')) return Json::trusted(std::move(text));
-  std::string instead;
-  JsonWriter(instead)
-      .begin_object()
-      .key("error")
-      .string(written ? "The data of this event are no map." : written.error().message)
-      .end_object();
-  return Json::trusted(std::move(instead));
+  return written_object([&written](JsonWriter& writer) {
+    writer.key("error").string(written ? "The data of this event are no map." : written.error().message);
+  });
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <utility>
 
 #include "master/salt/events/event_socket.h"
 #include "rest_fcgi/core/format.h"

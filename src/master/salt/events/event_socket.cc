@@ -8,12 +8,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <string>
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"

@@ -3,7 +3,6 @@
 
 #include <iterator>
 #include <optional>
-#include <utility>
 
 #include "master/salt/lines.h"
 #include "rest_fcgi/core/format.h"

@@ -2,12 +2,7 @@
 #include "master/salt/packed/packed.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <optional>
-#include <string_view>
-#include <utility>
 
 #include "master/salt/packed/visitor.h"
 #include "rest_fcgi/core/format.h"

@@ -5,8 +5,6 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
