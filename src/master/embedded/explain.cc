@@ -37,10 +37,7 @@ Result<Asked> read_target(const std::string& tgt, const Minions& minions) {
     return Error{ErrorKind::invocation,
                  format("the target '{}' is none: @runner, @wheel or a compound target is", tgt)};
   }
-  lowstate::Target target;
-  target.type = lowstate::TargetType::compound;
-  target.expression = tgt;
-  auto selection = select(minions, target);
+  auto selection = select(minions, compound_target(tgt));
   if (!selection) return std::move(selection).error();
   return Asked{true, auth::Form::runner, *std::move(selection)};
 }
@@ -79,8 +76,7 @@ std::string judgement_of(const Inquiry& inquiry, const Finding& finding) {
 void explain_eauth(const Inquiry& inquiry, const std::string& eauth, bool is_on, Explanation& explanation) {
   const auto line = [&explanation](std::string_view text) { (explanation.text += text) += '\n'; };
   const std::string& user = inquiry.question.user;
-  const std::vector<std::string> groups =
-      eauth == "pam" ? group_names_of(user) : std::vector<std::string>();
+  const std::vector<std::string> groups = eauth == "pam" ? group_names_of(user) : std::vector<std::string>();
   line(format("{}: may {} run {} on {}?", eauth, user, inquiry.question.fun, inquiry.question.tgt));
   if (!groups.empty()) line(format("  groups of {}: {}", user, joined(groups)));
   const std::vector<Finding> findings = findings_of(inquiry, {eauth, user, groups});

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "master/salt/events/event_socket.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {

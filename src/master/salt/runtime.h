@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "master/salt/events/event_bus.h"
-#include "master/salt/events/event_pusher.h"
+#include "master/salt/events/event_socket.h"
 #include "master/salt/requests/request_pool.h"
 #include "rest_fcgi/master/events.h"
 #include "rest_fcgi/master/jid.h"

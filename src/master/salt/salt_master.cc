@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "master/salt/calls/messages.h"
-#include "master/salt/strict_functions.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/events.h"
@@ -33,15 +32,6 @@ Error with_jid(Error error, std::string_view jid) {
 bool is_lost(const Error& error) {
   return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout ||
          error.kind == ErrorKind::internal;
-}
-
-/// Does `admit` look anything up for it? What it then says tells of the configuration, and rules may take
-/// long: that is for those who are logged in.
-bool is_looked_up(const lowstate::Chunk& chunk) {
-  if (chunk.client == lowstate::Client::ssh) return true;
-  if (!chunk.is_local()) return false;
-  const lowstate::LocalCall& call = chunk.local();
-  return !call.jid.empty() || call.functions.size() > 1 || Nodegroups::may_name_one(call.target);
 }
 
 /// The id that the caller chose for the job; empty: none. A batch has several jobs, and gives none of them an
@@ -110,27 +100,11 @@ Result<PublishLoad> load_of(const master::Permit& permit, const Publication& pub
   return load;
 }
 
-/// What a check said, with who was refused.
-Result<void> refused_as(const auth::Subject& subject, Result<void> checked) {
-  if (checked) return checked;
-  Error refused = std::move(checked).error();
-  refused.user = subject.name;
-  refused.eauth = subject.eauth;
-  return refused;
-}
-
 OwnCall own_call(const Permit& permit, const Publication& publication) {
   if (publication.what != What::call) return {{std::string(function_of(publication.what))}, permit.user()};
   OwnCall call{{}, permit.user()};
   for (const auto& function : permit.chunk().local().functions) call.functions.emplace_back(function.name);
   return call;
-}
-
-Error own_jid_inline(const lowstate::Chunk& chunk) {
-  return {ErrorKind::invocation,
-          format("Lowstate chunk {}: `jid` cannot be chosen with inline_login: a master shows a refused "
-                 "call that has one to everybody on its event bus, credentials included",
-                 chunk.index)};
 }
 
 /// Nobody waits for what comes of it but the log.
@@ -174,53 +148,6 @@ SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::Logins> log
       permissions_(std::move(permissions)),
       ssh_(options.ssh, options.conf_file),
       runtime_(std::move(runtime)) {}
-
-Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
-  const auth::Credentials& credentials = chunk.credentials;
-  auto grant = callers_.login(credentials, deadline);
-  if (!grant) return std::move(grant).error();
-  const bool known = *grant != nullptr;
-  if (!known && is_looked_up(chunk)) {
-    if (auto confirmed = callers_.confirm(credentials, deadline); !confirmed) {
-      return std::move(confirmed).error();
-    }
-  }
-  std::string user(known ? (*grant)->name : credentials.username);
-  std::string eauth(known ? (*grant)->eauth : credentials.eauth);
-  if (chunk.is_local()) {
-    const auth::Subject subject{
-        eauth, user, known ? std::span(std::as_const((*grant)->groups)) : std::span<const std::string>()};
-    const bool ssh = chunk.client == lowstate::Client::ssh;
-    auto checked = ssh ? check_ssh(chunk, subject, deadline) : check_local(chunk, subject);
-    if (!checked) return std::move(checked).error();
-  }
-  const bool wheel = chunk.client == lowstate::Client::wheel || chunk.client == lowstate::Client::wheel_async;
-  if (wheel) {
-    if (auto checked = check_wheel_arguments(chunk.master()); !checked) return std::move(checked).error();
-  }
-  return permit(chunk, std::move(user), std::move(eauth), deadline);
-}
-
-Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::Subject& subject) const {
-  const lowstate::LocalCall& call = chunk.local();
-  if (options_.inline_login && !call.jid.empty()) return own_jid_inline(chunk);
-  if (auto target = nodegroups_.expand(call.target); !target) return std::move(target).error();
-  return refused_as(subject, check_each_function(*permissions_, subject, call));
-}
-
-Result<void> SaltMaster::check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
-                                   SteadyTime deadline) const {
-  if (chunk.credentials.kind == auth::Credentials::Kind::token) {
-    // Of other calls the master itself looks at the token again, however long it is remembered here.
-    const auto held = callers_.ask(chunk.credentials, deadline);
-    if (!held && !is_refusal(held.error())) return held.error();
-    if (!held) return Error{ErrorKind::authentication, "Authorization error occurred."};
-  }
-  auto allowed = refused_as(subject, check_on_roster(*permissions_, subject, chunk.local()));
-  if (!allowed) return allowed;
-  const auto python = ssh_.python();
-  return python ? Result<void>() : python.error();
-}
 
 Result<master::Job> SaltMaster::send(const Permit& permit, const Publication& publication,
                                      const Callers::Before& before) const {

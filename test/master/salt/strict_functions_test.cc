@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/strict_functions.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "calls/chunk_fixture.h"
+#include "master/salt/salt_master.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;

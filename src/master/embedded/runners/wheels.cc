@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "master/embedded/python/python.h"
-#include "master/embedded/runners/keys.h"
 #include "master/embedded/runners/runners.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/auth/rsa_pair.h"

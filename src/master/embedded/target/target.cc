@@ -149,12 +149,11 @@ Result<TargetMatcher> TargetMatcher::compile(const lowstate::Target& target, con
   return TargetMatcher(std::move(steps));
 }
 
-Result<TargetMatcher> TargetMatcher::compile_compound(std::string_view expression,
-                                                      const Nodegroups& nodegroups) {
+lowstate::Target compound_target(std::string_view expression) {
   lowstate::Target target;
   target.type = lowstate::TargetType::compound;
   target.expression = expression;
-  return compile(target, nodegroups);
+  return target;
 }
 
 bool TargetMatcher::matches(const Minion& minion) const {
@@ -196,7 +195,7 @@ Result<RuleTargets> RuleTargets::make(const std::vector<auth::RuleTarget>& targe
   RuleTargets result;
   for (const auth::RuleTarget& target : targets) {
     if (result.matchers_.find(target.compound) != result.matchers_.end()) continue;
-    auto matcher = TargetMatcher::compile_compound(target.compound, minions.nodegroups());
+    auto matcher = TargetMatcher::compile(compound_target(target.compound), minions.nodegroups());
     if (!matcher) {
       const std::string place = target.where.empty() ? std::string() : format("{}: ", target.where);
       return Error{ErrorKind::configuration, format("{}external_auth: the target '{}': {}", place,

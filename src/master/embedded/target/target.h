@@ -101,6 +101,9 @@ using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 
 }  // namespace target
 
+/// The target that a compound expression says, such as the rules of `external_auth` hold. Borrows it.
+[[nodiscard]] lowstate::Target compound_target(std::string_view expression);
+
 /// A target, ready to be asked about minions. Borrows the texts that it was compiled from. Immutable;
 /// thread-safe.
 class TargetMatcher {
@@ -109,10 +112,6 @@ class TargetMatcher {
   /// where.
   [[nodiscard]] static Result<TargetMatcher> compile(const lowstate::Target& target,
                                                      const Nodegroups& nodegroups);
-
-  /// Same for a compound expression, such as the rules of `external_auth` hold.
-  [[nodiscard]] static Result<TargetMatcher> compile_compound(std::string_view expression,
-                                                              const Nodegroups& nodegroups);
 
   [[nodiscard]] bool matches(const Minion& minion) const;
 

@@ -5,6 +5,7 @@
 
 #include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -12,7 +13,6 @@ namespace {
 /// Bytes of a job's id: 20 digits, and with `unique_jid` a process's number. Whoever fires an event may
 /// choose its tag, and ids are kept longer than events.
 constexpr std::size_t kMaxJid = 64;
-constexpr std::size_t kJidDigits = 20;
 
 bool is_jid(std::string_view text) noexcept {
   return !text.empty() && text.size() <= kMaxJid;
@@ -78,7 +78,7 @@ std::optional<JobTag> job_tag(std::string_view tag) noexcept {
     job.of = JobTag::Of::wheel;
   } else if (!take(tag, "salt/job/")) {
     const bool bare =
-        tag.size() >= kJidDigits && tag.find_first_not_of("0123456789_") == std::string_view::npos;
+        tag.size() >= lowstate::kJidDigits && tag.find_first_not_of("0123456789_") == std::string_view::npos;
     if (!bare || !is_jid(tag)) return std::nullopt;
     job.jid = tag;
     return job;

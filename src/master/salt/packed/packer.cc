@@ -8,6 +8,8 @@
 #define MSGPACK_NO_BOOST
 #include <msgpack/pack.hpp>
 
+#include "rest_fcgi/lowstate/jid.h"
+
 namespace rest_fcgi::salt {
 namespace {
 
@@ -28,13 +30,10 @@ std::uint32_t length(std::size_t size) {
   return static_cast<std::uint32_t>(size);
 }
 
-/// Digits of a job id.
-constexpr std::size_t kJidDigits = 20;
-
 /// An integer beyond the signed ones; absent where it is to be text.
 std::optional<std::uint64_t> read_unsigned(std::string_view digits) {
   std::uint64_t value = 0;
-  if (digits.size() >= kJidDigits) return std::nullopt;
+  if (digits.size() >= lowstate::kJidDigits) return std::nullopt;
   const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (result.ec != std::errc()) return std::nullopt;
   return value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "master/embedded/runners/keys.h"
-
 #include <doctest/doctest.h>
+
+#include "master/embedded/runners/runners.h"
 
 using rest_fcgi::embedded::MadeKeys;
 using Added = MadeKeys::Added;

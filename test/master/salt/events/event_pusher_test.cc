@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/events/event_pusher.h"
-
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include "../../../support/fake_event_bus.h"
 #include "../../../support/fake_event_pull.h"
 #include "../../../support/temp_dir.h"
+#include "master/salt/events/event_socket.h"
 
 namespace {
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "master/salt/salt_master.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/pattern.h"
+
+/// What is looked at before a call goes to the master, which decides the rest.
+namespace rest_fcgi::salt {
+namespace {
+
+using lowstate::Target;
+using lowstate::TargetType;
+using master::Permit;
+
+/// Neither a compound target of several words, nor one with a letter such as `G@`.
+bool is_plain_glob(std::string_view target) {
+  return target.find_first_of(" @()") == std::string_view::npos;
+}
+
+bool is_plain_id(std::string_view text) {
+  return text.find_first_of("*?[]") == std::string_view::npos;
+}
+
+bool is_within(const Target& target, std::string_view rule) {
+  if (rule == "*") return true;
+  const bool glob = target.type == TargetType::glob;
+  if ((glob || target.type == TargetType::compound) && target.list.empty() && target.expression == rule) {
+    return true;
+  }
+  if (!is_plain_glob(rule)) return false;
+  if (glob) return is_plain_id(target.expression) && glob_match(rule, target.expression);
+  return target.type == TargetType::list && !target.list.empty() &&
+         std::all_of(target.list.begin(), target.list.end(),
+                     [rule](std::string_view id) { return glob_match(rule, id); });
+}
+
+bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subject,
+                const auth::TargetsWithin& within, const lowstate::Function& function) {
+  const auto findings =
+      permissions.explain_local(subject, {function.name, function.args, function.kwargs}, within);
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const auth::Finding& one) { return one.kind == auth::Finding::Kind::allows; });
+}
+
+/// Does `admit` look anything up for it? What it then says tells of the configuration, and rules may take
+/// long: that is for those who are logged in.
+bool is_looked_up(const lowstate::Chunk& chunk) {
+  if (chunk.client == lowstate::Client::ssh) return true;
+  if (!chunk.is_local()) return false;
+  const lowstate::LocalCall& call = chunk.local();
+  return !call.jid.empty() || call.functions.size() > 1 || Nodegroups::may_name_one(call.target);
+}
+
+/// What a check said, with who was refused.
+Result<void> refused_as(const auth::Subject& subject, Result<void> checked) {
+  if (checked) return checked;
+  Error refused = std::move(checked).error();
+  refused.user = subject.name;
+  refused.eauth = subject.eauth;
+  return refused;
+}
+
+Error own_jid_inline(const lowstate::Chunk& chunk) {
+  return {ErrorKind::invocation,
+          format("Lowstate chunk {}: `jid` cannot be chosen with inline_login: a master shows a refused "
+                 "call that has one to everybody on its event bus, credentials included",
+                 chunk.index)};
+}
+
+}  // namespace
+
+Result<void> check_each_function(const auth::Permissions& permissions, const auth::Subject& subject,
+                                 const lowstate::LocalCall& call) {
+  if (call.functions.size() < 2) return {};
+  const auth::TargetsWithin within = [&](std::string_view rule) { return is_within(call.target, rule); };
+  for (const lowstate::Function& function : call.functions) {
+    if (is_allowed(permissions, subject, within, function)) continue;
+    return Error{ErrorKind::authorization, "Authorization error occurred."};
+  }
+  return {};
+}
+
+Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
+                             const lowstate::LocalCall& call) {
+  const auth::TargetsWithin none = [](std::string_view) { return false; };
+  if (is_allowed(permissions, subject, none, call.functions.front())) return {};
+  return Error{ErrorKind::authorization, "Authorization error occurred."};
+}
+
+Result<void> check_wheel_arguments(const lowstate::MasterCall& call) {
+  for (const JsonMember& argument : call.function.kwargs) {
+    if (argument.key != "arg" && argument.key != "kwarg") continue;
+    return Error{ErrorKind::invocation,
+                 format("A wheel takes no keyword argument of the name '{}': the Salt Master would take it "
+                        "for the arguments that a rule of external_auth is about.",
+                        argument.key)};
+  }
+  return {};
+}
+
+Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
+  const auth::Credentials& credentials = chunk.credentials;
+  auto grant = callers_.login(credentials, deadline);
+  if (!grant) return std::move(grant).error();
+  const bool known = *grant != nullptr;
+  if (!known && is_looked_up(chunk)) {
+    if (auto confirmed = callers_.confirm(credentials, deadline); !confirmed) {
+      return std::move(confirmed).error();
+    }
+  }
+  std::string user(known ? (*grant)->name : credentials.username);
+  std::string eauth(known ? (*grant)->eauth : credentials.eauth);
+  if (chunk.is_local()) {
+    const auth::Subject subject{
+        eauth, user, known ? std::span(std::as_const((*grant)->groups)) : std::span<const std::string>()};
+    const bool ssh = chunk.client == lowstate::Client::ssh;
+    auto checked = ssh ? check_ssh(chunk, subject, deadline) : check_local(chunk, subject);
+    if (!checked) return std::move(checked).error();
+  }
+  const bool wheel = chunk.client == lowstate::Client::wheel || chunk.client == lowstate::Client::wheel_async;
+  if (wheel) {
+    if (auto checked = check_wheel_arguments(chunk.master()); !checked) return std::move(checked).error();
+  }
+  return permit(chunk, std::move(user), std::move(eauth), deadline);
+}
+
+Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::Subject& subject) const {
+  const lowstate::LocalCall& call = chunk.local();
+  if (options_.inline_login && !call.jid.empty()) return own_jid_inline(chunk);
+  if (auto target = nodegroups_.expand(call.target); !target) return std::move(target).error();
+  return refused_as(subject, check_each_function(*permissions_, subject, call));
+}
+
+Result<void> SaltMaster::check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
+                                   SteadyTime deadline) const {
+  if (chunk.credentials.kind == auth::Credentials::Kind::token) {
+    // Of other calls the master itself looks at the token again, however long it is remembered here.
+    const auto held = callers_.ask(chunk.credentials, deadline);
+    if (!held && !is_refusal(held.error())) return held.error();
+    if (!held) return Error{ErrorKind::authentication, "Authorization error occurred."};
+  }
+  auto allowed = refused_as(subject, check_on_roster(*permissions_, subject, chunk.local()));
+  if (!allowed) return allowed;
+  const auto python = ssh_.python();
+  return python ? Result<void>() : python.error();
+}
+
+}  // namespace rest_fcgi::salt
