@@ -11,11 +11,13 @@ import urllib.parse
 
 import pytest
 
+from support import browser as browsers
 from support import daemon as daemons
 from support import etcd as etcds
 from support.api import Api
 from support.nginx import Nginx
 from support.process import short_directory
+from support.rest import api_of, serving
 
 URL = os.environ.get("REST_FCGI_URL")
 
@@ -73,6 +75,18 @@ def start(directory):
 
 
 @pytest.fixture
+def on_port(start):
+    """Starts a module on a port of its own; its Api: on_port("rest_tornado", cors_origin=[...])."""
+
+    def starter(module="rest_cherrypy", **section):
+        changes = serving(module, **section)
+        start(changes)
+        return api_of(changes, module)
+
+    return starter
+
+
+@pytest.fixture
 def start_etcd(directory):
     """Starts a cluster: start_etcd(members=3, auth=True, tls=True, v2=True)."""
     etcds.require()
@@ -116,6 +130,14 @@ def front(directory):
 @pytest.fixture
 def nginx(daemon, front):
     return front(daemon)
+
+
+@pytest.fixture
+def browser(directory):
+    browsers.require()
+    started = browsers.Browser(directory / "browser")
+    yield started
+    started.close()
 
 
 @pytest.fixture(scope="session")

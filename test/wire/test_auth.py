@@ -7,7 +7,7 @@ import time
 import pytest
 
 from support import daemon as daemons
-from support.api import chunk, local, without
+from support.api import local, without
 from support.process import wait_until
 
 REFUSED = '{"return": "Authorization error occurred."}'

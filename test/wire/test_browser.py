@@ -1,35 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Our own page, and pages of others, in a real Chromium."""
 
-import contextlib
-import http.server
 import json
-import threading
 
-import pytest
-
-from support import browser as browsers
-from support.api import Api
+from support.api import JSON
+from support.browser import pages
 from support.daemon import BINARY
 from support.nginx import certificate
-from support.process import free_port
-from support.raw_streams import log_in as log_in_to
+from support.rest import api_of, login, serving, session
 
 PICTURES = BINARY.parent / "pictures"
 LOGIN = '{"username": "saltdev", "password": "x", "eauth": "auto"}'
-
-
-@pytest.fixture
-def browser(directory):
-    browsers.require()
-    started = browsers.Browser(directory / "browser")
-    yield started
-    started.close()
-
-
-def serving(port, **section):
-    own = {"port": port, "disable_ssl": True, "host": "127.0.0.1", **section}
-    return {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": own}
 
 
 def log_in(browser, password="x", eauth="auto"):
@@ -48,10 +29,9 @@ def unexpected(complaints):
     return [text for text in complaints if "401 (Unauthorized)" not in text]
 
 
-def test_somebody_logs_in_sees_minions_and_jobs_and_logs_out(start, browser):
-    port = free_port()
-    start(serving(port))
-    browser.open(f"http://127.0.0.1:{port}/")
+def test_somebody_logs_in_sees_minions_and_jobs_and_logs_out(on_port, browser):
+    page = f"{on_port().url}/"
+    browser.open(page)
     assert browser.complaints() == []
     browser.picture(PICTURES / "login.png")
     log_in(browser, eauth="nosuch")
@@ -64,7 +44,7 @@ def test_somebody_logs_in_sees_minions_and_jobs_and_logs_out(start, browser):
     browser.click("#refresh")
     browser.await_text("grains.items", "#jobs")
     browser.picture(PICTURES / "inside.png")
-    browser.open(f"http://127.0.0.1:{port}/")
+    browser.open(page)
     browser.await_text("ms-2", "#minions")
     (cookie,) = browser.cookies()
     assert cookie["httpOnly"] and cookie["sameSite"] == "Lax"
@@ -75,20 +55,18 @@ def test_somebody_logs_in_sees_minions_and_jobs_and_logs_out(start, browser):
 
 
 def run_job(api, prefix="", **low):
-    token = log_in_to(api, prefix=prefix)
     body = json.dumps({"client": "local", "tgt": "*", "fun": "test.ping", **low})
-    reply = api.request("POST", f"{prefix}/", body, {"X-Auth-Token": token, "Content-Type": "application/json"})
+    reply = api.request("POST", f"{prefix}/", body, {**JSON, **session(login(api, prefix=prefix))})
     assert reply.status == 200
 
 
-def test_the_page_shows_jobs_as_they_return(start, browser):
-    port = free_port()
-    start(serving(port))
-    browser.open(f"http://127.0.0.1:{port}/")
+def test_the_page_shows_jobs_as_they_return(on_port, browser):
+    api = on_port()
+    browser.open(f"{api.url}/")
     log_in(browser)
     browser.await_text("grains.items", "#jobs")
     before = len(rows(browser, "jobs"))
-    run_job(Api("127.0.0.1", port), fun="test.echo", arg=["x"])
+    run_job(api, fun="test.echo", arg=["x"])
     browser.await_text("test.echo", "#jobs")
     browser.await_text("3 of 3", "#jobs")
     shown = rows(browser, "jobs")
@@ -97,7 +75,7 @@ def test_the_page_shows_jobs_as_they_return(start, browser):
     browser.await_text("3 of 3", "#jobs")
     browser.click("#logout")
     browser.await_text("External auth", "#login")
-    run_job(Api("127.0.0.1", port))
+    run_job(api)
     assert rows(browser, "jobs") == [] and unexpected(browser.complaints()) == []
 
 
@@ -114,34 +92,31 @@ def test_the_page_works_below_a_path_over_fastcgi(start, front, browser):
     assert browser.complaints() == []
 
 
-def test_over_https_of_our_own_the_cookie_is_for_https_alone(start, browser, directory):
+def test_over_https_of_our_own_the_cookie_is_for_https_alone(on_port, browser, directory):
     certificate(directory)
-    port = free_port()
-    files = {"ssl_crt": str(directory / "cert.pem"), "ssl_key": str(directory / "key.pem")}
-    start(serving(port, disable_ssl=False, **files))
-    browser.open(f"https://localhost:{port}/")
+    api = on_port(disable_ssl=False, ssl_crt=str(directory / "cert.pem"), ssl_key=str(directory / "key.pem"))
+    browser.open(f"https://localhost:{api.port}/")
     log_in(browser)
     browser.await_text("ms-2", "#minions")
     assert [cookie["secure"] for cookie in browser.cookies()] == [True] and browser.complaints() == []
 
 
-def test_who_comes_by_a_link_on_another_site_is_still_logged_in(start, browser):
+def test_who_comes_by_a_link_on_another_site_is_still_logged_in(on_port, browser):
     with pages("127.0.0.1") as other_site:
-        port = free_port()
-        start(serving(port))
-        browser.open(f"http://localhost:{port}/")
+        page = f"http://localhost:{on_port().port}/"
+        browser.open(page)
         log_in(browser)
         browser.await_text("ms-2", "#minions")
         browser.open(other_site)
-        browser.run(f"location.href = 'http://localhost:{port}/'; return 0")
+        browser.run(f"location.href = '{page}'; return 0")
         browser.await_text("ms-2", "#minions")
         assert browser.complaints() == []
 
 
 def test_who_may_less_reads_why(start, browser):
-    port = free_port()
-    start({**serving(port), "external_auth": {"auto": {"saltdev": None, "fred": [{"ms-0": ["test.ping"]}, "@runner"]}}})
-    browser.open(f"http://127.0.0.1:{port}/")
+    changes = serving()
+    start({**changes, "external_auth": {"auto": {"saltdev": None, "fred": [{"ms-0": ["test.ping"]}, "@runner"]}}})
+    browser.open(f"{api_of(changes).url}/")
     browser.type("#username", "fred")
     browser.type("#eauth", "auto")
     browser.click("#login button")
@@ -150,10 +125,8 @@ def test_who_may_less_reads_why(start, browser):
     assert not browser.shown("#jobs-message")
 
 
-def test_without_sessions_nobody_is_asked_to_log_in(start, browser):
-    port = free_port()
-    start(serving(port, enable_sessions=False))
-    browser.open(f"http://127.0.0.1:{port}/")
+def test_without_sessions_nobody_is_asked_to_log_in(on_port, browser):
+    browser.open(f"{on_port(enable_sessions=False).url}/")
     browser.await_text("enable_sessions is off")
     assert not browser.shown("#login") and browser.complaints() == []
 
@@ -168,38 +141,16 @@ document.body.textContent = Object.keys((await minions.json()).return[0]).join("
 """
 
 
-def test_a_gui_of_ones_own_works_from_its_files(start, browser, directory):
+def test_a_gui_of_ones_own_works_from_its_files(on_port, browser, directory):
     gui = directory / "gui"
     gui.mkdir()
     (gui / "index.html").write_text(APP)
     (gui / "gui.js").write_text(GUI % LOGIN)
     (gui / "icon").write_text("")
-    port = free_port()
-    start(serving(port, app=str(gui / "index.html"), static=str(gui), favicon=str(gui / "icon")))
-    browser.open(f"http://127.0.0.1:{port}/anything")
+    api = on_port(app=str(gui / "index.html"), static=str(gui), favicon=str(gui / "icon"))
+    browser.open(f"{api.url}/anything")
     browser.await_text("ms-0 ms-1 ms-2")
     assert browser.complaints() == []
-
-
-@contextlib.contextmanager
-def pages(host):
-    """An empty page of somebody else's; its origin."""
-
-    class Page(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<!DOCTYPE html><title>other</title>")
-
-        def log_message(self, *args):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", free_port()), Page)
-    threading.Thread(target=server.serve_forever).start()
-    yield f"http://{host}:{server.server_port}"
-    server.shutdown()
-    server.server_close()
 
 
 FETCH = """
@@ -215,11 +166,9 @@ def fetch(browser, url, token="", body=""):
     return browser.run(FETCH % (url, token, body))
 
 
-def test_a_page_of_an_origin_that_is_named_uses_the_cookie_on_the_same_site_alone(start, browser):
+def test_a_page_of_an_origin_that_is_named_uses_the_cookie_on_the_same_site_alone(on_port, browser):
     with pages("localhost") as same_site, pages("127.0.0.1") as other_site:
-        port = free_port()
-        start(serving(port, cors_origin=[same_site, other_site]))
-        api = f"http://localhost:{port}"
+        api = f"http://localhost:{on_port(cors_origin=[same_site, other_site]).port}"
         browser.open(same_site)
         assert fetch(browser, f"{api}/login", body=LOGIN)[0] == 200
         assert fetch(browser, f"{api}/jobs")[0] == 200
@@ -230,11 +179,10 @@ def test_a_page_of_an_origin_that_is_named_uses_the_cookie_on_the_same_site_alon
         assert fetch(browser, f"{api}/jobs", token=token)[0] == 200
 
 
-def test_a_page_that_nobody_named_uses_no_cookie_and_may_use_a_token(start, browser, directory):
+def test_a_page_that_nobody_named_uses_no_cookie_and_may_use_a_token(on_port, browser, directory):
     with pages("localhost") as stranger:
-        port, log = free_port(), directory / "access"
-        start(serving(port, log_access_file=str(log)))
-        api = f"http://localhost:{port}"
+        log = directory / "access"
+        api = f"http://localhost:{on_port(log_access_file=str(log)).port}"
         browser.open(f"{api}/")
         log_in(browser)
         browser.await_text("ms-2", "#minions")

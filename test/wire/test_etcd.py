@@ -10,11 +10,12 @@ import time
 
 import pytest
 from support import salts
-from support.api import CRED, JSON, Api
+from support.api import CRED, JSON
 from support.daemon import KILLS
 from support.etcd import USER, Certificates
 from support.jobs import LOGIN, Clients, call, kill_again_and_again, refused, runner
-from support.process import free_port, wait_until
+from support.process import wait_until
+from support.rest import api_of, login, serving, session
 
 ALL_PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
 PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
@@ -93,13 +94,11 @@ def test_a_login_on_one_host_is_good_on_all_until_a_logout_on_any(start, etcd):
     keys = {"eauth_tokens": "etcd", "etcd.host": f"127.0.0.1:{etcd.port}"}
 
     def host():
-        port = free_port()
-        served = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": {"port": port, "disable_ssl": True}}
-        return start({**keys, **served}), Api("127.0.0.1", port)
+        served = serving()
+        return start({**keys, **served}), api_of(served)
 
     (first, here), (_, there) = host(), host()
-    reply = here.request("POST", "/login", json.dumps(CRED), JSON)
-    token = {"X-Auth-Token": reply.ret[0]["token"]}
+    token = session(login(here))
     assert there.request("GET", "/minions/ms-0", headers=token).status == 200
     assert first.stop() == 0
     assert there.request("GET", "/minions/ms-0", headers=token).status == 200

@@ -3,16 +3,19 @@
 
 import collections
 import concurrent.futures
+import contextlib
 import json
 import random
 import threading
 import time
 
 import pytest
-from support.api import CRED, JSON, Api
+from support.api import JSON
 from support.daemon import LONG, MINIONS
-from support.process import free_port, wait_until
+from support.process import wait_until
 from support.relay import Relay
+from support.rest import api_of, login, serving, session
+from support.streams import Sse, hook
 
 JOBS, AT_ONCE = 10_000 if LONG else 200, 20
 PING = {"client": "local_async", "tgt": "*", "fun": "test.ping"}
@@ -21,23 +24,15 @@ PING = {"client": "local_async", "tgt": "*", "fun": "test.ping"}
 class Listener:
     """Reads /events of a host, in a thread of its own: `seen` counts tags, `tags` has them in order."""
 
-    def __init__(self, api, token):
-        self.tags, self.seen, self.ended = [], collections.Counter(), False
-        self._connection = api.connection(timeout=120)
-        self._connection.request("GET", "/events", headers={"X-Auth-Token": token})
-        self.reply = self._connection.getresponse()
-        assert self.reply.status == 200, self.reply.read()
+    def __init__(self, stream):
+        self.tags, self.seen, self.ended, self._stream = [], collections.Counter(), False, stream
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self):
-        try:
-            for line in self.reply:
-                if line.startswith(b"tag: "):
-                    tag = line[5:].decode().rstrip()
-                    self.tags.append(tag)
-                    self.seen[tag] += 1
-        except OSError:
-            pass
+        with contextlib.suppress(OSError):
+            while fields := self._stream.block():
+                self.tags.append(fields["tag"])
+                self.seen[fields["tag"]] += 1
         self.ended = True
 
     def has(self, tag):
@@ -50,18 +45,17 @@ class Host:
     def __init__(self, start, etcd, **more):
         self.ways = [Relay(member.port) for member in etcd.members]
         ports = [f"127.0.0.1:{way.port}" for way in self.ways]
-        http = free_port()
+        served = serving()
         keys = {"master_job_cache": "etcd", "etcd.host": ports, "etcd.require_v2": False, **more}
-        keys |= {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": {"port": http, "disable_ssl": True}}
-        self.daemon = start(keys)
-        self.api = Api("127.0.0.1", http)
-        self.token = self.api.request("POST", "/login", json.dumps(CRED), JSON).ret[0]["token"]
+        self.daemon = start({**keys, **served})
+        self.api = api_of(served)
+        self.token = login(self.api)
 
     def listen(self):
-        return Listener(self.api, self.token)
+        return Listener(Sse(self.api, self.token, timeout=120))
 
     def run(self, *low):
-        return self.api.request("POST", "/", json.dumps(low), {**JSON, "X-Auth-Token": self.token}).ret
+        return self.api.request("POST", "/", json.dumps(low), {**JSON, **session(self.token)}).ret
 
     def start_jobs(self, count):
         return [job["jid"] for job in self.run(*[PING] * count)]
@@ -105,7 +99,7 @@ def test_what_is_no_job_is_heard_on_the_other_host_too(hosts, etcd):
     one, two = hosts(etcd)
     listeners = [one.listen(), two.listen()]
     time.sleep(1.2)  # hosts may take a second to notice that somebody listens
-    assert one.api.request("POST", "/hook/built", json.dumps({"n": 1}), {**JSON, "X-Auth-Token": one.token}).status == 200
+    hook(one.api, one.token, "/hook/built", n=1)
     (ret,) = one.run({"client": "runner", "fun": "test.arg", "arg": ["x"]})
     assert ret["args"] == ["x"]
     for listener in listeners:

@@ -5,16 +5,16 @@ waits, and nothing stays behind."""
 import contextlib
 import json
 import re
-import socket
 import ssl
 import threading
 import time
 
 import pytest
-from support.api import CRED, JSON, Api, local
+from support.api import Api, local
 from support.daemon import NEEDS_PTRACE, SANITIZED
 from support.nginx import certificate
 from support.process import PATIENCE, answers, connect, free_port, wait_until
+from support.rest import login
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
@@ -134,7 +134,7 @@ def test_each_is_told_what_is_wrong_or_closed(daemon, directory):
 def besieged(daemon):
     """300 who send a head byte by byte, 300 half bodies, 1,000 who say nothing, some who never read what they asked
     for, garbage instead of TLS, and who goes away."""
-    token = daemon.api.request("POST", "/login", json.dumps(CRED), JSON).ret[0]["token"]
+    token = login(daemon.api)
     large = json.dumps([local("test.echo", tgt="ms-0", arg=["x" * 900_000])]).encode()
     greedy = POST + b"X-Auth-Token: %s\r\nContent-Length: %d\r\n\r\n" % (token.encode(), len(large)) + large
     slow = [send(daemon.port, b"GET /") for _ in range(300)]

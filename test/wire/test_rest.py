@@ -5,7 +5,6 @@ import http.client
 import http.cookies
 import json
 import signal
-import ssl
 
 import pytest
 
@@ -13,6 +12,7 @@ from support.api import CRED, JSON, Api, local
 from support.daemon import merge, run
 from support.nginx import certificate
 from support.process import connect, free_port, wait_until
+from support.rest import WAYS_IN, api_of
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
@@ -25,21 +25,21 @@ def serving(*modules, **sections):
     return {"rest_fcgi": {"netapi": list(modules)}, **ports, **LIMITED, **sections}
 
 
-@pytest.fixture(params=["fastcgi", "http"])
+@pytest.fixture(params=WAYS_IN)
 def rest(request, start, front):
     """rest_cherrypy by one of its two ways in."""
     changes = serving("rest_cherrypy")
     daemon = start(changes)
     if request.param == "fastcgi":
         return front(daemon)
-    return Api("127.0.0.1", changes["rest_cherrypy"]["port"])
+    return api_of(changes)
 
 
 @pytest.fixture
 def tornado(start):
     changes = serving("rest_tornado")
     start(changes)
-    return Api("127.0.0.1", changes["rest_tornado"]["port"])
+    return api_of(changes, "rest_tornado")
 
 
 def login(api, **credentials):
@@ -93,7 +93,7 @@ def test_a_minion_is_found_by_its_id_before_that_is_a_pattern(start):
     minions = {"rest_fcgi": {"embedded": {"minions": {"ms-[12]": {}}}}}
     changes = merge(serving("rest_cherrypy"), minions)
     start(changes)
-    api = Api("127.0.0.1", changes["rest_cherrypy"]["port"])
+    api = api_of(changes)
     token = session(api)
     assert set(get(api, "/minions/ms-[12]", token).ret[0]) == {"ms-[12]"}
     assert set(get(api, "/minions/ms-[1]", token).ret[0]) == {"ms-1"}
@@ -139,7 +139,7 @@ def test_sessions_outlive_a_restart(start, directory):
     kept_there = {"cachedir": str(directory / "cache"), "token_dir": str(directory / "tokens")}
     changes = serving("rest_cherrypy", **kept_there)
     daemon = start(changes)
-    api = Api("127.0.0.1", changes["rest_cherrypy"]["port"])
+    api = api_of(changes)
     kept, ended = session(api), session(api)
     assert api.request("POST", "/logout", headers=ended).status == 200
     assert daemon.stop() == 0
@@ -204,7 +204,7 @@ def test_a_reload_keeps_each_port_for_its_module(start):
     closed = {"port": free_port(), "disable_ssl": True, "authorized_ips": ["192.0.2.1"]}
     changes = serving("rest_cherrypy", "rest_tornado", rest_cherrypy=closed)
     daemon = start(changes)
-    ports = [Api("127.0.0.1", changes[module]["port"]) for module in ("rest_cherrypy", "rest_tornado")]
+    ports = [api_of(changes, module) for module in ("rest_cherrypy", "rest_tornado")]
     assert [get(port, "/").status for port in ports] == [403, 200]
 
     def reload(*modules, log):
@@ -221,7 +221,7 @@ def test_a_reload_keeps_each_port_for_its_module(start):
 def test_nothing_secret_is_logged(start):
     changes = serving("rest_cherrypy", log_level="debug")
     daemon = start(changes)
-    api = Api("127.0.0.1", changes["rest_cherrypy"]["port"])
+    api = api_of(changes)
     token = session(api, password="canary-password")
     get(api, "/jobs", {**token, "Authorization": "Bearer canary-bearer", "Cookie": "session_id=canary-cookie"})
     api.request("POST", "/run", '[{"password": "canary-body"', JSON)

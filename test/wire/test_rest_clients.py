@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Clients that others wrote, with minions of the responder's own, over FastCGI behind nginx and over its HTTP port."""
 
-import shutil
-
 import pytest
 
 from support.client_checks import CHECKS, Place
-from support.process import short_directory
-from support.rest import WAYS_IN, Rest
+from support.rest import WAYS_IN, running
 
 
 NOT_OF_TORNADO = ("pepper_takes_a_token_for_run",)  # which has no /token
@@ -16,11 +13,8 @@ TORNADO = [check for check in CHECKS if check.__name__.startswith("pepper") and 
 
 @pytest.fixture(scope="module", params=["rest_cherrypy"])
 def rest(request):
-    home = short_directory()
-    one = Rest(home / "rest", request.param)
-    yield one
-    one.stop()
-    shutil.rmtree(home)
+    with running(request.param) as one:
+        yield one
 
 
 @pytest.mark.parametrize("way_in", WAYS_IN)

@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from support.api import Api
-from support.process import free_port
+from support.rest import WAYS_IN, api_of, serving
 
 BIG = "".join(f"line {number}\n" for number in range(100_000))
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -26,13 +25,12 @@ def files(directory):
     return static
 
 
-@pytest.fixture(params=["fastcgi", "http"])
+@pytest.fixture(params=WAYS_IN)
 def rest(request, start, front, files):
     gui = files.parent
-    named = {"static": str(files), "app": str(gui / "index.html"), "favicon": str(gui / "icon")}
-    section = {**named, "port": free_port(), "host": "127.0.0.1", "disable_ssl": True}
-    daemon = start({"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": section})
-    return front(daemon) if request.param == "fastcgi" else Api("127.0.0.1", section["port"])
+    changes = serving(static=str(files), app=str(gui / "index.html"), favicon=str(gui / "icon"))
+    daemon = start(changes)
+    return front(daemon) if request.param == "fastcgi" else api_of(changes)
 
 
 def get(rest, path, **headers):

@@ -7,16 +7,15 @@ import gzip
 import http.cookies
 import io
 import json
-import shutil
 import tarfile
 import time
 
 import pytest
 
-from support.api import CRED, JSON, Api, local
+from support.api import CRED, JSON, local
 from support.daemon import merge
-from support.process import free_port, short_directory, wait_until
-from support.rest import WAYS_IN, Rest
+from support.process import wait_until
+from support.rest import WAYS_IN, api_of, login, running, serving, session
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 YAML = {"Accept": "application/x-yaml"}
@@ -25,11 +24,8 @@ SLEEP = {"client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [1]}
 
 @pytest.fixture(scope="module")
 def rest():
-    home = short_directory()
-    one = Rest(home / "rest")
-    yield one
-    one.stop()
-    shutil.rmtree(home)
+    with running() as one:
+        yield one
 
 
 @pytest.fixture(params=WAYS_IN)
@@ -37,15 +33,9 @@ def api(rest, request):
     return rest.ways[request.param]
 
 
-def log_in(api):
-    reply = api.request("POST", "/login", json.dumps(CRED), JSON)
-    assert reply.status == 200, reply
-    return reply.ret[0]["token"]
-
-
 @pytest.fixture
 def token(api):
-    return {"X-Auth-Token": log_in(api)}
+    return session(login(api))
 
 
 def post(api, path, value, headers):
@@ -117,11 +107,11 @@ def test_a_body_in_chunks_is_read(api):
 
 
 def test_the_header_counts_before_the_cookie(api):
-    good = log_in(api)
+    good = login(api)
     for header, cookie, status in ((good, "0" * 64, 200), ("0" * 64, good, 401), ("", good, 200)):
         headers = {"X-Auth-Token": header, "Cookie": f"other=1; session_id={cookie}"}
         assert api.request("GET", "/jobs", headers=headers).status == status
-    assert log_in(api) != good
+    assert login(api) != good
     chosen = {"Cookie": "session_id=" + "1" * 64}
     reply = post(api, "/login", CRED, chosen)
     assert reply.ret[0]["token"] != "1" * 64 and api.request("GET", "/jobs", headers=chosen).status == 401
@@ -177,23 +167,24 @@ def test_keys_come_as_an_archive_once(api):
         assert b"PRIVATE KEY" in tar.extractfile("minion.pem").read()
     assert archive(api, f"{who}&mid={minion}")[0] == 409
     assert archive(api, f"{who}&mid={minion}&force=true")[0] == 200
-    token = {"X-Auth-Token": log_in(api)}
+    token = session(login(api))
     assert minion in api.request("GET", "/keys", headers=token).ret["minions"]
 
 
 def test_an_address_is_that_of_the_connection_whatever_a_header_says(start, front):
-    section = {"port": free_port(), "disable_ssl": True, "authorized_ips": ["192.0.2.1"]}
-    daemon = start({"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": section})
-    for api in (Api("127.0.0.1", section["port"]), front(daemon)):
+    changes = serving(authorized_ips=["192.0.2.1"])
+    daemon = start(changes)
+    for api in (api_of(changes), front(daemon)):
         for name in ("Remote-Addr", "X-Forwarded-For", "X-Real-Ip", "Forwarded", "Client-Ip"):
             assert api.request("GET", "/", headers={name: "192.0.2.1"}).status == 403
 
 
 def test_a_session_ends_everywhere_with_its_token(start):
-    sections = {module: {"port": free_port(), "disable_ssl": True} for module in ("rest_cherrypy", "rest_tornado")}
-    start(merge({"token_expire": 1, "rest_fcgi": {"netapi": list(sections)}}, sections))
-    api, tornado = (Api("127.0.0.1", section["port"]) for section in sections.values())
-    token = {"X-Auth-Token": log_in(api)}
+    both = ["rest_cherrypy", "rest_tornado"]
+    changes = merge(serving(both[0]), serving(both[1]))
+    start(merge(changes, {"token_expire": 1, "rest_fcgi": {"netapi": both}}))
+    api, tornado = (api_of(changes, module) for module in both)
+    token = session(login(api))
     assert api.request("GET", "/stats", headers=token).status == 200
     wait_until(lambda: api.request("GET", "/jobs", headers=token).status == 401, "it is over")
     for path in ("/minions", "/keys", "/stats"):

@@ -8,19 +8,11 @@ import subprocess
 
 import pytest
 
-from support.api import CRED, JSON, Api, local
-from support.process import free_port, wait_until
+from support.api import JSON, local
+from support.process import wait_until
+from support.rest import api_of, login, serving, session
 
 LINE = re.compile(r'127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] "([^"]*)" (\d{3}) (\d+|-) "([^"]*)" "([^"]*)"')
-
-
-def serving(**section):
-    own = {"port": free_port(), "host": "127.0.0.1", "disable_ssl": True, **section}
-    return {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": own}
-
-
-def api_of(changes):
-    return Api("127.0.0.1", changes["rest_cherrypy"]["port"])
 
 
 @pytest.fixture
@@ -53,8 +45,8 @@ def test_no_token_and_no_password_is_in_it(start, log):
     changes = serving(log_access_file=str(log))
     api = api_of(changes)
     start(changes)
-    token = api.request("POST", "/login", json.dumps(CRED), JSON).ret[0]["token"]
-    api.request("GET", f"/ws/{token}", headers={"X-Auth-Token": token, "Referer": f"https://gui/?token={token}"})
+    token = login(api)
+    api.request("GET", f"/ws/{token}", headers={**session(token), "Referer": f"https://gui/?token={token}"})
     api.request("GET", f"/jobs?token={token[:8]}&password=canary&x=1", headers={"Cookie": f"session_id={token}"})
     text = log.read_text()
     assert token[:8] not in text and "canary" not in text

@@ -8,8 +8,9 @@ import json
 import pytest
 
 from support.api import CRED, JSON
-from support.daemon import LONG, NEEDS_PTRACE, SANITIZED
-from support.process import PATIENCE, free_port, wait_until
+from support.daemon import LONG, NEEDS_PTRACE, SANITIZED, merge
+from support.process import PATIENCE, wait_until
+from support.rest import api_of, serving
 
 THREADS = 4
 WARM, TURNS = 1_000, 100_000 if LONG else 2_000
@@ -50,15 +51,10 @@ def blocks(directory):
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps what was freed")
 @NEEDS_PTRACE
 def test_sessions_that_ended_leave_nothing_behind(start):
-    port = free_port()
+    changes = serving()
     threads = {"min_threads": THREADS + 2, "max_threads": THREADS + 2}
-    daemon = start(
-        {
-            "log_level": "error",
-            "rest_fcgi": {"netapi": ["rest_cherrypy"], **threads},
-            "rest_cherrypy": {"port": port, "disable_ssl": True},
-        }
-    )
+    daemon = start(merge(changes, {"log_level": "error", "rest_fcgi": threads}))
+    port = api_of(changes).port
     together(port, WARM)
     memory = {field: int(daemon.status(field)) for field in ("VmRSS", "RssAnon")}
     files, disk = daemon.open_files(), blocks(daemon.directory)

@@ -2,13 +2,11 @@
 """Requests in the form in which well-known clients send them: SaltGUI in a browser, and SUSE's client for Java."""
 
 import json
-import shutil
 
 import pytest
 
 from support.api import CRED
-from support.process import short_directory
-from support.rest import WAYS_IN, Rest
+from support.rest import WAYS_IN, running
 from support.salt_master import MINIONS, SECRET
 
 PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
@@ -16,18 +14,16 @@ JAVA = {"Accept": "application/json", "Content-Type": "application/json; charset
 
 
 @pytest.fixture(scope="module")
-def rest():
-    home = short_directory()
-    static = home / "gui/static"
+def rest(tmp_path_factory):
+    gui = tmp_path_factory.mktemp("gui")
+    static = gui / "static"
     (static / "scripts").mkdir(parents=True)
-    (home / "gui/index.html").write_text("<title>a GUI</title><script src='static/scripts/index.js'></script>")
+    (gui / "index.html").write_text("<title>a GUI</title><script src='static/scripts/index.js'></script>")
     (static / "scripts/index.js").write_text("import {API} from './Api.js';")
     (static / "salt-auth.txt").write_text("pam\nfile\n")
-    files = {"app": str(home / "gui/index.html"), "static": str(static), "static_path": "/static"}
-    one = Rest(home / "rest", changes={"rest_cherrypy": files})
-    yield one
-    one.stop()
-    shutil.rmtree(home)
+    files = {"app": str(gui / "index.html"), "static": str(static), "static_path": "/static"}
+    with running(changes={"rest_cherrypy": files}) as one:
+        yield one
 
 
 @pytest.fixture(params=WAYS_IN)

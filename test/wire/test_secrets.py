@@ -7,8 +7,9 @@ import urllib.parse
 import pytest
 
 from support import daemon as daemons
-from support.api import JSON, Api, chunk, local
-from support.process import free_port, wait_until
+from support.api import JSON, chunk, local
+from support.process import wait_until
+from support.rest import api_of, serving
 
 CANARY = "canary-7Qz4vT1xKp9sLw3m"
 LOW = {"eauth": "auto", "username": "saltdev", "password": CANARY}
@@ -125,21 +126,16 @@ def logins():
         yield "POST", "/logout", headers, ""
 
 
-def serving_rest():
-    own_port = {"port": free_port(), "host": "127.0.0.1", "disable_ssl": True}
-    return {"log_level": "all", "rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": own_port}
-
-
-def ways_in(daemon, front, port):
-    """Over FastCGI, and over the HTTP port on a connection that is kept."""
-    yield front(daemon).connection()
-    yield Api("127.0.0.1", port).connection()
+def ways_in(start, front):
+    """A responder, and connections to it: over FastCGI, and over the HTTP port, where it is kept."""
+    changes = serving()
+    daemon = start({**changes, "log_level": "all"})
+    return daemon, [front(daemon).connection(), api_of(changes).connection()]
 
 
 def test_no_reply_or_log_of_the_rest_interface_has_a_password(start, front):
-    changes = serving_rest()
-    daemon = start(changes)
-    for connection in ways_in(daemon, front, changes["rest_cherrypy"]["port"]):
+    daemon, connections = ways_in(start, front)
+    for connection in connections:
         for method, path, headers, body in logins():
             connection.request(method, path, body, headers)
             reply = connection.getresponse()
@@ -152,9 +148,8 @@ def test_no_reply_or_log_of_the_rest_interface_has_a_password(start, front):
 @pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer keeps freed memory and maps terabytes of shadow")
 @pytest.mark.parametrize("way", [0, 1], ids=["fastcgi", "http"])
 def test_memory_holds_neither_password_nor_token_after_a_login(start, front, way):
-    changes = serving_rest()
-    daemon = start(changes)
-    connection = list(ways_in(daemon, front, changes["rest_cherrypy"]["port"]))[way]
+    daemon, connections = ways_in(start, front)
+    connection = connections[way]
     tokens = []
     for method, path, headers, body in logins():
         connection.request(method, path, body, headers)

@@ -3,16 +3,14 @@
 websocket-client, pepper, curl, and the way SaltGUI listens."""
 
 import json
-import shutil
 import subprocess
 
 import pytest
-from support import browser as browsers
+from support.browser import pages
 from support.foreign_clients import STREAM_CLIENT, require
-from support.process import free_port, short_directory, wait_until
-from support.rest import Rest
-from support.streams import hook, login
-from test_browser import pages
+from support.process import wait_until
+from support.rest import login, running
+from support.streams import hook
 
 COUNT = 50
 MODULES = ("rest_cherrypy", "rest_tornado")
@@ -20,11 +18,8 @@ MODULES = ("rest_cherrypy", "rest_tornado")
 
 @pytest.fixture(scope="module", params=MODULES)
 def rest(request):
-    home = short_directory()
-    one = Rest(home / "rest", request.param)
-    yield one
-    one.stop()
-    shutil.rmtree(home)
+    with running(request.param) as one:
+        yield one
 
 
 CHERRYPY = pytest.mark.parametrize("rest", MODULES[:1], indirect=True)
@@ -73,14 +68,6 @@ def test_curl_prints_events_as_they_happen(rest, way_in, tmp_path):
         curl.wait()
     tags = [line for line in output.read_text().splitlines() if line.startswith("tag: ")]
     assert tags == ["tag: salt/netapi/hook/test"] * 3
-
-
-@pytest.fixture
-def browser(directory):
-    browsers.require()
-    started = browsers.Browser(directory / "browser")
-    yield started
-    started.close()
 
 
 LOGIN = """
@@ -142,13 +129,11 @@ def test_a_browsers_web_socket_hears_all_and_is_closed_by_the_logout(rest, path,
     assert run(browser, WEB_SOCKET % (path, "post('/logout', {}, token)")) == [list(range(20)), 4401, True]
 
 
-def test_a_page_of_an_origin_that_is_named_has_web_sockets_of_rest_tornado(start, browser):
+def test_a_page_of_an_origin_that_is_named_has_web_sockets_of_rest_tornado(on_port, browser):
     with pages("localhost") as gui:
-        port = free_port()
-        own = {"port": port, "disable_ssl": True, "cors_origin": [gui]}
-        start({"rest_fcgi": {"netapi": ["rest_tornado"]}, "rest_tornado": own})
+        api = on_port("rest_tornado", cors_origin=[gui])
         browser.open(gui)
-        script = f"window.api = 'http://127.0.0.1:{port}'; {WEB_SOCKET % ('/all_events/TOKEN', 'socket.close(1000)')}"
+        script = f"window.api = '{api.url}'; {WEB_SOCKET % ('/all_events/TOKEN', 'socket.close(1000)')}"
         assert run(browser, script) == [list(range(20)), 1000, True]
 
 
@@ -167,12 +152,9 @@ return seen().map(({ tag, data }) => [tag.split("/").slice(3).join("/"), data.fu
 """
 
 
-def test_the_way_saltgui_listens(start, browser, directory):
+def test_the_way_saltgui_listens(on_port, browser, directory):
     (directory / "index.html").write_text(SALTGUI)
-    port = free_port()
-    own = {"port": port, "host": "127.0.0.1", "disable_ssl": True, "app": str(directory / "index.html")}
-    start({"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": own})
-    browser.open(f"http://127.0.0.1:{port}/app")
+    browser.open(f"{on_port(app=str(directory / 'index.html')).url}/app")
     seen = run(browser, SALTGUI_LISTENS)
     assert seen[0][0] == "new" and all(fun == "test.ping" and stamped for _, fun, stamped in seen)
     assert {tag for tag, _, _ in seen if tag.startswith("ret/")} == {"ret/ms-0", "ret/ms-1", "ret/ms-2"}
@@ -187,10 +169,9 @@ return await new Promise((resolve) => {
 """
 
 
-def test_a_strangers_page_gets_no_stream_by_the_cookie(start, browser):
+def test_a_strangers_page_gets_no_stream_by_the_cookie(on_port, browser):
     """The browser sends the cookie along with another port's WebSocket, which no rule of its own forbids."""
-    port = free_port()
-    start({"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": {"port": port, "host": "127.0.0.1", "disable_ssl": True}})
+    port = on_port().port
     browser.open(f"http://localhost:{port}/")
     assert run(browser, LOGIN + "return (await login()).user") == "saltdev"
     assert run(browser, STRANGER % port) == "open"

@@ -5,15 +5,14 @@ stay hear everything. Ten minutes of it with `make nightly`, seconds otherwise."
 import concurrent.futures
 import itertools
 import random
-import shutil
 import threading
 import time
 
 import pytest
 from support.daemon import LONG, NEEDS_PTRACE, SANITIZED
-from support.process import short_directory, wait_until
-from support.rest import Rest
-from support.streams import Sse, WebSocket, hook, login
+from support.process import wait_until
+from support.rest import login, running
+from support.streams import CLOSE, Sse, WebSocket, hook
 
 SECONDS = 600 if LONG else 12
 WARM = 60 if LONG else 6
@@ -24,12 +23,8 @@ STAY, COME_AND_GO = 10, 6
 
 @pytest.fixture(params=["rest_cherrypy", "rest_tornado"] if LONG else ["rest_cherrypy"])
 def rest(request):
-    home = short_directory()
-    one = Rest(home / "rest", request.param, {"log_level": "error"})
-    yield one
-    if one.daemon.running:
-        one.stop()
-    shutil.rmtree(home)
+    with running(request.param, {"log_level": "error"}) as one:
+        yield one
 
 
 class Place:
@@ -55,9 +50,8 @@ def listen(place, random_number):
         stream = place.socket().ready()
         stream.event()
         if way == 3:
-            stream.send(b"\x03\xe8", opcode=8)
-            while not isinstance(stream.event(), tuple):
-                pass
+            stream.send(b"\x03\xe8", CLOSE)
+            stream.closed()
         elif way == 4:
             stream.vanish()
         stream.close()
@@ -80,7 +74,7 @@ class Stayer(threading.Thread):
         self.start()
 
     def run(self):
-        while isinstance(event := self.stream.event(), dict) and self.wrong is None:
+        while (event := self.stream.event()) and self.wrong is None:
             number = event["data"].get("post", {}).get("number")
             if number is None:
                 continue

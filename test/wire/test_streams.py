@@ -7,29 +7,24 @@ import time
 
 import pytest
 
-from support.api import JSON, Api
-from support.process import free_port
-from support.raw_streams import BINARY, CLOSE, PING, PONG, READY, TEXT, Sse, WebSocket, headers_of, log_in, took
+from support.api import JSON
+from support.daemon import merge
+from support.process import wait_until
+from support.rest import api_of, login, serving, session
+from support.streams import BINARY, CLOSE, PING, PONG, READY, TEXT, Sse, WebSocket, about, hook, tagged, until
 
 CANARY = "canary-7f3a"
 LIMITED = {"auto": {"saltdev": [".*", "@runner", "@wheel", "@jobs"], "limited": ["test.echo"], "nobody": []}}
-
-
-def serving(module, **more):
-    port = free_port()
-    section = {"port": port, "disable_ssl": True, "host" if module == "rest_cherrypy" else "address": "127.0.0.1"}
-    own = {"netapi": [module], **more.pop("rest_fcgi", {})}
-    return port, {"rest_fcgi": own, module: {**section, **more.pop("section", {})}, "external_auth": LIMITED, **more}
 
 
 @pytest.fixture
 def serve(start):
     """Starts a module on a port of its own; its Api, and the daemon."""
 
-    def starter(module, **more):
-        port, changes = serving(module, **more)
-        daemon = start(changes)
-        return Api("127.0.0.1", port), daemon
+    def starter(module, section=None, **more):
+        changes = serving(module, **(section or {}))
+        daemon = start(merge({**changes, "external_auth": LIMITED}, more))
+        return api_of(changes, module), daemon
 
     return starter
 
@@ -41,7 +36,7 @@ def module(request):
 
 def run(api, token, client="local", fun="test.ping", **more):
     low = {"client": client, "fun": fun, **({"tgt": "*"} if client.startswith("local") else {}), **more}
-    reply = api.request("POST", "/", json.dumps(low), {**JSON, **headers_of(token)})
+    reply = api.request("POST", "/", json.dumps(low), {**JSON, **session(token)})
     assert reply.status == 200, reply
     return reply.ret[0]
 
@@ -50,11 +45,17 @@ def all_path(module, token):
     return f"/ws/{token}" if module == "rest_cherrypy" else f"/all_events/{token}"
 
 
+def took(action):
+    since = time.monotonic()
+    action()
+    return time.monotonic() - since
+
+
 def ready(api, path):
     """A WebSocket that shows events."""
     socket = WebSocket(api, path)
     assert socket.status == 101, socket.body
-    socket.send(READY)
+    socket.ready()
     if path.startswith("/ws"):
         assert socket.text() == "server received message"
     elif path.startswith("/all_events"):  # nothing says that it was heard, but frames are heard in their order
@@ -65,9 +66,9 @@ def ready(api, path):
 
 def test_events_come_byte_for_byte(serve, module):
     api, _ = serve(module)
-    token = log_in(api)
+    token = login(api)
     connection = api.connection()
-    connection.request("GET", "/events", headers=headers_of(token))
+    connection.request("GET", "/events", headers=session(token))
     response = connection.getresponse()
     kind = "text/event-stream" + (";charset=utf-8" if module == "rest_cherrypy" else "")
     head = {name.lower(): value for name, value in response.getheaders()}
@@ -83,78 +84,79 @@ def test_events_come_byte_for_byte(serve, module):
 
 def test_all_that_happens_is_in_a_stream_once_and_in_order(serve, module):
     api, _ = serve(module)
-    token = log_in(api)
+    token = login(api)
     events = Sse(api, token)
     sockets = [ready(api, all_path(module, token)) for _ in range(2)]
     run(api, token)
     jid = run(api, token, "local_async")["jid"]
     heard = []
-    while sum(f"{jid}/ret/" in event.tag for event in heard) < 3:
+    while sum(f"{jid}/ret/" in event["tag"] for event in heard) < 3:
         heard.append(events.event())
-    api.request("POST", "/hook/last", "{}", {**JSON, **headers_of(token)})
-    heard += events.until("/hook/last")
-    tags = [event.tag for event in heard]
+    hook(api, token, "/hook/last")
+    heard += until(events, tagged("/hook/last"))
+    tags = [event["tag"] for event in heard]
     mine = [tag for tag in tags if jid in tag]
     assert mine[0] == f"salt/job/{jid}/new" and sorted(mine[1:]) == [f"salt/job/{jid}/ret/ms-{n}" for n in range(3)]
-    assert len({event.id for event in heard}) == len(heard)
+    assert len(set(events.ids)) == len(heard)
     for socket in sockets:
         texts = socket.texts_until("/hook/last")
         if module == "rest_cherrypy":
             assert all(text.startswith("data: ") and text.endswith("}\n\n") for text in texts)
             texts = [text[6:-2] for text in texts]
-        assert [json.loads(text) for text in texts] == [{"data": event.data, "tag": event.tag} for event in heard]
+        assert [json.loads(text) for text in texts] == heard
 
 
 def test_a_listener_who_comes_back_goes_on_where_he_was(serve, module):
     api, _ = serve(module)
-    token = log_in(api)
+    token = login(api)
     first = Sse(api, token)
     run(api, token)
-    last = first.event()
+    first.event()
     first.close()
     run(api, token)
-    again = Sse(api, token, headers={"Last-Event-ID": last.id})
-    tags = [again.event().tag for _ in range(7)]
+    again = Sse(api, token, headers={"Last-Event-ID": first.ids[0]})
+    tags = [again.event()["tag"] for _ in range(7)]
     assert [tag.split("/")[3] for tag in tags] == ["ret"] * 3 + ["new"] + ["ret"] * 3
-    lost = Sse(api, token, headers={"Last-Event-ID": "0123456789abcdef-5"}).event()
-    assert (lost.tag, lost.id, lost.data["last_event_id"]) == ("rest_fcgi/events/lost", None, "0123456789abcdef-5")
-    socket = WebSocket(api, f"{all_path(module, token)}?last_event_id={last.id}")
-    socket.send(READY)
+    stranger = Sse(api, token, headers={"Last-Event-ID": "0123456789abcdef-5"})
+    lost = stranger.event()
+    assert (lost["tag"], lost["data"]["last_event_id"]) == ("rest_fcgi/events/lost", "0123456789abcdef-5")
+    assert stranger.ids == [None]
+    socket = WebSocket(api, f"{all_path(module, token)}?last_event_id={first.ids[0]}").ready()
     texts = socket.texts_until("/new")
     assert sum("/ret/" in text for text in texts) == 3
 
 
 def test_tags_choose(serve, module):
     api, _ = serve(module)
-    token = log_in(api)
+    token = login(api)
     events = Sse(api, token, "/events?tag=salt/netapi/*&tag=salt/job/*/ret/ms-1")
     run(api, token)
-    api.request("POST", "/hook/x", "{}", {**JSON, **headers_of(token)})
-    assert [event.tag.split("/")[-1] for event in (events.event(), events.event())] == ["ms-1", "x"]
+    hook(api, token, "/hook/x")
+    assert [event["tag"].split("/")[-1] for event in (events.event(), events.event())] == ["ms-1", "x"]
 
 
 def test_a_logout_ends_streams_within_a_second_also_on_another_process(serve, module):
     api, daemon = serve(module)
     elsewhere, _ = serve("rest_cherrypy", token_dir=str(daemon.directory / "tokens"))
-    token, other = log_in(api), log_in(api)
+    token, other = login(api), login(api)
     events, kept = Sse(api, token), Sse(api, other)
     sockets = [ready(api, all_path(module, token))]
     if module == "rest_tornado":
         sockets.append(ready(api, f"/formatted_events/{token}"))
-    assert elsewhere.request("POST", "/logout", "", headers_of(token)).status == 200
+    assert elsewhere.request("POST", "/logout", "", session(token)).status == 200
     code = 4401 if module == "rest_cherrypy" else 1008
     closed = []
     assert took(lambda: closed.extend(socket.closed() for socket in sockets)) < 1.2
     assert set(closed) == {(code, "The session has ended.")}
-    before = [event.tag for event in iter(events.event, None)]  # of asking for the minions of the view
+    before = [event["tag"] for event in iter(events.event, None)]  # of asking for the minions of the view
     assert all(tag.startswith("salt/run/") for tag in before)
     run(api, other)
-    assert kept.about("test.ping").tag.endswith("/new")
+    assert until(kept, about("test.ping"))[-1]["tag"].endswith("/new")
 
 
 def test_a_stream_ends_when_its_token_expires(serve, module):
     api, _ = serve(module, token_expire=3)
-    token = log_in(api)
+    token = login(api)
     events, socket = Sse(api, token), ready(api, all_path(module, token))
     assert 1 < took(lambda: socket.closed()) < 3.5
     assert events.event() is None
@@ -162,7 +164,7 @@ def test_a_stream_ends_when_its_token_expires(serve, module):
 
 def test_there_may_be_so_many_streams(serve, module):
     api, _ = serve(module, rest_fcgi={"max_streams": 3, "max_streams_per_user": 2})
-    token, limited = log_in(api), log_in(api, "limited")
+    token, limited = login(api), login(api, username="limited")
     mine = [Sse(api, token), ready(api, all_path(module, token))]
     assert Sse(api, token).status == 503
     refused = WebSocket(api, all_path(module, token))
@@ -171,25 +173,17 @@ def test_there_may_be_so_many_streams(serve, module):
     assert theirs.status == 200 and Sse(api, limited).status == 503
     for stream in mine:
         stream.close()
-    wait_for_room(api, token)
-
-
-def wait_for_room(api, token):
-    for _ in range(50):
-        if Sse(api, token).status == 200:
-            return
-        time.sleep(0.1)
-    raise AssertionError("a stream that is gone keeps its place")
+    wait_until(lambda: Sse(api, token).status == 200, "a stream that is gone gives up its place")
 
 
 def test_a_reload_keeps_streams_and_a_stop_ends_them(serve, module):
     api, daemon = serve(module)
-    token = log_in(api)
+    token = login(api)
     events, socket = Sse(api, token), ready(api, all_path(module, token))
     daemon.kill(1)
     daemon.await_log("configuration reread")
     run(api, token)
-    assert events.event().tag.endswith("/new") and socket.text()
+    assert events.event()["tag"].endswith("/new") and socket.text()
     since = time.monotonic()
     stopped = threading.Thread(target=daemon.stop)
     stopped.start()
@@ -202,7 +196,7 @@ def test_a_reload_keeps_streams_and_a_stop_ends_them(serve, module):
 
 def test_what_a_limited_user_may_not_see_never_comes(serve, module):
     api, _ = serve(module)
-    token, limited = log_in(api), log_in(api, "limited")
+    token, limited = login(api), login(api, username="limited")
     events = Sse(api, limited)
     views = [all_path(module, limited)] + (["/ws/%s?format_events" % limited] if module == "rest_cherrypy" else [])
     sockets = [ready(api, path) for path in views]
@@ -211,13 +205,13 @@ def test_what_a_limited_user_may_not_see_never_comes(serve, module):
     run(api, token, "local_async", "test.echo", arg=[CANARY])
     run(api, token, "runner", "test.arg", arg=[CANARY])
     run(api, token, "wheel", "key.list_all")
-    api.request("POST", "/hook/x", json.dumps({"x": CANARY, "password": "hidden-9c1e"}), {**JSON, **headers_of(token)})
-    hook = str(everything.until("/hook/x"))
-    assert CANARY in hook and "hidden-9c1e" not in hook and token not in hook
+    hook(api, token, "/hook/x", x=CANARY, password="hidden-9c1e")
+    all_that_happened = str(until(everything, tagged("/hook/x")))
+    assert CANARY in all_that_happened and "hidden-9c1e" not in all_that_happened and token not in all_that_happened
     own = run(api, limited, "local", "test.echo", arg=["mine"], tgt="ms-0")
     assert own == {"ms-0": "mine"}
-    heard = events.until("/ret/ms-0")
-    assert [event.data["user"] for event in heard] == ["limited"] * 2 and CANARY not in str(heard)
+    heard = until(events, tagged("/ret/ms-0"))
+    assert [event["data"]["user"] for event in heard] == ["limited"] * 2 and CANARY not in str(heard)
     for socket in sockets:
         texts = [socket.text(), socket.text()]
         assert "mine" in texts[-1]
@@ -226,17 +220,17 @@ def test_what_a_limited_user_may_not_see_never_comes(serve, module):
 
 def test_who_has_no_rule_sees_nothing_unless_everybody_does(serve):
     api, _ = serve("rest_cherrypy")
-    nobody = log_in(api, "nobody")
+    nobody = login(api, username="nobody")
     assert Sse(api, nobody).status == 401
     assert WebSocket(api, f"/ws/{nobody}").status == 401
 
 
 def test_everybody_sees_everything_where_that_is_on(serve):
     api, _ = serve("rest_cherrypy", rest_fcgi={"events": "everybody"})
-    token, nobody = log_in(api), log_in(api, "nobody")
+    token, nobody = login(api), login(api, username="nobody")
     events = Sse(api, nobody)
     run(api, token, "local", "test.echo", arg=[CANARY])
-    assert CANARY in str(events.until("/ret/ms-2"))
+    assert CANARY in str(until(events, tagged("/ret/ms-2")))
 
 
 def test_nobody_else_is_served_by_streams(serve, module):
@@ -247,7 +241,7 @@ def test_nobody_else_is_served_by_streams(serve, module):
 
 def test_no_token_of_a_url_is_in_a_log(serve, module, directory):
     api, daemon = serve(module, log_level="debug", **({"section": {"log_access_file": str(directory / "access")}} if module == "rest_cherrypy" else {}))
-    token = log_in(api)
+    token = login(api)
     ready(api, all_path(module, token)).close()
     WebSocket(api, all_path(module, token) + "/x").close()
     WebSocket(api, all_path(module, "ab" * 32)).close()
@@ -256,8 +250,8 @@ def test_no_token_of_a_url_is_in_a_log(serve, module, directory):
 
 def test_websockets_of_rest_cherrypy_answer(serve):
     api, _ = serve("rest_cherrypy")
-    token = log_in(api)
-    socket = WebSocket(api, "/ws", headers_of(token))
+    token = login(api)
+    socket = WebSocket(api, "/ws", token)
     assert socket.status == 101 and socket.headers["sec-websocket-version"] == "13"
     socket.send("hello")
     assert socket.frame() == (TEXT, b"server received message")
@@ -280,7 +274,7 @@ def test_websockets_of_rest_cherrypy_answer(serve):
 
 def test_websockets_of_rest_tornado_say_nothing_but_events(serve):
     api, _ = serve("rest_tornado")
-    token = log_in(api)
+    token = login(api)
     socket = WebSocket(api, f"/all_events/{token}")
     for text in ("x", "", READY + "\n", READY.upper()):
         socket.send(text)
@@ -305,7 +299,7 @@ def view_of(text, module):
 
 def test_the_formatted_view_shows_jobs_as_they_return(serve, module):
     api, _ = serve(module)
-    token = log_in(api)
+    token = login(api)
     path = f"/ws/{token}?format_events" if module == "rest_cherrypy" else f"/formatted_events/{token}"
     socket = ready(api, path)
     if module == "rest_tornado":
@@ -329,18 +323,17 @@ def test_the_formatted_view_shows_jobs_as_they_return(serve, module):
 
 def test_who_may_not_ask_for_grains_has_no_formatted_view_of_rest_tornado(serve):
     api, _ = serve("rest_tornado")
-    socket = WebSocket(api, f"/formatted_events/{log_in(api, 'limited')}")
+    socket = WebSocket(api, f"/formatted_events/{login(api, username='limited')}")
     assert socket.status == 101
-    socket.send(READY)
-    assert socket.closed()[0] == 1008
+    assert socket.ready().closed()[0] == 1008
 
 
 def test_fastcgi_has_events_and_says_where_websockets_are(start, front):
     daemon = start({"rest_fcgi": {"netapi": ["rest_cherrypy"]}})
     nginx = front(daemon)
-    token = log_in(nginx)
+    token = login(nginx)
     events = Sse(nginx, token)
     run(nginx, token)
-    assert events.event().tag.endswith("/new")
-    assert nginx.request("HEAD", "/events", headers=headers_of(token)).headers["content-type"].startswith("text/event-stream")
-    assert nginx.request("GET", "/events?token=x", headers=headers_of(token)).status == 400
+    assert events.event()["tag"].endswith("/new")
+    assert nginx.request("HEAD", "/events", headers=session(token)).headers["content-type"].startswith("text/event-stream")
+    assert nginx.request("GET", "/events?token=x", headers=session(token)).status == 400

@@ -9,11 +9,10 @@ import pytest
 from support import apache as apaches
 from support.api import CRED, JSON
 from support.process import free_port, wait_until
-from support.raw_streams import READY, Sse, WebSocket
+from support.streams import Sse, WebSocket, about, until
 
 OVER_NGINX = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.conf", "tls.conf", "proxy_tls.conf", "prefix.conf"]
 OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.conf"]
-
 
 CLAIMED = "203.0.113.9"  # where a client says that it is
 
@@ -52,9 +51,7 @@ class Client:
     """A client that knows where the interface is."""
 
     def __init__(self, api, prefix=""):
-        self.api, self.prefix = api, prefix
-        scheme = "https" if api.ca else "http"
-        self.origin = f"{scheme}://{'localhost' if api.ca else api.host}:{api.port}"
+        self.api, self.prefix, self.origin = api, prefix, api.url
 
     def request(self, method, path, headers=None, **options):
         return self.api.request(method, self.prefix + path, headers=headers or {}, **options)
@@ -94,27 +91,26 @@ def streams(client, token):
     path, session = f"{client.prefix}/ws/{token['X-Auth-Token']}", token["X-Auth-Token"]
     job = json.dumps({"client": "local", "tgt": "ms-0", "fun": "test.true"})
     assert WebSocket(client.api, path, upgrade={}).status == 426
-    socket = WebSocket(client.api, path, {"Origin": client.origin})
+    socket = WebSocket(client.api, path, headers={"Origin": client.origin})
     assert socket.status == 101
-    socket.send(READY)
-    assert socket.text() == "server received message"
+    assert socket.ready().text() == "server received message"
     events = Sse(client.api, session, f"{client.prefix}/events")
     client.request("POST", "/", {**JSON, **token}, body=job)
-    first = events.about("test.true")
-    assert first.tag.endswith("/new")
-    assert first.tag in socket.texts_until("test.true")[-1]
+    first = until(events, about("test.true"))[-1]["tag"]
+    assert first.endswith("/new")
+    assert first in socket.texts_until("test.true")[-1]
     socket.close()
     events.close()
     again = []
 
     def is_room():
         client.request("POST", "/", {**JSON, **token}, body=job)  # Apache sees that a client has gone when it writes
-        again.append(Sse(client.api, session, f"{client.prefix}/events", {"Last-Event-ID": first.id}))
+        again.append(Sse(client.api, session, f"{client.prefix}/events", {"Last-Event-ID": events.ids[-1]}))
         return again[-1].status == 200
 
     for _ in range(4):
         wait_until(is_room, "there is room for another stream")
-        assert again[-1].about("test.true").tag.endswith("/ret/ms-0")
+        assert until(again[-1], about("test.true"))[-1]["tag"].endswith("/ret/ms-0")
         again[-1].close()
 
 

@@ -4,7 +4,7 @@
 What a salt-api of the newest line answers is wanted, but where the row or EMBEDDED says otherwise.
 """
 
-import shutil
+import contextlib
 
 import pytest
 from rest_own_rows import own_rows
@@ -12,8 +12,7 @@ from rest_row import UNKNOWN
 from rest_rows import all_rows
 from salt_api import WAYS, Server, compared, is_as_said, recording
 from support import salts
-from support.process import short_directory
-from support.rest import WAYS_IN, Rest
+from support.rest import WAYS_IN, running
 
 ROWS = [*all_rows(), *own_rows()]
 RECORDED = recording(salts.LINES[-1])
@@ -31,16 +30,9 @@ NGINX = {"rest_tornado: GET //": (200, "Welcome")}  # it makes one slash of two
 @pytest.fixture(scope="module")
 def servers():
     """By way in, and by interface."""
-    home = short_directory()
-    started = {}
-    try:
-        for way in WAYS:
-            started[way] = Rest(home / way, way)
-        yield {(way_in, way): Server(way, started[way].ways[way_in].port) for way_in in WAYS_IN for way in started}
-    finally:
-        for rest in started.values():
-            rest.stop()
-        shutil.rmtree(home)
+    with contextlib.ExitStack() as started:
+        rests = {way: started.enter_context(running(way)) for way in WAYS}
+        yield {(way_in, way): Server(way, rest.ways[way_in].port) for way_in in WAYS_IN for way, rest in rests.items()}
 
 
 @pytest.mark.parametrize("way_in", WAYS_IN)

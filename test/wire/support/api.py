@@ -58,6 +58,11 @@ class Api:
     def __init__(self, host, port, ca=None):
         self.host, self.port, self.ca = host, port, ca
 
+    @property
+    def url(self):
+        """As a browser has it."""
+        return f"https://localhost:{self.port}" if self.ca else f"http://{self.host}:{self.port}"
+
     def connection(self, timeout=2 * PATIENCE):
         if self.ca:
             context = ssl.create_default_context(cafile=str(self.ca))

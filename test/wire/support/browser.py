@@ -2,9 +2,12 @@
 """A real Chromium without a screen, driven over WebDriver (W3C): as little of it as the tests need."""
 
 import base64
+import contextlib
+import http.server
 import json
 import os
 import shutil
+import threading
 import urllib.error
 import urllib.request
 
@@ -91,3 +94,26 @@ class Browser:
     def picture(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(self._ask("GET", "/screenshot")))
+
+
+@contextlib.contextmanager
+def pages(host):
+    """An empty page of somebody else's; its origin."""
+
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!DOCTYPE html><title>other</title>")
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", free_port()), Page)
+    threading.Thread(target=server.serve_forever).start()
+    try:
+        yield f"http://{host}:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,13 +1,40 @@
 # SPDX-License-Identifier: MIT
-"""Salt's REST interface with minions of the responder's own, by both ways in."""
+"""Salt's REST interface: a module on a port of its own, sessions of it, and one that is served by both ways in."""
 
-from .api import Api
+import contextlib
+import json
+import shutil
+
+from .api import CRED, JSON, Api
 from .daemon import Daemon, merge
 from .nginx import Nginx
-from .process import free_port
+from .process import free_port, short_directory
 from .salt_master import ALL, GRAINS, NODEGROUPS, SECRET, USERS
 
 WAYS_IN = ("fastcgi", "http")
+
+
+def serving(module="rest_cherrypy", **section):
+    """Changes of the configuration: that module alone, on a port of its own."""
+    own = {"port": free_port(), "host" if module == "rest_cherrypy" else "address": "127.0.0.1", "disable_ssl": True}
+    return {"rest_fcgi": {"netapi": [module]}, module: {**own, **section}}
+
+
+def api_of(changes, module="rest_cherrypy"):
+    """What answers on that port."""
+    return Api("127.0.0.1", changes[module]["port"])
+
+
+def login(api, cred=CRED, prefix="", **more):
+    """A token."""
+    reply = api.request("POST", f"{prefix}/login", json.dumps({**cred, **more}), JSON)
+    assert reply.status == 200, reply
+    return reply.ret[0]["token"]
+
+
+def session(token):
+    """The headers of requests that have it; none without."""
+    return {"X-Auth-Token": token} if token else {}
 
 
 class Rest:
@@ -16,25 +43,23 @@ class Rest:
 
     def __init__(self, home, module="rest_cherrypy", changes=None):
         home.mkdir()
-        self.module, port = module, free_port()
-        self.daemon = Daemon(home, merge(self._settings(module, port), changes or {}))
+        self.module, served = module, serving(module)
+        self.daemon = Daemon(home, merge(merge(served, self._settings()), changes or {}))
         try:
             self._nginx = Nginx(home / "nginx", [self.daemon.address])
         except BaseException:
             self.daemon.stop()
             raise
-        self.ways = dict(zip(WAYS_IN, (self._nginx, Api("127.0.0.1", port))))
+        self.ways = dict(zip(WAYS_IN, (self._nginx, api_of(served, module))))
 
     @staticmethod
-    def _settings(module, port):
+    def _settings():
         minions = {minion: {"grains": grains} for minion, grains in GRAINS.items()}
         return {
             "external_auth": {"auto": {"saltdev": ALL}, "sharedsecret": USERS},
             "sharedsecret": SECRET,
             "nodegroups": NODEGROUPS,
-            module: {"port": port, "disable_ssl": True},
             "rest_fcgi": {
-                "netapi": [module],
                 "login_guard": {"tries": 1000},  # tests log in with wrong passwords, all from one address
                 "embedded": {"minions": {"ms-2": None, **minions}},
             },
@@ -43,3 +68,15 @@ class Rest:
     def stop(self):
         self._nginx.stop()
         assert self.daemon.stop() == 0, self.daemon.log()
+
+
+@contextlib.contextmanager
+def running(module="rest_cherrypy", changes=None):
+    """Such a responder, for a while, in a folder of its own."""
+    home = short_directory()
+    one = Rest(home / "rest", module, changes)
+    try:
+        yield one
+    finally:
+        one.stop()
+    shutil.rmtree(home)

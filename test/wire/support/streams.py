@@ -1,46 +1,42 @@
 # SPDX-License-Identifier: MIT
-"""Streams of events as a caller sees them: server-sent events, and WebSockets with as little of RFC 6455 as tests need."""
+"""Streams of events as a caller sees them: server-sent events, and WebSockets with as much of RFC 6455 as tests need,
+frames that are wrong and handshakes that are refused included."""
 
-import base64
 import json
 import os
 import socket
 import struct
 import time
 
-from .api import CRED, JSON
-from .process import PATIENCE, connect
+from .api import JSON
+from .process import PATIENCE
+from .rest import session
 
 READY = "websocket client ready"
-TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
-
-
-def login(api, cred=CRED):
-    """A token."""
-    reply = api.request("POST", "/login", json.dumps(cred), JSON)
-    assert reply.status == 200, reply
-    return reply.ret[0]["token"]
+TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 
 
 def hook(api, token, path="/hook/test", **data):
     """Fires an event of the tag salt/netapi/hook/test."""
-    reply = api.request("POST", path, json.dumps(data), {**JSON, "X-Auth-Token": token})
+    reply = api.request("POST", path, json.dumps(data), {**JSON, **session(token)})
     assert (reply.status, reply.json) == (200, {"success": True}), reply
 
 
 class Sse:
-    """An open stream of server-sent events."""
+    """A stream of server-sent events, open where `status` is 200. An event is {"tag": ..., "data": {...}}."""
 
-    def __init__(self, api, token=None, path="/events", **headers):
-        self._connection = api.connection(PATIENCE)
-        names = {name.replace("_", "-"): value for name, value in headers.items()}
-        self._connection.request("GET", path, headers={**({"X-Auth-Token": token} if token else {}), **names})
+    def __init__(self, api, token=None, path="/events", headers=None, timeout=PATIENCE):
+        self._connection = api.connection(timeout)
+        self._connection.request("GET", path, headers={**session(token), **(headers or {})})
         self.reply = self._connection.getresponse()
-        assert self.reply.status == 200, (self.reply.status, self.reply.read())
-        assert self.reply.readline() == b"retry: 400\n"
+        self.status = self.reply.status
+        self.ids = []  # of the events so far; None where one has none
+        if self.status == 200:
+            assert self.reply.readline() == b"retry: 400\n"
 
     def block(self):
         """The fields of the next event, comments left out; None at the end of the stream."""
+        assert self.status == 200, (self.status, self.reply.read())
         fields = {}
         while line := self.reply.readline().decode():
             name, _, value = line.rstrip("\n").partition(": ")
@@ -51,80 +47,140 @@ class Sse:
         return None
 
     def event(self):
-        """The next one: {"tag": ..., "data": {...}}; None at the end."""
+        """The next one; None at the end."""
         fields = self.block()
-        return json.loads(fields["data"]) if fields else None
+        if not fields:
+            return None
+        event = json.loads(fields["data"])
+        assert event["tag"] == fields["tag"] and list(fields)[-2:] == ["tag", "data"]
+        self.ids.append(fields.get("id"))
+        return event
 
     def close(self):
+        self.reply.close()
         self._connection.close()
 
 
 class WebSocket:
-    """An open WebSocket. `status` and `head` are those of a handshake that came to something else."""
+    """An open WebSocket, where `status` is 101; else `body` says why not."""
 
-    def __init__(self, api, path, token=None, **headers):
-        self._socket = connect((api.host, api.port))
-        names = {"Host": f"{api.host}:{api.port}", "Upgrade": "websocket", "Connection": "Upgrade"}
-        names |= {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": base64.b64encode(os.urandom(16)).decode()}
-        names |= {"X-Auth-Token": token} if token else {}
-        names |= {name.replace("_", "-"): value for name, value in headers.items()}
-        head = "".join(f"{name}: {value}\r\n" for name, value in names.items() if value is not None)
-        self._socket.sendall(f"GET {path} HTTP/1.1\r\n{head}\r\n".encode())
-        self._bytes = b""
-        while b"\r\n\r\n" not in self._bytes:
-            self._more()
-        first, _, self._bytes = self._bytes.partition(b"\r\n\r\n")
-        self.head = first.decode()
-        self.status = int(self.head.split()[1])
+    KEY = "s65VsgHigh7v/Jcf4nXHnA=="
+    ACCEPT = "mWZjBV9FCglzn1rIKJAxrTFlnJE="
+
+    def __init__(self, api, path, token=None, headers=None, upgrade=None):
+        """`upgrade` are the headers of a handshake that is none."""
+        connection = api.connection(PATIENCE)
+        connection.connect()
+        self._socket = connection.sock
+        own = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": self.KEY}
+        wanted = {"Host": f"{connection.host}:{connection.port}", **(own if upgrade is None else upgrade)}
+        wanted |= {**session(token), **(headers or {})}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in wanted.items())
+        self._socket.sendall(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
+        self._unread = b""
+        first, *fields = self._until(b"\r\n\r\n").decode().split("\r\n")
+        self.status = int(first.split()[1])
+        self.headers = {name.lower(): value for name, value in (field.split(": ", 1) for field in fields)}
+        self.end = None  # code and reason of the close frame, when it has come
+        if self.status == 101:
+            assert self.headers["sec-websocket-accept"] == self.ACCEPT
+            assert self.headers["upgrade"].lower() == "websocket" and self.headers["connection"].lower() == "upgrade"
+        elif "content-length" in self.headers:
+            self.body = self._take(int(self.headers["content-length"])).decode()
 
     def _more(self):
         piece = self._socket.recv(1 << 16)
         if not piece:
             raise EOFError
-        self._bytes += piece
+        self._unread += piece
+
+    def _until(self, end):
+        while end not in self._unread:
+            self._more()
+        head, _, self._unread = self._unread.partition(end)
+        return head
 
     def _take(self, size):
-        while len(self._bytes) < size:
+        while len(self._unread) < size:
             self._more()
-        taken, self._bytes = self._bytes[:size], self._bytes[size:]
+        taken, self._unread = self._unread[:size], self._unread[size:]
         return taken
 
-    def frame(self):
-        """The next one: opcode and payload. Raises EOFError."""
-        first, size = self._take(2)
-        if size > 125:
-            (size,) = struct.unpack(">H" if size == 126 else ">Q", self._take(2 if size == 126 else 8))
-        return first & 15, self._take(size)
-
-    def send(self, text, opcode=TEXT):
-        data = text.encode() if isinstance(text, str) else text
-        size = bytes([0x80 | len(data)]) if len(data) < 126 else b"\xfe" + struct.pack(">H", len(data))
-        self._socket.sendall(bytes([0x80 | opcode]) + size + bytes(4) + data)  # masked with zeros
+    def send(self, payload, opcode=TEXT, fin=True, mask=True):
+        data = payload.encode() if isinstance(payload, str) else payload
+        head = bytes([(0x80 if fin else 0) | opcode])
+        bit = 0x80 if mask else 0
+        if len(data) < 126:
+            head += bytes([bit | len(data)])
+        elif len(data) < 65536:
+            head += bytes([bit | 126]) + struct.pack(">H", len(data))
+        else:
+            head += bytes([bit | 127]) + struct.pack(">Q", len(data))
+        if mask:
+            key = os.urandom(4)
+            head += key
+            data = bytes(byte ^ key[i % 4] for i, byte in enumerate(data))
+        self._socket.sendall(head + data)
 
     def ready(self):
-        """Says so; of /ws the answer is taken."""
+        """Says so."""
         self.send(READY)
         return self
 
+    def frame(self):
+        """Opcode and payload of the next one. Raises EOFError."""
+        first, second = self._take(2)
+        assert first & 0x70 == 0 and first & 0x80 and not second & 0x80
+        size = second & 0x7F
+        if size == 126:
+            (size,) = struct.unpack(">H", self._take(2))
+        elif size == 127:
+            (size,) = struct.unpack(">Q", self._take(8))
+        return first & 0x0F, self._take(size)
+
     def text(self):
-        """The next text frame, pings answered; ("close", code, reason) at the end."""
+        """The next one, pings answered; None at the end, which is in `end` then."""
         while True:
-            opcode, data = self.frame()
+            opcode, payload = self.frame()
             if opcode == PING:
-                self.send(data, PONG)
+                self.send(payload, PONG)
             elif opcode == CLOSE:
-                return ("close", struct.unpack(">H", data[:2])[0] if data else None, data[2:].decode())
-            elif opcode == TEXT:
-                return data.decode()
+                self.end = (struct.unpack(">H", payload[:2])[0] if payload else None, payload[2:].decode())
+                return None
+            else:
+                assert opcode == TEXT, (opcode, payload)
+                return payload.decode()
 
     def event(self):
-        """The next one; what is no event, as /ws says, is passed over. A close as `text` has it."""
-        while True:
+        """The next one, or the next view; what is neither, as /ws says, is passed over. None at the end."""
+        text = self.text()
+        while text == "server received message":
             text = self.text()
-            if isinstance(text, tuple):
-                return text
-            if text != "server received message":
-                return json.loads(text.removeprefix("data: "))
+        return None if text is None else json.loads(text.removeprefix("data: "))
+
+    def texts_until(self, part):
+        """Texts up to one that has that in it."""
+        texts = [self.text()]
+        while part not in texts[-1]:
+            texts.append(self.text())
+        return texts
+
+    def closed(self):
+        """Code and reason of the close frame, whatever comes before it."""
+        while self.text() is not None:
+            pass
+        return self.end
+
+    def silent(self, seconds=0.4):
+        """Does nothing come?"""
+        self.patience(seconds)
+        try:
+            self._more()
+            return False
+        except TimeoutError:
+            return True
+        finally:
+            self.patience(PATIENCE)
 
     def patience(self, seconds):
         """How long it waits for a frame until it raises TimeoutError."""
@@ -144,8 +200,18 @@ def until(stream, wanted, seconds=PATIENCE):
     events, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         event = stream.event()
-        assert isinstance(event, dict), (event, events)
+        assert event is not None, events
         events.append(event)
         if wanted(event):
             return events
     raise AssertionError(f"waited {seconds} s in vain: {events}")
+
+
+def tagged(end):
+    """Is it an event whose tag ends with that?"""
+    return lambda event: event["tag"].endswith(end)
+
+
+def about(fun):
+    """Is it an event about that function?"""
+    return lambda event: event["data"].get("fun") == fun
