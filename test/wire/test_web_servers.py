@@ -15,6 +15,8 @@ OVER_NGINX = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.con
 OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.conf"]
 
 CLAIMED = "203.0.113.9"  # where a client says that it is
+NO_EVENTS = "Apache's mod_fcgid carries no streams of events: it passes on what is whole."
+NO_SOCKETS = "FastCGI carries no WebSockets: they need the HTTP listener."
 
 
 def serving(port, prefix):
@@ -129,14 +131,19 @@ def refuses(client, cookie):
     assert (preflight.status, preflight.headers["access-control-allow-methods"]) == (200, "GET, POST")
 
 
+def says_that_it_carries_no_streams(client, token):
+    socket = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": WebSocket.KEY}
+    for path, headers, words in (("/events", {}, NO_EVENTS), ("/ws", socket, NO_SOCKETS)):
+        refused = client.request("GET", path, {**token, **headers})
+        assert (refused.status, refused.json["status"]) == (503, 503) and refused.ret.startswith(words), refused
+    assert client.request("GET", "/events").status == 401
+
+
 def walk(client, with_streams=True):
     cookie, token = session_of(client)
     reads(client, cookie, token)
     runs(client, token)
-    if with_streams:
-        streams(client, token)
-    else:
-        assert client.request("GET", "/events", token).status == 503
+    (streams if with_streams else says_that_it_carries_no_streams)(client, token)
     refuses(client, cookie)
     assert client.request("POST", "/logout", token).json == {"return": "Your token has been cleared"}
     reply = client.request("GET", "/minions", token)
