@@ -272,6 +272,14 @@ def test_websockets_of_rest_cherrypy_answer(serve):
     assert unmasked.closed()[0] == 1002
 
 
+def test_what_was_said_before_a_close_is_answered_before_it(serve):
+    api, _ = serve("rest_cherrypy")
+    socket = WebSocket(api, "/ws", login(api))
+    socket.send_at_once((b"first", TEXT), (b"ping", PING), (b"second", TEXT), (b"\x03\xe8bye", CLOSE))
+    assert sorted(socket.frame() for _ in range(3)) == [(TEXT, b"server received message")] * 2 + [(PONG, b"ping")]
+    assert socket.closed() == (1000, "bye")
+
+
 def test_websockets_of_rest_tornado_say_nothing_but_events(serve):
     api, _ = serve("rest_tornado")
     token = login(api)

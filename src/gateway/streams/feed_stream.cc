@@ -251,14 +251,20 @@ void FeedStream::take_messages(std::string_view bytes) {
     } else if (message.kind == Kind::ping) {
       if (feed_) queue(control_frame(Opcode::pong, message.payload));
     } else if (message.kind != Kind::pong) {
+      answer(heard);  // what came before the close
       return take_close(message);
     }
   }
+  answer(heard);
+}
+
+void FeedStream::answer(bool heard) {
   if (!awaits_room_ && !unsent_.empty()) flush();
   if (heard && turn()) (*shared_.wake)();
 }
 
 void FeedStream::take_close(const WebSocketReader::Message& message) {
+  if (state_ == State::gone) return;
   heard_close_ = true;
   if (state_ == State::open) return begin_end({message.code, std::string(message.payload)});
   if (!awaits_room_) flush();

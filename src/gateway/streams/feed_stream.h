@@ -111,6 +111,7 @@ class FeedStream : public std::enable_shared_from_this<FeedStream> {
   void await_bytes();
   void take(std::string_view bytes);
   void take_messages(std::string_view bytes);
+  void answer(bool heard);
   void take_close(const WebSocketReader::Message& message);
 
   [[nodiscard]] bool is_websocket() const noexcept { return framing_.form() == Framing::Form::messages; }

@@ -61,6 +61,23 @@ class Sse:
         self._connection.close()
 
 
+def frame_of(payload, opcode=TEXT, fin=True, mask=True):
+    data = payload.encode() if isinstance(payload, str) else payload
+    head = bytes([(0x80 if fin else 0) | opcode])
+    bit = 0x80 if mask else 0
+    if len(data) < 126:
+        head += bytes([bit | len(data)])
+    elif len(data) < 65536:
+        head += bytes([bit | 126]) + struct.pack(">H", len(data))
+    else:
+        head += bytes([bit | 127]) + struct.pack(">Q", len(data))
+    if mask:
+        key = os.urandom(4)
+        head += key
+        data = bytes(byte ^ key[i % 4] for i, byte in enumerate(data))
+    return head + data
+
+
 class WebSocket:
     """An open WebSocket, where `status` is 101; else `body` says why not."""
 
@@ -107,20 +124,11 @@ class WebSocket:
         return taken
 
     def send(self, payload, opcode=TEXT, fin=True, mask=True):
-        data = payload.encode() if isinstance(payload, str) else payload
-        head = bytes([(0x80 if fin else 0) | opcode])
-        bit = 0x80 if mask else 0
-        if len(data) < 126:
-            head += bytes([bit | len(data)])
-        elif len(data) < 65536:
-            head += bytes([bit | 126]) + struct.pack(">H", len(data))
-        else:
-            head += bytes([bit | 127]) + struct.pack(">Q", len(data))
-        if mask:
-            key = os.urandom(4)
-            head += key
-            data = bytes(byte ^ key[i % 4] for i, byte in enumerate(data))
-        self._socket.sendall(head + data)
+        self._socket.sendall(frame_of(payload, opcode, fin, mask))
+
+    def send_at_once(self, *frames):
+        """Each as `send` takes it, in one piece."""
+        self._socket.sendall(b"".join(frame_of(*one) for one in frames))
 
     def ready(self):
         """Says so."""
