@@ -124,10 +124,10 @@ def ask(servers, row, wanted=None):
 
 
 class SaltApi:
-    """salt-api in front of a master that runs, with both interfaces."""
+    """salt-api in front of a master that runs, with both interfaces; with WebSockets where `packages` has ws4py."""
 
-    def __init__(self, salt):
-        self._api = Program(salt.folder, "api", {}, salt.home / "master")
+    def __init__(self, salt, packages=()):
+        self._api = Program(salt.folder, "api", {}, salt.home / "master", packages)
         self.servers = {way: Server(way, salt.config[way]["port"], salt.places) for way in WAYS}
         try:
             self._api.start()

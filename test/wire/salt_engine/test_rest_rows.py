@@ -13,6 +13,7 @@ from comparison import check_page, silent
 from rest_rows import all_rows
 from salt_api import SaltApi, Server, ask, compared, is_as_said, recording
 from support import salts
+from web_sockets import CASES
 
 ROWS = all_rows()
 PAIRS = [(line, row) for line in salts.LINES for row in ROWS]
@@ -62,4 +63,4 @@ if oracle.LIVE:
 
 
 def test_the_page_names_the_rows_that_differ_and_no_others():
-    check_page(ROWS, "rest")
+    check_page([*ROWS, *CASES], "rest")

@@ -10,10 +10,8 @@ import functools
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
@@ -24,30 +22,21 @@ STREAM_CLIENT = PYTHON_CLIENT.with_name("stream_client.py")  # likewise
 PACKAGES = ["salt-pepper==0.7.6", "requests==2.34.2", "websockets==17.4", "websocket-client==1.9.2"]
 
 
+def _fill(folder):
+    salts.run(sys.executable, "-m", "venv", folder)
+    salts.pip(folder / "bin/python", "install", "--quiet", *PACKAGES)
+
+
 @functools.cache
 def _installed():
-    """The folder of its environment, made where that was not done yet; or salts.Unavailable."""
-    base = salts.cache()
-    place = base / f"clients-{'-'.join(package.rpartition('=')[2] for package in PACKAGES)}"
-    if place.exists():
-        return place
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=".clients-", dir=base))
     try:
-        salts.run(sys.executable, "-m", "venv", folder)
-        salts.pip(folder / "bin/python", "install", "--quiet", *PACKAGES)
-        folder.chmod(0o755)
-        folder.rename(place)
-    except OSError as error:
-        return place if place.exists() else salts.Unavailable(f"{base}: {error}")  # another run may be quicker
+        return salts.made("-".join(["clients", *(package.rpartition("=")[2] for package in PACKAGES)]), _fill)
     except salts.Unavailable as reason:
-        return reason
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return place
+        return reason  # asked once: it takes seconds
 
 
 def environment():
-    """The same. Raises salts.Unavailable."""
+    """The folder of their environment, made where that was not done yet. Raises salts.Unavailable."""
     found = _installed()
     if isinstance(found, salts.Unavailable):
         raise found
@@ -56,14 +45,7 @@ def environment():
 
 def require():
     """The folder; where there is none the test is skipped, or fails with CI=true."""
-    import pytest
-
-    try:
-        return environment()
-    except salts.Unavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no pepper here: {reason}", pytrace=False)
-        pytest.skip(f"no pepper here: {reason}")
+    return salts.required("pepper", environment)
 
 
 class Pepper:

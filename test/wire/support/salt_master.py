@@ -81,7 +81,9 @@ def gone(pid):
 class Program:
     """A daemon of Salt's with its children. Not running until it is started."""
 
-    def __init__(self, folder, name, config, home):
+    def __init__(self, folder, name, config, home, packages=()):
+        """`packages` are folders of packages that it uses beside those of its environment."""
+        self._packages = packages
         self.home, self.config_path = home, home / name
         home.mkdir(exist_ok=True)
         self.config_path.write_text(json.dumps(config))  # JSON is YAML
@@ -100,6 +102,8 @@ class Program:
     def start(self):
         # Salt without compiled files takes three times as long to start, and whoever runs tests may have none written.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        if self._packages:
+            environment["PYTHONPATH"] = os.pathsep.join(map(str, self._packages))
         with open(self.home / "output", "ab") as output:
             self._child = subprocess.Popen(
                 self._argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment

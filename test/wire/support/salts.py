@@ -10,6 +10,7 @@ usage: salts.py LINE ...   installs what is missing, or what is newer with REST_
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import pathlib
@@ -27,6 +28,7 @@ CALLS, EVENTS, FIRE, NETAPI, ETCD_RETURNER = (  # programs for Salt's own Python
 # What salt-api's rest_cherrypy asks for, and Salt's etcd returner, which the newest line has no more.
 API = ["cherrypy"]
 MORE = {line: API for line in LINES} | {LINES[0]: [*API, "etcd3-py", "python-etcd"]}
+WS4PY = "ws4py==0.6.0"  # without it rest_cherrypy of salt-api has no WebSockets
 PATIENCE = 1200  # seconds; an index may be slow
 NEWEST = bool(os.environ.get("REST_FCGI_NEWEST_SALT"))
 
@@ -75,6 +77,26 @@ def run(*argv):
 
 def pip(python, *words):
     return run(python, "-m", "pip", *words, "--disable-pip-version-check", "--retries", "2")
+
+
+def made(name, fill):
+    """The folder of that name beside the Salts, which never changes; where it is not there `fill` gets a new one, which has
+    the name when it is complete. Raises Unavailable."""
+    base = cache()
+    place = base / name
+    if place.exists():
+        return place
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f".{name}-", dir=base))
+    try:
+        fill(folder)
+        folder.chmod(0o755)
+        folder.rename(place)
+    except OSError as error:
+        if not place.exists():  # another run may be quicker
+            raise Unavailable(f"{base}: {error}") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return place
 
 
 def _complete(folder, line):
@@ -135,26 +157,47 @@ def installed(line, fresh=False):
     return _found[line]
 
 
+@functools.cache
+def _ws4py(salt):
+    wanted = ("install", "--quiet", "--no-deps", "--target")
+    try:
+        return made(WS4PY.replace("==", "-"), lambda folder: pip(salt / "bin/python", *wanted, folder, WS4PY))
+    except Unavailable as reason:
+        return reason  # asked once, too
+
+
+def ws4py(salt):
+    """The folder for PYTHONPATH that has ws4py, for a Salt in that folder. Raises Unavailable."""
+    found = _ws4py(salt)
+    if isinstance(found, Unavailable):
+        raise found
+    return found
+
+
 def release_of(folder):
     return folder.name.partition("-")[2]
 
 
-def require(line):
-    """The same; where there is none the test is skipped, or fails with CI=true."""
+def required(what, get):
+    """What `get` gives; where that is Unavailable the test is skipped, or fails with CI=true."""
     import pytest
 
     try:
-        return installed(line)
+        return get()
     except Unavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Salt {line} here: {reason}", pytrace=False)
-        pytest.skip(f"no Salt here: {reason}")
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"no {what} here: {reason}")
+
+
+def require(line):
+    """The folder of that line's environment."""
+    return required(f"Salt {line}", lambda: installed(line))
 
 
 def main():
     for line in sys.argv[1:]:
         try:
-            print(f"  SALT    {installed(line, fresh=NEWEST)}", flush=True)
+            folder = installed(line, fresh=NEWEST)
+            print(f"  SALT    {folder}, {ws4py(folder).name}", flush=True)
         except Unavailable as reason:
             print(f"  SALT    there is no {line} here: {reason}", flush=True)
 
