@@ -4,18 +4,16 @@
 #include <fastcgi.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <deque>
 #include <utility>
 #include <vector>
 
 #include "gateway/reply.h"
+#include "gateway/streams/gathered.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::gateway {
@@ -66,64 +64,6 @@ bool is_plain_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Records that go out together, from where their contents lie. libfcgi would copy them through 8 KiB at a
-/// time, which it holds for as long as a request lasts. Borrows all contents.
-class Records {
- public:
-  Records(int connection, int id) : connection_(connection), id_(static_cast<unsigned>(id)) {}
-
-  void add_stdout(std::string_view content) {
-    constexpr std::size_t kMost = 65528;  // that fit, and are a multiple of 8, as the specification asks for
-    for (; !content.empty(); content.remove_prefix(std::min(content.size(), kMost))) {
-      const std::string_view part = content.substr(0, kMost);
-      add_header(FCGI_STDOUT, part.size());
-      add(part.data(), part.size());
-    }
-  }
-
-  void add_end() {
-    static constexpr FCGI_EndRequestBody kComplete = {0, 0, 0, 0, FCGI_REQUEST_COMPLETE, {0, 0, 0}};
-    add_header(FCGI_STDOUT, 0);
-    add_header(FCGI_END_REQUEST, sizeof kComplete);
-    add(&kComplete, sizeof kComplete);
-  }
-
-  /// 0, or an errno.
-  int send() {
-    constexpr std::size_t kMostAtOnce = 512;
-    msghdr message = {};
-    for (std::size_t at = 0; at < parts_.size();) {
-      message.msg_iov = &parts_[at];
-      message.msg_iovlen = std::min(parts_.size() - at, kMostAtOnce);
-      const ssize_t sent = ::sendmsg(connection_, &message, MSG_NOSIGNAL);
-      if (sent < 0 && errno == EINTR) continue;
-      if (sent < 0) return errno;
-      auto left = static_cast<std::size_t>(sent);
-      for (; at < parts_.size() && left >= parts_[at].iov_len; ++at) left -= parts_[at].iov_len;
-      if (left == 0) continue;
-      parts_[at].iov_base = static_cast<char*>(parts_[at].iov_base) + left;
-      parts_[at].iov_len -= left;
-    }
-    return 0;
-  }
-
- private:
-  void add_header(int type, std::size_t size) {
-    const auto byte = [](std::size_t number) { return static_cast<unsigned char>(number & 0xff); };
-    headers_.push_back({FCGI_VERSION_1, byte(static_cast<std::size_t>(type)), byte(id_ >> 8), byte(id_),
-                        byte(size >> 8), byte(size), 0, 0});
-    add(&headers_.back(), sizeof(FCGI_Header));
-  }
-
-  /// sendmsg(2) takes what it only reads as pointers to what could be written.
-  void add(const void* data, std::size_t size) { parts_.push_back({const_cast<void*>(data), size}); }
-
-  const int connection_;
-  const std::size_t id_;
-  std::deque<FCGI_Header> headers_;  // which stay where they are
-  std::vector<iovec> parts_;
-};
-
 }  // namespace
 
 Result<void> init_libfcgi() {
@@ -173,11 +113,14 @@ void Request::take_variables(http::Environ& environ) {
 }
 
 int Request::reply(std::string_view head, std::string_view body, bool last) {
-  Records records(connection_.get(), libfcgi_.requestId);
-  records.add_stdout(head);
-  records.add_stdout(body);
-  if (last) records.add_end();
-  return records.send();
+  // libfcgi would copy them through 8 KiB at a time, which it holds for as long as a request lasts.
+  const std::vector<http::Feed::Part> parts = {{nullptr, head}, {nullptr, body}};
+  const Framing framing(Framing::Form::records, libfcgi_.requestId);
+  Gathered records;
+  framing.gather(parts, records);
+  if (last) records.add_glue(framing.end({}));
+  Channel channel(connection_.get(), nullptr);
+  return records.send(channel).outcome == Progress::Outcome::moved ? 0 : errno;
 }
 
 void Body::refuse(ErrorKind kind, std::string message) {
