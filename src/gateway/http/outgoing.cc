@@ -86,6 +86,10 @@ void Outgoing::begin_head(const http::Response& response, const Asked& asked) {
   chunked_ = endless && !asked.http_1_0;
   closes_ = !asked.keeps_connection || has_feed || (endless && asked.http_1_0 && with_body);
   output_ = head_of(response);
+  // Who is told that an upgrade is needed is told to what (RFC 9110, 15.5.22).
+  if (response.status == http::Status::upgrade_required) {
+    output_ += "Upgrade: websocket\r\nConnection: Upgrade\r\n";
+  }
   if (chunked_ && http::may_have_body(response.status)) output_ += "Transfer-Encoding: chunked\r\n";
   if (websocket) {
     output_ += upgrade_headers(asked.websocket_key);

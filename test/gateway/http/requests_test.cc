@@ -41,6 +41,18 @@ http::Response stream_of(std::vector<std::string> parts, std::string error = {})
 
 }  // namespace
 
+TEST_CASE("who has to upgrade is told to what") {
+  const Echoing port(with_http(), [](const http::Environ&) {
+    return http::Response{http::Status::upgrade_required, {}, "This is a WebSocket."};
+  });
+  HttpPeer peer = port.connect();
+  const HttpReply reply = peer.request(http_get("/ws"));
+  CHECK(reply.status == 426);
+  CHECK(reply.header("Upgrade") == "websocket");
+  CHECK(reply.header("Connection") == "Upgrade");
+  CHECK(peer.request(http_get("/ws")).status == 426);
+}
+
 TEST_CASE("a request reaches the application as CGI describes it, and its answer has what every answer has") {
   const Echoing port(with_http(), show);
   HttpPeer peer = port.connect();
