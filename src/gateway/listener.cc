@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "gateway/listener.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <netinet/in.h>
@@ -21,6 +20,7 @@
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/http/addresses.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -74,38 +74,12 @@ Result<HostPort> split(std::string_view address) {
   return HostPort{std::string(host), *port};
 }
 
-/// An IPv4 or IPv6 socket address.
-struct TcpAddress {
-  sockaddr_storage storage = {};
-  socklen_t size = 0;
-  bool loopback = false;
-
-  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
-
-  template <class T>
-  void assign(const T& address, bool is_loopback) {
-    std::memcpy(&storage, &address, sizeof address);
-    size = sizeof address;
-    loopback = is_loopback;
+bool is_loopback(const sockaddr& address) {
+  if (address.sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    return ntohl(v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
   }
-};
-
-Result<TcpAddress> resolve(const HostPort& where) {
-  TcpAddress address;
-  sockaddr_in v4 = {};
-  sockaddr_in6 v6 = {};
-  if (::inet_pton(AF_INET, where.host.c_str(), &v4.sin_addr) == 1) {
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(where.port);
-    address.assign(v4, ntohl(v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET);
-  } else if (::inet_pton(AF_INET6, where.host.c_str(), &v6.sin6_addr) == 1) {
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(where.port);
-    address.assign(v6, IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr));
-  } else {
-    return failure(format("'{}' is not an IP address; {}", where.host, kTcpAccepted));
-  }
-  return address;
+  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
 /// Listens on `address`, which is `HOST:PORT` with an IPv4 address, an IPv6 address in brackets or
@@ -114,16 +88,17 @@ Result<TcpAddress> resolve(const HostPort& where) {
 Result<UniqueFd> open_tcp_socket(std::string_view address, bool allow_remote) {
   auto where = split(address);
   if (!where) return std::move(where).error();
-  auto resolved = resolve(*where);
-  if (!resolved) return std::move(resolved).error();
-  if (!resolved->loopback && !allow_remote) {
+  if (!http::Addresses::is_one(where->host)) {
+    return failure(format("'{}' is not an IP address; {}", where->host, kTcpAccepted));
+  }
+  auto found = find_address(where->host, where->port);
+  if (!found) return std::move(found).error();
+  if (!is_loopback(*(*found)->ai_addr) && !allow_remote) {
     return failure(
         "other hosts could connect, and FastCGI has neither passwords nor encryption; use a loopback "
-        "address, or "
-        "set allow_remote: true");
+        "address, or set allow_remote: true");
   }
-
-  return listen_on(*resolved->get(), resolved->size, kBacklog);
+  return listen_on(**found, kBacklog);
 }
 
 class UnixAddress {
@@ -257,11 +232,21 @@ bool is_listening_stream(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
-Result<UniqueFd> listen_on(const sockaddr& address, socklen_t size, std::size_t backlog) {
-  UniqueFd fd(::socket(address.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+Result<FoundAddress> find_address(const std::string& host, in_port_t port) {
+  addrinfo hints = {};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) return failure(error == EAI_SYSTEM ? errno_text() : std::string(::gai_strerror(error)));
+  return FoundAddress(found, &::freeaddrinfo);
+}
+
+Result<UniqueFd> listen_on(const addrinfo& address, std::size_t backlog) {
+  UniqueFd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return failure(errno_text());
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  if (::bind(fd.get(), &address, size) != 0) return failure(errno_text());
+  if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0) return failure(errno_text());
   if (::listen(fd.get(), static_cast<int>(std::min<std::size_t>(backlog, kBacklog))) != 0)
     return failure(errno_text());
   return fd;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <sys/socket.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -19,9 +20,13 @@ namespace rest_fcgi::gateway {
 /// Is `fd` a socket on which connections come in as streams?
 [[nodiscard]] bool is_listening_stream(int fd);
 
-/// A socket that listens on `address`, which is an IPv4 or IPv6 one. Errors: configuration, with the system's
-/// reason alone.
-Result<UniqueFd> listen_on(const sockaddr& address, socklen_t size, std::size_t backlog);
+/// The first address that `host` has, which is an IPv4 or IPv6 one, or a name. Errors: configuration, with
+/// the system's reason alone.
+using FoundAddress = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+Result<FoundAddress> find_address(const std::string& host, in_port_t port);
+
+/// A socket that listens there. Errors: as above.
+Result<UniqueFd> listen_on(const addrinfo& address, std::size_t backlog);
 
 /// Takes over the listening socket that another program opened for us as descriptor `fd`, which then reads
 /// from /dev/null. Errors: configuration, when it is no listening stream socket, or cannot be taken.

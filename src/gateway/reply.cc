@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "gateway/sys.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::gateway {
@@ -27,6 +28,15 @@ void append_headers(const http::Response& response, std::string& head) {
   const auto* text = std::get_if<std::string>(&response.body);
   if (text != nullptr && http::may_have_body(response.status)) {
     head.append(format("Content-Length: {}\r\n", text->size()));
+  }
+}
+
+http::Response answer_of(const http::Application& application, const http::Environ& environ) {
+  try {
+    return application(environ);
+  } catch (...) {
+    log_exception("the application threw, and the request is answered with 500");
+    return {http::Status::internal_server_error, {}, {}};
   }
 }
 

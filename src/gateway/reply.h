@@ -12,4 +12,7 @@ namespace rest_fcgi::gateway {
 /// a header.
 void append_headers(const http::Response& response, std::string& head);
 
+/// What `application` answers; 500, and a line in the log, where it throws.
+[[nodiscard]] http::Response answer_of(const http::Application& application, const http::Environ& environ);
+
 }  // namespace rest_fcgi::gateway

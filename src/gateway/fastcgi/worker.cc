@@ -10,6 +10,7 @@
 #include <array>
 #include <utility>
 
+#include "gateway/reply.h"
 #include "gateway/streams/streams.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -170,20 +171,10 @@ void Worker::refuse(UniqueFd connection) noexcept {
 bool Worker::reply(Request& request) {
   const WipingFreed wiping;  // passwords and tokens pass through the hands of libraries and strings
   request.release_input();
-  http::Response response = call_application();
+  http::Response response = answer_of(pool_->applications()->fastcgi, environ_);
   environ_.body = std::string_view();
   body_.wipe();
   return send(request, std::move(response));
-}
-
-http::Response Worker::call_application() {
-  const auto applications = pool_->applications();
-  try {
-    return applications->fastcgi(environ_);
-  } catch (...) {
-    log_exception("the application threw, and the request is answered with 500");
-    return {http::Status::internal_server_error, {}, {}};
-  }
 }
 
 bool Worker::send(Request& request, http::Response response) {

@@ -36,7 +36,6 @@ class Worker {
   void serve(UniqueFd connection) noexcept;
   bool answer(Request& request);
   [[nodiscard]] bool reply(Request& request);
-  [[nodiscard]] http::Response call_application();
   bool send(Request& request, http::Response response);
   void give_away(Request& request, std::unique_ptr<http::Feed> feed);
   Result<int> send_parts(Request& request, http::Stream& stream);

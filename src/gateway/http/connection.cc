@@ -8,6 +8,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "gateway/reply.h"
 #include "gateway/streams/streams.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -399,13 +400,7 @@ http::Response HttpConnection::call_application() {
   if (encrypted) environ.set("HTTPS", "on");
   environ.set("rest_fcgi.streams", "1");
   environ.set("rest_fcgi.websocket", "1");
-  const auto applications = shared_->pool->applications();
-  try {
-    return applications->http.at(port_->index)(environ);
-  } catch (...) {
-    log_exception("the application threw, and the request is answered with 500");
-    return {http::Status::internal_server_error, {}, {}};
-  }
+  return answer_of(shared_->pool->applications()->http.at(port_->index), environ);
 }
 
 }  // namespace rest_fcgi::gateway

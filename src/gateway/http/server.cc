@@ -48,15 +48,9 @@ Error failure(const HttpOptions& options, std::string_view why) {
 }
 
 Result<UniqueFd> listen_at(const HttpOptions& options) {
-  addrinfo hints = {};
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(options.host.c_str(), std::to_string(options.port).c_str(), &hints, &found);
-  if (error != 0)
-    return failure(options, error == EAI_SYSTEM ? errno_text() : std::string(::gai_strerror(error)));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
-  auto fd = listen_on(*found->ai_addr, found->ai_addrlen, options.queue_size);
+  auto address = find_address(options.host, options.port);
+  if (!address) return failure(options, address.error().message);
+  auto fd = listen_on(**address, options.queue_size);
   if (!fd) return failure(options, fd.error().message);
   set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // accepted connections inherit it
   return fd;

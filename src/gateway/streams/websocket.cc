@@ -6,6 +6,7 @@
 
 #include <openssl/evp.h>
 
+#include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/excerpt.h"
 
 namespace rest_fcgi::gateway {
@@ -60,20 +61,18 @@ std::string websocket_accept(std::string_view key) {
   unsigned size = 0;
   if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) != 1)
     throw std::bad_alloc();
-  std::array<unsigned char, EVP_MAX_MD_SIZE* 2> base64 = {};
-  const int length = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(size));
-  return {base64.begin(), base64.begin() + length};
+  std::string accept;
+  append_base64(accept, {reinterpret_cast<const char*>(digest.data()), size});
+  return accept;
 }
 
 void WebSocketReader::break_off(CloseCode code, std::string_view why) {
-  broken_ = true;
-  broken_code_ = static_cast<std::uint16_t>(code);
-  broken_why_ = why;
+  broken_ = {Message::Kind::broken, why, static_cast<std::uint16_t>(code)};
 }
 
 WebSocketReader::Message WebSocketReader::next(std::string_view& bytes) {
   forget_last();
-  while (!broken_) {
+  while (!is_broken()) {
     if (!in_payload_ && !take_header(bytes)) break;
     take_payload(bytes);
     if (taken_ != length_) return {};
@@ -82,9 +81,8 @@ WebSocketReader::Message WebSocketReader::next(std::string_view& bytes) {
     if (is_control()) return end_control();
     if (is_last()) return end_message();
   }
-  if (!broken_) return {};
-  bytes = {};
-  return {Message::Kind::broken, broken_why_, broken_code_};
+  if (is_broken()) bytes = {};
+  return broken_;
 }
 
 void WebSocketReader::forget_last() {
@@ -111,10 +109,10 @@ bool WebSocketReader::take_header(std::string_view& bytes) {
     bytes.remove_prefix(part);
     header_size_ += part;
     if (header_size_ == 2) check_first_bytes();
-    if (broken_) return false;
+    if (is_broken()) return false;
   }
   check_length();
-  if (broken_) return false;
+  if (is_broken()) return false;
   in_payload_ = true;
   taken_ = 0;
   if (is_control()) {
@@ -180,7 +178,7 @@ WebSocketReader::Message WebSocketReader::end_message() {
   const bool text = message_opcode_ == Opcode::text;
   if (text && !is_utf8(message_)) {
     break_off(CloseCode::not_utf8, "a text that is no UTF-8");
-    return {Message::Kind::broken, broken_why_, broken_code_};
+    return broken_;
   }
   message_over_ = true;
   return {text ? Message::Kind::text : Message::Kind::binary, message_};
@@ -201,7 +199,7 @@ WebSocketReader::Message WebSocketReader::end_control() {
   } else {
     return {Message::Kind::close, reason, static_cast<std::uint16_t>(code)};
   }
-  return {Message::Kind::broken, broken_why_, broken_code_};
+  return broken_;
 }
 
 }  // namespace rest_fcgi::gateway

@@ -79,6 +79,7 @@ class WebSocketReader {
   [[nodiscard]] unsigned header_byte(std::size_t at) const noexcept {
     return static_cast<unsigned char>(header_[at]);
   }
+  [[nodiscard]] bool is_broken() const noexcept { return broken_.kind == Message::Kind::broken; }
   [[nodiscard]] Opcode opcode() const noexcept { return static_cast<Opcode>(header_byte(0) & 0x0FU); }
   [[nodiscard]] bool is_last() const noexcept { return (header_byte(0) & 0x80U) != 0; }
   [[nodiscard]] bool is_control() const noexcept { return (header_byte(0) & 0x08U) != 0; }
@@ -93,9 +94,7 @@ class WebSocketReader {
   std::string message_;                           ///< all frames of a text or of binary data
   std::string control_;                           ///< a control frame's, which comes in between
   bool message_over_ = false;                     ///< it was given out
-  bool broken_ = false;
-  std::uint16_t broken_code_ = 0;
-  std::string_view broken_why_;
+  Message broken_;                                ///< how it ended; none: it has not
 };
 
 }  // namespace rest_fcgi::gateway
