@@ -12,14 +12,13 @@
 #include <sys/un.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/http/addresses.h"
 
 namespace rest_fcgi::gateway {
@@ -48,21 +47,14 @@ struct HostPort {
   in_port_t port = 0;
 };
 
-std::optional<in_port_t> parse_port(std::string_view text) {
-  in_port_t port = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, port);
-  if (error != std::errc() || rest != end || port == 0) return std::nullopt;
-  return port;
-}
-
 Result<HostPort> split(std::string_view address) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string_view::npos) return failure(format("the port is missing; {}", kTcpAccepted));
   std::string_view host = address.substr(0, colon);
   const std::string_view port_text = address.substr(colon + 1);
-  const auto port = parse_port(port_text);
-  if (!port) return failure(format("'{}' is not a port from 1 to 65535; {}", port_text, kTcpAccepted));
+  const auto port = number_in<in_port_t>(port_text);
+  if (!port || *port == 0)
+    return failure(format("'{}' is not a port from 1 to 65535; {}", port_text, kTcpAccepted));
 
   const bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
   if (brackets) {

@@ -4,11 +4,11 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::http {
 namespace {
@@ -25,11 +25,9 @@ bool same_start(const unsigned char* a, const unsigned char* b, unsigned bits) {
 /// Takes the last part off a list with commas, without the blanks around it.
 std::string_view take_last(std::string_view& list) {
   const std::size_t comma = list.rfind(',');
-  std::string_view last = comma == std::string_view::npos ? list : list.substr(comma + 1);
+  const std::string_view last = comma == std::string_view::npos ? list : list.substr(comma + 1);
   list = comma == std::string_view::npos ? std::string_view() : list.substr(0, comma);
-  last.remove_prefix(std::min(last.find_first_not_of(" \t"), last.size()));
-  last = last.substr(0, last.find_last_not_of(" \t") + 1);
-  return last;
+  return trimmed(last);
 }
 
 }  // namespace
@@ -50,23 +48,18 @@ Result<Addresses> Addresses::make(const std::vector<std::string>& texts) {
       addresses.all_ = true;
       continue;
     }
-    const std::size_t slash = std::min(text.find('/'), text.size());
+    const std::size_t slash = text.find('/');
     const auto bytes = bytes_of(std::string_view(text).substr(0, slash));
     const unsigned most = text.find(':') == std::string::npos ? 32 : 128;
-    unsigned bits = most;
-    bool good = bytes.has_value();
-    if (good && slash != text.size()) {
-      const char* const end = text.data() + text.size();
-      const auto read = std::from_chars(text.data() + slash + 1, end, bits);
-      good = read.ec == std::errc() && read.ptr == end && bits <= most;
-    }
-    if (!good) {
+    std::optional<unsigned> bits = most;
+    if (slash != std::string::npos) bits = number_in<unsigned>(std::string_view(text).substr(slash + 1));
+    if (!bytes || !bits || *bits > most) {
       return Error{ErrorKind::configuration,
                    format("{} is no address; accepted are those such as 192.0.2.7, networks such as "
                           "192.0.2.0/24 or 2001:db8::/32, and '*'",
                           quoted(text))};
     }
-    addresses.networks_.push_back({*bytes, most == 32 ? bits + kMappedBits : bits});
+    addresses.networks_.push_back({*bytes, most == 32 ? *bits + kMappedBits : *bits});
   }
   return addresses;
 }

@@ -6,6 +6,7 @@
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -16,10 +17,7 @@ using http::Environ;
 std::string_view cookie_of(std::string_view header) {
   constexpr std::string_view kName = "session_id=";
   while (!header.empty()) {
-    const std::size_t end = std::min(header.find(';'), header.size());
-    std::string_view one = header.substr(0, end);
-    header.remove_prefix(std::min(end + 1, header.size()));
-    one.remove_prefix(std::min(one.find_first_not_of(" \t"), one.size()));
+    std::string_view one = trimmed(take_part(header, ';'));
     if (!one.starts_with(kName)) continue;
     one.remove_prefix(kName.size());
     if (one.size() >= 2 && one.front() == '"' && one.back() == '"') one = one.substr(1, one.size() - 2);

@@ -14,6 +14,7 @@
 #include "netapi/lowstate_run.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 // Streams of events: who may have one, and in which form.
 
@@ -27,21 +28,10 @@ using Shows = FeedForm::Shows;
 
 constexpr std::uint16_t kLoggedOutOfWs = 4401;
 
-bool same_without_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [lower](char x, char y) { return lower(x) == lower(y); });
-}
-
 /// Is it one of a header's words, which have commas between?
 bool has_word(std::string_view header, std::string_view word) {
   while (!header.empty()) {
-    const std::size_t end = std::min(header.find(','), header.size());
-    std::string_view one = header.substr(0, end);
-    header.remove_prefix(std::min(end + 1, header.size()));
-    one.remove_prefix(std::min(one.find_first_not_of(" \t"), one.size()));
-    one = one.substr(0, one.find_last_not_of(" \t") + 1);
-    if (same_without_case(one, word)) return true;
+    if (equal_without_case(trimmed(take_part(header, ',')), word)) return true;
   }
   return false;
 }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <ctime>
@@ -24,6 +23,7 @@
 #include "netapi/handlers.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/http/date.h"
 
@@ -139,13 +139,6 @@ struct Span {
   std::uint64_t end = 0;
 };
 
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good = read.ec == std::errc() && read.ptr == text.data() + text.size();
-  return good ? std::optional(value) : std::nullopt;
-}
-
 /// One range of a Range header (RFC 9110, section 14.1.2). Absent: there is none that is understood, and all
 /// is sent. One that begins behind its end cannot be had.
 std::optional<Span> range_in(std::string_view header, std::uint64_t size) {
@@ -157,13 +150,13 @@ std::optional<Span> range_in(std::string_view header, std::uint64_t size) {
   const std::string_view first = header.substr(0, dash);
   const std::string_view last = header.substr(dash + 1);
   if (first.empty()) {
-    const auto amount = number(last);
+    const auto amount = number_in<std::uint64_t>(last);
     if (!amount) return std::nullopt;
     if (*amount == 0) return Span{size, 0};
     return Span{size - std::min(*amount, size), size};
   }
-  const auto begin = number(first);
-  const auto end = last.empty() ? std::optional(size) : number(last);
+  const auto begin = number_in<std::uint64_t>(first);
+  const auto end = last.empty() ? std::optional(size) : number_in<std::uint64_t>(last);
   if (!begin || !end || (!last.empty() && *end < *begin)) return std::nullopt;
   return Span{*begin, *end < size ? *end + 1 : size};
 }
@@ -288,10 +281,6 @@ bool wants_app_page(const Exchange& exchange) {
   const bool is_file = exchange.route != nullptr && exchange.route->serves_files;
   return !exchange.app.options.app.empty() && exchange.target.reads() && !is_file &&
          exchange.error_media == Media::html;
-}
-
-Response app_page(Exchange& exchange) {
-  return named_file(exchange, exchange.app.options.app);
 }
 
 void warn_of_missing_files(const RestCherrypyOptions& options) {

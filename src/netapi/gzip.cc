@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "rest_fcgi/core/text.h"
+
 namespace rest_fcgi::netapi {
 namespace {
 
@@ -18,9 +20,7 @@ constexpr int kLevel = 1;                   // JSON becomes a tenth already, and
 
 bool takes_gzip(std::string_view header) {
   while (!header.empty()) {
-    const std::size_t end = std::min(header.find(','), header.size());
-    std::string one(header.substr(0, end));
-    header.remove_prefix(std::min(end + 1, header.size()));
+    std::string one(take_part(header, ','));
     std::erase_if(one, [](char c) { return c == ' ' || c == '\t'; });
     const std::size_t parameters = std::min(one.find(';'), one.size());
     if (one.substr(0, parameters) != "gzip") continue;

@@ -78,7 +78,6 @@ struct Call {
 [[nodiscard]] http::Response serve_favicon(Exchange& exchange);
 /// Is the file of the option `app` what a browser gets here?
 [[nodiscard]] bool wants_app_page(const Exchange& exchange);
-[[nodiscard]] http::Response app_page(Exchange& exchange);
 /// Tells the log which of the options' files and folders cannot be opened now.
 void warn_of_missing_files(const RestCherrypyOptions& options);
 

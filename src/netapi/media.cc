@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::netapi {
@@ -29,22 +29,8 @@ constexpr std::array kNames{Name{"application/json", Media::json},
 constexpr std::string_view kRead =
     "application/json, application/x-yaml, application/x-www-form-urlencoded and text/plain, in UTF-8";
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 /// Takes off what stands before the next `separator` outside of quotes, and that separator.
-std::string_view take_part(std::string_view& rest, char separator) {
+std::string_view take_unquoted(std::string_view& rest, char separator) {
   bool quoted = false;
   std::size_t end = 0;
   while (end < rest.size() && (quoted || rest[end] != separator)) {
@@ -61,7 +47,7 @@ std::string_view take_part(std::string_view& rest, char separator) {
 /// The value of a parameter, in lower case and without quotes; absent where the header has none of that name.
 std::optional<std::string> parameter(std::string_view parameters, std::string_view name) {
   while (!parameters.empty()) {
-    const std::string_view part = take_part(parameters, ';');
+    const std::string_view part = take_unquoted(parameters, ';');
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos || lower(part.substr(0, equals)) != name) continue;
     std::string value = lower(part.substr(equals + 1));
@@ -89,16 +75,16 @@ struct Range {
 Result<std::vector<Range>> ranges_in(std::string_view accept) {
   std::vector<Range> ranges;
   while (!accept.empty()) {
-    const std::string_view part = take_part(accept, ',');
+    const std::string_view part = take_unquoted(accept, ',');
     if (part.empty()) continue;
     std::string_view rest = part;
-    Range range{lower(take_part(rest, ';'))};
+    Range range{lower(take_unquoted(rest, ';'))};
     if (const auto quality = parameter(rest, "q")) {
-      const char* const end = quality->data() + quality->size();
-      const auto read = std::from_chars(quality->data(), end, range.quality);
-      if (read.ec != std::errc() || read.ptr != end || !(range.quality >= 0 && range.quality <= 1)) {
+      const auto number = number_in<double>(*quality);
+      if (!number || !(*number >= 0 && *number <= 1)) {
         return Error{ErrorKind::malformed, format("Malformed HTTP header: `{}`", excerpt(part, 100))};
       }
+      range.quality = *number;
     }
     ranges.push_back(std::move(range));
   }
@@ -127,7 +113,7 @@ std::string_view content_type_of(Media media) noexcept {
 
 Result<Media> media_in(std::string_view content_type) {
   std::string_view rest = content_type;
-  const std::string type = lower(take_part(rest, ';'));
+  const std::string type = lower(take_unquoted(rest, ';'));
   const auto name =
       std::find_if(kNames.begin(), kNames.end(), [&type](const Name& one) { return one.type == type; });
   const bool known = name != kNames.end() && name->media != Media::html && name->media != Media::event_stream;
@@ -158,17 +144,14 @@ Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most
   // All at once: what grows would leave copies of short passwords behind.
   fields.reserve(std::min(most, static_cast<std::size_t>(std::count(text.begin(), text.end(), '&')) + 1));
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('&'), text.size());
-    const std::string_view part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (part.empty()) continue;
+    std::string_view value = take_part(text, '&');
+    if (value.empty()) continue;
     if (fields.size() == most) {
       return Error{ErrorKind::malformed, format("more than {} fields in one form", most)};
     }
-    const std::size_t equals = std::min(part.find('='), part.size());
-    const std::string_view value = part.substr(std::min(equals + 1, part.size()));
-    fields.push_back({http::percent_decoded(part.substr(0, equals), http::Plus::blank),
-                      http::percent_decoded(value, http::Plus::blank)});
+    const std::string_view name = take_part(value, '=');
+    fields.push_back(
+        {http::percent_decoded(name, http::Plus::blank), http::percent_decoded(value, http::Plus::blank)});
   }
   return fields;
 }

@@ -7,6 +7,7 @@
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/http/url.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/yaml/yaml.h"
@@ -162,9 +163,7 @@ Result<void> read_as(Media media, std::string_view text, const BodyRules& rules,
 std::vector<std::string> parts_of(std::string_view path) {
   std::vector<std::string> parts;
   while (!path.empty()) {
-    const std::size_t end = std::min(path.find('/'), path.size());
-    if (end != 0) parts.emplace_back(path.substr(0, end));
-    path.remove_prefix(std::min(end + 1, path.size()));
+    if (const std::string_view part = take_part(path, '/'); !part.empty()) parts.emplace_back(part);
   }
   return parts;
 }

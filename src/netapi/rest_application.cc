@@ -173,7 +173,7 @@ Response dispatch(Exchange& exchange) {
       exchange.target.path.back() != '/') {
     return {Status::moved_permanently, {{"Location", exchange.base + "/"}}, std::string()};
   }
-  if (inside && wants_app_page(exchange)) return app_page(exchange);
+  if (inside && wants_app_page(exchange)) return serve_app(exchange);
   if (!inside || exchange.route == nullptr) {
     return refuse(exchange, Status::not_found,
                   format("The path '{}' was not found.", excerpt(exchange.target.path, 100)));

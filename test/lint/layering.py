@@ -57,7 +57,7 @@ FOLDERS = {
 
 # What core may hold; a further header needs three rooms that use it, and a reason.
 CORE_HEADERS = {"base64", "clock", "excerpt", "files", "format", "helper_process", "json", "json_document", "log", "pattern", "result", "secret",
-                "thread", "unique_fd", "users", "version"}
+                "text", "thread", "unique_fd", "users", "version"}
 
 # library: its headers, and the only rooms that include them.
 LIBRARIES = {

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "gateway/reply.h"
 #include "gateway/streams/gathered.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -136,15 +136,13 @@ void Body::accept_length(std::string_view content_length) {
                   format("CONTENT_LENGTH is '{}', and has to be a number of bytes in decimal digits",
                          content_length.substr(0, kShown)));
   }
-  std::size_t length = 0;
-  const auto parsed =
-      std::from_chars(content_length.data(), content_length.data() + content_length.size(), length);
-  if (parsed.ec != std::errc() || length > limits_.max_size) {
+  const auto length = number_in<std::size_t>(content_length);
+  if (!length || *length > limits_.max_size) {
     return refuse(ErrorKind::too_large,
                   format("Request body is larger than max_request_body_size ({} bytes)", limits_.max_size));
   }
   declared_ = length;
-  bytes_.reserve(length);
+  bytes_.reserve(*length);
 }
 
 void Body::take(std::string_view chunk) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "gateway/http/outgoing.h"
 
-#include <charconv>
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 #include "gateway/reply.h"
@@ -12,6 +10,7 @@
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/http/date.h"
 
 namespace rest_fcgi::gateway {
@@ -55,11 +54,8 @@ std::string refusal_reply(const Refusal& refusal) {
 
 /// How many bytes the application says that its stream has.
 std::optional<std::uint64_t> promised_size(const http::Response& response) {
-  std::uint64_t size = 0;
   for (const auto& [name, value] : response.headers) {
-    if (name != "Content-Length") continue;
-    const auto read = std::from_chars(value.data(), value.data() + value.size(), size);
-    if (read.ec == std::errc()) return size;
+    if (name == "Content-Length") return number_in<std::uint64_t>(value);
   }
   return std::nullopt;
 }

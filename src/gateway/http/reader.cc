@@ -12,6 +12,7 @@
 #include <boost/beast/http/error.hpp>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::gateway {
@@ -58,10 +59,6 @@ bool is_digit(char c) noexcept {
 }
 char upper(char c) noexcept {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-}
-bool equal_without_case(std::string_view a, std::string_view b) noexcept {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return upper(x) == upper(y); });
 }
 
 /// Does the first line of `bytes` end in the name of a version, be it one that nobody knows?

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/text.h"
 
 /// How this engine writes JSON text, reads again what it wrote itself, and takes plain text apart.
 namespace rest_fcgi::embedded {
@@ -76,18 +75,6 @@ template <class Texts>
 
 /// Without blanks at both ends.
 [[nodiscard]] std::string_view stripped(std::string_view text);
-
-/// With ASCII letters in lower case.
-[[nodiscard]] std::string lower(std::string_view text);
-
-/// The number that is all of the text; absent where it is none, or too large.
-template <class Number>
-[[nodiscard]] std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 /// What stands before and behind the first colon, both stripped; absent where there is none.
 struct Entry {
