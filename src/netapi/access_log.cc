@@ -2,7 +2,6 @@
 #include "netapi/access_log.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <string_view>
 #include <variant>
@@ -10,6 +9,7 @@
 #include "netapi/media.h"
 #include "netapi/request.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/http/date.h"
 #include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::netapi {
@@ -22,16 +22,12 @@ constexpr std::string_view kMask = "***";
 constexpr std::size_t kMostShown = 2048;  // bytes of a header or URL that a line shows
 constexpr std::size_t kShortToken = 32;   // digits, with Salt's `hash_type: md5`
 
-/// `06/Nov/1994:08:49:37 +0000`
+/// `06/Nov/1994:08:49:37 +0000`: what a header would say, in another order.
 std::string log_time(WallTime when) {
-  static constexpr std::string_view kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                 "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const auto day = std::chrono::floor<std::chrono::days>(when);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::seconds>(when - day));
-  return format("{:02}/{}/{:04}:{:02}:{:02}:{:02} +0000", static_cast<unsigned>(date.day()),
-                kMonths[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
-                clock.hours().count(), clock.minutes().count(), clock.seconds().count());
+  const std::string date = http::http_date(when);  // `Sun, 06 Nov 1994 08:49:37 GMT`
+  const std::string_view text = date;
+  return format("{}/{}/{}:{} +0000", text.substr(5, 2), text.substr(8, 3), text.substr(12, 4),
+                text.substr(17, 8));
 }
 
 bool is_hex(char c) {

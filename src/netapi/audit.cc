@@ -10,6 +10,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -34,12 +35,8 @@ void append_value(std::string& line, std::string_view value) {
 
 /// ISO 8601, UTC, milliseconds.
 std::string iso_time(WallTime time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::milliseconds>(time - day));
-  return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
-                clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
+  constexpr std::string_view kWanted = "2026-11-20T23:06:17.380";
+  return master::iso_stamp(time).substr(0, kWanted.size()) + "Z";
 }
 
 using auth::Credentials;

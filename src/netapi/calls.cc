@@ -20,9 +20,6 @@ using http::Status;
 using lowstate::Chunk;
 using lowstate::Client;
 
-constexpr std::string_view kNoMinions =
-    "No minions matched the target. No command was sent, no jid was assigned.";
-
 /// A token that cannot be one is told apart from one that nobody holds, as Salt does.
 Result<void> check_tokens(JsonValue chunks) {
   const auto is_bad = [](JsonValue chunk) {

@@ -196,8 +196,7 @@ Response show_minions(Exchange& exchange) {
   client::Reply& minions = std::get<0>(ran);
   const bool is_nobody = minions.jid.empty();
   if (is_nobody && exchange.app.dialect.missing_is_404) {
-    return refuse(exchange, Status::not_found,
-                  "No minions matched the target. No command was sent, no jid was assigned.");
+    return refuse(exchange, Status::not_found, kNoMinions);
   }
   return reply(exchange, Status::ok, with_return(list_of(minions.items.front())));
 }

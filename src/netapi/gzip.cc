@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "netapi/gzip.h"
-
 #include <zlib.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "netapi/handlers.h"
 #include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::netapi {

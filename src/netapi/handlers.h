@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -35,6 +36,9 @@ namespace rest_fcgi::netapi {
 [[nodiscard]] http::Response make_tokens(Exchange& exchange);  ///< POST /token
 
 // calls.cc
+
+inline constexpr std::string_view kNoMinions =
+    "No minions matched the target. No command was sent, no jid was assigned.";
 
 /// How chunks are run.
 struct Call {
@@ -84,6 +88,11 @@ void warn_of_missing_files(const RestCherrypyOptions& options);
 // page.cc
 [[nodiscard]] http::Response own_page(Exchange& exchange);
 
+// gzip.cc
+/// Packs a text of 1 KiB and more where an Accept-Encoding header takes gzip (RFC 9110, section 12.5.3) and
+/// it becomes shorter. What is packed in itself, such as a picture, stays as it is.
+void pack_where_accepted(std::string_view accept_encoding, http::Response& response);
+
 // stats.cc
 [[nodiscard]] http::Response show_stats(Exchange& exchange);
 
@@ -101,5 +110,13 @@ class Counted {
  private:
   const Exchange& exchange_;
 };
+
+// rest_application.cc
+/// Puts an application together. Errors: configuration, for addresses and origins that are none, and
+/// for a path of the configuration where another route is.
+[[nodiscard]] Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions options,
+                                                  bool open_to_all, std::vector<Route> routes,
+                                                  std::shared_ptr<const client::NetapiClient> client,
+                                                  std::shared_ptr<Streams> streams, const Clock& clock);
 
 }  // namespace rest_fcgi::netapi

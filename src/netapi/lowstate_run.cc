@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <memory>
+#include <semaphore>
 #include <utility>
 
 #include "rest_fcgi/core/thread.h"
@@ -64,29 +67,15 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
   return permit;
 }
 
-/// A place among the threads that there may be beside those of requests, in the whole process; absent: they
-/// are all taken.
-class HelperPlace {
- public:
-  static std::optional<HelperPlace> take() {
-    int taken = taken_;
-    do {
-      if (taken == kHelpers) return std::nullopt;
-    } while (!taken_.compare_exchange_weak(taken, taken + 1));
-    return HelperPlace();
-  }
-  HelperPlace(HelperPlace&& other) noexcept : mine_(std::exchange(other.mine_, false)) {}
-  HelperPlace& operator=(HelperPlace&&) = delete;
-  ~HelperPlace() {
-    if (mine_) --taken_;
-  }
+/// Places for threads beside those of requests, in the whole process.
+constexpr std::ptrdiff_t kHelpers = 16;
+using HelperPlaces = std::counting_semaphore<kHelpers>;
+HelperPlaces helper_places(kHelpers);
 
- private:
-  HelperPlace() = default;
-  static constexpr int kHelpers = 16;
-  static inline std::atomic<int> taken_ = 0;
-  bool mine_ = true;
+struct GiveBack {
+  void operator()(HelperPlaces* places) const noexcept { places->release(); }
 };
+using HelperPlace = std::unique_ptr<HelperPlaces, GiveBack>;
 
 }  // namespace
 
@@ -150,10 +139,9 @@ Ran run_at_once(const client::NetapiClient& client, const std::vector<Permit>& p
   std::vector<Thread> others;
   others.reserve(kThreads);
   while (others.size() + 1 < std::min(kThreads, permits.size())) {
-    auto place = HelperPlace::take();
-    if (!place) break;  // then those that there are do more
+    if (!helper_places.try_acquire()) break;  // then those that there are do more
     auto thread = Thread::start(
-        "lowstate", [&work, held = *std::move(place)] { work(); }, kSmallStack);
+        "lowstate", [&work, held = HelperPlace(&helper_places)] { work(); }, kSmallStack);
     if (!thread) break;
     others.push_back(*std::move(thread));
   }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "netapi/rest_application.h"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -8,7 +6,6 @@
 #include <utility>
 
 #include "netapi/access_log.h"
-#include "netapi/gzip.h"
 #include "netapi/handlers.h"
 #include "netapi/lowstate_run.h"
 #include "rest_fcgi/core/excerpt.h"

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "netapi/handlers.h"
-#include "netapi/rest_application.h"
 #include "rest_fcgi/netapi/rest.h"
 
 namespace rest_fcgi::netapi {

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "netapi/gzip.h"
+#include "netapi/handlers.h"
 #include "netapi/tar.h"
 #include "wsgi.h"
 
