@@ -312,4 +312,10 @@ void JsonDocument::clear() noexcept {
   strings_.clear();
 }
 
+JsonDocument own_document(const Json& json) {
+  JsonDocument document;
+  static_cast<void>(document.parse(json.text(), JsonLimits::none()));
+  return document;
+}
+
 }  // namespace rest_fcgi

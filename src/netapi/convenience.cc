@@ -72,8 +72,7 @@ Json list_of(const Json& item) {
 
 /// The same object, its last key first: job ids begin with their time.
 Json newest_first(const Json& jobs) {
-  JsonDocument document;
-  if (!document.parse(jobs.text(), JsonLimits::none())) return jobs;
+  const JsonDocument document = own_document(jobs);
   std::vector<JsonMember> members;
   for (const JsonMember member : document.root().members()) members.push_back(member);
   if (members.empty()) return jobs;
@@ -109,8 +108,7 @@ Response show_job(Exchange& exchange, const std::string& jid) {
   auto ran = run_own(exchange, chunk_of("runner", "jobs.list_job", {{"jid", jid}}), own_call(exchange));
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
   const Json& job = std::get<0>(ran).items.front();
-  JsonDocument document;
-  static_cast<void>(document.parse(job.text(), JsonLimits::none()));  // else it is null, which has no members
+  const JsonDocument document = own_document(job);
   const Dialect& dialect = exchange.app.dialect;
   if (dialect.jobs_have_info) return reply(exchange, Status::ok, with_info(job, document.root()));
   if (!document.root().find("Error")) return reply(exchange, Status::ok, with_return(list_of(job)));
@@ -172,11 +170,10 @@ void write_key_chunk(JsonWriter& writer, JsonValue asked, std::string_view minio
 }
 
 Response key_archive(const Exchange& exchange, const std::string& minion, const Json& keys) {
-  JsonDocument document;
-  const auto parsed = document.parse(keys.text(), JsonLimits::none());
+  const JsonDocument document = own_document(keys);
   const JsonValue open = document.root().find("pub").value_or(JsonValue());
   const JsonValue secret = document.root().find("priv").value_or(JsonValue());
-  if (!parsed || open.text().empty() || secret.text().empty()) {
+  if (open.text().empty() || secret.text().empty()) {
     return fail(exchange, {ErrorKind::conflict, format("There is a key of {} already.", quoted(minion))});
   }
   return {Status::ok,

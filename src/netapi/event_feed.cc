@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/master/jid.h"
 
@@ -34,19 +35,7 @@ Feed::End ended(std::uint16_t code, std::string_view reason) {
   return {code, excerpt(reason, kMost)};
 }
 
-Feed::Part part_of(std::string text) {
-  const auto owner = std::make_shared<const std::string>(std::move(text));
-  return {owner, *owner};
-}
-
 }  // namespace
-
-/// What the master said about jobs whose start was not heard: put there by another thread.
-struct EventFeed::Answers {
-  std::mutex mutex;
-  http::Wake wake;                                 // guarded by mutex
-  std::vector<std::pair<std::string, Json>> jobs;  // guarded by mutex; by job id
-};
 
 EventFeed::EventFeed(FeedForm form, std::unique_ptr<Streams::Seat> seat,
                      std::unique_ptr<master::EventReader> reader, const Clock& clock)
@@ -54,8 +43,6 @@ EventFeed::EventFeed(FeedForm form, std::unique_ptr<Streams::Seat> seat,
   ready_ = form_.shows == FeedForm::Shows::blocks;
   if (form_.shows == FeedForm::Shows::formatted) view_.emplace(form_.style, clock);
 }
-
-EventFeed::~EventFeed() = default;
 
 void EventFeed::tell_of_loss(std::string_view last_event_id) {
   std::string data;
@@ -70,11 +57,6 @@ void EventFeed::tell_of_loss(std::string_view last_event_id) {
                                                 std::string());
 }
 
-void EventFeed::set_needs(FormattedNeeds needs) {
-  needs_ = std::move(needs);
-  answers_ = std::make_shared<Answers>();
-}
-
 std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t most_bytes,
                                          const http::Wake& wake) {
   Streams::Seat::News news = seat_->news(wake);
@@ -83,7 +65,7 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
   add_own(parts);
   if (end_) return end_;
   if (!ready_) return std::nullopt;
-  if (answers_) hear_answers(wake);
+  for (const auto& [jid, job] : news.answers) view_->complete(jid, own_document(job).root());
   std::size_t frame_bytes = add_frames(parts);
   std::vector<EventPtr> events;
   std::size_t looked_at = 0;
@@ -115,40 +97,27 @@ void EventFeed::add_own(std::vector<Part>& parts) {
   const bool is_socket = form_.shows != FeedForm::Shows::blocks;
   if (!std::exchange(opened_, true) && !is_socket) parts.push_back({nullptr, kOpening});
   for (; replies_ > 0; --replies_) parts.push_back({nullptr, kReceived});
-  if (!ready_ || !loss_) return;
+  if (!ready_ || !loss_ || view_) return;
   const EventPtr loss = std::exchange(loss_, nullptr);
-  switch (form_.shows) {
-    case FeedForm::Shows::blocks:
-      // Without its id: who is told of a loss has not got anywhere by that.
-      parts.push_back({loss, loss->sse().substr(loss->sse().find('\n') + 1)});
-      break;
-    case FeedForm::Shows::lines:
-      parts.push_back({loss, loss->data_lines()});
-      break;
-    case FeedForm::Shows::json:
-      parts.push_back({loss, loss->json()});
-      break;
-    case FeedForm::Shows::formatted:
-      break;
-  }
+  std::string_view text = text_of(*loss);
+  // Without its id: who is told of a loss has not got anywhere by that.
+  if (!is_socket) text.remove_prefix(text.find('\n') + 1);
+  parts.push_back({loss, text});
+}
+
+/// REQUIRES: it does not show the formatted view.
+std::string_view EventFeed::text_of(const master::Event& event) const noexcept {
+  if (form_.shows == FeedForm::Shows::blocks) return event.sse();
+  return form_.shows == FeedForm::Shows::lines ? event.data_lines() : event.json();
 }
 
 void EventFeed::add(const EventPtr& event, std::vector<Part>& parts) {
   const auto fits = [&event](const std::string& glob) { return glob_match(glob, event->tag()); };
   if (!form_.tags.empty() && std::none_of(form_.tags.begin(), form_.tags.end(), fits)) return;
-  switch (form_.shows) {
-    case FeedForm::Shows::blocks:
-      parts.push_back({event, event->sse()});
-      break;
-    case FeedForm::Shows::lines:
-      parts.push_back({event, event->data_lines()});
-      break;
-    case FeedForm::Shows::json:
-      parts.push_back({event, event->json()});
-      break;
-    case FeedForm::Shows::formatted:
-      view_->hear(event->tag(), event->data());
-      break;
+  if (view_) {
+    view_->hear(event->tag(), event->data());
+  } else {
+    parts.push_back({event, text_of(*event)});
   }
 }
 
@@ -158,22 +127,9 @@ std::size_t EventFeed::add_frames(std::vector<Part>& parts) {
   std::size_t bytes = 0;
   for (std::string& frame : view_->take_frames()) {
     bytes += frame.size();
-    parts.push_back(part_of(std::move(frame)));
+    parts.push_back(Part::of(std::move(frame)));
   }
   return bytes;
-}
-
-void EventFeed::hear_answers(const http::Wake& wake) {
-  std::vector<std::pair<std::string, Json>> jobs;
-  {
-    const std::lock_guard lock(answers_->mutex);
-    answers_->wake = wake;
-    jobs.swap(answers_->jobs);
-  }
-  for (const auto& [jid, json] : jobs) {
-    JsonDocument document;
-    if (document.parse(json.text(), JsonLimits::none())) view_->complete(jid, document.root());
-  }
 }
 
 void EventFeed::ask_for_jobs_and_grains() {
@@ -183,16 +139,7 @@ void EventFeed::ask_for_jobs_and_grains() {
     JsonWriter writer(chunk);
     writer.begin_object().key("client").string("runner").key("fun").string("jobs.list_job");
     writer.key("jid").string(jid).end_object();
-    const auto answers = answers_;
-    seat_->ask(std::move(chunk), needs_.ask, [answers, jid](const Json& job) {
-      http::Wake wake;
-      {
-        const std::lock_guard lock(answers->mutex);
-        answers->jobs.emplace_back(jid, job);
-        wake = answers->wake;
-      }
-      if (wake) (*wake)();
-    });
+    seat_->ask(std::move(chunk), needs_.ask, jid);
   }
 }
 
@@ -209,7 +156,7 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
     writer.end_array();
   }
   writer.end_object();
-  seat_->ask(std::move(chunk), needs_.ask, nullptr);
+  seat_->ask(std::move(chunk), needs_.ask);
 }
 
 /// The client is ready: from now on events go out.
@@ -222,8 +169,7 @@ void EventFeed::begin() {
   } else if (!form_.style.minions_are_listed && needs_.grains == Json()) {
     ask_for_grains({});
   } else if (!form_.style.minions_are_listed) {
-    JsonDocument document;
-    if (document.parse(needs_.grains.text(), JsonLimits::none())) view_->start(document.root());
+    view_->start(own_document(needs_.grains).root());
   }
   needs_.grains = Json();
 }

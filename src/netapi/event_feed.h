@@ -3,12 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "netapi/formatted_events.h"
@@ -51,27 +50,24 @@ class EventFeed final : public http::Feed {
  public:
   EventFeed(FeedForm form, std::unique_ptr<Streams::Seat> seat, std::unique_ptr<master::EventReader> reader,
             const Clock& clock);
-  ~EventFeed() override;
 
   /// The listener wanted to go on behind this event, and that cannot be: it is told so first.
   void tell_of_loss(std::string_view last_event_id);
   /// The listener goes on where it was: events before it is ready count as well.
   void keep_from_start() { keeps_ = true; }
   /// REQUIRES: it shows the formatted view.
-  void set_needs(FormattedNeeds needs);
+  void set_needs(FormattedNeeds needs) { needs_ = std::move(needs); }
 
   std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes, const http::Wake& wake) override;
   void hear(std::string_view message, bool is_text) override;
   [[nodiscard]] std::string_view keep_alive() const noexcept override;
 
  private:
-  struct Answers;
-
   void begin();
+  [[nodiscard]] std::string_view text_of(const master::Event& event) const noexcept;
   void add_own(std::vector<Part>& parts);
   void add(const master::EventPtr& event, std::vector<Part>& parts);
   std::size_t add_frames(std::vector<Part>& parts);
-  void hear_answers(const http::Wake& wake);
   void ask_for_jobs_and_grains();
   void ask_for_grains(const std::vector<std::string>& minions);
 
@@ -87,7 +83,6 @@ class EventFeed final : public http::Feed {
   master::EventPtr loss_;
   std::optional<FormattedEvents> view_;
   FormattedNeeds needs_;
-  std::shared_ptr<Answers> answers_;
 };
 
 }  // namespace rest_fcgi::netapi

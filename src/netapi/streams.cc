@@ -29,7 +29,7 @@ struct Streams::Holder {
   master::EventPermit permit;
   std::string over{};
   std::vector<Seat*> seats{};
-  std::atomic<unsigned> changes{0};  ///< of `permit` and `over`
+  std::atomic<unsigned> changes{0};  ///< of `permit` and `over`, and answers
 };
 
 Streams::~Streams() {
@@ -121,6 +121,9 @@ Result<void> Streams::start_threads() {
 Streams::Seat::~Seat() {
   const std::lock_guard lock(streams_->mutex_);
   std::erase(holder_->seats, this);
+  for (Task& task : streams_->tasks_) {
+    std::erase_if(task.askers, [this](const auto& asker) { return asker.first == this; });
+  }
   if (holder_->seats.empty()) std::erase(streams_->holders_, holder_);
   --streams_->open_;
 }
@@ -133,10 +136,10 @@ Streams::Seat::News Streams::Seat::news(const http::Wake& wake) {
   wake_ = wake;
   if (holder_->changes.load() == changes_) return {};
   changes_ = holder_->changes;
-  return {holder_->permit, holder_->over};
+  return {holder_->permit, holder_->over, std::exchange(answers_, {})};
 }
 
-void Streams::Seat::ask(std::string question, Ask ask, Hear hear) {
+void Streams::Seat::ask(std::string question, Ask ask, std::string about) {
   const std::lock_guard lock(streams_->mutex_);
   std::deque<Task>& tasks = streams_->tasks_;
   auto at = std::find_if(tasks.begin(), tasks.end(), [&](const Task& task) {
@@ -150,7 +153,7 @@ void Streams::Seat::ask(std::string question, Ask ask, Hear hear) {
     return;
   }
   if (at == tasks.end()) at = tasks.insert(at, {holder_, std::move(question), std::move(ask), {}});
-  if (hear) at->hear.push_back(std::move(hear));
+  if (!about.empty()) at->askers.emplace_back(this, std::move(about));
   streams_->changed_.notify_all();
 }
 
@@ -233,8 +236,10 @@ void Streams::answer(std::unique_lock<std::mutex>& lock) {
   const Task done = std::move(task);
   tasks_.pop_front();
   dropped_ = dropped_ && !tasks_.empty();
+  if (done.askers.empty()) return;
+  for (const auto& [seat, about] : done.askers) seat->answers_.push_back({about, answer});
   lock.unlock();
-  for (const Seat::Hear& hear : done.hear) hear(answer);
+  tell(*done.holder, [] {});
   lock.lock();
 }
 

@@ -183,4 +183,7 @@ class JsonDocument {
   WipedBytes strings_;  ///< strings without their escapes
 };
 
+/// What was written in this process, as a document; null where it has more levels than can be read.
+[[nodiscard]] JsonDocument own_document(const Json& json);
+
 }  // namespace rest_fcgi

@@ -115,6 +115,12 @@ class Feed {
   struct Part {
     std::shared_ptr<const void> owner;
     std::string_view text;
+
+    /// One that holds its text itself.
+    [[nodiscard]] static Part of(std::string text) {
+      auto owner = std::make_shared<const std::string>(std::move(text));
+      return {owner, *owner};
+    }
   };
 
   /// Why it is at its end: a status code of RFC 6455, 7.4, and a reason for people of at most 123 bytes.

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rest_fcgi/client/netapi_client.h"
@@ -57,21 +58,26 @@ class Streams : public std::enable_shared_from_this<Streams> {
     Seat(const Seat&) = delete;
     Seat& operator=(const Seat&) = delete;
 
+    struct Answer {
+      std::string about;
+      Json answer;
+    };
+
     /// What has changed since this was asked last.
     struct News {
       std::optional<master::EventPermit> permit;  ///< what the stream shows from now on
       std::string over;                           ///< why it has to end; empty: it goes on
+      std::vector<Answer> answers{};              ///< to what it asked
     };
     /// `wake` is called when it is worth to ask again.
     [[nodiscard]] News news(const http::Wake& wake);
 
     using Ask =
         std::function<Json(const client::NetapiClient& client, SecretView token, std::string_view question)>;
-    using Hear = std::function<void(const Json& answer)>;
-    /// Asks something in the name of the stream's user, soon, and gives the answer to `hear`, where there is
-    /// one: on another thread. What streams with the same token ask in the same words meanwhile is asked
-    /// once. Not at all, where too much waits or the session has ended.
-    void ask(std::string question, Ask ask, Hear hear);
+    /// Asks something in the name of the stream's user, soon, on another thread. Where it is said what it is
+    /// `about`, the answer is news. What streams with the same token ask in the same words meanwhile is asked
+    /// once. Not at all, where too much waits or the session has ended; then the answer is null.
+    void ask(std::string question, Ask ask, std::string about = {});
 
    private:
     friend class Streams;
@@ -80,8 +86,9 @@ class Streams : public std::enable_shared_from_this<Streams> {
 
     const std::shared_ptr<Streams> streams_;
     const std::shared_ptr<Holder> holder_;
-    unsigned changes_ = 0;  ///< of the holder, that it knows of
-    http::Wake wake_;       // changed under the mutex of streams_
+    unsigned changes_ = 0;         ///< of the holder, that it knows of
+    http::Wake wake_;              // changed under the mutex of streams_
+    std::vector<Answer> answers_;  // guarded by it
   };
 
   /// Makes room for one more. Errors: unavailable, where there are too many; internal, where no thread can
@@ -94,7 +101,7 @@ class Streams : public std::enable_shared_from_this<Streams> {
     std::shared_ptr<Holder> holder;
     std::string question;
     Seat::Ask ask;
-    std::vector<Seat::Hear> hear;
+    std::vector<std::pair<Seat*, std::string>> askers;  ///< and what it is about for them
   };
 
   [[nodiscard]] Result<void> start_threads();

@@ -156,7 +156,7 @@ void FeedStream::count_anew() noexcept {
 /// For `flush` to send, which is not called where other bytes wait.
 void FeedStream::queue(std::string bytes) {
   if (unsent_.empty()) count_anew();
-  if (!bytes.empty()) unsent_.push_back(part_of(std::move(bytes)));
+  if (!bytes.empty()) unsent_.push_back(http::Feed::Part::of(std::move(bytes)));
 }
 
 void FeedStream::flush() {

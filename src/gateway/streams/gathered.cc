@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <span>
-#include <utility>
 
 #include "gateway/streams/websocket.h"
 #include "rest_fcgi/core/format.h"
@@ -81,15 +79,10 @@ std::vector<http::Feed::Part> Gathered::rest() const {
     if (parts_[i] != nullptr && parts_[i]->owner) {
       rest.push_back({parts_[i]->owner, text});
     } else {
-      rest.push_back(part_of(std::string(text)));
+      rest.push_back(Part::of(std::string(text)));
     }
   }
   return rest;
-}
-
-http::Feed::Part part_of(std::string text) {
-  auto owner = std::make_shared<const std::string>(std::move(text));
-  return {owner, *owner};
 }
 
 void Framing::gather(const std::vector<http::Feed::Part>& parts, Gathered& out) const {

@@ -42,9 +42,6 @@ class Gathered {
   std::size_t at_ = 0;  ///< the first piece that was not sent whole
 };
 
-/// A part that holds its text itself.
-[[nodiscard]] http::Feed::Part part_of(std::string text);
-
 /// What a feed's parts are put into on a connection.
 class Framing {
  public:

@@ -26,12 +26,6 @@ Result<void> read_own(JsonDocument& document, std::string_view text) {
                format("JSON text of this engine cannot be read again: {}", parsed.error().message)};
 }
 
-JsonDocument own_document(const Json& json) {
-  JsonDocument document;
-  (void)read_own(document, json.text());
-  return document;
-}
-
 std::optional<JsonValue> step_into(const JsonValue& value, std::string_view step) {
   if (!value.is(JsonValue::Kind::array)) return value.find(step);
   const auto index = number_in<std::int64_t>(stripped(step));

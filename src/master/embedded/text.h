@@ -30,9 +30,6 @@ void write_arguments(JsonWriter& writer, std::string_view args_key, const Values
 /// made, though they may lie a little deeper now. Errors: internal, where it cannot be read all the same.
 Result<void> read_own(JsonDocument& document, std::string_view text);
 
-/// The text as a document; null where it cannot be read.
-[[nodiscard]] JsonDocument own_document(const Json& json);
-
 /// The member of that name; null where there is none.
 [[nodiscard]] inline JsonValue member_of(const JsonValue& object, std::string_view key) {
   return object.find(key).value_or(JsonValue());
