@@ -46,10 +46,6 @@ constexpr std::string_view kNoAnswer = R"({"success": false})";
 
 }  // namespace
 
-bool FormattedEvents::matters(std::string_view tag) {
-  return subject_of(tag).is != Subject::Is::nothing;
-}
-
 void FormattedEvents::hear(std::string_view tag, std::string_view data) {
   const Subject subject = subject_of(tag);
   if (subject.is == Subject::Is::nothing || !document_.parse(data, JsonLimits::none())) return;
@@ -75,16 +71,23 @@ void FormattedEvents::start(JsonValue grains) {
   minions_changed_ = true;
 }
 
+/// Most often it is one of the latest that is looked for.
+FormattedEvents::Job* FormattedEvents::find_job(std::string_view jid) {
+  const auto is_it = [jid](const Job& job) { return job.jid == jid; };
+  const auto found = std::find_if(jobs_.rbegin(), jobs_.rend(), is_it);
+  return found == jobs_.rend() ? nullptr : &*found;
+}
+
 FormattedEvents::Job& FormattedEvents::job_of(const std::string& jid) {
-  const auto [at, is_new] = jobs_.try_emplace(jid);
-  if (is_new) order_.push_back(jid);
-  return at->second;
+  Job* const known = find_job(jid);
+  return known != nullptr ? *known : jobs_.emplace_back(Job{jid});
 }
 
 /// Counts anew what a job takes, and notes that it has changed and whether all have answered.
-void FormattedEvents::settle(const std::string& jid, Job& job) {
+void FormattedEvents::settle(Job& job) {
   job_bytes_ -= job.bytes;
-  job.bytes = 2 * jid.size() + job.start_time.size() + job.fun.size() + job.tgt.size() + job.tgt_type.size();
+  job.bytes =
+      2 * job.jid.size() + job.start_time.size() + job.fun.size() + job.tgt.size() + job.tgt_type.size();
   bool all = !job.minions.empty();
   for (const auto& [id, answer] : job.minions) {
     job.bytes += id.size() + std::max(answer.size(), kNoAnswer.size());
@@ -131,7 +134,7 @@ void FormattedEvents::start_job(const std::string& jid, JsonValue data) {
   job.tgt = json_of(data.find("tgt"));
   job.tgt_type = json_of(data.find("tgt_type"));
   for (const JsonValue minion : minions->elements()) job.minions.try_emplace(std::string(minion.text()));
-  settle(jid, job);
+  settle(job);
   forget_jobs();
 }
 
@@ -140,11 +143,11 @@ void FormattedEvents::finish_part(const std::string& jid, const std::string& min
   const auto retcode = data.find("retcode");
   const auto success = data.find("success");
   if (!value || !retcode || !success) return;
-  if (jobs_.find(jid) == jobs_.end()) unknown_jobs_.push_back(jid);
+  if (find_job(jid) == nullptr) unknown_jobs_.push_back(jid);
   Job& job = job_of(jid);
   if (job.fun == "null") job.fun = json_of(data.find("fun"));
   set_answer(job, minion, data);
-  settle(jid, job);
+  settle(job);
   forget_jobs();
   if (data.find("fun").value_or(JsonValue()).text() != "grains.items" || !value->is(Kind::object)) return;
   set_grains(minion, *value);
@@ -152,9 +155,9 @@ void FormattedEvents::finish_part(const std::string& jid, const std::string& min
 }
 
 void FormattedEvents::complete(const std::string& jid, JsonValue listed) {
-  const auto found = jobs_.find(jid);
-  if (found == jobs_.end() || !listed.is(Kind::object) || listed.find("Error")) return;
-  Job& job = found->second;
+  Job* const found = find_job(jid);
+  if (found == nullptr || !listed.is(Kind::object) || listed.find("Error")) return;
+  Job& job = *found;
   job.start_time = json_of(listed.find("StartTime"));
   job.fun = json_of(listed.find("Function"));
   job.tgt = json_of(listed.find("Target"));
@@ -166,30 +169,27 @@ void FormattedEvents::complete(const std::string& jid, JsonValue listed) {
     const auto known = job.minions.find(one.key);
     if (known == job.minions.end() || known->second.empty()) set_answer(job, one.key, one.value);
   }
-  settle(jid, job);
+  settle(job);
 }
 
 /// The oldest leave first; of those beyond the limits, those that are complete.
 void FormattedEvents::forget_jobs() {
   const SteadyTime now = clock_.steady();
-  const auto forget = [this](std::list<std::string>::iterator at) {
-    const auto job = jobs_.find(*at);
-    job_bytes_ -= job->second.bytes;
-    jobs_.erase(job);
-    return order_.erase(at);
+  const auto forget = [this](std::list<Job>::iterator at) {
+    job_bytes_ -= at->bytes;
+    return jobs_.erase(at);
   };
-  for (auto at = order_.begin(); at != order_.end();) {
-    const Job& job = jobs_.find(*at)->second;
-    const bool old = job.finished && now - *job.finished >= limits_.keep_finished;
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    const bool old = at->finished && now - *at->finished >= limits_.keep_finished;
     at = old ? forget(at) : std::next(at);
   }
   // One stays, however large: it is what the listener is told about now.
   const auto too_much = [this] {
-    return order_.size() > 1 && (order_.size() > limits_.max_jobs || job_bytes_ > limits_.max_job_bytes);
+    return jobs_.size() > 1 && (jobs_.size() > limits_.max_jobs || job_bytes_ > limits_.max_job_bytes);
   };
   for (const bool any : {false, true}) {
-    for (auto at = order_.begin(); too_much() && at != std::prev(order_.end());) {
-      at = any || jobs_.find(*at)->second.finished ? forget(at) : std::next(at);
+    for (auto at = jobs_.begin(); too_much() && at != std::prev(jobs_.end());) {
+      at = any || at->finished ? forget(at) : std::next(at);
     }
   }
 }
@@ -269,9 +269,8 @@ std::string FormattedEvents::jobs_frame() const {
   std::string frame;
   JsonWriter writer(frame);
   writer.begin_object().key("jobs").begin_object();
-  for (const std::string& jid : order_) {
-    const Job& job = jobs_.find(jid)->second;
-    writer.key(jid).begin_object().key("jid").string(jid).key("start_time").raw(job.start_time);
+  for (const Job& job : jobs_) {
+    writer.key(job.jid).begin_object().key("jid").string(job.jid).key("start_time").raw(job.start_time);
     writer.key("minions").begin_object();
     for (const auto& [id, answer] : job.minions) writer.key(id).raw(answer.empty() ? kNoAnswer : answer);
     writer.end_object().key("fun").raw(job.fun).key("tgt").raw(job.tgt).key("tgt_type").raw(job.tgt_type);

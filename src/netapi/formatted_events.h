@@ -43,9 +43,6 @@ class FormattedEvents {
   FormattedEvents(const FormattedStyle& style, const Clock& clock, FormattedLimits limits = {})
       : style_(style), clock_(clock), limits_(limits) {}
 
-  /// Can an event of that tag change what is shown?
-  [[nodiscard]] static bool matters(std::string_view tag);
-
   /// An event changes nothing where it does not fit together. `data` is JSON.
   void hear(std::string_view tag, std::string_view data);
 
@@ -65,20 +62,20 @@ class FormattedEvents {
 
  private:
   struct Job {
+    std::string jid;
     std::string start_time{"null"}, fun{"null"}, tgt{"null"}, tgt_type{"null"};  ///< JSON
     std::map<std::string, std::string, std::less<>> minions{};  ///< JSON; empty: did not answer yet
     std::size_t bytes = 0;
     std::optional<SteadyTime> finished{};
   };
 
-  using Jobs = std::map<std::string, Job, std::less<>>;
-
   void start_job(const std::string& jid, JsonValue data);
   void finish_part(const std::string& jid, const std::string& minion, JsonValue data);
   void key_event(JsonValue data);
   void presence(std::string_view what, JsonValue data);
+  Job* find_job(std::string_view jid);
   Job& job_of(const std::string& jid);
-  void settle(const std::string& jid, Job& job);
+  void settle(Job& job);
   void set_answer(Job& job, std::string_view minion, JsonValue answer);
   void forget_jobs();
   [[nodiscard]] bool add_minion(std::string_view id);
@@ -90,8 +87,7 @@ class FormattedEvents {
   const FormattedStyle style_;
   const Clock& clock_;
   const FormattedLimits limits_;
-  Jobs jobs_;
-  std::list<std::string> order_;  ///< of the jobs: the oldest first
+  std::list<Job> jobs_;  ///< the oldest first
   std::size_t job_bytes_ = 0;
   std::map<std::string, std::string, std::less<>> minions_;  ///< grains as JSON; empty: not known
   std::size_t grain_bytes_ = 0;
