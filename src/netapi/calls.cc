@@ -125,13 +125,8 @@ Response failed_to_authenticate(const Exchange& exchange) {
 /// rest_tornado's answer to one runner that there is not: like one that failed.
 Response unknown_runner(const Exchange& exchange, const Error& error) {
   std::string json;
-  JsonWriter(json)
-      .begin_object()
-      .key("return")
-      .begin_array()
-      .string("Unexpected exception while handling request: " + error.message)
-      .end_array()
-      .end_object();
+  const std::string sentence = "Unexpected exception while handling request: " + error.message;
+  JsonWriter(json).begin_object().key("return").begin_array().string(sentence).end_array().end_object();
   return reply(exchange, Status::ok, std::move(json));
 }
 

@@ -46,13 +46,9 @@ EventFeed::EventFeed(FeedForm form, std::unique_ptr<Streams::Seat> seat,
 
 void EventFeed::tell_of_loss(std::string_view last_event_id) {
   std::string data;
-  JsonWriter(data)
-      .begin_object()
-      .key("last_event_id")
-      .string(last_event_id)
-      .key("_stamp")
-      .string(master::iso_stamp(clock_.wall()))
-      .end_object();
+  JsonWriter writer(data);
+  writer.begin_object().key("last_event_id").string(last_event_id);
+  writer.key("_stamp").string(master::iso_stamp(clock_.wall())).end_object();
   loss_ = std::make_shared<const master::Event>("", "rest_fcgi/events/lost", Json::trusted(std::move(data)),
                                                 std::string());
 }

@@ -104,11 +104,8 @@ http::Response items_reply(std::vector<Completed> completed) {
 
 http::Response status_reply(http::Status status, std::string_view text) {
   std::string body;
-  JsonWriter(body)
-      .begin_object()
-      .key("return")
-      .string(format("{}: {}", static_cast<int>(status), text))
-      .end_object();
+  const std::string sentence = format("{}: {}", static_cast<int>(status), text);
+  JsonWriter(body).begin_object().key("return").string(sentence).end_object();
   return json_reply(status, std::move(body));
 }
 

@@ -88,20 +88,14 @@ std::string cookie(const Exchange& exchange, std::string_view token, std::option
 }
 
 void write_session(JsonWriter& writer, const Session& session) {
-  writer.begin_object()
-      .key("token")
-      .string(session.token.reveal().text)
-      .key("expire")
-      .number(seconds_of(session.expire))
-      .key("start")
-      .number(seconds_of(session.start))
-      .key("user")
-      .string(session.user)
-      .key("eauth")
-      .string(session.eauth)
-      .key("perms")
-      .json(session.perms)
-      .end_object();
+  writer.begin_object();
+  writer.key("token").string(session.token.reveal().text);
+  writer.key("expire").number(seconds_of(session.expire));
+  writer.key("start").number(seconds_of(session.start));
+  writer.key("user").string(session.user);
+  writer.key("eauth").string(session.eauth);
+  writer.key("perms").json(session.perms);
+  writer.end_object();
 }
 
 /// The object of a login: the body, or the first of its list.
@@ -118,18 +112,13 @@ Response bad_request(const Exchange& exchange, std::string sentence) {
 }
 
 void write_token(JsonWriter& writer, const Session& session) {
-  writer.begin_object()
-      .key("start")
-      .number(seconds_of(session.start))
-      .key("expire")
-      .number(seconds_of(session.expire))
-      .key("name")
-      .string(session.user)
-      .key("eauth")
-      .string(session.eauth)
-      .key("token")
-      .string(session.token.reveal().text)
-      .end_object();
+  writer.begin_object();
+  writer.key("start").number(seconds_of(session.start));
+  writer.key("expire").number(seconds_of(session.expire));
+  writer.key("name").string(session.user);
+  writer.key("eauth").string(session.eauth);
+  writer.key("token").string(session.token.reveal().text);
+  writer.end_object();
 }
 
 }  // namespace

@@ -39,13 +39,9 @@ std::string upgrade_headers(std::string_view key) {
 
 std::string refusal_reply(const Refusal& refusal) {
   std::string body;
-  JsonWriter(body)
-      .begin_object()
-      .key("status")
-      .integer(static_cast<int>(refusal.status))
-      .key("return")
-      .string(refusal.sentence)
-      .end_object();
+  JsonWriter writer(body);
+  writer.begin_object().key("status").integer(static_cast<int>(refusal.status));
+  writer.key("return").string(refusal.sentence).end_object();
   http::Response response{
       refusal.status, {{"Content-Type", "application/json"}, {"Connection", "close"}}, std::move(body)};
   if (refusal.status == http::Status::service_unavailable) response.headers.emplace_back("Retry-After", "1");
