@@ -76,7 +76,8 @@ class Streams : public std::enable_shared_from_this<Streams> {
         std::function<Json(const client::NetapiClient& client, SecretView token, std::string_view question)>;
     /// Asks something in the name of the stream's user, soon, on another thread. Where it is said what it is
     /// `about`, the answer is news. What streams with the same token ask in the same words meanwhile is asked
-    /// once. Not at all, where too much waits or the session has ended; then the answer is null.
+    /// once. Nothing is asked or answered where too much waits; the answer is null where the session has
+    /// ended.
     void ask(std::string question, Ask ask, std::string about = {});
 
    private:
