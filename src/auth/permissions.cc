@@ -262,12 +262,9 @@ Json Permissions::shown(const Subject& subject) const {
   // A text begins with a quotation mark, which comes before the brace of a map.
   std::sort(entries.begin(), entries.end());
   entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_array();
-  for (const std::string_view entry : entries) writer.raw(entry);
-  writer.end_array();
-  return Json::trusted(std::move(text));
+  return written_array([&entries](JsonWriter& writer) {
+    for (const std::string_view entry : entries) writer.raw(entry);
+  });
 }
 
 std::vector<RuleTarget> Permissions::targets() const {

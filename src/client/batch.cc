@@ -23,16 +23,10 @@ Json by_minion(std::string_view minion, const Json& ret) {
 }
 
 void write_functions(JsonWriter& writer, const lowstate::LocalCall& call) {
-  if (!call.compound) {
-    writer.key("fun").string(call.functions.front().name).key("fun_args");
-    lowstate::write_arguments(writer, call.functions.front());
-    return;
-  }
-  writer.key("fun").begin_array();
-  for (const lowstate::Function& function : call.functions) writer.string(function.name);
-  writer.end_array().key("fun_args").begin_array();
+  writer.key("fun").json(lowstate::published_functions(call)).key("fun_args");
+  if (call.compound) writer.begin_array();
   for (const lowstate::Function& function : call.functions) lowstate::write_arguments(writer, function);
-  writer.end_array();
+  if (call.compound) writer.end_array();
 }
 
 void write_data(JsonWriter& writer, const master::Return& ret, std::string_view jid,

@@ -137,13 +137,6 @@ double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-template <class Names>
-void write_names(JsonWriter& writer, const Names& names) {
-  writer.begin_array();
-  for (const std::string_view name : names) writer.string(name);
-  writer.end_array();
-}
-
 void write_embedded(JsonWriter& writer, const embedded::Options& options) {
   writer.begin_object().key("max_workers").integer(static_cast<std::int64_t>(options.max_workers));
   writer.key("max_queued").integer(static_cast<std::int64_t>(options.max_queued));
@@ -198,18 +191,16 @@ Json config_values(const Settings& settings) {
   std::string text;
   JsonWriter writer(text);
   writer.begin_object();
-  writer.key("ext_job_cache");
-  write_names(writer, settings.returner.ext_job_cache);
+  write_strings(writer.key("ext_job_cache"), settings.returner.ext_job_cache);
   writer.key("gather_job_timeout").number(seconds_of(settings.client.gather_job_timeout));
   writer.key("keep_jobs_seconds").integer(settings.returner.keep_jobs_seconds.count());
   writer.key("master_job_cache").string(settings.returner.master_job_cache);
   std::vector<std::string_view> clients;
   for (const lowstate::Client client : settings.client.enabled) clients.push_back(lowstate::name_of(client));
-  writer.key("netapi_enable_clients");
-  write_names(writer, clients);
+  write_strings(writer.key("netapi_enable_clients"), clients);
   writer.key("nodegroups").begin_object();
   for (const master::NodegroupOptions& group : settings.embedded.nodegroups) {
-    write_names(writer.key(group.name), group.words);
+    write_strings(writer.key(group.name), group.words);
   }
   writer.end_object().key("rest_fcgi").begin_object().key("embedded");
   write_embedded(writer, settings.embedded);

@@ -128,17 +128,13 @@ Result<std::shared_ptr<const MasterArguments>> MasterArguments::take(const Funct
 }
 
 Json MasterArguments::json() const {
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_array();
-  for (const JsonValue& value : args) value.write(writer);
-  if (!kwargs.empty()) {
+  return written_array([this](JsonWriter& writer) {
+    for (const JsonValue& value : args) value.write(writer);
+    if (kwargs.empty()) return;
     writer.begin_object();
     for (const auto& [key, value] : kwargs) value.write(writer.key(key));
     writer.end_object();
-  }
-  writer.end_array();
-  return Json::trusted(std::move(text));
+  });
 }
 
 }  // namespace rest_fcgi::lowstate

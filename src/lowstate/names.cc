@@ -91,21 +91,16 @@ void write_arguments(JsonWriter& writer, const Function& function, bool marked) 
 
 Json published_functions(const LocalCall& call) {
   if (!call.compound) return Json::string(call.functions.front().name);
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_array();
-  for (const Function& function : call.functions) writer.string(function.name);
-  writer.end_array();
-  return Json::trusted(std::move(text));
+  return written_array([&call](JsonWriter& writer) {
+    for (const Function& function : call.functions) writer.string(function.name);
+  });
 }
 
 Json published_arguments(const LocalCall& call) {
-  std::string text;
-  JsonWriter writer(text);
-  if (call.compound) writer.begin_array();
-  for (const Function& function : call.functions) write_arguments(writer, function, true);
-  if (call.compound) writer.end_array();
-  return Json::trusted(std::move(text));
+  const auto write = [&call](JsonWriter& writer) {
+    for (const Function& function : call.functions) write_arguments(writer, function, true);
+  };
+  return call.compound ? written_array(write) : written_json(write);
 }
 
 }  // namespace rest_fcgi::lowstate
