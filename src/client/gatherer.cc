@@ -208,11 +208,7 @@ Result<void> Gatherer::ask(Active& active, SteadyTime now) {
   const Publication question{Publication::What::find_job, active.wait.waiting(), active.job.jid};
   auto answers = new_round(false);
   Result<master::Job> asked = call_.master.publish(call_.permit, question, answers);
-  if (!asked) {
-    Error error = std::move(asked).error();
-    error.jid = active.job.jid;
-    return error;
-  }
+  if (!asked) return master::with_jid(std::move(asked).error(), active.job.jid);
   // Who did not answer the last question is asked again by this one.
   if (active.question) rounds_[*active.question].returns.reset();
   active.question = rounds_.size();
@@ -238,8 +234,7 @@ Result<std::optional<Arrival>> Gatherer::open(Letter letter) {
   const Round& round = rounds_[letter.round];
   Active& active = *round.about;
   if (auto* lost = std::get_if<Error>(&letter.delivery)) {
-    lost->jid = active.job.jid;
-    return std::move(*lost);
+    return master::with_jid(std::move(*lost), active.job.jid);
   }
   const SteadyTime now = call_.clock.steady();
   if (const auto* more = std::get_if<master::MoreMinions>(&letter.delivery)) {

@@ -11,14 +11,11 @@ namespace {
 
 using lowstate::Client;
 using master::RunnerReturn;
+using master::with_jid;
 
 /// A reply of one item, where that is not too large.
 Result<Reply> reply_with(const Call& call, Json item, std::string jid) {
-  if (item.text().size() > call.room) {
-    Error error = reply_too_large(call.options);
-    error.jid = std::move(jid);
-    return error;
-  }
+  if (item.text().size() > call.room) return with_jid(reply_too_large(call.options), jid);
   Reply reply;
   reply.items.push_back(std::move(item));
   reply.jid = std::move(jid);
@@ -53,11 +50,7 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   if (!taken) {
     return Error{ErrorKind::timeout, format("RunnerClient job '{}' timed out", started->jid), started->jid};
   }
-  if (!*taken) {
-    Error lost = std::move(*taken).error();
-    lost.jid = started->jid;
-    return lost;
-  }
+  if (!*taken) return with_jid(std::move(*taken).error(), started->jid);
   RunnerReturn& ret = **taken;
   return reply_with(call, asked.full_return ? whole_event(ret, started->tag) : std::move(ret.ret),
                     std::move(started->jid));
@@ -155,9 +148,7 @@ Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::s
   const std::size_t others = gathered->fetch_add(bytes);
   // The room was that of a chunk that runs by itself; others may have filled it meanwhile.
   if (others == before || others + bytes <= most) return reply;
-  Error error = reply_too_large(options_);
-  error.jid = std::move(reply->jid);
-  return error;
+  return with_jid(reply_too_large(options_), reply->jid);
 }
 
 }  // namespace rest_fcgi::client

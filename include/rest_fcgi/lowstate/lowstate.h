@@ -94,7 +94,7 @@ struct LocalCall {
   std::optional<std::chrono::milliseconds> gather_job_timeout;
   bool full_return = false;
   std::string_view ret;                     ///< returners that get the returns as well, comma-separated
-  std::string_view jid;                     ///< the caller's own job id: 20 digits; empty: one is made
+  std::string_view jid;                     ///< the caller's own job id: 20 digits; a batch has none
   std::optional<JsonValue> metadata;        ///< an object, given back with the job
   BatchSize batch;                          ///< local_batch
   std::chrono::milliseconds batch_wait{0};  ///< local_batch: how long a place stays taken after a return

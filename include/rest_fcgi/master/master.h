@@ -87,6 +87,12 @@ struct MoreMinions {
 using Delivery = std::variant<Return, MoreMinions, Error>;
 using Returns = Mailbox<Delivery>;
 
+/// The same error, of a job that was given out already.
+[[nodiscard]] inline Error with_jid(Error error, std::string_view jid) {
+  error.jid = jid;
+  return error;
+}
+
 /// What a runner returned: Salt's event `salt/run/<jid>/ret`.
 struct RunnerReturn {
   Json ret;

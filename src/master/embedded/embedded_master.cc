@@ -310,10 +310,7 @@ class EmbeddedMaster : public master::Master {
                                            const std::optional<std::vector<std::string>>& only) const {
     const lowstate::LocalCall& call = permit.chunk().local();
     const Selection& all = admitted(permit).selection;
-    // A batch is many publications, which cannot all have the caller's jid.
-    const bool batch = permit.chunk().client == lowstate::Client::local_batch;
-    return {call, permit.user(), only ? narrowed(all, *minions_, *only) : all, only.has_value(),
-            batch ? std::string_view() : call.jid};
+    return {call, permit.user(), only ? narrowed(all, *minions_, *only) : all, only.has_value(), call.jid};
   }
 
   const std::shared_ptr<const Minions> minions_;

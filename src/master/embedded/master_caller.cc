@@ -98,9 +98,7 @@ class MasterJob {
   /// What whoever waits gets.
   [[nodiscard]] Result<master::RunnerReturn> reply(Outcome outcome, Json event) const {
     if (!outcome.unavailable) return master::RunnerReturn{std::move(outcome.ret), std::move(event)};
-    Error error = *std::move(outcome.unavailable);
-    error.jid = jid_;
-    return error;
+    return master::with_jid(*std::move(outcome.unavailable), jid_);
   }
 
  private:

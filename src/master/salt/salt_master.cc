@@ -15,6 +15,7 @@ namespace {
 
 using master::Permit;
 using master::Publication;
+using master::with_jid;
 using What = Publication::What;
 
 /// How long what nobody waits for may take.
@@ -23,22 +24,10 @@ constexpr std::chrono::minutes kWheelAsync{10};
 /// When a runner that is there has mostly begun.
 constexpr std::chrono::milliseconds kBeginsSoon{300};
 
-Error with_jid(Error error, std::string_view jid) {
-  error.jid = jid;
-  return error;
-}
-
 /// Was it possibly carried out, though nobody knows?
 bool is_lost(const Error& error) {
   return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout ||
          error.kind == ErrorKind::internal;
-}
-
-/// The id that the caller chose for the job; empty: none. A batch has several jobs, and gives none of them an
-/// id of the caller's.
-std::string_view own_jid(const Permit& permit) {
-  const bool batch = permit.chunk().client == lowstate::Client::local_batch;
-  return batch ? std::string_view() : permit.chunk().local().jid;
 }
 
 PublishLoad::Target list_of(const std::vector<std::string>& minions) {
@@ -85,7 +74,7 @@ Result<PublishLoad> load_of(const master::Permit& permit, const Publication& pub
       load.call = &call;
       load.ret = joined(call.ret, options.ext_job_cache);
       load.metadata = call.metadata;
-      load.jid = own_jid(permit);
+      load.jid = call.jid;
       break;
     case What::ping:
       load.call = PublishLoad::Function{function_of(publication.what), {}};
@@ -164,7 +153,8 @@ Result<master::Job> SaltMaster::publish(const Permit& permit, const Publication&
                                         std::shared_ptr<master::Returns> returns) {
   const auto bus = joined_bus(*runtime_, permit.deadline());
   if (!bus) return bus.error();
-  const std::string_view jid = publication.what == What::call ? own_jid(permit) : std::string_view();
+  const std::string_view jid =
+      publication.what == What::call ? permit.chunk().local().jid : std::string_view();
   std::optional<EventBus::Expectation> expectation;
   Result<master::Job> job = send(permit, publication, expecting(**bus, jid, expectation));
   if (!job || job->jid.empty()) return job;
@@ -284,9 +274,8 @@ Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
   const master::Started started{jid, format("salt/wheel/{}", jid)};
   auto room = runtime_->workers().reserve(1);
   if (!room) return std::move(room).error();
-  auto load = std::make_shared<WipedBytes>(wheel_load(permit.chunk().master(),
-                                                      {*grant ? &token : &credentials, permit.user()},
-                                                      WheelJob{started.jid, started.tag, permit.user()}));
+  const Caller caller{*grant ? &token : &credentials, permit.user()};
+  auto load = std::make_shared<WipedBytes>(wheel_load(permit.chunk().master(), caller, &started));
   room->submit([requests = runtime_->requests(), load, jid](const std::stop_token&) {
     send_wheel(*requests, std::move(*load), jid);
   });

@@ -157,18 +157,18 @@ Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& c
   });
 }
 
-WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller,
-                      const std::optional<WheelJob>& job) {
+WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller, const master::Started* job) {
   constexpr std::size_t kFields = 4;
   constexpr std::size_t kJobFields = 3;
   return envelope([&](Packer& packer) {
     const std::vector<TextField> fields = fields_of(*caller.credentials);
-    packer.begin_map(kFields + (job ? kJobFields : 0) + fields.size());
+    packer.begin_map(kFields + (job != nullptr ? kJobFields : 0) + fields.size());
     packer.text("cmd").text("wheel").text("fun").text(call.function.name);
     pack_args(packer, call.function.args);
     pack_keyword_arguments(packer, call.function.kwargs);
-    if (job) {
-      packer.text("__jid__").text(job->jid).text("__tag__").text(job->tag).text("__user__").text(job->user);
+    if (job != nullptr) {
+      packer.text("__jid__").text(job->jid).text("__tag__").text(job->tag);
+      packer.text("__user__").text(caller.user);
     }
     pack_fields(packer, fields);
   });

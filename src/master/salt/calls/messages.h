@@ -60,17 +60,11 @@ struct PublishLoad {
 /// `name=value` a keyword argument. Errors: internal, where they cannot be copied.
 [[nodiscard]] Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller);
 
-/// What the client of a `wheel_async` makes up: the master puts it on the events of the function.
-struct WheelJob {
-  std::string_view jid;
-  std::string_view tag;
-  std::string_view user;
-};
-
 /// Arguments go as `arg` and `kwarg`, not side by side with the load's own fields, as a wheel may take a
-/// `user` or `cmd` of its own. `job`: only for `wheel_async`.
+/// `user` or `cmd` of its own. `job`: what the client of a `wheel_async` makes up, null else: the master puts
+/// it on the events of the function.
 [[nodiscard]] WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller,
-                                    const std::optional<WheelJob>& job = std::nullopt);
+                                    const master::Started* job = nullptr);
 
 /// Trades credentials for a token, or asks whose one is. REQUIRES: kind eauth, or kind token.
 [[nodiscard]] WipedBytes token_load(const auth::Credentials& credentials);

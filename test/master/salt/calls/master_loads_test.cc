@@ -89,9 +89,9 @@ TEST_CASE("a wheel without arguments has both of them, empty") {
 
 TEST_CASE("a wheel that nobody waits for bears the id, tag and user that its client made up") {
   const ReadChunk chunk(R"({"client": "wheel_async", "fun": "f.g", "token": "t"})");
-  const WheelJob job{"2026", "salt/wheel/2026", "fred"};
+  const master::Started job{"2026", "salt/wheel/2026"};
   CHECK(
-      json_of(wheel_load(chunk->master(), {&chunk->credentials, "fred"}, job)) ==
+      json_of(wheel_load(chunk->master(), {&chunk->credentials, "fred"}, &job)) ==
       R"({"enc": "clear", "load": {"cmd": "wheel", "fun": "f.g", "arg": [], "kwarg": {}, "__jid__": "2026", )"
       R"("__tag__": "salt/wheel/2026", "__user__": "fred", "token": "t"}, "version": 3})");
 }
