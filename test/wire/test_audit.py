@@ -2,11 +2,11 @@
 """One audit line a chunk: who ran what, where from, how it went. No arguments, no secrets."""
 
 import json
-import time
 
 import pytest
 
 from support.api import chunk, local
+from support.process import wait_until
 
 ARGUMENT = "argument-that-is-nobodys-business"
 
@@ -17,13 +17,11 @@ def audited(start, front):
     nginx = front(daemon)
 
     def lines(count):
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            found = [line for line in daemon.log().splitlines() if line.startswith("{")]
-            if len(found) >= count:
-                return [json.loads(line) for line in found]
-            time.sleep(0.01)
-        raise AssertionError(f"no {count} audit lines in {daemon.log()!r}")
+        def found():
+            return [json.loads(line) for line in daemon.log().splitlines() if line.startswith("{") and line.endswith("}")]
+
+        wait_until(lambda: len(found()) >= count, f"{count} audit lines are there")
+        return found()
 
     nginx.audit = lines
     return nginx

@@ -14,7 +14,7 @@ import pytest
 from support import fastcgi
 from support.api import CRED, chunk, local
 from support.daemon import BINARY, SANITIZED, master_config, run
-from support.process import connect, wait_until
+from support.process import PATIENCE, connect, wait_until
 
 BODY = json.dumps([local("test.ping", tgt="ms-0")]).encode()
 
@@ -135,13 +135,13 @@ def test_management_records_close_the_connection_and_get_no_byte_of_memory(daemo
 
 
 def test_silent_connections_do_not_keep_the_others_waiting(start):
-    daemon = start({"rest_fcgi": {"receive_timeout": 2, "max_threads": 64}})
+    daemon = start({"rest_fcgi": {"receive_timeout": PATIENCE / 2, "max_threads": 64}})
     silent = [connect(daemon.address) for _ in range(32)]
     for connection in silent:
         connection.sendall(fastcgi.begin()[:5])
     started = time.monotonic()
     assert answers_properly(daemon)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < PATIENCE / 2
     for connection in silent:
         connection.close()
 

@@ -128,7 +128,8 @@ def test_requests_of_a_session_run_side_by_side(api, token):
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         replies = list(pool.map(lambda _: post(api, "/", [SLEEP], token), range(4)))
-    assert [reply.ret for reply in replies] == [[{"ms-0": True}]] * 4 and time.monotonic() - begin < 3
+    assert [reply.ret for reply in replies] == [[{"ms-0": True}]] * 4
+    assert time.monotonic() - begin < 4, "one after the other they take a second each"
 
 
 def test_a_logout_leaves_a_cookie_that_is_over(api, token):
