@@ -16,7 +16,7 @@
 #   make bench-salt the same in front of a real Salt master, against bare ZeroMQ loops
 #   make bench-etcd returns stored a second in a real etcd, against a bare loop and Salt's own returner
 #   make lint       checks format, layering, clang's warnings and clang-tidy; SINCE=COMMIT only of what is new since then
-#   make each       checks that each file compiles alone
+#   make each       checks that each source compiles alone; SINCE=COMMIT likewise
 #   make coverage   says which lines the unit tests run; ROOMS limits the tests
 #   make format     formats the sources in place
 #   make deps       installs the Debian packages that are missing (with sudo where needed)
@@ -340,9 +340,9 @@ $(WARNED): $(CLANG)/%.ok: %.cc $(CLANG)/flags
 	$(Q)clang++ -fsyntax-only $(LANGUAGE) -MMD -MP -MF $(@:.ok=.d) -MT $@ $<
 	@touch $@
 
-# Each file includes what it uses: alone, and without a precompiled header, it compiles. Which ones are to be looked at is
-# said with EACH_OF, and all are if it is not.
-EACH_OF ?= $(SOURCES) src/main.cc $(HELPER_SOURCES) $(TESTS)
+# Each file includes what it uses: alone, and without a precompiled header, it compiles. That of tests is what lint proves,
+# which reads each of them like that; of the other files those that SINCE leaves. EACH_OF=FILES looks at others.
+EACH_OF ?= $(filter $(SOURCES) src/main.cc $(HELPER_SOURCES),$(NEW))
 LONE := $(patsubst %.cc,$(BUILD)/each/%.ok,$(sort $(EACH_OF)))
 .PHONY: each
 each: $(LONE)
