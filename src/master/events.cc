@@ -81,14 +81,15 @@ Event::Event(std::string_view id, std::string_view tag, const Json& data, std::s
     : tag_(tag), user_(std::move(user)) {
   const std::string quoted_tag = std::move(Json::string(tag)).text();
   const bool plain = is_utf8(tag) && std::none_of(tag.begin(), tag.end(), is_control);
-  text_ = format("id: {}\ntag: {}\n", id,
-                 plain ? tag : std::string_view(quoted_tag).substr(1, quoted_tag.size() - 2));
-  data_at_ = text_.size();
-  text_ += R"(data: {"data": )";
-  object_at_ = text_.size();
+  const std::string head = format(
+      "id: {}\ntag: {}\n", id, plain ? tag : std::string_view(quoted_tag).substr(1, quoted_tag.size() - 2));
+  constexpr std::string_view kBefore = R"(data: {"data": )";
+  const std::string tail = format(", \"tag\": {}}}\n\n", quoted_tag);
+  data_at_ = head.size();
+  object_at_ = data_at_ + kBefore.size();
   object_size_ = data.text().size();
-  text_ += data.text();
-  text_ += format(", \"tag\": {}}}\n\n", quoted_tag);
+  text_.reserve(object_at_ + object_size_ + tail.size());  // many are kept: no byte more than that
+  text_.append(head).append(kBefore).append(data.text()).append(tail);
 }
 
 std::string_view Event::json() const noexcept {

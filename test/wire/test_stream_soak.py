@@ -57,6 +57,15 @@ def listen(place, random_number):
         stream.close()
 
 
+def fill_log(place):
+    """Of the latest events 32 MiB are kept: from then on the process has no reason to grow."""
+    stream = Sse(place.http, place.token)
+    for _ in range(40):
+        hook(place.http, place.token, filler="x" * 900_000)
+        stream.event()
+    stream.close()
+
+
 def come_and_go(place, end, seed):
     numbers = random.Random(seed)
     for turn in itertools.count():
@@ -107,6 +116,7 @@ def churn(place, seconds, first):
 @NEEDS_PTRACE
 def test_listeners_that_come_and_go_leave_nothing_behind(rest):
     place, daemon = Place(rest), rest.daemon
+    fill_log(place)
     stayers = [Stayer(Sse(place.http, place.token) if at % 2 else place.socket().ready()) for at in range(STAY)]
     _, number = churn(place, WARM, 0)
     size = int(daemon.status("VmRSS"))
