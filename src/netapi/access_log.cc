@@ -9,7 +9,6 @@
 #include "netapi/media.h"
 #include "netapi/request.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/http/date.h"
 #include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::netapi {

@@ -25,7 +25,6 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
-#include "rest_fcgi/http/date.h"
 
 namespace rest_fcgi::netapi {
 namespace {

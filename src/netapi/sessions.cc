@@ -11,7 +11,6 @@
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/http/date.h"
 
 namespace rest_fcgi::netapi {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/http/date.h"
-
 #include <doctest/doctest.h>
+
+#include "rest_fcgi/http/application.h"
 
 using rest_fcgi::http::http_date;
 

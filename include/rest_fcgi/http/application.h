@@ -85,6 +85,9 @@ enum class Status {
 /// The reason phrase, such as `Not Found`.
 [[nodiscard]] std::string_view reason(Status status) noexcept;
 
+/// A point in time as headers have it (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+[[nodiscard]] std::string http_date(std::chrono::system_clock::time_point time);
+
 /// May a reply of this status have a body (RFC 9110, 15.3.5 and 15.4.5)? Where not, it is not sent.
 [[nodiscard]] bool may_have_body(Status status) noexcept;
 

@@ -11,7 +11,6 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/text.h"
-#include "rest_fcgi/http/date.h"
 
 namespace rest_fcgi::gateway {
 namespace {
