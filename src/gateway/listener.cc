@@ -2,10 +2,8 @@
 #include "gateway/listener.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pwd.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,6 +17,7 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/users.h"
 #include "rest_fcgi/http/addresses.h"
 
 namespace rest_fcgi::gateway {
@@ -139,17 +138,15 @@ struct Ownership {
 
 Result<Ownership> find_ownership(const Options& options) {
   Ownership ownership;
-  // Before any thread starts, so the functions with static storage will do.
   if (!options.socket_owner.empty()) {
-    const passwd* user = ::getpwnam(options.socket_owner.c_str());
-    if (user == nullptr) return failure(format("socket_owner: there is no user '{}'", options.socket_owner));
-    ownership.user = user->pw_uid;
+    const auto user = account_of(options.socket_owner);
+    if (!user) return failure(format("socket_owner: there is no user '{}'", options.socket_owner));
+    ownership.user = user->uid;
   }
   if (!options.socket_group.empty()) {
-    const group* found = ::getgrnam(options.socket_group.c_str());
-    if (found == nullptr)
-      return failure(format("socket_group: there is no group '{}'", options.socket_group));
-    ownership.group = found->gr_gid;
+    const auto group = group_id(options.socket_group);
+    if (!group) return failure(format("socket_group: there is no group '{}'", options.socket_group));
+    ownership.group = *group;
   }
   return ownership;
 }

@@ -59,15 +59,11 @@ std::variant<client::Reply, Response> grains_of(Exchange& exchange, const std::s
 }
 
 std::string with_return(const Json& value) {
-  std::string json;
-  JsonWriter(json).begin_object().key("return").json(value).end_object();
-  return json;
+  return format(R"({{"return": {}}})", value.text());
 }
 
 Json list_of(const Json& item) {
-  std::string json;
-  JsonWriter(json).begin_array().json(item).end_array();
-  return Json::trusted(std::move(json));
+  return written_array([&item](JsonWriter& writer) { writer.json(item); });
 }
 
 /// The same object, its last key first: job ids begin with their time.
@@ -78,15 +74,9 @@ Json newest_first(const Json& jobs) {
   if (members.empty()) return jobs;
   std::sort(members.begin(), members.end(),
             [](const JsonMember& a, const JsonMember& b) { return a.key > b.key; });
-  std::string json;
-  JsonWriter writer(json);
-  writer.begin_object();
-  for (const JsonMember& member : members) {
-    writer.key(member.key);
-    member.value.write(writer);
-  }
-  writer.end_object();
-  return Json::trusted(std::move(json));
+  return written_object([&members](JsonWriter& writer) {
+    for (const JsonMember& member : members) member.value.write(writer.key(member.key));
+  });
 }
 
 /// What rest_cherrypy says of one job: all of it, and the minions' returns.

@@ -45,12 +45,11 @@ EventFeed::EventFeed(FeedForm form, std::unique_ptr<Streams::Seat> seat,
 }
 
 void EventFeed::tell_of_loss(std::string_view last_event_id) {
-  std::string data;
-  JsonWriter writer(data);
-  writer.begin_object().key("last_event_id").string(last_event_id);
-  writer.key("_stamp").string(master::iso_stamp(clock_.wall())).end_object();
-  loss_ = std::make_shared<const master::Event>("", "rest_fcgi/events/lost", Json::trusted(std::move(data)),
-                                                std::string());
+  const Json data = written_object([&](JsonWriter& writer) {
+    writer.key("last_event_id").string(last_event_id);
+    writer.key("_stamp").string(master::iso_stamp(clock_.wall()));
+  });
+  loss_ = std::make_shared<const master::Event>("", "rest_fcgi/events/lost", data, std::string());
 }
 
 std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t most_bytes,
@@ -147,9 +146,7 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
   if (minions.empty()) {
     writer.key("tgt").string("*");
   } else {
-    writer.key("tgt_type").string("list").key("tgt").begin_array();
-    for (const std::string& minion : minions) writer.string(minion);
-    writer.end_array();
+    write_strings(writer.key("tgt_type").string("list").key("tgt"), minions);
   }
   writer.end_object();
   seat_->ask(std::move(chunk), needs_.ask);

@@ -91,11 +91,9 @@ class Form {
   static void write_values(JsonWriter& writer, const Values& values) {
     if (values.size() == 1) {
       writer.string(values.front());
-      return;
+    } else {
+      write_strings(writer, values);
     }
-    writer.begin_array();
-    for (const std::string_view value : values) writer.string(value);
-    writer.end_array();
   }
 
   /// `arg` without a value is no argument: Salt's examples send it to mean none.
@@ -203,10 +201,8 @@ bool is_credential_name(std::string_view name) {
 Json query_json(const Target& target) {
   std::vector<FormField> fields = target.query;
   std::erase_if(fields, is_credential);
-  std::string json;
-  JsonWriter writer(json);
-  Form(std::move(fields)).write(writer, false);
-  return Json::trusted(std::move(json));
+  const Form form(std::move(fields));
+  return written_json([&form](JsonWriter& writer) { form.write(writer, false); });
 }
 
 Result<Body> read_body(const Environ& environ, const BodyRules& rules, JsonDocument& document) {
