@@ -2,13 +2,13 @@
 #include "rest_fcgi/master/events.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <random>
 #include <utility>
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::master {
 namespace {
@@ -36,13 +36,9 @@ std::string fresh_epoch() {
 }
 
 /// The number in an id `EPOCH-NUMBER`; absent where that is none of this epoch.
-std::optional<std::uint64_t> number_in(std::string_view id, std::string_view epoch) {
+std::optional<std::uint64_t> number_of(std::string_view id, std::string_view epoch) {
   if (!id.starts_with(epoch) || id.size() < epoch.size() + 2 || id[epoch.size()] != '-') return std::nullopt;
-  const char* const end = id.data() + id.size();
-  std::uint64_t number = 0;
-  const auto read = std::from_chars(id.data() + epoch.size() + 1, end, number);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return number;
+  return number_in<std::uint64_t>(id.substr(epoch.size() + 1));
 }
 
 /// What an event costs beside its text.
@@ -193,7 +189,7 @@ Result<std::unique_ptr<EventReader>> EventLog::reader(const EventPermit& permit,
   const std::lock_guard lock(mutex_);
   std::uint64_t next = next_number();
   if (!after.empty()) {
-    const auto number = number_in(after, epoch_);
+    const auto number = number_of(after, epoch_);
     // A number may come from anybody; and what was lost is behind none that counts.
     const bool known = number && *number < next && *number + 1 >= first_ && *number >= lost_at_;
     if (!known)

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "rest_fcgi/core/text.h"
+
 namespace rest_fcgi::master {
 namespace {
 
@@ -38,8 +40,7 @@ bool ends_with_secret(std::string_view name) {
 bool names_a_secret(std::string_view name) {
   std::string word;
   for (const char byte : name.substr(name.size() - std::min(name.size(), kMaxName))) {
-    if (is_letter_or_digit(byte))
-      word += byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
+    if (is_letter_or_digit(byte)) word += lower(byte);
   }
   if (ends_with_secret(word)) return true;
   return word.ends_with('s') && ends_with_secret(std::string_view(word).substr(0, word.size() - 1));

@@ -16,6 +16,7 @@
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::embedded {
@@ -49,14 +50,6 @@ struct ProcName {
   std::size_t call = 0;
 };
 
-/// The text up to the next dot, which is removed together with it.
-std::string_view part_of(std::string_view& text) {
-  const std::size_t end = std::min(text.find('.'), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
 /// Absent for what no ProcDir made.
 std::optional<ProcName> parse_name(std::string_view text) {
   ProcName name;
@@ -66,10 +59,10 @@ std::optional<ProcName> parse_name(std::string_view text) {
   } else {
     if (text.starts_with('.')) name.kind = ProcName::Kind::unfinished;
     text.remove_prefix(name.kind == ProcName::Kind::unfinished ? 1 : 0);
-    name.jid = part_of(text);
+    name.jid = take_part(text, '.');
     if (!lowstate::is_jid(name.jid)) return std::nullopt;
   }
-  name.owner = part_of(text);
+  name.owner = take_part(text, '.');
   const std::size_t hyphen = name.owner.find('-');
   const auto pid = number_in<pid_t>(std::string_view(name.owner).substr(0, hyphen));
   if (!pid || hyphen == std::string::npos) return std::nullopt;

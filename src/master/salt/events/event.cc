@@ -5,6 +5,7 @@
 
 #include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::salt {
@@ -23,15 +24,6 @@ bool take(std::string_view& text, std::string_view prefix) noexcept {
   if (text.substr(0, prefix.size()) != prefix) return false;
   text.remove_prefix(prefix.size());
   return true;
-}
-
-/// Takes what stands before the first slash, and the slash. Empty where there is none.
-std::string_view take_word(std::string_view& text) noexcept {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return {};
-  const std::string_view word = text.substr(0, slash);
-  text.remove_prefix(slash + 1);
-  return word;
 }
 
 std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
@@ -83,7 +75,7 @@ std::optional<JobTag> job_tag(std::string_view tag) noexcept {
     job.jid = tag;
     return job;
   }
-  job.jid = take_word(tag);
+  job.jid = take_part(tag, '/');
   job.rest = tag;
   if (!is_jid(job.jid) || job.rest.empty()) return std::nullopt;
   return job;

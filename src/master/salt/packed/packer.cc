@@ -2,12 +2,12 @@
 #include "master/salt/packed/packer.h"
 
 #include <bit>
-#include <charconv>
 #include <optional>
 
 #define MSGPACK_NO_BOOST
 #include <msgpack/pack.hpp>
 
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::salt {
@@ -32,11 +32,7 @@ std::uint32_t length(std::size_t size) {
 
 /// An integer beyond the signed ones; absent where it is to be text.
 std::optional<std::uint64_t> read_unsigned(std::string_view digits) {
-  std::uint64_t value = 0;
-  if (digits.size() >= lowstate::kJidDigits) return std::nullopt;
-  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (result.ec != std::errc()) return std::nullopt;
-  return value;
+  return digits.size() < lowstate::kJidDigits ? number_in<std::uint64_t>(digits) : std::nullopt;
 }
 
 void pack_integer(Packer& packer, const JsonValue& value) {

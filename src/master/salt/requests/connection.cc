@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 #include "master/salt/lines.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -88,9 +87,8 @@ bool is_host(std::string_view host) {
 }
 
 bool is_port(std::string_view text) {
-  unsigned port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65535;
+  const auto port = number_in<unsigned>(text);
+  return port && *port >= 1 && *port <= 65535;
 }
 
 }  // namespace
