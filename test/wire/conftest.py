@@ -29,9 +29,10 @@ LONGEST = ("test_soak", "test_salt_engine_rows", "test_salt_engine_failures", "t
 LONGEST += ("test_etcd", "test_durability", "test_apache")
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """The tests of a file share what it starts, so that they stay together."""
+    """The tests of a file share what it starts, so that they stay together. Said before pytest-xdist asks, and after
+    salt_engine/conftest.py has said what else stays together: of two that come first the later one does."""
 
     def rank(item):
         return next((at for at, name in enumerate(LONGEST) if item.path.name.startswith(name)), len(LONGEST))

@@ -39,6 +39,7 @@ def wanted(item):
     return params["salt"] in WANTED
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """All tests of a line come together, so that each line is started once."""
     left_out = [item for item in items if not wanted(item)]
