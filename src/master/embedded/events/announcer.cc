@@ -68,7 +68,7 @@ bool Announcer::watch(returner::Returner& cache) {
 
 Result<std::unique_ptr<master::EventReader>> Announcer::reader(const master::EventPermit& permit,
                                                                std::string_view after) {
-  if (peers_) return peers_->inbox().reader(permit, after);
+  if (peers_) return peers_->reader(permit, after);
   if (watch_) {
     Result<void> started = watch_->start(std::chrono::steady_clock::now() + kStartTime);
     if (!started) return std::move(started).error();
@@ -78,13 +78,13 @@ Result<std::unique_ptr<master::EventReader>> Announcer::reader(const master::Eve
 
 bool Announcer::wanted() {
   if (!log_) return false;
-  return log_->wanted() || watch_ || (peers_ && peers_->outbox().wanted());
+  return log_->wanted() || watch_ || (peers_ && peers_->wanted());
 }
 
 void Announcer::tell(const EventText& event) {
   keep(event);
   if (watch_) watch_->publish(event.tag, event.data, event.user);
-  if (peers_) peers_->outbox().publish(event.tag, event.data.text(), event.user);
+  if (peers_) peers_->publish(event.tag, event.data.text(), event.user);
 }
 
 void Announcer::job_new(const returner::Load& load, const std::vector<std::string>& missing) {

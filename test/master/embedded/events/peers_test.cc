@@ -2,6 +2,7 @@
 #include "master/embedded/events/peers.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -21,7 +23,6 @@
 #include "../../../support/fork_alone.h"
 #include "../../../support/manual_clock.h"
 #include "../../../support/temp_dir.h"
-#include "master/embedded/events/peer_frame.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
@@ -34,21 +35,22 @@ const master::EventPermit kAll{auth::EventScope::all, ""};
 
 /// One process's end, as far as others can tell.
 struct Process {
-  explicit Process(const std::string& folder, const Clock& clock = system_clock())
+  explicit Process(const std::string& folder, const Clock& clock = system_clock(),
+                   std::size_t most_pending = std::size_t{16} << 20)
       : log(std::make_shared<master::EventLog>(clock)) {
-    auto opened = Peers::open(folder, log);
+    auto opened = Peers::open(folder, log, most_pending);
     REQUIRE(opened);
     peers = *std::move(opened);
   }
 
   [[nodiscard]] std::unique_ptr<master::EventReader> listen() const {
-    auto reader = peers->inbox().reader(kAll, {});
+    auto reader = peers->reader(kAll, {});
     REQUIRE(reader);
     return *std::move(reader);
   }
 
   void tell(const std::string& tag, const std::string& data = "{}", const std::string& user = "") const {
-    if (peers->outbox().wanted()) peers->outbox().publish(tag, data, user);
+    if (peers->wanted()) peers->publish(tag, data, user);
   }
 
   std::shared_ptr<master::EventLog> log;
@@ -89,16 +91,33 @@ std::size_t sockets_in(const std::string& folder) {
   return count;
 }
 
+UniqueFd opened(const std::string& folder) {
+  return UniqueFd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+UniqueFd new_socket() {
+  return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+}
+
+/// Listens as another process does, in a folder that is made for it.
+UniqueFd listening_in(const std::string& folder, int backlog) {
+  std::filesystem::create_directory(folder);
+  const UniqueFd open_folder = opened(folder);
+  UniqueFd socket = new_socket();
+  const sockaddr_un address = socket_in(open_folder.get(), "1-1.sock");
+  REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::listen(socket.get(), backlog) == 0);
+  return socket;
+}
+
 /// Connects as another process does.
 UniqueFd connected_to_one_in(const std::string& folder) {
-  const UniqueFd open_folder(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const sockaddr_un address = socket_in(open_folder.get(), entry.path().filename());
-    REQUIRE(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-    return socket;
-  }
-  return UniqueFd();
+  const UniqueFd open_folder = opened(folder);
+  const std::string name = std::filesystem::directory_iterator(folder)->path().filename();
+  const sockaddr_un address = socket_in(open_folder.get(), name);
+  UniqueFd socket = new_socket();
+  REQUIRE(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  return socket;
 }
 
 void write_to(const UniqueFd& socket, std::string_view bytes) {
@@ -113,12 +132,12 @@ TEST_CASE("who listens hears the others, in order, and nobody hears what nobody 
   Process one(dir / "events");
   Process two(dir / "events");
   Process three(dir / "events");
-  CHECK_FALSE(two.peers->outbox().wanted());
+  CHECK_FALSE(two.peers->wanted());
   two.tell("before");
   const auto first = one.listen();
   const auto second = three.listen();
-  CHECK(two.peers->outbox().wanted());
-  CHECK(one.peers->outbox().wanted());  // three listens
+  CHECK(two.peers->wanted());
+  CHECK(one.peers->wanted());  // three listens
   constexpr int kMany = 2000;
   for (int i = 0; i < kMany; ++i) two.tell(format("t/{}", i), format(R"({{"i": {}}})", i), "fred");
   for (master::EventReader* reader : {first.get(), second.get()}) {
@@ -139,7 +158,7 @@ TEST_CASE("who begins to listen misses nothing from then on, however often that 
     CHECK(read(*reader, 1).front()->tag() == format("t/{}", i));
   }
   CHECK(sockets_in(dir / "events") == 0);
-  CHECK_FALSE(teller.peers->outbox().wanted());
+  CHECK_FALSE(teller.peers->wanted());
 }
 
 TEST_CASE("where nobody listens any more, the socket goes, and comes again") {
@@ -148,7 +167,7 @@ TEST_CASE("where nobody listens any more, the socket goes, and comes again") {
   const Process one(dir / "events", clock);
   const Process two(dir / "events");
   { const auto reader = one.listen(); }
-  CHECK(two.peers->outbox().wanted());  // the listener may come back
+  CHECK(two.peers->wanted());  // the listener may come back
   clock.advance(std::chrono::minutes(2));
   CHECK(EmbeddedEngine::eventually([&] { return sockets_in(dir / "events") == 0; }));
   const auto reader = one.listen();
@@ -192,13 +211,13 @@ TEST_CASE("a process that was killed takes nothing with it but its own") {
   if (child == 0) {
     const auto log = std::make_shared<master::EventLog>(system_clock());
     auto peers = Peers::open(folder, log);
-    const auto reader = (*peers)->inbox().reader(kAll, {});
+    const auto reader = (*peers)->reader(kAll, {});
     const bool listens = reader.ok();
     char byte = 'x';
     (void)!::write(ready[1], &byte, 1);
     for (int i = 0; listens && i < 20'000; ++i) {  // until the other process listens
-      if ((*peers)->outbox().wanted()) {
-        (*peers)->outbox().publish("child", "{}", "ann");
+      if ((*peers)->wanted()) {
+        (*peers)->publish("child", "{}", "ann");
         ::pause();
       }
       ::usleep(1000);
@@ -223,19 +242,13 @@ TEST_CASE("a process that was killed takes nothing with it but its own") {
 TEST_CASE("a listener that does not keep up is told so, and hears what comes then") {
   const test::TempDir dir;
   const std::string folder = dir / "events";
-  std::filesystem::create_directory(folder);
-  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
-  const UniqueFd open_folder(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const UniqueFd listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = socket_in(open_folder.get(), "1-1.sock");
-  REQUIRE(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  REQUIRE(::listen(listening.get(), 1) == 0);
-  PeerOutbox outbox(open_folder.get(), "1-2", 100'000);
-  REQUIRE(outbox.wanted());
+  const UniqueFd listening = listening_in(folder, 1);
+  const Process teller(folder, system_clock(), 100'000);
+  REQUIRE(teller.peers->wanted());
   const UniqueFd socket(::accept(listening.get(), nullptr, nullptr));
   const std::string data = Json::string(std::string(50'000, 'x')).text();
-  for (int i = 0; i < 50; ++i) outbox.publish("t", data, "");
-  outbox.publish("last", "{}", "");
+  for (int i = 0; i < 50; ++i) teller.peers->publish("t", data, "");
+  teller.peers->publish("last", "{}", "");
   std::string bytes;
   std::string heard;
   char chunk[65536];
@@ -256,22 +269,17 @@ TEST_CASE("a listener that could not be reached at first is tried again, though 
   const test::CapturedLog log;
   const test::TempDir dir;
   const std::string folder = dir / "events";
-  std::filesystem::create_directory(folder);
-  const UniqueFd open_folder(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const UniqueFd listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = socket_in(open_folder.get(), "1-1.sock");
-  REQUIRE(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  REQUIRE(::listen(listening.get(), 0) == 0);
+  const UniqueFd listening = listening_in(folder, 0);
   const UniqueFd first = connected_to_one_in(folder);           // there is no place for a second one
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the folder's time can be relied on now
-  PeerOutbox outbox(open_folder.get(), "1-2");
-  for (int i = 0; i < 100; ++i) CHECK_FALSE(outbox.wanted());
+  const Process teller(folder);
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(teller.peers->wanted());
   const std::string said = log.text();
   CHECK(said.find("do not hear this one") != std::string::npos);
   CHECK(said.find("do not hear this one") == said.rfind("do not hear this one"));  // once
   const UniqueFd accepted(::accept(listening.get(), nullptr, nullptr));
   REQUIRE(accepted);
-  CHECK(EmbeddedEngine::eventually([&] { return outbox.wanted(); }));
+  CHECK(EmbeddedEngine::eventually([&] { return teller.peers->wanted(); }));
 }
 
 TEST_CASE("where more processes tell than are heard, readers end once, and go on with the others") {
@@ -324,6 +332,32 @@ TEST_CASE(
   Process two(dir / "events");
   two.tell("b");
   CHECK(read(*next, 1).front()->tag() == "b");
+}
+
+TEST_CASE("while no descriptor is left for one who connects, the thread waits, and hears that one later") {
+  const test::TempDir dir;
+  const Process one(dir / "events");
+  const auto reader = one.listen();
+  const UniqueFd socket = new_socket();
+  const std::string name = std::filesystem::directory_iterator(dir / "events")->path().filename();
+  const UniqueFd folder = opened(dir / "events");
+  const sockaddr_un address = socket_in(folder.get(), name);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const auto next = static_cast<rlim_t>(UniqueFd(::dup(folder.get())).get());
+  const rlimit no_more{next, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &no_more) == 0);
+  const int connected = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  const auto begin = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const auto end = std::clock();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  REQUIRE(connected == 0);
+  CHECK(static_cast<double>(end - begin) / CLOCKS_PER_SEC < 0.25);
+  std::string bytes;
+  append_frame(bytes, {"ann", "a", "{}"});
+  write_to(socket, bytes);
+  CHECK(read(*reader, 1).front()->tag() == "a");
 }
 
 TEST_CASE("two engines with one proc directory hear each other's jobs, each event once") {
