@@ -12,7 +12,7 @@
 #include "caches.h"
 #include "etcd_caches.h"
 #include "heard.h"
-#include "returner/etcd/watch/watch.h"
+#include "returner/etcd/watch.h"
 
 namespace rest_fcgi::returner {
 namespace {

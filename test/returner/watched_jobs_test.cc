@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "returner/etcd/watch/watched_jobs.h"
+#include "returner/etcd/watched_jobs.h"
 
 #include <chrono>
 #include <map>

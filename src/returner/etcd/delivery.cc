@@ -17,8 +17,6 @@ constexpr std::size_t kMostBytesOfRecords = 4 * 1024 * 1024;
 constexpr std::size_t kSendsAtOnce = 8;  // transactions under way
 constexpr std::size_t kMostPutsOfBatch = 32;
 constexpr std::size_t kMostBytesOfBatch = 512 * 1024;
-constexpr std::size_t kMostRecent = 4096;
-constexpr std::size_t kMostRecentBytes = 4 * 1024 * 1024;
 constexpr int kMostChanges = 8;  // of a load that others change at the same time
 
 /// A record as it waits in the spool.
@@ -104,34 +102,6 @@ class Flight {
   std::set<std::string> places_;
 };
 
-/// What returns need to know of jobs that were seen lately. Not synchronized.
-class RecentJobs {
- public:
-  void put(JidKey key, JobFacts facts) {
-    JobFacts& known = facts_[key];
-    bytes_ += bytes_of(facts) - bytes_of(known);
-    known = std::move(facts);
-  }
-
-  [[nodiscard]] const JobFacts* find(JidKey key) const {
-    const auto found = facts_.find(key);
-    return found == facts_.end() ? nullptr : &found->second;
-  }
-
-  /// Drops the oldest jobs beyond what is kept in mind.
-  void trim() {
-    for (; facts_.size() > kMostRecent || bytes_ > kMostRecentBytes; facts_.erase(facts_.begin())) {
-      bytes_ -= bytes_of(facts_.begin()->second);
-    }
-  }
-
- private:
-  static std::size_t bytes_of(const JobFacts& facts) { return facts.fun.size() + facts.arg.size(); }
-
-  std::map<JidKey, JobFacts> facts_;
-  std::size_t bytes_ = 0;
-};
-
 /// Used by the writer's thread alone.
 class EtcdSink : public SpoolSink {
  public:
@@ -212,15 +182,20 @@ class EtcdSink : public SpoolSink {
       const std::optional<std::string>& stored = *value++;
       const auto load =
           stored ? load_in(jid_of(key), decoded(*stored), UnicodeErrors::replace) : std::nullopt;
-      if (load) recent_.put(key, {load->fun.text(), load->arg.text()});
+      if (load) remember(key, {load->fun.text(), load->arg.text()});
     }
     return {};
+  }
+
+  void remember(JidKey key, JobFacts facts) {
+    const std::size_t bytes = facts.fun.size() + facts.arg.size();
+    recent_.put(key, std::move(facts), bytes);
   }
 
   [[nodiscard]] std::optional<Item> item_of(const Stamped& stamped) {
     const RecordView& record = stamped.record;
     if (record.kind == RecordView::Kind::load) {
-      recent_.put(record.key, {std::string(record.load.fun), std::string(record.load.arg)});
+      remember(record.key, {std::string(record.load.fun), std::string(record.load.arg)});
       return load_item(record);
     }
     const JobFacts* const facts = recent_.find(record.key);
@@ -313,7 +288,7 @@ class EtcdSink : public SpoolSink {
 
   EtcdStore& store_;
   const EtcdLayout layout_;
-  RecentJobs recent_;
+  RecentJobs<JidKey, JobFacts> recent_;  // what returns need to know
 };
 
 }  // namespace

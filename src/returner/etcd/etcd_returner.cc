@@ -12,8 +12,7 @@
 #include "rest_fcgi/core/format.h"
 #include "returner/etcd/layout.h"
 #include "returner/etcd/store.h"
-#include "returner/etcd/watch/changes.h"
-#include "returner/etcd/watch/watch.h"
+#include "returner/etcd/watch.h"
 #include "returner/record.h"
 #include "returner/spool/spooled_writer.h"
 
@@ -130,7 +129,7 @@ class EtcdReturner : public Returner {
 
   Result<std::unique_ptr<Watch>> watch(ClusterListener& listener) override {
     if (options_.require_v2) return std::unique_ptr<Watch>();
-    auto changes = make_etcd_changes_v3(options_.reading, layout_.all());
+    auto changes = make_etcd_changes(options_.reading, layout_.all());
     if (!changes) return std::move(changes).error();
     auto events = make_etcd_store_v3(options_.writing, kListeningTtl);
     if (!events) return std::move(events).error();

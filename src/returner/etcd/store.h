@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
@@ -114,6 +116,41 @@ class EtcdStore {
 /// once. A return whose job is not kept is dropped; what etcd refuses as it is, is left out, and the log says
 /// so. The store has to outlive it.
 [[nodiscard]] std::unique_ptr<SpoolSink> make_etcd_sink(EtcdStore& store, const EtcdOptions& options);
+
+/// What is known of the jobs of late, by what names them and sorts as their jids do. Not synchronized.
+template <class Key, class Known>
+class RecentJobs {
+ public:
+  /// `bytes`: what it takes.
+  const Known& put(const Key& key, Known known, std::size_t bytes) {
+    Entry& entry = jobs_[key];
+    bytes_ += bytes - entry.bytes;
+    entry = {std::move(known), bytes};
+    return entry.known;
+  }
+
+  [[nodiscard]] const Known* find(const Key& key) const {
+    const auto found = jobs_.find(key);
+    return found == jobs_.end() ? nullptr : &found->second.known;
+  }
+
+  /// Drops the oldest jobs beyond what is kept in mind.
+  void trim() {
+    constexpr std::size_t kMost = 4096;
+    constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
+    for (; jobs_.size() > kMost || bytes_ > kMostBytes; jobs_.erase(jobs_.begin())) {
+      bytes_ -= jobs_.begin()->second.bytes;
+    }
+  }
+
+ private:
+  struct Entry {
+    Known known{};
+    std::size_t bytes = 0;
+  };
+  std::map<Key, Entry> jobs_;
+  std::size_t bytes_ = 0;
+};
 
 /// Calls `call(0)` to `call(count - 1)`, at most `most` of them at a time, and comes back when none is under
 /// way. Returns the first error, after which none begins any more; what a call throws is one: unavailable.

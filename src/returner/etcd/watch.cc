@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: MIT
-#include "returner/etcd/watch/watch.h"
+#include "returner/etcd/watch.h"
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <deque>
 #include <exception>
-#include <mutex>
-#include <optional>
 #include <stop_token>
+#include <string_view>
 #include <thread>
-#include <utility>
 
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/thread.h"
-#include "returner/etcd/watch/events.h"
-#include "returner/etcd/watch/watched_jobs.h"
+#include "rest_fcgi/etcd/watcher.h"
+#include "returner/etcd/layout.h"
+#include "returner/etcd/watched_jobs.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -24,6 +27,15 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
+// Of events that are told to others.
+constexpr std::size_t kMostWaiting = 4 * 1024 * 1024;  // bytes
+constexpr std::size_t kMostOfEvents = 256 * 1024;      // in one value
+constexpr milliseconds kEventsGroupTime{10};
+constexpr milliseconds kEventsPause{1000};  // after a failure
+constexpr milliseconds kLastTime{1000};     // for what still waits at a stop
+constexpr milliseconds kLookEvery{1000};    // whether anybody listens
+
+// Of what is heard.
 constexpr milliseconds kSlice{200};      // in which a stop is noticed
 constexpr seconds kStartsUp{3};          // until the listener is asked whether it is wanted
 constexpr seconds kMendTime{2};          // for a connection to a busy member
@@ -33,12 +45,221 @@ constexpr seconds kLookUpTime{5};        // for all loads of one batch
 constexpr seconds kListenEvery{20};      // others are told so
 constexpr seconds kListenAgainAfter{2};  // where that failed
 
+/// API v3's watch of all that begins with the folder.
+class ChangesV3 : public EtcdChanges {
+ public:
+  ChangesV3(std::unique_ptr<etcd::Client> client, std::string folder)
+      : client_(std::move(client)), folder_(std::move(folder)) {}
+
+  Result<void> begin(etcd::Deadline deadline) override {
+    // Says also whether that may be read: a watch is refused only later.
+    const std::string end = etcd::prefix_end(folder_);
+    const auto now = client_->range({.key = folder_, .range_end = end, .count_only = true}, deadline);
+    if (!now) return now.error();
+    const std::int64_t start = now->header.revision + 1;
+    watcher_ = std::make_unique<etcd::Watcher>(
+        *client_,
+        etcd::WatchRequest{.key = folder_, .range_end = end, .start_revision = start, .prev_kv = true});
+    return {};
+  }
+
+  Result<std::vector<EtcdChange>> next(etcd::Deadline deadline) override {
+    auto events = watcher_->next(deadline);
+    if (!events) return std::move(events).error();
+    std::vector<EtcdChange> changes;
+    for (etcd::WatchEvent& event : *events) {
+      if (event.type != etcd::WatchEvent::Type::put) continue;
+      const bool same = event.prev_kv && event.prev_kv->value == event.kv.value;
+      changes.push_back({std::move(event.kv.key), std::move(event.kv.value), event.kv.version == 1, same,
+                         event.kv.mod_revision});
+    }
+    return changes;
+  }
+
+  Result<std::optional<std::string>> value_at(const std::string& key, std::int64_t revision,
+                                              etcd::Deadline deadline) override {
+    auto reply = client_->range({.key = key, .revision = revision}, deadline);
+    if (!reply && reply.error().kind == ErrorKind::invocation) {
+      reply = client_->range({.key = key}, deadline);
+    }
+    if (!reply) return std::move(reply).error();
+    if (reply->kvs.empty()) return std::optional<std::string>();
+    return std::optional(std::move(reply->kvs.front().value));
+  }
+
+ private:
+  const std::unique_ptr<etcd::Client> client_;
+  const std::string folder_;
+  std::unique_ptr<etcd::Watcher> watcher_;  // uses the client
+};
+
+/// Tells events that are no job's to the other listeners of a cluster, through one key of its own whose
+/// values are batches of events: who watches that key sees each of them. Looks at most once a second whether
+/// anybody listens; where nobody does, nothing is written. Thread-safe; its thread starts with the first
+/// event.
+class EtcdEvents {
+ public:
+  /// `store`'s time to live is that of its keys, and has to be longer than what is between two calls of
+  /// `listen`. `name` is nobody else's.
+  EtcdEvents(std::unique_ptr<EtcdStore> store, const EtcdLayout& layout, const std::string& name)
+      : store_(std::move(store)),
+        listeners_(layout.listeners()),
+        own_listener_(listeners_ + name),
+        key_(layout.events() + name) {}
+  ~EtcdEvents() { ending_.request_stop(); }
+  EtcdEvents(const EtcdEvents&) = delete;
+  EtcdEvents& operator=(const EtcdEvents&) = delete;
+
+  /// Where they are.
+  [[nodiscard]] const std::string& key() const noexcept { return key_; }
+
+  /// Waits for nothing. What cannot be told, since too much waits already or etcd refuses it, the listeners
+  /// are told to have missed.
+  void publish(std::string_view tag, const Json& data, std::string_view user) {
+    std::string text;
+    JsonWriter writer(text);
+    writer.begin_object().key("tag").string(tag).key("user").string(user);
+    writer.key("data").json(data).end_object();
+    const std::lock_guard lock(mutex_);
+    if (bytes_ + text.size() > kMostWaiting) {
+      dropped_ = true;
+      return;
+    }
+    bytes_ += text.size();
+    waiting_.push_back(std::move(text));
+    start();
+  }
+
+  /// An event that should have been published is lost: the listeners are told so.
+  void drop() {
+    const std::lock_guard lock(mutex_);
+    dropped_ = true;
+    start();
+  }
+
+  /// From now on, and for a time to live, the others know that somebody listens here.
+  [[nodiscard]] Result<void> listen() { return put(own_listener_, numbered({})); }
+
+ private:
+  /// REQUIRES: mutex_
+  void start() {
+    came_.notify_one();
+    if (thread_.joinable()) return;
+    // Where there is none to be had, the next event tries again.
+    auto thread = Thread::start("etcd-events", [this] { run(ending_.get_token()); });
+    if (thread) thread_ = *std::move(thread);
+  }
+
+  void run(const std::stop_token& stop) {
+    bool failing = false;
+    std::optional<SteadyTime> last;
+    std::unique_lock lock(mutex_);
+    while (came_.wait(lock, stop, [this] { return dropped_ || !waiting_.empty() || !batch_.empty(); })) {
+      came_.wait_for(lock, stop, failing ? kEventsPause : kEventsGroupTime, [] { return false; });
+      if (stop.stop_requested()) {
+        if (!last) last = steady_clock::now() + kLastTime;
+        if (failing || steady_clock::now() >= *last) return;
+      }
+      lock.unlock();
+      const Result<void> sent = send();
+      if (!sent && !failing) {
+        log::warning(
+            format("etcd: other hosts are not told of events here so far: {}", sent.error().message));
+      }
+      failing = !sent;
+      lock.lock();
+    }
+  }
+
+  /// Sends what waits, or some of it. Errors: it waits still, and is sent again as it was: etcd may have put
+  /// it without saying so, and who watches passes over a value that does not change.
+  [[nodiscard]] Result<void> send() {
+    const Result<bool> heard = somebody_listens();
+    if (!heard) return heard.error();
+    if (batch_.empty()) batch_ = next_batch();
+    if (*heard) {
+      Result<void> told = put(key_, batch_);
+      if (!told && told.error().kind != ErrorKind::invocation) return told;
+      const std::lock_guard lock(mutex_);
+      dropped_ = dropped_ || !told;
+    }
+    batch_.clear();
+    return {};
+  }
+
+  [[nodiscard]] std::string next_batch() {
+    std::string events;
+    const std::lock_guard lock(mutex_);
+    while (!waiting_.empty() && events.size() < kMostOfEvents) {
+      events.append(events.empty() ? "" : ", ").append(waiting_.front());
+      bytes_ -= waiting_.front().size();
+      waiting_.pop_front();
+    }
+    const bool dropped = std::exchange(dropped_, false);
+    return numbered(format(R"({}, "events": [{}])", dropped ? R"(, "dropped": true)" : "", events));
+  }
+
+  [[nodiscard]] Result<bool> somebody_listens() {
+    if (nobody_at_ && steady_clock::now() < *nobody_at_ + kLookEvery) return false;
+    bool found = false;
+    const Result<void> looked = store_->visit(listeners_, [&](const std::string& key, const std::string&) {
+      found = found || key != own_listener_;
+    });
+    if (!looked) return looked.error();
+    nobody_at_ = found ? std::nullopt : std::optional(steady_clock::now());
+    return found;
+  }
+
+  /// Later values are greater, as bytes compare.
+  [[nodiscard]] std::string numbered(std::string_view rest_of_object) {
+    return format(R"({{"number": "{:020}"{}}})", ++puts_, rest_of_object);
+  }
+
+  /// Puts what is numbered in place of any older value, however late.
+  [[nodiscard]] Result<void> put(const std::string& key, const std::string& value) {
+    return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
+  }
+
+  const std::unique_ptr<EtcdStore> store_;
+  const std::string listeners_;
+  const std::string own_listener_;
+  const std::string key_;
+  std::mutex mutex_;                 // guards what follows, up to the next empty line
+  std::deque<std::string> waiting_;  // events, as JSON
+  std::size_t bytes_ = 0;            // of waiting_
+  bool dropped_ = false;             // since the last batch was made
+
+  std::atomic<std::uint64_t> puts_{0};
+  std::string batch_;                    // being sent; of the thread alone, as is the next one
+  std::optional<SteadyTime> nobody_at_;  // when it was seen
+  std::condition_variable_any came_;
+  std::stop_source ending_;
+  Thread thread_;  // guarded by mutex_
+};
+
+/// What a value of anybody's key of events says.
+void tell_events(std::string_view value, ClusterListener& listener) {
+  JsonDocument document;
+  if (!document.parse(value, JsonLimits::none()))
+    return listener.lost("an event of another host cannot be read");
+  const JsonValue batch = document.root();
+  if (batch.find("dropped")) listener.lost("another host had more events than it could tell");
+  const auto events = batch.find("events");
+  for (const JsonValue event : events ? events->elements() : JsonValue().elements()) {
+    const auto tag = event.find("tag");
+    const auto user = event.find("user");
+    const auto data = event.find("data");
+    if (!tag || !user || !data || !data->is(JsonValue::Kind::object)) continue;
+    listener.event(tag->text(), data->json(), user->text());
+  }
+}
+
+/// One thread hears what is put, for as long as that is wanted.
 class EtcdWatch : public Watch {
  public:
   EtcdWatch(const EtcdOptions& options, const std::string& name, std::unique_ptr<EtcdChanges> changes,
             std::unique_ptr<EtcdStore> events, std::shared_ptr<EtcdLosses> losses, ClusterListener& listener)
       : layout_(options),
-        own_key_(layout_.events() + name),
         listener_(listener),
         changes_(std::move(changes)),
         events_(std::move(events), layout_, name),
@@ -53,34 +274,28 @@ class EtcdWatch : public Watch {
 
   ~EtcdWatch() override {
     losses_->hear({});
-    ending_.request_stop();
+    ending_ = true;
   }
 
   Result<void> start(SteadyTime deadline) override {
     std::unique_lock lock(mutex_);
-    if (begins_) {  // by another thread: a cluster that does not answer must not take all of them
-      begun_.wait_until(lock, started_at_ + kOthersWait, [this] { return !begins_; });
-      if (begins_) return Error{ErrorKind::unavailable, "etcd has not answered so far"};
+    // Who comes later does not wait for long: a cluster that does not answer must not take all threads.
+    SteadyTime until = started_at_ + kOthersWait;
+    if (state_ == State::rests) {
+      const SteadyTime now = steady_clock::now();
+      if (failed_ && now < until) return *failed_;
+      auto thread = Thread::start("etcd-watch", [this, deadline] { run(deadline); });
+      if (!thread) return std::move(thread).error();
+      thread_ = *std::move(thread);  // the one before has ended, or does so without the lock
+      state_ = State::begins;
+      started_at_ = now;
+      until = SteadyTime::max();
     }
-    const SteadyTime now = steady_clock::now();
-    if (failed_ && now < started_at_ + kOthersWait) return *failed_;
-    started_at_ = now;
-    if (runs_) return {};
-    begins_ = true;
-    lock.unlock();
-    Result<void> begun;
-    try {
-      begun = begin(deadline);
-    } catch (const std::exception& exception) {  // memory is short
-      begun = Error{ErrorKind::unavailable, exception.what()};
-    }
-    lock.lock();
-    begins_ = false;
+    begun_.wait_until(lock, until, [this] { return state_ != State::begins; });
+    if (state_ == State::begins) return Error{ErrorKind::unavailable, "etcd has not answered so far"};
+    if (failed_) return *failed_;
     started_at_ = steady_clock::now();
-    if (begun) begun = start_thread();
-    failed_ = begun ? std::nullopt : std::optional(begun.error());
-    begun_.notify_all();
-    return begun;
+    return {};
   }
 
   void publish(std::string_view tag, const Json& data, std::string_view user) override {
@@ -88,9 +303,27 @@ class EtcdWatch : public Watch {
   }
 
  private:
-  /// REQUIRES: the thread ends or has ended.
-  Result<void> begin(SteadyTime deadline) {
-    thread_.join();
+  enum class State { rests, begins, hears };
+
+  void run(SteadyTime deadline) {
+    const Result<void> begun = begin(deadline);
+    {
+      const std::lock_guard lock(mutex_);
+      state_ = begun ? State::hears : State::rests;
+      failed_ = begun ? std::nullopt : std::optional(begun.error());
+      started_at_ = steady_clock::now();
+      begun_.notify_all();
+    }
+    while (begun && !ending_ && !ends()) {
+      try {
+        go_on();
+      } catch (const std::exception& exception) {  // memory is short
+        lost_ = exception.what();
+      }
+    }
+  }
+
+  Result<void> begin(SteadyTime deadline) try {
     own_loss_ = false;  // who heard of it is gone
     const SteadyTime now = steady_clock::now();
     if (Result<void> begun = changes_->begin(deadline); !begun) return begun;
@@ -101,28 +334,11 @@ class EtcdWatch : public Watch {
     listened_at_ = now;
     listen_at_ = now + kListenEvery;
     return {};
+  } catch (const std::exception& exception) {  // memory is short
+    return Error{ErrorKind::unavailable, exception.what()};
   }
 
-  /// REQUIRES: mutex_
-  Result<void> start_thread() {
-    auto thread = Thread::start("etcd-watch", [this] { run(ending_.get_token()); });
-    if (!thread) return std::move(thread).error();
-    thread_ = *std::move(thread);
-    runs_ = true;
-    return {};
-  }
-
-  void run(const std::stop_token& stop) {
-    while (!stop.stop_requested() && !ends()) {
-      try {
-        go_on(stop);
-      } catch (const std::exception& exception) {  // memory is short
-        lost_ = exception.what();
-      }
-    }
-  }
-
-  void go_on(const std::stop_token& stop) {
+  void go_on() {
     const SteadyTime until = steady_clock::now() + kSlice;
     if (lost_.empty()) {
       const auto changes = changes_->next(failing_ ? until + kMendTime : until);
@@ -134,13 +350,13 @@ class EtcdWatch : public Watch {
     if (own_loss_.exchange(false)) listener_.lost("etcd did not keep a job or return");
     const SteadyTime now = steady_clock::now();
     jobs_.settle(now);
-    if (now >= listen_at_ && !stop.stop_requested()) listen();
+    if (now >= listen_at_ && !ending_) listen();
     // An error may come at once.
     if (failing_ || !lost_.empty()) std::this_thread::sleep_until(until);
   }
 
   Result<std::optional<std::string>> look_up(const std::string& key, std::int64_t revision) {
-    if (ending_.stop_requested() || steady_clock::now() >= look_up_until_) {
+    if (ending_ || steady_clock::now() >= look_up_until_) {
       return Error{ErrorKind::timeout, "etcd has not answered in time"};
     }
     return changes_->value_at(key, revision, look_up_until_);
@@ -151,8 +367,8 @@ class EtcdWatch : public Watch {
     if (std::exchange(failing_, false)) log::info("etcd: what other hosts do is heard again");
     jobs_.take(changes, steady_clock::now());
     for (const EtcdChange& change : changes) {
-      const bool is_event = change.key.starts_with(layout_.events()) && change.key != own_key_;
-      if (is_event && !change.is_same) EtcdEvents::tell(change.value, listener_);
+      const bool is_event = change.key.starts_with(layout_.events()) && change.key != events_.key();
+      if (is_event && !change.is_same) tell_events(change.value, listener_);
     }
   }
 
@@ -188,35 +404,39 @@ class EtcdWatch : public Watch {
   [[nodiscard]] bool ends() {
     const std::lock_guard lock(mutex_);
     if (steady_clock::now() < started_at_ + kStartsUp || listener_.wanted()) return false;
-    runs_ = false;
+    state_ = State::rests;
     return true;
   }
 
   const EtcdLayout layout_;
-  const std::string own_key_;
   ClusterListener& listener_;
-  const std::unique_ptr<EtcdChanges> changes_;  // of the thread, while it runs; and so are the next ones
+  const std::unique_ptr<EtcdChanges> changes_;  // of the thread
   EtcdEvents events_;                           // synchronizes itself
-  WatchedJobs jobs_;
-  std::string lost_;      // why changes were missed, since they last began
-  bool failing_ = false;  // the log says so
+  WatchedJobs jobs_;                            // of the thread, as are the next ones
+  std::string lost_;                            // why changes were missed, since they last began
+  bool failing_ = false;                        // the log says so
   SteadyTime look_up_until_{};
   SteadyTime listened_at_{};
   SteadyTime listen_at_{};
   const std::shared_ptr<EtcdLosses> losses_;
   std::atomic<bool> own_loss_{false};
+  std::atomic<bool> ending_{false};
 
   std::mutex mutex_;
   std::condition_variable begun_;
-  SteadyTime started_at_{};      // guarded by mutex_, as are the next ones
-  bool begins_ = false;          // one thread does
+  State state_ = State::rests;   // guarded by mutex_, as are the next ones
+  SteadyTime started_at_{};      // or failed to start
   std::optional<Error> failed_;  // when it was started last
-  bool runs_ = false;
-  std::stop_source ending_;
-  Thread thread_;  // of who begins
+  Thread thread_;
 };
 
 }  // namespace
+
+Result<std::unique_ptr<EtcdChanges>> make_etcd_changes(const etcd::Options& options, std::string folder) {
+  auto client = etcd::Client::make(options);
+  if (!client) return std::move(client).error();
+  return std::unique_ptr<EtcdChanges>(std::make_unique<ChangesV3>(*std::move(client), std::move(folder)));
+}
 
 std::unique_ptr<Watch> make_etcd_watch(const EtcdOptions& options, const std::string& name,
                                        std::unique_ptr<EtcdChanges> changes,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "returner/etcd/watch/watched_jobs.h"
+#include "returner/etcd/watched_jobs.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <set>
 #include <utility>
 
@@ -14,8 +15,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t kMostJobs = 4096;  // whose loads are kept in mind
-constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
 constexpr std::size_t kFieldsOfReturn = 9;  // with `_stamp`, which is written last
 constexpr milliseconds kSettleEvery{100};
 constexpr seconds kQuiet{1};        // after which no more fields come
@@ -36,6 +35,7 @@ WatchedJobs::WatchedJobs(const EtcdOptions& options, ClusterListener& listener, 
       look_up_(std::move(look_up)) {}
 
 void WatchedJobs::take(const std::vector<EtcdChange>& changes, SteadyTime now) {
+  jobs_.trim();
   const std::string jobs = layout_.jobs();
   std::map<Place, std::size_t> touched;  // how many of its fields came
   for (const EtcdChange& change : changes) {
@@ -87,7 +87,8 @@ void WatchedJobs::take_load(const std::string& jid, const EtcdChange& change) {
   if (!change.is_new) return;
   std::optional<Load> load = load_in(jid, decoded(change.value), unicode_errors_);
   if (!load) return;
-  listener_.job(remember(*std::move(load)));
+  const std::size_t bytes = bytes_of(*load);
+  listener_.job(jobs_.put(jid, *std::move(load), bytes));
   for (auto at = pending_.lower_bound({jid, {}}); at != pending_.end() && at->first.first == jid;) {
     at = at->second.whole ? tell(at, false) : std::next(at);
   }
@@ -117,29 +118,15 @@ WatchedJobs::Returns::iterator WatchedJobs::tell(Returns::iterator pending, bool
 }
 
 Result<const Load*> WatchedJobs::find(const std::string& jid, std::int64_t revision) {
-  if (const auto found = jobs_.find(jid); found != jobs_.end()) return &found->second;
+  if (const Load* const known = jobs_.find(jid)) return known;
   // One that is written later than that is told by its own change, and its returns behind it.
   const auto stored = look_up_(layout_.load(jid), revision);
   if (!stored) return stored.error();
   std::optional<Load> load;
   if (*stored) load = load_in(jid, decoded(**stored), unicode_errors_);
-  return load ? &remember(*std::move(load)) : static_cast<const Load*>(nullptr);
-}
-
-const Load& WatchedJobs::remember(Load load) {
-  const std::string jid = load.jid;
-  const auto [at, is_new] = jobs_.try_emplace(jid);
-  if (is_new) order_.push_back(jid);
-  bytes_ += bytes_of(load) - bytes_of(at->second);
-  at->second = std::move(load);
-  while (order_.size() > 1 && (order_.size() > kMostJobs || bytes_ > kMostBytes)) {
-    if (order_.front() == jid) break;
-    const auto oldest = jobs_.find(order_.front());
-    bytes_ -= bytes_of(oldest->second);
-    jobs_.erase(oldest);
-    order_.pop_front();
-  }
-  return at->second;
+  if (!load) return static_cast<const Load*>(nullptr);
+  const std::size_t bytes = bytes_of(*load);
+  return &jobs_.put(jid, *std::move(load), bytes);
 }
 
 }  // namespace rest_fcgi::returner

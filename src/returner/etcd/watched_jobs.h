@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -16,7 +14,8 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/returner/watch.h"
 #include "returner/etcd/layout.h"
-#include "returner/etcd/watch/changes.h"
+#include "returner/etcd/store.h"
+#include "returner/etcd/watch.h"
 
 namespace rest_fcgi::returner {
 
@@ -60,17 +59,14 @@ class WatchedJobs {
   Returns::iterator tell(Returns::iterator pending, bool at_any_rate);
   /// Null where there is none.
   Result<const Load*> find(const std::string& jid, std::int64_t revision);
-  const Load& remember(Load load);
 
   const EtcdLayout layout_;
   const UnicodeErrors unicode_errors_;
   ClusterListener& listener_;
   const LookUp look_up_;
   Returns pending_;
-  std::map<std::string, Load, std::less<>> jobs_;  // of late
-  std::deque<std::string> order_;                  // of jobs_
-  std::size_t bytes_ = 0;                          // of jobs_
-  std::string no_look_up_;                         // why a load could not be looked up; empty: all could
+  RecentJobs<std::string, Load> jobs_;
+  std::string no_look_up_;  // why a load could not be looked up; empty: all could
   SteadyTime settled_at_{};
 };
 
