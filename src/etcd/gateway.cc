@@ -47,14 +47,6 @@ Failure no_answer(const std::string& url, std::string_view what) {
 
 }  // namespace
 
-Result<void> check_user(const Options& options) {
-  const bool has_password = options.password && !options.password->empty();
-  if (options.username.empty() != has_password) return {};
-  return Error{ErrorKind::configuration,
-               has_password ? "etcd: a password without a username; both go together, or neither"
-                            : "etcd: a username without a password; both go together, or neither"};
-}
-
 Tried<Token> Login::token(const Fetch& fetch, Deadline deadline) {
   std::unique_lock lock(mutex_);
   if (token_) return token_;
@@ -88,8 +80,7 @@ void Login::forget() {
 }
 
 Result<std::unique_ptr<Gateway>> Gateway::make(Options options) {
-  if (Result<void> checked = check_endpoints(options); !checked) return std::move(checked).error();
-  if (Result<void> checked = check_user(options); !checked) return std::move(checked).error();
+  if (Result<void> checked = check_options(options); !checked) return std::move(checked).error();
   Result<std::unique_ptr<Transport>> transport = Transport::make(options);
   if (!transport) return std::move(transport).error();
   return std::unique_ptr<Gateway>(new Gateway(std::move(options), *std::move(transport)));

@@ -25,9 +25,6 @@ namespace rest_fcgi::etcd {
 /// What a login gave; empty where the cluster has no users. Never null.
 using Token = std::shared_ptr<const Secret>;
 
-/// Errors: configuration, for a username without a password, or the other way round.
-[[nodiscard]] Result<void> check_user(const Options& options);
-
 /// Keeps the token that all calls use, and has it fetched once however many ask for it. A login that failed
 /// is told to all who wait for it, and not remembered. Thread-safe.
 class Login {

@@ -38,11 +38,6 @@ void append_escaped(std::string& text, std::string_view bytes) {
   }
 }
 
-std::uint64_t index_at(const JsonValue& node, std::string_view name) {
-  const auto value = node.find(name);
-  return static_cast<std::uint64_t>(value ? value->integer().value_or(0) : 0);
-}
-
 NodeV2 read_node(const JsonValue& value) {
   NodeV2 node;
   if (const auto key = value.find("key")) node.key = key->text();
@@ -50,8 +45,6 @@ NodeV2 read_node(const JsonValue& value) {
   const auto dir = value.find("dir");
   node.dir = dir && dir->is(JsonValue::Kind::boolean) && dir->boolean();
   if (const auto ttl = value.find("ttl")) node.ttl = ttl->integer();
-  node.created_index = index_at(value, "createdIndex");
-  node.modified_index = index_at(value, "modifiedIndex");
   if (const auto nodes = value.find("nodes")) {
     for (const JsonValue inside : nodes->elements()) node.nodes.push_back(read_node(inside));
   }
@@ -91,19 +84,6 @@ Failure refusal(const HttpReply& reply, std::string_view url) {
                                excerpt(message ? message->text() : std::string_view(), kMostOfText), hint));
 }
 
-using Method = HttpRequest::Method;
-
-struct CallV2 {
-  Method method = Method::get;
-  std::string path;  ///< escaped
-  std::string form{};
-  Effect effect = Effect::none;
-};
-
-bool has_condition(const PutV2& request) {
-  return request.prev_exist || request.prev_value || request.prev_index;
-}
-
 }  // namespace
 
 Secret basic_authorization(const Options& options) {
@@ -141,7 +121,6 @@ std::string v2_form(const PutV2& request) {
   append_escaped(form, request.value);
   if (request.ttl) form += format("&ttl={}", request.ttl->count());
   if (request.prev_exist) form += *request.prev_exist ? "&prevExist=true" : "&prevExist=false";
-  if (request.prev_index) form += format("&prevIndex={}", *request.prev_index);
   if (request.prev_value) {
     form += "&prevValue=";
     append_escaped(form, *request.prev_value);
@@ -168,11 +147,26 @@ class KeysV2::Impl {
         authorization_(basic_authorization(options)),
         endpoints_(options.endpoints) {}
 
-  struct Answer {
-    Result<NodeV2> node;
-    bool perhaps_before = false;  ///< a try before may have been carried out, too
-  };
-  [[nodiscard]] Answer call(const CallV2& call, Deadline deadline);
+  /// `request` without what is the same for all: its URL is the escaped path alone.
+  [[nodiscard]] Result<NodeV2> call(HttpRequest request, Effect effect, Deadline deadline) {
+    const std::string path = std::exchange(request.url, {});
+    request.content_type = "application/x-www-form-urlencoded";
+    request.authorization = authorization_;
+    Result<NodeV2> answer = NodeV2{};
+    Result<void> taken =
+        retry(endpoints_, effect, deadline, [&](std::size_t member) -> std::optional<Failure> {
+          const std::string& url = endpoints_.url(member);
+          request.url = url + path;
+          Result<HttpReply> reply = transport_->exchange(request, deadline);
+          Tried<NodeV2> node =
+              reply ? read_v2_node(*reply, url) : transport_failure(std::move(reply).error());
+          if (auto* failure = std::get_if<Failure>(&node)) return std::move(*failure);
+          answer = std::get<NodeV2>(std::move(node));
+          return std::nullopt;
+        });
+    if (!taken) return std::move(taken).error();
+    return answer;
+  }
 
  private:
   const std::unique_ptr<Transport> transport_;
@@ -180,32 +174,8 @@ class KeysV2::Impl {
   Endpoints endpoints_;
 };
 
-KeysV2::Impl::Answer KeysV2::Impl::call(const CallV2& call, Deadline deadline) {
-  Answer answer{NodeV2{}};
-  Result<void> taken =
-      retry(endpoints_, call.effect, deadline, [&](std::size_t member) -> std::optional<Failure> {
-        const std::string& url = endpoints_.url(member);
-        Result<HttpReply> reply = transport_->exchange({.method = call.method,
-                                                        .url = url + call.path,
-                                                        .body = call.form,
-                                                        .content_type = "application/x-www-form-urlencoded",
-                                                        .authorization = authorization_},
-                                                       deadline);
-        Tried<NodeV2> node = reply ? read_v2_node(*reply, url) : transport_failure(std::move(reply).error());
-        if (auto* failure = std::get_if<Failure>(&node)) {
-          answer.perhaps_before = answer.perhaps_before || !failure->outcome_known;
-          return std::move(*failure);
-        }
-        answer.node = std::get<NodeV2>(std::move(node));
-        return std::nullopt;
-      });
-  if (!taken) answer.node = std::move(taken).error();
-  return answer;
-}
-
 Result<std::unique_ptr<KeysV2>> KeysV2::make(const Options& options) {
-  if (Result<void> checked = check_endpoints(options); !checked) return std::move(checked).error();
-  if (Result<void> checked = check_user(options); !checked) return std::move(checked).error();
+  if (Result<void> checked = check_options(options); !checked) return std::move(checked).error();
   Result<std::unique_ptr<Transport>> transport = Transport::make(options);
   if (!transport) return std::move(transport).error();
   return std::unique_ptr<KeysV2>(new KeysV2(std::make_unique<Impl>(options, *std::move(transport))));
@@ -220,33 +190,20 @@ Result<std::optional<NodeV2>> KeysV2::get(std::string_view key, bool recursive, 
   if (!path) return std::move(path).error();
   // Without `quorum` a member may answer from a past of its own.
   *path += recursive ? "?quorum=true&sorted=true&recursive=true" : "?quorum=true&sorted=true";
-  Impl::Answer answer = impl_->call({.path = *std::move(path)}, deadline);
-  if (answer.node) return std::optional(*std::move(answer.node));
-  if (answer.node.error().kind == ErrorKind::not_found) return std::optional<NodeV2>();
-  return std::move(answer.node).error();
+  Result<NodeV2> node =
+      impl_->call({.method = HttpRequest::Method::get, .url = *std::move(path)}, Effect::none, deadline);
+  if (node) return std::optional(*std::move(node));
+  if (node.error().kind == ErrorKind::not_found) return std::optional<NodeV2>();
+  return std::move(node).error();
 }
 
 Result<NodeV2> KeysV2::put(const PutV2& request, Deadline deadline) {
   Result<std::string> path = v2_path(request.key);
   if (!path) return std::move(path).error();
-  return impl_
-      ->call({.method = Method::put,
-              .path = *std::move(path),
-              .form = v2_form(request),
-              .effect = has_condition(request) ? Effect::once : Effect::repeatable},
-             deadline)
-      .node;
-}
-
-Result<bool> KeysV2::remove(std::string_view key, bool recursive, Deadline deadline) {
-  Result<std::string> path = v2_path(key);
-  if (!path) return std::move(path).error();
-  if (recursive) *path += "?recursive=true";
-  Impl::Answer answer = impl_->call(
-      {.method = Method::remove, .path = *std::move(path), .effect = Effect::repeatable}, deadline);
-  if (answer.node) return true;
-  if (answer.node.error().kind == ErrorKind::not_found) return answer.perhaps_before;
-  return std::move(answer.node).error();
+  const std::string form = v2_form(request);
+  const bool has_condition = request.prev_exist || request.prev_value;
+  return impl_->call({.method = HttpRequest::Method::put, .url = *std::move(path), .body = form},
+                     has_condition ? Effect::once : Effect::repeatable, deadline);
 }
 
 }  // namespace rest_fcgi::etcd

@@ -94,7 +94,7 @@ Tried<Probed> ask_status(Transport& transport, const std::string& url, std::stri
 
 }  // namespace
 
-Result<void> check_endpoints(const Options& options) {
+Result<void> check_options(const Options& options) {
   if (options.endpoints.empty()) {
     return Error{ErrorKind::configuration, "etcd: no endpoint; at least one http(s)://HOST:PORT is needed"};
   }
@@ -106,7 +106,11 @@ Result<void> check_endpoints(const Options& options) {
                    format("etcd: endpoint {}: ca and client_cert go with https:// only", quoted(url))};
     }
   }
-  return {};
+  const bool has_password = options.password && !options.password->empty();
+  if (options.username.empty() != has_password) return {};
+  return Error{ErrorKind::configuration,
+               has_password ? "etcd: a password without a username; both go together, or neither"
+                            : "etcd: a username without a password; both go together, or neither"};
 }
 
 Endpoints::Endpoints(const std::vector<std::string>& urls) {

@@ -20,8 +20,9 @@
 
 namespace rest_fcgi::etcd {
 
-/// Errors: configuration, for an endpoint that is none or that goes without what the other options ask for.
-[[nodiscard]] Result<void> check_endpoints(const Options& options);
+/// Errors: configuration, for an endpoint that is none or that goes without what the other options ask for,
+/// for a username without a password, or the other way round.
+[[nodiscard]] Result<void> check_options(const Options& options);
 
 /// The members of a cluster, and what is known of each. Members are named by their index. Thread-safe.
 class Endpoints {

@@ -46,6 +46,14 @@ ErrorKind kind_of(CURLcode code, bool sent) {
   }
 }
 
+/// A new one; libcurl itself is started before the first. Throws std::bad_alloc.
+CurlEasy make_curl_easy() {
+  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
+  CurlEasy handle(started == CURLE_OK ? curl_easy_init() : nullptr);
+  if (!handle) throw std::bad_alloc();
+  return handle;
+}
+
 /// More at once are fine, and closed when they are done.
 constexpr std::size_t kMostIdle = 16;
 
@@ -147,11 +155,6 @@ class Transfer {
 
   void set_method(const HttpRequest& request) {
     if (request.method == HttpRequest::Method::get) return set(CURLOPT_HTTPGET, 1L);
-    if (request.method == HttpRequest::Method::remove) {
-      set(CURLOPT_CUSTOMREQUEST, "DELETE");
-      // On a kept connection that breaks libcurl sends a request without a body twice.
-      return set(CURLOPT_FRESH_CONNECT, 1L);
-    }
     set(CURLOPT_POST, 1L);
     if (request.method == HttpRequest::Method::put) set(CURLOPT_CUSTOMREQUEST, "PUT");
     // libcurl cannot read it twice, so that it sends it once also where a kept connection breaks.
@@ -190,13 +193,6 @@ class Transfer {
   CURLcode prepared_ = CURLE_OK;
   bool refused_ = false;
 };
-
-CurlEasy make_curl_easy() {
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  CurlEasy handle(started == CURLE_OK ? curl_easy_init() : nullptr);
-  if (!handle) throw std::bad_alloc();
-  return handle;
-}
 
 Transfer::Transfer(CURL* handle, const Options& options, const HttpRequest& request, Sink sink)
     : handle_(handle), server_(server_of(request.url)), body_(request.body), sink_(std::move(sink)) {

@@ -27,15 +27,12 @@ struct CurlDeleter {
 /// An easy handle of libcurl's, with the connections that it keeps. For one thread at a time.
 using CurlEasy = std::unique_ptr<CURL, CurlDeleter>;
 
-/// A new one; libcurl itself is started before the first. Throws std::bad_alloc.
-[[nodiscard]] CurlEasy make_curl_easy();
-
 /// How much of what a server says stands in a message of ours, in bytes.
 inline constexpr std::size_t kMostOfText = 200;
 
 /// One request of HTTP/1.1. Plain value; borrows what it views until the exchange is over.
 struct HttpRequest {
-  enum class Method { get, post, put, remove };
+  enum class Method { get, post, put };
 
   Method method = Method::post;
   std::string url;          ///< `http(s)://HOST:PORT/PATH`, escaped

@@ -129,8 +129,6 @@ class Watcher::Stream {
     }
   }
 
-  [[nodiscard]] std::int64_t compact_revision() const noexcept { return compact_revision_; }
-
  private:
   /// Opens a connection where there is none, and takes what comes.
   [[nodiscard]] Result<void> go_on(Deadline deadline) {
@@ -172,7 +170,6 @@ class Watcher::Stream {
     if (reply.canceled) {
       Failure failure = cancel_failure(reply, connection_->stream().url);
       if (reply.compact_revision == 0) return failure;
-      compact_revision_ = reply.compact_revision;
       end(std::move(failure.error));
       return std::nullopt;
     }
@@ -217,7 +214,6 @@ class Watcher::Stream {
   bool refused_ = false;  // so was the last token
   bool fragment_ = true;  // until a server says that it does not know the word
   std::uint64_t cluster_id_ = 0;
-  std::int64_t compact_revision_ = 0;
   std::optional<Error> broken_;  // why the last connection is gone
   std::optional<Error> ended_;   // for ever
 };
@@ -229,10 +225,6 @@ Watcher::~Watcher() = default;
 
 Result<std::vector<WatchEvent>> Watcher::next(Deadline deadline) {
   return stream_->next(deadline);
-}
-
-std::int64_t Watcher::compact_revision() const noexcept {
-  return stream_->compact_revision();
 }
 
 }  // namespace rest_fcgi::etcd

@@ -23,7 +23,7 @@ TEST_CASE("endpoints are a scheme, a host and a port") {
   for (const std::string url : {"http://127.0.0.1:2379", "https://etcd-1.example.org:443",
                                 "http://[::1]:2379", "https://[fe80::1]:65535", "http://node_1:1"}) {
     CAPTURE(url);
-    CHECK(check_endpoints({.endpoints = {url}}));
+    CHECK(check_options({.endpoints = {url}}));
   }
 }
 
@@ -33,7 +33,7 @@ TEST_CASE("what is no endpoint is refused, with what is accepted") {
         "http://h:2379/", "http://h:23x", "http://h:1?a", "ftp://h:1", "http://::1:2379", "http://[::1:2379",
         "http://h h:1", "http://[g]:1", "http://h:"}) {
     CAPTURE(url);
-    const Result<void> checked = check_endpoints({.endpoints = {"http://good:1", url}});
+    const Result<void> checked = check_options({.endpoints = {"http://good:1", url}});
     REQUIRE_FALSE(checked);
     CHECK(checked.error().kind == ErrorKind::configuration);
     CHECK(checked.error().message == "etcd: endpoint '" + url +
@@ -43,22 +43,22 @@ TEST_CASE("what is no endpoint is refused, with what is accepted") {
 }
 
 TEST_CASE("a password in an endpoint is refused, and not repeated") {
-  CHECK(check_endpoints({.endpoints = {"http://larry:p@ss@h:1"}}).error().message ==
+  CHECK(check_options({.endpoints = {"http://larry:p@ss@h:1"}}).error().message ==
         "etcd: endpoint 'h:1': http://HOST:PORT or https://HOST:PORT is accepted, with an IPv6 address in "
         "brackets; name and password have options of their own");
 }
 
 TEST_CASE("at least one endpoint is needed") {
-  CHECK(check_endpoints({.endpoints = {}}).error().message ==
+  CHECK(check_options({.endpoints = {}}).error().message ==
         "etcd: no endpoint; at least one http(s)://HOST:PORT is needed");
 }
 
 TEST_CASE("certificates with an endpoint that has no TLS are a mistake") {
-  const Result<void> checked = check_endpoints({.endpoints = {"http://h:1"}, .ca = "/ca.pem"});
+  const Result<void> checked = check_options({.endpoints = {"http://h:1"}, .ca = "/ca.pem"});
   REQUIRE_FALSE(checked);
   CHECK(checked.error().message == "etcd: endpoint 'http://h:1': ca and client_cert go with https:// only");
-  CHECK_FALSE(check_endpoints({.endpoints = {"http://h:1"}, .client_cert = "/c", .client_key = "/k"}));
-  CHECK(check_endpoints({.endpoints = {"https://h:1"}, .ca = "/ca.pem"}));
+  CHECK_FALSE(check_options({.endpoints = {"http://h:1"}, .client_cert = "/c", .client_key = "/k"}));
+  CHECK(check_options({.endpoints = {"https://h:1"}, .ca = "/ca.pem"}));
 }
 
 TEST_CASE("the member that answered last is asked again") {

@@ -23,8 +23,6 @@ struct NodeV2 {
   bool dir = false;
   std::vector<NodeV2> nodes;        ///< of a directory, sorted
   std::optional<std::int64_t> ttl;  ///< seconds that are left
-  std::uint64_t created_index = 0;
-  std::uint64_t modified_index = 0;
 };
 
 /// What a put may ask for.
@@ -34,7 +32,6 @@ struct PutV2 {
   std::optional<std::chrono::seconds> ttl{};
   std::optional<bool> prev_exist{};
   std::optional<std::string> prev_value{};
-  std::optional<std::uint64_t> prev_index{};
 };
 
 /// A client for etcd's API v2 (`/v2/keys`, only where the server runs with `--enable-v2`): a store of its
@@ -58,8 +55,6 @@ class KeysV2 {
   /// One without a condition is repeated where its outcome is not known; one with a condition is a timeout
   /// then.
   Result<NodeV2> put(const PutV2& request, Deadline deadline);
-  /// False where there was no such key. With `recursive`, a directory goes with all that is in it.
-  Result<bool> remove(std::string_view key, bool recursive, Deadline deadline);
 
  private:
   class Impl;

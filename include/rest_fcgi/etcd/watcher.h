@@ -38,13 +38,10 @@ class Watcher {
   Watcher& operator=(const Watcher&) = delete;
 
   /// The next events: all of one revision, in order; none where the deadline came first. Errors: invocation,
-  /// for ever, where what was to come next is gone: compacted away (`compact_revision()` says up to where),
-  /// or the cluster was made anew. Read anew then, and watch from behind that read's revision on. Else as of
+  /// for ever, where what was to come next is gone: compacted away (the message says up to where), or the
+  /// cluster was made anew. Read anew then, and watch from behind that read's revision on. Else as of
   /// every call of `Client`, but not for what a retry mends; the next call tries again.
   [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline);
-
-  /// 0 where nothing was compacted away.
-  [[nodiscard]] std::int64_t compact_revision() const noexcept;
 
  private:
   class Stream;
