@@ -76,9 +76,11 @@ class FakeSink : public SpoolSink {
     for (const WriterTask* task : work.tasks) {
       if (Result<void> done = (*task)(); !done) return done;
     }
-    const auto unreadable =
-        work.spool.visit(work.end, [&](std::string_view record) { place_.records.emplace_back(record); });
-    trouble.tell_of_unreadable(unreadable, work.spool.file().path());
+    const Spool::Taken taken = work.spool.take(work.end, [&](std::string_view record) {
+      place_.records.emplace_back(record);
+      return true;
+    });
+    trouble.tell_of_unreadable(taken.unreadable, work.spool.file().path());
     return {};
   }
   Result<void> tend(bool) override {

@@ -127,8 +127,6 @@ class EtcdSink : public SpoolSink {
     }
   }
 
-  Result<void> tend(bool) override { return {}; }
-  [[nodiscard]] SteadyTime next_due() const override { return SteadyTime::max(); }
   [[nodiscard]] std::optional<RecordView> view(std::string_view record) const override {
     return view_of(unstamped(record).record);
   }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "returner/etcd/watched_jobs.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <set>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"

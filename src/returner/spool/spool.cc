@@ -74,12 +74,12 @@ Result<std::unique_ptr<SpoolFile>> SpoolFile::create(const std::string& database
   // Whoever looks for what dead processes left may come before our lock, and take it away.
   while (file == nullptr || file->is_gone()) {
     std::string path = database + std::string(kSuffix) + "XXXXXX";
-    const int fd = ::mkostemp(path.data(), O_CLOEXEC);
-    if (fd < 0) return unusable(path, errno);
-    file.reset(new SpoolFile(fd, std::move(path)));
-    if (::flock(fd, LOCK_EX) != 0) return unusable(file->path(), errno);
+    UniqueFd fd(::mkostemp(path.data(), O_CLOEXEC));
+    if (!fd) return unusable(path, errno);
+    file.reset(new SpoolFile(std::move(fd), std::move(path)));
+    if (::flock(file->fd_.get(), LOCK_EX) != 0) return unusable(file->path(), errno);
   }
-  int error = ::posix_fallocate(file->fd_, 0, static_cast<off_t>(size));
+  int error = ::posix_fallocate(file->fd_.get(), 0, static_cast<off_t>(size));
   if (error == 0 && !file->map(size)) error = errno;
   if (error == 0) return file;
   file->remove();
@@ -89,9 +89,10 @@ Result<std::unique_ptr<SpoolFile>> SpoolFile::create(const std::string& database
 std::vector<std::unique_ptr<SpoolFile>> SpoolFile::left_behind(const std::string& database) {
   std::vector<std::unique_ptr<SpoolFile>> found;
   for (std::string& path : spools_of(database)) {
-    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) continue;
-    std::unique_ptr<SpoolFile> file(new SpoolFile(fd, std::move(path)));
+    UniqueFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (!opened) continue;
+    const int fd = opened.get();
+    std::unique_ptr<SpoolFile> file(new SpoolFile(std::move(opened), std::move(path)));
     struct stat status {};
     // Locked before it is looked at: its process may have written all of it until it ended.
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0 || !is_ours(fd, status) || file->is_gone()) continue;
@@ -106,11 +107,10 @@ std::vector<std::unique_ptr<SpoolFile>> SpoolFile::left_behind(const std::string
 
 SpoolFile::~SpoolFile() {
   if (data_ != nullptr) ::munmap(data_, size_);
-  ::close(fd_);
 }
 
 bool SpoolFile::map(std::size_t size) noexcept {
-  void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
   if (memory == MAP_FAILED) return false;
   data_ = static_cast<char*>(memory);
   size_ = size;
@@ -122,20 +122,17 @@ Result<void> SpoolFile::sync() {
   bool done = !unsure_ && ::msync(data_, size_, MS_SYNC) == 0;
   unsure_ = !done;
   // Its name, too: it may be new.
-  const int folder = ::open(std::filesystem::path(path_).parent_path().c_str(), O_DIRECTORY | O_CLOEXEC);
-  done = folder >= 0 && ::fsync(folder) == 0 && done;
-  const int error = errno;
-  if (folder >= 0) ::close(folder);
+  const UniqueFd folder(::open(std::filesystem::path(path_).parent_path().c_str(), O_DIRECTORY | O_CLOEXEC));
+  done = folder && ::fsync(folder.get()) == 0 && done;
   if (done) return {};
-  return Error{ErrorKind::unavailable,
-               format("the spool {} is not on the disk: {}", path_, errno_text(error))};
+  return Error{ErrorKind::unavailable, format("the spool {} is not on the disk: {}", path_, errno_text())};
 }
 
 void SpoolFile::write_anew() {
   if (!unsure_) return;
   std::size_t written = 0;
   while (written < size_) {
-    const ssize_t count = ::pwrite(fd_, data_ + written, size_ - written, static_cast<off_t>(written));
+    const ssize_t count = ::pwrite(fd_.get(), data_ + written, size_ - written, static_cast<off_t>(written));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return;
     written += static_cast<std::size_t>(count);
@@ -145,7 +142,7 @@ void SpoolFile::write_anew() {
 
 bool SpoolFile::is_gone() const noexcept {
   struct stat status {};
-  return ::fstat(fd_, &status) != 0 || status.st_nlink == 0;
+  return ::fstat(fd_.get(), &status) != 0 || status.st_nlink == 0;
 }
 
 void SpoolFile::remove() noexcept {
@@ -203,15 +200,6 @@ void Spool::put(std::uint64_t position, std::uint32_t size, std::string_view rec
   const RecordHead record_head{size, checksum_of(position, record), position};
   std::memcpy(at(position), &record_head, sizeof record_head);
   if (!record.empty()) std::memcpy(at(position) + sizeof record_head, record.data(), record.size());
-}
-
-std::uint64_t Spool::visit(std::uint64_t end, const Visitor& visitor) const {
-  return take(end,
-              [&visitor](std::string_view record) {
-                visitor(record);
-                return true;
-              })
-      .unreadable;
 }
 
 std::optional<Spool::Stretch> Spool::stretch_at(std::uint64_t position, std::uint64_t end) const {

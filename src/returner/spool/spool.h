@@ -8,9 +8,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::returner {
 
@@ -50,10 +52,10 @@ class SpoolFile {
   void remove() noexcept;
 
  private:
-  SpoolFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  SpoolFile(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
   [[nodiscard]] bool map(std::size_t size) noexcept;
 
-  int fd_;  // owned
+  UniqueFd fd_;
   std::string path_;
   char* data_ = nullptr;  // mapped
   std::size_t size_ = 0;
@@ -65,7 +67,6 @@ class SpoolFile {
 /// before `tail()` do not change until they are dropped, so that they may be read while others are appended.
 class Spool {
  public:
-  using Visitor = std::function<void(std::string_view record)>;
   /// False leaves that record, and those behind it, where they are.
   using Taker = std::function<bool(std::string_view record)>;
   struct Taken {
@@ -92,11 +93,9 @@ class Spool {
   [[nodiscard]] bool empty() const noexcept { return head() == tail(); }
   [[nodiscard]] bool more_than_half_full() const noexcept { return tail() - head() > capacity_ / 2; }
 
-  /// Visits the records from the head on to `end`, in order. Returns how many bytes cannot be read: only a
-  /// host that lost its power leaves such. What lies behind them is found by its position and checksum.
-  std::uint64_t visit(std::uint64_t end, const Visitor& visitor) const;
-
-  /// The same, but only as far as `taker` takes them.
+  /// Visits the records from the head on to `end`, in order, as far as `taker` takes them. Only a host that
+  /// lost its power leaves bytes that cannot be read; what lies behind them is found by its position and
+  /// checksum.
   [[nodiscard]] Taken take(std::uint64_t end, const Taker& taker) const;
 
   /// Makes room: the records before `position` are in the database.

@@ -88,8 +88,8 @@ class SpoolSink {
 
   /// Does what is due beside writing; at the end of the process, all of that. Errors: what keeps it from
   /// that.
-  [[nodiscard]] virtual Result<void> tend(bool is_last) = 0;
-  [[nodiscard]] virtual SteadyTime next_due() const = 0;
+  [[nodiscard]] virtual Result<void> tend(bool /*is_last*/) { return {}; }
+  [[nodiscard]] virtual SteadyTime next_due() const { return SteadyTime::max(); }
 
   /// False while something that `tend` told of goes on: what is written now does not end the trouble.
   [[nodiscard]] virtual bool is_well() const { return true; }

@@ -34,8 +34,9 @@ class SqliteSink : public SpoolSink {
   Result<void> write(const SpooledWork& work, Trouble& trouble) override {
     SqliteGroup group;
     std::uint64_t no_records = 0;
-    const std::uint64_t unreadable = work.spool.visit(work.end, [&](std::string_view record) {
+    const Spool::Taken taken = work.spool.take(work.end, [&](std::string_view record) {
       if (!group.add(record)) ++no_records;
+      return true;
     });
     const WriterTask inside = [&] {
       Result<void> done = group.write(*connection_);
@@ -44,7 +45,7 @@ class SqliteSink : public SpoolSink {
     };
     if (Result<void> done = transact(inside, work.durable); !done) return done;
     for (; no_records > 0; --no_records) trouble.lose({});
-    trouble.tell_of_unreadable(unreadable, work.spool.file().path());
+    trouble.tell_of_unreadable(taken.unreadable, work.spool.file().path());
     return {};
   }
 
