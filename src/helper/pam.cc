@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: MIT
-#include "helper/pam.h"
-
+#include <fcntl.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <security/pam_appl.h>
 
+#include "helper/stream.h"
+#include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/users.h"
+
+// The one program that talks to PAM: its modules are not thread-safe, and many of them want root. It reads
+// requests from standard input and writes answers to standard output, one after the other, until the input
+// ends. The responder starts it, or a socket unit does, for each connection.
 
 namespace rest_fcgi::helper {
 namespace {
@@ -166,10 +180,10 @@ bool may_check_others() {
   return ::geteuid() == 0 || ::access(kShadow, R_OK) == 0;
 }
 
-}  // namespace
-
+/// Asks the PAM stack of a service whether a user's password is good and their account may be used now. Both
+/// always: a locked or expired account has a good password, too. `confdir` is where services are, empty for
+/// the system's places. REQUIRES: the service is a name of one.
 Answer verify(const Request& request, const std::string& confdir) {
-  if (!auth::pam::is_service(request.service)) return {Outcome::failed, "the service is no name of one", {}};
   if (!auth::pam::is_username(request.username)) return {Outcome::refused, "odd user name", {}};
   if (request.password.size() == 0) return {Outcome::refused, "the password is empty", {}};
   const std::string remote(request.remote);
@@ -190,6 +204,8 @@ Answer verify(const Request& request, const std::string& confdir) {
   return {Outcome::good, {}, group_names_of(std::string(request.username))};
 }
 
+/// Why logins through this service cannot work in a process like this one, as far as its files tell; empty
+/// where nothing speaks against it. `confdir` as for `verify`.
 std::string why_not(const std::string& service, const std::string& confdir) {
   const auto path = file_of(service, confdir);
   if (!path) {
@@ -204,4 +220,114 @@ std::string why_not(const std::string& service, const std::string& confdir) {
   return {};
 }
 
+constexpr unsigned kLongestRequest = 60;  // seconds; the responder has given up long before
+
+constexpr const char* kUsage =
+    "Usage: rest_fcgi_pam [--confdir DIR] [--peer USER]\n"
+    "Answers requests of rest_fcgi about system users on standard input and output.\n\n"
+    "  --confdir DIR  where the files of PAM services are, instead of /etc/pam.d\n"
+    "  --peer USER    answer only this user and root at the other end of the socket\n";
+
+struct Arguments {
+  std::string confdir;
+  std::string peer;
+};
+
+std::optional<Arguments> read_arguments(int argc, char** argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string_view option = argv[i];
+    if (i + 1 == argc || *argv[i + 1] == '\0') return std::nullopt;
+    if (option == "--confdir") {
+      arguments.confdir = argv[i + 1];
+    } else if (option == "--peer") {
+      arguments.peer = argv[i + 1];
+    } else {
+      return std::nullopt;
+    }
+  }
+  return arguments;
+}
+
+int complain(const std::string& text) {
+  std::fputs(("rest_fcgi_pam: " + text + "\n").c_str(), stderr);
+  return EX_NOPERM;
+}
+
+/// No core dump and no debugger: passwords pass through here.
+void harden() {
+  constexpr rlimit kNone{0, 0};
+  ::setrlimit(RLIMIT_CORE, &kNone);
+  ::prctl(PR_SET_DUMPABLE, 0);
+  ::umask(077);
+}
+
+/// A descriptor of our own for the stream, which modules cannot print to and programs of theirs do not get.
+int take(int fd) {
+  return ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+/// Modules may read and print as they like: they find nothing, and go to the log.
+bool give_away_standard_streams() {
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  return nothing >= 0 && ::dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&
+         ::dup2(STDERR_FILENO, STDOUT_FILENO) == STDOUT_FILENO;
+}
+
+Answer answer(const Request& request, const std::string& confdir) {
+  if (!auth::pam::is_service(request.service)) return {Outcome::failed, "the service is no name of one", {}};
+  if (request.ask == auth::pam::Ask::verify) return verify(request, confdir);
+  std::string cause = why_not(std::string(request.service), confdir);
+  return {cause.empty() ? Outcome::good : Outcome::refused, std::move(cause), {}};
+}
+
+/// The body of the next frame, waited for; absent at the end of the stream, and for what is no frame.
+std::optional<WipedBytes> read_body(int fd) {
+  std::array<char, auth::pam::kHeader> header{};
+  if (!read_all(fd, header.data(), header.size())) return std::nullopt;
+  const auto size = auth::pam::body_size({header.data(), header.size()});
+  if (!size) return std::nullopt;
+  WipedBytes body(*size);
+  if (!read_all(fd, body.data(), body.size())) return std::nullopt;
+  return body;
+}
+
+int serve(int in, int out, const std::string& confdir) {
+  while (const auto body = read_body(in)) {
+    const auto request = auth::pam::read_request({body->data(), body->size()});
+    if (!request) return complain("a request is none of this version");
+    // A module that never comes back takes this process with it, not the responder's patience.
+    ::alarm(kLongestRequest);
+    WipedBytes frame = to_frame(answer(*request, confdir));
+    ::alarm(0);
+    if (frame.empty()) frame = to_frame(Answer{Outcome::failed, "too many groups", {}});
+    if (!write_all(out, frame.data(), frame.size())) break;
+  }
+  return EXIT_SUCCESS;
+}
+
+int run(int argc, char** argv) {
+  const auto arguments = read_arguments(argc, argv);
+  if (!arguments) {
+    std::fputs(kUsage, stderr);
+    return EX_USAGE;
+  }
+  harden();
+  if (!arguments->peer.empty() && !is_peer(arguments->peer)) {
+    return complain("refused: standard input is no socket with the user " + arguments->peer +
+                    " or root at its other end");
+  }
+  const int in = take(STDIN_FILENO);
+  const int out = take(STDOUT_FILENO);
+  if (in < 0 || out < 0 || !give_away_standard_streams()) return complain("there is no input or output");
+  return serve(in, out, arguments->confdir);
+}
+
+}  // namespace
 }  // namespace rest_fcgi::helper
+
+int main(int argc, char** argv) try {
+  return rest_fcgi::helper::run(argc, argv);
+} catch (const std::exception& error) {
+  return rest_fcgi::helper::complain(error.what());
+}

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "helper/run.h"
-
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
@@ -8,13 +6,20 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -24,17 +29,27 @@
 #include <utility>
 #include <vector>
 
+#include <linux/close_range.h>
+
 #include "helper/stream.h"
+#include "rest_fcgi/core/unique_fd.h"
+#include "rest_fcgi/process/run_wire.h"
+
+// Starts one program, for the responder at the other end of the socket that is its standard input, and stays
+// until all is gone that the program started. The responder starts it for each program, or a socket unit does
+// for each connection.
 
 namespace rest_fcgi::helper {
 namespace {
 
+namespace wire = process::wire;
 using process::Identity;
 using process::StartOrder;
-using process::wire::make_reply;
-using process::wire::Reply;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+using wire::make_reply;
+using wire::Reply;
+using Streams = std::array<UniqueFd, 3>;
 using Time = steady_clock::time_point;
 
 constexpr milliseconds kKillPatience{5000};  // what was killed is gone by then, unless it cannot be killed
@@ -72,6 +87,10 @@ Reply explained(const StartOrder& order, const StartFailure& failure) {
       break;
   }
   return make_reply(Reply::Kind::failed, 0, program + "be started: " + cause);
+}
+
+void say(int socket, const Reply& reply) {
+  write_all(socket, reinterpret_cast<const char*>(&reply), sizeof reply);
 }
 
 std::string_view name_in(std::string_view variable) {
@@ -132,7 +151,7 @@ class Beginning {
   /// Leads a session and process group of its own, without a terminal, with default signals, and with no
   /// descriptor but the three standard ones, since all others here are closed on exec. Ends with this
   /// process, whose id is `helper`.
-  [[noreturn]] void become_program(const std::array<UniqueFd, 3>& streams, pid_t helper) const {
+  [[noreturn]] void become_program(const Streams& streams, pid_t helper) const {
     for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);  // fails for those never handled
     ::setsid();  // cannot fail: a new process leads no group
     for (int fd = 0; fd < 3; ++fd) {
@@ -196,17 +215,19 @@ class Beginning {
 };
 
 /// The program and what it starts, until all is gone. What loses its parent becomes this process's child.
+/// REQUIRES: this process has one thread, and no other children.
 class Job {
  public:
   Job(const StartOrder& order, int socket) : order_(order), socket_(socket) {}
 
-  void run(std::array<UniqueFd, 3> streams);
+  /// Starts the program with these standard descriptors, and says on the socket what becomes of it. Returns
+  /// when neither it nor anything that it started is left, or when what is left cannot be ended. It is ended
+  /// when its time is over, when the other end of the socket is closed, wholly or for writing, and when this
+  /// process gets SIGTERM.
+  void run(Streams streams);
 
  private:
-  bool start(std::array<UniqueFd, 3> streams);
-  void say(const Reply& reply) const {
-    write_all(socket_, reinterpret_cast<const char*>(&reply), sizeof reply);
-  }
+  bool start(Streams streams);
   [[nodiscard]] bool is_over() const {
     return is_childless_ || is_time_to_kill_ || (is_gone_ && (is_closed_ || how_ != Reply::Kind::ended));
   }
@@ -237,19 +258,20 @@ class Job {
   bool is_time_to_kill_ = false;
 };
 
-void Job::run(std::array<UniqueFd, 3> streams) {
-  if (!start(std::move(streams))) return say(explained(order_, {StartFailure::Step::preparation, errno}));
+void Job::run(Streams streams) {
+  if (!start(std::move(streams)))
+    return say(socket_, explained(order_, {StartFailure::Step::preparation, errno}));
   while (!is_over()) {
     wait_for_something();
     look_at_time();
   }
   end_all();
-  say(failure_ ? explained(order_, *failure_)
-               : make_reply(how_, code_, is_childless_ ? "" : whoever_is_left()));
+  say(socket_, failure_ ? explained(order_, *failure_)
+                        : make_reply(how_, code_, is_childless_ ? "" : whoever_is_left()));
 }
 
 /// False where errno tells why not.
-bool Job::start(std::array<UniqueFd, 3> streams) {
+bool Job::start(Streams streams) {
   sigset_t taken;
   ::sigemptyset(&taken);
   ::sigaddset(&taken, SIGCHLD);
@@ -303,7 +325,7 @@ void Job::take_report() {
   if (::read(report_.get(), &failure, sizeof failure) == sizeof failure) {
     failure_ = failure;
   } else {
-    say(make_reply(Reply::Kind::started, program_));
+    say(socket_, make_reply(Reply::Kind::started, program_));
   }
   report_.reset();
 }
@@ -334,7 +356,7 @@ void Job::reap() {
   is_childless_ = pid < 0 && errno == ECHILD;
   if (!is_gone_ || was_gone) return;
   if (report_.is_open()) take_report();
-  if (!is_childless_ && how_ == Reply::Kind::ended) say(make_reply(Reply::Kind::exited, code_));
+  if (!is_childless_ && how_ == Reply::Kind::ended) say(socket_, make_reply(Reply::Kind::exited, code_));
 }
 
 void Job::end(Reply::Kind how) {
@@ -384,10 +406,78 @@ std::string Job::whoever_is_left() const {
   return text;
 }
 
-}  // namespace
+constexpr const char* kUsage =
+    "Usage: rest_fcgi_run [--peer USER]\n"
+    "Starts the program that rest_fcgi orders on the socket that is standard input.\n\n"
+    "  --peer USER    take orders only from this user and root at the other end of the socket\n";
 
-void run(const process::StartOrder& order, std::array<UniqueFd, 3> streams, int socket) {
-  Job(order, socket).run(std::move(streams));
+int complain(const std::string& text, int status) {
+  std::fputs(("rest_fcgi_run: " + text + "\n").c_str(), stderr);
+  return status;
 }
 
+/// Reads the first bytes of the stream, with the descriptors that come with them.
+bool read_header(std::array<char, wire::kHeader>& header, Streams& streams) {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
+  iovec bytes{header.data(), header.size()};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t got = ::recvmsg(STDIN_FILENO, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+  const cmsghdr* const sent = CMSG_FIRSTHDR(&message);
+  if (sent != nullptr && sent->cmsg_type == SCM_RIGHTS) {
+    std::array<int, 3> fds{-1, -1, -1};
+    std::memcpy(fds.data(), CMSG_DATA(sent), std::min(sizeof fds, sent->cmsg_len - CMSG_LEN(0)));
+    for (std::size_t i = 0; i < fds.size(); ++i) streams[i] = UniqueFd(fds[i]);
+  }
+  return got == static_cast<ssize_t>(header.size());
+}
+
+std::optional<StartOrder> read_order(Streams& streams) {
+  std::array<char, wire::kHeader> header{};
+  if (!read_header(header, streams)) return std::nullopt;
+  const auto size = wire::length_in({header.data(), header.size()});
+  if (!size) return std::nullopt;
+  std::string body(*size, '\0');
+  if (!read_all(STDIN_FILENO, body.data(), body.size())) return std::nullopt;
+  return wire::read_order(body);
+}
+
+int run(int argc, char** argv) {
+  const bool has_peer = argc == 3 && std::string_view(argv[1]) == "--peer" && *argv[2] != '\0';
+  if (argc != 1 && !has_peer) {
+    std::fputs(kUsage, stderr);
+    return EX_USAGE;
+  }
+  if (has_peer && !is_peer(argv[2])) {
+    return complain("refused: standard input is no socket with the user " + std::string(argv[2]) +
+                        " or root at its other end",
+                    EX_NOPERM);
+  }
+  for (int fd = 0; fd >= 0 && fd <= STDERR_FILENO;)
+    fd = ::open("/dev/null", O_RDWR);  // so that all three are there
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+  ::signal(SIGPIPE, SIG_IGN);
+  Streams streams;
+  const auto order = read_order(streams);
+  if (!order) return complain("standard input is no order of this version", EX_PROTOCOL);
+  if (!streams[2].is_open()) {
+    say(STDIN_FILENO,
+        make_reply(Reply::Kind::failed, 0,
+                   "The program " + quoted(order->argv[0]) + " cannot be started: Too many open files"));
+    return EXIT_FAILURE;
+  }
+  Job(*order, STDIN_FILENO).run(std::move(streams));
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
 }  // namespace rest_fcgi::helper
+
+int main(int argc, char** argv) try {
+  return rest_fcgi::helper::run(argc, argv);
+} catch (const std::exception& error) {
+  return rest_fcgi::helper::complain(error.what(), EX_OSERR);
+}
