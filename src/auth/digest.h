@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -73,6 +74,15 @@ class KeyedDigest {
   DigestAlgorithm sha256_;
   std::array<char, kBlock> inner_;
   std::array<char, kBlock> outer_;
+};
+
+/// Hash of what a keyed digest gave: some of its bits, which are as good as any others.
+struct DigestHash {
+  std::size_t operator()(const KeyedDigest::Value& digest) const noexcept {
+    std::size_t hash;
+    std::memcpy(&hash, digest.data(), sizeof hash);
+    return hash;
+  }
 };
 
 /// Fills `bytes` from the system's random source. Errors: internal.

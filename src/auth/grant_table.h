@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -14,15 +13,6 @@
 #include "rest_fcgi/core/clock.h"
 
 namespace rest_fcgi::auth {
-
-/// Hash of what a keyed digest gave: some of its bits, which are as good as any others.
-struct DigestHash {
-  std::size_t operator()(const KeyedDigest::Value& digest) const noexcept {
-    std::size_t hash;
-    std::memcpy(&hash, digest.data(), sizeof hash);
-    return hash;
-  }
-};
 
 /// What good credentials were given, for a while: at most `ttl`, or to the end of the request that they came
 /// with, and no longer than the grant itself lasts. Bounded: where it is full, a new grant displaces the one

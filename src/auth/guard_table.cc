@@ -11,71 +11,21 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <system_error>
 #include <tuple>
 #include <utility>
 
-#include "auth/digest.h"
 #include "auth/files.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::auth {
 namespace {
 
-/// `size` bytes as a number, the first one lowest; at most 8.
-std::uint64_t little_endian(const char* bytes, std::size_t size) noexcept {
-  std::uint64_t word = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    word |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-  }
-  return word;
-}
-
-/// The four words that the algorithm's paper calls v0 to v3.
-class State {
- public:
-  explicit State(const SipKey& key) noexcept
-      : a_(key[0] ^ 0x736f6d6570736575U),
-        b_(key[1] ^ 0x646f72616e646f6dU),
-        c_(key[0] ^ 0x6c7967656e657261U),
-        d_(key[1] ^ 0x7465646279746573U) {}
-
-  void compress(std::uint64_t word) noexcept {
-    d_ ^= word;
-    rounds(2);
-    a_ ^= word;
-  }
-
-  std::uint64_t finish() noexcept {
-    c_ ^= 0xff;
-    rounds(4);
-    return a_ ^ b_ ^ c_ ^ d_;
-  }
-
- private:
-  void rounds(int count) noexcept {
-    for (; count > 0; --count) {
-      a_ += b_;
-      b_ = std::rotl(b_, 13) ^ a_;
-      a_ = std::rotl(a_, 32);
-      c_ += d_;
-      d_ = std::rotl(d_, 16) ^ c_;
-      a_ += d_;
-      d_ = std::rotl(d_, 21) ^ a_;
-      c_ += b_;
-      b_ = std::rotl(b_, 17) ^ c_;
-      c_ = std::rotl(c_, 32);
-    }
-  }
-
-  std::uint64_t a_, b_, c_, d_;
-};
-
-constexpr std::uint64_t kMagic = 0x3164727567666372;  // rcfgurd1, in memory
+constexpr std::uint64_t kMagic = 0x3264727567666372;  // rcfgurd2, in memory
 constexpr off_t kSize = sizeof(GuardWords);
 
 Error unusable(const std::string& path, std::string_view cause) {
@@ -173,14 +123,6 @@ Entry with_one_more(const Entry& before, GuardTable::Key key, const GuardTable::
 
 }  // namespace
 
-std::uint64_t sip_hash(const SipKey& key, std::string_view text) noexcept {
-  State state(key);
-  const std::uint64_t size = text.size();
-  for (; text.size() >= 8; text.remove_prefix(8)) state.compress(little_endian(text.data(), 8));
-  state.compress(little_endian(text.data(), text.size()) | size << 56);
-  return state.finish();
-}
-
 std::string network_of(std::string_view remote) {
   constexpr std::size_t kNetworkBytes = 8;
   std::string text(remote);
@@ -205,9 +147,13 @@ Result<GuardMemory> GuardMemory::map(int fd) {
   if (address == MAP_FAILED) {
     return Error{ErrorKind::internal, format("cannot be mapped: {}", errno_text())};
   }
-  GuardMemory memory(static_cast<GuardWords*>(address));
-  if (auto prepared = prepare(memory.words()); !prepared) return std::move(prepared).error();
-  return memory;
+  Words words(static_cast<GuardWords*>(address));
+  if (auto prepared = prepare(*words); !prepared) return std::move(prepared).error();
+  auto sha256 = DigestAlgorithm::fetch("SHA256");
+  if (!sha256) return std::move(sha256).error();
+  const std::array<std::uint64_t, 2> key{words->hash_key[0], words->hash_key[1]};
+  const std::span bytes(reinterpret_cast<const char*>(key.data()), sizeof key);
+  return GuardMemory(std::move(words), KeyedDigest(*std::move(sha256), bytes));
 }
 
 Result<GuardMemory> GuardMemory::alone() {

@@ -10,17 +10,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "auth/digest.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::auth {
-
-using SipKey = std::array<std::uint64_t, 2>;
-
-/// SipHash-2-4 (Aumasson and Bernstein, 2012): a quick hash that nobody without the key can aim at, for short
-/// texts that strangers choose.
-[[nodiscard]] std::uint64_t sip_hash(const SipKey& key, std::string_view text) noexcept;
 
 /// What counts as one address: an IPv4 address, or the 64-bit network of an IPv6 address, which its owner can
 /// fill as they like. A text that is no address stands for itself.
@@ -33,9 +29,9 @@ struct GuardWords {
   using Word = std::atomic<std::uint64_t>;
   static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint64_t));
 
-  Word magic;  ///< set once the rest is good to use
-  std::array<Word, 2> hash_key;
-  Word active_until;  ///< Unix seconds after which nobody is counted any more
+  Word magic;                    ///< set once the rest is good to use
+  std::array<Word, 2> hash_key;  ///< for whoever shares the words, see `GuardMemory::digest`
+  Word active_until;             ///< Unix seconds after which nobody is counted any more
   std::array<Word, kSlots> slots;
 };
 
@@ -50,16 +46,20 @@ class GuardMemory {
   static Result<GuardMemory> shared(const std::string& path);
 
   [[nodiscard]] GuardWords& words() const noexcept { return *words_; }
-  [[nodiscard]] SipKey hash_key() const noexcept { return {words_->hash_key[0], words_->hash_key[1]}; }
+
+  /// What keys of the table are made with: all who share the words make the same ones.
+  [[nodiscard]] const KeyedDigest& digest() const noexcept { return digest_; }
 
  private:
   struct Unmap {
     void operator()(GuardWords* words) const noexcept;
   };
-  explicit GuardMemory(GuardWords* words) : words_(words) {}
+  using Words = std::unique_ptr<GuardWords, Unmap>;
+  GuardMemory(Words words, KeyedDigest digest) : words_(std::move(words)), digest_(std::move(digest)) {}
   static Result<GuardMemory> map(int fd);
 
-  std::unique_ptr<GuardWords, Unmap> words_;
+  Words words_;
+  KeyedDigest digest_;
 };
 
 /// Failed tries by key, in a bounded table. A key is a keyed hash: a stranger can neither find two keys that

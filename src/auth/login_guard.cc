@@ -53,19 +53,18 @@ constexpr std::size_t kMaxLogged = 64;
 LoginGuard::Attempt::Attempt(Attempt&& other) noexcept
     : guard_(std::exchange(other.guard_, nullptr)),
       who_(other.who_),
-      keys_(other.keys_),
       since_(other.since_),
       entered_(other.entered_) {}
 
 void LoginGuard::Attempt::leave() noexcept {
   LoginGuard* const guard = std::exchange(guard_, nullptr);
-  if (guard != nullptr && entered_) guard->leave(keys_);
+  if (guard != nullptr && entered_) guard->leave(*entered_);
 }
 
 Result<void> LoginGuard::Attempt::failed() {
   LoginGuard* const guard = guard_;
   if (guard == nullptr) return {};
-  const Failures failures = guard->count_failure(who_, keys_);
+  const Failures failures = guard->count_failure(who_);
   leave();
   const auto passed = std::chrono::duration_cast<milliseconds>(guard->clock_.steady() - since_);
   return guard->wait(guard->delay_after(who_, failures) - passed);
@@ -86,7 +85,6 @@ Result<std::unique_ptr<LoginGuard>> LoginGuard::make(const LoginGuardOptions& op
 LoginGuard::LoginGuard(const LoginGuardOptions& options, GuardMemory memory, const Clock& clock, Sleep sleep)
     : options_(options),
       memory_(std::move(memory)),
-      hash_key_(memory_.hash_key()),
       clock_(clock),
       sleep_(std::move(sleep)),
       table_(memory_.words().slots) {}
@@ -97,11 +95,11 @@ bool LoginGuard::is_quiet(WallTime now) const {
 
 LoginGuard::Keys LoginGuard::keys_of(const Who& who) const {
   const std::string network = network_of(who.remote);
-  std::string text(1, who.username.empty() ? 't' : 'u');
-  // No name that is looked at holds a NUL, so that nothing can be said in two ways.
-  ((text += who.username) += '\0') += network;
-  const GuardTable::Key key = sip_hash(hash_key_, text);
-  return {key, who.username.empty() ? key : sip_hash(hash_key_, "a" + network)};
+  const auto key = [this](std::string_view what, std::string_view of, std::string_view at = {}) {
+    return GuardTable::Key{DigestHash()(memory_.digest().of(what, of, at))};
+  };
+  if (who.username.empty()) return {key("tokens", network), key("tokens", network)};
+  return {key("user", who.username, network), key("address", network)};
 }
 
 GuardTable::Limit LoginGuard::limit_of(const Who& who) const {
@@ -136,13 +134,13 @@ bool LoginGuard::has_room(GuardTable::Key key, unsigned failures, unsigned tries
 
 Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadline) {
   const SteadyTime since = clock_.steady();
-  if (is_off()) return Attempt(nullptr, who, {}, since, false);
-  const Keys keys = keys_of(who);
+  if (is_off()) return Attempt(nullptr, who, since, std::nullopt);
   // A token is too long to be guessed, even with as many tries beyond the limit as there are threads. So good
   // ones need not meet at one lock; after the first failure, which is counted in any case, they do.
-  if (who.username.empty() && is_quiet(clock_.wall())) return Attempt(this, who, keys, since, false);
+  if (who.username.empty() && is_quiet(clock_.wall())) return Attempt(this, who, since, std::nullopt);
+  const Keys keys = keys_of(who);
   if (auto entered = enter(who, keys, deadline); !entered) return std::move(entered).error();
-  return Attempt(this, who, keys, since, true);
+  return Attempt(this, who, since, keys);
 }
 
 Result<void> LoginGuard::enter(const Who& who, const Keys& keys, SteadyTime deadline) {
@@ -187,8 +185,9 @@ void LoginGuard::forgive(const Who& who) {
   table_.forget(keys_of(who).who);
 }
 
-LoginGuard::Failures LoginGuard::count_failure(const Who& who, const Keys& keys) {
+LoginGuard::Failures LoginGuard::count_failure(const Who& who) {
   const WallTime now = clock_.wall();
+  const Keys keys = keys_of(who);
   const Failures before = failures_of(who, keys);
   keep_active(now);
   Failures after;

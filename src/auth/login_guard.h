@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -54,15 +55,14 @@ class LoginGuard {
 
    private:
     friend class LoginGuard;
-    Attempt(LoginGuard* guard, const Who& who, const Keys& keys, SteadyTime since, bool entered)
-        : guard_(guard), who_(who), keys_(keys), since_(since), entered_(entered) {}
+    Attempt(LoginGuard* guard, const Who& who, SteadyTime since, std::optional<Keys> entered)
+        : guard_(guard), who_(who), since_(since), entered_(entered) {}
     void leave() noexcept;
 
     LoginGuard* guard_;  // null where there is nothing to leave
     Who who_;
-    Keys keys_;
     SteadyTime since_;
-    bool entered_;  // is among those that others wait for
+    std::optional<Keys> entered_;  // where others wait for it
   };
 
   /// `clock` has to outlive it. Errors: configuration or internal, for memory that cannot be had.
@@ -103,7 +103,7 @@ class LoginGuard {
   void leave(const Keys& keys) noexcept;
   void leave(GuardTable::Key key) noexcept;  // with mutex_ held
   void keep_active(WallTime now);
-  [[nodiscard]] Failures count_failure(const Who& who, const Keys& keys);
+  [[nodiscard]] Failures count_failure(const Who& who);
   [[nodiscard]] std::chrono::milliseconds delay_after(const Who& who, const Failures& failures) const;
   [[nodiscard]] bool may_wait();  // if so, `waiting_` counts this thread
   [[nodiscard]] Result<void> wait(std::chrono::milliseconds time);
@@ -111,7 +111,6 @@ class LoginGuard {
   // constant after construction
   LoginGuardOptions options_;
   GuardMemory memory_;
-  SipKey hash_key_;
   const Clock& clock_;
   Sleep sleep_;
   // synchronizes itself
