@@ -7,7 +7,7 @@
 #include <charconv>
 #include <utility>
 
-#include "auth/files.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 

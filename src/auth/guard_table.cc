@@ -19,7 +19,7 @@
 #include <tuple>
 #include <utility>
 
-#include "auth/files.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::auth {

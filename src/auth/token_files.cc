@@ -12,7 +12,6 @@
 #include <optional>
 #include <utility>
 
-#include "auth/files.h"
 #include "auth/token_store.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"

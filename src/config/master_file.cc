@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -55,16 +54,8 @@ Result<WipedBytes> read_file(const std::string& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return cannot_read(path, errno);
   if (auto checked = check(path, status); !checked) return std::move(checked).error();
-  WipedBytes text(static_cast<std::size_t>(status.st_size));
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return cannot_read(path, errno);
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  text.resize(size);
+  auto text = read_to_end(file.get(), kLargestFile);
+  if (!text) return cannot_read(path, errno);
   return text;
 }
 

@@ -28,6 +28,13 @@ Error unusable(std::string why) {
   return {ErrorKind::configuration, std::move(why)};
 }
 
+/// Of the kind internal. The reason stays in errno.
+Error failed(std::string_view what, int error) {
+  Error failure{ErrorKind::internal, format("{}: {}", what, errno_text(error))};
+  errno = error;
+  return failure;
+}
+
 }  // namespace
 
 std::string errno_text(int error) {
@@ -38,15 +45,42 @@ Result<void> write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      Error failed{ErrorKind::internal, format("cannot be written: {}", errno_text(error))};
-      errno = error;
-      return failed;
-    }
+    if (written < 0) return failed("cannot be written", errno);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   return {};
+}
+
+Result<WipedBytes> read_to_end(int fd, std::size_t most) {
+  WipedBytes bytes;
+  std::size_t filled = 0;
+  for (;;) {
+    if (filled == bytes.size()) bytes.resize(filled < 2048 ? 4096 : filled * 2);
+    const ssize_t got = ::read(fd, bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed("cannot be read", errno);
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+    if (filled > most) {
+      Error too_large{ErrorKind::internal, format("is larger than {} bytes", most)};
+      errno = EFBIG;
+      return too_large;
+    }
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+Result<WipedBytes> read_regular_file(int folder, const std::string& path, Links links, std::size_t most) {
+  const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | (links == Links::refuse ? O_NOFOLLOW : 0);
+  const UniqueFd fd(::openat(folder, path.c_str(), flags));
+  struct stat status {};
+  if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
+    const ErrorKind kind = errno == ENOENT ? ErrorKind::not_found : ErrorKind::internal;
+    return Error{kind, format("cannot be opened: {}", errno_text())};
+  }
+  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::internal, "is no regular file"};
+  return read_to_end(fd.get(), most);
 }
 
 std::optional<std::string> distrust(const struct stat& status, Trust trust) {

@@ -21,9 +21,9 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
-#include "auth/files.h"
 #include "auth/pam_pool.h"
 #include "pam_fixture.h"
+#include "rest_fcgi/core/files.h"
 
 namespace rest_fcgi::auth {
 namespace {

@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi {
@@ -20,6 +22,16 @@ namespace rest_fcgi {
 /// Writes all of `bytes`, however often that takes. Errors: internal, `cannot be written: ` and the system's
 /// reason, which also stands in errno.
 Result<void> write_all(int fd, std::string_view bytes);
+
+/// All that can be read from here on, `most` bytes at the most. Errors: internal, with the cause, for more of
+/// them, too; the system's reason also stands in errno.
+Result<WipedBytes> read_to_end(int fd, std::size_t most);
+
+enum class Links { follow, refuse };
+
+/// All bytes of a regular file, `path` being relative to the folder `folder`. Never waits for a pipe or device
+/// that somebody put in its place. Errors: those of `read_to_end`; not_found; internal, with the cause.
+Result<WipedBytes> read_regular_file(int folder, const std::string& path, Links links, std::size_t most);
 
 /// Which files and folders may be trusted.
 struct Trust {

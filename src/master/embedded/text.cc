@@ -81,17 +81,14 @@ void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
 
 std::optional<std::string> read_text(const std::string& path, std::size_t most) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  return file ? read_text(file.get(), most) : std::nullopt;
-}
-
-std::optional<std::string> read_text(int file, std::size_t most) {
+  if (!file) return std::nullopt;
   std::string text;
   constexpr std::size_t piece = 16384;
   ssize_t got = 1;
   while (got != 0 && text.size() < most) {
     const std::size_t before = text.size();
     text.resize(std::min(before + piece, most));
-    got = ::read(file, text.data() + before, text.size() - before);
+    got = ::read(file.get(), text.data() + before, text.size() - before);
     text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     if (got < 0 && errno != EINTR) break;
   }

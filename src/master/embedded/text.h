@@ -50,9 +50,6 @@ void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
 /// meanwhile. Never waits for a pipe's other end.
 [[nodiscard]] std::optional<std::string> read_text(const std::string& path, std::size_t most = 4 << 20);
 
-/// Same for what an open file holds from where it stands on.
-[[nodiscard]] std::optional<std::string> read_text(int file, std::size_t most);
-
 /// The lines that are not empty.
 [[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
 

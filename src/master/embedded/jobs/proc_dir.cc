@@ -195,11 +195,9 @@ std::vector<std::string> ProcDir::names() const {
 }
 
 std::optional<ActiveJob> ProcDir::read(const std::string& name) const {
-  const UniqueFd file(
-      ::openat(directory_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat status = {};
-  if (!file.is_open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return job_in(read_text(file.get(), kMaxFileSize).value_or(""));
+  const auto text = read_regular_file(directory_.get(), name, Links::refuse, kMaxFileSize);
+  if (!text) return std::nullopt;
+  return job_in({text->data(), text->size()});
 }
 
 std::vector<ProcDir::Entry> ProcDir::others() const {
