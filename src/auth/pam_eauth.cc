@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
+#include "auth/pam_eauth.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <memory>
-#include <utility>
+#include <string_view>
 
 #include "auth/eauth.h"
-#include "auth/pam_pool.h"
-#include "rest_fcgi/auth/pam_wire.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
@@ -15,6 +20,136 @@
 #endif
 
 namespace rest_fcgi::auth {
+namespace {
+
+int milliseconds_until(SteadyTime deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3600 * 1000));
+}
+
+bool is_passing(int error) {
+  return error == EINTR || error == EAGAIN;
+}
+
+Error ended(ErrorKind kind) {
+  return {kind, "the helper has ended"};
+}
+
+/// A socket whose other end goes with bytes unread is reset; where all was read it just comes to its end.
+Error unreachable() {
+  if (errno == EPIPE || errno == ECONNRESET) return ended(ErrorKind::not_found);
+  return {ErrorKind::internal, format("the helper cannot be reached: {}", errno_text())};
+}
+
+}  // namespace
+
+Result<PamHelper> PamHelper::start(const std::string& helper, SteadyTime deadline) {
+  Result<HelperProcess> process =
+      HelperProcess::start(helper, std::chrono::milliseconds(milliseconds_until(deadline)));
+  if (!process) return std::move(process).error();
+  return PamHelper(*std::move(process));
+}
+
+Result<void> PamHelper::wait_for(short event, SteadyTime deadline) const {
+  pollfd wanted{process_.socket(), event, 0};
+  for (;;) {
+    const int ready = ::poll(&wanted, 1, milliseconds_until(deadline));
+    if (ready > 0) return {};
+    if (ready == 0) return Error{ErrorKind::timeout, "the helper did not answer in time"};
+    if (errno != EINTR) return unreachable();
+  }
+}
+
+Result<void> PamHelper::send(std::string_view bytes, SteadyTime deadline) const {
+  while (!bytes.empty()) {
+    if (auto ready = wait_for(POLLOUT, deadline); !ready) return ready;
+    const ssize_t sent = ::send(process_.socket(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && !is_passing(errno)) return unreachable();
+    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return {};
+}
+
+Result<WipedBytes> PamHelper::receive(std::size_t size, SteadyTime deadline) const {
+  WipedBytes bytes(size);
+  for (std::size_t got = 0; got < size;) {
+    if (auto ready = wait_for(POLLIN, deadline); !ready) return std::move(ready).error();
+    const ssize_t more = ::recv(process_.socket(), bytes.data() + got, size - got, MSG_DONTWAIT);
+    if (more == 0) return ended(ErrorKind::internal);
+    if (more < 0 && !is_passing(errno)) return unreachable();
+    if (more > 0) got += static_cast<std::size_t>(more);
+  }
+  return bytes;
+}
+
+Result<pam::Answer> PamHelper::ask(const WipedBytes& frame, SteadyTime deadline) {
+  if (auto sent = send({frame.data(), frame.size()}, deadline); !sent) return std::move(sent).error();
+  const auto header = receive(pam::kHeader, deadline);
+  if (!header) return header.error();
+  const auto size = pam::body_size({header->data(), header->size()});
+  if (!size) return Error{ErrorKind::internal, "the helper's answer is longer than any can be"};
+  const auto body = receive(*size, deadline);
+  if (!body) return body.error();
+  auto answer = pam::read_answer({body->data(), body->size()});
+  if (!answer) return Error{ErrorKind::internal, "the helper's answer is none of this version"};
+  return *std::move(answer);
+}
+
+Result<pam::Answer> PamPool::ask(const pam::Request& request) {
+  const WipedBytes frame = to_frame(request);
+  const SteadyTime deadline = std::chrono::steady_clock::now() + options_.timeout;
+  Result<MaybeHelper> taken = take(deadline);
+  if (!taken) return std::move(taken).error();
+  MaybeHelper helper = *std::move(taken);
+  Result<pam::Answer> answer = ask_one(helper, frame, deadline);
+  if (!answer) helper.reset();
+  give_back(std::move(helper));
+  return answer;
+}
+
+Result<PamPool::MaybeHelper> PamPool::take(SteadyTime deadline) {
+  std::unique_lock lock(mutex_);
+  if (busy_ == options_.max_helpers) {
+    if (waiting_ == options_.max_waiting) {
+      return Error{ErrorKind::unavailable, format("{} logins wait for a helper already", waiting_)};
+    }
+    ++waiting_;
+    const bool free = returned_.wait_until(lock, deadline, [this] { return busy_ < options_.max_helpers; });
+    --waiting_;
+    if (!free) return Error{ErrorKind::timeout, "all helpers were busy for too long"};
+  }
+  ++busy_;
+  if (idle_.empty()) return MaybeHelper();
+  MaybeHelper helper(std::move(idle_.back()));
+  idle_.pop_back();
+  return helper;
+}
+
+void PamPool::give_back(MaybeHelper helper) {
+  {
+    const std::lock_guard lock(mutex_);
+    --busy_;
+    if (helper) idle_.push_back(*std::move(helper));
+  }
+  returned_.notify_one();
+}
+
+Result<pam::Answer> PamPool::ask_one(MaybeHelper& helper, const WipedBytes& frame,
+                                     SteadyTime deadline) const {
+  if (helper) {
+    Result<pam::Answer> answer = helper->ask(frame, deadline);
+    // A kept helper may have ended long ago, without a look at this request: then a new one is asked. One
+    // that ended after it had read the request may have tried the password, and is not replaced: modules that
+    // count failures must see that password once.
+    if (answer || answer.error().kind != ErrorKind::not_found) return answer;
+    helper.reset();
+  }
+  Result<PamHelper> started = PamHelper::start(options_.helper, deadline);
+  if (!started) return std::move(started).error();
+  helper.emplace(*std::move(started));
+  return helper->ask(frame, deadline);
+}
+
 namespace {
 
 constexpr std::chrono::seconds kCheckTimeout{5};

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "auth/pam_eauth.h"
+
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -21,7 +23,6 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
-#include "auth/pam_pool.h"
 #include "pam_fixture.h"
 #include "rest_fcgi/core/files.h"
 
