@@ -4,26 +4,17 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::auth {
 namespace {
 
 using Type = FileSettings::Type;
-
-constexpr std::string_view kWhitespace = " \t\n\v\f\r";
-
-/// As Python's `str.strip()`.
-std::string_view strip(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kWhitespace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kWhitespace) - first + 1);
-}
 
 std::optional<std::string_view> field(std::string_view line, std::string_view separator, std::size_t index) {
   for (; index > 0; --index) {
@@ -41,12 +32,9 @@ Error mistake(std::string_view setting, std::string_view found, std::string_view
 
 /// A field's number, which counts from 1, as an index.
 Result<std::size_t> read_index(std::string_view setting, std::string_view text) {
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 1) {
-    return mistake(setting, text, "a number from 1");
-  }
-  return number - 1;
+  const auto number = number_in<std::size_t>(text);
+  if (!number || *number < 1) return mistake(setting, text, "a number from 1");
+  return *number - 1;
 }
 
 Result<Type> read_type(std::string_view text) {
@@ -138,7 +126,7 @@ Result<WipedBytes> read_users(const std::string& filename) {
 }  // namespace
 
 std::optional<FieldLayout::Entry> FieldLayout::read(std::string_view line) const {
-  line = strip(line);
+  line = stripped(line);
   if (comments && line.starts_with('#')) return std::nullopt;
   if (!realm.empty() && field(line, separator, 1) != realm) return std::nullopt;
   const auto name = field(line, separator, username);

@@ -67,9 +67,7 @@ void write(JsonWriter& writer, const FunctionRule& function) {
   writer.end_array().end_object();
 }
 
-Json written(const Rule& rule) {
-  std::string text;
-  JsonWriter writer(text);
+void write(JsonWriter& writer, const Rule& rule) {
   if (rule.functions.empty()) {
     writer.string(rule.scope);
   } else if (rule.scope.empty()) {
@@ -79,7 +77,6 @@ Json written(const Rule& rule) {
     for (const FunctionRule& function : rule.functions) write(writer, function);
     writer.end_array().end_object();
   }
-  return Json::trusted(std::move(text));
 }
 
 Result<AclRule> compile(const std::string& eauth, const Principal& principal, const Rule& rule) {
@@ -95,7 +92,7 @@ Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& pri
     auto compiled = compile(eauth, principal, rule);
     if (!compiled) return std::move(compiled).error();
     result.rules.push_back(*std::move(compiled));
-    result.shown.push_back(written(rule));
+    result.shown.push_back(written_json([&rule](JsonWriter& writer) { write(writer, rule); }));
   }
   return result;
 }

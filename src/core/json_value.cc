@@ -123,46 +123,40 @@ std::optional<JsonValue> JsonValue::find(std::string_view key) const noexcept {
   return std::nullopt;
 }
 
-JsonValue::Elements JsonValue::elements() const noexcept {
-  Elements range;
-  if (!is(Kind::array)) return range;
-  range.document_ = document_;
-  range.begin_ = index_ + 1;
-  range.end_ = document_->nodes_[index_].end;
-  return range;
+JsonValue::Range<JsonValue::ElementIterator> JsonValue::elements() const noexcept {
+  if (!is(Kind::array)) return {};
+  return {{document_, index_ + 1}, {document_, document_->nodes_[index_].end}};
 }
 
-JsonValue::Members JsonValue::members() const noexcept {
-  Members range;
-  if (!is(Kind::object)) return range;
-  range.document_ = document_;
-  range.begin_ = index_ + 1;
-  range.end_ = document_->nodes_[index_].end;
-  return range;
+JsonValue::Range<JsonValue::MemberIterator> JsonValue::members() const noexcept {
+  if (!is(Kind::object)) return {};
+  const std::uint32_t end = document_->nodes_[index_].end;
+  return {{document_, index_ + 1, end}, {document_, end, end}};
 }
 
-JsonValue::Elements::Iterator& JsonValue::Elements::Iterator::operator++() {
+JsonValue::ElementIterator& JsonValue::ElementIterator::operator++() {
   index_ = document_->nodes_[index_].end;
   return *this;
 }
 
-JsonValue::Members::Iterator::Iterator(const JsonDocument* document, std::uint32_t index, std::uint32_t end)
+JsonValue::MemberIterator::MemberIterator(const JsonDocument* document, std::uint32_t index,
+                                          std::uint32_t end)
     : document_(document), index_(index), end_(end) {
   skip_shadowed();
 }
 
-JsonMember JsonValue::Members::Iterator::operator*() const {
+JsonMember JsonValue::MemberIterator::operator*() const {
   const auto& key = document_->nodes_[index_];
   return {{key.text, key.text_size}, {document_, index_ + 1}};
 }
 
-JsonValue::Members::Iterator& JsonValue::Members::Iterator::operator++() {
+JsonValue::MemberIterator& JsonValue::MemberIterator::operator++() {
   index_ = document_->nodes_[index_ + 1].end;
   skip_shadowed();
   return *this;
 }
 
-void JsonValue::Members::Iterator::skip_shadowed() {
+void JsonValue::MemberIterator::skip_shadowed() {
   while (index_ != end_ && document_->nodes_[index_].flag) index_ = document_->nodes_[index_ + 1].end;
 }
 
@@ -198,10 +192,7 @@ void JsonValue::write(JsonWriter& writer) const {
 }
 
 Json JsonValue::json() const {
-  std::string text;
-  JsonWriter writer(text);
-  write(writer);
-  return Json::trusted(std::move(text));
+  return written_json([this](JsonWriter& writer) { write(writer); });
 }
 
 std::string JsonValue::python_str() const {

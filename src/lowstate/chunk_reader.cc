@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "lowstate/chunk_reader.h"
 
-#include <charconv>
 #include <cmath>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/yaml/yaml.h"
 
 namespace rest_fcgi::lowstate {
@@ -20,10 +20,8 @@ std::string shown(JsonValue value) {
 }
 
 std::optional<double> number_in(std::string_view text) noexcept {
-  double value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = rest_fcgi::number_in<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<double> number_of(JsonValue value) noexcept {

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/jid.h"
 #include "rest_fcgi/yaml/yaml.h"
 
@@ -12,17 +14,9 @@ namespace rest_fcgi::lowstate {
 
 namespace {
 
-/// Without Python's white space at both ends.
-std::string_view strip(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n\v\f";
-  const std::size_t begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
-
 /// Texts that Salt keeps from the YAML reader, since it would lose them.
 bool stays_text(std::string_view text) {
-  const std::string_view word = strip(text);
+  const std::string_view word = stripped(text);
   if (word.empty() || word == "---" || word == "...") return true;
   constexpr std::string_view no_values = "&*!|>%";  // anchors, aliases, tags, blocks and directives
   if (no_values.find(word.front()) != std::string_view::npos) return true;
@@ -38,7 +32,8 @@ bool is_lost(const yaml::Node& value, std::string_view text) {
   if (value.is(Kind::map)) return !text.starts_with('{');
   if (value.is(Kind::list)) return !text.starts_with('[');
   if (!value.is(Kind::string) && !value.is(Kind::null)) return false;
-  const bool is_empty = value.text.empty() && !strip(text).starts_with('"') && !strip(text).starts_with('\'');
+  const bool is_empty =
+      value.text.empty() && !stripped(text).starts_with('"') && !stripped(text).starts_with('\'');
   return is_empty || text.find('#') != std::string_view::npos;
 }
 
@@ -128,13 +123,7 @@ Result<std::shared_ptr<const MasterArguments>> MasterArguments::take(const Funct
 }
 
 Json MasterArguments::json() const {
-  return written_array([this](JsonWriter& writer) {
-    for (const JsonValue& value : args) value.write(writer);
-    if (kwargs.empty()) return;
-    writer.begin_object();
-    for (const auto& [key, value] : kwargs) value.write(writer.key(key));
-    writer.end_object();
-  });
+  return written_json([this](JsonWriter& writer) { write_arguments(writer, {{}, args, kwargs}); });
 }
 
 }  // namespace rest_fcgi::lowstate

@@ -1,62 +1,40 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <iterator>
+#include <optional>
 #include <string>
-#include <utility>
 
 #include "lowstate/chunk_reader.h"
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
 namespace rest_fcgi::lowstate {
 
 namespace {
 
-constexpr std::array<std::pair<Client, std::string_view>, std::size(kClients)> kClientNames{{
-    {Client::local, "local"},
-    {Client::local_async, "local_async"},
-    {Client::local_batch, "local_batch"},
-    {Client::local_subset, "local_subset"},
-    {Client::runner, "runner"},
-    {Client::runner_async, "runner_async"},
-    {Client::wheel, "wheel"},
-    {Client::wheel_async, "wheel_async"},
-    {Client::ssh, "ssh"},
-}};
+/// In the order of `Client`.
+constexpr std::array<std::string_view, std::size(kClients)> kClientNames{
+    "local",        "local_async", "local_batch", "local_subset", "runner",
+    "runner_async", "wheel",       "wheel_async", "ssh"};
 
-constexpr std::array<std::pair<TargetType, std::string_view>, 12> kTargetTypeNames{{
-    {TargetType::glob, "glob"},
-    {TargetType::pcre, "pcre"},
-    {TargetType::list, "list"},
-    {TargetType::grain, "grain"},
-    {TargetType::grain_pcre, "grain_pcre"},
-    {TargetType::pillar, "pillar"},
-    {TargetType::pillar_pcre, "pillar_pcre"},
-    {TargetType::pillar_exact, "pillar_exact"},
-    {TargetType::nodegroup, "nodegroup"},
-    {TargetType::range, "range"},
-    {TargetType::compound, "compound"},
-    {TargetType::ipcidr, "ipcidr"},
-}};
+/// In the order of `TargetType`.
+constexpr std::array<std::string_view, 12> kTargetTypeNames{
+    "glob",        "pcre",         "list",      "grain", "grain_pcre", "pillar",
+    "pillar_pcre", "pillar_exact", "nodegroup", "range", "compound",   "ipcidr"};
 
-template <class Table, class Value>
-std::string_view name_in(const Table& table, Value value) noexcept {
-  for (const auto& [known, name] : table) {
-    if (known == value) return name;
-  }
-  return {};
-}
-
-template <class Value, class Table>
-std::optional<Value> value_in(const Table& table, std::string_view name) noexcept {
-  for (const auto& [value, known] : table) {
-    if (known == name) return value;
-  }
-  return std::nullopt;
+template <class Value, class Names>
+std::optional<Value> value_in(const Names& names, std::string_view name) noexcept {
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? std::nullopt : std::optional(static_cast<Value>(found - names.begin()));
 }
 
 }  // namespace
 
 std::string_view name_of(Client client) noexcept {
-  return name_in(kClientNames, client);
+  return kClientNames[static_cast<std::size_t>(client)];
 }
 
 std::optional<Client> client_named(std::string_view name) noexcept {
@@ -64,7 +42,7 @@ std::optional<Client> client_named(std::string_view name) noexcept {
 }
 
 std::string_view name_of(TargetType type) noexcept {
-  return name_in(kTargetTypeNames, type);
+  return kTargetTypeNames[static_cast<std::size_t>(type)];
 }
 
 std::optional<TargetType> target_type_named(std::string_view name) noexcept {
@@ -72,9 +50,7 @@ std::optional<TargetType> target_type_named(std::string_view name) noexcept {
 }
 
 std::string all_target_types() {
-  std::string names;
-  for (const auto& entry : kTargetTypeNames) names.append(names.empty() ? "" : ", ").append(entry.second);
-  return names;
+  return joined(kTargetTypeNames);
 }
 
 void write_arguments(JsonWriter& writer, const Function& function, bool marked) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <string>
 
 #include "rest_fcgi/core/pattern.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/yaml/yaml.h"
 
 // Scalars that are written without quotes, by the resolvers of PyYAML (yaml/resolver.py) and its constructors
@@ -51,19 +52,12 @@ struct Digits {
   bool negative = false;
 };
 
-std::optional<std::uint64_t> parse_digits(std::string_view text, int base) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 /// `190:20:30`, where each part counts 60 of the next.
 std::optional<std::uint64_t> parse_sexagesimal(std::string_view text) {
   std::uint64_t value = 0;
   while (true) {
     const std::size_t colon = text.find(':');
-    const auto part = parse_digits(text.substr(0, colon), 10);
+    const auto part = number_in<std::uint64_t>(text.substr(0, colon));
     if (!part || __builtin_mul_overflow(value, 60, &value) || __builtin_add_overflow(value, *part, &value)) {
       return std::nullopt;
     }
@@ -75,9 +69,9 @@ std::optional<std::uint64_t> parse_sexagesimal(std::string_view text) {
 /// Of a number that is not written in plain decimals.
 std::optional<std::uint64_t> parse_other(std::string_view text) {
   if (text.find(':') != std::string_view::npos) return parse_sexagesimal(text);
-  if (text.starts_with("0x")) return parse_digits(text.substr(2), 16);
-  if (text.starts_with("0b")) return parse_digits(text.substr(2), 2);
-  return parse_digits(text, 8);
+  if (text.starts_with("0x")) return number_in<std::uint64_t>(text.substr(2), 16);
+  if (text.starts_with("0b")) return number_in<std::uint64_t>(text.substr(2), 2);
+  return number_in<std::uint64_t>(text, 8);
 }
 
 /// Of `1.5` and of `1:30.5`.
@@ -127,10 +121,7 @@ std::optional<std::string> to_decimal(std::string_view text) {
 
 std::optional<std::int64_t> to_integer(std::string_view text) {
   const auto digits = to_decimal(text);
-  if (!digits) return std::nullopt;
-  std::int64_t value = 0;
-  const auto read = std::from_chars(digits->data(), digits->data() + digits->size(), value);
-  return read.ec == std::errc() ? std::optional(value) : std::nullopt;
+  return digits ? number_in<std::int64_t>(*digits) : std::nullopt;
 }
 
 double to_real(std::string_view text) {

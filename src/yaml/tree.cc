@@ -141,10 +141,7 @@ std::string name_of(const Entry& entry) {
 }
 
 Json to_json(const Node& node, const std::function<void(const Node&)>& unfit) {
-  std::string text;
-  JsonWriter writer(text);
-  Transcriber(writer, unfit).write(node);
-  return Json::trusted(std::move(text));
+  return written_json([&](JsonWriter& writer) { Transcriber(writer, unfit).write(node); });
 }
 
 Error mistake_at(const Place& place, std::string_view text) {

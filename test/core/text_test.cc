@@ -2,7 +2,9 @@
 #include "rest_fcgi/core/text.h"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -32,4 +34,27 @@ TEST_CASE("a number is all of its text") {
     INFO(text);
     CHECK_FALSE(number_in<std::uint16_t>(text));
   }
+}
+
+TEST_CASE("a number may be one of another base") {
+  CHECK(number_in<unsigned>("660", 8) == 0660);
+  CHECK_FALSE(number_in<unsigned>("680", 8));
+}
+
+TEST_CASE("names are joined with a separator between them") {
+  using Names = std::vector<std::string>;
+  CHECK(joined(Names{"a", "b", "c"}, " or ") == "a or b or c");
+  CHECK(joined(Names{"a"}) == "a");
+  CHECK(joined(Names{}).empty());
+}
+
+TEST_CASE("Python's white space is taken away at both ends alone") {
+  CHECK(stripped(" \t\r\n\v\fa b ") == "a b");
+  CHECK(stripped("a") == "a");
+  CHECK(stripped(" \n").empty());
+}
+
+TEST_CASE("words are what stands between white space") {
+  CHECK(words_of(" a\tb\n\nc ") == std::vector<std::string_view>{"a", "b", "c"});
+  CHECK(words_of(" \n").empty());
 }

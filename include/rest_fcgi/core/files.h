@@ -29,8 +29,9 @@ Result<WipedBytes> read_to_end(int fd, std::size_t most);
 
 enum class Links { follow, refuse };
 
-/// All bytes of a regular file, `path` being relative to the folder `folder`. Never waits for a pipe or device
-/// that somebody put in its place. Errors: those of `read_to_end`; not_found; internal, with the cause.
+/// All bytes of a regular file, `path` being relative to the folder `folder`. Never waits for a pipe or
+/// device that somebody put in its place. Errors: those of `read_to_end`; not_found; internal, with the
+/// cause.
 Result<WipedBytes> read_regular_file(int folder, const std::string& path, Links links, std::size_t most);
 
 /// Which files and folders may be trusted.

@@ -67,10 +67,18 @@ class JsonValue {
   /// The member of that name; absent where there is none, or where this is no object.
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const noexcept;
 
-  class Elements;
-  class Members;
-  [[nodiscard]] Elements elements() const noexcept;  ///< in order; empty where this is no array
-  [[nodiscard]] Members members() const noexcept;    ///< in order; empty where this is no object
+  class ElementIterator;
+  class MemberIterator;
+  /// What a loop walks over. Same lifetime as the value.
+  template <class Iterator>
+  struct Range {
+    Iterator first;
+    Iterator last;
+    [[nodiscard]] Iterator begin() const { return first; }
+    [[nodiscard]] Iterator end() const { return last; }
+  };
+  [[nodiscard]] Range<ElementIterator> elements() const noexcept;  ///< in order; empty where this is no array
+  [[nodiscard]] Range<MemberIterator> members() const noexcept;  ///< in order; empty where this is no object
 
   /// Appends it as Python's `json.dumps` would write what `json.loads` read.
   void write(JsonWriter& writer) const;
@@ -95,55 +103,33 @@ struct JsonMember {
   JsonValue value;
 };
 
-/// Walks over an array. Same lifetime as the value.
-class JsonValue::Elements {
+class JsonValue::ElementIterator {
  public:
-  class Iterator {
-   public:
-    JsonValue operator*() const { return {document_, index_}; }
-    Iterator& operator++();
-    bool operator==(const Iterator& other) const { return index_ == other.index_; }
-
-   private:
-    friend class Elements;
-    Iterator(const JsonDocument* document, std::uint32_t index) : document_(document), index_(index) {}
-    const JsonDocument* document_;
-    std::uint32_t index_;
-  };
-  [[nodiscard]] Iterator begin() const { return {document_, begin_}; }
-  [[nodiscard]] Iterator end() const { return {document_, end_}; }
+  ElementIterator() = default;
+  JsonValue operator*() const { return {document_, index_}; }
+  ElementIterator& operator++();
+  bool operator==(const ElementIterator& other) const { return index_ == other.index_; }
 
  private:
   friend class JsonValue;
+  ElementIterator(const JsonDocument* document, std::uint32_t index) : document_(document), index_(index) {}
   const JsonDocument* document_ = nullptr;
-  std::uint32_t begin_ = 0;
-  std::uint32_t end_ = 0;
+  std::uint32_t index_ = 0;
 };
 
-/// Walks over an object. Same lifetime as the value.
-class JsonValue::Members {
+class JsonValue::MemberIterator {
  public:
-  class Iterator {
-   public:
-    JsonMember operator*() const;
-    Iterator& operator++();
-    bool operator==(const Iterator& other) const { return index_ == other.index_; }
-
-   private:
-    friend class Members;
-    Iterator(const JsonDocument* document, std::uint32_t index, std::uint32_t end);
-    void skip_shadowed();
-    const JsonDocument* document_;
-    std::uint32_t index_;
-    std::uint32_t end_;
-  };
-  [[nodiscard]] Iterator begin() const { return {document_, begin_, end_}; }
-  [[nodiscard]] Iterator end() const { return {document_, end_, end_}; }
+  MemberIterator() = default;
+  JsonMember operator*() const;
+  MemberIterator& operator++();
+  bool operator==(const MemberIterator& other) const { return index_ == other.index_; }
 
  private:
   friend class JsonValue;
+  MemberIterator(const JsonDocument* document, std::uint32_t index, std::uint32_t end);
+  void skip_shadowed();
   const JsonDocument* document_ = nullptr;
-  std::uint32_t begin_ = 0;
+  std::uint32_t index_ = 0;
   std::uint32_t end_ = 0;
 };
 
@@ -172,8 +158,8 @@ class JsonDocument {
 
  private:
   friend class JsonValue;
-  friend class JsonValue::Elements::Iterator;
-  friend class JsonValue::Members::Iterator;
+  friend class JsonValue::ElementIterator;
+  friend class JsonValue::MemberIterator;
   struct Node;
   class Builder;
 

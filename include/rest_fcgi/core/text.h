@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 /// Plain text taken apart, and its ASCII letters in either case.
 namespace rest_fcgi {
@@ -33,6 +35,12 @@ namespace rest_fcgi {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
+/// Without Python's white space at both ends.
+[[nodiscard]] std::string_view stripped(std::string_view text) noexcept;
+
+/// What stands between white space, as Python's `split()` finds it. Borrows.
+[[nodiscard]] std::vector<std::string_view> words_of(std::string_view text);
+
 /// Takes off what stands before the first `separator`, and that separator; all, where there is none.
 inline std::string_view take_part(std::string_view& rest, char separator) noexcept {
   const std::string_view part = rest.substr(0, rest.find(separator));
@@ -40,13 +48,22 @@ inline std::string_view take_part(std::string_view& rest, char separator) noexce
   return part;
 }
 
-/// The number that is all of the text; absent where it is none, or too large.
-template <class Number>
-[[nodiscard]] std::optional<Number> number_in(std::string_view text) noexcept {
+/// The number that is all of the text; absent where it is none, or too large. `base`: of an integer, if not
+/// 10.
+template <class Number, class... Base>
+[[nodiscard]] std::optional<Number> number_in(std::string_view text, Base... base) noexcept {
   Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base...);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+/// Texts with a separator between them.
+template <class Texts>
+[[nodiscard]] std::string joined(const Texts& texts, std::string_view separator = ", ") {
+  std::string all;
+  for (const auto& text : texts) all.append(all.empty() ? std::string_view() : separator).append(text);
+  return all;
 }
 
 }  // namespace rest_fcgi

@@ -13,11 +13,6 @@
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::embedded {
-namespace {
-
-constexpr std::string_view kBlanks = " \t\r\n\v\f";
-
-}  // namespace
 
 Result<void> read_own(JsonDocument& document, std::string_view text) {
   const Result<void> parsed = document.parse(text, JsonLimits::none());
@@ -106,17 +101,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  std::size_t begin = line.find_first_not_of(kBlanks);
-  while (begin != std::string_view::npos) {
-    const std::size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
-    words.push_back(line.substr(begin, end - begin));
-    begin = line.find_first_not_of(kBlanks, end);
-  }
-  return words;
-}
-
 std::vector<std::string_view> split(std::string_view text, std::string_view delimiter) {
   std::vector<std::string_view> parts;
   for (std::size_t end = text.find(delimiter); end != std::string_view::npos; end = text.find(delimiter)) {
@@ -125,12 +109,6 @@ std::vector<std::string_view> split(std::string_view text, std::string_view deli
   }
   parts.push_back(text);
   return parts;
-}
-
-std::string_view stripped(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
 std::optional<Entry> entry_of(std::string_view line) {

@@ -53,22 +53,8 @@ void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
 /// The lines that are not empty.
 [[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
 
-/// What stands between blanks, as Python's `split()` finds it.
-[[nodiscard]] std::vector<std::string_view> words_of(std::string_view line);
-
 /// What stands between delimiters, also where that is nothing. REQUIRES: `delimiter` is not empty.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, std::string_view delimiter);
-
-/// Texts with a comma and a blank between them.
-template <class Texts>
-[[nodiscard]] std::string joined(const Texts& texts) {
-  std::string all;
-  for (const auto& text : texts) all.append(all.empty() ? "" : ", ").append(text);
-  return all;
-}
-
-/// Without blanks at both ends.
-[[nodiscard]] std::string_view stripped(std::string_view text);
 
 /// What stands before and behind the first colon, both stripped; absent where there is none.
 struct Entry {
