@@ -92,12 +92,6 @@ class MinionReader {
 
 using Named = std::pair<std::string, std::string>;  // a key, and the path that it has
 
-std::string normal(const std::string& path) {
-  std::string text = std::filesystem::path(path).lexically_normal().string();
-  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
-  return text;
-}
-
 bool is_within(const std::string& path, const std::string& folder) {
   return path == folder || folder == "/" || path.starts_with(folder + "/");
 }

@@ -9,6 +9,7 @@
 #include "config/reader.h"
 #include "config/sections.h"
 #include "rest_fcgi/config/config.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/http/addresses.h"
 
 namespace rest_fcgi::config {
@@ -38,11 +39,7 @@ void read_served(Reader& section, FrontEnds& front_ends) {
     if (module && !has(front_ends.served, *module)) {
       front_ends.served.push_back(*module);
     } else {
-      section.unexpected(
-          item, kKey,
-          format("some of {}, each once",
-                 joined(std::vector<std::string>(std::begin(netapi::kModules), std::end(netapi::kModules)),
-                        ", ")));
+      section.unexpected(item, kKey, format("some of {}, each once", joined(netapi::kModules)));
     }
   }
   if (front_ends.served.empty()) section.unexpected(*list, kKey, "at least one module");
@@ -77,8 +74,7 @@ void read_texts(Reader& section, std::string_view key, std::vector<std::string>&
                 std::string_view expected) {
   const Node* node = section.value(key);
   if (node == nullptr) return;
-  const std::vector<Node> alone{*node};
-  for (const Node& item : node->is(Kind::list) ? node->items : alone) {
+  for (const Node& item : items_of(*node)) {
     if (!item.is(Kind::string)) return section.unexpected(item, key, expected);
     texts.push_back(item.text);
   }
@@ -271,13 +267,11 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   read_served(section, front_ends);
   read_mounts(section, front_ends);
   read_proxies(section, settings.gateway.trusted_proxies);
-  section.note_start_key("trusted_proxies", joined(settings.gateway.trusted_proxies, ", "));
+  section.note_start_key("trusted_proxies", joined(settings.gateway.trusted_proxies));
   read_streams(section, settings);
   section.at_start().count("max_http_connections", settings.gateway.max_http_connections, {1, 1000000});
   section.at_start().bytes("max_http_body_bytes", settings.gateway.max_http_body_bytes, {1024, 64 * kGiB});
-  std::vector<std::string> names;
-  for (const Module module : front_ends.served) names.emplace_back(name_of(module));
-  section.note_start_key("netapi", joined(names, ", "));
+  section.note_start_key("netapi", joined(names_of(front_ends.served)));
   const bool own_threads = section.value("max_threads") != nullptr;
   for (const Module module : {Module::rest_wsgi, Module::rest_cherrypy, Module::rest_tornado}) {
     if (!front_ends.are_named || !has(front_ends.served, module)) {

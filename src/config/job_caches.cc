@@ -13,6 +13,7 @@
 #include "config/sections.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -138,12 +139,9 @@ void read_endpoints(Reader& from, bool tls, etcd::Options& options) {
   std::size_t port = 2379;
   from.count("etcd.port", port, {1, 65535});
   const Node* hosts = from.value("etcd.host");
-  Node local;
-  local.kind = Kind::string;
-  local.text = "127.0.0.1";
-  const std::vector<Node> one{hosts == nullptr ? local : *hosts};
+  const Node local{.kind = Kind::string, .text = "127.0.0.1"};
   options.endpoints.clear();
-  for (const Node& host : one.front().is(Kind::list) ? one.front().items : one) {
+  for (const Node& host : items_of(hosts == nullptr ? local : *hosts)) {
     const auto authority = host.is(Kind::string) ? authority_of(host.text, port) : std::nullopt;
     if (!authority) return from.unexpected(host, "etcd.host", kHostForms);
     options.endpoints.push_back((tls ? "https://" : "http://") + *authority);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <utility>
 
-#include "config/master_file.h"
 #include "config/reader.h"
 #include "config/sections.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -23,12 +22,8 @@ std::optional<mode_t> mode_in(const Node& node) {
   if (!node.is(Kind::integer) && !node.is(Kind::string)) return std::nullopt;
   std::string_view digits = node.text;
   if (digits.starts_with("0o")) digits.remove_prefix(2);
-  unsigned mode = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), mode, 8);
-  if (error != std::errc() || end != digits.data() + digits.size() || digits.size() < 3 || mode > 0777) {
-    return std::nullopt;
-  }
-  return mode;
+  const auto mode = number_in<mode_t>(digits, 8);
+  return digits.size() >= 3 && mode && *mode <= 0777 ? mode : std::nullopt;
 }
 
 void read_socket(Reader& section, gateway::Options& options) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "config/master_file.h"
-
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -12,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config/sections.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/yaml/yaml.h"
@@ -127,10 +126,9 @@ std::vector<std::string> expand(const std::string& pattern) {
 
 /// Patterns of an `include`, which is one or a list of them.
 Result<std::vector<std::string>> patterns_of(const Node& include) {
-  const std::vector<Node> one{include};
   std::vector<std::string> patterns;
   if (include.is(Kind::null)) return patterns;
-  for (const Node& item : include.is(Kind::list) ? include.items : one) {
+  for (const Node& item : items_of(include)) {
     if (!item.is(Kind::string)) {
       return mistake_at(item.place,
                         format("include: found {}, expected a path or a list of them", describe(item)));

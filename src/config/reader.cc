@@ -2,9 +2,10 @@
 #include "config/reader.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
+
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -164,7 +165,7 @@ std::optional<std::string> Reader::choice(std::string_view key,
   if (node == nullptr) return std::nullopt;
   if (node->is(Kind::string) && std::find(names.begin(), names.end(), node->text) != names.end())
     return node->text;
-  unexpected(*node, key, joined({names.begin(), names.end()}, " or "));
+  unexpected(*node, key, joined(names, " or "));
   return std::nullopt;
 }
 
@@ -189,7 +190,7 @@ void Reader::tell_of_unknown_keys(bool refused) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
     const std::vector<std::string> near = near_names(entry.key, known_);
     const std::string text = near.empty()
-                                 ? format("there is no such key, expected one of {}", joined(known_, ", "))
+                                 ? format("there is no such key, expected one of {}", joined(known_))
                                  : format("there is no such key, did you mean {}?", joined(near, " or "));
     const std::string key = path_to(in_quotes(entry.key));
     refused ? findings_.add(entry.place, key, text)
@@ -211,26 +212,12 @@ std::vector<std::string> near_names(std::string_view word, const std::vector<std
   return found;
 }
 
-std::string joined(const std::vector<std::string>& names, std::string_view separator) {
-  std::string text;
-  for (const std::string& name : names) {
-    if (!text.empty()) text += separator;
-    text += name;
-  }
-  return text;
-}
-
 std::optional<log::Level> level_of(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return log::level_named(lower);
+  return log::level_named(lower(name));
 }
 
 bool is_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc() && end == text.data() + text.size() && port > 0;
+  return number_in<std::uint16_t>(text).value_or(0) > 0;
 }
 
 bool is_listen_address(std::string_view address) {

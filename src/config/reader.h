@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -78,6 +79,11 @@ struct Range {
 
 inline constexpr Range kThreads{1, 16384};
 inline constexpr Range kPorts{1, 65535};
+
+/// What stands in a list, or by itself. Borrows.
+[[nodiscard]] inline std::span<const Node> items_of(const Node& node) {
+  return node.is(Kind::list) ? std::span(node.items) : std::span(&node, 1);
+}
 
 /// Reads one map's entries into options, each by its type. What is absent keeps the default that the option
 /// has; what is wrong goes to `findings`. Borrows both the map and `findings`. Not synchronized.
@@ -175,7 +181,13 @@ class Reader {
 [[nodiscard]] std::vector<std::string> near_names(std::string_view word,
                                                   const std::vector<std::string>& names);
 
-[[nodiscard]] std::string joined(const std::vector<std::string>& names, std::string_view separator);
+/// What `name_of` says of each.
+template <class Things>
+[[nodiscard]] std::vector<std::string_view> names_of(const Things& things) {
+  std::vector<std::string_view> names;
+  for (const auto thing : things) names.push_back(name_of(thing));
+  return names;
+}
 
 /// A log level by Salt's name, in upper or lower case.
 [[nodiscard]] std::optional<log::Level> level_of(std::string_view name);

@@ -8,6 +8,8 @@
 #include "config/sections.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -22,7 +24,7 @@ std::string clients_line(const client::Options& options, Engine engine) {
     const bool missing = client == lowstate::Client::ssh && engine == Engine::embedded;
     names.push_back(format("{}{}", lowstate::name_of(client), missing ? " (not part of this engine)" : ""));
   }
-  return joined(names, ", ");
+  return joined(names);
 }
 
 std::string eauth_state(const auth::EauthOptions& eauth, const auth::Options& options) {
@@ -43,13 +45,13 @@ std::string eauth_line(const Settings& settings) {
                         : format("{} ({})", eauth.name, eauth_state(eauth, settings.auth)));
   }
   if (names.empty()) return "none: nobody can log in; name back ends, users and functions in external_auth";
-  return joined(names, ", ");
+  return joined(names);
 }
 
 std::string tokens_line(const auth::Options& options) {
   if (const auto& etcd = options.tokens_in_etcd) {
-    return format("in etcd at {}, below {}, for {} seconds", joined(etcd->cluster.endpoints, ", "),
-                  etcd->root, options.token_expire.count());
+    return format("in etcd at {}, below {}, for {} seconds", joined(etcd->cluster.endpoints), etcd->root,
+                  options.token_expire.count());
   }
   if (options.token_dir.empty()) return "off";
   return format("in {}, for {} seconds", options.token_dir, options.token_expire.count());
@@ -61,7 +63,7 @@ std::string age(std::chrono::seconds most) {
 
 std::string jobs_line(const returner::Options& options) {
   if (options.master_job_cache == "etcd") {
-    return format("in etcd at {}, below {}, for {}", joined(options.etcd.writing.endpoints, ", "),
+    return format("in etcd at {}, below {}, for {}", joined(options.etcd.writing.endpoints),
                   options.etcd.root, age(options.etcd.ttl));
   }
   const bool in_database = options.master_job_cache == "sqlite3";
@@ -127,10 +129,9 @@ std::string streams_line(const Settings& settings) {
 }
 
 std::string idle_line(const FrontEnds& front_ends) {
-  std::vector<std::string> names;
-  for (const netapi::Module module : front_ends.idle) names.emplace_back(netapi::name_of(module));
+  const auto names = names_of(front_ends.idle);
   return format("the section{} {}; rest_fcgi: netapi names the modules whose sections count",
-                names.size() == 1 ? "" : "s", joined(names, ", "));
+                names.size() == 1 ? "" : "s", joined(names));
 }
 
 double seconds_of(std::chrono::milliseconds time) {
@@ -195,9 +196,7 @@ Json config_values(const Settings& settings) {
   writer.key("gather_job_timeout").number(seconds_of(settings.client.gather_job_timeout));
   writer.key("keep_jobs_seconds").integer(settings.returner.keep_jobs_seconds.count());
   writer.key("master_job_cache").string(settings.returner.master_job_cache);
-  std::vector<std::string_view> clients;
-  for (const lowstate::Client client : settings.client.enabled) clients.push_back(lowstate::name_of(client));
-  write_strings(writer.key("netapi_enable_clients"), clients);
+  write_strings(writer.key("netapi_enable_clients"), names_of(settings.client.enabled));
   writer.key("nodegroups").begin_object();
   for (const master::NodegroupOptions& group : settings.embedded.nodegroups) {
     write_strings(writer.key(group.name), group.words);

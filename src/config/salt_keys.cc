@@ -6,12 +6,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "config/sections.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -19,20 +19,16 @@ namespace {
 constexpr std::string_view kNodegroupForms =
     "a compound target such as 'web* and G@os:Debian', or a list of its words";
 
-std::vector<std::string> words_in(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(std::move(word));
-  return words;
-}
-
 /// Salt takes any scalar for its text there.
 bool is_word(const Node& node) {
   return !node.is(Kind::list) && !node.is(Kind::map) && !node.is(Kind::null);
 }
 
 std::vector<std::string> read_words(const Node& node, const std::string& path, Findings& findings) {
-  if (node.is(Kind::string)) return words_in(node.text);
+  if (node.is(Kind::string)) {
+    const auto found = words_of(node.text);
+    return {found.begin(), found.end()};
+  }
   std::vector<std::string> words;
   if (!node.is(Kind::list)) findings.unexpected(node, path, kNodegroupForms);
   for (const Node& item : node.items) {
@@ -47,12 +43,6 @@ std::vector<std::string> read_words(const Node& node, const std::string& path, F
 
 constexpr std::int64_t kYearInSeconds = 31536000;
 
-std::string client_names() {
-  std::vector<std::string> names;
-  for (const lowstate::Client client : lowstate::kClients) names.emplace_back(lowstate::name_of(client));
-  return joined(names, ", ");
-}
-
 void read_clients(Reader& top, client::Options& options) {
   static constexpr std::string_view kKey = "netapi_enable_clients";
   const Node* list = top.list(kKey);
@@ -62,23 +52,17 @@ void read_clients(Reader& top, client::Options& options) {
     if (client) {
       options.enabled.push_back(*client);
     } else {
-      top.unexpected(item, kKey, format("names of clients: {}", client_names()));
+      top.unexpected(item, kKey, format("names of clients: {}", joined(names_of(lowstate::kClients))));
     }
   }
-}
-
-std::string without_end_slash(const std::filesystem::path& path) {
-  std::string text = path.lexically_normal().string();
-  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
-  return text;
 }
 
 /// Salt's `prepend_root_dir`: each path lies below `root_dir`, written so or not.
 std::string below(const std::string& root_dir, const std::string& path) {
   std::error_code ignored;
-  const std::string root = without_end_slash(std::filesystem::absolute(root_dir, ignored));
-  if (root != "/" && path.starts_with(root + "/")) return without_end_slash(path);
-  return without_end_slash(root + "/" + path);
+  const std::string root = normal(std::filesystem::absolute(root_dir, ignored));
+  if (root != "/" && path.starts_with(root + "/")) return normal(path);
+  return normal(root + "/" + path);
 }
 
 std::string read_text(Reader& top, std::string_view key, std::string value) {
@@ -205,6 +189,12 @@ void read_real_master(Reader& top, const std::string& root_dir, Settings& settin
 
 }  // namespace
 
+std::string normal(const std::filesystem::path& path) {
+  std::string text = path.lexically_normal().string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
 void read_salt_keys(Reader& top, Settings& settings) {
   client::Options& client = settings.client;
   read_clients(top, client);
@@ -252,7 +242,7 @@ void make_cachedir(Settings& settings) {
   }
   if (lost.empty()) return;
   settings.warnings.push_back(format("cachedir: {} cannot be used: {}; until another one is set, {}",
-                                     cachedir, failed.message(), joined(lost, ", ")));
+                                     cachedir, failed.message(), joined(lost)));
 }
 
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {

@@ -1,18 +1,34 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "config/reader.h"
 #include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/config/config.h"
+#include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/master/salt/options.h"
 
 /// Parts of the master file into options. What is wrong, and what looks like an oversight, goes to the
 /// reader's findings.
 namespace rest_fcgi::config {
+
+/// Salt's master file with all that it includes, as one map.
+struct MasterFile {
+  Node root;                          ///< a map
+  std::vector<std::string> warnings;  ///< one line each
+};
+
+/// Reads `path`, then what its `default_include` and its `include` name, merged as Salt merges them.
+/// Errors: configuration, for a file that cannot be read, that others may write to, or that is no map in
+/// YAML.
+[[nodiscard]] Result<MasterFile> read_master_file(const std::string& path);
+
+/// A path as it is compared with others: without `.`, `..` and slashes that change nothing.
+[[nodiscard]] std::string normal(const std::filesystem::path& path);
 
 /// Salt's own keys, those that mean something here.
 void read_salt_keys(Reader& top, Settings& settings);

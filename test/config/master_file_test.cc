@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "config/master_file.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/environment.h"
+#include "config/sections.h"
 #include "config_dir.h"
 
 namespace rest_fcgi::config {

@@ -20,11 +20,5 @@ TEST_CASE("near names come the nearest first, and at most three of them") {
   CHECK(near_names("ab", {"abc", "abcd"}) == Names{"abc"});
 }
 
-TEST_CASE("names are joined with a separator between them") {
-  CHECK(joined({"a", "b", "c"}, " or ") == "a or b or c");
-  CHECK(joined({"a"}, ", ") == "a");
-  CHECK(joined({}, ", ").empty());
-}
-
 }  // namespace
 }  // namespace rest_fcgi::config
