@@ -60,7 +60,6 @@ Result<config::Settings> read_settings(const config::CommandLine& command_line) 
 }
 
 using Client = std::shared_ptr<const client::NetapiClient>;
-
 using Streams = std::shared_ptr<netapi::Streams>;
 
 Result<http::Application> make_application(netapi::Module module, const config::Settings& settings,
@@ -203,10 +202,8 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
 }
 
 int serve(config::Settings settings, const config::CommandLine& command_line) {
-  if (auto opened = open_log(settings); !opened) return fail(opened.error());
-  const std::size_t told = settings.warnings.size();
   config::make_cachedir(settings);
-  for (std::size_t i = told; i < settings.warnings.size(); ++i) log::warning(settings.warnings[i]);
+  if (auto opened = open_log(settings); !opened) return fail(opened.error());
   auto made = engine::make_runtime(settings);
   if (!made) return fail(made.error());
   const engine::Runtime runtime = *std::move(made);
