@@ -77,10 +77,8 @@ struct Loggers {
   Logger errors;
 };
 
-// Before `open`, errors go to standard error, as afterwards by default.
 std::atomic<Level> current_level{Level::warning};
 std::shared_mutex loggers_mutex;
-Loggers loggers;  // guarded by loggers_mutex
 
 /// In the order of `Level`.
 constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
@@ -101,16 +99,10 @@ Loggers make_loggers(const Options& options) {
   return made;
 }
 
-/// Hands `write` one of the loggers, which stays there meanwhile.
-template <class Write>
-void with_logger(Logger Loggers::*which, const Write& write) {
-  {
-    const std::shared_lock lock(loggers_mutex);
-    if (const Logger& logger = loggers.*which) return write(*logger);
-  }
-  const std::lock_guard lock(loggers_mutex);
-  if (!loggers.log) loggers = make_loggers({});
-  write(*(loggers.*which));
+/// Before `open`, errors go to standard error, as afterwards by default. Guarded by loggers_mutex.
+Loggers& loggers() {
+  static Loggers current = make_loggers({});
+  return current;
 }
 
 /// The code point of a well-formed sequence of UTF-8.
@@ -151,24 +143,23 @@ bool is_plain(std::string_view message) {
   return std::all_of(message.begin(), message.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
 }
 
-void write_to(spdlog::logger& logger, Level level, std::string_view message) {
+/// Nothing where there is no such logger.
+void write_to(Logger Loggers::*which, Level level, std::string_view message) {
+  const std::shared_lock lock(loggers_mutex);
+  const Logger& logger = loggers().*which;
+  if (!logger) return;
   const auto level_there = kLevels[static_cast<std::size_t>(level)];
   if (is_plain(message)) {
-    logger.log(level_there, message);
+    logger->log(level_there, message);
   } else {
-    logger.log(level_there, escaped(message));
+    logger->log(level_there, escaped(message));
   }
-}
-
-void write_where_there(Logger Loggers::*which, Level level, std::string_view message) {
-  const std::shared_lock lock(loggers_mutex);
-  if (const Logger& logger = loggers.*which) write_to(*logger, level, message);
 }
 
 void write(Level level, std::string_view message) {
   if (!enabled(level)) return;
-  with_logger(&Loggers::log, [&](spdlog::logger& logger) { write_to(logger, level, message); });
-  if (level >= Level::warning) write_where_there(&Loggers::errors, level, message);
+  write_to(&Loggers::log, level, message);
+  if (level >= Level::warning) write_to(&Loggers::errors, level, message);
 }
 
 }  // namespace
@@ -188,7 +179,7 @@ Result<void> open(const Options& options) {
     if (effective.audit_file.empty()) effective.audit_file = effective.file;
     Loggers made = make_loggers(effective);
     const std::lock_guard lock(loggers_mutex);
-    loggers = std::move(made);
+    loggers() = std::move(made);
   } catch (const spdlog::spdlog_ex& error) {
     return Error{ErrorKind::configuration, format("cannot open the log: {}", error.what())};
   }
@@ -215,11 +206,11 @@ void error(std::string_view message) {
 }
 
 void audit(std::string_view line) {
-  with_logger(&Loggers::audit, [&](spdlog::logger& logger) { write_to(logger, Level::info, line); });
+  write_to(&Loggers::audit, Level::info, line);
 }
 
 void access(std::string_view line) {
-  write_where_there(&Loggers::access, Level::info, line);
+  write_to(&Loggers::access, Level::info, line);
 }
 
 }  // namespace rest_fcgi::log
