@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <random>
 #include <string_view>
@@ -14,6 +14,7 @@
 #include "etcd/kv.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::etcd {
 namespace {
@@ -33,9 +34,7 @@ bool is_host(std::string_view host) {
 }
 
 bool is_port(std::string_view port) {
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  return error == std::errc() && end == port.data() + port.size() && number >= 1 && number <= 65535;
+  return number_in<std::uint16_t>(port).value_or(0) >= 1;
 }
 
 bool is_endpoint(std::string_view url) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/master/nodegroup.h"
 
 namespace rest_fcgi::salt {
@@ -17,28 +18,6 @@ constexpr std::size_t kMaxBytes = 1 << 20;  // of an expanded target; groups ins
 /// The name in `N@name`; empty where the word is none.
 std::string_view group_in(std::string_view word) {
   return word.starts_with(kNodegroup) ? word.substr(kNodegroup.size()) : std::string_view();
-}
-
-/// As Python splits a text.
-std::vector<std::string_view> words_of(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n\r\v\f";
-  std::vector<std::string_view> words;
-  for (std::size_t at = text.find_first_not_of(kBlanks); at != std::string_view::npos;) {
-    const std::size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = text.find_first_not_of(kBlanks, end);
-  }
-  return words;
-}
-
-template <class Words>
-std::string joined(const Words& words) {
-  std::string text;
-  for (const std::string_view word : words) {
-    if (!text.empty()) text += ',';
-    text += word;
-  }
-  return text;
 }
 
 Error mistake(std::string message) {
@@ -81,9 +60,9 @@ class Nodegroups::Expansion {
   Result<void> add_words(const std::vector<std::string>& words) {
     switch (master::form_of(words)) {
       case master::NodegroupForm::list:
-        return append("L@" + joined(words));
+        return append("L@" + joined(words, ","));
       case master::NodegroupForm::pcre:
-        return append("E@" + joined(words));
+        return append("E@" + joined(words, ","));
       case master::NodegroupForm::compound:
         break;
     }
