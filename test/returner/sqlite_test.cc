@@ -4,12 +4,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "../support/captured_log.h"
 #include "../support/fork_alone.h"
 #include "caches.h"
+#include "rest_fcgi/core/unique_fd.h"
 #include "returner/sqlite/database.h"
 
 namespace rest_fcgi::returner {
@@ -44,19 +48,34 @@ mode_t mode_of(const std::string& path) {
   return status.st_mode & 07777;
 }
 
-/// Runs in a process of its own, which ends as by kill -9 while what `body` returns still lives. `threads`
-/// are those that this process has by then.
-template <class Body>
-void in_killed_process(Body body, std::ptrdiff_t threads = 1) {
-  const pid_t child = test::fork_alone(threads);
+/// Runs `body` in a process of its own, which ends as by kill -9 while what that returns still lives. `first`
+/// is run here before `body` begins, and after the fork: what it starts could hold SQLite's locks at that
+/// moment.
+template <class Body, class First>
+void in_killed_process(Body body, First first) {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const UniqueFd gate(ends[0]);
+  UniqueFd open_gate(ends[1]);
+  const pid_t child = test::fork_alone();
   REQUIRE(child >= 0);
   if (child == 0) {
+    open_gate.reset();
+    char none = 0;
+    (void)!::read(gate.get(), &none, 1);  // to its end
     const auto kept = body();
     ::kill(::getpid(), SIGKILL);
   }
+  first();
+  open_gate.reset();
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   REQUIRE(WIFSIGNALED(status));
+}
+
+template <class Body>
+void in_killed_process(Body body) {
+  in_killed_process(std::move(body), [] {});
 }
 
 void run_sql(const std::string& path, const char* sql) {
@@ -134,7 +153,6 @@ TEST_CASE("a spool that a power cut damaged gives what can be read, and the log 
 
 TEST_CASE("what a killed process left is found by a process that runs already") {
   const Database database;
-  const auto cache = database.open();
   const auto leave_job = [&] {
     auto dying = database.open();
     auto lock = *SqliteConnection::open(database.options.sqlite3.database, std::chrono::milliseconds(1000));
@@ -142,7 +160,8 @@ TEST_CASE("what a killed process left is found by a process that runs already") 
     (void)dying->save_load(load_of(jid_number(1)), Durability::grouped);
     return std::pair(std::move(dying), std::move(lock));
   };
-  in_killed_process(leave_job, 2);  // the cache's writer is the other
+  std::unique_ptr<Returner> cache;
+  in_killed_process(leave_job, [&] { cache = database.open(); });
   CHECK(jids_of(*cache) == Jids{jid_number(1)});
   CHECK(database.files().size() == 4);
 }

@@ -22,12 +22,12 @@ inline std::ptrdiff_t threads_of_this_process() {
   return std::distance(begin, std::filesystem::directory_iterator()) - kForeign;
 }
 
-/// fork(2), once this process has only so many threads, of which all but this one are known to rest. A lock
-/// that another thread holds at that moment, of malloc or of a sanitizer, stays locked in the child for ever;
-/// and what counts as ended in an earlier test may still be on its way out. Throws where others go on.
-inline pid_t fork_alone(std::ptrdiff_t threads = 1) {
+/// fork(2), once this process has no other thread. A lock that another one holds at that moment, of malloc or
+/// of a library, stays locked in the child for ever; and what counts as ended in an earlier test may still be
+/// on its way out. Throws where others go on.
+inline pid_t fork_alone() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (threads_of_this_process() > threads) {
+  while (threads_of_this_process() > 1) {
     if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("other threads go on");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
