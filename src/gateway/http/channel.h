@@ -45,8 +45,9 @@ struct Progress {
   std::size_t bytes = 0;
 };
 
-/// The bytes of one connection, through TLS or as they are. Nothing waits. Borrows the socket, which does not
-/// block. Used by one thread at a time.
+/// The bytes of one connection, through TLS or as they are. Borrows the socket. No call waits where the
+/// socket does not block; where it does (FastCGI's sockets, without TLS), `read` and `write` wait as long as
+/// it lets them. After `ended` without TLS, errno says why. Used by one thread at a time.
 class Channel {
  public:
   /// Without TLS where `tls` is nullptr. May throw std::bad_alloc.

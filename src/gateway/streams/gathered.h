@@ -58,7 +58,7 @@ class Framing {
 
   [[nodiscard]] Form form() const noexcept { return form_; }
 
-  /// Replaces what is in `out` by `parts`, which it borrows.
+  /// Replaces what is in `out` by `parts`, which it borrows. With `records` there is room for `end()` then.
   void gather(const std::vector<http::Feed::Part>& parts, Gathered& out) const;
 
   /// What follows the last part.
