@@ -71,14 +71,17 @@ Result<Identity> Authenticator::authenticate(const Credentials& credentials, Ste
 Result<Identity> Authenticator::by_eauth(const Credentials& credentials, SteadyTime deadline) {
   const Eauth* eauth = eauth_named(eauths_, credentials.eauth);
   const auto verify = [&](const Credentials& brought) -> Result<Grant> {
-    const Login login{brought.username, brought.password, brought.remote};
+    const Login login{brought.username, brought.password, brought.remote, deadline};
     if (eauth == nullptr) return refuse_unknown_eauth(login);
     auto verdict = eauth->verify(login);
     if (!verdict) return std::move(verdict).error();
     if (!verdict->good) return Error{ErrorKind::authentication, "unknown user or wrong password"};
-    return Grant{std::string(brought.username), std::string(brought.eauth), std::move(verdict->groups)};
+    Grant grant{std::string(brought.username), std::string(brought.eauth), std::move(verdict->groups)};
+    grant.keep = verdict->keep;
+    return grant;
   };
-  const auto grant = logins_->login(credentials, verify, deadline);
+  const std::string stamp = eauth != nullptr && eauth->stamp ? eauth->stamp() : std::string();
+  const auto grant = logins_->login(credentials, verify, deadline, stamp);
   if (!grant) return grant.error();
   return Identity((*grant)->name, (*grant)->eauth, (*grant)->groups);
 }

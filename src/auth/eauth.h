@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "rest_fcgi/auth/options.h"
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 
@@ -16,21 +18,28 @@ namespace rest_fcgi::auth {
 struct Login {
   std::string_view username;
   SecretView password;
-  std::string_view remote;  ///< the address that they come from; empty where it is not known
+  std::string_view remote;                  ///< the address that they come from; empty where it is not known
+  SteadyTime deadline = SteadyTime::max();  ///< of the request that they came with
 };
 
 /// What a back end says about a login.
 struct Verdict {
   bool good = false;
   std::vector<std::string> groups{};  ///< for `group%` in `external_auth`
+  /// How long it may be remembered at most, whatever `auth_cache_ttl` is.
+  std::chrono::seconds keep = std::chrono::seconds::max();
 };
 
 /// One of Salt's external authentication back ends. Value type; thread-safe.
 struct Eauth {
   std::string name;  ///< as it stands in `external_auth`
   /// Are they good? Takes as long for a user that does not exist as for a wrong password.
-  /// Errors: internal or unavailable, where the back end itself failed; it has then logged the cause.
+  /// Errors: internal or unavailable, where the back end itself failed; it has then logged the cause. Says
+  /// `counts_as_guess` where it may have failed because of the password.
   std::function<Result<Verdict>(const Login&)> verify;
+  /// What its verdicts rest on: what is remembered counts only as long as this says the same. Called for each
+  /// login, before `verify`. Empty: nothing tells, only time ends what is remembered.
+  std::function<std::string()> stamp{};
 };
 
 /// Salt's `file`: users in a file of their own, text, htpasswd or htdigest. It is read at each check, so that

@@ -78,7 +78,8 @@ class GuardedLogins final : public Logins {
         logged_out_(std::move(logged_out)),
         grants_(ttl, clock) {}
 
-  Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
+  Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
+                std::string_view stamp) override;
   Outcome login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
   Outcome holder(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
   Result<void> guarded(const Credentials& credentials, const Try& try_them, SteadyTime deadline) override;
@@ -87,9 +88,10 @@ class GuardedLogins final : public Logins {
 
  private:
   class Lead;
-  [[nodiscard]] GrantTable::Key key_of(const Credentials& credentials) const;
+  [[nodiscard]] GrantTable::Key key_of(const Credentials& credentials, std::string_view stamp = {}) const;
   using Ask = std::function<Outcome()>;
-  Outcome find_or_ask(const Credentials& credentials, SteadyTime deadline, const Ask& ask_now);
+  Outcome find_or_ask(const Credentials& credentials, const GrantTable::Key& key, SteadyTime deadline,
+                      const Ask& ask_now);
   [[nodiscard]] Result<void> still_good(const Credentials& credentials) const;
   Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const;
   Outcome ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
@@ -155,13 +157,15 @@ Result<LoginGuard::Standing> GuardedLogins::stand(const Credentials& credentials
   return guard_->check(who_of(credentials));
 }
 
-Outcome GuardedLogins::login(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+Outcome GuardedLogins::login(const Credentials& credentials, const Check& check, SteadyTime deadline,
+                             std::string_view stamp) {
   if (credentials.kind == Credentials::Kind::none) {
     return refused("form", "there are no credentials", credentials);
   }
   const auto standing = stand(credentials);
   if (!standing) return standing.error();
-  auto grant = find_or_ask(credentials, deadline, [&] { return ask(credentials, check, deadline); });
+  auto grant = find_or_ask(credentials, key_of(credentials, stamp), deadline,
+                           [&] { return ask(credentials, check, deadline); });
   if (grant) forgive(credentials, *standing);
   return grant;
 }
@@ -177,7 +181,8 @@ Outcome GuardedLogins::login_anew(const Credentials& credentials, const Check& c
 Outcome GuardedLogins::holder(const Credentials& credentials, const Check& check, SteadyTime deadline) {
   const std::string_view beyond = not_to_be_asked(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
-  return find_or_ask(credentials, deadline, [&] { return ask_for_holder(credentials, check); });
+  return find_or_ask(credentials, key_of(credentials), deadline,
+                     [&] { return ask_for_holder(credentials, check); });
 }
 
 Outcome GuardedLogins::ask_for_holder(const Credentials& credentials, const Check& check) {
@@ -195,10 +200,11 @@ Outcome GuardedLogins::ask_for_holder(const Credentials& credentials, const Chec
   return refused("token", grant.error().message, credentials);
 }
 
-GrantTable::Key GuardedLogins::key_of(const Credentials& credentials) const {
+GrantTable::Key GuardedLogins::key_of(const Credentials& credentials, std::string_view stamp) const {
   // No user's name is empty, so that no token is mistaken for somebody's password.
   if (credentials.kind == Credentials::Kind::token) return digest_.of({}, {}, credentials.token.reveal());
-  return digest_.of(credentials.eauth, credentials.username, credentials.password.reveal());
+  const auto key = digest_.of(credentials.eauth, credentials.username, credentials.password.reveal());
+  return stamp.empty() ? key : digest_.of({key.data(), key.size()}, stamp);
 }
 
 /// Whatever is remembered of a token, and whoever would take it: not after its logout, of which another
@@ -216,9 +222,9 @@ Result<void> GuardedLogins::log_out(const Credentials& credentials, const Grant&
   return ended;
 }
 
-Outcome GuardedLogins::find_or_ask(const Credentials& credentials, SteadyTime deadline, const Ask& ask_now) {
+Outcome GuardedLogins::find_or_ask(const Credentials& credentials, const GrantTable::Key& key,
+                                   SteadyTime deadline, const Ask& ask_now) {
   if (auto good = still_good(credentials); !good) return std::move(good).error();
-  const GrantTable::Key key = key_of(credentials);
   std::shared_ptr<Flight> flight;
   {
     std::unique_lock lock(mutex_);
@@ -261,8 +267,8 @@ Outcome GuardedLogins::ask(const Credentials& credentials, const Check& check, S
 /// passwords alone.
 Error GuardedLogins::failed(LoginGuard::Attempt& attempt, Error error, const Credentials& credentials) {
   const bool is_token = credentials.kind == Credentials::Kind::token;
-  const bool guessed =
-      error.kind == ErrorKind::authentication || (error.kind == ErrorKind::internal && !is_token);
+  const bool guessed = error.kind == ErrorKind::authentication ||
+                       (!is_token && (error.kind == ErrorKind::internal || error.counts_as_guess));
   if (!guessed) return error;
   if (auto counted = attempt.failed(); !counted) return std::move(counted).error();
   if (error.kind != ErrorKind::authentication) return error;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "auth/grant_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -68,16 +69,18 @@ TEST_CASE("a grant that has ended, and any grant with a time of 0, is not rememb
   CHECK(nothing.size() == 0);
 }
 
-TEST_CASE("a grant stays for its own request, and for those that have to end earlier, whatever the time is") {
+TEST_CASE(
+    "a grant stays for its own request, and a moment for those that come with it, whatever the time is") {
   test::ManualClock clock;
   const SteadyTime deadline = clock.steady() + seconds(60);
   for (const seconds ttl : {seconds(0), seconds(30)}) {
     GrantTable table(ttl, clock);
     const auto grant = grant_until(clock.wall() + hours(1));
     table.remember(key(1), grant, deadline);
-    clock.advance(ttl);
-    CHECK(table.find(key(1), deadline) == grant);
     CHECK(table.find(key(1), deadline - seconds(1)) == grant);
+    clock.advance(std::max(ttl, seconds(5)));
+    CHECK(table.find(key(1), deadline) == grant);
+    CHECK(table.find(key(1), deadline - seconds(1)) == nullptr);
     CHECK(table.find(key(1), deadline + microseconds(1)) == nullptr);
   }
 }

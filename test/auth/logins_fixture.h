@@ -42,9 +42,10 @@ class LoginsFixture {
     return login(credentials, clock.steady() + std::chrono::hours(1));
   }
 
-  Result<std::shared_ptr<const Grant>> login(const Credentials& credentials, SteadyTime deadline) {
+  Result<std::shared_ptr<const Grant>> login(const Credentials& credentials, SteadyTime deadline,
+                                             std::string_view stamp = {}) {
     return remote->login(
-        credentials, [this](const Credentials& in_question) { return check(in_question); }, deadline);
+        credentials, [this](const Credentials& in_question) { return check(in_question); }, deadline, stamp);
   }
 
   Result<std::shared_ptr<const Grant>> login_anew(const Credentials& credentials) {
@@ -66,6 +67,7 @@ class LoginsFixture {
   std::unique_ptr<Logins> remote;
   std::atomic<int> asked = 0;
   std::chrono::seconds lasts{std::chrono::hours(12)};  ///< each grant; not to be set while somebody logs in
+  std::chrono::seconds keep = std::chrono::seconds::max();  ///< the same
   /// Instead of the usual answer; no error: good. Not to be set while somebody logs in.
   std::function<std::optional<Error>(const Credentials&)> answer;
 
@@ -85,7 +87,9 @@ class LoginsFixture {
                  std::string(credentials.eauth),
                  {},
                  Secret("token " + std::to_string(number)),
-                 clock.wall() + lasts};
+                 clock.wall() + lasts,
+                 {},
+                 keep};
   }
 };
 

@@ -59,20 +59,54 @@ TEST_CASE("a grant is not used beyond its own end") {
   CHECK(logins.asked == 2);
 }
 
-TEST_CASE("with a time of 0 a grant is remembered for its own request, and for those that began no later") {
+TEST_CASE("a grant says itself how long it may be remembered at most") {
+  LoginsFixture logins({.tries = 0}, seconds(300));
+  logins.keep = seconds(5);
+  REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
+  logins.clock.advance(seconds(4));
+  REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
+  CHECK(logins.asked == 1);
+  logins.clock.advance(seconds(1));
+  REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
+  CHECK(logins.asked == 2);
+  logins.clock.advance(seconds(5));
+  // Its deadline is earlier, but it began long after.
+  REQUIRE(logins.login(with_password("fred", "sesame"), logins.clock.steady() + seconds(2)));
+  CHECK(logins.asked == 3);
+}
+
+TEST_CASE("what was remembered under one stamp answers under no other") {
+  LoginsFixture logins;
+  const auto login = [&](std::string_view stamp) {
+    return logins.login(with_password("fred", "sesame"), logins.next_end(), stamp);
+  };
+  REQUIRE(login("a"));
+  REQUIRE(login("a"));
+  CHECK(logins.asked == 1);
+  logins.answer = [](const Credentials&) { return Error{ErrorKind::authentication, "not any more"}; };
+  CHECK(login("b").error().kind == ErrorKind::authentication);
+  CHECK(login("").error().kind == ErrorKind::authentication);
+  CHECK(logins.asked == 3);
+}
+
+TEST_CASE("with a time of 0 a grant is remembered for its own request, and for those that came with it") {
   LoginsFixture logins({.tries = 0}, seconds(0));
   const SteadyTime deadline = logins.clock.steady() + hours(1);
   const auto first = logins.login(with_password("fred", "sesame"), deadline);
   REQUIRE(first);
-  logins.clock.advance(seconds(100));
+  logins.clock.advance(seconds(4));
   for (const SteadyTime end : {deadline, deadline - seconds(1)}) {
     const auto again = logins.login(with_password("fred", "sesame"), end);
     REQUIRE(again);
     CHECK(*again == *first);
   }
+  logins.clock.advance(seconds(100));
+  REQUIRE(logins.login(with_password("fred", "sesame"), deadline));
   CHECK(logins.asked == 1);
-  REQUIRE(logins.login(with_password("fred", "sesame"), deadline + seconds(1)));
+  REQUIRE(logins.login(with_password("fred", "sesame"), deadline - seconds(1)));
   CHECK(logins.asked == 2);
+  REQUIRE(logins.login(with_password("fred", "sesame"), deadline + seconds(1)));
+  CHECK(logins.asked == 3);
 }
 
 TEST_CASE("a grant is for one back end, one user and one password") {
@@ -170,6 +204,22 @@ TEST_CASE("a good login forgives the failures before it, also where it was remem
     CHECK(logins.login(with_password("fred", "wrong")).error().kind == ErrorKind::authentication);
     CHECK(logins.login(with_password("fred", "sesame")));
   }
+}
+
+TEST_CASE("who decides and is unavailable slows nobody, unless it says that the password may be why") {
+  LoginsFixture logins({.tries = 2});
+  const test::CapturedLog log;
+  Error away{ErrorKind::unavailable, "nobody is there"};
+  logins.answer = [&](const Credentials&) { return away; };
+  for (int i = 0; i < 3; ++i) {
+    CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::unavailable);
+  }
+  away.counts_as_guess = true;
+  for (int i = 0; i < 2; ++i) {
+    CHECK(logins.login(with_password("fred", "sesame")).error().message == "nobody is there");
+  }
+  CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::throttled);
+  CHECK(logins.login(with_token(kToken)).error().message == "nobody is there");
 }
 
 TEST_CASE("who decides and breaks slows whom it breaks for, but not who is unavailable") {

@@ -58,7 +58,7 @@ class Crowd {
       ++asked;
       return answer();
     };
-    return remote_->login(with_password("fred", "canary"), check, deadline);
+    return remote_->login(with_password("fred", "canary"), check, deadline, {});
   }
 
   /// This thread logs in, and gets its answer when all the others wait for the same.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rest_fcgi/auth/credentials.h"
@@ -24,6 +26,8 @@ struct Grant {
   Secret token{};  ///< a master's, which stands for the credentials in what follows; may be empty
   WallTime expire = WallTime::max();  ///< of the token, by the clock of who made it
   WallTime start{};                   ///< the same
+  /// How long it may be remembered at most.
+  std::chrono::seconds keep = std::chrono::seconds::max();
 };
 
 /// The one way in for credentials, whoever checks them, a back end here or a real Salt master: guards against
@@ -32,8 +36,8 @@ struct Grant {
 class Logins {
  public:
   /// Asks whoever decides. Errors: authentication, where the credentials are not good, with the cause for the
-  /// log; all else is a failure that says nothing about them, though one of kind internal counts as a guess
-  /// of a password, since whoever decides may break for wrong passwords alone.
+  /// log; all else is a failure that says nothing about them, though one of kind internal, and one that says
+  /// `counts_as_guess`, counts as a guess of a password: whoever decides may break for wrong ones alone.
   using Check = std::function<Result<Grant>(const Credentials&)>;
 
   /// `clock` has to outlive it. A `ttl` of 0: nothing is remembered beyond a request. `logged_out` has the
@@ -47,12 +51,12 @@ class Logins {
   /// What stands for these credentials: remembered, or asked for now with `check`, which is called on this
   /// thread or on another one that brought the same credentials: then this one gets what that one gets, and
   /// counts for nothing with the guard. All logins with one `deadline` are taken for one request's: whatever
-  /// `ttl` is, its credentials are asked about once, and those of requests that have to end earlier, which
-  /// began no later, are not asked about again. Errors: authentication, always with the same text; throttled;
-  /// those of `check`; timeout, where it waited for others until `deadline`.
+  /// `ttl` is, its credentials are asked about once. Another `stamp` is another question: nothing
+  /// that was remembered under one answers under another. Errors: authentication, always with the same text;
+  /// throttled; those of `check`; timeout, where it waited for others until `deadline`.
   [[nodiscard]] virtual Result<std::shared_ptr<const Grant>> login(const Credentials& credentials,
-                                                                   const Check& check,
-                                                                   SteadyTime deadline) = 0;
+                                                                   const Check& check, SteadyTime deadline,
+                                                                   std::string_view stamp) = 0;
 
   /// As `login`, under the same guard, but always asked for: whoever logs in gets something of their own.
   [[nodiscard]] virtual Result<std::shared_ptr<const Grant>> login_anew(const Credentials& credentials,

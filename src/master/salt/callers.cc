@@ -57,8 +57,8 @@ Callers::Callers(bool inline_login, std::unique_ptr<auth::Logins> logins,
 
 Result<Callers::GrantPtr> Callers::login(const Credentials& credentials, SteadyTime deadline) const {
   if (inline_login_ && credentials.kind == Credentials::Kind::eauth) return GrantPtr();
-  return logins_->login(
-      credentials, [&](const Credentials& asked) { return ask(asked, deadline); }, deadline);
+  return logins_->login(credentials, [&](const Credentials& asked) { return ask(asked, deadline); }, deadline,
+                        {});
 }
 
 Result<Callers::GrantPtr> Callers::login_anew(const Credentials& credentials, SteadyTime deadline) const {
