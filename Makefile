@@ -10,7 +10,8 @@
 #   make unit       builds and runs the unit tests only; ROOMS="core auth" limits them to some rooms
 #   make wire       builds and runs the tests of the running program only; SELECT=tls limits them by name
 #   make sanitize   runs the tests under the address, undefined-behaviour and thread sanitizers
-#   make fuzz       looks for inputs that break what strangers' bytes are read by; FUZZ_SECONDS for each, FUZZ_TARGETS
+#   make fuzz       looks for inputs that break what strangers' bytes are read by; FUZZ_SECONDS for each,
+#                   FUZZ_TARGETS names some, FUZZ_CORPUS is the folder that they go on from
 #   make bench      measures requests a second, and 1,000 listeners to events, against bare responders and salt-api;
 #                   BENCH_SECONDS=60 for what listeners hear
 #   make bench-salt the same in front of a real Salt master, against bare ZeroMQ loops
@@ -78,9 +79,11 @@ JOINED   := $(if $(EACH),,$(filter-out $(APART),$(ROOMS)))
 unit_of  = $(BUILD)/unity/$(subst /,-,$(1)).cc
 ALONE    := $(foreach room,$(filter-out $(JOINED),$(ROOMS)),$(wildcard src/$(room)/*.cc))
 UNITS    := $(foreach room,$(JOINED),$(call unit_of,$(room)))
-TEST_ROOMS ?= $(ROOMS)
+# What fuzzers found is tried again where all rooms are there.
+TEST_ROOMS ?= $(ROOMS) $(if $(filter engine,$(ROOMS)),fuzz)
+FUZZ_TESTS := $(filter-out test/fuzz/fuzzer.cc,$(wildcard test/fuzz/*.cc))
 TESTS    := $(sort $(foreach room,$(TEST_ROOMS),$(wildcard test/$(room)/*_test.cc)) $(wildcard test/support/*.cc) \
-            $(if $(filter netapi,$(TEST_ROOMS)),test/fuzz/replay_test.cc test/fuzz/targets.cc))
+            $(if $(filter fuzz,$(TEST_ROOMS)),$(FUZZ_TESTS)))
 OBJECTS  := $(UNITS:.cc=.o) $(ALONE:%.cc=$(BUILD)/%.o)
 MAIN     := $(BUILD)/src/main.o
 PAM_SOURCES := src/helper/pam.cc src/helper/stream.cc src/auth/pam_wire.cc src/core/secret.cc src/core/users.cc
@@ -246,29 +249,23 @@ instrumented: $(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests
 sanitized: instrumented
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' PYTHON='$(PYTHON)' sh test/sanitize.sh
 
-# What is compiled is as large as that for the sanitizers, of the rooms that it takes. Inputs that broke something, and those
-# that led to new places, are in $(BUILD)/fuzz/NAME; a small one that is worth keeping goes to test/fuzz/seeds/NAME.
+# What is compiled is as large as that for the sanitizers. test/fuzz/run.py says what is left where.
 FUZZ_SECONDS ?= 10
-FUZZ_TARGETS ?= http websocket body application
-FUZZ_ROOMS := core http yaml auth etcd lowstate client netapi gateway gateway/fastcgi gateway/http gateway/streams
-FUZZ := BUILD=$(BUILD)/fuzz CXX=clang++ SAN=fuzzer-no-link$(comma)address$(comma)undefined CXXFLAGS='-O1 -g1' ROOMS='$(FUZZ_ROOMS)' PCH=
+FUZZ_TARGETS ?=
+FUZZ_CORPUS ?= $(BUILD)/fuzz/corpus
+FUZZ := BUILD=$(BUILD)/fuzz CXX=clang++ SAN=fuzzer-no-link$(comma)address$(comma)undefined CXXFLAGS='-O1 -g1' PCH=
 .PHONY: fuzz fuzzed
 fuzz:
 	$(call need,$(DEPS_BUILD) $(DEPS_FUZZ))
-	$(call then,$(FUZZ) FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_TARGETS='$(FUZZ_TARGETS)' fuzzed)
+	$(call then,$(FUZZ) FUZZ_CORPUS='$(FUZZ_CORPUS)' fuzzed)
 
-FUZZER := $(addprefix $(BUILD)/test/,fuzz/fuzzer.o fuzz/targets.o support/fake_master.o)
+FUZZER := $(addprefix $(BUILD)/,$(patsubst %.cc,%.o,test/fuzz/fuzzer.cc $(filter-out %_test.cc,$(FUZZ_TESTS)) test/support/fake_master.cc))
 $(BUILD)/fuzzer: $(OBJECTS) $(FUZZER)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LINK) -fsanitize=fuzzer $(LDFLAGS) $^ $(LIBS) -o $@
 
 fuzzed: $(BUILD)/fuzzer
-	$(Q)for target in $(FUZZ_TARGETS); do \
-	  mkdir -p $(BUILD)/$$target && \
-	  FUZZ_TARGET=$$target UBSAN_OPTIONS=halt_on_error=1 $(BUILD)/fuzzer -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=4096 \
-	    -print_final_stats=0 -verbosity=0 -artifact_prefix=$(BUILD)/$$target/broke- $(BUILD)/$$target test/fuzz/seeds/$$target || exit 1; \
-	  echo "$$target: $(FUZZ_SECONDS) s"; \
-	done
+	$(Q)$(PYTHON) test/fuzz/run.py $(BUILD)/fuzzer '$(FUZZ_CORPUS)' $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 STREAM_PROGRAMS := $(BUILD)/bare_streams $(BUILD)/stream_listeners
 $(STREAM_PROGRAMS): test/bench/listeners.h
@@ -441,4 +438,4 @@ $(BUILD)/test/%.o: test/%.cc $(BUILD)/flags $(addsuffix .gch,$(call precompiled,
 	$(call say,CXX,$<)
 	$(call compile,test)
 
--include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(HELPER_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(WARNED:.ok=.d) $(TIDIED:.ok=.d) $(LONE:.ok=.d)
+-include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(FUZZER:.o=.d) $(HELPER_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(WARNED:.ok=.d) $(TIDIED:.ok=.d) $(LONE:.ok=.d)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The entry points of libFuzzer. FUZZ_TARGET names one of the targets.
+// The entry points of libFuzzer. FUZZ_TARGET names one of the targets; without it, the program names all of
+// them, each with how large its inputs may be.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,8 +19,10 @@ const rest_fcgi::fuzz::Target* chosen = nullptr;
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
   const char* name = std::getenv("FUZZ_TARGET");
   for (const auto& target : rest_fcgi::fuzz::kTargets) {
+    if (name == nullptr) std::cout << target.name << ' ' << target.most << '\n';
     if (name != nullptr && target.name == name) chosen = &target;
   }
+  if (name == nullptr) std::exit(EXIT_SUCCESS);
   if (chosen == nullptr) {
     std::cerr << "FUZZ_TARGET has to name a target of test/fuzz/targets.h\n";
     std::exit(EXIT_FAILURE);

@@ -7,18 +7,13 @@
 
 #include "../../../support/vector_file.h"
 #include "master/salt/packed/packed.h"
-#include "rest_fcgi/core/json_document.h"
+#include "trouble.h"
 
 using namespace std::string_view_literals;
-using rest_fcgi::JsonDocument;
-using rest_fcgi::JsonLimits;
-using rest_fcgi::Result;
-using rest_fcgi::salt::append_json;
-using rest_fcgi::salt::Fields;
 using rest_fcgi::salt::PackedValue;
-using rest_fcgi::salt::read_texts;
 using rest_fcgi::test::event_data;
 using rest_fcgi::test::kVectorFiles;
+using rest_fcgi::test::trouble_with;
 using rest_fcgi::test::vector_file;
 
 namespace {
@@ -38,27 +33,6 @@ std::vector<std::string> samples() {
       "20261120T12:00:00.000000\xC7\x08\x4F\x92\xA1N\xC7\x02\x4E"
       "20\xD6\x05zzzz\x93\x80\x90\xA0"sv);
   return found;
-}
-
-/// A look at any bytes at all gives an error, or JSON that can be read, in a few times their memory. Returns
-/// what is not so; empty where all is well. Checks in the middle would take longer than the looks.
-std::string_view trouble_with(std::string_view bytes) {
-  static JsonDocument document;
-  std::string out = "before";
-  const Result<void> result = append_json(bytes, out);
-  if (out.substr(0, 6) != "before") return "what stood there before was changed";
-  if (out.capacity() > 64 + 20 * bytes.size()) return "more memory than the input can account for";
-  if (!result && out != "before") return "half a value was left";
-  if (result && !document.parse(std::string_view(out).substr(6), JsonLimits::none())) return "no valid JSON";
-
-  const auto value = PackedValue::read(bytes);
-  if (result && !value) return "transcoded, but no value";
-  const bool is_map = value && value->kind == PackedValue::Kind::map;
-  if (Fields::read(bytes, {"load", "return", "jid", "body"}).ok() != is_map)
-    return "fields of what is no map";
-  const bool is_array = value && value->kind == PackedValue::Kind::array;
-  if (read_texts(bytes).ok() && !is_array) return "texts of what is no array";
-  return {};
 }
 
 }  // namespace

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include <array>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "../support/temp_dir.h"
+#include "auth/acl.h"
+#include "etcd/kv.h"
+#include "etcd/v2_wire.h"
+#include "etcd/watch_wire.h"
+#include "master/embedded/target/target.h"
+#include "rest_fcgi/auth/pam_wire.h"
+#include "rest_fcgi/auth/permissions.h"
+#include "rest_fcgi/config/config.h"
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/process/run_wire.h"
+#include "support.h"
+#include "targets.h"
+
+namespace rest_fcgi::fuzz {
+namespace {
+
+constexpr std::string_view kSecret = "hunter2x";
+
+/// Does a key that names a secret stand before each place where the secret does?
+bool is_kept_secret(std::string_view text) {
+  std::size_t places = 0;
+  for (std::size_t at = text.find(kSecret); at != std::string_view::npos; at = text.find(kSecret, at + 1)) {
+    const std::string_view before = text.substr(0, at);
+    if (!before.ends_with("\nsharedsecret: ") && !before.ends_with("\netcd.password: ")) return false;
+    ++places;
+  }
+  return places != 0;
+}
+
+}  // namespace
+
+void config(std::string_view input) {
+  if (input.find("include") != std::string_view::npos) return;
+  static const test::TempDir folder;
+  config::CommandLine command_line;
+  command_line.config = folder.write("master", input);
+  const auto settings = config::load(command_line);
+  const bool hides = is_kept_secret(input);
+  if (!settings) {
+    const std::string& text = settings.error().message;
+    require_sentence(settings.error(), 2000);
+    require(text.starts_with(command_line.config + ":"), "a mistake has no place");
+    require(text.find('\n') == std::string::npos, "a mistake has lines");
+    require(!hides || text.find(kSecret) == std::string::npos, "a mistake shows a secret");
+    return;
+  }
+  std::string told = config::summary(*settings, command_line);
+  told += settings->embedded.config_values.text();
+  for (const std::string& warning : settings->warnings) told += warning;
+  for (const auto& [key, value] : settings->start_keys) told += key + value;
+  require(!hides || told.find(kSecret) == std::string::npos, "a secret is told");
+}
+
+namespace {
+
+using embedded::TargetMatcher;
+
+embedded::Minion minion_with(std::string_view grains) {
+  embedded::Minion minion{"web1.example", {}, {}};
+  const bool fits = minion.grains.parse(grains).ok() && minion.grains.root().is(JsonValue::Kind::object);
+  if (!fits) {
+    require(static_cast<bool>(minion.grains.parse(
+                R"({"os": "Debian", "roles": ["web", "cache"], "disk": {"sda": {"size": "10"}}, "n": 1,
+                    "ipv4": ["127.0.0.1", "10.1.2.3"]})")),
+            "grains are no JSON");
+  }
+  require(static_cast<bool>(minion.pillar.parse(grains)) || minion.pillar.parse("{}"), "a pillar is no JSON");
+  return minion;
+}
+
+/// Whether a compound target is one and matches.
+bool matches(const std::string& text, const embedded::Minion& minion) {
+  const lowstate::Target target = embedded::compound_target(text);
+  const auto matcher = TargetMatcher::compile(target, {});
+  return matcher.ok() && matcher->matches(minion);
+}
+
+void try_targets(std::string_view text, const embedded::Minion& minion) {
+  for (int type = 0; type <= static_cast<int>(lowstate::TargetType::ipcidr); ++type) {
+    lowstate::Target target;
+    target.type = static_cast<lowstate::TargetType>(type);
+    target.expression = text;
+    if (target.type == lowstate::TargetType::list) target.list = embedded::target::split_ids(text);
+    const auto matcher = TargetMatcher::compile(target, {});
+    if (!matcher) {
+      require_sentence(matcher.error());
+      continue;
+    }
+    const bool does = matcher->matches(minion);
+    require(does == matcher->matches(minion), "a target matches now and then");
+    if (target.type != lowstate::TargetType::compound) continue;
+    const std::string bracketed = "( " + std::string(text) + " )";
+    // What has as many brackets or words as there may be cannot have more.
+    if (!TargetMatcher::compile(embedded::compound_target(bracketed + " or a or a"), {})) continue;
+    require(matches(bracketed, minion) == does, "brackets change a target");
+    require(matches("not " + bracketed, minion) != does, "what is not so is so");
+    require(matches(bracketed + " or web1.example", minion), "one of two is not enough");
+    require(!matches(bracketed + " and nosuch", minion), "one of two is enough");
+  }
+}
+
+void try_rules(std::string_view text, JsonValue data) {
+  const auto pattern = auth::AclPattern::make(text);
+  if (!pattern) {
+    require_sentence(pattern.error());
+  } else if (text.find_first_of("*?[](){}+|^$\\") == std::string_view::npos) {
+    require(pattern->matches(text), "a plain text does not match itself");
+    require(!pattern->matches(std::string(text) + "x"), "a plain text matches more than itself");
+  }
+  const std::string word(text);
+  const auth::Rule rule{{}, {{"test.*", {{{word}, {{"x", word}}}}}, {word, {}}}};
+  const auto compiled = auth::AclRule::make(rule);
+  require(compiled.ok() == pattern.ok(), "a rule is read in another way than its pattern");
+  if (!compiled) return;
+  std::vector<JsonValue> args;
+  std::vector<JsonMember> kwargs;
+  if (data.is(JsonValue::Kind::object)) {
+    for (const auto& [key, value] : data.members()) {
+      args.push_back(value);
+      kwargs.push_back({key, value});
+    }
+  }
+  const auto found = compiled->match({"test.ping", args, kwargs});
+  const bool by_name = pattern->matches("test.ping");
+  require(!by_name || found.kind == auth::RuleMatch::Kind::yes, "a function that a rule names is refused");
+}
+
+}  // namespace
+
+void expression(std::string_view input) {
+  const std::string_view text = next_line(input);
+  const embedded::Minion minion = minion_with(input);
+  try_targets(text, minion);
+  try_rules(text, minion.grains.root());
+}
+
+namespace {
+
+/// All objects of a stream that comes `step` bytes at a time; the last one is the error, where there is one.
+std::vector<std::string> objects_in(std::string_view bytes, std::size_t step) {
+  etcd::ObjectReader reader(1000);
+  std::vector<std::string> objects;
+  while (!bytes.empty()) {
+    reader.append(bytes.substr(0, step));
+    bytes.remove_prefix(std::min(step, bytes.size()));
+    for (auto object = reader.next(); !object || *object; object = reader.next()) {
+      if (!object) {
+        objects.push_back(object.error().message);
+        return objects;
+      }
+      objects.push_back(**object);
+    }
+  }
+  return objects;
+}
+
+constexpr std::string_view kUrl = "http://192.0.2.1:2379";
+
+void require_failure(const etcd::Failure& failure) {
+  require_sentence(failure.error);
+}
+
+void hear_watch(std::string_view input) {
+  const auto objects = objects_in(input, input.size());
+  require(objects == objects_in(input, step_for(input)), "it matters in which parts a watch comes");
+  etcd::WatchBacklog backlog(5);
+  std::size_t told = 0;
+  std::size_t came = 0;
+  for (const std::string& object : objects) {
+    auto reply = etcd::read_watch_reply(object, kUrl);
+    if (const auto* failure = std::get_if<etcd::Failure>(&reply)) {
+      require_failure(*failure);
+      backlog.broken();
+      continue;
+    }
+    auto& watched = std::get<etcd::WatchReply>(reply);
+    if (watched.canceled) {
+      require_failure(etcd::cancel_failure(watched, kUrl));
+      continue;
+    }
+    came += watched.events.size();
+    backlog.add(std::move(watched));
+    while (const auto events = backlog.take()) told += events->size();
+  }
+  require(told <= came, "events are told twice");
+}
+
+template <class Reply>
+void read_as(const JsonDocument& document, Reply (*read)(const etcd::Fields&)) {
+  if (const auto reply = etcd::read_reply(document, read); !reply) require_sentence(reply.error());
+}
+
+void read_replies(std::string_view input) {
+  JsonDocument document;
+  if (!document.parse(input, JsonLimits::none())) return;
+  read_as(document, etcd::read_range);
+  read_as(document, etcd::read_put);
+  read_as(document, etcd::read_delete_range);
+  read_as(document, etcd::read_txn);
+  read_as(document, etcd::read_lease);
+  read_as(document, etcd::read_leases);
+  read_as(document, etcd::read_status);
+  read_as(document, etcd::read_members);
+  require_failure(etcd::stream_failure(document.root(), kUrl));
+}
+
+}  // namespace
+
+void etcd(std::string_view input) {
+  if (input.empty()) return;
+  constexpr std::array kStatuses = {200L, 400L, 401L, 404L, 429L, 503L};
+  const auto choice = static_cast<unsigned char>(input.front());
+  const std::string_view bytes = input.substr(1);
+  const etcd::HttpReply reply{kStatuses[choice % kStatuses.size()], std::string(bytes)};
+  hear_watch(bytes);
+  read_replies(bytes);
+  require_failure(etcd::gateway_failure(reply, kUrl));
+  const auto node = etcd::read_v2_node(reply, kUrl);
+  if (const auto* failure = std::get_if<etcd::Failure>(&node)) require_failure(*failure);
+  if (const auto decoded = etcd::from_base64(bytes)) {
+    std::string encoded;
+    append_base64(encoded, *decoded);
+    require(encoded == bytes, "base64 is read that is not written");
+  }
+}
+
+void helpers(std::string_view input) {
+  if (input.empty()) return;
+  const std::string_view frame = input.substr(1);
+  const auto is_frame = [frame](const auto& written) {
+    return std::equal(written.begin(), written.end(), frame.begin(), frame.end());
+  };
+  static_assert(auth::pam::kHeader == process::wire::kHeader);
+  const std::string_view header = frame.substr(0, auth::pam::kHeader);
+  const std::string_view rest = frame.substr(header.size());
+  if (header.size() < auth::pam::kHeader) return;
+  if (input.front() == 'r') {
+    const auto size = process::wire::length_in(header);
+    require(!size || *size <= process::wire::kMaxOrder, "an order is larger than it may be");
+    const auto order = process::wire::read_order(rest);
+    if (!order) return;
+    require(!order->argv.empty(), "an order has no program");
+    // Flags may be any number, but what is written has one form.
+    const std::string written = process::wire::to_bytes(*order);
+    const auto again = process::wire::read_order(std::string_view(written).substr(process::wire::kHeader));
+    require(again && process::wire::to_bytes(*again) == written, "an order is written in two ways");
+    return;
+  }
+  const auto size = auth::pam::body_size(header);
+  require(!size || *size <= auth::pam::kMaxBody, "a frame is larger than it may be");
+  if (size != rest.size()) return;
+  const auto request = auth::pam::read_request(rest);
+  require(!request || is_frame(auth::pam::to_frame(*request)), "a request is read that is not written");
+  const auto answer = auth::pam::read_answer(rest);
+  require(!answer || is_frame(auth::pam::to_frame(*answer)), "an answer is read that is not written");
+}
+
+}  // namespace rest_fcgi::fuzz

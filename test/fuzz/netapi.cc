@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../client/admitted.h"
+#include "../support/temp_dir.h"
+#include "../support/whole_body.h"
+#include "netapi/access.h"
+#include "netapi/media.h"
+#include "netapi/request.h"
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/text.h"
+#include "rest_fcgi/http/addresses.h"
+#include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/netapi/mount.h"
+#include "rest_fcgi/netapi/rest.h"
+#include "support.h"
+#include "targets.h"
+
+namespace rest_fcgi::fuzz {
+namespace {
+
+constexpr std::string_view kSecret = "what nobody may read";
+
+/// What files are served from, and a file beside it.
+const std::string& folder() {
+  static const test::TempDir dir;
+  static const std::string root = [] {
+    std::filesystem::create_directories(dir.path() / "root/sub");
+    std::ofstream(dir.path() / "root/sub/page.html") << "<p>page</p>";
+    std::ofstream(dir.path() / "secret") << kSecret;
+    std::filesystem::create_symlink("../secret", dir.path() / "root/link");
+    return (dir.path() / "root").string();
+  }();
+  return root;
+}
+
+constexpr lowstate::Options kLimits = {.json = {}, .max_chunks = 3};
+
+/// The text of a password in a body, where it stands there once and is long enough to be no other word.
+void collect_passwords(JsonValue chunk, std::string_view all, std::vector<std::string_view>& found) {
+  constexpr std::size_t kLeast = 6;
+  if (!chunk.is(JsonValue::Kind::object)) return;
+  for (const auto& [key, value] : chunk.members()) {
+    if (key != "password" || !value.is(JsonValue::Kind::string)) continue;
+    const std::string_view text = value.text();
+    const std::size_t at = all.find(text);
+    const bool is_alone = at != std::string_view::npos && all.find(text, at + 1) == std::string_view::npos;
+    if (text.size() >= kLeast && is_alone) found.push_back(text);
+  }
+}
+
+/// Chunks of a body, as each of the interfaces reads them.
+void read_chunks(JsonValue body) {
+  const std::string all(body.json().text());
+  std::vector<std::string_view> passwords;
+  collect_passwords(body, all, passwords);
+  if (body.is(JsonValue::Kind::array)) {
+    for (const JsonValue chunk : body.elements()) collect_passwords(chunk, all, passwords);
+  }
+  const std::array<lowstate::Reading, 3> readings = {
+      lowstate::Reading{}, {.client = lowstate::Client::local, .has_credentials = true}, {.of_forms = true}};
+  for (const lowstate::Reading& reading : readings) {
+    const auto chunks = lowstate::read(body, kLimits, reading);
+    const auto again = lowstate::read(body, kLimits, reading);
+    require(chunks.ok() == again.ok(), "a body is read in two ways");
+    if (chunks) {
+      require(chunks->size() <= kLimits.max_chunks, "there are more chunks than there may be");
+      for (const lowstate::Chunk& chunk : *chunks) {
+        if (!chunk.is_local()) continue;
+        require_json(lowstate::published_functions(chunk.local()).text());
+        require_json(lowstate::published_arguments(chunk.local()).text());
+      }
+      continue;
+    }
+    require_sentence(chunks.error());
+    require(is_utf8(chunks.error().message), "an error cuts a character in two");
+    for (const std::string_view password : passwords) {
+      require(chunks.error().message.find(password) == std::string::npos, "an error shows a password");
+    }
+  }
+}
+
+}  // namespace
+
+void body(std::string_view input) {
+  http::Environ environ;
+  const std::string_view type = next_line(input);
+  environ.set("CONTENT_TYPE", type);
+  environ.body = input;
+  for (const bool typed : {true, false}) {
+    netapi::BodyRules rules{{}, 100'000};
+    rules.typed_forms = typed;
+    JsonDocument document;
+    const auto read = netapi::read_body(environ, rules, document);
+    if (!read) {
+      require_sentence(read.error());
+      continue;
+    }
+    require(!lower(type).starts_with("multipart/"), "a body in parts is read");
+    require_json(read->value.json().text());
+    read_chunks(read->value);
+  }
+}
+
+namespace {
+
+/// Those that `environ` has, by what reads each.
+void read_names(const http::Environ& environ) {
+  using netapi::Media;
+  constexpr std::array kOffered = {Media::json, Media::yaml, Media::html};
+  if (const auto chosen = netapi::media_out(environ.get("HTTP_ACCEPT"), kOffered); !chosen) {
+    require_sentence(chosen.error());
+  } else {
+    require(!*chosen || std::find(kOffered.begin(), kOffered.end(), **chosen) != kOffered.end(),
+            "what is sent was not offered");
+  }
+  if (const auto came = netapi::media_in(environ.get("CONTENT_TYPE")); !came) require_sentence(came.error());
+
+  const auto shown = netapi::presented(environ);
+  const std::string_view token = shown.token.reveal();
+  const bool is_hex = token.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  require(!netapi::looks_like_token(token) || (is_hex && token.size() <= 256), "a token is no token");
+  require(!shown.by_browser || environ.get("HTTP_COOKIE").find(token) != std::string_view::npos,
+          "a cookie's value does not stand in it");
+
+  if (const auto target = netapi::read_target(environ); !target) {
+    require_sentence(target.error());
+  } else {
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+    require(std::none_of(target->path.begin(), target->path.end(), is_control),
+            "a path has control characters");
+    for (const std::string& part : target->parts) require(!part.empty(), "a part of a path is empty");
+    require_json(netapi::query_json(*target).text());
+    for (const char* name : {"password", "token"}) {
+      require(netapi::query_json(*target).text().find("\"" + std::string(name) + "\":") == std::string::npos,
+              "a query's password goes on");
+    }
+  }
+}
+
+}  // namespace
+
+void headers(std::string_view input) {
+  http::Environ environ;
+  environ.set("REQUEST_METHOD", "GET");
+  while (!input.empty()) {
+    const auto [name, value] = split(next_line(input));
+    environ.set(name, value);
+  }
+  read_names(environ);
+
+  static const auto proxies = *http::Addresses::make({"192.0.2.0/24", "2001:db8::/32"});
+  const std::string_view peer = environ.get("REMOTE_ADDR");
+  const std::string_view client = http::client_behind(proxies, peer, environ.get("HTTP_X_FORWARDED_FOR"));
+  require(client == peer || (proxies.has(peer) && http::Addresses::is_one(client)),
+          "somebody else says whose request it is");
+  const std::string network(environ.get("NETWORK"));
+  if (const auto made = http::Addresses::make({network}); !made) {
+    require_sentence(made.error());
+  } else {
+    require(!http::Addresses::is_one(network) || made->has(network), "an address does not have itself");
+  }
+
+  static const auto origins = *netapi::Origins::make({"https://gui.example.org"}, false);
+  http::Response response;
+  origins.add_headers(environ, response);
+  require(response.headers.empty() || !origins.is_foreign(environ), "a foreign page may read");
+  require(response.headers.empty() || environ.get("HTTP_ORIGIN") == "https://gui.example.org",
+          "a page that is not listed may read");
+  if (const auto made = netapi::Origins::make({std::string(environ.get("HTTP_ORIGIN"))}, false); !made) {
+    require_sentence(made.error());
+  }
+}
+
+namespace {
+
+/// What is sent is of the form that its type says.
+void require_form(const http::Response& response, std::string_view sent) {
+  std::string_view type;
+  for (const auto& [name, value] : response.headers) {
+    require(name.find_first_of("\r\n:") == std::string::npos, "a header's name is none");
+    require(value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos, "a header has lines");
+    if (name == "Content-Encoding") return;
+    if (name == "Content-Type") type = value;
+  }
+  if (type == "application/json" && !sent.empty()) require_json(sent);
+  if (!type.starts_with("application/x-tar")) require(is_utf8(sent), "what is sent is no UTF-8");
+}
+
+}  // namespace
+
+void application(std::string_view input) {
+  auto master = std::make_shared<test::FakeMaster>();
+  const auto session = master->login({.kind = auth::Credentials::Kind::eauth,
+                                      .eauth = "auto",
+                                      .username = "saltdev",
+                                      .password = SecretView("x")},
+                                     SteadyTime::max());
+  std::string text(input);
+  if (const std::size_t at = text.find("TOKEN"); at != std::string::npos)
+    text.replace(at, 5, session->token.reveal().text);
+  netapi::RestCherrypyOptions options;
+  options.static_root = folder();
+  const auto client = std::make_shared<const client::NetapiClient>(test::quick_options(), master);
+  const auto streams = std::make_shared<netapi::Streams>(system_clock());
+  streams->use(client, {});
+  const auto served = *netapi::make_rest_cherrypy(options, client, streams, system_clock());
+  const auto mounted = netapi::mounted({{"/", served}, {"/api", served}});
+
+  std::string_view rest = text;
+  http::Environ environ;
+  const auto [method, target] = split(next_line(rest));
+  environ.set("REQUEST_METHOD", method);
+  environ.set("REQUEST_URI", target);
+  environ.set("REMOTE_ADDR", "192.0.2.7");
+  for (std::string_view line = next_line(rest); !line.empty(); line = next_line(rest)) {
+    const auto [name, value] = split(line);
+    environ.set(name, value);
+  }
+  environ.body = rest;
+  http::Response response = mounted(environ);
+  require(response.status != http::Status::internal_server_error, "a request is answered with 500");
+  const std::string sent = test::whole_body(response);
+  require_form(response, sent);
+  const bool shown = sent.find(kSecret) != std::string::npos;
+  require(!shown || text.find(kSecret) != std::string::npos, "a file is read that must not be");
+}
+
+}  // namespace rest_fcgi::fuzz

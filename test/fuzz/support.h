@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/result.h"
+
+namespace rest_fcgi::fuzz {
+
+inline void require(bool holds, const char* what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+/// A message goes to whoever sent the input, or into a log. Both write what is no UTF-8 in it as something
+/// else.
+inline void require_sentence(const Error& error, std::size_t most = 1000) {
+  require(!error.message.empty(), "an error says nothing");
+  require(error.message.size() <= most, "an error is longer than a sentence");
+}
+
+inline void require_json(std::string_view text) {
+  JsonDocument document;
+  require(static_cast<bool>(document.parse(text, JsonLimits::none())), "this is no JSON");
+}
+
+/// Cuts the first line off, which ends with a line feed or with `text`.
+inline std::string_view next_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+/// What stands before the first blank, and behind it.
+inline std::pair<std::string_view, std::string_view> split(std::string_view line) {
+  const std::size_t blank = std::min(line.find(' '), line.size());
+  return {line.substr(0, blank), line.substr(std::min(blank + 1, line.size()))};
+}
+
+/// In which pieces an input comes the second time: it must not matter.
+inline std::size_t step_for(std::string_view input) {
+  return 1 + input.size() % 7;
+}
+
+}  // namespace rest_fcgi::fuzz
