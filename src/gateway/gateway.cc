@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gateway/fastcgi/request.h"
+#include "gateway/handed_over.h"
 #include "gateway/http/channel.h"
 #include "gateway/http/server.h"
 #include "gateway/listener.h"
@@ -77,7 +78,11 @@ class BothFrontEnds final : public Gateway {
   std::unique_ptr<HttpServer> http_;
 };
 
-Result<std::unique_ptr<Listener>> open_fastcgi(const Options& options) {
+Result<std::unique_ptr<Listener>> open_fastcgi(const Options& options, HandedOver& sockets) {
+  if (options.listen.empty() || options.listen == "fd:0") {
+    if (UniqueFd given = sockets.unix_socket())
+      return std::make_unique<Listener>(Listener::Kind::inherited, std::move(given));
+  }
   const bool wanted = !options.listen.empty() || options.http.empty() || is_listening_stream(0);
   return wanted ? Listener::open(options) : Listener::none();
 }
@@ -98,10 +103,13 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   const std::size_t http_connections = options.http.empty() ? 0 : options.max_http_connections;
   raise_file_limit(2 * options.max_threads + options.max_waiting + http_connections + options.max_streams +
                    256);
-  auto http = HttpServer::open(options);
+  auto sockets = HandedOver::take();
+  if (!sockets) return std::move(sockets).error();
+  auto http = HttpServer::open(options, *sockets);
   if (!http) return std::move(http).error();
+  if (auto used = sockets->check_ports(); !used) return std::move(used).error();
   // Last: who finds a unix socket there finds the ports, too.
-  auto listener = open_fastcgi(options);
+  auto listener = open_fastcgi(options, *sockets);
   if (!listener) return std::move(listener).error();
   auto events = PoolEvents::make();
   if (!events) return std::move(events).error();

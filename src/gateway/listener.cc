@@ -263,6 +263,9 @@ Result<UniqueFd> take_inherited_socket(int fd) {
   if (!taken) return failure(errno_text());
   const int flags = ::fcntl(taken.get(), F_GETFL);
   if (flags < 0 || ::fcntl(taken.get(), F_SETFL, flags | O_NONBLOCK) != 0) return failure(errno_text());
+  // Its owner may keep a short queue; a request that finds it full fails. How long it is stays with the
+  // socket.
+  if (::listen(taken.get(), kBacklog) != 0) return failure(errno_text());
   // Children must not inherit it, and nobody should take it for the standard input.
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null || ::dup2(null.get(), fd) < 0) return failure(format("/dev/null: {}", errno_text()));

@@ -29,7 +29,8 @@ Result<FoundAddress> find_address(const std::string& host, in_port_t port);
 Result<UniqueFd> listen_on(const addrinfo& address, std::size_t backlog);
 
 /// Takes over the listening socket that another program opened for us as descriptor `fd`, which then reads
-/// from /dev/null. Errors: configuration, when it is no listening stream socket, or cannot be taken.
+/// from /dev/null, and makes its queue as long as the system allows. Errors: configuration, when it is no
+/// listening stream socket, or cannot be taken.
 Result<UniqueFd> take_inherited_socket(int fd);
 
 /// The name in the file system of a unix socket that we made. Owns it: removes it at the end, if it is still

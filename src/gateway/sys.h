@@ -17,6 +17,10 @@
 /// `harden_process` is declared in rest_fcgi/gateway/gateway.h.
 namespace rest_fcgi::gateway {
 
+/// For how long after it was made, or last answered, a connection may bring another request although the
+/// process ends: who uses it is not cut off in the middle of that, and hears that it was the last one.
+inline constexpr std::chrono::milliseconds kFarewell{1000};
+
 /// For poll(2) and epoll_wait(2), which count milliseconds in an int.
 inline int poll_timeout(std::chrono::milliseconds wait) noexcept {
   return static_cast<int>(

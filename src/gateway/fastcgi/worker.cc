@@ -225,29 +225,33 @@ Result<int> Worker::send_parts(Request& request, http::Stream& stream) {
   }
 }
 
-/// True: something comes on the kept connection, be it its end.
+/// True: something comes on the kept connection, be it its end. Where the process ends, the reply was the
+/// last one on it; a request that comes soon after that is answered.
 bool Worker::await_next_request(int connection) {
-  const SteadyTime deadline = system_clock().steady() + pool_->options().keep_conn_timeout;
+  if (pool_->stopping()) return false;
+  const SteadyTime since = system_clock().steady();
   const PoolEvents& pool_events = pool_->events();
   pool_->begin_keeping();
   bool comes = false;
   for (milliseconds left = pool_->options().keep_conn_timeout; !comes && left > milliseconds(0);) {
     // With all threads taken, a connection that waits for one goes before one that may never be used again.
+    const bool stopping = pool_->stopping();
     const bool exhausted = pool_->exhausted();
     if (exhausted) successor_ = pool_->take_waiting();
     if (successor_) break;
     std::array<pollfd, 4> events = {
         {{connection, POLLIN, 0},
-         {pool_events.stop.get(), POLLIN, 0},
+         {stopping ? -1 : pool_events.stop.get(), POLLIN, 0},
          {exhausted ? pool_events.waiting.get() : -1, POLLIN, 0},
          {exhausted && pool_->listener().shared() ? pool_->listener().fd() : -1, POLLIN, 0}}};
     ::poll(events.data(), events.size(), poll_timeout(std::min(left, kCrowdCheck)));
     comes = events[0].revents != 0;
-    if (events[1].revents != 0) break;
     if (events[2].revents != 0) pool_->hear_waiting();
     if (events[3].revents != 0) successor_.connection = pool_->accept();
     if (successor_) break;
-    left = std::chrono::ceil<milliseconds>(deadline - system_clock().steady());
+    const milliseconds patience = pool_->stopping() ? std::min(kFarewell, pool_->options().keep_conn_timeout)
+                                                    : pool_->options().keep_conn_timeout;
+    left = std::chrono::ceil<milliseconds>(since + patience - system_clock().steady());
   }
   pool_->end_keeping();
   return comes;

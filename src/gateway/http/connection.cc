@@ -160,10 +160,12 @@ void HttpConnection::close() noexcept {
 
 bool HttpConnection::wait_or_close(Progress progress) {
   const bool unasked = state_ == State::handshake || state_ == State::reading;
-  if (progress.outcome == Outcome::ended || (unasked && shared_->stopping)) {
+  const bool last_chance = unasked && shared_->stopping;
+  if (progress.outcome == Outcome::ended || (last_chance && now() >= since_ + kFarewell)) {
     close();
     return false;
   }
+  if (last_chance) deadline_ = std::min(deadline_.value_or(SteadyTime::max()), since_ + kFarewell);
   using Socket = boost::asio::posix::stream_descriptor;
   socket_.async_wait(progress.outcome == Outcome::wants_read ? Socket::wait_read : Socket::wait_write,
                      [self = shared_from_this()](const boost::system::error_code&) { self->advance(); });

@@ -52,7 +52,6 @@ Result<UniqueFd> listen_at(const HttpOptions& options) {
   if (!address) return failure(options, address.error().message);
   auto fd = listen_on(**address, options.queue_size);
   if (!fd) return failure(options, fd.error().message);
-  set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // accepted connections inherit it
   return fd;
 }
 
@@ -77,6 +76,7 @@ Peer peer_of(const sockaddr_storage& storage, socklen_t size) {
 struct OpenPort {
   std::shared_ptr<const HttpPort> port;
   UniqueFd fd;
+  bool shared = false;  ///< another process accepts from it when this one ends
 };
 
 class LoopServer final : public HttpServer {
@@ -97,8 +97,8 @@ class LoopServer final : public HttpServer {
     shared_ = std::make_shared<HttpShared>(std::move(pool), proxies_);
     sweep_timer_.emplace(shared_->loop->context());
     for (OpenPort& port : ports_) {
-      acceptors_.push_back(
-          std::make_unique<Acceptor>(Acceptor{port.port, {shared_->loop->context(), port.fd.release()}}));
+      acceptors_.push_back(std::make_unique<Acceptor>(
+          Acceptor{port.port, {shared_->loop->context(), port.fd.release()}, port.shared}));
       await_connection(*acceptors_.back());
     }
     sweep();
@@ -122,7 +122,9 @@ class LoopServer final : public HttpServer {
   void close() override {
     if (!shared_) return;
     shared_->loop->post([this] {
-      for (const auto& acceptor : acceptors_) accepts(*acceptor);
+      for (const auto& acceptor : acceptors_) {
+        if (!acceptor->shared) accepts(*acceptor);
+      }
       shared_->stopping = true;
       for (const auto& acceptor : acceptors_) shut(*acceptor);
       for (const auto& connection : connections_) connection->nudge();
@@ -154,6 +156,7 @@ class LoopServer final : public HttpServer {
   struct Acceptor {
     std::shared_ptr<const HttpPort> port;
     boost::asio::posix::stream_descriptor socket;
+    bool shared;
   };
 
   static void shut(Acceptor& acceptor) {
@@ -257,7 +260,7 @@ class LoopServer final : public HttpServer {
 
 }  // namespace
 
-Result<std::unique_ptr<HttpServer>> HttpServer::open(const Options& options) {
+Result<std::unique_ptr<HttpServer>> HttpServer::open(const Options& options, HandedOver& sockets) {
   auto proxies = http::Addresses::make(options.trusted_proxies);
   if (!proxies) {
     return Error{ErrorKind::configuration, format("trusted_proxies: {}", proxies.error().message), {}};
@@ -266,10 +269,13 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(const Options& options) {
   for (const HttpOptions& wanted : options.http) {
     auto tls = TlsContext::make(wanted);
     if (!tls) return std::move(tls).error();
-    auto fd = listen_at(wanted);
+    UniqueFd given = sockets.on_port(wanted.port);
+    const bool shared = static_cast<bool>(given);
+    auto fd = shared ? Result<UniqueFd>(std::move(given)) : listen_at(wanted);
     if (!fd) return std::move(fd).error();
+    set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // accepted connections inherit it
     auto port = std::make_shared<const HttpPort>(HttpPort{wanted, ports.size(), *std::move(tls)});
-    ports.push_back({std::move(port), *std::move(fd)});
+    ports.push_back({std::move(port), *std::move(fd), shared});
   }
   return std::unique_ptr<HttpServer>(
       std::make_unique<LoopServer>(options.max_http_connections, *std::move(proxies), std::move(ports)));

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "gateway/handed_over.h"
 #include "gateway/pool.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -14,9 +15,10 @@ namespace rest_fcgi::gateway {
 /// there as long as that is quick, and else by the pool's threads. Made, started and ended by one thread.
 class HttpServer {
  public:
-  /// Listens, and reads certificates. Without ports it does nothing. Errors: configuration, naming the port's
-  /// name, and HOST:PORT or the file; internal.
-  static Result<std::unique_ptr<HttpServer>> open(const Options& options);
+  /// Listens, or takes the socket of that port from those that were handed over, and reads certificates.
+  /// Without ports it does nothing. Errors: configuration, naming the port's name, and HOST:PORT or the file;
+  /// internal.
+  static Result<std::unique_ptr<HttpServer>> open(const Options& options, HandedOver& sockets);
   virtual ~HttpServer() = default;
 
   /// Accepts connections. Errors: internal, where no thread can be had.
@@ -26,7 +28,9 @@ class HttpServer {
   /// used, those of its port stay, and the log says so. REQUIRES: it was started.
   virtual void reread_certificates() = 0;
 
-  /// Takes no more connections than those that wait already, and no more requests than are there.
+  /// Takes no more connections than those that wait already; those that wait at a socket that was handed over
+  /// are left to the next process. Takes no more requests than are there, or come within the second in which
+  /// their connection was made or last answered.
   virtual void close() = 0;
 
   /// Waits until all requests that are there were answered, but not after `deadline`, and closes what is left

@@ -141,7 +141,8 @@ TEST_CASE("a key that everybody can read is warned of, and one with a passphrase
   Options options = with_tls();
   options.http[0].ssl_key = key;
   const CapturedLog log;
-  CHECK(HttpServer::open(options));
+  HandedOver none;
+  CHECK(HttpServer::open(options, none));
   CHECK(log.has("rest_cherrypy: ssl_key: " + key + ": every user of this host can read it"));
 
   const std::string locked = pairs().dir / "locked.key";

@@ -53,28 +53,32 @@ def over_http(api, path="/", headers=None):
 
 
 class Ledger:
-    """Used by many threads at once. `marks` is the file that jobs write to."""
+    """Used by many threads at once. `marks` is the file that jobs write to; `reasons` has what was said to who was refused,
+    by the job's word, and what was seen where a connection ended."""
 
-    def __init__(self, folder, **low):
-        """`low` is laid over each chunk: other credentials, say."""
+    def __init__(self, folder, seconds=0.0, **low):
+        """`seconds`: how long a job stays when it has left its mark. `low` is laid over each chunk."""
         self.marks = folder / "marks"
         self.marks.touch()
         self.marks.chmod(0o666)  # jobs may run as somebody else
-        self.statuses, self.unclear = collections.Counter(), []
+        self.statuses, self.unclear, self.reasons = collections.Counter(), [], {}
+        self._stay = f"; sleep {seconds}" if seconds else ""
         self._low, self._numbers, self._outcomes, self._jids = low, itertools.count(), {}, {}
 
-    def chunk(self, word, client="local"):
+    def chunk(self, word, client="local", **low):
         """Runs once where it is let: its mark is its word, which it returns."""
-        shell = f"echo {word} | tee -a {shlex.quote(str(self.marks))}"
+        shell = f"echo {word} | tee -a {shlex.quote(str(self.marks))}{self._stay}"
         call = {"client": client, "tgt": MINION, "fun": "cmd.run", "arg": [shell], "kwarg": {"python_shell": True}}
-        return {**CRED, **call, **self._low}
+        return {**CRED, **call, **self._low, **low}
 
-    def send(self, exchange, client="local"):
+    def send(self, exchange, client="local", **low):
         """Sends one request and writes down what came of it, which is returned, too."""
         word = f"word-{next(self._numbers)}"
         self._outcomes[word] = "cut off"
-        with contextlib.suppress(OSError):
-            self._outcomes[word] = self._judge(word, client, *exchange(json.dumps([self.chunk(word, client)])))
+        try:
+            self._outcomes[word] = self._judge(word, client, *exchange(json.dumps([self.chunk(word, client, **low)])))
+        except OSError as error:
+            self.reasons[word] = repr(error)
         return self._outcomes[word]
 
     def _judge(self, word, client, status, text):
@@ -84,11 +88,15 @@ class Ledger:
             assert status == 200 or isinstance(ret, str), ret
         except (ValueError, KeyError, AssertionError):
             self.unclear.append((status, text))
+            self.reasons[word] = text
             return "refused"
         if status == 200 and client == "local_async":
             self._jids[word] = ret[0]["jid"]
             return "answered"
-        return "answered" if status == 200 and ret == [{MINION: word}] else "refused"
+        if status == 200 and ret == [{MINION: word}]:
+            return "answered"
+        self.reasons[word] = str(ret)
+        return "refused"
 
     def count(self, outcome):
         return list(self._outcomes.values()).count(outcome)
@@ -96,6 +104,11 @@ class Ledger:
     @property
     def sent(self):
         return len(self._outcomes)
+
+    def __str__(self):
+        statuses = ", ".join(f"{times} with {status}" for status, times in sorted(self.statuses.items()))
+        outcomes = ", ".join(f"{name} {self.count(name)}" for name in ("answered", "refused", "cut off"))
+        return f"sent {self.sent} ({statuses}), {outcomes}"
 
     def ran(self):
         """How often each word was run."""
@@ -114,10 +127,8 @@ class Ledger:
         """Prints the sum, and fails where something was lost, ran twice, or was refused in a way that nobody understands.
         To be called when nobody sends any more."""
         lost, twice = self.lost(finds), self.twice()
-        statuses = ", ".join(f"{status}: {times}" for status, times in sorted(self.statuses.items()))
-        line = f"sent {self.sent}, " + ", ".join(f"{name} {self.count(name)}" for name in ("answered", "refused", "cut off"))
         with capsys.disabled() if capsys else contextlib.nullcontext():
-            print(f"\n  {title}: {line}, lost {len(lost)}, run twice {len(twice)} ({statuses})")
+            print(f"\n  {title}: {self}, lost {len(lost)}, run twice {len(twice)}")
         assert (lost, twice, self.unclear) == ([], [], [])
         assert self.count("answered") > 0, "nothing was answered: this shows nothing"
 
@@ -148,4 +159,7 @@ def load(ledger, *exchanges, threads=4, clients=("local", "local", "local_async"
 def await_answers(ledger, more=20):
     """Waits until some more of its requests are answered, by whoever sends them."""
     before = ledger.count("answered")
-    wait_until(lambda: ledger.count("answered") >= before + more, f"{more} more requests are answered", 4 * PATIENCE)
+    try:
+        wait_until(lambda: ledger.count("answered") >= before + more, f"{more} more requests are answered", 2 * PATIENCE)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {ledger}") from error

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <netinet/in.h>
+
+#include <vector>
+
+#include "gateway/sys.h"
+#include "rest_fcgi/core/result.h"
+
+namespace rest_fcgi::gateway {
+
+/// The listening sockets that a service manager opened for this process, and keeps open while there is none:
+/// descriptors from 3 on, as many as LISTEN_FDS says, where LISTEN_PID is this process (sd_listen_fds(3)).
+/// Which of them is whose is told by its address. Of one thread.
+class HandedOver {
+ public:
+  /// Takes all of them, so that children do not inherit them. Without any this is empty. Errors:
+  /// configuration, where one is not a listening stream socket.
+  static Result<HandedOver> take();
+
+  /// The unix socket, which is FastCGI's. None: there is none, or it was given already.
+  [[nodiscard]] UniqueFd unix_socket() { return on_port(0); }
+
+  /// The one on that TCP port, whatever its address. None: as above.
+  [[nodiscard]] UniqueFd on_port(in_port_t port);
+
+  /// Errors: configuration, where a TCP socket was not asked for: who connects there would wait forever.
+  [[nodiscard]] Result<void> check_ports() const;
+
+ private:
+  struct Socket {
+    UniqueFd fd;
+    in_port_t port;  ///< 0: a unix socket
+  };
+  std::vector<Socket> sockets_;
+};
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""A responder under a service manager, as rest_fcgi.service and its sockets are under systemd: the sockets are open while
+there is no process, and one that died is started again. What systemd itself does, a test where it runs shows."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from . import daemon as daemons
+from .process import PATIENCE, wait_until
+
+# Becomes the program: the sockets are descriptors from 3 on, and the number of the process is known (sd_listen_fds(3)).
+HAND_OVER = """
+import fcntl, os, sys
+sockets = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100) for fd in sys.argv[1].split(",")]
+for at, fd in enumerate(sockets):
+    os.dup2(fd, 3 + at)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(sockets)))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def listening(address):
+    """A socket at a path, or at a (host, port); the queue is as short as a unit's without Backlog= may be."""
+    made = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
+    if not isinstance(address, str):
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.bind(address)
+    made.listen(128)
+    return made
+
+
+class Unit:
+    """Runs from the constructor to `stop`. `directory` holds its configuration, its FastCGI socket and its log; `ports` are
+    those of HTTP that are handed over, too."""
+
+    RESTART_SECONDS = 0.1
+
+    def __init__(self, directory, changes=None, ports=()):
+        directory.mkdir(exist_ok=True)
+        self.directory, self.address = directory, str(directory / "fcgi.sock")
+        self.config_path, self.log_path = directory / "master", directory / "rest_fcgi.log"
+        self.binary = daemons.BINARY
+        self.configure(changes)
+        self._sockets = [listening(self.address), *(listening(("127.0.0.1", port)) for port in ports)]
+        self._child, self._stopping, self.starts, self.ends = None, False, 0, []
+        self._keeper = threading.Thread(target=self._keep)
+        self._keeper.start()
+        wait_until(lambda: self._child, "it is started")
+
+    def configure(self, changes=None):
+        """Without `listen`: it takes what is handed over."""
+        config = daemons.master_config(self.directory, daemons.merge({"rest_fcgi": {"listen": "fd:0"}}, changes or {}))
+        self.config_path.write_text(json.dumps(config, indent=1))
+
+    def _start(self):
+        fds = [one.fileno() for one in self._sockets]
+        argv = [sys.executable, "-I", "-S", "-c", HAND_OVER, ",".join(map(str, fds))]
+        argv += [self.binary, "--config", self.config_path]
+        with open(self.log_path, "ab") as log:
+            self._child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=fds)
+        self.starts += 1
+
+    def _keep(self):
+        while not self._stopping:
+            self._start()
+            self.ends.append(self._child.wait())
+            if self.ends[-1] != 0 and not self._stopping:
+                time.sleep(self.RESTART_SECONDS)
+
+    @property
+    def pid(self):
+        return self._child.pid
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def send_signal(self, number):
+        """To the process that runs now; comes back at once."""
+        os.kill(self.pid, number)
+
+    def replace(self, number=signal.SIGTERM, binary=None):
+        """Ends the process, with SIGTERM as `systemctl restart` does, and waits until the next one, maybe of another
+        binary, is started; how the old one ended."""
+        self.binary, before = binary or self.binary, self.starts
+        self.send_signal(number)
+        wait_until(lambda: self.starts > before, "the next one is started", 2 * PATIENCE)
+        return self.ends[before - 1]
+
+    def stop(self):
+        self._stopping = True
+        self.send_signal(signal.SIGTERM)
+        self._keeper.join()
+        for one in self._sockets:
+            one.close()
+        assert self.ends[-1] in (0, -signal.SIGTERM), self.log()  # by the signal: it had only just been started

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""A reload and a new binary while requests come and streams are open: not one request fails, and no stream is cut off
+without its close. The sockets are a service manager's, as with the installed units."""
+
+import concurrent.futures
+import http.client
+import json
+import select
+import shutil
+import signal
+import threading
+import time
+
+import pytest
+from support.api import JSON, Api, local
+from support.daemon import LONG
+from support.jobs import runner
+from support.ledger import Ledger, await_answers, load, over_fastcgi, over_http
+from support.process import PATIENCE, free_port, wait_until
+from support.rest import login, session
+from support.streams import Sse, WebSocket, hook
+from support.units import Unit
+
+SWAPS = 20 if LONG else 3
+RELOADS = 250 if LONG else 15  # one each 200 ms
+LISTENERS = 50
+WITH_IT = {"rest_fcgi", "rest_fcgi_run", "modules", "module_loader.py"}  # what is installed beside it, and what is in there
+AT_WORK = 2  # threads that send through each way
+
+
+@pytest.fixture
+def unit(directory):
+    """A responder with rest_wsgi over FastCGI and, on a port that is handed over, rest_cherrypy."""
+    port = free_port()
+    cherrypy = {"port": port, "host": "127.0.0.1", "disable_ssl": True}
+    own = {"netapi": ["rest_wsgi", "rest_cherrypy"], "jobs_kept": 1000}
+    one = Unit(directory / "unit", {"rest_fcgi": own, "rest_cherrypy": cherrypy, "log_level": "info"}, ports=[port])
+    one.http = Api("127.0.0.1", port)
+    yield one
+    one.stop()
+
+
+class Kept:
+    """Sends over a connection of each thread's as long as it is kept. As urllib3 does, it looks whether it was closed since
+    the last reply, and then takes another one."""
+
+    def __init__(self, api, path="/", headers=None):
+        self._api, self._path, self._headers = api, path, {**JSON, **(headers or {})}
+        self._own = threading.local()
+
+    def __call__(self, body):
+        connection, self._own.connection = getattr(self._own, "connection", None), None
+        if connection is None or select.select([connection.sock], [], [], 0)[0]:
+            connection = self._api.connection()
+        try:
+            connection.request("POST", self._path, body, self._headers)
+            reply = connection.getresponse()
+            text = reply.read().decode()
+        except http.client.HTTPException as error:
+            raise ConnectionError(str(error)) from error
+        if reply.getheader("Connection") != "close":
+            self._own.connection = connection
+        return reply.status, text
+
+
+def nobody_failed(ledger, title, capsys):
+    ledger.close(title, capsys=capsys)
+    assert ledger.count("answered") == ledger.sent, ledger.reasons
+
+
+def test_no_request_fails_while_the_binary_is_swapped(unit, front, directory, capsys):
+    token = login(unit.http)
+    other = directory / "other/rest_fcgi"
+    shutil.copytree(unit.binary.parent, other.parent, ignore=lambda folder, names: set(names) - WITH_IT if folder == str(unit.binary.parent) else ())
+    nginx = front(unit)
+    ledger = Ledger(directory)
+    ways = [over_fastcgi(unit.address), over_http(nginx), over_http(unit.http, headers=session(token))]
+    ways.append(Kept(unit.http, headers=session(token)))
+    with load(ledger, *ways, threads=AT_WORK * len(ways), clients=["local"]):
+        for turn in range(SWAPS):
+            await_answers(ledger, 30)
+            assert unit.replace(binary=other if turn % 2 else None) == 0
+        await_answers(ledger, 30)
+    assert unit.starts == SWAPS + 1
+    nobody_failed(ledger, f"{SWAPS} swaps of the binary", capsys)
+
+
+class Listener(threading.Thread):
+    """Hears events, in order, to the end of its stream; `end` is how that came."""
+
+    def __init__(self, stream):
+        super().__init__(daemon=True)
+        self.stream, self.numbers, self.end = stream, [], None
+        self.start()
+
+    def run(self):
+        try:
+            while event := self.stream.event():
+                self.numbers += [event["data"]["post"]["number"]] if "post" in event["data"] else []
+            # The last chunk of HTTP, or a close frame: a connection that just ends raises.
+            self.end = getattr(self.stream, "end", "whole")
+        except (OSError, EOFError, http.client.HTTPException, AssertionError) as error:
+            self.end = error
+
+
+def listeners(unit, token):
+    """Half of them have server-sent events, the others WebSockets."""
+    path = f"/ws/{token}"
+    streams = [Sse(unit.http, token, timeout=4 * PATIENCE) if at % 2 else WebSocket(unit.http, path).ready() for at in range(LISTENERS)]
+    return [Listener(stream) for stream in streams]
+
+
+def test_no_request_fails_and_no_stream_ends_while_the_configuration_is_reread(unit, front, directory, capsys):
+    token = login(unit.http)
+    heard = listeners(unit, token)
+    ledger = Ledger(directory)
+    ways = [over_fastcgi(unit.address), over_http(front(unit)), over_http(unit.http, headers=session(token))]
+    ways.append(Kept(unit.http, headers=session(token)))
+    with load(ledger, *ways, threads=len(ways), clients=["local"], pause=0.02):
+        for number in range(RELOADS):
+            unit.send_signal(signal.SIGHUP)
+            hook(unit.http, token, number=number)
+            time.sleep(0.2)
+    nobody_failed(ledger, f"{RELOADS} times SIGHUP under {LISTENERS} streams", capsys)
+    assert unit.log().count("configuration reread") > RELOADS / 2  # two signals at once are one
+    wait_until(lambda: all(one.end or len(one.numbers) == RELOADS for one in heard), "all have heard all")
+    assert [one.numbers for one in heard] == [list(range(RELOADS))] * LISTENERS
+    assert unit.replace() == 0
+    for one in heard:
+        one.join(PATIENCE)
+    assert [one.end for one in heard] == [(1001, "the server stops"), "whole"] * (LISTENERS // 2)
+
+
+def test_who_comes_while_the_old_process_waits_for_its_jobs_is_answered_by_the_next(unit, directory, capsys):
+    token = login(unit.http)
+    ways = [over_fastcgi(unit.address), over_http(unit.http, headers=session(token))]
+    ledger, old = Ledger(directory), unit.pid
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        slow = [pool.submit(way, json.dumps([local("test.sleep", arg=[3])])) for way in ways]
+        wait_until(lambda: len(runner(unit.address, "jobs.active")) == len(ways), "both jobs run")
+        swapped = pool.submit(unit.replace)
+        wait_until(lambda: "ending" in unit.log(), "it was told to end")
+        late = [pool.submit(ledger.send, way) for way in ways * 8]
+        assert swapped.result() == 0 and unit.pid != old
+        assert [one.result()[0] for one in slow] == [200, 200]
+        assert [one.result() for one in late] == ["answered"] * len(late)
+    nobody_failed(ledger, "a swap that waits for two jobs", capsys)
