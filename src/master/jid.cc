@@ -48,15 +48,15 @@ void* map_shared(const std::string& name, std::size_t size) {
   if (fd < 0) return nullptr;
   struct stat status = {};
   void* memory = MAP_FAILED;
-  if (::fstat(fd, &status) == 0) {
-    errno = EPERM;
-    // Several processes may get here at once: making it longer to the same size twice does no harm, it reads
-    // as 0.
-    if (status.st_uid == ::geteuid() && ::ftruncate(fd, static_cast<off_t>(size)) == 0) {
-      memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    }
+  int error = ::fstat(fd, &status) == 0 ? 0 : errno;
+  if (error == 0 && status.st_uid != ::geteuid()) error = EPERM;
+  // Memory that is not really there would end the process when it is first used: any user can fill /dev/shm.
+  // Several processes may do this at once: it reads as 0, and what was written stays.
+  if (error == 0) error = ::posix_fallocate(fd, 0, static_cast<off_t>(size));
+  if (error == 0) {
+    memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) error = errno;
   }
-  const int error = errno;
   ::close(fd);
   errno = error;
   return memory == MAP_FAILED ? nullptr : memory;
