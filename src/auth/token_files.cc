@@ -51,32 +51,31 @@ class TokenFiles final : public TokenShelf {
     const auto bytes = read_regular_file(directory_.get(), digits, Links::refuse, kMaxTokenFile);
     if (bytes) return std::optional<std::string>(std::in_place, bytes->begin(), bytes->end());
     if (bytes.error().kind == ErrorKind::not_found) return std::optional<std::string>();
-    return Error{ErrorKind::internal, format("its file {} {}", digits, bytes.error().message)};
+    return Error{bytes.error().kind, format("its file {} {}", digits, bytes.error().message)};
   }
 
-  /// What is put there is whole at once.
+  /// What is put there is whole at once, and outlives a power cut.
   Result<void> put(const std::string& digits, const std::string& data, std::chrono::seconds /*life*/,
                    WallTime end) override {
     const std::string temporary = digits + std::string(kTemporary);
     const UniqueFd fd(::openat(directory_.get(), temporary.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!fd.is_open()) {
-      return Error{ErrorKind::internal, format("its file cannot be created: {}", errno_text())};
-    }
+    if (!fd.is_open()) return failed("its file cannot be created");
     auto written = write_all(fd.get(), data);
     if (written && ::futimens(fd.get(), file_times(end).data()) == 0 && ::fsync(fd.get()) == 0 &&
         ::renameat(directory_.get(), temporary.c_str(), directory_.get(), digits.c_str()) == 0) {
-      return {};
+      return sync_names();
     }
-    const std::string cause =
-        written ? format("cannot be stored: {}", errno_text()) : written.error().message;
-    static_cast<void>(remove(temporary));
-    return Error{ErrorKind::internal, format("its file {}", cause)};
+    Error error = written ? failed("its file cannot be stored")
+                          : Error{written.error().kind, format("its file {}", written.error().message)};
+    drop(temporary);
+    return error;
   }
 
   Result<void> remove(const std::string& digits) override {
-    if (::unlinkat(directory_.get(), digits.c_str(), 0) == 0 || errno == ENOENT) return {};
-    return Error{ErrorKind::internal, format("its file {} cannot be removed: {}", digits, errno_text())};
+    if (::unlinkat(directory_.get(), digits.c_str(), 0) == 0) return sync_names();
+    if (errno == ENOENT) return {};
+    return failed(format("its file {} cannot be removed", digits));
   }
 
   /// Goes on where the last call stopped: a login, which waits for it, is not to pay for all tokens that
@@ -101,6 +100,20 @@ class TokenFiles final : public TokenShelf {
   }
 
  private:
+  static Error failed(std::string_view what) {
+    const int error = errno;
+    return {errno_kind(error), format("{}: {}", what, errno_text(error))};
+  }
+
+  /// Without it a power cut takes back what was put there or removed.
+  [[nodiscard]] Result<void> sync_names() const {
+    if (::fsync(directory_.get()) == 0) return {};
+    return failed("its name is not on the disk");
+  }
+
+  /// Where it does not matter whether it comes back.
+  void drop(const std::string& name) const { ::unlinkat(directory_.get(), name.c_str(), 0); }
+
   struct Close {
     void operator()(DIR* stream) const { ::closedir(stream); }
   };
@@ -121,7 +134,7 @@ class TokenFiles final : public TokenShelf {
     if (::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
     const WallTime time{std::chrono::seconds(status.st_mtim.tv_sec)};
     if (temporary) {
-      if (time + kStale <= now) static_cast<void>(remove(name));
+      if (time + kStale <= now) drop(name);
       return;
     }
     if (time > now) return;
@@ -129,7 +142,7 @@ class TokenFiles final : public TokenShelf {
     const std::optional<WallTime> end = data && *data ? end_of(**data) : std::nullopt;
     if (!end) return;
     if (*end <= now) {
-      static_cast<void>(remove(name));
+      drop(name);
     } else {
       ::utimensat(directory_.get(), name.c_str(), file_times(*end).data(), AT_SYMLINK_NOFOLLOW);
     }

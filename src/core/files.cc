@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -28,9 +29,9 @@ Error unusable(std::string why) {
   return {ErrorKind::configuration, std::move(why)};
 }
 
-/// Of the kind internal. The reason stays in errno.
+/// The reason stays in errno.
 Error failed(std::string_view what, int error) {
-  Error failure{ErrorKind::internal, format("{}: {}", what, errno_text(error))};
+  Error failure{errno_kind(error), format("{}: {}", what, errno_text(error))};
   errno = error;
   return failure;
 }
@@ -39,6 +40,21 @@ Error failed(std::string_view what, int error) {
 
 std::string errno_text(int error) {
   return std::generic_category().message(error);
+}
+
+ErrorKind errno_kind(int error) noexcept {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EROFS:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case EIO:
+      return ErrorKind::unavailable;
+    default:
+      return ErrorKind::internal;
+  }
 }
 
 Result<void> write_all(int fd, std::string_view bytes) {
@@ -76,7 +92,7 @@ Result<WipedBytes> read_regular_file(int folder, const std::string& path, Links 
   const UniqueFd fd(::openat(folder, path.c_str(), flags));
   struct stat status {};
   if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
-    const ErrorKind kind = errno == ENOENT ? ErrorKind::not_found : ErrorKind::internal;
+    const ErrorKind kind = errno == ENOENT ? ErrorKind::not_found : errno_kind();
     return Error{kind, format("cannot be opened: {}", errno_text())};
   }
   if (!S_ISREG(status.st_mode)) return Error{ErrorKind::internal, "is no regular file"};

@@ -397,4 +397,17 @@ TEST_CASE("many threads may make and use tokens at once") {
   CHECK(fixture.files().size() == 80);
 }
 
+TEST_CASE("while files cannot be opened a good token is out of reach, and not refused") {
+  StoreFixture fixture;
+  const std::string token = fixture.add();
+  const Result<TokenRecord> found = [&] {
+    const Limit no_files(RLIMIT_NOFILE, 0);
+    return fixture.store().find(SecretView(token));
+  }();
+  REQUIRE_FALSE(found);
+  CHECK(found.error().kind == ErrorKind::unavailable);
+  CHECK(found.error().message.ends_with("cannot be opened: Too many open files"));
+  CHECK(fixture.find(token) == "of fred");
+}
+
 }  // namespace rest_fcgi::auth

@@ -183,4 +183,13 @@ TEST_CASE("a descriptor has one owner") {
   UniqueFd last(number);
 }
 
+TEST_CASE("what a full disk does not take is unavailable, and what cannot be right is internal") {
+  const UniqueFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  const auto written = write_all(full.get(), "x");
+  REQUIRE_FALSE(written);
+  CHECK(written.error().kind == ErrorKind::unavailable);
+  CHECK(written.error().message == "cannot be written: No space left on device");
+  CHECK(errno_kind(EACCES) == ErrorKind::internal);
+}
+
 }  // namespace rest_fcgi

@@ -19,19 +19,23 @@ namespace rest_fcgi {
 /// What the system says to an error number, by default to the calling thread's last one.
 [[nodiscard]] std::string errno_text(int error = errno);
 
-/// Writes all of `bytes`, however often that takes. Errors: internal, `cannot be written: ` and the system's
-/// reason, which also stands in errno.
+/// What kind of error that is: unavailable where the system is short of something (room, descriptors, memory)
+/// or a disk fails, so that what was asked for may be right and another try succeed; internal for all else.
+[[nodiscard]] ErrorKind errno_kind(int error = errno) noexcept;
+
+/// Writes all of `bytes`, however often that takes. Errors: of `errno_kind`, `cannot be written: ` and the
+/// system's reason, which also stands in errno.
 Result<void> write_all(int fd, std::string_view bytes);
 
-/// All that can be read from here on, `most` bytes at the most. Errors: internal, with the cause, for more of
-/// them, too; the system's reason also stands in errno.
+/// All that can be read from here on, `most` bytes at the most. Errors: of `errno_kind`, with the cause;
+/// internal for more of them; the system's reason also stands in errno.
 Result<WipedBytes> read_to_end(int fd, std::size_t most);
 
 enum class Links { follow, refuse };
 
 /// All bytes of a regular file, `path` being relative to the folder `folder`. Never waits for a pipe or
-/// device that somebody put in its place. Errors: those of `read_to_end`; not_found; internal, with the
-/// cause.
+/// device that somebody put in its place. Errors: those of `read_to_end`; not_found; of `errno_kind`, with
+/// the cause.
 Result<WipedBytes> read_regular_file(int folder, const std::string& path, Links links, std::size_t most);
 
 /// Which files and folders may be trusted.
