@@ -7,13 +7,13 @@ import threading
 
 
 class Relay:
-    """Listens on `self.port`, and passes each connection on to `port` of this host."""
+    """Listens on `self.port`, which is `at` or a free one, and passes each connection on to `port` of this host."""
 
-    def __init__(self, port):
+    def __init__(self, port, at=0):
         self._target = port
         self._lock = threading.Lock()
         self._open = set()
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", at))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -27,6 +27,7 @@ class Relay:
         return len(ends) // 2
 
     def close(self):
+        self._listener.shutdown(socket.SHUT_RDWR)  # ends the accept that waits, and so lets go of the port
         self._listener.close()
         self.cut()
 
