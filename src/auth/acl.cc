@@ -99,6 +99,7 @@ Result<AclRule::Function> AclRule::compile(const FunctionRule& function) {
 
 Result<AclRule::Condition> AclRule::compile(const ArgumentCondition& condition) {
   Condition result;
+  result.others = condition.others || (condition.args.empty() && condition.kwargs.empty());
   for (const auto& text : condition.args) {
     auto pattern = compile_optional(text);
     if (!pattern) return std::move(pattern).error();
@@ -112,14 +113,23 @@ Result<AclRule::Condition> AclRule::compile(const ArgumentCondition& condition) 
   return result;
 }
 
-bool AclRule::holds(const Condition& condition, const FunctionCall& call) {
-  if (call.args.size() < condition.args.size()) return false;
-  for (std::size_t i = 0; i < condition.args.size(); ++i) {
-    if (!matches(condition.args[i], call.args[i])) return false;
+bool AclRule::Condition::names(std::string_view keyword) const {
+  return std::any_of(kwargs.begin(), kwargs.end(),
+                     [keyword](const auto& wanted) { return wanted.first == keyword; });
+}
+
+bool AclRule::Condition::holds(const CallArguments& given) const {
+  if (given.args.size() < args.size()) return false;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (!matches(args[i], given.args[i])) return false;
   }
-  return std::all_of(condition.kwargs.begin(), condition.kwargs.end(), [&](const auto& wanted) {
-    return keyword_matches(wanted.first, wanted.second, call.kwargs);
+  const bool is_named_right = std::all_of(kwargs.begin(), kwargs.end(), [&given](const auto& wanted) {
+    return keyword_matches(wanted.first, wanted.second, given.kwargs);
   });
+  if (!is_named_right || others) return is_named_right;
+  return given.args.size() == args.size() &&
+         std::all_of(given.kwargs.begin(), given.kwargs.end(),
+                     [this](const JsonMember& member) { return names(member.key); });
 }
 
 bool AclRule::allows_all() const {
@@ -133,10 +143,13 @@ RuleMatch AclRule::match_as(std::string_view name, const FunctionCall& call) con
   RuleMatch best;
   for (const Function& function : functions_) {
     if (!function.pattern.matches(name)) continue;
-    const bool allowed = function.conditions.empty() ||
-                         std::any_of(function.conditions.begin(), function.conditions.end(),
-                                     [&](const Condition& condition) { return holds(condition, call); });
-    if (allowed) return {RuleMatch::Kind::yes, function.text, function.where};
+    const auto holds = [&function](const CallArguments& given) {
+      return function.conditions.empty() ||
+             std::any_of(function.conditions.begin(), function.conditions.end(),
+                         [&given](const Condition& condition) { return condition.holds(given); });
+    };
+    if (holds(call.sent) && (!call.received || holds(*call.received)))
+      return {RuleMatch::Kind::yes, function.text, function.where};
     best = {RuleMatch::Kind::arguments, function.text, function.where};
   }
   return best;

@@ -74,6 +74,10 @@ class AclRule {
   struct Condition {
     std::vector<std::optional<AclPattern>> args;
     std::vector<std::pair<std::string, std::optional<AclPattern>>> kwargs;
+    bool others = false;  ///< may arguments be there that it does not name?
+
+    [[nodiscard]] bool names(std::string_view keyword) const;
+    [[nodiscard]] bool holds(const CallArguments& given) const;
   };
   struct Function {
     AclPattern pattern;
@@ -84,7 +88,6 @@ class AclRule {
 
   static Result<Condition> compile(const ArgumentCondition& condition);
   static Result<Function> compile(const FunctionRule& function);
-  static bool holds(const Condition& condition, const FunctionCall& call);
 
   /// `name` is what the patterns are held against: the whole name or, below a module, what follows its dot.
   [[nodiscard]] RuleMatch match_as(std::string_view name, const FunctionCall& call) const;

@@ -54,6 +54,7 @@ void write(JsonWriter& writer, const ArgumentCondition& condition) {
     for (const auto& [key, pattern] : condition.kwargs) write(writer.key(key), pattern);
     writer.end_object();
   }
+  if (condition.others) writer.key("others").boolean(true);
   writer.end_object();
 }
 

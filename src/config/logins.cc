@@ -97,6 +97,7 @@ class RuleReader {
         condition.kwargs.emplace_back(kwarg.key, read_pattern(kwarg.value, kwarg_path));
       }
     }
+    reader.flag("others", condition.others);
     reader.refuse_unknown_keys();
     return condition;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/lowstate/master_arguments.h"
 
+#include <map>
 #include <string>
 #include <utility>
 
@@ -106,6 +107,44 @@ std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::
   if (value.ends_with('\n')) value.remove_suffix(1);  // Python's `$` also matches before a last line feed
   if (value.find('\n') != std::string_view::npos) return std::nullopt;
   return std::pair(text.substr(0, end), value);
+}
+
+Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs) {
+  Arguments arguments;
+  std::vector<JsonMember> keywords;
+  const Json derived = written_array([&](JsonWriter& writer) {
+    for (const JsonValue& arg : args) {
+      const auto keyword = split_keyword(arg.is(JsonValue::Kind::string) ? arg.text() : "");
+      if (!keyword) {
+        arguments.positional.push_back(arg);
+        continue;
+      }
+      keywords.push_back({keyword->first, JsonValue()});
+      writer.json(yamlify_scalar(keyword->second));
+    }
+  });
+  if (!keywords.empty()) {
+    arguments.derived = std::make_unique<JsonDocument>(own_document(derived));
+    auto keyword = keywords.begin();
+    for (const JsonValue value : arguments.derived->root().elements()) (keyword++)->value = value;
+  }
+  keywords.insert(keywords.end(), kwargs.begin(), kwargs.end());
+  arguments.keywords = as_dictionary(keywords);
+  return arguments;
+}
+
+std::vector<JsonMember> as_dictionary(const std::vector<JsonMember>& members) {
+  std::vector<JsonMember> kept;
+  std::map<std::string_view, std::size_t> places;  // no hash table: callers choose the keys
+  for (const JsonMember& member : members) {
+    const auto [place, is_new] = places.try_emplace(member.key, kept.size());
+    if (is_new) {
+      kept.push_back(member);
+    } else {
+      kept[place->second].value = member.value;
+    }
+  }
+  return kept;
 }
 
 Result<std::shared_ptr<const MasterArguments>> MasterArguments::take(const Function& function,

@@ -43,7 +43,7 @@ class Calls {
 
   [[nodiscard]] std::vector<FunctionCall> all() const {
     std::vector<FunctionCall> calls;
-    for (const One& one : calls_) calls.push_back({one.name, one.args, one.kwargs});
+    for (const One& one : calls_) calls.push_back({one.name, {one.args, one.kwargs}});
     return calls;
   }
 

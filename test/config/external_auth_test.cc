@@ -14,7 +14,7 @@ std::string shown(const auth::FunctionRule& function) {
     text += "(";
     for (const auto& arg : condition.args) text += arg.value_or("any") + " ";
     for (const auto& [name, value] : condition.kwargs) text += name + "=" + value.value_or("any") + " ";
-    text += ")";
+    text += condition.others ? "...)" : ")";
   }
   return text;
 }
@@ -99,6 +99,8 @@ TEST_CASE("functions have conditions on their arguments") {
   CHECK(rules("    - '*': {test.arg: [{args: [a]}, {kwargs: {b: c}}]}\n") == "*[test.arg(a )(b=c );]");
   CHECK(rules("    - '@runner':\n      - test.arg: {args: [a]}\n") == "@runner[test.arg(a );]");
   CHECK(rules("    - '*': {test.arg: {}}\n") == "*[test.arg();]");
+  CHECK(rules("    - '*': {test.arg: [{args: [a], others: true}, {args: [b], others: no}]}\n") ==
+        "*[test.arg(a ...)(b );]");
   CHECK(rules("    - '*': {test.arg: {args: , kwargs: }}\n") == "*[test.arg();]");
 }
 
@@ -168,6 +170,8 @@ TEST_CASE("a function's conditions have to be maps of args and kwargs, and are n
   CHECK(condition("{args: [5]}") ==
         "master:4: " + where + "args: found 5, expected text, or nothing for any value");
   CHECK(condition("{kwargs: [a]}") == "master:4: " + where + "kwargs: found a list, expected a map");
+  CHECK(condition("{args: [a], others: [b]}") ==
+        "master:4: " + where + "others: found a list, expected true or false");
   CHECK(condition("{kwargs: {x: [a]}}") ==
         "master:4: " + where + "kwargs: x: found a list, expected text, or nothing for any value");
 }

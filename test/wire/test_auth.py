@@ -192,5 +192,5 @@ def test_a_request_without_credentials_after_a_good_one_has_none(api):
 def test_a_text_with_an_equals_sign_is_no_way_around_a_rule_about_arguments(start, front):
     rules = [{"*": [{"test.arg": {"args": ["safe.*"]}}]}]
     api = front(start({"external_auth": {"auto": {"saltdev": rules}}}))
-    for arg, status in [(["safe"], 200), (["evil"], 401), (["safe=1", "evil"], 401), (["x=1", "safe"], 200)]:
+    for arg, status in [(["safe"], 200), (["evil"], 401), (["safe=1", "evil"], 401), (["x=1", "safe"], 401)]:
         assert api.post(local("test.arg", arg=arg)).status == status, arg

@@ -12,10 +12,13 @@
 
 namespace rest_fcgi::auth {
 
-/// Conditions on the arguments of a call; all of them have to hold. Absent pattern: any value.
+/// Conditions on the arguments of a call; all of them have to hold. Absent pattern: any value. Where there
+/// are any, an argument that they do not name must not be there, since it can change what runs: `cmd.run`
+/// takes an environment and a shell.
 struct ArgumentCondition {
   std::vector<std::optional<std::string>> args;
   std::vector<std::pair<std::string, std::optional<std::string>>> kwargs;
+  bool others = false;  ///< arguments that are not named here may be there, as Salt has it
 };
 
 /// One function name or pattern. Without conditions any arguments will do; of several conditions one has to

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,11 +16,20 @@
 
 namespace rest_fcgi::auth {
 
-/// What somebody wants to run, as far as rules look at it.
-struct FunctionCall {
-  std::string_view name;
+/// Arguments of a call. Borrows.
+struct CallArguments {
   std::span<const JsonValue> args;
   std::span<const JsonMember> kwargs;
+};
+
+/// What somebody wants to run, as far as rules look at it. Borrows.
+struct FunctionCall {
+  std::string_view name;
+  CallArguments sent;  ///< what Salt's rules look at
+
+  /// What the function gets, where that is something else: a text `name=value` is a keyword argument. A rule
+  /// has to allow both.
+  std::optional<CallArguments> received{};
 };
 
 /// Does this compound target hold every minion that the call would reach? False where the call reaches none.
@@ -54,8 +64,9 @@ struct Finding {
   std::string_view where;      ///< `FILE:LINE`
 };
 
-/// The rules of `external_auth`, Salt's grammar (its page "Access Control System"), with four differences
-/// that all refuse more: a pattern has to match a function's whole name, where Salt is content with its
+/// The rules of `external_auth`, Salt's grammar (its page "Access Control System"), with five differences
+/// that all refuse more: a condition on arguments refuses those that it does not name (see
+/// `ArgumentCondition`); a pattern has to match a function's whole name, where Salt is content with its
 /// start; a list of functions is allowed only where each of them is; `saltutil.find_job` needs
 /// a rule like any other; and a user is named exactly, where Salt takes the name that logs in as a pattern. A
 /// function's pattern is an exact name, a glob, or a regular expression. Immutable; thread-safe.

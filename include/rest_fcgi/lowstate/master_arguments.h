@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -32,6 +33,22 @@ struct MasterArguments {
   /// are any.
   [[nodiscard]] Json json() const;
 };
+
+/// Arguments as a minion hands them to Python: what is positional, and what goes by name.
+struct Arguments {
+  std::vector<JsonValue> positional;
+  std::vector<JsonMember> keywords;       ///< each key once
+  std::unique_ptr<JsonDocument> derived;  ///< values that no request held: those out of `name=value`
+};
+
+/// Sorts the arguments of a job as a minion does before it calls (salt.minion.load_args_and_kwargs): texts
+/// `name=value` are keyword arguments, too; objects with `__kwarg__` were taken apart with the request.
+/// Borrows `args` and `kwargs`.
+[[nodiscard]] Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs);
+
+/// Members as a Python dictionary keeps them that gets one after the other: of those with the same key the
+/// place of the first, and the value of the last.
+[[nodiscard]] std::vector<JsonMember> as_dictionary(const std::vector<JsonMember>& members);
 
 /// What Salt makes of the value of a keyword argument that came as text, `name=value`
 /// (salt.utils.args.yamlify_arg): null, booleans, integers and floats by YAML 1.1's words, quoted strings

@@ -20,6 +20,7 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/events.h"
 #include "rest_fcgi/master/master.h"
@@ -269,15 +270,13 @@ class EmbeddedMaster : public master::Master {
     const auto within = [&](std::string_view compound) {
       return selected().ok() && targets_.hold(compound, *minions_, *selected());
     };
-    // Rules see arguments as the function will get them: a text `name=value` is a keyword argument. Otherwise
-    // it would move the arguments behind it to places where no rule looks for them.
-    std::vector<Arguments> arguments;
+    std::vector<lowstate::Arguments> received;
     std::vector<auth::FunctionCall> calls;
-    arguments.reserve(call.functions.size());
+    received.reserve(call.functions.size());
     for (const lowstate::Function& function : call.functions) {
       const auto& [args, kwargs, derived] =
-          arguments.emplace_back(sort_arguments(function.args, function.kwargs));
-      calls.push_back({function.name, args, kwargs});
+          received.emplace_back(lowstate::sort_arguments(function.args, function.kwargs));
+      calls.push_back({function.name, {function.args, function.kwargs}, auth::CallArguments{args, kwargs}});
     }
     if (!permissions_->allow_local(identity, calls, within)) return not_authorized();
     if (!selected()) return selected().error();
@@ -291,8 +290,10 @@ class EmbeddedMaster : public master::Master {
     const auth::Form form = form_of(client);
     auto arguments = lowstate::MasterArguments::take(call.function, form == auth::Form::runner);
     if (!arguments) return std::move(arguments).error();
-    const auth::FunctionCall seen{call.function.name, (*arguments)->args, (*arguments)->kwargs};
-    if (!permissions_->allow_master(identity, form, seen)) return not_authorized();
+    const auth::FunctionCall asked{call.function.name,
+                                   {call.function.args, call.function.kwargs},
+                                   auth::CallArguments{(*arguments)->args, (*arguments)->kwargs}};
+    if (!permissions_->allow_master(identity, form, asked)) return not_authorized();
     if (form == auth::Form::runner && find_runner(call.function.name) == nullptr) {
       return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
     }

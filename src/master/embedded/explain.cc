@@ -52,7 +52,7 @@ struct Inquiry {
 };
 
 std::vector<Finding> findings_of(const Inquiry& inquiry, const auth::Subject& subject) {
-  const auth::FunctionCall call{inquiry.question.fun, {}, {}};
+  const auth::FunctionCall call{inquiry.question.fun, {}};
   const Asked& asked = inquiry.asked;
   if (!asked.is_local) return inquiry.permissions.explain_master(subject, asked.form, call);
   return inquiry.permissions.explain_local(subject, call, [&inquiry](std::string_view compound) {

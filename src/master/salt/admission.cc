@@ -6,6 +6,7 @@
 #include "master/salt/salt_master.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
+#include "rest_fcgi/lowstate/master_arguments.h"
 
 /// What is looked at before a call goes to the master, which decides the rest.
 namespace rest_fcgi::salt {
@@ -39,8 +40,10 @@ bool is_within(const Target& target, std::string_view rule) {
 
 bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subject,
                 const auth::TargetsWithin& within, const lowstate::Function& function) {
-  const auto findings =
-      permissions.explain_local(subject, {function.name, function.args, function.kwargs}, within);
+  const auto [args, kwargs, derived] = lowstate::sort_arguments(function.args, function.kwargs);
+  const auth::FunctionCall call{
+      function.name, {function.args, function.kwargs}, auth::CallArguments{args, kwargs}};
+  const auto findings = permissions.explain_local(subject, call, within);
   return std::any_of(findings.begin(), findings.end(),
                      [](const auth::Finding& one) { return one.kind == auth::Finding::Kind::allows; });
 }

@@ -81,6 +81,34 @@ TEST_CASE("a rule's glob holds what Salt's holds: `[^` begins no negation, and a
   CHECK_FALSE(passes(R"("tgt": "db0\u0000x")"));
 }
 
+TEST_CASE(
+    "conditions on arguments confine each function of a list, also where a text becomes a keyword argument") {
+  auth::EauthOptions pam{"pam", {}, {}};
+  pam.principals.push_back(
+      {"ann", {any_minion("test.ping"), {"*", {{"cmd.run", {{{"uptime|shell=.*"}, {}}}}}}}});
+  const auto made = auth::Permissions::make({pam});
+  REQUIRE(made);
+  const auto passes = [&](const std::string& arguments) {
+    const test::ReadChunk chunk(format(
+        R"({{"client": "local", "token": "x", "tgt": "*", "fun": ["test.ping", "cmd.run"], "arg": [[], {}]}})",
+        arguments));
+    return salt::check_each_function(**made, {"pam", "ann"}, chunk->local()).ok();
+  };
+  CHECK(passes(R"(["uptime"])"));
+  for (const char* keyword :
+       {R"("env": {"BASH_ENV": "x"})", R"("shell": "x")", R"("python_shell": true)", R"("runas": "root")",
+        R"("cwd": "/")", R"("template": "jinja")", R"("stdin": "x")"}) {
+    CHECK_FALSE(passes(format(R"(["uptime", {{"__kwarg__": true, {}}}])", keyword)));
+    CHECK_FALSE(passes(format(R"([{{"__kwarg__": true, {}}}, "uptime"])", keyword)));
+  }
+  for (const char* text : {"env={BASH_ENV: x}", "shell=/tmp/x", "python_shell=True", "cwd=/"}) {
+    CHECK_FALSE(passes(format(R"(["uptime", "{}"])", text)));
+    CHECK_FALSE(passes(format(R"(["{}", "uptime"])", text)));
+    CHECK_FALSE(passes(format(R"(["{}"])", text)));
+  }
+  CHECK_FALSE(passes(R"(["uptime", "/", null, null, null, "/tmp/x", true])"));
+}
+
 TEST_CASE("a call of one function is the master's to decide") {
   const test::ReadChunk chunk(R"({"client": "local", "token": "x", "tgt": "*", "fun": "cmd.run"})");
   CHECK(salt::check_each_function(*permissions(), {"pam", "nobody"}, chunk->local()));

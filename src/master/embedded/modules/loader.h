@@ -17,6 +17,7 @@
 #include "master/embedded/python/python.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/process/program.h"
@@ -96,7 +97,7 @@ class LoadedFunction {
   /// about the job.
   [[nodiscard]] virtual Reply run(const Context& context, std::span<const JsonValue> args,
                                   std::span<const JsonMember> kwargs) const {
-    const Arguments sorted = sort_arguments(args, kwargs);
+    const lowstate::Arguments sorted = lowstate::sort_arguments(args, kwargs);
     return call(context, sorted.positional, sorted.keywords);
   }
   /// Calls it as other functions do, with arguments as they are.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/modules/native.h"
 
+#include "rest_fcgi/lowstate/master_arguments.h"
+
 namespace rest_fcgi::embedded {
 namespace {
 
@@ -77,13 +79,13 @@ class NativeFunction final : public LoadedFunction {
 
 Reply NativeFunction::run(const Context& context, std::span<const JsonValue> args,
                           std::span<const JsonMember> kwargs) const {
-  const Arguments sorted = sort_arguments(args, kwargs);
+  const lowstate::Arguments sorted = lowstate::sort_arguments(args, kwargs);
   if (signature_.takes_keywords) {
     const JsonDocument publication = own_document(
         written_object([&context](JsonWriter& writer) { write_publication(writer, context.job); }));
     std::vector<JsonMember> keywords = sorted.keywords;
     for (const JsonMember member : publication.root().members()) keywords.push_back(member);
-    return call(context, sorted.positional, as_dictionary(keywords));
+    return call(context, sorted.positional, lowstate::as_dictionary(keywords));
   }
   std::vector<std::string> invalid;
   const auto& known = signature_.parameters;

@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/lowstate/master_arguments.h"
 
 namespace rest_fcgi::embedded {
 namespace {
@@ -172,44 +170,6 @@ bool salt_is_true(const JsonValue& value) {
   if (text.starts_with('+')) text.remove_prefix(1);
   const auto number = number_in<double>(text);
   return number ? *number > 0 : lower(value.text()) == "true";
-}
-
-Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs) {
-  Arguments arguments;
-  std::vector<JsonMember> keywords;
-  const Json derived = written_array([&](JsonWriter& writer) {
-    for (const JsonValue& arg : args) {
-      const auto keyword = lowstate::split_keyword(arg.is(JsonValue::Kind::string) ? arg.text() : "");
-      if (!keyword) {
-        arguments.positional.push_back(arg);
-        continue;
-      }
-      keywords.push_back({keyword->first, JsonValue()});
-      writer.json(lowstate::yamlify_scalar(keyword->second));
-    }
-  });
-  if (!keywords.empty()) {
-    arguments.derived = std::make_unique<JsonDocument>(own_document(derived));
-    auto keyword = keywords.begin();
-    for (const JsonValue value : arguments.derived->root().elements()) (keyword++)->value = value;
-  }
-  keywords.insert(keywords.end(), kwargs.begin(), kwargs.end());
-  arguments.keywords = as_dictionary(keywords);
-  return arguments;
-}
-
-std::vector<JsonMember> as_dictionary(const std::vector<JsonMember>& members) {
-  std::vector<JsonMember> kept;
-  std::map<std::string_view, std::size_t> places;  // no hash table: callers choose the keys
-  for (const JsonMember& member : members) {
-    const auto [place, is_new] = places.try_emplace(member.key, kept.size());
-    if (is_new) {
-      kept.push_back(member);
-    } else {
-      kept[place->second].value = member.value;
-    }
-  }
-  return kept;
 }
 
 std::variant<std::vector<std::string>, Raised> shlex_split(std::string_view text) {

@@ -59,22 +59,6 @@ using WholeNumber = std::variant<std::int64_t, Raised>;
 /// Salt's own idea of truth, salt.utils.data.is_true: numbers above 0, also as text, and `true` in any case.
 [[nodiscard]] bool salt_is_true(const JsonValue& value);
 
-/// Arguments as a minion hands them to Python: what is positional, and what goes by name.
-struct Arguments {
-  std::vector<JsonValue> positional;
-  std::vector<JsonMember> keywords;       ///< each key once
-  std::unique_ptr<JsonDocument> derived;  ///< values that no request held: those out of `name=value`
-};
-
-/// Sorts the arguments of a job as a minion does before it calls (salt.minion.load_args_and_kwargs): texts
-/// `name=value` are keyword arguments, too; objects with `__kwarg__` were taken apart with the request.
-/// Borrows `args` and `kwargs`.
-[[nodiscard]] Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs);
-
-/// Members as a Python dictionary keeps them that gets one after the other: of those with the same key the
-/// place of the first, and the value of the last.
-[[nodiscard]] std::vector<JsonMember> as_dictionary(const std::vector<JsonMember>& members);
-
 /// What Python knows of a function's parameters when it is called.
 struct Signature {
   std::string_view name;                     ///< as Python's messages call it

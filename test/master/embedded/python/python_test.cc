@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "rest_fcgi/lowstate/master_arguments.h"
+
 namespace rest_fcgi::embedded {
 namespace {
 
@@ -30,7 +32,7 @@ std::string sorted(std::string_view args, std::string_view kwargs) {
   std::vector<JsonMember> keywords;
   for (const JsonValue arg : given_args.root().elements()) positional.push_back(arg);
   for (const JsonMember member : given_kwargs.root().members()) keywords.push_back(member);
-  const Arguments arguments = sort_arguments(positional, keywords);
+  const lowstate::Arguments arguments = lowstate::sort_arguments(positional, keywords);
   std::string text;
   for (const JsonValue& arg : arguments.positional) text += arg.python_str() + " ";
   for (const auto& [key, value] : arguments.keywords) {

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""A rule with a condition on arguments confines: whoever may run one command runs nothing else, over each interface."""
+
+import itertools
+import json
+import urllib.parse
+
+import pytest
+
+from support.api import JSON, local
+from support.daemon import merge
+from support.process import short_directory
+from support.rest import api_of, serving
+
+TGT = "ms-0"
+COMMAND = "uptime"
+ONE_COMMAND = {"args": [COMMAND]}
+RULES = {
+    "confined": [{"*": [{"cmd.run": ONE_COMMAND}]}],
+    "open": [{"*": [{"cmd.run": {**ONE_COMMAND, "others": True}}]}],
+    "named": [{"*": [{"cmd.run": {"kwargs": {"cmd": COMMAND}}}]}],
+}
+# The first parameters of cmd.run, which can be given without their names.
+PARAMETERS = ["cmd", "cwd", "stdin", "runas", "group", "shell", "python_shell", "env", "clean_env", "template"]
+
+
+@pytest.fixture(scope="module")
+def trap():
+    """A folder whose programs say that they ran: `uptime` in front of the system's, a shell, what a shell reads first."""
+    folder = short_directory()
+    marker = folder / "ran"
+    for name in (COMMAND, "shell"):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\ntouch {marker}\n")
+        program.chmod(0o755)
+    (folder / "rc").write_text(f"touch {marker}\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hostile(trap):
+    """What runs something else than the command, or as somebody else, wherever it is heeded."""
+    return {
+        "env": {"BASH_ENV": f"{trap}/rc", "ENV": f"{trap}/rc", "PATH": f"{trap}:/usr/bin:/bin", "LD_PRELOAD": f"{trap}/rc"},
+        "shell": f"{trap}/shell",
+        "python_shell": True,
+        "runas": "root",
+        "cwd": str(trap),
+        "template": "jinja",
+        "stdin": f"touch {trap}/ran",
+    }
+
+
+def combinations(hostile):
+    for size in range(1, len(hostile) + 1):
+        for names in itertools.combinations(hostile, size):
+            yield {name: hostile[name] for name in names}
+
+
+def as_texts(arguments):
+    """As on a command line."""
+    return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in arguments.items()]
+
+
+def in_order(arguments):
+    """Without names, in the order of the function's parameters."""
+    values = [arguments.get(name) for name in PARAMETERS[1:]]
+    while values and values[-1] is None:
+        values.pop()
+    return values
+
+
+@pytest.fixture
+def served(start):
+    """One process that serves all three interfaces, and each of them."""
+    cherrypy, tornado = serving("rest_cherrypy"), serving("rest_tornado")
+    changes = merge(merge(cherrypy, tornado), {"external_auth": {"auto": RULES}})
+    changes["rest_fcgi"]["netapi"] = ["rest_wsgi", "rest_cherrypy", "rest_tornado"]
+    changes["rest_fcgi"]["mount"] = {"/": "rest_wsgi", "/cherrypy": "rest_cherrypy", "/tornado": "rest_tornado"}
+    daemon = start(changes)
+    return {"daemon": daemon, "rest_cherrypy": api_of(cherrypy), "rest_tornado": api_of(tornado, "rest_tornado")}
+
+
+@pytest.fixture(params=["rest_wsgi", "rest_cherrypy", "rest_tornado"])
+def post(request, served, front):
+    """Sends a chunk by way of that interface."""
+    if request.param == "rest_wsgi":
+        return front(served["daemon"]).post
+    return lambda low: served[request.param].request("POST", "/run", json.dumps(low), JSON)
+
+
+def call(*arg, user="confined", **more):
+    return {**local("cmd.run", TGT, arg=list(arg), **more), "username": user}
+
+
+def ran(trap):
+    """Has something else run? Forgets it."""
+    marker = trap / "ran"
+    found = marker.exists()
+    marker.unlink(missing_ok=True)
+    return found
+
+
+def test_the_traps_work(post, trap, hostile):
+    assert not ran(trap)
+    for names in (["python_shell", "shell"], ["env"], ["cwd", "env", "python_shell"]):
+        reply = post(call(COMMAND, user="open", kwarg={name: hostile[name] for name in names}))
+        assert reply.status == 200 and ran(trap), names
+
+
+def test_nothing_but_the_command_runs_whatever_is_beside_it(post, trap, hostile):
+    reply = post(call(COMMAND))
+    assert reply.status == 200 and "load average" in reply.text
+    for arguments in combinations(hostile):
+        assert post(call(COMMAND, kwarg=arguments)).status == 401, arguments
+        assert not ran(trap), arguments
+
+
+def test_it_does_not_whatever_form_the_arguments_have(served, front, trap, hostile):
+    api = front(served["daemon"])
+    for arguments in combinations(hostile):
+        lows = [
+            call(COMMAND, *as_texts(arguments)),
+            call(*as_texts(arguments), COMMAND),
+            call(COMMAND, *in_order(arguments)),
+            call({"__kwarg__": True, **arguments}, COMMAND),
+            call(user="named", kwarg={"cmd": COMMAND, **arguments}),
+        ]
+        assert [api.post(low).status for low in lows] == [401] * len(lows), arguments
+        assert not ran(trap), arguments
+
+
+def test_no_other_form_of_the_call_runs_more(post, trap, hostile):
+    env = {"env": hostile["env"], "shell": hostile["shell"], "python_shell": True}
+    refused = [
+        *(call(word) for word in ("uptime\n", " uptime", "uptime ", "uptime\0", "uptime;id", "UPTIME", "./uptime", "", ["uptime"], None)),
+        call(),
+        call(COMMAND, COMMAND),
+        call(COMMAND, None),
+        call(COMMAND, {"__kwarg__": False, **env}),
+        call({"__kwarg__": True, **env}, COMMAND),
+        call(COMMAND, kwarg={"cmd": f"{trap}/uptime"}),
+        call(kwarg={"cmd": COMMAND}),
+        call(f"cmd={COMMAND}"),
+        {**call(), "fun": ["cmd.run"], "arg": [[COMMAND, {"__kwarg__": True, **env}]]},
+        {**call(), "fun": ["cmd.run", "cmd.run"], "arg": [[COMMAND], [f"{trap}/uptime"]]},
+        {**call(), "fun": ["cmd.run", "cmd.shell"], "arg": [[COMMAND], [COMMAND]]},
+        *({**call(COMMAND), "fun": fun} for fun in ("cmd.shell", "cmd.run_all", "cmd.run ", "cmd.run\n", "CMD.run", "cmd.run,cmd.run")),
+        {**call("sh", f"touch {trap}/ran"), "fun": "cmd.exec_code"},
+        {**call("cmd.run", f"touch {trap}/ran"), "fun": "module.run"},
+        *({**call(COMMAND), "client": client} for client in ("runner", "runner_async", "wheel", "wheel_async")),
+        {**call(TGT, "cmd.run", f"touch {trap}/ran"), "client": "runner", "fun": "salt.execute"},
+        *({**call(COMMAND, kwarg=env), "client": client, "batch": "1", "subset": 1} for client in ("local_async", "local_batch", "local_subset")),
+    ]
+    for low in refused:
+        assert post(low).status in (400, 401), low
+        assert not ran(trap), low
+
+
+def test_keys_of_the_chunk_are_no_arguments(post, trap, hostile):
+    for more in (hostile, {"metadata": hostile}, {"timeout": 5, "full_return": True, "jid": ""}, {"module_executors": ["sudo"], "ret_kwargs": hostile}):
+        reply = post({**call(COMMAND), **more})
+        assert reply.status in (200, 400) and ("load average" in reply.text or reply.status == 400), reply
+        assert not ran(trap), more
+
+
+def test_forms_and_lowstates_of_the_rest_interface_are_held_against_the_same_rules(served, trap):
+    api = served["rest_cherrypy"]
+    cred = {"username": "confined", "password": "x", "eauth": "auto"}
+    login = api.request("POST", "/login", json.dumps(cred), JSON)
+    session = {"X-Auth-Token": login.ret[0]["token"]}
+    form = {"client": "local", "tgt": TGT, "fun": "cmd.run"}
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    evil = [("arg", COMMAND), ("arg", f"shell={trap}/shell"), ("arg", "python_shell=True")]
+    for path, who in (("/run", cred), ("/", {}), ("/minions", {})):
+        fields = [*{**form, **who}.items()]
+        good, bad = (urllib.parse.urlencode([*fields, *more]) for more in ([("arg", COMMAND)], evil))
+        assert api.request("POST", path, good, {**headers, **session}).status in (200, 202), path
+        assert api.request("POST", path, bad, {**headers, **session}).status == 401, path
+        twice = json.dumps({**form, **who, "arg": [COMMAND]})[:-1] + f', "kwarg": {{}}, "kwarg": {{"shell": "{trap}/shell", "python_shell": true}}}}'
+        assert api.request("POST", path, f"[{twice}]", {**JSON, **session}).status in (400, 401), path
+        assert not ran(trap), path
