@@ -179,6 +179,7 @@ Result<Verdict> ask_pam(PamPool& pool, const std::string& service, const Login& 
       log::info(format("external_auth: pam: service {}: {}", service, answer->text));
       return Verdict{};
     case pam::Outcome::unavailable:
+    case pam::Outcome::busy:
       return failed(ErrorKind::unavailable, format("service {}: {}", service, answer->text));
     case pam::Outcome::failed:
       break;

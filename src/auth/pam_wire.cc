@@ -117,7 +117,7 @@ std::optional<Answer> read_answer(std::string_view body) {
   BodyReader reader(body);
   const bool known = reader.number(1) == kVersion;
   const std::size_t outcome = reader.number(1);
-  if (!known || !is_one_of(outcome, Outcome::good, Outcome::unavailable)) return std::nullopt;
+  if (!known || !is_one_of(outcome, Outcome::good, Outcome::busy)) return std::nullopt;
   Answer answer{static_cast<Outcome>(outcome), std::string(reader.text()), {}};
   while (!reader.complete() && !reader.failed()) answer.groups.emplace_back(reader.text());
   if (reader.failed()) return std::nullopt;

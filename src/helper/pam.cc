@@ -10,19 +10,19 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <security/pam_appl.h>
 
+#include "helper/failure_rate.h"
+#include "helper/pam_stack.h"
 #include "helper/stream.h"
 #include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/core/secret.h"
@@ -137,47 +137,19 @@ Answer refusal(const Conversation& conversation, const char* phase) {
   return {outcome_of(conversation.status()), std::string(phase) + ": " + conversation.cause(), {}};
 }
 
-constexpr int kMaxDepth = 8;  // of files that include each other
 constexpr const char* kShadow = "/etc/shadow";
-
-/// The path of a service's file; absent where there is none.
-std::optional<std::string> file_of(const std::string& service, const std::string& confdir) {
-  const std::vector<std::string> places =
-      confdir.empty() ? std::vector<std::string>{"/etc/pam.d", "/usr/lib/pam.d"} : std::vector{confdir};
-  for (std::string path : places) {
-    path.append("/").append(service);
-    if (::access(path.c_str(), F_OK) == 0) return path;
-  }
-  return std::nullopt;
-}
-
-/// The service that a line of such a file takes in; empty where it takes in none.
-std::string included_by(const std::string& line) {
-  std::istringstream words(line);
-  std::string first;
-  std::string second;
-  std::string third;
-  words >> first >> second >> third;
-  if (first == "@include") return second;
-  return second == "include" || second == "substack" ? third : std::string();
-}
-
-bool uses_pam_unix(const std::string& service, const std::string& confdir, int depth = 0) {
-  const auto path = file_of(service, confdir);
-  if (!path || depth == kMaxDepth) return false;
-  std::ifstream file(*path);
-  for (std::string line; std::getline(file, line);) {
-    line.resize(std::min(line.find('#'), line.size()));
-    if (line.find("pam_unix.so") != std::string::npos) return true;
-    const std::string included = included_by(line);
-    if (auth::pam::is_service(included) && uses_pam_unix(included, confdir, depth + 1)) return true;
-  }
-  return false;
-}
 
 /// pam_unix checks others' passwords only for who may read where they are.
 bool may_check_others() {
   return ::geteuid() == 0 || ::access(kShadow, R_OK) == 0;
+}
+
+/// Why nobody may log in through this service, as far as its files tell: it would take any password. Empty
+/// where nothing speaks against it.
+std::string why_open(const Stack& stack) {
+  const StackLine* const line = lets_everybody_in(stack);
+  if (line == nullptr) return {};
+  return line->place + ": " + line->module + " lets somebody in without a password: choose another service";
 }
 
 /// Asks the PAM stack of a service whether a user's password is good and their account may be used now. Both
@@ -186,6 +158,8 @@ bool may_check_others() {
 Answer verify(const Request& request, const std::string& confdir) {
   if (!auth::pam::is_username(request.username)) return {Outcome::refused, "odd user name", {}};
   if (request.password.size() == 0) return {Outcome::refused, "the password is empty", {}};
+  std::string open = why_open(auth_stack(std::string(request.service), confdir));
+  if (!open.empty()) return {Outcome::failed, std::move(open), {}};
   const std::string remote(request.remote);
   Conversation conversation(request, confdir);
   const bool started = conversation.step([&](pam_handle_t* handle) {
@@ -212,7 +186,9 @@ std::string why_not(const std::string& service, const std::string& confdir) {
     return "the PAM service " + service + " has no file in " + (confdir.empty() ? "/etc/pam.d" : confdir);
   }
   if (::access(path->c_str(), R_OK) != 0) return *path + " cannot be read by the helper";
-  if (uses_pam_unix(service, confdir) && !may_check_others()) {
+  const Stack stack = auth_stack(service, confdir);
+  if (std::string open = why_open(stack); !open.empty()) return open;
+  if (uses(stack, "pam_unix") && !may_check_others()) {
     return *path + " uses pam_unix, and the helper runs as user id " + std::to_string(::geteuid()) +
            ", which may not read " + kShadow +
            ": run it as root from a socket unit (pam_helper: unix:PATH), or give that user the group shadow";
@@ -223,15 +199,27 @@ std::string why_not(const std::string& service, const std::string& confdir) {
 constexpr unsigned kLongestRequest = 60;  // seconds; the responder has given up long before
 
 constexpr const char* kUsage =
-    "Usage: rest_fcgi_pam [--confdir DIR] [--peer USER]\n"
+    "Usage: rest_fcgi_pam [--confdir DIR] [--peer USER] [--rate N]\n"
     "Answers requests of rest_fcgi about system users on standard input and output.\n\n"
     "  --confdir DIR  where the files of PAM services are, instead of /etc/pam.d\n"
-    "  --peer USER    answer only this user and root at the other end of the socket\n";
+    "  --peer USER    answer only this user and root at the other end of the socket\n"
+    "  --rate N       how many passwords a second may be wrong, 10 unless told, and five times as many at "
+    "once;\n"
+    "                 counted together by all that have the same $RUNTIME_DIRECTORY\n";
+
+constexpr int kRate = 10;
+constexpr int kMaxRate = 10'000;
 
 struct Arguments {
   std::string confdir;
   std::string peer;
+  int rate = kRate;
 };
+
+bool read_rate(std::string_view text, int& rate) {
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), rate);
+  return error == std::errc() && end == text.end() && rate >= 1 && rate <= kMaxRate;
+}
 
 std::optional<Arguments> read_arguments(int argc, char** argv) {
   Arguments arguments;
@@ -242,7 +230,7 @@ std::optional<Arguments> read_arguments(int argc, char** argv) {
       arguments.confdir = argv[i + 1];
     } else if (option == "--peer") {
       arguments.peer = argv[i + 1];
-    } else {
+    } else if (option != "--rate" || !read_rate(argv[i + 1], arguments.rate)) {
       return std::nullopt;
     }
   }
@@ -274,9 +262,14 @@ bool give_away_standard_streams() {
          ::dup2(STDERR_FILENO, STDOUT_FILENO) == STDOUT_FILENO;
 }
 
-Answer answer(const Request& request, const std::string& confdir) {
+Answer answer(const Request& request, const std::string& confdir, FailureRate& rate) {
   if (!auth::pam::is_service(request.service)) return {Outcome::failed, "the service is no name of one", {}};
-  if (request.ask == auth::pam::Ask::verify) return verify(request, confdir);
+  if (request.ask == auth::pam::Ask::verify) {
+    if (!rate.enter()) return {Outcome::busy, "too many passwords were wrong in the last seconds", {}};
+    Answer verified = verify(request, confdir);
+    if (verified.outcome == Outcome::good) rate.forgive();
+    return verified;
+  }
   std::string cause = why_not(std::string(request.service), confdir);
   return {cause.empty() ? Outcome::good : Outcome::refused, std::move(cause), {}};
 }
@@ -292,13 +285,15 @@ std::optional<WipedBytes> read_body(int fd) {
   return body;
 }
 
-int serve(int in, int out, const std::string& confdir) {
+int serve(int in, int out, const Arguments& arguments) {
+  const char* const folder = std::getenv("RUNTIME_DIRECTORY");
+  FailureRate rate(arguments.rate, folder != nullptr ? folder : "");
   while (const auto body = read_body(in)) {
     const auto request = auth::pam::read_request({body->data(), body->size()});
     if (!request) return complain("a request is none of this version");
     // A module that never comes back takes this process with it, not the responder's patience.
     ::alarm(kLongestRequest);
-    WipedBytes frame = to_frame(answer(*request, confdir));
+    WipedBytes frame = to_frame(answer(*request, arguments.confdir, rate));
     ::alarm(0);
     if (frame.empty()) frame = to_frame(Answer{Outcome::failed, "too many groups", {}});
     if (!write_all(out, frame.data(), frame.size())) break;
@@ -320,7 +315,7 @@ int run(int argc, char** argv) {
   const int in = take(STDIN_FILENO);
   const int out = take(STDOUT_FILENO);
   if (in < 0 || out < 0 || !give_away_standard_streams()) return complain("there is no input or output");
-  return serve(in, out, arguments->confdir);
+  return serve(in, out, *arguments);
 }
 
 }  // namespace

@@ -130,7 +130,8 @@ TEST_CASE("a name that means something to modules reaches none of them") {
 
 TEST_CASE("modules that print do not disturb the conversation") {
   PamFixture pam;
-  pam.dir.write("stack/private", "auth required pam_exec.so stdout " + pam.script("loud", "echo loud") +
+  pam.dir.write("stack/private", "auth required pam_exec.so stdout expose_authtok " +
+                                     pam.script("loud", "echo loud") +
                                      "\nauth required pam_permit.so\naccount required pam_permit.so\n");
   CHECK(pam.login("fred", "sesame") == Came::yes);
   CHECK(pam.login("fred", "sesame") == Came::yes);

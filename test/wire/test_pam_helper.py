@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: MIT
 """The helper that talks to PAM, by itself: what it is started with, what it is sent, and when it ends."""
 
+import concurrent.futures
+import random
 import struct
 import subprocess
+import time
 
 import pytest
 
 from support import daemon as daemons
+from support import pam_stacks
 
 HELPER = daemons.BINARY.parent / "rest_fcgi_pam"
-CHECK = 2
+VERIFY, CHECK = 1, 2
+GOOD, REFUSED, FAILED, BUSY = 1, 2, 3, 5
 
 
-def helper(*args, stdin=b""):
-    return subprocess.run([HELPER, *args], input=stdin, capture_output=True, timeout=30)
+def helper(*args, stdin=b"", **environment):
+    return subprocess.run([HELPER, *args], input=stdin, capture_output=True, timeout=30, env=environment)
 
 
 def frame(ask, *texts, version=1):
@@ -33,7 +38,7 @@ def answers(output):
     return found
 
 
-@pytest.mark.parametrize("args", [["--nosuch", "x"], ["--confdir"], ["--confdir", ""], ["x"]])
+@pytest.mark.parametrize("args", [["--nosuch", "x"], ["--confdir"], ["--confdir", ""], ["x"], ["--rate", "0"], ["--rate", "1x"]])
 def test_an_argument_that_it_does_not_know_is_answered_with_its_usage(args):
     result = helper(*args)
     assert result.returncode == 64 and result.stderr.startswith(b"Usage: rest_fcgi_pam")
@@ -45,7 +50,7 @@ def test_it_ends_when_there_is_nothing_more_to_read():
 
 
 def test_it_answers_requests_one_after_the_other(directory):
-    (directory / "there").write_text("auth required pam_permit.so\n")
+    (directory / "there").write_text("auth required pam_deny.so\n")
     requests = [frame(CHECK, service, "", "", "") for service in ("there", "nosuch", "../there")]
     result = helper("--confdir", str(directory), stdin=b"".join(requests))
     good, missing, odd = answers(result.stdout)
@@ -73,3 +78,115 @@ def test_who_is_not_the_peer_gets_no_answer():
     result = helper("--peer", "nobody", stdin=frame(CHECK, "a", "", "", ""))
     assert result.returncode == 77 and result.stdout == b""
     assert b"refused: standard input is no socket with the user nobody or root at its other end" in result.stderr
+
+
+def ask(directory, stacks, what, services):
+    """What the helper answers about services, whose files it is given, to a name and a password of nobody's."""
+    for service, text in stacks.items():
+        (directory / service).write_text(text)
+    requests = [frame(what, service, "rfcgi_nobody", "no password of theirs", "") for service in services]
+    result = helper("--confdir", str(directory), "--rate", "10000", stdin=b"".join(requests))
+    assert result.returncode == 0, result.stderr
+    return dict(zip(services, answers(result.stdout), strict=True))
+
+
+def open_ones(directory, stacks):
+    found = ask(directory, stacks, CHECK, list(stacks))
+    return {service for service, (_, text) in found.items() if "lets somebody in without a password" in text}
+
+
+@pytest.mark.parametrize(
+    "stacks, expected",
+    [
+        (pam_stacks.DEBIAN, pam_stacks.DEBIAN_OPEN),
+        ({**pam_stacks.DEBIAN, **pam_stacks.DEBIAN_MORE}, pam_stacks.DEBIAN_OPEN),
+        (pam_stacks.FEDORA, pam_stacks.FEDORA_OPEN),
+        ({**pam_stacks.OPEN, **pam_stacks.CLOSED}, set(pam_stacks.OPEN)),
+    ],
+    ids=["debian", "debian-and-more", "fedora", "by-hand"],
+)
+def test_a_stack_that_lets_everybody_in_is_told_from_one_that_asks_for_a_password(directory, stacks, expected):
+    assert open_ones(directory, stacks) == expected
+
+
+def test_nobody_logs_in_through_a_stack_that_lets_everybody_in(directory):
+    found = ask(directory, {**pam_stacks.OPEN, **pam_stacks.CLOSED}, VERIFY, list(pam_stacks.OPEN))
+    assert {outcome for outcome, _ in found.values()} == {FAILED}
+    line = f"{directory}/permit-first:1: pam_permit lets somebody in without a password: choose another service"
+    assert found["permit-first"][1] == line
+
+
+def random_stack(pick, files):
+    """Lines of modules of which none asks for a password, under every kind of control."""
+    lines = []
+    for _ in range(pick.randint(1, 6)):
+        action = lambda: pick.choice(["ok", "done", "bad", "die", "ignore", "reset", "1", "2", "3"])
+        control = pick.choice(["required", "requisite", "sufficient", "optional"])
+        if pick.random() < 0.6:
+            control = f"[success={action()} auth_err={action()} default={action()}]"
+        module = pick.choice(["pam_permit", "pam_deny", "pam_deny", "pam_debug"])
+        lines.append(f"auth {control} {module}.so\n")
+        if files and pick.random() < 0.3:
+            lines.append(f"auth {pick.choice(['include', 'substack'])} {pick.choice(files)}\n")
+    return "".join(lines) + "account required pam_permit.so\n"
+
+
+def test_what_pam_itself_lets_in_is_never_let_in(directory):
+    """PAM is the judge: without a module that asks for a password, every yes of its would be one for everybody."""
+    pick = random.Random(13)
+    stacks = {}
+    for number in range(800):
+        # By their paths: libpam 1.5 looks for names in /etc/pam.d alone.
+        stacks[f"s{number}"] = random_stack(pick, [directory / name for name in list(stacks)[:20]])
+    found = ask(directory, stacks, VERIFY, list(stacks))
+    assert not [stacks[service] for service, (outcome, _) in found.items() if outcome == GOOD]
+    refused = [service for service, (_, text) in found.items() if "without a password" in text]
+    assert len(stacks) / 4 < len(refused) < len(stacks)
+
+
+@pytest.fixture
+def stacks(directory):
+    """Services that refuse everybody, and that take the password `sesame`."""
+    (directory / "no").write_text("auth required pam_deny.so\n")
+    script = directory / "asks"
+    script.write_text('#!/bin/sh\nread -r word; test "$word" = sesame\n')
+    script.chmod(0o700)
+    accounts = "account required pam_permit.so\n"
+    (directory / "yes").write_text(f"auth required pam_exec.so quiet expose_authtok {script}\n" + accounts)
+    return directory
+
+
+def tries(stacks, service, count, rate):
+    """The outcomes of so many logins in one helper, of all that share a folder."""
+    request = frame(VERIFY, service, "rfcgi_nobody", "sesame", "")
+    options = ["--confdir", str(stacks), "--rate", str(rate)]
+    return [outcome for outcome, _ in answers(helper(*options, stdin=request * count, RUNTIME_DIRECTORY=str(stacks)).stdout)]
+
+
+def test_all_helpers_together_try_no_more_than_so_many_wrong_passwords_a_second(stacks):
+    began = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        found = sum(pool.map(lambda _: tries(stacks, "no", 2, 1), range(16)), [])
+    took = time.monotonic() - began
+    assert len(found) == 32 and set(found) <= {REFUSED, BUSY}
+    assert found.count(REFUSED) <= 5 + took * 1 + 1
+
+
+def test_good_passwords_are_as_many_as_come(stacks):
+    assert set(tries(stacks, "yes", 30, 1)) == {GOOD}
+    (paid,) = struct.unpack("=q", (stacks / "failures").read_bytes())
+    assert paid <= time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff" * 7 + b"\x7f", b"\xff" * 8, b"short"])
+def test_a_damaged_count_ends_no_logins(stacks, damage):
+    (stacks / "failures").write_bytes(damage)
+    assert tries(stacks, "no", 1, 2) == [REFUSED]
+
+
+def test_without_a_folder_to_share_a_helper_counts_alone(stacks):
+    (stacks / "failures").mkdir()
+    assert set(tries(stacks, "yes", 7, 1)) == {GOOD}
+    request = frame(VERIFY, "no", "rfcgi_nobody", "sesame", "")
+    result = helper("--confdir", str(stacks), stdin=request, RUNTIME_DIRECTORY=str(stacks))
+    assert b"failures: Is a directory; this process counts alone" in result.stderr

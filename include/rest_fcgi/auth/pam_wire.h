@@ -38,6 +38,7 @@ enum class Outcome : std::uint8_t {
   refused = 2,      ///< the stack said no
   failed = 3,       ///< the stack or the helper does not work
   unavailable = 4,  ///< what the stack asks is not there now
+  busy = 5,         ///< not asked: too many passwords were wrong lately
 };
 
 struct Answer {
