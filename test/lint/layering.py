@@ -51,7 +51,7 @@ FOLDERS = {
     "master/salt/events": ["lines.h", "packed"],
     "master/salt/calls": ["packed"],
     "gateway/fastcgi": ["pool.h", "reply.h", "streams", "sys.h"],
-    "gateway/http": ["listener.h", "pool.h", "reply.h", "streams", "sys.h"],
+    "gateway/http": ["handed_over.h", "listener.h", "pool.h", "reply.h", "streams", "sys.h"],
     "gateway/streams": ["http/channel.h", "http/loop.h", "sys.h"],
 }
 
