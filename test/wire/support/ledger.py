@@ -129,7 +129,7 @@ class Ledger:
         lost, twice = self.lost(finds), self.twice()
         with capsys.disabled() if capsys else contextlib.nullcontext():
             print(f"\n  {title}: {self}, lost {len(lost)}, run twice {len(twice)}")
-        assert (lost, twice, self.unclear) == ([], [], [])
+        assert (lost, twice, self.unclear) == ([], [], []), (lost, twice, self.unclear)
         assert self.count("answered") > 0, "nothing was answered: this shows nothing"
 
 

@@ -31,6 +31,8 @@ def listening(address):
     if not isinstance(address, str):
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     made.bind(address)
+    if isinstance(address, str):
+        os.chmod(address, 0o666)  # a web server may be somebody else
     made.listen(128)
     return made
 

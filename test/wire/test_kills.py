@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT
+"""Kill -9 in the middle of load, by who is killed. Each test prints what became of all requests, as support/ledger.py has
+the words, and fails where one is lost or ran twice. Nobody sends anything again."""
+
+import concurrent.futures
+import contextlib
+import itertools
+import os
+import pathlib
+import random
+import shutil
+import signal
+import threading
+import time
+
+import pytest
+from support import apache as apaches
+from support import daemon as daemons
+from support.api import chunk
+from support.jobs import call, runner
+from support.ledger import MINION, Ledger, await_answers, load, over_fastcgi, over_http
+from support.process import PATIENCE, wait_until
+from support.units import Unit
+
+KILLS = 50 if daemons.LONG else 3
+BUILT = daemons.BINARY.parent
+
+
+def found_by(address):
+    """Which jobs there are, asked once."""
+    return runner(address, "jobs.list_jobs").__contains__
+
+
+def kill(pid):
+    """False: it ended by itself before."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def children(pid):
+    """Its own, from the kernel's list."""
+    with contextlib.suppress(OSError):
+        return [int(one) for one in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def processes_of(program):
+    """Those that run now, by the path that they were started with."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if path.read_bytes().split(b"\0")[0] == bytes(program):
+                found.append(int(path.parent.name))
+    return found
+
+
+@pytest.fixture
+def ledger(directory):
+    directory.chmod(0o711)
+    return Ledger(directory)
+
+
+@pytest.fixture
+def unit(directory):
+    one = Unit(directory / "unit", {"log_level": "warning"})
+    yield one
+    one.stop()
+
+
+def test_the_responder_which_is_started_again_on_the_same_socket(unit, front, ledger, capsys):
+    nginx = front(unit)
+    chance = random.Random(13)
+    with load(ledger, over_fastcgi(unit.address), over_http(nginx)):
+        for _ in range(KILLS):
+            await_answers(ledger)
+            time.sleep(chance.uniform(0, 0.05))
+            assert unit.replace(signal.SIGKILL) == -signal.SIGKILL
+        await_answers(ledger)
+    ledger.close(f"{KILLS} kills of the responder", found_by(unit.address), capsys)
+    # Who came while there was no process waited for the next one; nginx said 502 of what was cut off.
+    assert set(ledger.statuses) <= {200, 502}
+    assert unit.starts == KILLS + 1
+
+
+@pytest.fixture
+def fcgid(directory):
+    shutil.copy(BUILT / "rest_fcgi_run", directory)
+    os.chmod(directory / "rest_fcgi_run", 0o755)
+    helper = {"embedded": {"run_helper": str(directory / "rest_fcgi_run")}}
+    one = apaches.Fcgid(directory / "apache", {"rest_fcgi": helper})
+    yield one
+    one.stop()
+
+
+def test_one_of_the_processes_of_mod_fcgid(fcgid, ledger, capsys):
+    with load(ledger, over_http(fcgid)):
+        for _ in range(KILLS):
+            await_answers(ledger)
+            kill(wait_until(fcgid.pids, "a process runs").pop())
+        await_answers(ledger)
+    (jobs,) = fcgid.run(chunk("runner", "jobs.list_jobs"))
+    ledger.close(f"{KILLS} kills of processes of mod_fcgid", jobs.__contains__, capsys)
+    assert set(ledger.statuses) <= {200, 500, 503}
+
+
+@pytest.mark.parametrize("server", ["nginx", "Apache"])
+def test_a_web_servers_processes_and_all_of_it(unit, front, directory, ledger, capsys, server):
+    if server == "Apache":
+        api = apaches.Proxying(directory / "apache", unit)
+    else:
+        api = front(unit)
+    with load(ledger, over_http(api)):
+        for _ in range(KILLS):
+            await_answers(ledger)
+            kill(wait_until(lambda: children(api.pid), "it has workers")[0])
+        await_answers(ledger)
+        before = ledger.count("cut off")
+        for pid in [api.pid, *children(api.pid)]:
+            kill(pid)
+        wait_until(lambda: ledger.count("cut off") > before + 10, "nobody is there any more")
+    api.stop()
+    ledger.close(f"{KILLS} kills of workers of {server}, and all of it", found_by(unit.address), capsys)
+    assert set(ledger.statuses) == {200}
+    assert ledger.send(over_fastcgi(unit.address)) == "answered" and unit.starts == 1
+
+
+def kill_some(program, every, stop):
+    """Kills each so-manieth process of that program until it is told to stop; how many."""
+    killed, seen = 0, set()
+    while not stop.is_set():
+        for pid in processes_of(program):
+            if pid not in seen:
+                seen.add(pid)
+                killed += len(seen) % every == 0 and kill(pid)
+        time.sleep(0.002)
+    return killed
+
+
+@contextlib.contextmanager
+def helpers_dying(program, every):
+    """While the block runs; gives a function that says how many it were."""
+    stop = threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        killer = pool.submit(kill_some, program, every, stop)
+        try:
+            yield lambda: killer.result(PATIENCE)
+        finally:
+            stop.set()
+
+
+def test_what_starts_the_programs_of_jobs(start, directory, capsys):
+    daemon, ledger = start({"log_level": "warning"}), Ledger(directory, seconds=0.1)
+    with helpers_dying(BUILT / "rest_fcgi_run", 3) as killed:
+        with load(ledger, over_fastcgi(daemon.address), clients=["local"]):
+            await_answers(ledger, 10 * KILLS)
+    ledger.close(f"{killed()} kills of rest_fcgi_run", capsys=capsys)
+    assert killed() > KILLS and set(ledger.statuses) == {200}
+    refused = [ledger.reasons[word] for word in ledger.reasons]
+    assert refused and all(MINION in text for text in refused), "the minion's return says so"
+    wait_until(lambda: not any(str(ledger.marks).encode() in argv for argv in all_arguments()), "nothing goes on")
+
+
+def all_arguments():
+    """Of each process."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            yield path.read_bytes()
+
+
+PASSWORDS = """#!/bin/sh
+read -r given
+[ "$given" = "good for $PAM_USER" ]
+"""
+
+
+@pytest.fixture
+def pam(directory):
+    """What to add to the configuration, so that PAM takes users who are not the system's; and the program to kill."""
+    script = directory / "passwords"
+    script.write_text(PASSWORDS)
+    script.chmod(0o755)
+    (directory / "pam.d").mkdir()
+    stack = f"auth required pam_exec.so quiet expose_authtok {script}\naccount required pam_permit.so\n"
+    (directory / "pam.d/service").write_text(stack)
+    wrapper = directory / "helper"
+    wrapper.write_text(f"#!/bin/sh\nexec {BUILT / 'rest_fcgi_pam'} --confdir {directory / 'pam.d'}\n")
+    wrapper.chmod(0o755)
+    guard = {"tries": 1000, "address_tries": 4000}
+    return {
+        "auth.pam.service": "service",
+        "external_auth": {"auto": None, "pam": {"*": [".*", "@runner", "@wheel", "@jobs"]}},
+        "rest_fcgi": {"pam_helper": str(wrapper), "login_guard": guard},
+    }
+
+
+def test_what_checks_passwords(start, pam, directory, ledger, capsys):
+    daemon = start({"log_level": "error", **pam})
+    exchange, numbers, stop = over_fastcgi(daemon.address), itertools.count(), threading.Event()
+    (directory / "wrong").mkdir()
+    wrong = Ledger(directory / "wrong")
+
+    def log_in():
+        while not stop.is_set():
+            name = f"user{next(numbers)}"
+            ledger.send(exchange, eauth="pam", username=name, password=f"good for {name}")
+            wrong.send(exchange, eauth="pam", username=name, password="good for another one")
+
+    with helpers_dying(BUILT / "rest_fcgi_pam", 3) as killed, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        workers = [pool.submit(log_in) for _ in range(4)]
+        try:
+            await_answers(ledger, 10 * KILLS)
+        finally:
+            stop.set()
+        [worker.result() for worker in workers]
+    ledger.close(f"{killed()} kills of rest_fcgi_pam", capsys=capsys)
+    assert killed() > 0
+    assert set(ledger.statuses) <= {200, 500, 503}, "a good password is never a wrong one"
+    assert set(wrong.statuses) <= {401, 500, 503} and not wrong.ran(), "and a wrong one never good"
+
+
+def test_a_member_of_etcd(start, start_etcd, ledger, capsys):
+    etcd = start_etcd(members=3)
+    hosts = [f"127.0.0.1:{member.port}" for member in etcd.members]
+    daemon = start({"master_job_cache": "etcd", "etcd.host": hosts, "etcd.require_v2": False, "log_level": "error"})
+    with load(ledger, over_fastcgi(daemon.address), pause=0.01):
+        for turn in range(KILLS):
+            victim = etcd.leader() if turn % 2 == 0 else 0
+            await_answers(ledger)
+            etcd.kill(victim)
+            await_answers(ledger)
+            etcd.restart(victim)
+        await_answers(ledger)
+    jobs = wait_until(lambda: call(daemon.address, {"client": "runner", "fun": "jobs.list_jobs"}), "the cluster answers")[0]
+    ledger.close(f"{KILLS} kills of members of etcd", jobs.__contains__, capsys)
+    assert set(ledger.statuses) <= {200, 503}
