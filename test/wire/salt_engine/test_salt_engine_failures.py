@@ -7,12 +7,13 @@ import contextlib
 import os
 import pathlib
 import signal
-import threading
 import time
 
 import pytest
 from comparison import JID
 from rows import call, local
+from support.daemon import LONG
+from support.ledger import MINION, Ledger, await_answers, load, over_fastcgi
 from support.process import PATIENCE, wait_until
 from support.salt_master import gone
 
@@ -90,44 +91,44 @@ def test_a_master_that_is_stopped_in_order_is_not_available(breakable, engine):
     assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < 5
 
 
-def send_through(engine, record, stop):
-    """Sends one request after the other; [(marker, reply, seconds)]."""
-    sent = []
-    while not stop.is_set():
-        marker = f"{id(sent)}-{len(sent)}"
-        sent.append(
-            (marker, *timed(lambda marker=marker: engine.post(record.chunk(marker, timeout=3, gather_job_timeout=2))))
-        )
-        time.sleep(0.2)
-    return sent
+def jobs_found(engine):
+    """Does the master know that job?"""
+    return lambda jid: engine.run(call("runner", "jobs.list_job", jid=jid))[0].get("Function") == "cmd.run"
 
 
 @EVERY_LINE
-def test_a_master_that_is_killed_under_load_and_comes_back(breakable, start_engine, record):
+def test_a_master_that_is_killed_under_load_and_comes_back(breakable, start_engine, tmp_path, capsys):
     engine = start_engine({"rest_fcgi": {"request_timeout": 15}})
-    stop = threading.Event()
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        senders = [pool.submit(send_through, engine, record, stop) for _ in range(8)]
-        wait_until(lambda: len(record.counts()) > 8, "some have run")
+    ledger = Ledger(tmp_path, timeout=3, gather_job_timeout=2)
+    with load(ledger, over_fastcgi(engine.address), threads=8, clients=["local"], pause=0.2):
+        await_answers(ledger, 8)
         breakable.master.stop(signal.SIGKILL)
         time.sleep(2)
-        before = len(record.counts())
         breakable.master.start()
-        wait_until(lambda: len(record.counts()) > before + 8, "some run again", 6 * PATIENCE)
-        stop.set()
-        sent = [one for sender in senders for one in sender.result()]
-    statuses = collections.Counter(reply.status for _, reply, _ in sent)
-    assert set(statuses) == {200, 503} or set(statuses) == {200, 503, 504}, statuses
-    assert max(seconds for _, _, seconds in sent) < 20
-    counts = record.counts()
-    assert max(counts.values()) == 1, "run twice"
-    for marker, reply, _ in sent:
-        if reply.status == 200 and reply.ret == [{"ms-0": True}]:
-            assert counts[marker] == 1
-        elif reply.status != 200 and marker in counts:
-            named = JID.search(reply.text) or "whether it carried out the request is not known" in reply.text
-            assert named, f"it was run, and the reply tells nothing of it: {reply}"
+        await_answers(ledger, 8)
     await_all(engine, breakable)
+    ledger.close("a kill of the master", capsys=capsys)
+    assert set(ledger.statuses) <= {200, 503, 504}
+    for word in ledger.ran().keys() & ledger.reasons.keys():
+        text = ledger.reasons[word]
+        named = JID.search(text) or "Minion did not return" in text or "whether it carried out the request is not known" in text
+        assert named, f"it was run, and the reply tells nothing of it: {text}"
+
+
+@ONE_LINE
+def test_a_minion_that_is_killed_under_load_and_comes_back(breakable, engine, tmp_path, capsys):
+    ledger = Ledger(tmp_path, timeout=3, gather_job_timeout=2)
+    with load(ledger, over_fastcgi(engine.address), threads=4, pause=0.1):
+        for _ in range(1 + 4 * LONG):
+            await_answers(ledger, 8)
+            breakable.minions[MINION].stop(signal.SIGKILL)
+            time.sleep(1)
+            breakable.minions[MINION].start()
+            breakable.await_minions(MINION)
+        await_answers(ledger, 8)
+    ledger.close("kills of a minion", jobs_found(engine), capsys)
+    assert set(ledger.statuses) == {200}
+    assert all("Minion did not return" in text for text in ledger.reasons.values()), ledger.reasons
 
 
 @ONE_LINE

@@ -53,7 +53,7 @@ def over_http(api, path="/", headers=None):
 
 
 class Ledger:
-    """Used by many threads at once. `marks` is the file that jobs write to; `reasons` has what was said to who was refused,
+    """Used by many threads at once. `marks` is the file that jobs write to; `reasons` has the replies of who was refused,
     by the job's word, and what was seen where a connection ended."""
 
     def __init__(self, folder, seconds=0.0, **low):
@@ -95,7 +95,7 @@ class Ledger:
             return "answered"
         if status == 200 and ret == [{MINION: word}]:
             return "answered"
-        self.reasons[word] = str(ret)
+        self.reasons[word] = text
         return "refused"
 
     def count(self, outcome):
