@@ -39,12 +39,18 @@ Error out_of_reach(const Error& error) {
 
 }  // namespace
 
-Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& options, const Clock& clock) {
-  auto eauths = make_eauths(options);
+Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& options, const Clock& clock,
+                                                           std::shared_ptr<const LoginMemory> memory) {
+  if (memory == nullptr) {
+    auto opened = open_login_memory(options.login_guard);
+    if (!opened) return std::move(opened).error();
+    memory = *std::move(opened);
+  }
+  auto eauths = make_eauths(options, memory->gate);
   if (!eauths) return std::move(eauths).error();
   auto tokens = make_tokens(options, clock);
   if (!tokens) return std::move(tokens).error();
-  auto logins = Logins::make(options.login_guard, options.auth_cache_ttl, clock);
+  auto logins = Logins::make(options.login_guard, options.auth_cache_ttl, clock, std::move(memory));
   if (!logins) return std::move(logins).error();
   return std::unique_ptr<Authenticator>(
       new Authenticator(*std::move(eauths), *std::move(tokens), *std::move(logins)));

@@ -13,12 +13,13 @@ namespace rest_fcgi::auth {
 namespace {
 
 /// None where it is left off.
-Result<std::optional<Eauth>> make_eauth(const EauthOptions& one, const Options& options) {
+Result<std::optional<Eauth>> make_eauth(const EauthOptions& one, const Options& options,
+                                        const std::shared_ptr<HashGate>& gate) {
   const auto on = [](Result<Eauth> made) -> Result<std::optional<Eauth>> {
     if (!made) return std::move(made).error();
     return std::optional(*std::move(made));
   };
-  if (one.name == "file") return on(make_file_eauth(one));
+  if (one.name == "file") return on(make_file_eauth(one, gate));
   if (one.name == "pam") return on(make_pam_eauth(options.pam));
   if (one.name == "sharedsecret") return on(make_sharedsecret_eauth(options.sharedsecret));
   if (one.name == "auto" && options.allow_auto_eauth) return on(make_auto_eauth());
@@ -60,10 +61,10 @@ Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret) {
   return Eauth{"sharedsecret", verify};
 }
 
-Result<std::vector<Eauth>> make_eauths(const Options& options) {
+Result<std::vector<Eauth>> make_eauths(const Options& options, const std::shared_ptr<HashGate>& gate) {
   std::vector<Eauth> eauths;
   for (const EauthOptions& one : options.external_auth) {
-    auto eauth = make_eauth(one, options);
+    auto eauth = make_eauth(one, options, gate);
     if (!eauth) return std::move(eauth).error();
     if (eauth->has_value()) eauths.push_back(**std::move(eauth));
   }

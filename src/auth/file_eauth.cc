@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "auth/file_eauth.h"
 
-#include <fcntl.h>
-
-#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <thread>
 #include <utility>
 
-#include "rest_fcgi/core/files.h"
+#include "auth/guard_table.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
@@ -15,15 +15,6 @@ namespace rest_fcgi::auth {
 namespace {
 
 using Type = FileSettings::Type;
-
-std::optional<std::string_view> field(std::string_view line, std::string_view separator, std::size_t index) {
-  for (; index > 0; --index) {
-    const std::size_t end = line.find(separator);
-    if (end == std::string_view::npos) return std::nullopt;
-    line.remove_prefix(end + separator.size());
-  }
-  return line.substr(0, line.find(separator));
-}
 
 Error mistake(std::string_view setting, std::string_view found, std::string_view accepted) {
   return {ErrorKind::configuration,
@@ -83,57 +74,62 @@ Result<FieldLayout> layout_of(const FileSettings& settings) {
   return layout;
 }
 
-constexpr std::size_t kMaxFileSize = std::size_t{16} << 20;
-
-struct StoredPassword {
-  std::string_view text;
-  bool known = false;
-};
-
-/// What is stored for a user: their first entry. For an unknown user it is what the file's first entry
-/// stores, so that a hash of the same kind and cost is computed. Always looks at all lines. Borrows from
-/// `file`.
-StoredPassword find_user(std::string_view file, const FieldLayout& layout, std::string_view username) {
-  StoredPassword found;
-  while (!file.empty()) {
-    const std::size_t end = std::min(file.find('\n'), file.size() - 1);
-    const auto entry = layout.read(file.substr(0, end + 1));
-    file.remove_prefix(end + 1);
-    if (!entry || found.known) continue;
-    if (entry->username == username) {
-      found = {entry->stored, true};
-    } else if (found.text.empty()) {
-      found.text = entry->stored;
-    }
-  }
-  return found;
-}
-
 Result<PasswordHash> hash_for(const FileSettings& settings) {
   if (settings.type == Type::htdigest) return make_htdigest_hash(settings.layout.realm);
   return make_password_hash(settings.type == Type::htpasswd ? "htpasswd" : settings.hashtype);
 }
 
 /// Errors: internal, after the cause was logged.
-Result<WipedBytes> read_users(const std::string& filename) {
-  auto file = read_regular_file(AT_FDCWD, filename, Links::follow, kMaxFileSize);
-  if (file) return file;
+Result<std::shared_ptr<const Users>> read_users(UserFile& file) {
+  auto users = file.users();
+  if (users) return users;
   log::error(
-      format("external_auth: file: {} {}; nobody can log in through it", filename, file.error().message));
+      format("external_auth: file: {} {}; nobody can log in through it", file.path(), users.error().message));
   return Error{ErrorKind::internal, "The eauth back end failed; the log has the cause."};
 }
 
-}  // namespace
+/// The back end's parts, shared by its copies.
+class FileEauth {
+ public:
+  FileEauth(std::shared_ptr<UserFile> file, PasswordHash matches, std::shared_ptr<HashGate> gate)
+      : file_(std::move(file)), matches_(std::move(matches)), gate_(std::move(gate)) {}
 
-std::optional<FieldLayout::Entry> FieldLayout::read(std::string_view line) const {
-  line = stripped(line);
-  if (comments && line.starts_with('#')) return std::nullopt;
-  if (!realm.empty() && field(line, separator, 1) != realm) return std::nullopt;
-  const auto name = field(line, separator, username);
-  const auto stored = field(line, separator, password);
-  if (!name || !stored) return std::nullopt;
-  return Entry{*name, *stored};
-}
+  [[nodiscard]] Result<Verdict> verify(const Login& login) const {
+    const auto users = read_users(*file_);
+    if (!users) return users.error();
+    const Users::Found found = (*users)->find(login.username);
+    const auto begun = std::chrono::steady_clock::now();
+    std::chrono::steady_clock::duration waited;
+    {
+      const auto pass = gate_->enter(network_of(login.remote), memory_of_hash(found.stored), login.deadline);
+      if (!pass) return pass.error();
+      waited = std::chrono::steady_clock::now() - begun;
+      if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
+    }
+    // Those who waited for their turn did so whatever the name is. What is to be hidden began after that.
+    const auto step = failure_step(**users, login);
+    const auto taken = std::chrono::steady_clock::now() - begun - waited;
+    std::this_thread::sleep_for(step - taken % step);
+    return Verdict{};
+  }
+
+  [[nodiscard]] std::string stamp() const { return file_->stamp(); }
+
+ private:
+  [[nodiscard]] std::chrono::steady_clock::duration failure_step(const Users& users,
+                                                                 const Login& login) const {
+    return users.failure_step([&](std::string_view stored) {
+      const auto pass = gate_->enter(network_of(login.remote), memory_of_hash(stored), SteadyTime::max());
+      static_cast<void>(matches_("", SecretView("?"), stored));
+    });
+  }
+
+  const std::shared_ptr<UserFile> file_;
+  const PasswordHash matches_;
+  const std::shared_ptr<HashGate> gate_;
+};
+
+}  // namespace
 
 Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string, std::string>>& settings) {
   FileSettings result;
@@ -147,19 +143,13 @@ Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string,
   return result;
 }
 
-Eauth file_eauth(std::string filename, FieldLayout layout, PasswordHash hash) {
-  const auto verify = [filename = std::move(filename), layout = std::move(layout),
-                       matches = std::move(hash)](const Login& login) -> Result<Verdict> {
-    const auto file = read_users(filename);
-    if (!file) return file.error();
-    const StoredPassword stored = find_user({file->data(), file->size()}, layout, login.username);
-    const bool good = matches(login.username, login.password, stored.text);
-    return Verdict{good && stored.known};
-  };
-  return {"file", verify};
+Eauth file_eauth(std::shared_ptr<UserFile> file, PasswordHash hash, std::shared_ptr<HashGate> gate) {
+  const auto parts = std::make_shared<const FileEauth>(std::move(file), std::move(hash), std::move(gate));
+  return {"file", [parts](const Login& login) { return parts->verify(login); },
+          [parts] { return parts->stamp(); }};
 }
 
-Result<Eauth> make_file_eauth(const EauthOptions& options) {
+Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<HashGate> gate) {
   auto settings = read_file_settings(options.settings);
   if (!settings) return std::move(settings).error();
   auto hash = hash_for(*settings);
@@ -167,10 +157,17 @@ Result<Eauth> make_file_eauth(const EauthOptions& options) {
     return Error{ErrorKind::configuration,
                  format("external_auth: file: ^hashtype: {}", hash.error().message)};
   }
-  // The file may come later, so this is no mistake; but whoever reads the log should not have to wait for a
-  // login.
-  static_cast<void>(read_users(settings->filename));
-  return file_eauth(std::move(settings->filename), std::move(settings->layout), *std::move(hash));
+  auto file = UserFile::make(std::move(settings->filename), std::move(settings->layout));
+  if (!file) return std::move(file).error();
+  // The file may come later, so that a missing one is no mistake; but whoever reads the log should not have
+  // to wait for a login.
+  const auto users = (*file)->users();
+  if (!users && users.error().kind == ErrorKind::configuration) {
+    return Error{ErrorKind::configuration,
+                 format("external_auth: file: ^filename: {} {}", (*file)->path(), users.error().message)};
+  }
+  if (!users) static_cast<void>(read_users(**file));
+  return file_eauth(*std::move(file), *std::move(hash), std::move(gate));
 }
 
 }  // namespace rest_fcgi::auth

@@ -17,13 +17,17 @@ using std::chrono::seconds;
 
 constexpr milliseconds kFirstDelay{100};
 constexpr milliseconds kLongestDelay{2000};
-constexpr seconds kPatience{30};  // for others' tries to end; each of them has a limit of its own
+constexpr std::chrono::hours kLongestRequest{24};
 
 Error throttled(seconds retry_after) {
   Error error{ErrorKind::throttled, format("Too many failed logins; the next one is looked at in {} seconds.",
                                            retry_after.count())};
   error.retry_after = retry_after;
   return error;
+}
+
+Error too_many_queue() {
+  return {ErrorKind::unavailable, "Too many logins wait for others to end; try again in a moment."};
 }
 
 Error turn_did_not_come() {
@@ -70,7 +74,7 @@ Result<void> LoginGuard::Attempt::failed() {
   return guard->wait(guard->delay_after(who_, failures) - passed);
 }
 
-Result<std::unique_ptr<LoginGuard>> LoginGuard::make(const LoginGuardOptions& options, const Clock& clock) {
+Result<std::shared_ptr<const LoginMemory>> open_login_memory(const LoginGuardOptions& options) {
   const bool alone = options.file.empty() || options.tries == 0;
   auto memory = alone ? GuardMemory::alone() : GuardMemory::shared(options.file);
   if (!memory && options.file_is_default) {
@@ -78,25 +82,27 @@ Result<std::unique_ptr<LoginGuard>> LoginGuard::make(const LoginGuardOptions& op
     memory = GuardMemory::alone();
   }
   if (!memory) return std::move(memory).error();
-  return std::make_unique<LoginGuard>(options, *std::move(memory), clock,
-                                      [](milliseconds time) { std::this_thread::sleep_for(time); });
+  auto gate = std::make_shared<HashGate>(
+      HashGate::Limits{.memory = options.hash_memory, .waiting = options.max_queued});
+  return std::make_shared<const LoginMemory>(LoginMemory{*std::move(memory), std::move(gate)});
 }
 
-LoginGuard::LoginGuard(const LoginGuardOptions& options, GuardMemory memory, const Clock& clock, Sleep sleep)
+LoginGuard::LoginGuard(const LoginGuardOptions& options, std::shared_ptr<const LoginMemory> memory,
+                       const Clock& clock, Sleep sleep)
     : options_(options),
       memory_(std::move(memory)),
       clock_(clock),
       sleep_(std::move(sleep)),
-      table_(memory_.words().slots) {}
+      table_(memory_->guard.words().slots) {}
 
 bool LoginGuard::is_quiet(WallTime now) const {
-  return memory_.words().active_until.load(std::memory_order_relaxed) <= unix_seconds(now);
+  return memory_->guard.words().active_until.load(std::memory_order_relaxed) <= unix_seconds(now);
 }
 
 LoginGuard::Keys LoginGuard::keys_of(const Who& who) const {
   const std::string network = network_of(who.remote);
   const auto key = [this](std::string_view what, std::string_view of, std::string_view at = {}) {
-    return GuardTable::Key{DigestHash()(memory_.digest().of(what, of, at))};
+    return GuardTable::Key{DigestHash()(memory_->guard.digest().of(what, of, at))};
   };
   if (who.username.empty()) return {key("tokens", network), key("tokens", network)};
   return {key("user", who.username, network), key("address", network)};
@@ -154,11 +160,12 @@ Result<void> LoginGuard::enter(const Who& who, const Keys& keys, SteadyTime dead
   };
   std::unique_lock lock(mutex_);
   if (!decided()) {
-    if (!may_wait()) return throttled(seconds(1));
-    const SteadyTime::duration left = deadline - clock_.steady();
-    const bool in_time = left_.wait_for(lock, std::min<SteadyTime::duration>(kPatience, left), decided);
-    --waiting_;
-    if (!in_time) return left < kPatience ? turn_did_not_come() : throttled(seconds(1));
+    if (queued_ >= options_.max_queued) return too_many_queue();
+    ++queued_;
+    const auto left = std::min<SteadyTime::duration>(deadline - clock_.steady(), kLongestRequest);
+    const bool in_time = left_.wait_for(lock, left, decided);
+    --queued_;
+    if (!in_time) return turn_did_not_come();
   }
   if (refused_for > seconds(0)) return throttled(refused_for);
   ++under_way_[keys.who];
@@ -203,7 +210,7 @@ LoginGuard::Failures LoginGuard::count_failure(const Who& who) {
 
 void LoginGuard::keep_active(WallTime now) {
   const std::uint64_t until = unix_seconds(now + std::max(options_.window, options_.refuse)) + 1;
-  GuardWords::Word& word = memory_.words().active_until;
+  GuardWords::Word& word = memory_->guard.words().active_until;
   std::uint64_t known = word.load();
   while (known < until && !word.compare_exchange_weak(known, until)) {
   }
@@ -218,17 +225,11 @@ milliseconds LoginGuard::delay_after(const Who& who, const Failures& failures) c
   return std::min(delay, kLongestDelay);
 }
 
-bool LoginGuard::may_wait() {
-  if (waiting_.fetch_add(1) < options_.max_delayed) return true;
-  --waiting_;
-  return false;
-}
-
 Result<void> LoginGuard::wait(milliseconds time) {
-  if (!may_wait()) return throttled(seconds(1));
-  if (time > milliseconds(0)) sleep_(time);
-  --waiting_;
-  return {};
+  const bool may_wait = delayed_.fetch_add(1) < options_.max_delayed;
+  if (may_wait && time > milliseconds(0)) sleep_(time);
+  --delayed_;
+  return may_wait ? Result<void>() : throttled(seconds(1));
 }
 
 std::string_view for_log(std::string_view input) {

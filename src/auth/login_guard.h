@@ -14,12 +14,19 @@
 #include <utility>
 
 #include "auth/guard_table.h"
+#include "auth/hash_gate.h"
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::auth {
+
+/// What of logins outlives a reload. Its parts synchronize themselves.
+struct LoginMemory {
+  GuardMemory guard;
+  std::shared_ptr<HashGate> gate;
+};
 
 /// Makes guessing slow. It counts failures of each pair of user and address, so that nobody can lock a user
 /// out from elsewhere, and those of each address over all users. A failure is answered the later the more
@@ -65,9 +72,9 @@ class LoginGuard {
     std::optional<Keys> entered_;  // where others wait for it
   };
 
-  /// `clock` has to outlive it. Errors: configuration or internal, for memory that cannot be had.
-  static Result<std::unique_ptr<LoginGuard>> make(const LoginGuardOptions& options, const Clock& clock);
-  LoginGuard(const LoginGuardOptions& options, GuardMemory memory, const Clock& clock, Sleep sleep);
+  /// `clock` has to outlive it.
+  LoginGuard(const LoginGuardOptions& options, std::shared_ptr<const LoginMemory> memory, const Clock& clock,
+             Sleep sleep);
 
   /// What is known of somebody who may try.
   struct Standing {
@@ -77,8 +84,8 @@ class LoginGuard {
   /// May they try? Costs next to nothing as long as nobody fails. Errors: throttled.
   [[nodiscard]] Result<Standing> check(const Who& who) const;
 
-  /// Waits for their turn. Errors: throttled, where their limit was reached meanwhile, or where too many
-  /// threads wait already; timeout, where it did not come until `deadline`.
+  /// Waits for their turn. Errors: throttled, where their limit was reached meanwhile; unavailable, where too
+  /// many threads wait already; timeout, where it did not come until `deadline`.
   [[nodiscard]] Result<Attempt> begin(const Who& who, SteadyTime deadline = SteadyTime::max());
 
   /// Their credentials were good: forgets the failures of this user at this address.
@@ -105,21 +112,21 @@ class LoginGuard {
   void keep_active(WallTime now);
   [[nodiscard]] Failures count_failure(const Who& who);
   [[nodiscard]] std::chrono::milliseconds delay_after(const Who& who, const Failures& failures) const;
-  [[nodiscard]] bool may_wait();  // if so, `waiting_` counts this thread
   [[nodiscard]] Result<void> wait(std::chrono::milliseconds time);
 
   // constant after construction
   LoginGuardOptions options_;
-  GuardMemory memory_;
+  std::shared_ptr<const LoginMemory> memory_;
   const Clock& clock_;
   Sleep sleep_;
   // synchronizes itself
   GuardTable table_;
-  std::atomic<std::size_t> waiting_ = 0;  // threads, for their turn or before they answer a failure
+  std::atomic<std::size_t> delayed_ = 0;  // threads that wait before they answer a failure
   // tries under way in this process
   std::mutex mutex_;
   std::condition_variable left_;
   std::unordered_map<GuardTable::Key, unsigned> under_way_;  // guarded by mutex_
+  std::size_t queued_ = 0;                                   // threads; guarded by mutex_
 };
 
 /// As much of something that a caller chose as a log line shows.

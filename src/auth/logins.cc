@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -305,12 +306,14 @@ void GuardedLogins::forget(const Credentials& credentials, const Grant& grant) {
 }  // namespace
 
 Result<std::unique_ptr<Logins>> Logins::make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
-                                             const Clock& clock, std::shared_ptr<LoggedOut> logged_out) {
+                                             const Clock& clock, std::shared_ptr<const LoginMemory> memory,
+                                             std::shared_ptr<LoggedOut> logged_out) {
   auto digest = KeyedDigest::make();
   if (!digest) return std::move(digest).error();
-  auto made = LoginGuard::make(guard, clock);
-  if (!made) return std::move(made).error();
-  return std::unique_ptr<Logins>(std::make_unique<GuardedLogins>(*std::move(made), *std::move(digest), ttl,
+  auto made =
+      std::make_unique<LoginGuard>(guard, std::move(memory), clock,
+                                   [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); });
+  return std::unique_ptr<Logins>(std::make_unique<GuardedLogins>(std::move(made), *std::move(digest), ttl,
                                                                  clock, std::move(logged_out)));
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -77,11 +78,11 @@ Error unknown_hashtype(std::string_view hashtype) {
 constexpr std::string_view kApr1 = "$apr1$";
 constexpr std::string_view kSha = "{SHA}";
 
+constexpr std::string_view kCrypt64 = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
 /// Appends `count` digits of 6 bits each, the lowest first, in crypt(5)'s alphabet.
 void append_crypt64(WipedBytes& out, unsigned value, int count) {
-  static constexpr std::string_view kDigits =
-      "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  for (; count > 0; --count, value >>= 6) out.push_back(kDigits[value & 63]);
+  for (; count > 0; --count, value >>= 6) out.push_back(kCrypt64[value & 63]);
 }
 
 /// The 16 bytes of an MD5 in the order that md5crypt writes them.
@@ -159,6 +160,27 @@ Result<PasswordHash> make_password_hash(std::string_view hashtype) {
     if (hashtype == digest.hashtype) return make_digest_hash(digest.openssl);
   }
   return unknown_hashtype(hashtype);
+}
+
+std::size_t memory_of_hash(std::string_view stored) {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  constexpr std::size_t kLargestLog2 = 40;
+  constexpr std::size_t kOneDigit = 48;  // what one digit of yescrypt's numbers says; larger ones have more
+  const bool is_scrypt = stored.starts_with("$7$");
+  if (!is_scrypt && !stored.starts_with("$y$") && !stored.starts_with("$gy$")) return 0;
+  stored.remove_prefix(stored.find('$', 1) + 1);
+  bool is_read = true;
+  const auto digit = [&](std::size_t i) {
+    const std::size_t value = i < stored.size() ? kCrypt64.find(stored[i]) : std::string_view::npos;
+    is_read = is_read && value != std::string_view::npos;
+    return is_read ? value : 0;
+  };
+  // scrypt: log2 N, five digits of r; yescrypt: flavor, log2 N - 1, r - 1
+  const std::size_t log2_n = is_scrypt ? digit(0) : digit(1) + 1;
+  std::size_t r = is_scrypt ? 0 : digit(2) + 1;
+  for (std::size_t i = 5; is_scrypt && i > 0; --i) r = r * kCrypt64.size() + digit(i);
+  if (!is_scrypt) is_read = is_read && digit(0) < kOneDigit && r <= kOneDigit;
+  return is_read && log2_n <= kLargestLog2 ? std::size_t{128} * r << log2_n : kMost;
 }
 
 Result<PasswordHash> make_htdigest_hash(std::string realm) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@ using PasswordHash =
 /// has it; `htpasswd`, what Apache's program of that name writes, but no plain text. Errors: configuration,
 /// listing the names that there are, or where OpenSSL lacks the digest.
 Result<PasswordHash> make_password_hash(std::string_view hashtype);
+
+/// Bytes that the computation of `stored` takes, as far as they matter: those of yescrypt (`$y$`, `$gy$`) and
+/// scrypt (`$7$`), by the cost that it names. The most there is for a cost that no host is expected to bear.
+[[nodiscard]] std::size_t memory_of_hash(std::string_view stored);
 
 /// What htdigest writes: MD5 of user name, realm and password. Errors: configuration, where OpenSSL has no
 /// MD5.

@@ -174,6 +174,7 @@ class EauthReader {
 
 void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   constexpr std::int64_t kDayInSeconds = 86400;
+  constexpr std::int64_t kMostHashMemory = std::int64_t{64} << 30;
   std::size_t tries = options.tries;
   std::size_t address_tries = options.address_tries;
   guard.count("tries", tries, {0, 1000});
@@ -184,16 +185,18 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   guard.whole_seconds("refuse", options.refuse, {1, kDayInSeconds});
   options.file_is_default = guard.value("file") == nullptr;
   options.file = format("/dev/shm/rest_fcgi-{}.guard", ::geteuid());
-  guard.absolute_path("file", options.file);
+  guard.at_start().absolute_path("file", options.file);
+  guard.at_start().bytes("hash_memory", options.hash_memory, {1 << 20, kMostHashMemory});
   guard.refuse_unknown_keys();
 }
 
-/// Who fails to log in waits, and so does who comes while too many tries for the same user are under way;
-/// most threads have to stay free for others.
+/// Who fails to log in waits, and so does whose turn at a hash has not come, or who comes while too many
+/// tries for the same user are under way; threads have to stay free for others.
 void bound_waiting(Settings& settings) {
   const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 4);
   auth::Options& auth = settings.auth;
   auth.login_guard.max_delayed = std::min(auth.login_guard.max_delayed, most);
+  auth.login_guard.max_queued = std::max<std::size_t>(1, settings.gateway.max_threads / 2);
   auth.pam.max_waiting = std::min(auth.pam.max_waiting, most);
   settings.salt.max_waiting_logins = std::min(settings.salt.max_waiting_logins, most);
 }

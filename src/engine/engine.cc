@@ -12,24 +12,25 @@
 namespace rest_fcgi::engine {
 namespace {
 
-Result<Runtime> make_salt_runtime(const config::Settings& settings) {
+Result<SaltEngine> make_salt_engine(const config::Settings& settings) {
   auto runtime = salt::make_runtime(settings.salt, system_clock());
   if (!runtime) return std::move(runtime).error();
   auto logged_out = auth::LoggedOut::make(settings.auth.logged_out, system_clock());
   if (!logged_out) return std::move(logged_out).error();
   SaltEngine salt{*std::move(runtime), *std::move(logged_out), nullptr};
-  if (settings.returner.ext_job_cache.empty()) return Runtime(std::move(salt));
+  if (settings.returner.ext_job_cache.empty()) return salt;
   auto returners = returner::Returners::make(settings.returner, system_clock());
   if (!returners) return std::move(returners).error();
   salt.recorder = recording::make_recorder(*std::move(returners), system_clock());
-  return Runtime(std::move(salt));
+  return salt;
 }
 
 Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings& settings,
                                                          std::unique_ptr<auth::Permissions> permissions,
-                                                         const SaltEngine& salt) {
+                                                         const SaltEngine& salt,
+                                                         std::shared_ptr<const auth::LoginMemory> memory) {
   auto logins = auth::Logins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock(),
-                                   salt.logged_out);
+                                   std::move(memory), salt.logged_out);
   if (!logins) return std::move(logins).error();
   auto master = salt::make_master(settings.salt, *std::move(logins), std::move(permissions), salt.runtime);
   if (!master || !salt.recorder) return master;
@@ -39,40 +40,46 @@ Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings&
 }  // namespace
 
 Result<Runtime> make_runtime(const config::Settings& settings) {
-  if (settings.engine == config::Engine::salt) return make_salt_runtime(settings);
+  auto logins = auth::open_login_memory(settings.auth.login_guard);
+  if (!logins) return std::move(logins).error();
+  if (settings.engine == config::Engine::salt) {
+    auto salt = make_salt_engine(settings);
+    if (!salt) return std::move(salt).error();
+    return Runtime{*std::move(logins), *std::move(salt)};
+  }
   auto returners = returner::Returners::make(settings.returner, system_clock());
   if (!returners) return std::move(returners).error();
   auto runtime = embedded::make_runtime(settings.embedded, *std::move(returners), system_clock());
   if (!runtime) return std::move(runtime).error();
-  return Runtime(*std::move(runtime));
+  return Runtime{*std::move(logins), *std::move(runtime)};
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
                                                     const Runtime& runtime) {
   auto permissions = auth::Permissions::make(settings.auth.external_auth);
   if (!permissions) return std::move(permissions).error();
-  if (const auto* salt = std::get_if<SaltEngine>(&runtime)) {
-    return make_salt_master(settings, *std::move(permissions), *salt);
+  if (const auto* salt = std::get_if<SaltEngine>(&runtime.engine)) {
+    return make_salt_master(settings, *std::move(permissions), *salt, runtime.logins);
   }
-  auto authenticator = auth::Authenticator::make(settings.auth, system_clock());
+  auto authenticator = auth::Authenticator::make(settings.auth, system_clock(), runtime.logins);
   if (!authenticator) return std::move(authenticator).error();
   return embedded::make_master(settings.embedded, *std::move(authenticator), *std::move(permissions),
-                               std::get<std::shared_ptr<embedded::Runtime>>(runtime));
+                               std::get<std::shared_ptr<embedded::Runtime>>(runtime.engine));
 }
 
 void start(const Runtime& runtime) {
-  if (const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime)) {
+  if (const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime.engine)) {
     (*embedded)->announce_minions();
   } else {
-    std::get<SaltEngine>(runtime).runtime->join_event_bus();
+    std::get<SaltEngine>(runtime.engine).runtime->join_event_bus();
   }
 }
 
 std::size_t shut_down(const Runtime& runtime, SteadyTime deadline) {
-  if (const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime)) {
+  if (const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime.engine)) {
     return (*embedded)->shutdown(deadline);
   }
-  const auto& salt = std::get<SaltEngine>(runtime);
+  const auto& salt = std::get<SaltEngine>(runtime.engine);
   const std::size_t running = salt.runtime->shutdown(deadline);
   if (!salt.recorder) return running;
   const auto flushed = salt.recorder->flush(deadline);

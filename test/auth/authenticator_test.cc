@@ -5,13 +5,16 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
+#include "auth/login_guard.h"
 #include "auth/token_store.h"
+#include "rest_fcgi/auth/logins.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -48,10 +51,21 @@ class Fixture {
 
   /// Anew, with what `options` now say.
   void start() {
-    auto made = Authenticator::make(options, clock);
+    auto opened = open_login_memory(options.login_guard);
+    REQUIRE(opened);
+    memory = *std::move(opened);
+    auto made = Authenticator::make(options, clock, memory);
     REQUIRE(made);
     authenticator = *std::move(made);
   }
+
+  /// From now on nobody's turn to have a password verified comes.
+  void keep_busy() {
+    while (busy_.size() < HashGate::cores()) busy_.push_back(*memory->gate->enter("", 0, SteadyTime()));
+  }
+
+  /// A file counts as changed for a moment.
+  static void let_file_rest() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
 
   Result<Identity> login(std::string_view username, std::string_view password,
                          std::string_view eauth = "file") {
@@ -74,7 +88,11 @@ class Fixture {
   test::TempDir dir;
   test::ManualClock clock;
   Options options;
+  std::shared_ptr<const LoginMemory> memory;
   std::unique_ptr<Authenticator> authenticator;
+
+ private:
+  std::vector<HashGate::Pass> busy_;
 };
 
 }  // namespace
@@ -248,13 +266,29 @@ TEST_CASE("bad tokens are counted, but not those that have expired") {
 
 TEST_CASE("a verified password is not verified again for a while") {
   Fixture fixture;
+  Fixture::let_file_rest();
   CHECK(fixture.login("fred", "sesame"));
-  fixture.dir.write("users", "fred:changed\n");
+  fixture.keep_busy();
   fixture.clock.advance(seconds(29));
   CHECK(fixture.login("fred", "sesame"));
-  CHECK(fixture.login("fred", "changed"));
   fixture.clock.advance(seconds(1));
-  CHECK_FALSE(fixture.login("fred", "sesame"));
+  const auto late =
+      fixture.authenticator->authenticate(with_password("file", "fred", "sesame"), SteadyTime());
+  CHECK(late.error().kind == ErrorKind::timeout);
+}
+
+TEST_CASE("what is remembered of a file's user ends at once when the file says so") {
+  Fixture fixture;
+  fixture.options.auth_cache_ttl = seconds(300);
+  fixture.start();
+  for (const std::string now : {"fred:changed\n", "fred:!sesame\n", "somebody:sesame\n"}) {
+    CAPTURE(now);
+    fixture.dir.write("users", "fred:sesame\n");
+    Fixture::let_file_rest();
+    CHECK(fixture.login("fred", "sesame"));
+    fixture.dir.write("users", now);
+    CHECK_FALSE(fixture.login("fred", "sesame"));
+  }
 }
 
 TEST_CASE("a new authenticator remembers nothing of the one before") {
@@ -422,11 +456,11 @@ TEST_CASE("also without the cache a request's password is verified once") {
   Fixture fixture;
   fixture.options.auth_cache_ttl = seconds(0);
   fixture.start();
+  Fixture::let_file_rest();
   const SteadyTime end = request_end();
   CHECK(fixture.authenticator->authenticate(with_password("file", "fred", "sesame"), end));
-  fixture.dir.write("users", "fred:changed\n");
+  fixture.keep_busy();
   CHECK(fixture.authenticator->authenticate(with_password("file", "fred", "sesame"), end));
-  CHECK_FALSE(fixture.login("fred", "sesame"));
 }
 
 TEST_CASE("a good password gets in however many bring it at once") {

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "auth/eauth.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <filesystem>
+#include <set>
+#include <thread>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -12,6 +18,10 @@
 
 namespace rest_fcgi::auth {
 namespace {
+
+std::shared_ptr<HashGate> gate() {
+  return std::make_shared<HashGate>(HashGate::Limits());
+}
 
 bool verify(const Eauth& eauth, std::string_view password) {
   const auto good = eauth.verify({"fred", SecretView(password), {}});
@@ -27,7 +37,7 @@ Options with(std::vector<std::string> eauths) {
 }
 
 std::vector<std::string> names(const Options& options) {
-  const auto eauths = make_eauths(options);
+  const auto eauths = make_eauths(options, gate());
   REQUIRE(eauths);
   std::vector<std::string> names;
   for (const Eauth& eauth : *eauths) names.push_back(eauth.name);
@@ -57,7 +67,7 @@ using test::CapturedLog;
 using test::TempDir;
 
 Eauth make(std::vector<std::pair<std::string, std::string>> settings) {
-  auto eauth = make_file_eauth({"file", std::move(settings), {}});
+  auto eauth = make_file_eauth({"file", std::move(settings), {}}, gate());
   REQUIRE(eauth);
   return *std::move(eauth);
 }
@@ -82,7 +92,7 @@ TEST_CASE("the shared secret is everybody's password, and nothing else is") {
 }
 
 TEST_CASE("sharedsecret without a secret is an error of the configuration") {
-  const auto eauths = make_eauths(with({"sharedsecret"}));
+  const auto eauths = make_eauths(with({"sharedsecret"}), gate());
   REQUIRE_FALSE(eauths);
   CHECK(eauths.error().kind == ErrorKind::configuration);
   CHECK(eauths.error().message ==
@@ -118,7 +128,7 @@ TEST_CASE("back ends are those of external_auth; the log names those that are no
 }
 
 TEST_CASE("a back end that cannot work as it is configured is an error") {
-  const auto eauths = make_eauths(with({"file"}));
+  const auto eauths = make_eauths(with({"file"}), gate());
   REQUIRE_FALSE(eauths);
   CHECK(eauths.error().kind == ErrorKind::configuration);
 }
@@ -227,18 +237,107 @@ TEST_CASE("a changed file counts at once") {
 }
 
 TEST_CASE(
-    "an unknown user costs a hash of the kind that the file's first user has, and is refused all the same") {
+    "an unknown user costs what one of the users costs, always the same one, and is refused all the same") {
   const TempDir dir;
   std::vector<std::string> seen;
-  const auto take_all = [&seen](std::string_view, SecretView, std::string_view stored) {
-    seen.emplace_back(stored);
+  const auto take_all = [&seen](std::string_view username, SecretView, std::string_view stored) {
+    if (!username.empty()) seen.emplace_back(stored);  // else it is measured
     return true;
   };
-  const Eauth eauth =
-      file_eauth(dir.write("users", "x\ndean:$6$first\nfred:$6$second"), FieldLayout(), take_all);
-  CHECK_FALSE(verify(eauth, "nobody", "sesame"));
+  const auto file = UserFile::make(dir.write("users", "x\ndean:$6$a\nlocked:\nfred:$6$b\ngene:$6$c"), {});
+  REQUIRE(file);
+  const Eauth eauth = file_eauth(*file, take_all, gate());
   CHECK(verify(eauth, "fred", "sesame"));
-  CHECK(seen == std::vector<std::string>{"$6$first", "$6$second"});
+  CHECK(seen == std::vector<std::string>{"$6$b"});
+  std::set<std::string> others;
+  for (int i = 0; i < 64; ++i) {
+    const std::string name = "nobody" + std::to_string(i);
+    seen.clear();
+    CHECK_FALSE(verify(eauth, name, "sesame"));
+    CHECK_FALSE(verify(eauth, name, "sesame"));
+    REQUIRE(seen.size() == 2);
+    CHECK(seen[0] == seen[1]);
+    others.insert(seen[0]);
+  }
+  CHECK(others == std::set<std::string>{"$6$a", "$6$b", "$6$c"});
+}
+
+TEST_CASE("a failure is answered at a multiple of twice the time that the slowest hash takes") {
+  const TempDir dir;
+  int measured = 0;
+  const auto slow = [&measured](std::string_view username, SecretView, std::string_view stored) {
+    measured += username.empty() ? 1 : 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(stored.starts_with("$6$") ? 40 : 0));
+    return false;
+  };
+  const auto file =
+      UserFile::make(dir.write("users", "fast:{SHA}x\nslow:$6$a$b\nslow2:$6$c$d\nother:$6$rounds=9$c$d"), {});
+  REQUIRE(file);
+  const Eauth eauth = file_eauth(*file, slow, gate());
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));  // from now on it counts as unchanged
+  for (const std::string user : {"fast", "slow", "nobody"}) {
+    const auto begun = std::chrono::steady_clock::now();
+    CHECK_FALSE(verify(eauth, user, "sesame"));
+    CHECK(std::chrono::steady_clock::now() - begun >= std::chrono::milliseconds(80));
+  }
+  CHECK(measured == 3);
+}
+
+TEST_CASE("a stamp of the users' file changes with the file, and rests while the file does") {
+  const TempDir dir;
+  const auto eauth = make({{"filename", dir.write("users", "fred:old\n")}});
+  CHECK(eauth.stamp() != eauth.stamp());  // it may change once more at the same time
+  const auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
+  rest();
+  const std::string old = eauth.stamp();
+  CHECK(eauth.stamp() == old);
+  std::set<std::string> stamps{old};
+  dir.write("users", "fred:new\n");  // in place, of the same size
+  rest();
+  stamps.insert(eauth.stamp());
+  std::filesystem::rename(dir.write("other", "fred:new\n"), dir / "users");
+  rest();
+  stamps.insert(eauth.stamp());
+  std::filesystem::remove(dir / "users");
+  stamps.insert(eauth.stamp());
+  CHECK(stamps.size() == 4);
+}
+
+TEST_CASE("a file that others may change is a mistake, and later a failure with its cause in the log") {
+  const TempDir dir;
+  const std::string path = dir.write("users", "fred:sesame\n");
+  const auto eauth = make({{"filename", path}});
+  std::filesystem::permissions(path, std::filesystem::perms(0660));
+  const std::string cause = path + " has mode 0660, so that others could use it; 0600 is right";
+  const auto made = make_file_eauth({"file", {{"filename", path}}, {}}, gate());
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::configuration);
+  CHECK(made.error().message == "external_auth: file: ^filename: " + cause);
+  const CapturedLog log;
+  CHECK(eauth.verify({"fred", SecretView("sesame"), {}}).error().kind == ErrorKind::internal);
+  CHECK(log.has(cause));
+  std::filesystem::permissions(path, std::filesystem::perms(0644));
+  CHECK(verify(eauth, "fred", "sesame"));
+}
+
+TEST_CASE("a file of another user is not used" * doctest::skip(::geteuid() != 0)) {
+  const TempDir dir;
+  const std::string path = dir.write("users", "fred:sesame\n");
+  REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
+  const auto made = make_file_eauth({"file", {{"filename", path}}, {}}, gate());
+  REQUIRE_FALSE(made);
+  CHECK(made.error().message.ends_with("belongs to user id 65534, not to this process's 0"));
+}
+
+TEST_CASE("a password whose turn does not come in time is not checked, which is no refusal") {
+  const TempDir dir;
+  const auto one = std::make_shared<HashGate>(HashGate::Limits{.at_once = 1});
+  const auto eauth = make_file_eauth({"file", {{"filename", dir.write("users", "fred:sesame\n")}}, {}}, one);
+  REQUIRE(eauth);
+  const auto pass = one->enter("", 0, SteadyTime::max());
+  const auto late = eauth->verify({"fred", SecretView("sesame"), {}, SteadyTime()});
+  REQUIRE_FALSE(late);
+  CHECK(late.error().kind == ErrorKind::timeout);
 }
 
 TEST_CASE("in an empty file there is nobody") {
@@ -273,10 +372,10 @@ TEST_CASE("a file of more than 16 MiB is not read") {
 }
 
 TEST_CASE("a wrong setting of the file back end is an error of the configuration") {
-  const auto no_name = make_file_eauth({"file", {}, {}});
+  const auto no_name = make_file_eauth({"file", {}, {}}, gate());
   REQUIRE_FALSE(no_name);
   CHECK(no_name.error().kind == ErrorKind::configuration);
-  const auto no_hash = make_file_eauth({"file", {{"filename", "/users"}, {"hashtype", "rot13"}}, {}});
+  const auto no_hash = make_file_eauth({"file", {{"filename", "/users"}, {"hashtype", "rot13"}}, {}}, gate());
   REQUIRE_FALSE(no_hash);
   CHECK(no_hash.error().kind == ErrorKind::configuration);
   CHECK(no_hash.error().message.starts_with(

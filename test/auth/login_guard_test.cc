@@ -12,6 +12,7 @@
 #include "../support/captured_log.h"
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
+#include "rest_fcgi/auth/logins.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -24,13 +25,17 @@ const LoginGuard::Who kFredElsewhere{"fred", "192.0.2.8"};
 const LoginGuard::Who kAnn{"ann", "192.0.2.7"};
 const LoginGuard::Who kToken{"", "192.0.2.7"};
 
+std::shared_ptr<const LoginMemory> memory_for(const LoginGuardOptions& options) {
+  auto memory = open_login_memory(options);
+  REQUIRE(memory);
+  return *std::move(memory);
+}
+
 /// A guard of this process that writes down how long it would sleep.
 class Fixture {
  public:
   explicit Fixture(LoginGuardOptions options = {}) {
-    auto memory = GuardMemory::alone();
-    REQUIRE(memory);
-    guard.emplace(options, *std::move(memory), clock, [this](milliseconds time) {
+    guard.emplace(options, memory_for(options), clock, [this](milliseconds time) {
       slept.push_back(time);
       clock.advance(time);
     });
@@ -150,15 +155,14 @@ TEST_CASE("where too many wait already, a failure is refused at once, and counte
   CHECK(fixture.refuses(kFred));
 }
 
-TEST_CASE("who would have to wait for their turn where too many wait already is refused at once") {
-  Fixture fixture({.tries = 1, .max_delayed = 0});
+TEST_CASE("who would have to wait for their turn where too many wait already is told so at once") {
+  Fixture fixture({.tries = 1, .max_queued = 0});
   {
     const auto first = fixture.guard->begin(kFred);
     REQUIRE(first);
     const auto second = fixture.guard->begin(kFred);
     REQUIRE_FALSE(second);
-    CHECK(second.error().kind == ErrorKind::throttled);
-    CHECK(second.error().retry_after == seconds(1));
+    CHECK(second.error().kind == ErrorKind::unavailable);
     CHECK(fixture.guard->begin(kFredElsewhere));
   }
   CHECK(fixture.guard->begin(kFred));
@@ -179,29 +183,25 @@ TEST_CASE("who would have to wait for their turn does so until their deadline") 
   CHECK(fixture.guard->begin(kFred, now));
 }
 
-TEST_CASE("who waits before a failure is answered and who waits for their turn are counted together") {
-  const test::CapturedLog log;
-  const test::ManualClock clock;
-  auto memory = GuardMemory::alone();
-  REQUIRE(memory);
-  LoginGuard* known = nullptr;
-  int refused = 0;
-  LoginGuard guard({.tries = 1, .max_delayed = 1}, *std::move(memory), clock, [&](milliseconds) {
-    const auto next = known->begin(kAnn);
-    if (!next && next.error().kind == ErrorKind::throttled) ++refused;
-  });
-  known = &guard;
-  const auto ann = guard.begin(kAnn);
-  REQUIRE(ann);
-  auto fred = guard.begin(kFred);
-  REQUIRE(fred);
-  CHECK(fred->failed());
-  CHECK(refused == 1);
+TEST_CASE("whoever waits for others' tries is no failure, and takes no place from those that are") {
+  Fixture fixture({.tries = 1, .max_delayed = 1, .max_queued = 2});
+  std::vector<std::thread> threads;
+  std::atomic<int> in_time = 0;
+  {
+    auto first = fixture.guard->begin(kFred);
+    REQUIRE(first);
+    for (int i = 0; i < 2; ++i) {
+      threads.emplace_back([&] { in_time += fixture.guard->begin(kFred) ? 1 : 0; });
+    }
+    CHECK(fixture.fail(kAnn));
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(in_time == 2);
 }
 
 TEST_CASE("once a token has failed, as many are looked at at once as may still fail") {
-  Fixture fixture({.address_tries = 3, .max_delayed = 0});
-  CHECK_FALSE(fixture.fail(kToken));
+  Fixture fixture({.address_tries = 3, .max_queued = 0});
+  CHECK(fixture.fail(kToken));
   const auto first = fixture.guard->begin(kToken);
   const auto second = fixture.guard->begin(kToken);
   CHECK(first);
@@ -281,34 +281,32 @@ TEST_CASE("guards with the same file share what they counted") {
   const test::TempDir dir;
   const test::ManualClock clock;
   const LoginGuardOptions options{.tries = 2, .file = dir / "guard"};
-  const auto one = LoginGuard::make(options, clock);
-  const auto other = LoginGuard::make(options, clock);
-  REQUIRE(one);
-  REQUIRE(other);
-  for (LoginGuard* guard : {one->get(), other->get()}) {
+  const auto sleep = [](milliseconds) {};
+  LoginGuard one(options, memory_for(options), clock, sleep);
+  LoginGuard other(options, memory_for(options), clock, sleep);
+  for (LoginGuard* guard : {&one, &other}) {
     auto attempt = guard->begin(kFred);
     REQUIRE(attempt);
     CHECK(attempt->failed());
   }
-  CHECK_FALSE((*one)->check(kFred));
-  CHECK_FALSE((*other)->check(kFred));
-  (*other)->forgive(kFred);
-  CHECK((*one)->check(kFred));
+  CHECK_FALSE(one.check(kFred));
+  CHECK_FALSE(other.check(kFred));
+  other.forgive(kFred);
+  CHECK(one.check(kFred));
 }
 
 TEST_CASE("a file that cannot be had is a mistake, or where nobody chose it a line in the log") {
   const test::CapturedLog log;
-  const test::ManualClock clock;
   LoginGuardOptions options{.file = "/nosuch/guard"};
-  const auto chosen = LoginGuard::make(options, clock);
+  const auto chosen = open_login_memory(options);
   REQUIRE_FALSE(chosen);
   CHECK(chosen.error().kind == ErrorKind::configuration);
   options.file_is_default = true;
-  CHECK(LoginGuard::make(options, clock));
+  CHECK(open_login_memory(options));
   CHECK(log.has("failed logins are counted by each process alone: login_guard: file: /nosuch/guard cannot"));
   options.file_is_default = false;
   options.tries = 0;
-  CHECK(LoginGuard::make(options, clock));
+  CHECK(open_login_memory(options));
 }
 
 }  // namespace rest_fcgi::auth

@@ -33,7 +33,7 @@ class LoginsFixture {
   explicit LoginsFixture(LoginGuardOptions guard = {.tries = 0},
                          std::chrono::seconds ttl = std::chrono::seconds(30),
                          std::shared_ptr<LoggedOut> logged_out = nullptr) {
-    auto made = Logins::make(guard, ttl, clock, std::move(logged_out));
+    auto made = Logins::make(guard, ttl, clock, *open_login_memory(guard), std::move(logged_out));
     REQUIRE(made);
     remote = *std::move(made);
   }

@@ -326,14 +326,6 @@ TEST_CASE("whose turn does not come by its deadline is told so, and is not asked
   CHECK(logins.login(with_password("fred", "sesame"), now));
 }
 
-TEST_CASE("logins are not made where the guard cannot have the file that it was given") {
-  LoginGuardOptions guard;
-  guard.file = "/nosuch/guard";
-  const auto made = Logins::make(guard, seconds(30), system_clock());
-  REQUIRE_FALSE(made);
-  CHECK(made.error().kind == ErrorKind::configuration);
-}
-
 TEST_CASE("each new login is asked about, whatever is remembered, and failures of it are counted") {
   LoginsFixture logins({.tries = 2});
   REQUIRE(logins.login(with_password("fred", "sesame")));

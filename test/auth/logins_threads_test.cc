@@ -44,7 +44,7 @@ class Crowd {
   using Answer = std::function<Result<Grant>()>;
 
   explicit Crowd(const LoginGuardOptions& guard = {.tries = 0}, seconds ttl = seconds(0)) {
-    auto made = Logins::make(guard, ttl, clock_);
+    auto made = Logins::make(guard, ttl, clock_, *open_login_memory(guard));
     REQUIRE(made);
     remote_ = *std::move(made);
   }

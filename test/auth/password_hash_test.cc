@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "auth/password_hash.h"
 
+#include <limits>
+
 #include <doctest/doctest.h>
 
 namespace rest_fcgi::auth {
@@ -113,6 +115,25 @@ TEST_CASE("an unknown hashtype is named together with those that there are") {
         "\"rot13\" is no hashtype; there are plaintext, crypt, htpasswd, md5, sha1, sha224, sha256, sha384, "
         "sha512, "
         "sha3_224, sha3_256, sha3_384, sha3_512, blake2b, blake2s");
+}
+
+TEST_CASE("the memory that a hash takes is read from its cost") {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  CHECK(memory_of_hash("$y$j9T$F5Jx5fExrKuPp53xLKQ..1$tnSYvahCwPBHKZUspmcxMfb0.WiB9W.zEaKlOBL35rC") ==
+        16 * kMiB);
+  CHECK(memory_of_hash("$gy$jAT$x$y") == 32 * kMiB);
+  CHECK(memory_of_hash("$y$j75$x$y") == kMiB);              // N 1024, r 8
+  CHECK(memory_of_hash("$7$CU..../....x$y") == 64 * kMiB);  // scrypt with N 2^14, r 32
+  CHECK(memory_of_hash("$7$CU...") == kMost);
+  for (const std::string_view hash : {"", "sesame", "$6$x$y", "$2y$05$x", "{SHA}x", "$apr1$x$y", "$y"}) {
+    CHECK(memory_of_hash(hash) == 0);
+  }
+  for (const std::string_view hash :
+       {"$y$", "$y$j", "$y$j9", "$y$j9z$x", "$y$jjT$x", "$y$z9T$x", "$7$zU..../....x"}) {
+    CAPTURE(hash);
+    CHECK(memory_of_hash(hash) == kMost);
+  }
 }
 
 }  // namespace rest_fcgi::auth

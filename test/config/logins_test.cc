@@ -27,12 +27,14 @@ TEST_CASE("the guard has defaults, and a file for each user of the system") {
   CHECK(guard.refuse == seconds(300));
   CHECK(guard.file == "/dev/shm/rest_fcgi-" + std::to_string(::geteuid()) + ".guard");
   CHECK(guard.file_is_default);
+  CHECK(guard.hash_memory == 128 << 20);
+  CHECK(guard.max_queued == 512);
 }
 
 TEST_CASE("the guard is as the section says") {
   const Settings settings = settings_of(
       "rest_fcgi:\n  login_guard: {tries: 3, address_tries: 7, window: 60, refuse: 90, file: "
-      "/run/x/guard}\n");
+      "/run/x/guard, hash_memory: 32M}\n");
   const auth::LoginGuardOptions& guard = settings.auth.login_guard;
   CHECK(guard.tries == 3);
   CHECK(guard.address_tries == 7);
@@ -40,6 +42,7 @@ TEST_CASE("the guard is as the section says") {
   CHECK(guard.refuse == seconds(90));
   CHECK(guard.file == "/run/x/guard");
   CHECK_FALSE(guard.file_is_default);
+  CHECK(guard.hash_memory == 32 << 20);
 }
 
 TEST_CASE("a guard that cannot be is a mistake with its place") {

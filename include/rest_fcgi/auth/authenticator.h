@@ -13,6 +13,7 @@
 namespace rest_fcgi::auth {
 
 class Logins;
+struct LoginMemory;
 class TokenStore;
 struct Eauth;
 struct Login;
@@ -35,8 +36,10 @@ struct TokenLogin {
 /// each time. User names over 256 and passwords over 1024 bytes are refused before any hash.
 class Authenticator {
  public:
-  /// Errors: configuration, for a back end that cannot work as it is configured.
-  static Result<std::unique_ptr<Authenticator>> make(const Options& options, const Clock& clock);
+  /// Without `memory` it has one of its own. Errors: configuration, for a back end that cannot work as it is
+  /// configured; those of `open_login_memory`.
+  static Result<std::unique_ptr<Authenticator>> make(const Options& options, const Clock& clock,
+                                                     std::shared_ptr<const LoginMemory> memory = nullptr);
   ~Authenticator();
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;

@@ -30,6 +30,14 @@ struct Grant {
   std::chrono::seconds keep = std::chrono::seconds::max();
 };
 
+/// What of logins is one in a process and outlives a reload: the counts of failed ones, and the gate in front
+/// of hashes of passwords. Opaque; thread-safe.
+struct LoginMemory;
+
+/// Errors: configuration or internal, for a guard's file that was chosen and cannot be had; a default one
+/// that cannot is a line in the log, and this process counts alone.
+Result<std::shared_ptr<const LoginMemory>> open_login_memory(const LoginGuardOptions& options);
+
 /// The one way in for credentials, whoever checks them, a back end here or a real Salt master: guards against
 /// guessing, asks once where many threads bring the same credentials, and remembers for a while what good
 /// ones were given. Holds keyed digests of credentials, no passwords; successes only; bounded. Thread-safe.
@@ -42,9 +50,9 @@ class Logins {
 
   /// `clock` has to outlive it. A `ttl` of 0: nothing is remembered beyond a request. `logged_out` has the
   /// tokens that are not good any more, whoever decides; null: whoever decides knows that. Errors:
-  /// configuration or internal, for a guard whose memory cannot be had.
+  /// configuration or internal, where OpenSSL has no SHA-256 or no randomness.
   static Result<std::unique_ptr<Logins>> make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
-                                              const Clock& clock,
+                                              const Clock& clock, std::shared_ptr<const LoginMemory> memory,
                                               std::shared_ptr<LoggedOut> logged_out = nullptr);
   virtual ~Logins() = default;
 

@@ -60,8 +60,11 @@ struct LoginGuardOptions {
   /// Nobody chose `file`: where it cannot be had, this process counts alone and the log says so. Else it is a
   /// mistake.
   bool file_is_default = false;
-  /// Threads that may wait for their turn, or before they answer a failure; beyond it: refused.
-  std::size_t max_delayed = 64;
+  std::size_t max_delayed = 64;  ///< threads that may wait before they answer a failure; beyond it: refused
+  /// Threads that may wait for others' tries to end, and as many for their turn at a hash; beyond it:
+  /// unavailable.
+  std::size_t max_queued = 512;
+  std::size_t hash_memory = std::size_t{128} << 20;  ///< bytes that hashes of passwords may take together
 };
 
 /// The eauth back end `pam`.

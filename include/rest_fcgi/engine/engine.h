@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "rest_fcgi/auth/logged_out.h"
+#include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -24,8 +25,12 @@ struct SaltEngine {
   std::shared_ptr<recording::Recorder> recorder;  ///< null: jobs are kept by the master alone
 };
 
-/// What of an engine outlives a reload: of the embedded one or of the one for a real master.
-using Runtime = std::variant<std::shared_ptr<embedded::Runtime>, SaltEngine>;
+/// What of an engine outlives a reload.
+struct Runtime {
+  std::shared_ptr<const auth::LoginMemory> logins;
+  /// Of the embedded one or of the one for a real master.
+  std::variant<std::shared_ptr<embedded::Runtime>, SaltEngine> engine;
+};
 
 /// Errors: configuration, for job caches that cannot be opened and addresses that are none; internal.
 [[nodiscard]] Result<Runtime> make_runtime(const config::Settings& settings);

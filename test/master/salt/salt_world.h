@@ -49,7 +49,8 @@ class SaltWorld {
     runtime_ = *runtime;
     auto logged_out = auth::LoggedOut::make({}, system_clock());
     REQUIRE(logged_out);
-    auto logins = auth::Logins::make(guard, ttl, system_clock(), *std::move(logged_out));
+    auto logins = auth::Logins::make(guard, ttl, system_clock(), *auth::open_login_memory(guard),
+                                     *std::move(logged_out));
     REQUIRE(logins);
     auto permissions = auth::Permissions::make(rules);
     REQUIRE(permissions);

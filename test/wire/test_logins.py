@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Many logins at once of many users whose passwords cost memory, and what is remembered of a login."""
+
+import ctypes
+import json
+import threading
+import time
+
+import pytest
+from support import fastcgi
+from support.api import local
+from support.daemon import LONG, SANITIZED
+from test_load import sent
+
+USERS = [f"user{number}" for number in range(200)]
+SPREADS = {
+    "one address": lambda number: "192.0.2.1",
+    "20 addresses": lambda number: f"192.0.2.{number % 20}",
+    "2000 addresses": lambda number: f"10.0.{number // 200}.{number % 200}",
+    "all of these": lambda number: SPREADS[["one address", "20 addresses", "2000 addresses"][number % 3]](number),
+}
+
+
+def yescrypt(password):
+    """As Debian's `passwd` makes it, with 16 MiB; the salt matters to nobody here."""
+    crypt = ctypes.CDLL("libcrypt.so.1").crypt
+    crypt.restype = ctypes.c_char_p
+    return crypt(password.encode(), b"$y$j9T$F5Jx5fExrKuPp53xLKQ..1").decode()
+
+
+def settings(path, users, **ours):
+    file = {"^filename": str(path), "^hashtype": "crypt", **{user: [".*"] for user in users}}
+    return {"external_auth": {"file": file}, "rest_fcgi": ours}
+
+
+def login(user, password, address="192.0.2.7"):
+    chunk = {**local("test.ping", tgt="ms-0"), "eauth": "file", "username": user, "password": password}
+    return fastcgi.request(json.dumps([chunk]).encode(), REMOTE_ADDR=address)
+
+
+class Guesser:
+    """Sends one wrong password after the other from an address of its own, until the end of a `with`."""
+
+    def __init__(self, daemon):
+        self.statuses = []
+        self._daemon = daemon
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._guess)
+
+    def _guess(self):
+        while not self._over.is_set() or not self.statuses:
+            wrong = login(USERS[0], f"wrong{len(self.statuses)}", "203.0.113.9")
+            connection = sent(self._daemon.address, wrong)
+            connection.settimeout(600)
+            self.statuses.append(fastcgi.receive(connection).status)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *failure):
+        self._over.set()
+        self._thread.join()
+
+
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
+@pytest.mark.parametrize("spread", SPREADS if LONG else ["all of these"])
+def test_two_thousand_logins_at_once_of_two_hundred_users_all_get_in_with_bounded_memory(start, directory, spread):
+    """One hash of a user is enough, and no more are computed at once than there are cores and memory for: all 200 at
+    once would take 3.2 GB."""
+    users = directory / "users"
+    stored = yescrypt("sesame")
+    users.write_text("".join(f"{user}:{stored}\n" for user in USERS))
+    users.chmod(0o600)
+    guard = {"address_tries": 8, "hash_memory": "64M"}
+    daemon = start(settings(users, USERS, login_guard=guard, max_threads=2500, request_timeout=600))
+    with Guesser(daemon) as guesser:
+        connections = []
+        for number in range(2000):
+            connections.append(sent(daemon.address, login(USERS[number % 200], "sesame", SPREADS[spread](number))))
+            connections[-1].settimeout(600)
+        assert [fastcgi.receive(connection).status for connection in connections] == [200] * 2000
+    assert set(guesser.statuses) <= {401, 429}
+    assert int(daemon.status("VmHWM")) < (100 + 64 + 64) * 1024, "KiB: 2,000 threads, the hashes, some more"
+
+
+@pytest.mark.parametrize("now", ["fred:changed", "fred:!sesame", "ann:sesame", None])
+def test_what_is_remembered_of_a_user_ends_when_the_file_changes(start, directory, now):
+    users = directory / "users"
+    users.write_text("fred:sesame\n")
+    users.chmod(0o600)
+    changes = settings(users, ["fred"], auth_cache_ttl=300)
+    changes["external_auth"]["file"]["^hashtype"] = "plaintext"
+    daemon = start(changes)
+    time.sleep(0.1)  # a file that was changed just now is read each time
+    assert [fastcgi.talk(daemon.address, login("fred", "sesame")).status for _ in range(2)] == [200, 200]
+    if now is None:
+        users.unlink()
+    else:
+        users.write_text(now + "\n")
+    assert fastcgi.talk(daemon.address, login("fred", "sesame")).status == (500 if now is None else 401)
+
+
+def test_a_password_file_that_others_may_change_is_a_mistake(start, directory):
+    users = directory / "users"
+    users.write_text("fred:sesame\n")
+    users.chmod(0o666)
+    with pytest.raises(AssertionError, match="has mode 0666, so that others could use it"):
+        start(settings(users, ["fred"]))
