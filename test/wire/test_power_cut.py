@@ -26,15 +26,20 @@ from support.relay import Relay
 from support.rest import api_of, serving
 
 CUTS = int(os.environ.get("CUTS", 1000 if LONG else 6 if SANITIZED else 15))
+WITHOUT_ETCD = CUTS // 5  # of them; each takes some seconds
 LIVES = 25  # cuts until there is a new disk, so that all that it has can be looked at after each
 WRITTEN_BY_THEN = 1.0  # seconds; 35 ms and the disk's own time are promised, and machines may be slow
 
 
 class Answered:
-    """What was answered, and when."""
+    """What was answered, and when: jids of asynchronous jobs, the words of synchronous ones, tokens, and logged out ones."""
 
     def __init__(self):
         self.jobs, self.words, self.tokens, self.ended = {}, {}, {}, {}
+
+    def update(self, other):
+        for name, kept in vars(self).items():
+            kept.update(getattr(other, name))
 
     def now(self):
         """A copy, while others write into it."""
@@ -125,11 +130,11 @@ class Tally:
         self.jobs, self.words, self.tokens, self.ended = ([0, 0] for _ in range(4))
         self.oldest = 0  # age of a synchronous job that was lost, in seconds, when the power went
 
-    def count(self, acknowledged, jobs, words, session):
-        """After a life. `jobs` and `words` are those that were found."""
+    def count(self, acknowledged, session, jobs, words=None):
+        """After a life. `jobs` and `words` are those that were found; without words nobody looked for them."""
         wrong = Answered()
         wrong.jobs = acknowledged.jobs.keys() - jobs
-        wrong.words = acknowledged.words.keys() - words
+        wrong.words = acknowledged.words.keys() - (words or set())
         wrong.tokens = [token for token in acknowledged.tokens if not session.is_good(token)]
         wrong.ended = [token for token in acknowledged.ended if session.is_good(token)]
         for name, lost in vars(wrong).items():
@@ -141,10 +146,11 @@ class Tally:
     def __str__(self):
         lost = self.words[0] - self.words[1]
         age = f", the oldest {1000 * self.oldest:.0f} ms old" if lost else ""
+        synchronous = f"; {self.words[0]} synchronous jobs answered, {lost} lost{age}" if self.words[1] else ""
         return (
             f"{self.cuts} power cuts: {self.jobs[0]} asynchronous jobs acknowledged, {self.jobs[1]} found; "
-            f"{self.tokens[0]} tokens given, {self.tokens[1]} good; {self.ended[0]} logouts, {self.ended[1]} held; "
-            f"{self.words[0]} synchronous jobs answered, {lost} lost{age}"
+            f"{self.tokens[0]} tokens given, {self.tokens[1]} good; {self.ended[0]} logouts, {self.ended[1]} held"
+            f"{synchronous}"
         )
 
 
@@ -183,13 +189,12 @@ def remembered(earlier, acknowledged, session, chance):
     for name, good in (("tokens", True), ("ended", False)):
         some = chance.sample(sorted(getattr(earlier, name)), min(5, len(getattr(earlier, name))))
         assert [session.is_good(token) for token in some] == [good] * len(some), name
-        getattr(earlier, name).update(getattr(acknowledged, name))
-    earlier.jobs.update(acknowledged.jobs)
+    earlier.update(acknowledged)
 
 
 def test_what_was_acknowledged_is_there_after_power_cuts(directory, mounts, start, tally):
     chance = random.Random(13)
-    for disk, cuts in disks(directory, CUTS * 2 // 3):
+    for disk, cuts in disks(directory, CUTS - WITHOUT_ETCD):
         changes, earlier = on_disk(disk, log_level="warning"), Answered()
         port = api_of(changes).port
         daemon = start(changes)
@@ -202,10 +207,47 @@ def test_what_was_acknowledged_is_there_after_power_cuts(directory, mounts, star
             words = {word for arguments in jobs.values() for word in arguments}
             oldest = max((when - acknowledged.words[word] for word in acknowledged.words.keys() - words), default=0)
             tally.oldest = max(tally.oldest, oldest)
-            tally.count(acknowledged, jobs.keys(), words, session)
+            tally.count(acknowledged, session, jobs.keys(), words)
             remembered(earlier, acknowledged, session, chance)
             assert earlier.jobs.keys() <= jobs.keys()
             assert oldest < WRITTEN_BY_THEN
         assert daemon.stop() == 0
         with contextlib.closing(sqlite3.connect(disk.path / "cache/rest_fcgi/jobs.db")) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def delivered(etcd, root):
+    """The jids of all jobs that are there."""
+    return {key.split(b"/")[-2].decode() for key in etcd.all(f"{root}/jobs/") if key.endswith(b"/.load.p")}
+
+
+@pytest.fixture
+def gate(etcd):
+    relay = Relay(etcd.port)
+    yield relay
+    relay.close()
+
+
+def test_what_waits_for_etcd_is_delivered_after_power_cuts(directory, etcd, gate, mounts, start, tally):
+    """Every other life has no etcd, so that jobs wait in the spool alone; the next one delivers them, until it is cut."""
+    chance = random.Random(31)
+    for disk, cuts in disks(directory, WITHOUT_ETCD):
+        root, waiting = f"/salt/{disk.path.name}", Answered()
+        where = {"etcd.host": f"127.0.0.1:{gate.port}", "etcd.require_v2": False, "etcd.returner_root": root}
+        changes = on_disk(disk, log_level="warning", master_job_cache="etcd", **where)
+        port = api_of(changes).port
+        for life in range(cuts + 1):
+            gate.passes = life % 2 == 1 or life == cuts
+            daemon = start(changes)
+            if gate.passes:
+                with contextlib.suppress(AssertionError):  # what is missing then is said by the tally
+                    wait_until(lambda: waiting.jobs.keys() <= delivered(etcd, root), "what waits is delivered")
+                tally.count(waiting, Session(port), delivered(etcd, root))
+                waiting = Answered()
+            else:
+                Session(port).run(chunk("local_async", "test.ping", tgt="*"))
+                daemon.await_log("Jobs wait in its spool.")
+            if life < cuts:
+                waiting.update(live_and_lose_power(daemon, port, disk, life, chance)[0])
+                tally.cuts += 1
+        assert daemon.stop() == 0

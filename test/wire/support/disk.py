@@ -33,7 +33,7 @@ def _run(*argv):
 @contextlib.contextmanager
 def private_mounts():
     """Mounts of this thread, and of the threads and programs that it starts meanwhile, are nobody else's, and end with
-    them. Threads that it started have to be joined by its end."""
+    them. No thread that was started meanwhile may be left at the end."""
     with open("/proc/thread-self/ns/mnt") as before:
         try:
             _checked(_libc.unshare(_CLONE_NEWNS))

@@ -7,13 +7,14 @@ import threading
 
 
 class Relay:
-    """Listens on `self.port`, which is `at` or a free one, and passes each connection on to `port` of this host."""
+    """Listens on `self.port`, and passes each connection on to `port` of this host, while `self.passes`."""
 
-    def __init__(self, port, at=0):
+    def __init__(self, port):
         self._target = port
+        self.passes = True
         self._lock = threading.Lock()
         self._open = set()
-        self._listener = socket.create_server(("127.0.0.1", at))
+        self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -27,7 +28,6 @@ class Relay:
         return len(ends) // 2
 
     def close(self):
-        self._listener.shutdown(socket.SHUT_RDWR)  # ends the accept that waits, and so lets go of the port
         self._listener.close()
         self.cut()
 
@@ -35,6 +35,9 @@ class Relay:
         with contextlib.suppress(OSError):
             while True:
                 here, _ = self._listener.accept()
+                if not self.passes:
+                    here.close()
+                    continue
                 try:
                     there = socket.create_connection(("127.0.0.1", self._target))
                 except OSError:
