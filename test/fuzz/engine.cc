@@ -83,11 +83,12 @@ bool matches(const std::string& text, const embedded::Minion& minion) {
   return matcher.ok() && matcher->matches(minion);
 }
 
-void try_targets(std::string_view text, const embedded::Minion& minion) {
+void try_targets(std::string_view text, std::string_view delimiter, const embedded::Minion& minion) {
   for (int type = 0; type <= static_cast<int>(lowstate::TargetType::ipcidr); ++type) {
     lowstate::Target target;
     target.type = static_cast<lowstate::TargetType>(type);
     target.expression = text;
+    target.delimiter = delimiter;
     if (target.type == lowstate::TargetType::list) target.list = embedded::target::split_ids(text);
     const auto matcher = TargetMatcher::compile(target, {});
     if (!matcher) {
@@ -138,7 +139,8 @@ void try_rules(std::string_view text, JsonValue data) {
 void expression(std::string_view input) {
   const std::string_view text = next_line(input);
   const embedded::Minion minion = minion_with(input);
-  try_targets(text, minion);
+  try_targets(text, ":", minion);
+  try_targets(text, "|", minion);
   try_rules(text, minion.grains.root());
 }
 

@@ -112,7 +112,9 @@ class Evaluation {
   void operator()(const List& list) {
     stack_.push_back(std::binary_search(list.ids.begin(), list.ids.end(), minion_.id));
   }
-  void operator()(const Data& data) { stack_.push_back(data.matcher.matches((minion_.*data.of).root())); }
+  void operator()(const Data& data) {
+    stack_.push_back(data.matcher.matches((minion_.*data.of).root(), work_left_));
+  }
   void operator()(const IpCidr& ipcidr) { stack_.push_back(has_address_in(minion_, ipcidr.network)); }
   void operator()(Operator what) {
     if (what == Operator::negation) {
@@ -126,6 +128,7 @@ class Evaluation {
 
  private:
   const Minion& minion_;
+  int work_left_ = kMaxWork;
   std::vector<bool> stack_;
 };
 

@@ -28,6 +28,10 @@ namespace target {
 inline constexpr std::size_t kMaxLevels = 64;
 inline constexpr std::size_t kMaxPcreLevels = 16;
 
+/// How much work it may be to hold one minion's data against a target, all words of a compound one together.
+/// To compare two short texts is 1; longer texts are more, and regular expressions.
+inline constexpr int kMaxWork = 100'000;
+
 /// Asks whether grains or pillar data have what an expression says, by Salt's rules
 /// (salt.utils.data.subdict_match): `os:Deb*` is a pattern for the value of `os`; `a:b:c` is `c` below `a:b`,
 /// or `b:c` below `a`; of a list any element will do; of an object a key will do as well; `*:` stands for any
@@ -42,7 +46,8 @@ class DataMatcher {
   [[nodiscard]] static Result<DataMatcher> compile(std::string_view expression, std::string_view delimiter,
                                                    How how);
 
-  [[nodiscard]] bool matches(JsonValue data) const;
+  /// Takes what it does from `work_left`. Where nothing is left, it does not match.
+  [[nodiscard]] bool matches(JsonValue data, int& work_left) const;
 
  private:
   class Match;

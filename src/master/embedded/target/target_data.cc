@@ -12,8 +12,8 @@ namespace rest_fcgi::embedded::target {
 namespace {
 
 constexpr std::string_view kAnyKey = "*:";
-constexpr int kMaxCost = 20'000;
-constexpr int kPcreCost = 50;  // of one comparison; a glob costs 1
+constexpr std::size_t kPcreWork = 250;  // of one comparison
+constexpr std::size_t kShort = 16;      // bytes of a text that is no work to walk through
 
 std::optional<JsonValue> traverse(JsonValue value, std::string_view path, std::string_view delimiter) {
   std::optional<JsonValue> found = value;
@@ -37,13 +37,14 @@ std::vector<std::size_t> ends_of(std::string_view text, std::string_view delimit
 /// One match with its budget. Every pattern that it compares with is an end of the whole expression.
 class DataMatcher::Match {
  public:
-  explicit Match(const DataMatcher& matcher) : matcher_(matcher) {}
+  Match(const DataMatcher& matcher, int& work_left) : matcher_(matcher), work_left_(work_left) {}
 
   bool expression(JsonValue data, std::string_view expression, std::string_view delimiter) {
     // The longest path comes first: what is nested more deeply takes precedence.
-    for (std::size_t at = expression.rfind(delimiter); at != std::string_view::npos && cost_left_ > 0;
+    for (std::size_t at = expression.rfind(delimiter); at != std::string_view::npos;
          at = at == 0 ? std::string_view::npos : expression.rfind(delimiter, at - 1)) {
       const std::string_view path = expression.substr(0, at);
+      if (!spend(1 + path.size() / kShort)) return false;
       if (path == "*") {
         if (object(data, expression)) return true;
         continue;
@@ -66,7 +67,7 @@ class DataMatcher::Match {
   }
 
   bool object(JsonValue object, std::string_view pattern) {
-    if (cost_left_-- <= 0) return false;
+    if (!spend(1 + pattern.size() / kShort)) return false;
     const bool any_key = pattern.substr(0, kAnyKey.size()) == kAnyKey;
     if (any_key) pattern.remove_prefix(kAnyKey.size());
     if (pattern == "*" || object.find(pattern)) return true;
@@ -94,8 +95,9 @@ class DataMatcher::Match {
 
   bool text(std::string_view text, std::string_view pattern) {
     const bool pcre = matcher_.how_ == How::pcre;
-    cost_left_ -= pcre ? kPcreCost : 1;
-    if (cost_left_ < 0) return false;
+    // A glob may look at all of the text for each of its stars.
+    const std::size_t lengths = pattern.size() / kShort * (1 + text.size() / kShort) + text.size() / kShort;
+    if (!spend((pcre ? kPcreWork : 1) + lengths)) return false;
     if (pcre) {
       const Regex* regex =
           matcher_.pattern_at(static_cast<std::size_t>(pattern.data() - matcher_.expression_.data()));
@@ -107,8 +109,15 @@ class DataMatcher::Match {
 
   bool scalar(JsonValue value, std::string_view pattern) { return text(value.python_str(), pattern); }
 
+  /// False: that is more work than there may be, and nothing more is done.
+  bool spend(std::size_t work) {
+    const bool is_left = work_left_ > 0 && work <= static_cast<std::size_t>(work_left_);
+    work_left_ = is_left ? work_left_ - static_cast<int>(work) : 0;
+    return is_left;
+  }
+
   const DataMatcher& matcher_;
-  int cost_left_ = kMaxCost;
+  int& work_left_;
 };
 
 Result<DataMatcher> DataMatcher::compile(std::string_view expression, std::string_view delimiter, How how) {
@@ -155,8 +164,8 @@ const Regex* DataMatcher::pattern_at(std::size_t offset) const {
   return found != patterns_.end() && found->first == offset ? &found->second : nullptr;
 }
 
-bool DataMatcher::matches(JsonValue data) const {
-  return Match(*this).expression(data, expression_, delimiter_);
+bool DataMatcher::matches(JsonValue data, int& work_left) const {
+  return Match(*this, work_left).expression(data, expression_, delimiter_);
 }
 
 }  // namespace rest_fcgi::embedded::target

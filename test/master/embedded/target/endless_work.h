@@ -21,7 +21,9 @@ inline void check_that_work_ends(target::DataMatcher::How how, std::size_t level
   for (std::size_t i = 0; i < levels; ++i) expression = "*:" + expression;
   const auto matcher = target::DataMatcher::compile(expression, ":", how);
   REQUIRE(matcher);
-  CHECK_FALSE(matcher->matches(document.root()));
+  int work_left = target::kMaxWork;
+  CHECK_FALSE(matcher->matches(document.root(), work_left));
+  CHECK(work_left == 0);
 }
 
 }  // namespace rest_fcgi::embedded

@@ -104,6 +104,64 @@ TEST_CASE("a pcre target that would take too much work ends, and does not match"
   check_that_work_ends(target::DataMatcher::How::pcre, target::kMaxPcreLevels);
 }
 
+namespace {
+
+std::string times(std::size_t n, std::string_view text) {
+  std::string all;
+  for (std::size_t i = 0; i < n; ++i) all += text;
+  return all;
+}
+
+/// What is left of the work there may be, where nothing matches.
+int work_left_by(const std::string& expression, std::string_view delimiter, target::DataMatcher::How how,
+                 const std::string& data) {
+  JsonDocument document;
+  REQUIRE(document.parse(data, JsonLimits::none()));
+  const auto matcher = target::DataMatcher::compile(expression, delimiter, how);
+  REQUIRE(matcher);
+  int work_left = target::kMaxWork;
+  CHECK_FALSE(matcher->matches(document.root(), work_left));
+  return work_left;
+}
+
+}  // namespace
+
+/// None of these ends within a day where what it does is not counted.
+TEST_CASE("work on long expressions and long data is counted, and ends") {
+  using How = target::DataMatcher::How;
+  const std::string deep = times(50, R"({"a": )") + "1" + times(50, "}");
+  const struct {
+    const char* what;
+    std::string expression;
+    How how;
+    std::string data;
+  } rows[] = {
+      {"levels below another delimiter than the one that is counted", "a|" + times(1'000'000, "a:") + "x",
+       How::glob, R"({"a": {"a": {"a": 1}}})"},
+      {"stars and a long text", "a|" + times(300'000, "*b") + "c", How::glob,
+       R"({"a": ")" + times(600'000, "b") + "\"}"},
+      {"a long text for each of many values", "a|" + times(100'000, "x"), How::exact,
+       R"({"a": [1)" + times(100'000, ", 1") + "]}"},
+      {"any key, and many levels of levels", times(60, "*|") + times(2000, "*:") + "x", How::glob, deep},
+      {"a regular expression that tries all ways", "a|(a+)+(b+)+$", How::pcre,
+       R"({"a": ["c")" + times(10'000, R"(, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac")") + "]}"}};
+  for (const auto& row : rows) {
+    CAPTURE(row.what);
+    CHECK(work_left_by(row.expression, "|", row.how, row.data) == 0);
+  }
+  CHECK(work_left_by("a:b:c", ":", How::glob, R"({"a": {"b": ["x", "y"]}})") > target::kMaxWork - 10);
+}
+
+TEST_CASE("all words of a compound target share the work for one minion, and a common one has plenty") {
+  const std::string endless = "I|@" + times(60, "*|") + times(2000, "*:") + "x";
+  std::string words = endless;
+  for (int i = 1; i < 125; ++i) words += " or " + endless;
+  CHECK(matched(TargetType::compound, words) == "");
+  words = "I@role:nosuch";
+  for (int i = 1; i < 124; ++i) words += " or I@role:nosuch";
+  CHECK(matched(TargetType::compound, words + " or I@role:web*") == "web1 web2");
+}
+
 TEST_CASE("a pillar target looks at the pillar as a grain target does at the grains") {
   CHECK(matched(TargetType::pillar, "role:web*") == "web1 web2");
   CHECK(matched(TargetType::pillar, "ports:443") == "web1");
