@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "gateway/listener.h"
@@ -26,14 +27,35 @@ int handed_over() {
   return number_in<int>(count).value_or(0);
 }
 
-/// 0: it is not TCP.
-in_port_t tcp_port_of(int fd) {
+struct Endpoint {
+  in_port_t port = 0;        ///< 0: it is not TCP
+  std::string_view bytes{};  ///< of the IP address, in the order of the network; of the sockaddr's memory
+};
+
+Endpoint endpoint_of(const sockaddr& address) {
+  const auto bytes = [](const auto& ip) {
+    return std::string_view(reinterpret_cast<const char*>(&ip), sizeof ip);
+  };
+  if (address.sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    return {ntohs(v4.sin_port), bytes(v4.sin_addr)};
+  }
+  if (address.sa_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    return {ntohs(v6.sin6_port), bytes(v6.sin6_addr)};
+  }
+  return {};
+}
+
+sockaddr_storage address_of(int fd) {
   sockaddr_storage address = {};
   socklen_t size = sizeof address;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  if (address.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
-  if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
-  return 0;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  return address;
+}
+
+Endpoint endpoint_of(const sockaddr_storage& address) {
+  return endpoint_of(reinterpret_cast<const sockaddr&>(address));
 }
 
 }  // namespace
@@ -46,19 +68,31 @@ Result<HandedOver> HandedOver::take() {
       return Error{ErrorKind::configuration, format("LISTEN_FDS: {}", socket.error().message), {}};
     }
     ::close(fd);
-    const in_port_t port = tcp_port_of(socket->get());
+    const in_port_t port = endpoint_of(address_of(socket->get())).port;
     taken.sockets_.push_back({*std::move(socket), port});
   }
   return taken;
 }
 
-UniqueFd HandedOver::on_port(in_port_t port) {
+UniqueFd HandedOver::take_port(in_port_t port) {
   const auto found =
       std::find_if(sockets_.begin(), sockets_.end(), [port](const Socket& one) { return one.port == port; });
   if (found == sockets_.end()) return {};
   UniqueFd fd = std::move(found->fd);
   sockets_.erase(found);
   return fd;
+}
+
+Result<UniqueFd> HandedOver::on_port(const sockaddr& wanted) {
+  const Endpoint asked = endpoint_of(wanted);
+  UniqueFd fd = take_port(asked.port);
+  const bool any = asked.bytes.find_first_not_of('\0') == std::string_view::npos;
+  if (!fd || any) return fd;
+  const sockaddr_storage name = address_of(fd.get());
+  if (endpoint_of(name).bytes == asked.bytes) return fd;
+  return Error{ErrorKind::configuration,
+               "the socket that was handed over (LISTEN_FDS) for this port listens on another address",
+               {}};
 }
 
 Result<void> HandedOver::check_ports() const {

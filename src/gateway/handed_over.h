@@ -20,15 +20,18 @@ class HandedOver {
   static Result<HandedOver> take();
 
   /// The unix socket, which is FastCGI's. None: there is none, or it was given already.
-  [[nodiscard]] UniqueFd unix_socket() { return on_port(0); }
+  [[nodiscard]] UniqueFd unix_socket() { return take_port(0); }
 
-  /// The one on that TCP port, whatever its address. None: as above.
-  [[nodiscard]] UniqueFd on_port(in_port_t port);
+  /// The one on the port of `wanted`, an IP address and a port. None: as above. Errors: configuration, where
+  /// it listens on another address, unless `wanted` is any: nobody else is let in than who was meant to be.
+  [[nodiscard]] Result<UniqueFd> on_port(const sockaddr& wanted);
 
   /// Errors: configuration, where a TCP socket was not asked for: who connects there would wait forever.
   [[nodiscard]] Result<void> check_ports() const;
 
  private:
+  UniqueFd take_port(in_port_t port);
+
   struct Socket {
     UniqueFd fd;
     in_port_t port;  ///< 0: a unix socket

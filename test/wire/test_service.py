@@ -19,7 +19,7 @@ from support.make import install
 from support.process import Process
 
 UNITS = ["rest_fcgi.service", "rest_fcgi.socket", "rest_fcgi-pam.socket", "rest_fcgi-pam@.service"]
-UNITS += ["rest_fcgi-run.socket", "rest_fcgi-run@.service"]
+UNITS += ["rest_fcgi-run.socket", "rest_fcgi-run@.service", "rest_fcgi-http.socket"]
 TOOLS = "/usr/sbin:/usr/bin:/sbin:/bin"
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to give files away")
 

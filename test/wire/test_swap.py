@@ -8,21 +8,23 @@ import json
 import select
 import shutil
 import signal
+import socket
+import subprocess
 import threading
 import time
 
 import pytest
+from support import daemon as daemons
 from support.api import JSON, Api, local
-from support.daemon import LONG
 from support.jobs import runner
 from support.ledger import Ledger, await_answers, load, over_fastcgi, over_http
 from support.process import PATIENCE, free_port, wait_until
 from support.rest import login, session
 from support.streams import Sse, WebSocket, hook
-from support.units import Unit
+from support.units import Unit, handing_over, listening
 
-SWAPS = 20 if LONG else 3
-RELOADS = 250 if LONG else 15  # one each 200 ms
+SWAPS = 20 if daemons.LONG else 3
+RELOADS = 250 if daemons.LONG else 15  # one each 200 ms
 LISTENERS = 50
 WITH_IT = {"rest_fcgi", "rest_fcgi_run", "modules", "module_loader.py"}  # what is installed beside it, and what is in there
 AT_WORK = 2  # threads that send through each way
@@ -145,3 +147,22 @@ def test_who_comes_while_the_old_process_waits_for_its_jobs_is_answered_by_the_n
         assert [one.result()[0] for one in slow] == [200, 200]
         assert [one.result() for one in late] == ["answered"] * len(late)
     nobody_failed(ledger, "a swap that waits for two jobs", capsys)
+
+
+HANDED_OVER = {
+    "a port that nothing answers on": (("127.0.0.1", 0), "127.0.0.1", 1, "LISTEN_FDS: a socket on port {} was handed over, and nothing answers there"),
+    "more addresses than were meant": (("0.0.0.0", 0), "127.0.0.1", 0, "the socket that was handed over (LISTEN_FDS) for this port listens on another address"),
+    "no socket that listens": (None, "127.0.0.1", 0, "LISTEN_FDS: file descriptor 3 is not a listening stream socket"),
+}
+
+
+@pytest.mark.parametrize("address, host, beside, words", HANDED_OVER.values(), ids=HANDED_OVER)
+def test_a_socket_that_cannot_be_meant_is_a_mistake(directory, address, host, beside, words):
+    with listening(address) if address else socket.socket() as given:
+        port = given.getsockname()[1] or free_port()
+        cherrypy = {"port": port + beside, "host": host, "disable_ssl": True}
+        changes = {"rest_fcgi": {"listen": None, "netapi": ["rest_cherrypy"]}, "rest_cherrypy": cherrypy}
+        (directory / "master").write_text(json.dumps(daemons.master_config(directory, changes)))
+        start = handing_over([given], [daemons.BINARY, "--config", directory / "master"])
+        ended = subprocess.run(**start, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 78 and words.format(port) in ended.stderr, ended

@@ -47,12 +47,21 @@ Error failure(const HttpOptions& options, std::string_view why) {
           {}};
 }
 
-Result<UniqueFd> listen_at(const HttpOptions& options) {
+struct OpenSocket {
+  UniqueFd fd;
+  bool shared = false;  ///< another process accepts from it when this one ends
+};
+
+Result<OpenSocket> listen_at(const HttpOptions& options, HandedOver& sockets) {
   auto address = find_address(options.host, options.port);
   if (!address) return failure(options, address.error().message);
-  auto fd = listen_on(**address, options.queue_size);
+  auto given = sockets.on_port(*(*address)->ai_addr);
+  if (!given) return failure(options, given.error().message);
+  const bool shared = static_cast<bool>(*given);
+  auto fd = shared ? std::move(given) : listen_on(**address, options.queue_size);
   if (!fd) return failure(options, fd.error().message);
-  return fd;
+  set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // accepted connections inherit it
+  return OpenSocket{*std::move(fd), shared};
 }
 
 struct Peer {
@@ -75,8 +84,7 @@ Peer peer_of(const sockaddr_storage& storage, socklen_t size) {
 
 struct OpenPort {
   std::shared_ptr<const HttpPort> port;
-  UniqueFd fd;
-  bool shared = false;  ///< another process accepts from it when this one ends
+  OpenSocket socket;
 };
 
 class LoopServer final : public HttpServer {
@@ -98,7 +106,7 @@ class LoopServer final : public HttpServer {
     sweep_timer_.emplace(shared_->loop->context());
     for (OpenPort& port : ports_) {
       acceptors_.push_back(std::make_unique<Acceptor>(
-          Acceptor{port.port, {shared_->loop->context(), port.fd.release()}, port.shared}));
+          Acceptor{port.port, {shared_->loop->context(), port.socket.fd.release()}, port.socket.shared}));
       await_connection(*acceptors_.back());
     }
     sweep();
@@ -269,13 +277,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(const Options& options, Han
   for (const HttpOptions& wanted : options.http) {
     auto tls = TlsContext::make(wanted);
     if (!tls) return std::move(tls).error();
-    UniqueFd given = sockets.on_port(wanted.port);
-    const bool shared = static_cast<bool>(given);
-    auto fd = shared ? Result<UniqueFd>(std::move(given)) : listen_at(wanted);
-    if (!fd) return std::move(fd).error();
-    set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // accepted connections inherit it
+    auto socket = listen_at(wanted, sockets);
+    if (!socket) return std::move(socket).error();
     auto port = std::make_shared<const HttpPort>(HttpPort{wanted, ports.size(), *std::move(tls)});
-    ports.push_back({std::move(port), *std::move(fd), shared});
+    ports.push_back({std::move(port), *std::move(socket)});
   }
   return std::unique_ptr<HttpServer>(
       std::make_unique<LoopServer>(options.max_http_connections, *std::move(proxies), std::move(ports)));

@@ -37,6 +37,12 @@ def listening(address):
     return made
 
 
+def handing_over(sockets, argv):
+    """What starts that program with these sockets; options for subprocess."""
+    fds = [one.fileno() for one in sockets]
+    return {"args": [sys.executable, "-I", "-S", "-c", HAND_OVER, ",".join(map(str, fds)), *argv], "pass_fds": fds}
+
+
 class Unit:
     """Runs from the constructor to `stop`. `directory` holds its configuration, its FastCGI socket and its log; `ports` are
     those of HTTP that are handed over, too."""
@@ -61,11 +67,9 @@ class Unit:
         self.config_path.write_text(json.dumps(config, indent=1))
 
     def _start(self):
-        fds = [one.fileno() for one in self._sockets]
-        argv = [sys.executable, "-I", "-S", "-c", HAND_OVER, ",".join(map(str, fds))]
-        argv += [self.binary, "--config", self.config_path]
+        start = handing_over(self._sockets, [self.binary, "--config", self.config_path])
         with open(self.log_path, "ab") as log:
-            self._child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=fds)
+            self._child = subprocess.Popen(stdin=subprocess.DEVNULL, stdout=log, stderr=log, **start)
         self.starts += 1
 
     def _keep(self):
