@@ -2,11 +2,14 @@
 #include "rest_fcgi/auth/permissions.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "auth/acl.h"
+#include "auth/acl_pattern.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/pattern.h"
 
 namespace rest_fcgi::auth {
 
@@ -98,6 +101,31 @@ Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& pri
   return result;
 }
 
+/// A name that logs in, as Salt holds it against the names of `external_auth`: as a glob, or as a regular
+/// expression between `\A` and `\Z` (`expr_match`).
+class LoginPattern {
+ public:
+  explicit LoginPattern(std::string_view name) : name_(name) {
+    if (name.find_first_of(".\\^$+|(){}*?[]") == std::string_view::npos) return;
+    // The anchors belong to the first and the last of several branches.
+    auto regex = name.find('|') == std::string_view::npos ? compile_python_regex(name) : Error{};
+    is_certain_ = regex.ok();
+    if (regex) regex_ = *std::move(regex);
+  }
+
+  [[nodiscard]] bool matches(std::string_view principal) const {
+    return glob_match(name_, principal) || (regex_ && regex_->match_all(principal));
+  }
+  [[nodiscard]] bool may_match(std::string_view principal) const {
+    return !is_certain_ || matches(principal);
+  }
+
+ private:
+  std::string_view name_;
+  bool is_certain_ = true;
+  std::optional<Regex> regex_{};
+};
+
 /// A rule that applies to somebody.
 struct Applying {
   const CompiledPrincipal* principal;
@@ -151,15 +179,20 @@ struct Permissions::Compiled {
   }
 
  private:
-  /// A name is compared as it is. Salt takes the user's own name for a pattern here, by which a user `*`
-  /// would have everybody's rules.
+  /// A name is compared as it is, where Salt takes the user's own name for a pattern, by which a user `*`
+  /// would have everybody's rules. Only who would have them there, too, has them here, and those of `*` only
+  /// who is nobody else there.
   static void collect(const Section& section, const Subject& subject, Rules& rules) {
+    const LoginPattern login(subject.name);
     bool named = false;
     for (const CompiledPrincipal& principal : section.principals) {
       if (principal.is_everybody_else()) continue;
-      const bool applies = principal.is_group() ? principal.is_of(subject) : principal.name == subject.name;
-      if (applies) append(principal, rules);
-      named = named || (applies && !principal.is_group());
+      if (principal.is_group()) {
+        if (principal.is_of(subject)) append(principal, rules);
+        continue;
+      }
+      if (principal.name == subject.name && login.matches(principal.name)) append(principal, rules);
+      named = named || login.may_match(principal.name);
     }
     if (named) return;
     for (const CompiledPrincipal& principal : section.principals) {

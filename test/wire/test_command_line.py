@@ -279,6 +279,6 @@ def test_the_engine_salt_starts_without_its_master_and_with_rules_that_it_cannot
     rules = {"pam": {"fred": [5, {"*": ["(x"]}, "test.*"]}}
     daemon = start({"sock_dir": str(directory), "ret_port": 1, "external_auth": rules, "rest_fcgi": {"engine": "salt"}})
     daemon.await_log("external_auth: pam: fred: found 5, expected ")
-    daemon.await_log('external_auth: pam: fred: "(x" is neither an exact name')
+    daemon.await_log('external_auth: pam: fred: "(x" is neither an exact name nor a regular expression')
     daemon.await_log(f"event bus cannot be joined: {directory}/master_event_pub.ipc: No such file or directory")
     assert daemon.stop() == 0

@@ -69,11 +69,11 @@ struct Finding {
 /// `ArgumentCondition`); a pattern has to match a function's whole name, where Salt is content with its
 /// start; a list of functions is allowed only where each of them is; `saltutil.find_job` needs
 /// a rule like any other; and a user is named exactly, where Salt takes the name that logs in as a pattern. A
-/// function's pattern is an exact name, a glob, or a regular expression. Immutable; thread-safe.
+/// pattern is an exact text or a regular expression in Python's reading. Immutable; thread-safe.
 class Permissions {
  public:
-  /// Errors: configuration, for a pattern that is neither a glob nor a regular expression that compiles, with
-  /// the rule's place.
+  /// Errors: configuration, for a pattern that is no regular expression, or one that Python may read
+  /// otherwise, with the rule's place.
   static Result<std::unique_ptr<Permissions>> make(const std::vector<EauthOptions>& external_auth);
   ~Permissions();
   Permissions(const Permissions&) = delete;
