@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""500 clients that send slowly, read slowly or hang up, over each front end: others go on at the rate that they had. Who
+the others are sends one request after the other, in turns without the slow ones and with them. How fast that is means
+something on a machine that does nothing else: with REST_FCGI_LONG the rate has to be 0.9 of what it was. Otherwise all
+have to be answered, and the rates are printed."""
+
+import json
+import re
+import statistics
+import time
+
+import pytest
+from support import apache as apaches
+from support.api import CRED, JSON, Api, local
+from support.daemon import LONG, ROOT
+from support.nginx import certificate
+from support.process import free_port
+from support.slow_peers import besieging
+
+TURNS, EACH = (10, 100) if LONG else (2, 25)
+BODY = json.dumps([local("test.ping", tgt="ms-0")])
+
+
+OVER_FASTCGI = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}}
+
+
+def own_port(port, **more):
+    return {**OVER_FASTCGI, "rest_cherrypy": {"host": "127.0.0.1", "port": port, **more}}
+
+
+class FrontEnds:
+    """Each makes an Api for a responder with rest_cherrypy."""
+
+    def __init__(self, directory, start, front):
+        self.directory, self._start, self._front, self.started = directory, start, front, []
+
+    def http(self):
+        port = free_port()
+        self._start(own_port(port, disable_ssl=True))
+        return Api("127.0.0.1", port)
+
+    def https(self):
+        port = free_port()
+        certificate(self.directory)
+        self._start(own_port(port, ssl_crt=str(self.directory / "cert.pem"), ssl_key=str(self.directory / "key.pem")))
+        return Api("127.0.0.1", port, ca=self.directory / "cert.pem")
+
+    def nginx(self):
+        return self._front(self._start(OVER_FASTCGI))
+
+    def nginx_over_http(self):
+        port = free_port()
+        return self._front(self._start(own_port(port, disable_ssl=True)), sample="proxy_tls.conf", http_port=port)
+
+    def apache(self):
+        daemon = self._start({"rest_fcgi": {**OVER_FASTCGI["rest_fcgi"], "socket_group": apaches.USER}})
+        self.started.append(apaches.Proxying(self.directory / "apache", daemon, more=APACHE_LIMITS))
+        return self.started[-1]
+
+    def mod_fcgid(self):
+        self.started.append(apaches.Fcgid(self.directory / "apache", OVER_FASTCGI, more=APACHE_LIMITS))
+        return self.started[-1]
+
+
+(APACHE_LIMITS,) = re.findall(r"```apache\n(.*?)```", (ROOT / "apache/README.md").read_text(), re.DOTALL)
+NAMES = ["http", "https", "nginx", "nginx_over_http", "apache", "mod_fcgid"]
+# Of mod_fcgid's 64 processes each has one request: who reads slowly what does not fit into its buffer has it.
+FEWER = {"mod_fcgid": {"heads": 230, "bodies": 230, "readers": 30, "hanging_up": 10}}
+
+
+@pytest.fixture
+def front_ends(directory, start, front):
+    made = FrontEnds(directory, start, front)
+    yield made
+    for apache in made.started:
+        apache.stop()
+
+
+def turn(api):
+    """Requests a second, each of which is answered."""
+    began = time.monotonic()
+    for _ in range(EACH):
+        reply = api.request("POST", "/run", BODY, JSON)
+        assert (reply.status, reply.ret) == (200, [{"ms-0": True}])
+    return EACH / (time.monotonic() - began)
+
+
+def turns(api):
+    return statistics.median(turn(api) for _ in range(TURNS))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_others_go_on_at_their_rate(front_ends, name, capsys):
+    api = getattr(front_ends, name)()
+    turn(api)
+    without = turns(api)
+    with besieging(api.port, CRED, tls=bool(api.ca), **FEWER.get(name, {})):
+        beside = turns(api)
+    after = turns(api)
+    rate = beside / statistics.median([without, after])
+    with capsys.disabled():
+        print(f"\n  {name}: {without:.0f} a second, beside 500 slow clients {beside:.0f}, after them {after:.0f}: {rate:.2f}")
+    assert rate > 0.9 or not LONG
