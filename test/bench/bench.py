@@ -46,8 +46,7 @@ def start_responder(directory, **changes):
     users.write_text(f"saltdev:{password.stdout}")
     users.chmod(0o600)
     eauth = {"^filename": str(users), "^filetype": "htpasswd", "saltdev": ["test.*", "@jobs"]}
-    eauths = {"auto": None, "file": eauth}
-    return Daemon(directory, {"external_auth": eauths, "log_level": "warning", **changes})
+    return Daemon(directory, {"external_auth": {"file": eauth}, "log_level": "warning", **changes})
 
 
 class Bare:

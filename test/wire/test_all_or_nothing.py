@@ -32,7 +32,7 @@ def narrow(start, front):
                 "netapi_enable_clients": ["local", "local_async", "runner"],
                 "sharedsecret": "shared",
                 "external_auth": {
-                    "auto": {"saltdev": ["test.ping", {"@runner": ["jobs.*"]}]},
+                    "file": {"saltdev": ["test.ping", {"@runner": ["jobs.*"]}]},
                     "sharedsecret": {"admin": ["test.ping"]},
                 },
             }

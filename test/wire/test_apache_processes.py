@@ -58,7 +58,7 @@ def lookup(apache, jid):
 
 def test_a_token_is_good_in_every_process(fcgid):
     apache = fcgid()
-    token = apache.command("--mk-token", "auto:saltdev", stdin="x\n").strip()
+    token = apache.command("--mk-token", "file:saltdev", stdin="x\n").strip()
     low = {"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
     assert apache.run(low) == [{"ms-0": True}]
     with occupied(apache) as first:

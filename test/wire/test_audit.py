@@ -30,7 +30,7 @@ def audited(start, front):
 def test_each_chunk_has_one_line(audited):
     audited.run(local("test.echo", tgt="ms-0", arg=[ARGUMENT]), chunk("runner", "manage.up"))
     echo, up = audited.audit(2)
-    assert (echo["user"], echo["eauth"], echo["client"], echo["fun"]) == ("saltdev", "auto", "local", "test.echo")
+    assert (echo["user"], echo["eauth"], echo["client"], echo["fun"]) == ("saltdev", "file", "local", "test.echo")
     assert echo["tgt"] == "ms-0" and echo["remote_addr"] == "127.0.0.1" and len(echo["jid"]) == 20
     assert (up["client"], up["fun"]) == ("runner", "manage.up")
     assert ARGUMENT not in str([echo, up]) and "password" not in str([echo, up])

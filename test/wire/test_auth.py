@@ -55,7 +55,6 @@ def auth(tmp_path_factory):
     return {
         "sharedsecret": "shared",
         "external_auth": {
-            "auto": None,
             "file": {
                 "^filename": str(passwords),
                 "^hashtype": "sha256",
@@ -126,8 +125,9 @@ def test_a_list_of_functions_is_allowed_only_if_each_of_them_is(api, funs):
 
 
 def test_auto_is_off_unless_the_configuration_allows_it(start, front):
-    api = front(start({"rest_fcgi": {"allow_auto_eauth": None}}))
-    assert api.post(local("test.ping")).status == 401
+    for allowed, status in [(None, 401), (True, 200)]:
+        api = front(start({"external_auth": {"auto": {"saltdev": ["test.ping"]}}, "rest_fcgi": {"allow_auto_eauth": allowed}}))
+        assert api.post(local("test.ping", eauth="auto", password="any")).status == status
 
 
 def make_token(daemon, password="secret"):
@@ -191,6 +191,6 @@ def test_a_request_without_credentials_after_a_good_one_has_none(api):
 
 def test_a_text_with_an_equals_sign_is_no_way_around_a_rule_about_arguments(start, front):
     rules = [{"*": [{"test.arg": {"args": ["safe.*"]}}]}]
-    api = front(start({"external_auth": {"auto": {"saltdev": rules}}}))
+    api = front(start({"external_auth": {"file": {"saltdev": rules}}}))
     for arg, status in [(["safe"], 200), (["evil"], 401), (["safe=1", "evil"], 401), (["x=1", "safe"], 401)]:
         assert api.post(local("test.arg", arg=arg)).status == status, arg

@@ -10,10 +10,10 @@ from support.nginx import certificate
 from support.rest import api_of, login, serving, session
 
 PICTURES = BINARY.parent / "pictures"
-LOGIN = '{"username": "saltdev", "password": "x", "eauth": "auto"}'
+LOGIN = '{"username": "saltdev", "password": "x", "eauth": "file"}'
 
 
-def log_in(browser, password="x", eauth="auto"):
+def log_in(browser, password="x", eauth="file"):
     browser.type("#username", "saltdev")
     browser.type("#password", password)
     browser.type("#eauth", eauth)
@@ -115,10 +115,11 @@ def test_who_comes_by_a_link_on_another_site_is_still_logged_in(on_port, browser
 
 def test_who_may_less_reads_why(start, browser):
     changes = serving()
-    start({**changes, "external_auth": {"auto": {"saltdev": None, "fred": [{"ms-0": ["test.ping"]}, "@runner"]}}})
+    start({**changes, "external_auth": {"file": {"saltdev": None, "fred": [{"ms-0": ["test.ping"]}, "@runner"]}}})
     browser.open(f"{api_of(changes).url}/")
     browser.type("#username", "fred")
-    browser.type("#eauth", "auto")
+    browser.type("#password", "x")
+    browser.type("#eauth", "file")
     browser.click("#login button")
     browser.await_text("fred", "header")
     browser.await_text("Authorization error occurred", "#minions-message")

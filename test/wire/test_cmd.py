@@ -129,7 +129,7 @@ def test_a_program_that_is_missing_is_named(api):
 
 
 def test_rules_see_the_command(start, front):
-    daemon = start({"external_auth": {"auto": {"bob": [{"*": [{"cmd.run": {"args": ["uptime|id( -un)?"]}}]}]}}})
+    daemon = start({"external_auth": {"file": {"bob": [{"*": [{"cmd.run": {"args": ["uptime|id( -un)?"]}}]}]}}})
     api = front(daemon)
 
     def status(*arg, **kwarg):

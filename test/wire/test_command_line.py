@@ -133,7 +133,7 @@ def test_files_of_default_include_are_merged(master, directory):
 def test_check_config_lists_what_is_on(directory, master):
     result = daemons.run("--config", master(daemons.master_config(directory)), "--check-config")
     assert result.returncode == 0
-    for name in ["local_async", "wheel", "auto", "embedded"]:
+    for name in ["local_async", "wheel", "file", "embedded"]:
         assert name in result.stdout
 
 

@@ -74,7 +74,7 @@ def in_order(arguments):
 def served(start):
     """One process that serves all three interfaces, and each of them."""
     cherrypy, tornado = serving("rest_cherrypy"), serving("rest_tornado")
-    changes = merge(merge(cherrypy, tornado), {"external_auth": {"auto": RULES}})
+    changes = merge(merge(cherrypy, tornado), {"external_auth": {"file": RULES}})
     changes["rest_fcgi"]["netapi"] = ["rest_wsgi", "rest_cherrypy", "rest_tornado"]
     changes["rest_fcgi"]["mount"] = {"/": "rest_wsgi", "/cherrypy": "rest_cherrypy", "/tornado": "rest_tornado"}
     daemon = start(changes)
@@ -166,7 +166,7 @@ def test_keys_of_the_chunk_are_no_arguments(post, trap, hostile):
 
 def test_forms_and_lowstates_of_the_rest_interface_are_held_against_the_same_rules(served, trap):
     api = served["rest_cherrypy"]
-    cred = {"username": "confined", "password": "x", "eauth": "auto"}
+    cred = {"username": "confined", "password": "x", "eauth": "file"}
     login = api.request("POST", "/login", json.dumps(cred), JSON)
     session = {"X-Auth-Token": login.ret[0]["token"]}
     form = {"client": "local", "tgt": TGT, "fun": "cmd.run"}

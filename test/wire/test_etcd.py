@@ -13,7 +13,7 @@ from support import salts
 from support.api import CRED, JSON
 from support.daemon import KILLS
 from support.etcd import USER, Certificates
-from support.jobs import LOGIN, Clients, call, kill_again_and_again, refused, runner
+from support.jobs import Clients, call, kill_again_and_again, refused, runner
 from support.process import wait_until
 from support.rest import api_of, login, serving, session
 
@@ -181,7 +181,7 @@ def test_salts_own_returner_reads_what_we_wrote(start, start_etcd, salt_returner
     assert functions == {minion: "test.arg" for minion in ours}
     assert sorted(minions) == sorted(ours)
     told = {key: load[key] for key in ("jid", "fun", "tgt", "tgt_type", "user", "arg")}
-    asked = {"jid": jid, "fun": ODD["fun"], "tgt": ODD["tgt"], "tgt_type": "glob", "user": LOGIN["username"]}
+    asked = {"jid": jid, "fun": ODD["fun"], "tgt": ODD["tgt"], "tgt_type": "glob", "user": CRED["username"]}
     assert told == {**asked, "arg": ODD["arg"]}
 
 

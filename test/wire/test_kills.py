@@ -191,7 +191,7 @@ def pam(directory):
     guard = {"tries": 1000, "address_tries": 4000}
     return {
         "auth.pam.service": "service",
-        "external_auth": {"auto": None, "pam": {"*": [".*", "@runner", "@wheel", "@jobs"]}},
+        "external_auth": {"file": None, "pam": {"*": [".*", "@runner", "@wheel", "@jobs"]}},
         "rest_fcgi": {"pam_helper": str(wrapper), "login_guard": guard},
     }
 

@@ -104,7 +104,7 @@ def test_parallel_calls_of_different_users_get_their_own_identity(start, front, 
     file = {"^filename": str(passwords), "^filetype": "text", "^hashtype": "sha256", **users}
     # Wrong passwords are not slowed down here: each is to be looked at.
     many = {"tries": 1000, "address_tries": 4000}
-    api = front(start({"external_auth": {"auto": None, "file": file}, "rest_fcgi": {"login_guard": many}}))
+    api = front(start({"external_auth": {"file": file}, "rest_fcgi": {"login_guard": many}}))
 
     def who(number):
         name, other = names[number % 60], names[(number + 7) % 60]

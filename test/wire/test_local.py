@@ -115,7 +115,7 @@ def test_arguments_reach_the_function_as_they_were_sent(api):
 
 def test_big_integers_keep_their_digits(api):
     reply = api.raw(
-        '[{"eauth": "auto", "username": "saltdev", "password": "x", "client": "local", "tgt": "ms-0",'
+        '[{"eauth": "file", "username": "saltdev", "password": "x", "client": "local", "tgt": "ms-0",'
         ' "fun": "test.arg", "arg": [123456789012345678901234567890]}]'
     )
     assert '"args": [123456789012345678901234567890]' in reply.text
@@ -123,7 +123,7 @@ def test_big_integers_keep_their_digits(api):
 
 def test_of_two_equal_keys_the_last_wins(api):
     reply = api.raw(
-        '[{"eauth": "auto", "username": "saltdev", "password": "x", "client": "local", "tgt": "ms-0",'
+        '[{"eauth": "file", "username": "saltdev", "password": "x", "client": "local", "tgt": "ms-0",'
         ' "fun": "test.nosuch", "fun": "test.ping"}]'
     )
     assert reply.ret == [{"ms-0": True}]

@@ -58,7 +58,7 @@ def settings(users, **section):
     pam[f"{users['group']}%"] = ["test.echo"]
     return {
         "auth.pam.service": SERVICE,
-        "external_auth": {"auto": None, "pam": pam},
+        "external_auth": {"file": None, "pam": pam},
         "rest_fcgi": {"pam_helper": str(HELPER), **section},
     }
 

@@ -285,7 +285,7 @@ def test_a_reload_reads_modules_again(start, front, modules):
 
 def test_a_function_needs_permission_as_any_other(start, front, modules):
     write(modules, "shop.py", "def one():\n    return __salt__['cmd.run']('echo 1')\ndef two():\n    return 2\n")
-    changes = {**with_modules(modules), "external_auth": {"auto": {"bob": ["shop.one"]}}}
+    changes = {**with_modules(modules), "external_auth": {"file": {"bob": ["shop.one"]}}}
     api = front(start(changes))
     assert api.post({**local("shop.one", tgt=TGT), "username": "bob"}).ret == [{TGT: "1"}]
     assert api.post({**local("shop.two", tgt=TGT), "username": "bob"}).status == 401

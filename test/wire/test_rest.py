@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Salt's REST interface as clients of salt-api use it: over FastCGI behind nginx, and over the responder's own HTTP port."""
 
+import hashlib
 import http.client
 import http.cookies
 import json
@@ -16,7 +17,7 @@ from support.rest import WAYS_IN, api_of
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
-LIMITED = {"external_auth": {"auto": {"fred": [{"ms-0": ["test.ping"]}]}}}
+LIMITED = {"external_auth": {"file": {"fred": [{"ms-0": ["test.ping"]}]}}}
 
 
 def serving(*modules, **sections):
@@ -59,7 +60,7 @@ def get(api, path, headers=None):
 def test_a_login_gives_a_session_that_a_logout_ends(rest):
     reply = login(rest)
     (about,) = reply.ret
-    assert about["user"] == "saltdev" and about["eauth"] == "auto" and about["perms"] == [".*", "@jobs", "@runner", "@wheel"]
+    assert about["user"] == "saltdev" and about["eauth"] == "file" and about["perms"] == [".*", "@jobs", "@runner", "@wheel"]
     assert reply.headers["x-auth-token"] == about["token"] and about["expire"] > about["start"]
     token = {"X-Auth-Token": about["token"]}
     assert get(rest, "/minions/ms-0", token).ret[0]["ms-0"]["id"] == "ms-0"
@@ -102,7 +103,7 @@ def test_a_minion_is_found_by_its_id_before_that_is_a_pattern(start):
 
 def test_scripts_that_log_in_with_each_request_do_so(rest):
     assert rest.request("POST", "/run", json.dumps([local("test.ping")]), JSON).ret == [PONG]
-    form = "username=saltdev&password=x&eauth=auto&client=local&tgt=ms-0&fun=test.echo&arg={a: [1, 2]}"
+    form = "username=saltdev&password=x&eauth=file&client=local&tgt=ms-0&fun=test.echo&arg={a: [1, 2]}"
     assert rest.request("POST", "/run", form, FORM).ret == [{"ms-0": {"a": [1, 2]}}]
     (token,) = rest.request("POST", "/token", json.dumps(CRED), JSON).json
     chunk = {"client": "runner", "fun": "jobs.list_jobs", "token": token["token"]}
@@ -218,8 +219,10 @@ def test_a_reload_keeps_each_port_for_its_module(start):
     reload("rest_tornado", "rest_wsgi", "rest_cherrypy", log="configuration reread")
 
 
-def test_nothing_secret_is_logged(start):
-    changes = serving("rest_cherrypy", log_level="debug")
+def test_nothing_secret_is_logged(start, directory):
+    users = directory / "canary-users"
+    users.write_text(f"saltdev:{hashlib.sha256(b'canary-password').hexdigest()}\n")
+    changes = serving("rest_cherrypy", log_level="debug", external_auth={"file": {"^filename": str(users)}})
     daemon = start(changes)
     api = api_of(changes)
     token = session(api, password="canary-password")

@@ -158,7 +158,7 @@ def archive(api, fields):
 
 
 def test_keys_come_as_an_archive_once(api):
-    who, minion = "username=saltdev&password=x&eauth=auto", f"new{api.port}"
+    who, minion = "username=saltdev&password=x&eauth=file", f"new{api.port}"
     status, headers, body = archive(api, f"{who}&mid={minion}&keysize=2048&force=false")
     assert status == 200 and headers["Content-Type"] == "application/x-tar"
     assert headers["Content-Disposition"] == f'attachment; filename="saltkeys-{minion}.tar"'

@@ -77,7 +77,7 @@ def test_a_browser_gets_the_page_and_its_files(api):
 
 def test_a_login_says_who_may_what(api):
     (about,) = Gui(api).log_in().ret
-    assert about["perms"] and about["eauth"] == "auto" and 0 < about["start"] < about["expire"]
+    assert about["perms"] and about["eauth"] == "file" and 0 < about["start"] < about["expire"]
     assert Gui(api).log_in(eauth="sharedsecret", username="limited", password="wrong").status == 401
     (nobody,) = Gui(api).log_in(username="nobody").ret
     assert len(nobody["perms"]) == 0
@@ -119,7 +119,7 @@ def test_the_client_for_java_logs_in_calls_and_logs_out(api):
     def post(path, value, **headers):
         return api.request("POST", path, value if isinstance(value, str) else json.dumps(value), {**JAVA, **headers})
 
-    (about,) = post("/login", {"username": "saltdev", "password": "x", "eauth": "auto"}).ret
+    (about,) = post("/login", {"username": "saltdev", "password": "x", "eauth": "file"}).ret
     assert all(isinstance(perm, str) for perm in about["perms"])
     token = {"X-Auth-Token": about["token"]}
     call = {"client": "local", "tgt": ["ms-0", "ms-1"], "tgt_type": "list", "fun": "test.arg", "arg": ["a"], "kwarg": {"b": 1}}

@@ -85,7 +85,7 @@ def test_scripts_run_asynchronously_and_on_all_minions(start, front, modules):
 def test_a_script_needs_permission_as_any_function(start, front, modules):
     write(modules, "shop.one", "echo 1")
     write(modules, "shop.two", "echo 2")
-    changes = {**with_modules(modules), "external_auth": {"auto": {"bob": ["shop.one"]}}}
+    changes = {**with_modules(modules), "external_auth": {"file": {"bob": ["shop.one"]}}}
     api = front(start(changes))
     assert api.post({**local("shop.one", tgt=TGT), "username": "bob"}).ret == [{TGT: 1}]
     assert api.post({**local("shop.two", tgt=TGT), "username": "bob"}).status == 401

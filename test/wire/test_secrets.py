@@ -1,23 +1,34 @@
 # SPDX-License-Identifier: MIT
 """Passwords and tokens appear in no log, no reply, no file, and do not stay in memory."""
 
+import hashlib
 import json
 import urllib.parse
 
 import pytest
 
 from support import daemon as daemons
-from support.api import JSON, chunk, local
+from support.api import CRED, JSON, chunk, local
 from support.process import wait_until
 from support.rest import api_of, serving
 
 CANARY = "canary-7Qz4vT1xKp9sLw3m"
-LOW = {"eauth": "auto", "username": "saltdev", "password": CANARY}
+LOW = {"eauth": "file", "username": "bob", "password": CANARY}
+ALL = [".*", "@runner", "@wheel", "@jobs"]
 
 
 @pytest.fixture
-def talkative(start):
-    return start({"log_level": "all", "sharedsecret": "shared-" + CANARY})
+def file(directory):
+    """External authentication with a file that has the canary's hash for bob, and for saltdev that of all tests."""
+    words = {"bob": CANARY, CRED["username"]: CRED["password"]}
+    users = directory / "canary-users"
+    users.write_text("".join(f"{name}:{hashlib.sha256(word.encode()).hexdigest()}\n" for name, word in words.items()))
+    return {"external_auth": {"file": {"^filename": str(users), "bob": ALL}}}
+
+
+@pytest.fixture
+def talkative(start, file):
+    return start({**file, "log_level": "all", "sharedsecret": "shared-" + CANARY})
 
 
 def misdeeds():
@@ -87,8 +98,8 @@ def holds(pid, text):
 
 @daemons.NEEDS_PTRACE
 @pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer keeps freed memory and maps terabytes of shadow")
-def test_memory_holds_no_password_after_the_reply(start, front):
-    daemon = start()
+def test_memory_holds_no_password_after_the_reply(start, front, file):
+    daemon = start(file)
     nginx = front(daemon)
     marker = "argument-of-a-job-that-is-kept"
     nginx.run({**LOW, **without_auth(local("test.echo", arg=[marker])), "client": "local_async"})
@@ -102,8 +113,8 @@ def test_memory_holds_no_password_after_the_reply(start, front):
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 YAML = {"Content-Type": "application/x-yaml"}
-QUOTED = f"username: saltdev\neauth: auto\npassword: {json.dumps(CANARY)}\n"
-BLOCK = f"username: saltdev\neauth: auto\npassword: |-\n  {CANARY}\n"
+QUOTED = f"username: bob\neauth: file\npassword: {json.dumps(CANARY)}\n"
+BLOCK = f"username: bob\neauth: file\npassword: |-\n  {CANARY}\n"
 
 
 def logins():
@@ -126,15 +137,15 @@ def logins():
         yield "POST", "/logout", headers, ""
 
 
-def ways_in(start, front):
+def ways_in(start, front, file):
     """A responder, and connections to it: over FastCGI, and over the HTTP port, where it is kept."""
     changes = serving()
-    daemon = start({**changes, "log_level": "all"})
+    daemon = start({**changes, **file, "log_level": "all"})
     return daemon, [front(daemon).connection(), api_of(changes).connection()]
 
 
-def test_no_reply_or_log_of_the_rest_interface_has_a_password(start, front):
-    daemon, connections = ways_in(start, front)
+def test_no_reply_or_log_of_the_rest_interface_has_a_password(start, front, file):
+    daemon, connections = ways_in(start, front, file)
     for connection in connections:
         for method, path, headers, body in logins():
             connection.request(method, path, body, headers)
@@ -147,8 +158,8 @@ def test_no_reply_or_log_of_the_rest_interface_has_a_password(start, front):
 @daemons.NEEDS_PTRACE
 @pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer keeps freed memory and maps terabytes of shadow")
 @pytest.mark.parametrize("way", [0, 1], ids=["fastcgi", "http"])
-def test_memory_holds_neither_password_nor_token_after_a_login(start, front, way):
-    daemon, connections = ways_in(start, front)
+def test_memory_holds_neither_password_nor_token_after_a_login(start, front, file, way):
+    daemon, connections = ways_in(start, front, file)
     connection = connections[way]
     tokens = []
     for method, path, headers, body in logins():

@@ -74,7 +74,7 @@ LOGIN = """
 const api = window.api || location.origin;
 const post = (path, body, token) => fetch(api + path, { method: "POST", body: JSON.stringify(body),
   headers: { "Accept": "application/json", "Content-Type": "application/json", ...(token ? { "X-Auth-Token": token } : {}) } });
-const login = async () => (await (await post("/login", { username: "saltdev", password: "x", eauth: "auto" })).json()).return[0];
+const login = async () => (await (await post("/login", { username: "saltdev", password: "x", eauth: "file" })).json()).return[0];
 const fire = async (token) => { for (let number = 0; number < 20; ++number) await post("/hook/test", { number }, token); };
 const numberOf = (text) => { const event = JSON.parse(text); return event.tag === "salt/netapi/hook/test" ? event.data.post.number : null; };
 """

@@ -14,7 +14,7 @@ from support.rest import api_of, login, serving, session
 from support.streams import BINARY, CLOSE, PING, PONG, READY, TEXT, Sse, WebSocket, about, hook, tagged, until
 
 CANARY = "canary-7f3a"
-LIMITED = {"auto": {"saltdev": [".*", "@runner", "@wheel", "@jobs"], "limited": ["test.echo"], "nobody": []}}
+LIMITED = {"file": {"saltdev": [".*", "@runner", "@wheel", "@jobs"], "limited": ["test.echo"], "nobody": []}}
 
 
 @pytest.fixture

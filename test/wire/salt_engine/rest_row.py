@@ -4,9 +4,10 @@
 import dataclasses
 import json
 
-from support.api import CRED
+from support import api
 from support.salt_master import SECRET
 
+CRED = {**api.CRED, "eauth": "auto"}  # what was recorded has it
 HTML, YAML, FORM, TEXT = "text/html", "application/x-yaml", "application/x-www-form-urlencoded", "text/plain"
 LIMITED = {"eauth": "sharedsecret", "username": "limited", "password": SECRET}
 WRONG = {"eauth": "sharedsecret", "username": "limited", "password": "wrong"}

@@ -3,9 +3,10 @@
 
 import dataclasses
 
-from support.api import CRED
+from support import api
 from support.salt_master import DEAD, SECRET
 
+CRED = {**api.CRED, "eauth": "auto"}  # what was recorded has it
 NO_RESPONSE = (200, "Minion did not return. [No response]")
 REFUSED = (401, "Authorization error occurred.")
 KEYS = (200, '"success": true')

@@ -9,9 +9,8 @@ import signal
 
 from comparison import in_any_order, neutral
 from oracle import Recording, settled
-from rest_row import LIMITED
+from rest_row import CRED, LIMITED
 from support import salts
-from support.api import CRED
 from support.netapi import PATIENCE as ANSWER
 from support.netapi import Unanswered
 from support.process import PATIENCE, wait_until

@@ -4,6 +4,7 @@
 import pytest
 from rows import local
 from support import daemon as daemons
+from support.api import CRED
 
 pytestmark = pytest.mark.parametrize("salt", ["3006", "3008"], indirect=True)
 
@@ -19,7 +20,7 @@ def test_check_config_finds_the_masters_event_bus(salt, engine):
 
 
 def test_the_master_makes_a_token_for_who_it_knows(salt, engine):
-    made = make_token(engine, "auto:saltdev", "any")
+    made = make_token(engine, "file:saltdev", "x")
     assert (made.returncode, made.stderr) == (0, "")
     login = {"token": made.stdout.strip()}
     assert engine.run(local("test.ping", "ms-0", cred=login)) == [{"ms-0": True}]
@@ -32,12 +33,12 @@ def test_the_master_makes_no_token_for_others(salt, engine):
 
 
 def test_a_rule_that_cannot_be_read_permits_no_list_of_functions_and_takes_nothing_else(salt, start_engine):
-    rules = {"external_auth": {"auto": {"saltdev": ["test.ping", 5, {"*": ["(grains", "test.echo"]}]}}}
+    rules = {"external_auth": {"file": {"saltdev": ["test.ping", 5, {"*": ["(grains", "test.echo"]}]}}}
     engine = start_engine(rules)
-    engine.await_log("external_auth: auto: saltdev: found 5, expected ")
+    engine.await_log("external_auth: file: saltdev: found 5, expected ")
     engine.await_log('"(grains" is neither an exact name')
-    assert engine.run(local("test.echo", "ms-0", arg=["a"])) == [{"ms-0": "a"}]
-    both = local(["test.ping", "test.echo"], "ms-0", arg=[[], ["a"]])
+    assert engine.run(local("test.echo", "ms-0", cred=CRED, arg=["a"])) == [{"ms-0": "a"}]
+    both = local(["test.ping", "test.echo"], "ms-0", cred=CRED, arg=[[], ["a"]])
     assert engine.post(both).status == 401
-    twice = local(["test.ping", "test.ping"], "ms-0", arg=[[], []])
+    twice = local(["test.ping", "test.ping"], "ms-0", cred=CRED, arg=[[], []])
     assert engine.post(twice).status == 200

@@ -47,7 +47,7 @@ def test_a_session_is_a_token_of_the_master(salt, start_engine):
     engine = start_engine(REST)
     session = login(engine)
     assert set(session) == {"token", "start", "expire", "user", "eauth", "perms"}
-    assert (session["user"], session["eauth"]) == ("saltdev", "auto")
+    assert (session["user"], session["eauth"]) == ("saltdev", "file")
     assert session["perms"] == [".*", "@jobs", "@runner", "@wheel"]
     assert session["expire"] - session["start"] == pytest.approx(43200, abs=1)
     assert send(engine, "/", [PING], session["token"]) == (200, {"return": [{"ms-0": True}]})

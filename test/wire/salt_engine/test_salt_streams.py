@@ -301,9 +301,9 @@ def test_no_secret_is_in_any_stream(salt, ours, fire):
     heard = {name: Heard(stream) for name, stream in streams(ours).items()}
     begin(heard, fire)
     api = ours["rest_cherrypy"]
-    token = login(api, {**CRED, "password": words[0]})
+    token = login(api, {**CRED, "eauth": "auto", "password": words[0]})
     hook(api, token, password=words[1], nested={"api_token": words[2]})
-    salt.netapi({**CRED, "password": words[0], "client": "local", "tgt": "ms-0", "fun": "test.ping", "jid": ""})
+    salt.netapi({**CRED, "eauth": "auto", "password": words[0], "client": "local", "tgt": "ms-0", "fun": "test.ping", "jid": ""})
     salt.netapi({**LIMITED, "client": "local", "tgt": "ms-1", "fun": "test.ping", "jid": ""})
     salt.netapi({"token": token, "client": "runner", "fun": "test.arg", "kwarg": {"password": words[3]}})
     fire("salt/job/error", {"cmd": "publish", "key": root_key, "token": token, "password": words[0], "eauth": "auto"})

@@ -8,7 +8,7 @@ import ssl
 
 from .process import PATIENCE, connect
 
-CRED = {"eauth": "auto", "username": "saltdev", "password": "x"}
+CRED = {"eauth": "file", "username": "saltdev", "password": "x"}
 JSON = {"Content-Type": "application/json"}
 
 

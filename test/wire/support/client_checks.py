@@ -11,7 +11,7 @@ import subprocess
 from .foreign_clients import PYTHON_CLIENT, Pepper, require
 from .salt_master import MINIONS, SECRET
 
-FORM = ("-d", "username=saltdev", "-d", "password=x", "-d", "eauth=auto")
+FORM = ("-d", "username=saltdev", "-d", "password=x", "-d", "eauth=file")
 LIMITED = ("-a", "sharedsecret", "--username", "limited", "--password")
 
 
@@ -80,7 +80,7 @@ def pepper_keeps_a_token(place):
     assert place.pepper("--make-token", "-x", str(kept), "ms-0", "test.ping").returncode == 0
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     token = json.loads(kept.read_text())["token"]
-    no_login = ("-a", "auto", "--username", "nobody", "--password", "wrong")
+    no_login = ("-a", "file", "--username", "nobody", "--password", "wrong")
     assert place.pepper.returned("-T", "-x", str(kept), "ms-0", "test.ping", login=no_login)
     assert json.loads(kept.read_text())["token"] == token
 
@@ -124,7 +124,7 @@ def curl_sends_forms_and_yaml(place):
     call = ("-d", "client=local", "-d", "tgt=ms-0", "-d", "fun=test.arg")
     reply = place.curl("/run", *FORM, *call, "-d", "arg=1", "-d", "arg=two", "--data-urlencode", "arg={a: [3]}")
     assert json.loads(reply)["return"][0]["ms-0"]["args"] == [1, "two", {"a": [3]}]
-    yaml = "client: local\ntgt: ms-0\nfun: test.echo\narg: [{a: 017}]\nusername: saltdev\npassword: x\neauth: auto\n"
+    yaml = "client: local\ntgt: ms-0\nfun: test.echo\narg: [{a: 017}]\nusername: saltdev\npassword: x\neauth: file\n"
     media = ("-H", "Content-Type: application/x-yaml", "-H", "Accept: application/x-yaml")
     assert place.curl("/run", *media, "--data-binary", yaml).split() == ["return:", "-", "ms-0:", "a:", "17"]
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The responder itself: the binary that was built, on a socket of its own, with a configuration of its own."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import subprocess
 
 import pytest
 
+from .api import CRED
 from .process import Process, free_port, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -49,24 +51,34 @@ def merge(base, changes):
     return merged
 
 
+def file_eauth(directory, rules):
+    """`external_auth: file` with these rules; all who have one have the password of `CRED`. Writes that file."""
+    digest = hashlib.sha256(CRED["password"].encode()).hexdigest()
+    (directory / "users").write_text("".join(f"{name}:{digest}\n" for name in rules if name[0] not in "^*"))
+    return {"^filename": str(directory / "users"), "^hashtype": "sha256", **rules}
+
+
 def master_config(directory, changes=None):
     """A master file's content: three minions, every client, and `saltdev`, who may do everything."""
-    return merge(
+    config = merge(
         {
             "netapi_enable_clients": CLIENTS,
-            "external_auth": {"auto": {"saltdev": [".*", "@runner", "@wheel", "@jobs"]}},
+            "external_auth": {"file": {CRED["username"]: [".*", "@runner", "@wheel", "@jobs"]}},
             "cachedir": str(directory / "cache"),
             "token_dir": str(directory / "tokens"),
             "log_level": "info",
             "rest_fcgi": {
                 "listen": f"unix:{directory / 'fcgi.sock'}",
-                "allow_auto_eauth": True,
                 "login_guard": {"file": str(directory / "guard")},
                 "embedded": {"minions": {minion: {} for minion in MINIONS}},
             },
         },
         changes or {},
     )
+    eauths = config.get("external_auth", {})
+    if "file" in eauths:
+        eauths["file"] = file_eauth(directory, eauths["file"])
+    return config
 
 
 def run(*args, stdin="", env=None):

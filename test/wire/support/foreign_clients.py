@@ -51,7 +51,7 @@ def require():
 class Pepper:
     """Its command line, for one server. `home` is where it keeps its tokens."""
 
-    LOGIN = ("-a", "auto", "--username", "saltdev", "--password", "x")
+    LOGIN = ("-a", "file", "--username", "saltdev", "--password", "x")
 
     def __init__(self, url, home):
         self._folder, self._url, self.home = require(), url, home

@@ -9,13 +9,13 @@ import threading
 import time
 
 from . import fastcgi
+from .api import CRED
 
-LOGIN = {"eauth": "auto", "username": "saltdev", "password": "any"}
 
 
 def call(address, *chunks):
     """The `return` of a request over a connection of its own; None where no whole answer came."""
-    body = json.dumps([{**LOGIN, **chunk} for chunk in chunks]).encode()
+    body = json.dumps([{**CRED, **chunk} for chunk in chunks]).encode()
     try:
         answer = fastcgi.talk(address, fastcgi.request(body))
     except OSError:
@@ -27,7 +27,7 @@ def call(address, *chunks):
 
 def refused(address, chunk):
     """What is said where the job cache cannot be asked."""
-    answer = fastcgi.talk(address, fastcgi.request(json.dumps([{**LOGIN, **chunk}]).encode()))
+    answer = fastcgi.talk(address, fastcgi.request(json.dumps([{**CRED, **chunk}]).encode()))
     assert answer.status == 503, answer.body
     return json.loads(answer.body)["return"]
 

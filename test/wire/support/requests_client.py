@@ -12,7 +12,7 @@ from pepper.retcode import PepperRetcode
 
 def main(url):
     session = requests.Session()
-    login = session.post(f"{url}/login", json={"username": "saltdev", "password": "x", "eauth": "auto"})
+    login = session.post(f"{url}/login", json={"username": "saltdev", "password": "x", "eauth": "file"})
     assert login.status_code == 200 and session.cookies["session_id"] == login.json()["return"][0]["token"]
     ping = [{"client": "local", "tgt": "ms-0", "fun": "test.ping"}]
     for _ in range(5):

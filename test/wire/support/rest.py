@@ -56,10 +56,11 @@ class Rest:
     def _settings():
         minions = {minion: {"grains": grains} for minion, grains in GRAINS.items()}
         return {
-            "external_auth": {"auto": {"saltdev": ALL}, "sharedsecret": USERS},
+            "external_auth": {"auto": {"saltdev": ALL}, "sharedsecret": USERS},  # `auto`: recorded rows have it
             "sharedsecret": SECRET,
             "nodegroups": NODEGROUPS,
             "rest_fcgi": {
+                "allow_auto_eauth": True,
                 "login_guard": {"tries": 1000},  # tests log in with wrong passwords, all from one address
                 "embedded": {"minions": {"ms-2": None, **minions}},
             },

@@ -15,7 +15,7 @@ import subprocess
 import time
 
 from .api import CRED
-from .daemon import CLIENTS, merge
+from .daemon import CLIENTS, merge, file_eauth
 from .netapi import Netapi, Unanswered
 from .process import PATIENCE, free_port, wait_until
 
@@ -151,7 +151,7 @@ def master_config(home, changes):
             "timeout": 30,  # a busy machine is no reason to give up on a minion that is there
             "gather_job_timeout": 30,
             "sharedsecret": SECRET,
-            "external_auth": {"sharedsecret": USERS, "auto": {"saltdev": ALL}},
+            "external_auth": {"sharedsecret": USERS, "auto": {"saltdev": ALL}, "file": file_eauth(home.parent, {"saltdev": ALL})},
             "netapi_enable_clients": CLIENTS,
             "nodegroups": NODEGROUPS,
             "pillar_roots": {"base": [str(home / "pillar")]},

@@ -110,7 +110,7 @@ async def by_websockets(session, url, path, count):
 
 def main(client, url, path, count):
     session = pepper.Pepper(url)
-    token = session.login("saltdev", "x", "auto")["token"]
+    token = session.login("saltdev", "x", "file")["token"]
     path = path.replace("{token}", token)
     by = {"pepper": by_pepper, "websocket-client": by_websocket_client, "websockets": by_websockets}[client]
     numbers = by(session, url, path, int(count))
