@@ -4,8 +4,11 @@
 import http.client
 import json
 import pathlib
+import re
 import signal
+import socket
 import ssl
+import threading
 
 import pytest
 
@@ -145,9 +148,60 @@ def test_a_responder_that_takes_too_long_is_a_504_in_json(start, front):
     assert "retry-after" not in reply.headers
 
 
-def test_the_proxy_header_and_headers_with_underscores_change_nothing(nginx):
+def test_cve_2016_5385_the_proxy_header_and_headers_with_underscores_change_nothing(nginx):
     headers = {"Proxy": "http://203.0.113.1/", "X_Forwarded_For": "203.0.113.1", "X-Forwarded-For": "203.0.113.1"}
     assert nginx.post(local("test.ping"), **headers).ret == PING
+
+
+NOT_IN_REQUESTS = {"HTTP_AUTHORIZATION", "HTTP_PROXY_AUTHORIZATION", "HTTP_REMOTE_ADDR", "HTTP_CONTENT_TYPE", "HTTP_CONTENT_LENGTH"}
+
+
+def test_headers_that_are_passed_are_those_that_are_read():
+    """A header that the responder begins to read has to be passed on by nginx from then on."""
+    read = set()
+    for path in (ROOT / "src/netapi").glob("*.cc"):
+        read |= set(re.findall(r'"(HTTP_[A-Z_]+[A-Z])"', path.read_text()))
+    params = (ROOT / "nginx/params.conf").read_text()
+    passed = re.findall(r"^fastcgi_param (HTTP_\w+) +\$http_(\w+) +if_not_empty;$", params, re.M)
+    assert all(name == f"HTTP_{variable.upper()}" for name, variable in passed)
+    assert {name for name, _ in passed} == read - NOT_IN_REQUESTS  # hooks alone look at these
+
+
+class Wiretap:
+    """What a responder would get: listens in its place and keeps what comes up to the last variable."""
+
+    LAST_PARAMS = bytes([1, 4, 0, 1, 0, 0])  # the record of FCGI_PARAMS that is empty
+
+    def __init__(self, address):
+        self.address = str(address)
+        self.heard = []
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(self.address)
+        self._listener.listen()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        while True:
+            connection, _ = self._listener.accept()
+            with connection:
+                heard = b""
+                while self.LAST_PARAMS not in heard:
+                    heard += connection.recv(1 << 16)
+                self.heard.append(heard)
+
+
+@pytest.mark.parametrize("sample, prefix", [("unix.conf", ""), ("prefix.conf", "/api")])
+def test_a_header_that_is_not_read_reaches_nothing_but_a_hook(directory, front, sample, prefix):
+    tap = Wiretap(directory / "tap.sock")
+    api = front(tap, sample=sample)
+    sent = {"X-Strange": "one", "X-Forwarded-For": "203.0.113.9", "Proxy": "two", "X-Auth-Token": "three"}
+    for path, all_of_them in [("/", False), ("/minions", False), ("/events", False), ("/hook", True), ("/hook/a/b", True)]:
+        assert api.request(path=prefix + path, body="{}", headers=sent).status == 502
+        (heard,) = tap.heard
+        tap.heard.clear()
+        assert heard.count(b"HTTP_X_AUTH_TOKEN" + b"three") == 1, path
+        assert (b"HTTP_X_STRANGE" in heard, b"HTTP_X_FORWARDED_FOR" in heard) == (all_of_them, all_of_them), path
+        assert b"HTTP_PROXY" not in heard, path
 
 
 def test_samples_log_no_bodies():
