@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "netapi/exchange.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/yaml/yaml.h"
@@ -89,20 +91,25 @@ Response page_reply(Status status, std::string html, std::string_view nonce) {
 
 std::string escaped(std::string_view text) {
   std::string html;
-  for (const char c : text) {
-    if (c == '&') {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view character = text.substr(0, length);
+    if (length == 0) {
+      html += "&#xFFFD;";
+    } else if (character == "&") {
       html += "&amp;";
-    } else if (c == '<') {
+    } else if (character == "<") {
       html += "&lt;";
-    } else if (c == '>') {
+    } else if (character == ">") {
       html += "&gt;";
-    } else if (c == '"') {
+    } else if (character == "\"") {
       html += "&quot;";
-    } else if (c == '\'') {
+    } else if (character == "'") {
       html += "&#39;";
     } else {
-      html += c;
+      html += character;
     }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return html;
 }

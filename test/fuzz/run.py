@@ -27,7 +27,7 @@ def run(fuzzer, folder, seconds, name, most):
     for each in (corpus, broke):
         each.mkdir(parents=True, exist_ok=True)
     dictionary = HERE / f"{name}.dict"
-    command = [fuzzer, f"-max_total_time={seconds}", f"-max_len={most}", "-timeout=5", "-rss_limit_mb=1500", "-print_final_stats=1",
+    command = [fuzzer, f"-max_total_time={seconds}", f"-max_len={most}", "-timeout=10", "-rss_limit_mb=1500", "-print_final_stats=1",
                f"-artifact_prefix={broke}/{name}-", *([f"-dict={dictionary}"] if dictionary.exists() else []), corpus,
                HERE / "seeds" / name, *([f"-seed_inputs={RECORDED}"] if name in ("msgpack", "bus") else [])]  # fmt: skip
     # Files that targets make are in memory, and all sanitizers' findings end the run.

@@ -74,7 +74,7 @@ TEST_CASE("a kept connection ends when its time is over") {
   CHECK(client.closed_within(milliseconds(10000)));
 }
 
-TEST_CASE("nothing of a request carries over to the next on its connection") {
+TEST_CASE("CVE-2011-2766: nothing of a request carries over to the next on its connection") {
   Served served(show);
   FcgiClient client = served.connect();
   const std::string first = client.request(post("12345", {{"HTTP_X_ONCE", "secret"}}, true)).body;
@@ -83,7 +83,7 @@ TEST_CASE("nothing of a request carries over to the next on its connection") {
   CHECK(second == "REQUEST_METHOD=\nPATH_INFO=\nHTTP_X_ONCE=\nCONTENT_LENGTH=\n");
 }
 
-TEST_CASE("variables come from the request, not from the process") {
+TEST_CASE("CVE-2025-40907: variables come from the request, not from the process") {
   ::setenv("HTTP_X_ONCE", "of the process", 1);
   Served served(show);
   CHECK(served.connect().request(post("")).body.find("HTTP_X_ONCE=\n") != std::string::npos);

@@ -209,7 +209,7 @@ TEST_CASE("a connection that cannot be accepted is said once and accepted when i
   CHECK(log.count("cannot accept") == 1);
 }
 
-TEST_CASE("connections whose numbers are far beyond 1024 are served") {
+TEST_CASE("CVE-2012-6687: connections whose numbers are far beyond 1024 are served") {
   Served served(echo);
   std::vector<UniqueFd> files;
   for (int i = 0; i < 1200; ++i) files.emplace_back(::dup(0));

@@ -151,6 +151,7 @@ TEST_CASE("rest_tornado's forms are text, behind the query") {
       {"POST /", "X-Auth-Token: TOKEN | Content-Type: text/plain", "hello", 400,
        R"({"status": "400 Bad Request", "return": "<has>byte 0"})"},
       {"POST /", "X-Auth-Token: TOKEN | Content-Type: application/json; charset=latin-1", kPing, 406, ""},
+      {"POST /", "X-Auth-Token: TOKEN | Content-Type: multipart/form-data; boundary=x", kPing, 406, ""},
       {"POST /", "X-Auth-Token: TOKEN | Content-Type: application/x-yaml", "a: [", 400, ""},
       {"POST /", kWith, "[NaN]", 400, ""},
       {"POST /", kWith, "5", 400, ""},

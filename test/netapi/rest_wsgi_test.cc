@@ -87,7 +87,8 @@ TEST_CASE("the path is PATH_INFO, else that of the URI without its query, else /
 
 TEST_CASE("a body that does not say that it is JSON is not read") {
   const Wsgi wsgi;
-  for (const std::string type : {"", "text/plain", "application/json; charset=latin1"}) {
+  for (const std::string type :
+       {"", "text/plain", "application/json; charset=latin1", "multipart/form-data; boundary=x"}) {
     http::Environ request = Wsgi::post_of("[]");
     request.set("CONTENT_TYPE", type);
     CHECK(text_of(wsgi.ask(request)) == R"(406 {"return": "406: JSON required"})");

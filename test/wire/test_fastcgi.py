@@ -88,7 +88,7 @@ OVERFLOWING = {
 
 
 @pytest.mark.parametrize("what", OVERFLOWING)
-def test_lengths_of_variables_that_no_memory_can_hold_close_the_connection(daemon, what):
+def test_cve_2025_23016_lengths_of_variables_that_no_memory_can_hold_close_the_connection(daemon, what):
     with connect(daemon.address) as connection:
         connection.sendall(fastcgi.begin() + fastcgi.record(fastcgi.PARAMS, OVERFLOWING[what]))
         assert received(connection) == b""
