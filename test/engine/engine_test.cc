@@ -34,9 +34,9 @@ class FakeRecorder : public recording::Recorder {
 TEST_CASE("job caches that are not done at the end of a shutdown count as what still runs") {
   const test::CapturedLog log;
   const auto shut_down = [](bool is_quick) {
-    return engine::shut_down(engine::SaltEngine{std::make_shared<EndedRuntime>(), nullptr,
-                                                std::make_shared<FakeRecorder>(is_quick)},
-                             {});
+    const engine::SaltEngine salt{std::make_shared<EndedRuntime>(), nullptr,
+                                  std::make_shared<FakeRecorder>(is_quick)};
+    return engine::shut_down({nullptr, salt}, {});
   };
   CHECK(shut_down(true) == 0);
   CHECK(shut_down(false) > 0);
