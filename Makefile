@@ -6,7 +6,8 @@
 #   make test       sets up, builds and runs every test, against one real Salt
 #   make test-salt  runs the tests with a real Salt against each living line, beside Salt's own client; SELECT limits them
 #   make record-salt asks Salt's own client of each line again what test/vectors has of it
-#   make nightly    runs what takes long: all of test-salt, hundreds of kills, an hour's load in short
+#   make nightly    runs what takes long: all of test-salt, hundreds of kills, ten minutes of each soak
+#   make soak       all kinds of requests and streams for an hour with each engine; SOAK_SECONDS; tables in build/soak
 #   make unit       builds and runs the unit tests only; ROOMS="core auth" limits them to some rooms
 #   make wire       builds and runs the tests of the running program only; SELECT=tls limits them by name
 #   make sanitize   runs the tests under the address, undefined-behaviour and thread sanitizers
@@ -218,6 +219,14 @@ nightly:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
 	$(Q)REST_FCGI_LONG=1 $(LIVE) $(RUN_TESTS) --unit $(BUILD)/unit_tests test/wire
+
+# One engine after the other: two at once would have a processor each, and tell nothing.
+.PHONY: soak
+SOAK_SECONDS ?= 3600
+soak:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
+	$(call then,$(BUILD)/rest_fcgi $(HELPERS) salts)
+	$(Q)SOAK_SECONDS=$(SOAK_SECONDS) $(RUN_TESTS) --workers 1 test/wire/test_soak.py
 
 SELECT ?=
 wire: $(BUILD)/rest_fcgi $(HELPERS)

@@ -21,9 +21,7 @@ if [ "$SAN" = thread ]; then
     test/wire/test_load.py test/wire/test_jobs.py test/wire/test_process.py test/wire/test_fastcgi.py
 fi
 
-# But for those that are about the shape of what is returned and installed, not about how; and for test_soak, which
-# measures memory: a sanitizer keeps what was freed.
-wire=$(find test/wire -maxdepth 1 -name 'test_*.py' ! -name test_install.py ! -name test_service.py ! -name test_salt_call.py \
-  ! -name test_soak.py | sort)
+# But for those that are about the shape of what is returned and installed, not about how.
+wire=$(find test/wire -maxdepth 1 -name 'test_*.py' ! -name test_install.py ! -name test_service.py ! -name test_salt_call.py | sort)
 # shellcheck disable=SC2086 # words, on purpose
 exec "$PYTHON" test/run.py --unit "$BUILD/unit_tests" $wire

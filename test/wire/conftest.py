@@ -22,8 +22,6 @@ from support.rest import api_of, serving
 URL = os.environ.get("REST_FCGI_URL")
 
 
-collect_ignore = [] if daemons.LONG else ["test_soak.py"]
-
 # Where tests run side by side: what takes longest begins first.
 LONGEST = ("test_soak", "test_salt_engine_rows", "test_salt_engine_failures", "test_salt_engine", "test_salt_ways", "test_salt_call", "test_salt")
 LONGEST += ("test_etcd", "test_durability", "test_apache")
