@@ -181,13 +181,13 @@ def fill_log(place):
 
 
 def measure(place, load, since):
-    def anonymous():
+    readings = []
+    for _ in range(READINGS):
         time.sleep(EVERY / READINGS)
-        return int(place.daemon.status("RssAnon"))
-
+        readings.append(int(place.daemon.status("RssAnon")))
     return {
-        "anonymous_kib": min(anonymous() for _ in range(READINGS)),
         "seconds": round(time.monotonic() - since, 1),
+        "anonymous_kib": min(readings),
         "resident_kib": int(place.daemon.status("VmRSS")),
         "descriptors": place.daemon.open_files(),
         "threads": int(place.daemon.status("Threads")),

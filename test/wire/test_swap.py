@@ -3,6 +3,7 @@
 without its close. The sockets are a service manager's, as with the installed units."""
 
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import select
@@ -87,6 +88,18 @@ def test_no_request_fails_while_the_binary_is_swapped(unit, front, directory, ca
     nobody_failed(ledger, f"{SWAPS} swaps of the binary", capsys)
 
 
+def test_over_kept_connections_of_fastcgi_a_swap_costs_a_502_at_most(unit, front, directory, capsys):
+    """FastCGI cannot say that a reply is the last one; deploy/rest.md says so."""
+    ledger = Ledger(directory)
+    with load(ledger, over_http(front(unit, sample="unix_keepalive.conf")), clients=["local"]):
+        for _ in range(SWAPS):
+            await_answers(ledger, 30)
+            assert unit.replace() == 0
+        await_answers(ledger, 30)
+    ledger.close(f"{SWAPS} swaps under kept connections", capsys=capsys)
+    assert set(ledger.statuses) <= {200, 502} and ledger.count("cut off") == 0
+
+
 class Listener(threading.Thread):
     """Hears events, in order, to the end of its stream; `end` is how that came."""
 
@@ -149,20 +162,33 @@ def test_who_comes_while_the_old_process_waits_for_its_jobs_is_answered_by_the_n
     nobody_failed(ledger, "a swap that waits for two jobs", capsys)
 
 
-HANDED_OVER = {
-    "a port that nothing answers on": (("127.0.0.1", 0), "127.0.0.1", 1, "LISTEN_FDS: a socket on port {} was handed over, and nothing answers there"),
-    "more addresses than were meant": (("0.0.0.0", 0), "127.0.0.1", 0, "the socket that was handed over (LISTEN_FDS) for this port listens on another address"),
-    "no socket that listens": (None, "127.0.0.1", 0, "LISTEN_FDS: file descriptor 3 is not a listening stream socket"),
+def test_many_may_wait_at_a_socket_whose_owner_asked_for_a_short_queue(unit):
+    with open("/proc/sys/net/core/somaxconn") as limit:
+        many = min(1000, int(limit.read()))
+    over_fastcgi(unit.address)("[]")  # it has taken the socket
+    with contextlib.ExitStack() as connections:
+        unit.send_signal(signal.SIGSTOP)
+        connections.callback(unit.send_signal, signal.SIGCONT)
+        for _ in range(many):
+            one = connections.enter_context(socket.socket(socket.AF_UNIX))
+            one.setblocking(False)
+            one.connect(unit.address)  # raises where the queue is full
+
+
+MISTAKES = {  # where the socket is, whether the configuration has its port, and what is said
+    "a port that nothing answers on": ("127.0.0.1", False, "LISTEN_FDS: a socket on port {} was handed over, and nothing answers there"),
+    "more addresses than were meant": ("0.0.0.0", True, "the socket that was handed over (LISTEN_FDS) for this port listens on another address"),
+    "no socket that listens": (None, True, "LISTEN_FDS: file descriptor 3 is not a listening stream socket"),
 }
 
 
-@pytest.mark.parametrize("address, host, beside, words", HANDED_OVER.values(), ids=HANDED_OVER)
-def test_a_socket_that_cannot_be_meant_is_a_mistake(directory, address, host, beside, words):
-    with listening(address) if address else socket.socket() as given:
-        port = given.getsockname()[1] or free_port()
-        cherrypy = {"port": port + beside, "host": host, "disable_ssl": True}
-        changes = {"rest_fcgi": {"listen": None, "netapi": ["rest_cherrypy"]}, "rest_cherrypy": cherrypy}
-        (directory / "master").write_text(json.dumps(daemons.master_config(directory, changes)))
+@pytest.mark.parametrize("host, same, words", MISTAKES.values(), ids=MISTAKES)
+def test_a_socket_that_cannot_be_meant_is_a_mistake(directory, host, same, words):
+    port = free_port()
+    cherrypy = {"port": port if same else free_port(), "host": "127.0.0.1", "disable_ssl": True}
+    changes = {"rest_fcgi": {"listen": None, "netapi": ["rest_cherrypy"]}, "rest_cherrypy": cherrypy}
+    (directory / "master").write_text(json.dumps(daemons.master_config(directory, changes)))
+    with listening((host, port)) if host else socket.socket() as given:
         start = handing_over([given], [daemons.BINARY, "--config", directory / "master"])
         ended = subprocess.run(**start, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 78 and words.format(port) in ended.stderr, ended
