@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""What is installed, on a host that was booted: systemd as process 1 of its own namespaces, over a copy of this host's
+files that forgets all that is written. There is no system bus on it. Only root can have it, and only where cgroups can be
+made and mounted; elsewhere tests are skipped, with the reason that BootFailed has."""
+
+import os
+import pathlib
+import subprocess
+
+from .make import install
+from .process import PATIENCE, wait_until
+
+# A tmpfs takes what is written; the cgroups are of a namespace that begins in a group of its own.
+BOOT = r"""
+set -e
+home=$1 root=$1/root
+mount --make-rprivate /
+mount -t tmpfs tmpfs "$home/state"
+mkdir "$home/state/up" "$home/state/work"
+cp -a "$home/installed/." "$home/state/up"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$home/state/up,workdir=$home/state/work" "$root"
+mount -t proc proc "$root/proc"
+mount -t sysfs sysfs "$root/sys" -o ro
+mount -t tmpfs tmpfs "$root/sys/fs/cgroup"
+if [ -d /sys/fs/cgroup/systemd ]; then
+    for name in systemd memory pids; do mkdir "$root/sys/fs/cgroup/$name"; done
+    mount -t cgroup cgroup -o none,name=systemd "$root/sys/fs/cgroup/systemd"
+    for name in memory pids; do mount -t cgroup cgroup -o $name "$root/sys/fs/cgroup/$name"; done
+else
+    mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+fi
+mount -t tmpfs tmpfs "$root/dev"
+for name in null zero full random urandom tty; do
+    touch "$root/dev/$name"
+    mount --bind "/dev/$name" "$root/dev/$name"
+done
+mkdir "$root/dev/pts" "$root/dev/shm"
+mount -t devpts devpts "$root/dev/pts" -o newinstance,ptmxmode=0666
+mount -t tmpfs tmpfs "$root/dev/shm"
+ln -s pts/ptmx "$root/dev/ptmx"
+ln -s /proc/self/fd "$root/dev/fd"
+mount -t tmpfs tmpfs "$root/run"
+mount -t tmpfs tmpfs "$root/tmp"
+printf '[Unit]\nDefaultDependencies=no\n' > "$root/etc/systemd/system/booted.target"
+echo $$ > "$home/begun"
+exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" /lib/systemd/systemd --unit=booted.target --log-target=null
+"""
+CGROUPS = [path for path in map(pathlib.Path, ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids")) if path.is_dir()]
+CGROUPS = CGROUPS or [pathlib.Path("/sys/fs/cgroup")]
+SPACES = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup"]
+
+
+class BootFailed(Exception):
+    """There is no such host here."""
+
+
+class Booted:
+    """Such a host. `master` is the text of /etc/rest_fcgi/master, `files` maps other paths to texts; the service runs when this
+    comes back."""
+
+    def __init__(self, directory, master, files):
+        if os.geteuid() != 0:
+            raise BootFailed("only root can boot")
+        self._home = directory
+        for name in ("installed", "state", "root"):
+            (directory / name).mkdir()
+        install(DESTDIR=directory / "installed", PREFIX="/usr")
+        for path, text in {"etc/rest_fcgi/master": master, **files}.items():
+            (directory / "installed" / path).parent.mkdir(parents=True, exist_ok=True)
+            (directory / "installed" / path).write_text(text)
+        self._groups = [path / f"rest_fcgi-test-{os.getpid()}" for path in CGROUPS]
+        self._boot()
+        try:
+            wait_until(lambda: self.run("systemctl", "is-system-running", check=False).strip() == "running", "it has booted")
+        except AssertionError as error:
+            self.stop()
+            raise BootFailed(str(error)) from error
+        self.run("systemd-sysusers")
+        self.run("systemd-tmpfiles", "--create", "rest_fcgi.conf")
+
+    def _boot(self):
+        try:
+            for group in self._groups:
+                group.mkdir()
+        except OSError as error:
+            raise BootFailed(f"no cgroup can be made: {error}") from error
+        enter = "".join(f"echo $$ > {group}/cgroup.procs; " for group in self._groups)
+        argv = ["sh", "-c", f'{enter}exec "$@"', "-", "unshare", "--fork", "--kill-child", *SPACES, "sh", "-c", BOOT, "-", self._home]
+        with open(self._home / "boot.log", "w") as log:
+            self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True)
+        try:
+            wait_until(lambda: (self._home / "begun").exists() or self._process.poll() is not None, "it boots")
+            if self._process.poll() is not None:
+                raise BootFailed((self._home / "boot.log").read_text().strip())
+        except BaseException:
+            self.stop()
+            raise
+        (child,) = pathlib.Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        self.init = int(child)
+
+    def run(self, *argv, check=True, stdin=""):
+        """Runs a program there, as root; what it said."""
+        enter = ["nsenter", "-t", str(self.init), *SPACES, "--root", "--wd=/"]
+        done = subprocess.run([*enter, *argv], input=stdin, capture_output=True, text=True, timeout=2 * PATIENCE)
+        assert done.returncode == 0 or not check, (argv, done)
+        return done.stdout + ("" if check else done.stderr)
+
+    def outside(self, path):
+        """Where a path of that host is for us."""
+        return pathlib.Path(f"/proc/{self.init}/root{path}")
+
+    def stop(self):
+        """Ends process 1 and by that all there is."""
+        self._process.kill()
+        self._process.wait()
+        for group in self._groups:
+            wait_until(lambda group=group: self._left(group), "its processes are gone")
+
+    @staticmethod
+    def _left(group):
+        for path in sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True):
+            _remove(path)
+        return _remove(group)
+
+
+def _remove(group):
+    """Removes a cgroup; true where it is gone."""
+    try:
+        group.rmdir()
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return False
+    return True
