@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -25,7 +26,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3264727567666372;  // rcfgurd2, in memory
+constexpr std::uint64_t kMagic = 0x3364727567666372;  // rcfgurd3, in memory
 constexpr off_t kSize = sizeof(GuardWords);
 
 Error unusable(const std::string& path, std::string_view cause) {
@@ -121,20 +122,33 @@ Entry with_one_more(const Entry& before, GuardTable::Key key, const GuardTable::
   return after;
 }
 
+/// The bytes of an address, 4 or 16 of them; empty for a text that is none.
+std::string address_of(std::string_view remote) {
+  const std::string text(remote);
+  std::string bytes(sizeof(in6_addr), '\0');
+  if (::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return bytes.substr(0, sizeof(in_addr));
+  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) != 1) return {};
+  // What a dual-stack socket says of an IPv4 address, and what a NAT64 makes of one
+  const std::string mapped = std::string(10, '\0') + "\xff\xff";
+  const std::string translated = std::string("\0\x64\xff\x9b", 4) + std::string(8, '\0');
+  const bool is_of_ipv4 = bytes.starts_with(mapped) || bytes.starts_with(translated);
+  return is_of_ipv4 ? bytes.substr(bytes.size() - sizeof(in_addr)) : bytes;
+}
+
 }  // namespace
 
 std::string network_of(std::string_view remote) {
   constexpr std::size_t kNetworkBytes = 8;
-  std::string text(remote);
-  std::array<char, sizeof(in6_addr)> bytes{};
-  if (::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return {bytes.data(), sizeof(in_addr)};
-  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) != 1) return text;
-  // What a dual-stack socket says of an IPv4 address: ::ffff:192.0.2.7
-  const std::string mapped = std::string(10, '\0') + "\xff\xff";
-  if (std::string_view(bytes.data(), mapped.size()) == mapped) {
-    return {bytes.data() + mapped.size(), sizeof(in_addr)};
-  }
-  return {bytes.data(), kNetworkBytes};
+  std::string address = address_of(remote);
+  if (address.empty()) return std::string(remote);
+  address.resize(std::min(address.size(), kNetworkBytes));
+  return address;
+}
+
+std::string site_of(std::string_view remote) {
+  constexpr std::size_t kSiteBytes = 6;
+  const std::string address = address_of(remote);
+  return address.size() == sizeof(in6_addr) ? address.substr(0, kSiteBytes) : std::string();
 }
 
 void GuardMemory::Unmap::operator()(GuardWords* words) const noexcept {
@@ -160,8 +174,18 @@ Result<GuardMemory> GuardMemory::alone() {
   return map(-1);
 }
 
-Result<GuardMemory> GuardMemory::shared(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+Result<GuardMemory> GuardMemory::shared(const std::string& path, Folder folder) {
+  UniqueFd above;
+  if (folder == Folder::own) {
+    const std::string name = std::filesystem::path(path).parent_path().string();
+    auto opened = open_private_folder(name);
+    if (!opened) return unusable(name, opened.error().message);
+    above = *std::move(opened);
+  }
+  const std::string in_it = std::filesystem::path(path).filename().string();
+  const UniqueFd fd(::openat(above.is_open() ? above.get() : AT_FDCWD,
+                             above.is_open() ? in_it.c_str() : path.c_str(),
+                             O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
   struct stat status {};
   if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
     return unusable(path, format("cannot be opened: {}", errno_text()));

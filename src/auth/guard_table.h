@@ -19,20 +19,28 @@
 namespace rest_fcgi::auth {
 
 /// What counts as one address: an IPv4 address, or the 64-bit network of an IPv6 address, which its owner can
-/// fill as they like. A text that is no address stands for itself.
+/// fill as they like. One that stands for an IPv4 address (::ffff:0:0/96, and 64:ff9b::/96 of NAT64) is that
+/// one. A text that is no address stands for itself.
 [[nodiscard]] std::string network_of(std::string_view remote);
+
+/// The 48-bit network of an IPv6 address, which is what one customer may have of such networks; empty for all
+/// others.
+[[nodiscard]] std::string site_of(std::string_view remote);
 
 /// What processes share about failed logins. Each word stands for itself and is changed in one step, so that
 /// a process which is killed at any point leaves nothing half done behind.
 struct GuardWords {
-  static constexpr std::size_t kSlots = 4096;
+  static constexpr std::size_t kSlots = std::size_t{1} << 17;
+  static constexpr std::size_t kKnown = std::size_t{1} << 14;
   using Word = std::atomic<std::uint64_t>;
   static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint64_t));
 
   Word magic;                    ///< set once the rest is good to use
   std::array<Word, 2> hash_key;  ///< for whoever shares the words, see `GuardMemory::digest`
   Word active_until;             ///< Unix seconds after which nobody is counted any more
+  Word latest;                   ///< Unix seconds: the latest that anybody saw; 0: nobody looked yet
   std::array<Word, kSlots> slots;
+  std::array<Word, kKnown> known;  ///< who logged in from where
 };
 
 /// Owns the mapping of `GuardWords`. Moves; the words synchronize themselves.
@@ -42,8 +50,11 @@ class GuardMemory {
   static Result<GuardMemory> alone();
 
   /// Memory shared with all processes of this user that open the same file; made where it is missing, for its
-  /// owner alone. Errors: configuration, for a file that cannot be had, or that somebody else could write to.
-  static Result<GuardMemory> shared(const std::string& path);
+  /// owner alone. In a folder of our own, which is made where it is missing, nobody else can put a file in
+  /// its place. Errors: configuration, for a file or folder that cannot be had, or that somebody else could
+  /// write to.
+  enum class Folder { any, own };
+  static Result<GuardMemory> shared(const std::string& path, Folder folder = Folder::any);
 
   [[nodiscard]] GuardWords& words() const noexcept { return *words_; }
 

@@ -40,13 +40,27 @@ std::uint64_t unix_seconds(WallTime time) {
   return static_cast<std::uint64_t>(std::max<decltype(count)>(count, 0));
 }
 
-void log_refusal(const LoginGuard::Who& who, bool whole_address, seconds time) {
-  const std::string whom = who.username.empty() ? "tokens"
-                           : whole_address      ? "everybody"
-                                                : format("user \"{}\"", who.username.substr(0, 64));
-  log::warning(format("login guard: {} at \"{}\": refused for {} seconds after too many failures", whom,
+void log_refusal(const LoginGuard::Who& who, LoginGuard::Tier::Of of, seconds time) {
+  const std::string whom = [&]() -> std::string {
+    switch (of) {
+      case LoginGuard::Tier::Of::user:
+        return format("user \"{}\" at", who.username.substr(0, 64));
+      case LoginGuard::Tier::Of::tokens:
+        return "tokens at";
+      case LoginGuard::Tier::Of::address:
+        return "everybody at";
+      case LoginGuard::Tier::Of::site:
+        break;
+    }
+    return "everybody in the /48 of";
+  }();
+  log::warning(format("login guard: {} \"{}\": refused for {} seconds after too many failures", whom,
                       who.remote.substr(0, 64), time.count()));
 }
+
+/// How long a pair of user and address is known. It never reaches the limit.
+constexpr GuardTable::Limit kKnown{GuardTable::kMostFailures + 1, std::chrono::hours(7 * 24), seconds(0)};
+constexpr unsigned kNetworksOfSite = 4;  // as many of a /48 may reach their limit before all are refused
 
 constexpr std::size_t kMaxUsername = 256;
 constexpr std::size_t kMaxPassword = 1024;
@@ -58,25 +72,34 @@ LoginGuard::Attempt::Attempt(Attempt&& other) noexcept
     : guard_(std::exchange(other.guard_, nullptr)),
       who_(other.who_),
       since_(other.since_),
-      entered_(other.entered_) {}
+      entered_(std::move(other.entered_)) {}
 
 void LoginGuard::Attempt::leave() noexcept {
   LoginGuard* const guard = std::exchange(guard_, nullptr);
-  if (guard != nullptr && entered_) guard->leave(*entered_);
+  if (guard != nullptr && !entered_.empty()) guard->leave(entered_);
+}
+
+void LoginGuard::Attempt::succeeded() {
+  if (guard_ == nullptr || who_.username.empty()) return;
+  const GuardTable::Key key = guard_->key_of_user(who_, network_of(who_.remote));
+  guard_->known_.forget(key);  // so that its time begins anew
+  guard_->known_.add(key, kKnown, guard_->clock_.wall());
 }
 
 Result<void> LoginGuard::Attempt::failed() {
   LoginGuard* const guard = guard_;
   if (guard == nullptr) return {};
-  const Failures failures = guard->count_failure(who_);
+  const milliseconds delay = guard->count_failure(who_);
   leave();
   const auto passed = std::chrono::duration_cast<milliseconds>(guard->clock_.steady() - since_);
-  return guard->wait(guard->delay_after(who_, failures) - passed);
+  return guard->wait(delay - passed);
 }
 
 Result<std::shared_ptr<const LoginMemory>> open_login_memory(const LoginGuardOptions& options) {
   const bool alone = options.file.empty() || options.tries == 0;
-  auto memory = alone ? GuardMemory::alone() : GuardMemory::shared(options.file);
+  auto memory = alone ? GuardMemory::alone()
+                      : GuardMemory::shared(options.file, options.file_is_default ? GuardMemory::Folder::own
+                                                                                  : GuardMemory::Folder::any);
   if (!memory && options.file_is_default) {
     log::warning(format("failed logins are counted by each process alone: {}", memory.error().message));
     memory = GuardMemory::alone();
@@ -93,70 +116,78 @@ LoginGuard::LoginGuard(const LoginGuardOptions& options, std::shared_ptr<const L
       memory_(std::move(memory)),
       clock_(clock),
       sleep_(std::move(sleep)),
-      table_(memory_->guard.words().slots) {}
+      table_(memory_->guard.words().slots),
+      known_(memory_->guard.words().known) {}
 
 bool LoginGuard::is_quiet(WallTime now) const {
   return memory_->guard.words().active_until.load(std::memory_order_relaxed) <= unix_seconds(now);
 }
 
-LoginGuard::Keys LoginGuard::keys_of(const Who& who) const {
+GuardTable::Key LoginGuard::key_of_user(const Who& who, std::string_view network) const {
+  return DigestHash()(memory_->guard.digest().of("user", who.username, network));
+}
+
+LoginGuard::Tiers LoginGuard::tiers_of(const Who& who) const {
   const std::string network = network_of(who.remote);
-  const auto key = [this](std::string_view what, std::string_view of, std::string_view at = {}) {
-    return GuardTable::Key{DigestHash()(memory_->guard.digest().of(what, of, at))};
+  const auto key = [this](std::string_view what, std::string_view where) {
+    return GuardTable::Key{DigestHash()(memory_->guard.digest().of(what, where))};
   };
-  if (who.username.empty()) return {key("tokens", network), key("tokens", network)};
-  return {key("user", who.username, network), key("address", network)};
-}
-
-GuardTable::Limit LoginGuard::limit_of(const Who& who) const {
-  return {who.username.empty() ? options_.address_tries : options_.tries, options_.window, options_.refuse};
-}
-
-GuardTable::Limit LoginGuard::address_limit() const {
-  return {options_.address_tries, options_.window, options_.refuse};
-}
-
-LoginGuard::Failures LoginGuard::failures_of(const Who& who, const Keys& keys) const {
-  const WallTime now = clock_.wall();
-  return {table_.find(keys.who, limit_of(who), now), table_.find(keys.address, address_limit(), now)};
-}
-
-seconds LoginGuard::Failures::refused_for() const {
-  return std::max(who.refused_for, address.refused_for);
+  const GuardTable::Limit of_user{options_.tries, options_.window, options_.refuse};
+  const GuardTable::Limit of_address{options_.address_tries, options_.window, options_.refuse};
+  if (who.username.empty()) return {{Tier::Of::tokens, key("tokens", network), of_address}};
+  const GuardTable::Key user = key_of_user(who, network);
+  const bool is_known = known_.find(user, kKnown, clock_.wall()).failures > 0;
+  Tiers tiers{{Tier::Of::user, user, of_user},
+              {Tier::Of::address, key("address", network), of_address, !is_known}};
+  if (const std::string site = site_of(who.remote); !site.empty()) {
+    GuardTable::Limit of_site = of_address;
+    of_site.tries = std::min(kNetworksOfSite * options_.address_tries, GuardTable::kMostFailures);
+    tiers.push_back({Tier::Of::site, key("site", site), of_site, !is_known});
+  }
+  return tiers;
 }
 
 Result<LoginGuard::Standing> LoginGuard::check(const Who& who) const {
-  if (is_off() || is_quiet(clock_.wall())) return Standing{};
-  const Failures failures = failures_of(who, keys_of(who));
-  if (failures.refused_for() > seconds(0)) return throttled(failures.refused_for());
-  return Standing{failures.who.failures > 0};
+  const WallTime now = clock_.wall();
+  if (is_off() || is_quiet(now)) return Standing{};
+  Standing standing;
+  for (const Tier& tier : tiers_of(who)) {
+    if (!tier.refuses) continue;
+    const GuardTable::Count count = table_.find(tier.key, tier.limit, now);
+    if (count.refused_for > seconds(0)) return throttled(count.refused_for);
+    if (tier.of == Tier::Of::user) standing.has_failed = count.failures > 0;
+  }
+  return standing;
 }
 
-bool LoginGuard::has_room(GuardTable::Key key, unsigned failures, unsigned tries) const {
-  const auto found = under_way_.find(key);
+bool LoginGuard::has_room(const Tier& tier, unsigned failures) const {
+  const auto found = under_way_.find(tier.key);
   // One try may go on in any case: by its end others know whether there is still room for them.
-  return found == under_way_.end() || found->second + failures < tries;
+  return found == under_way_.end() || found->second + failures < tier.limit.tries;
 }
 
 Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadline) {
   const SteadyTime since = clock_.steady();
-  if (is_off()) return Attempt(nullptr, who, since, std::nullopt);
+  if (is_off()) return Attempt(nullptr, who, since, {});
   // A token is too long to be guessed, even with as many tries beyond the limit as there are threads. So good
   // ones need not meet at one lock; after the first failure, which is counted in any case, they do.
-  if (who.username.empty() && is_quiet(clock_.wall())) return Attempt(this, who, since, std::nullopt);
-  const Keys keys = keys_of(who);
-  if (auto entered = enter(who, keys, deadline); !entered) return std::move(entered).error();
-  return Attempt(this, who, since, keys);
+  if (who.username.empty() && is_quiet(clock_.wall())) return Attempt(this, who, since, {});
+  Tiers tiers = tiers_of(who);
+  std::erase_if(tiers, [](const Tier& tier) { return !tier.refuses; });
+  if (auto entered = enter(tiers, deadline); !entered) return std::move(entered).error();
+  return Attempt(this, who, since, std::move(tiers));
 }
 
-Result<void> LoginGuard::enter(const Who& who, const Keys& keys, SteadyTime deadline) {
+Result<void> LoginGuard::enter(const Tiers& tiers, SteadyTime deadline) {
   seconds refused_for{0};
   const auto decided = [&] {
-    const Failures failures = failures_of(who, keys);
-    refused_for = failures.refused_for();
-    return refused_for > seconds(0) ||
-           (has_room(keys.who, failures.who.failures, limit_of(who).tries) &&
-            has_room(keys.address, failures.address.failures, options_.address_tries));
+    bool has_room_everywhere = true;
+    for (const Tier& tier : tiers) {
+      const GuardTable::Count count = table_.find(tier.key, tier.limit, clock_.wall());
+      refused_for = std::max(refused_for, count.refused_for);
+      has_room_everywhere = has_room_everywhere && has_room(tier, count.failures);
+    }
+    return refused_for > seconds(0) || has_room_everywhere;
   };
   std::unique_lock lock(mutex_);
   if (!decided()) {
@@ -168,44 +199,41 @@ Result<void> LoginGuard::enter(const Who& who, const Keys& keys, SteadyTime dead
     if (!in_time) return turn_did_not_come();
   }
   if (refused_for > seconds(0)) return throttled(refused_for);
-  ++under_way_[keys.who];
-  if (keys.address != keys.who) ++under_way_[keys.address];
+  for (const Tier& tier : tiers) ++under_way_[tier.key];
   return {};
 }
 
-void LoginGuard::leave(const Keys& keys) noexcept {
+void LoginGuard::leave(const Tiers& tiers) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    leave(keys.who);
-    if (keys.address != keys.who) leave(keys.address);
+    for (const Tier& tier : tiers) {
+      const auto found = under_way_.find(tier.key);
+      if (--found->second == 0) under_way_.erase(found);
+    }
   }
   left_.notify_all();
 }
 
-void LoginGuard::leave(GuardTable::Key key) noexcept {
-  const auto found = under_way_.find(key);
-  if (--found->second == 0) under_way_.erase(found);
-}
-
 void LoginGuard::forgive(const Who& who) {
   if (is_off() || is_quiet(clock_.wall())) return;
-  table_.forget(keys_of(who).who);
+  table_.forget(key_of_user(who, network_of(who.remote)));
 }
 
-LoginGuard::Failures LoginGuard::count_failure(const Who& who) {
+/// How late the failure is to be answered. Who goes from user to user is slowed as far as who stays with one,
+/// measured by their limits.
+milliseconds LoginGuard::count_failure(const Who& who) {
   const WallTime now = clock_.wall();
-  const Keys keys = keys_of(who);
-  const Failures before = failures_of(who, keys);
   keep_active(now);
-  Failures after;
-  after.who = table_.add(keys.who, limit_of(who), now);
-  if (after.who.refused_for > before.who.refused_for) log_refusal(who, false, after.who.refused_for);
-  if (keys.address == keys.who) return after;
-  after.address = table_.add(keys.address, address_limit(), now);
-  if (after.address.refused_for > before.address.refused_for) {
-    log_refusal(who, true, after.address.refused_for);
+  unsigned steps = 0;
+  for (const Tier& tier : tiers_of(who)) {
+    const GuardTable::Count before = table_.find(tier.key, tier.limit, now);
+    const GuardTable::Count after = table_.add(tier.key, tier.limit, now);
+    if (after.refused_for > before.refused_for) log_refusal(who, tier.of, after.refused_for);
+    if (tier.refuses) steps = std::max(steps, after.failures * options_.tries / tier.limit.tries);
   }
-  return after;
+  milliseconds delay = kFirstDelay;
+  for (unsigned step = 1; step < steps && delay < kLongestDelay; ++step) delay *= 2;
+  return std::min(delay, kLongestDelay);
 }
 
 void LoginGuard::keep_active(WallTime now) {
@@ -214,15 +242,6 @@ void LoginGuard::keep_active(WallTime now) {
   std::uint64_t known = word.load();
   while (known < until && !word.compare_exchange_weak(known, until)) {
   }
-}
-
-milliseconds LoginGuard::delay_after(const Who& who, const Failures& failures) const {
-  // Who goes from user to user is slowed as far as who stays with one, measured by their limits.
-  const unsigned steps = std::max(failures.who.failures * options_.tries / limit_of(who).tries,
-                                  failures.address.failures * options_.tries / options_.address_tries);
-  milliseconds delay = kFirstDelay;
-  for (unsigned step = 1; step < steps && delay < kLongestDelay; ++step) delay *= 2;
-  return std::min(delay, kLongestDelay);
 }
 
 Result<void> LoginGuard::wait(milliseconds time) {

@@ -8,10 +8,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "auth/guard_table.h"
 #include "auth/hash_gate.h"
@@ -29,9 +29,11 @@ struct LoginMemory {
 };
 
 /// Makes guessing slow. It counts failures of each pair of user and address, so that nobody can lock a user
-/// out from elsewhere, and those of each address over all users. A failure is answered the later the more
-/// there were; at the limit, tries are refused without a look at the credentials. It knows no users: those
-/// that exist and those that do not are treated alike. Thread-safe.
+/// out from elsewhere, those of each address over all users, and those of an IPv6 address's network of 48
+/// bits. A failure is answered the later the more there were; at the limit, tries are refused without a look
+/// at the credentials. Pairs that logged in lately are refused for their own failures alone: else one guesser
+/// behind a NAT would lock out all others there. Beyond that it knows no users: those that exist and those
+/// that do not are treated alike. Thread-safe.
 class LoginGuard {
  public:
   using Sleep = std::function<void(std::chrono::milliseconds)>;
@@ -42,10 +44,14 @@ class LoginGuard {
     std::string_view remote;    ///< empty, too, is an address of its own
   };
 
-  struct Keys {
-    GuardTable::Key who;
-    GuardTable::Key address;  ///< of tokens: the same
+  /// Something that failures are counted for.
+  struct Tier {
+    enum class Of { user, tokens, address, site } of;
+    GuardTable::Key key;
+    GuardTable::Limit limit;
+    bool refuses = true;  ///< else they are only counted
   };
+  using Tiers = std::vector<Tier>;
 
   /// A try that is under way. As many as could fail before the limit is reached go on at the same time;
   /// others wait for their turn, so that many tries at once get no further than one after the other. Moves;
@@ -60,16 +66,19 @@ class LoginGuard {
     /// Errors: throttled, where too many threads wait already; then it does not wait.
     [[nodiscard]] Result<void> failed();
 
+    /// Their credentials were good: for a week they are known at this address.
+    void succeeded();
+
    private:
     friend class LoginGuard;
-    Attempt(LoginGuard* guard, const Who& who, SteadyTime since, std::optional<Keys> entered)
-        : guard_(guard), who_(who), since_(since), entered_(entered) {}
+    Attempt(LoginGuard* guard, const Who& who, SteadyTime since, Tiers entered)
+        : guard_(guard), who_(who), since_(since), entered_(std::move(entered)) {}
     void leave() noexcept;
 
     LoginGuard* guard_;  // null where there is nothing to leave
     Who who_;
     SteadyTime since_;
-    std::optional<Keys> entered_;  // where others wait for it
+    Tiers entered_;  // where others wait for it
   };
 
   /// `clock` has to outlive it.
@@ -92,26 +101,15 @@ class LoginGuard {
   void forgive(const Who& who);
 
  private:
-  struct Failures {
-    GuardTable::Count who;
-    GuardTable::Count address;
-
-    [[nodiscard]] std::chrono::seconds refused_for() const;
-  };
-
   [[nodiscard]] bool is_off() const noexcept { return options_.tries == 0; }
   [[nodiscard]] bool is_quiet(WallTime now) const;
-  [[nodiscard]] Keys keys_of(const Who& who) const;
-  [[nodiscard]] GuardTable::Limit limit_of(const Who& who) const;
-  [[nodiscard]] GuardTable::Limit address_limit() const;
-  [[nodiscard]] Failures failures_of(const Who& who, const Keys& keys) const;
-  [[nodiscard]] bool has_room(GuardTable::Key key, unsigned failures, unsigned tries) const;
-  [[nodiscard]] Result<void> enter(const Who& who, const Keys& keys, SteadyTime deadline);
-  void leave(const Keys& keys) noexcept;
-  void leave(GuardTable::Key key) noexcept;  // with mutex_ held
+  [[nodiscard]] Tiers tiers_of(const Who& who) const;
+  [[nodiscard]] GuardTable::Key key_of_user(const Who& who, std::string_view network) const;
+  [[nodiscard]] bool has_room(const Tier& tier, unsigned failures) const;  // with mutex_ held
+  [[nodiscard]] Result<void> enter(const Tiers& tiers, SteadyTime deadline);
+  void leave(const Tiers& tiers) noexcept;
   void keep_active(WallTime now);
-  [[nodiscard]] Failures count_failure(const Who& who);
-  [[nodiscard]] std::chrono::milliseconds delay_after(const Who& who, const Failures& failures) const;
+  [[nodiscard]] std::chrono::milliseconds count_failure(const Who& who);
   [[nodiscard]] Result<void> wait(std::chrono::milliseconds time);
 
   // constant after construction
@@ -121,6 +119,7 @@ class LoginGuard {
   Sleep sleep_;
   // synchronizes itself
   GuardTable table_;
+  GuardTable known_;                      // an entry for each pair of user and address that logged in
   std::atomic<std::size_t> delayed_ = 0;  // threads that wait before they answer a failure
   // tries under way in this process
   std::mutex mutex_;

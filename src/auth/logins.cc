@@ -260,7 +260,10 @@ Outcome GuardedLogins::ask(const Credentials& credentials, const Check& check, S
   auto attempt = guard_->begin(who_of(credentials), deadline);
   if (!attempt) return std::move(attempt).error();
   auto grant = check(credentials);
-  if (grant) return std::make_shared<const Grant>(*std::move(grant));
+  if (grant) {
+    attempt->succeeded();
+    return std::make_shared<const Grant>(*std::move(grant));
+  }
   return failed(*attempt, std::move(grant).error(), credentials);
 }
 
@@ -293,6 +296,7 @@ Result<void> GuardedLogins::guarded(const Credentials& credentials, const Try& t
   // A call may break for reasons of its own, which say nothing about who made it.
   if (!taken && taken.error().kind != ErrorKind::authentication) return taken;
   if (!taken) return failed(*attempt, std::move(taken).error(), credentials);
+  attempt->succeeded();
   forgive(credentials, *standing);
   return {};
 }

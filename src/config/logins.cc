@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -184,7 +182,6 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   guard.whole_seconds("window", options.window, {1, kDayInSeconds});
   guard.whole_seconds("refuse", options.refuse, {1, kDayInSeconds});
   options.file_is_default = guard.value("file") == nullptr;
-  options.file = format("/dev/shm/rest_fcgi-{}.guard", ::geteuid());
   guard.at_start().absolute_path("file", options.file);
   guard.at_start().bytes("hash_memory", options.hash_memory, {1 << 20, kMostHashMemory});
   guard.refuse_unknown_keys();

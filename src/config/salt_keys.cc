@@ -92,6 +92,17 @@ std::string read_cachedir(Reader& top) {
   return read_text(top, "cachedir", "/var/cache/salt/master");
 }
 
+constexpr const char* kFailedLogins = "/failed_logins";
+
+/// Where logins keep what has to live through a restart: in the folder that systemd gives a service, else in
+/// one of our own in `cachedir`, which beside a real master is seldom ours to write to.
+std::string state_folder(const std::string& cachedir) {
+  const char* given = std::getenv("STATE_DIRECTORY");
+  const std::string_view folders = given != nullptr ? given : "";
+  const std::string folder(folders.substr(0, folders.find(':')));
+  return folder.starts_with('/') ? folder : cachedir + "/rest_fcgi";
+}
+
 /// Those that are about what the engine `embedded` does by itself, and a real master does for its own.
 void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings) {
   top.secret("sharedsecret", settings.auth.sharedsecret);
@@ -99,6 +110,7 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   const std::string cachedir = read_cachedir(top);
   if (top.value("cachedir") == nullptr) settings.default_cachedir = below(root_dir, cachedir);
   read_tokens(top, root_dir, cachedir, settings.auth);
+  settings.auth.login_guard.file = state_folder(below(root_dir, cachedir)) + kFailedLogins;
   read_job_caches(top, below(root_dir, cachedir + "/rest_fcgi/jobs.db"), settings);
   settings.embedded.proc_dir = below(root_dir, cachedir + "/proc");
   warn_of_blacklist(top);
@@ -150,15 +162,6 @@ std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Fi
   return groups;
 }
 
-/// Where what has to live through a restart is kept, beside a real master: in the folder that systemd gives a
-/// service, else in one of our own in `cachedir`, which is seldom ours to write to.
-std::string state_folder(const std::string& cachedir) {
-  const char* given = std::getenv("STATE_DIRECTORY");
-  const std::string_view folders = given != nullptr ? given : "";
-  const std::string folder(folders.substr(0, folders.find(':')));
-  return folder.starts_with('/') ? folder : cachedir + "/rest_fcgi";
-}
-
 /// How to reach the real master that this file belongs to, for the engine `salt`.
 void read_real_master(Reader& top, const std::string& root_dir, Settings& settings) {
   salt::Options& options = settings.salt;
@@ -166,6 +169,7 @@ void read_real_master(Reader& top, const std::string& root_dir, Settings& settin
   const std::string cachedir = below(root_dir, read_cachedir(top));
   options.token_dir = cachedir + "/tokens";  // whatever `token_dir` says: Salt sets it so
   settings.auth.logged_out = {state_folder(cachedir) + "/logged_out", true};
+  settings.auth.login_guard.file = state_folder(cachedir) + kFailedLogins;
   std::string interface = "0.0.0.0";
   top.text("interface", interface);
   options.interface = address_of(interface);
@@ -239,6 +243,11 @@ void make_cachedir(Settings& settings) {
   if (settings.embedded.proc_dir_is_default) {
     settings.embedded.proc_dir.clear();
     lost.emplace_back("jobs of other processes are not seen");
+  }
+  auth::LoginGuardOptions& guard = settings.auth.login_guard;
+  if (guard.file_is_default && guard.file.starts_with(cachedir)) {
+    guard.file.clear();
+    lost.emplace_back("failed logins are counted by each process alone");
   }
   if (lost.empty()) return;
   settings.warnings.push_back(format("cachedir: {} cannot be used: {}; until another one is set, {}",

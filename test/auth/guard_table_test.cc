@@ -72,6 +72,21 @@ TEST_CASE("an IPv6 address stands for its network of 64 bits") {
   CHECK(network_of("2001:db8:1:2::7") != network_of("2001:db8:1:3::7"));
 }
 
+TEST_CASE("what a NAT64 makes of an IPv4 address is that address, and no network of others") {
+  CHECK(network_of("64:ff9b::192.0.2.7") == network_of("192.0.2.7"));
+  CHECK(network_of("64:ff9b::192.0.2.8") != network_of("192.0.2.7"));
+  CHECK(network_of("64:ff9b:1::192.0.2.7") != network_of("192.0.2.7"));
+}
+
+TEST_CASE("an IPv6 address has a network of 48 bits, and nothing else has one") {
+  CHECK(site_of("2001:db8:1:2::7") == site_of("2001:db8:1:ffff::8"));
+  CHECK(site_of("2001:db8:1:2::7") != site_of("2001:db8:2:2::7"));
+  for (const std::string_view remote :
+       {"192.0.2.7", "::ffff:192.0.2.7", "64:ff9b::192.0.2.7", "16 bytes of text", ""}) {
+    CHECK(site_of(remote).empty());
+  }
+}
+
 TEST_CASE("what is no address stands for itself") {
   CHECK(network_of("").empty());
   CHECK(network_of("unix:") == "unix:");
@@ -128,6 +143,19 @@ TEST_CASE("a file that others could use, or that is something else, is not used,
   REQUIRE(::mkfifo((dir / "fifo").c_str(), 0600) == 0);
   CHECK(refusal(dir / "fifo").ends_with("is no regular file"));
   CHECK(refusal(dir / "nosuch/guard").ends_with("cannot be opened: No such file or directory"));
+}
+
+TEST_CASE("a file in a folder of our own is made with its folder, which nobody else may have") {
+  const test::TempDir dir;
+  const std::string path = dir / "state/failed_logins";
+  REQUIRE(GuardMemory::shared(path, GuardMemory::Folder::own));
+  CHECK((fs::status(dir / "state").permissions() & fs::perms::all) == fs::perms::owner_all);
+  fs::permissions(dir / "state", fs::perms(0777));
+  const auto memory = GuardMemory::shared(path, GuardMemory::Folder::own);
+  REQUIRE_FALSE(memory);
+  CHECK(memory.error().message ==
+        "login_guard: file: " + (dir / "state") +
+            " has mode 0777, so that others could put files into it; 0700 is right");
 }
 
 TEST_CASE("a file of somebody else is not used" * doctest::skip(::geteuid() != 0)) {
@@ -197,6 +225,24 @@ TEST_CASE("a flood of keys does not wash away the one that was tried most, nor o
   CHECK(t.find(neighbour(2)).refused_for > seconds(0));
   CHECK(t.find(neighbour(999)).failures == 1);
   CHECK(t.find(neighbour(3)).failures == 0);
+}
+
+TEST_CASE("the failures of 10,000 users at 10,000 addresses are all counted") {
+  Table t;
+  const auto key = [&](std::string_view what, int n) {
+    return GuardTable::Key{DigestHash()(t.memory.digest().of(what, std::to_string(n)))};
+  };
+  constexpr int kMany = 10000;
+  for (const std::string_view what : {"user", "address"}) {
+    for (int n = 0; n < kMany; ++n) {
+      for (int failures = 0; failures < 2; ++failures) t.add(key(what, n));
+    }
+  }
+  int right = 0;
+  for (const std::string_view what : {"user", "address"}) {
+    for (int n = 0; n < kMany; ++n) right += t.find(key(what, n)).failures == 2 ? 1 : 0;
+  }
+  CHECK(right >= 2 * kMany * 999 / 1000);
 }
 
 TEST_CASE("an entry whose time is over makes room first") {

@@ -13,6 +13,7 @@
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/auth/logins.h"
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -111,6 +112,76 @@ TEST_CASE("a good login forgets the failures of its user at its address, and no 
   fixture.fail(kFred, 1);
   CHECK_FALSE(fixture.refuses({"fred", "192.0.2.9"}));
   CHECK(fixture.refuses(kAnn));
+}
+
+TEST_CASE("networks of one IPv6 site are refused together when four of them could have been") {
+  const test::CapturedLog log;
+  Fixture fixture({.address_tries = 20});
+  int looked_at = 0;
+  std::string last;
+  for (int n = 0; n < 65536; n += n < 256 ? 1 : 64) {
+    last = format("2001:db8:1:{:x}::1", n);
+    looked_at += fixture.fail({format("user{}", n), last}) ? 1 : 0;
+  }
+  CHECK(looked_at == 80);
+  CHECK(fixture.refuses({"fred", "2001:db8:1:ffff::2"}));
+  CHECK_FALSE(fixture.refuses({"fred", "2001:db8:2::1"}));
+  CHECK(log.has("login guard: everybody in the /48 of \"2001:db8:1:4f::1\": refused for 300 seconds"));
+}
+
+TEST_CASE("a limit for a whole site is never too high to be reached") {
+  const test::CapturedLog log;
+  Fixture fixture({.address_tries = 4000, .window = std::chrono::hours(24)});
+  for (unsigned n = 0; n < GuardTable::kMostFailures; ++n) {
+    fixture.fail({"fred", format("2001:db8:1:{:x}::1", n)}, 1);
+  }
+  CHECK(fixture.refuses({"ann", "2001:db8:1:ffff::1"}));
+}
+
+TEST_CASE("who logged in lately is not refused for what others do at the same address") {
+  const test::CapturedLog log;
+  Fixture fixture;
+  const auto user = [](int n) { return format("user{}", n); };
+  const auto log_in = [&](const LoginGuard::Who& who) {
+    auto attempt = fixture.guard->begin(who);
+    REQUIRE(attempt);
+    attempt->succeeded();
+  };
+  for (int n = 0; n < 99; ++n) log_in({user(n), "192.0.2.7"});
+  int looked_at = 0;
+  for (int n = 1000; n < 2000; ++n) looked_at += fixture.fail({user(n), "192.0.2.7"}) ? 1 : 0;
+  CHECK(looked_at == 100);
+  CHECK(fixture.refuses({user(1000), "192.0.2.7"}));
+  CHECK(fixture.refuses({user(2000), "192.0.2.7"}));  // never logged in from there
+  for (int n = 0; n < 99; ++n) {
+    CHECK_FALSE(fixture.refuses({user(n), "192.0.2.7"}));
+    CHECK(fixture.guard->begin({user(n), "192.0.2.7"}));
+  }
+  fixture.fail({user(5), "192.0.2.7"}, 10);
+  CHECK(fixture.refuses({user(5), "192.0.2.7"}));
+  CHECK_FALSE(fixture.refuses({user(6), "192.0.2.7"}));
+}
+
+TEST_CASE("a user is known for a week, at that address alone") {
+  const test::CapturedLog log;
+  Fixture fixture({.address_tries = 2, .refuse = seconds(1000)});
+  {
+    auto attempt = fixture.guard->begin(kFred);
+    REQUIRE(attempt);
+    attempt->succeeded();
+  }
+  const auto lock_out = [&](std::string_view remote) {
+    for (const std::string_view name : {"x", "y"}) fixture.fail({name, remote}, 1);
+  };
+  lock_out(kFred.remote);
+  lock_out(kFredElsewhere.remote);
+  CHECK_FALSE(fixture.refuses(kFred));
+  CHECK(fixture.refuses(kFredElsewhere));
+  fixture.clock.advance(std::chrono::hours(7 * 24) - seconds(100));
+  lock_out(kFred.remote);
+  CHECK_FALSE(fixture.refuses(kFred));
+  fixture.clock.advance(seconds(100));
+  CHECK(fixture.refuses(kFred));
 }
 
 TEST_CASE("a failure is answered the later the more there were, up to two seconds") {
@@ -297,13 +368,13 @@ TEST_CASE("guards with the same file share what they counted") {
 
 TEST_CASE("a file that cannot be had is a mistake, or where nobody chose it a line in the log") {
   const test::CapturedLog log;
-  LoginGuardOptions options{.file = "/nosuch/guard"};
+  LoginGuardOptions options{.file = "/dev/null/guard"};
   const auto chosen = open_login_memory(options);
   REQUIRE_FALSE(chosen);
   CHECK(chosen.error().kind == ErrorKind::configuration);
   options.file_is_default = true;
   CHECK(open_login_memory(options));
-  CHECK(log.has("failed logins are counted by each process alone: login_guard: file: /nosuch/guard cannot"));
+  CHECK(log.has("failed logins are counted by each process alone: login_guard: file: /dev/null cannot"));
   options.file_is_default = false;
   options.tries = 0;
   CHECK(open_login_memory(options));

@@ -236,6 +236,20 @@ TEST_CASE("who decides and breaks slows whom it breaks for, but not who is unava
   CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::throttled);
 }
 
+TEST_CASE("who logged in from an address still may when others have guessed there") {
+  LoginsFixture logins({.tries = 5, .address_tries = 2}, seconds(0));
+  const test::CapturedLog log;
+  const auto login = [&](std::string_view user, std::string_view password) {
+    return logins.login(with_password(user, password), logins.next_end());
+  };
+  REQUIRE(login("fred", "sesame"));
+  CHECK_FALSE(login("ann", "wrong"));
+  CHECK_FALSE(login("bob", "wrong"));
+  CHECK(login("ann", "sesame").error().kind == ErrorKind::throttled);
+  CHECK(login("fred", "sesame"));
+  CHECK(login("fred", "wrong").error().kind == ErrorKind::authentication);
+}
+
 TEST_CASE("bad tokens are counted together, apart from all users, and no good one forgives them") {
   LoginsFixture logins({.tries = 1, .address_tries = 2});
   const test::CapturedLog log;

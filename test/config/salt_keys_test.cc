@@ -135,19 +135,23 @@ TEST_CASE("one warning says what is not kept where Salt's own cachedir cannot be
         std::vector<std::string>{"cachedir: " + file +
                                  "/var/cache/salt/master cannot be used: Not a directory; until another one "
                                  "is set, jobs are kept in "
-                                 "memory only, there are no tokens, jobs of other processes are not seen"});
+                                 "memory only, there are no tokens, jobs of other processes are not seen, "
+                                 "failed logins are counted by each process alone"});
   CHECK(settings.returner.master_job_cache == "memory");
   CHECK(settings.auth.token_dir.empty());
   CHECK(settings.embedded.proc_dir.empty());
+  CHECK(settings.auth.login_guard.file.empty());
 }
 
 TEST_CASE("what somebody chose stays as it is where Salt's own cachedir cannot be made") {
   const test::TempDir dir;
-  Settings settings =
-      settings_of("root_dir: " + dir.write("file", "") +
-                  "\ntoken_dir: /t\nsqlite3.database: /d/jobs.db\nrest_fcgi: {embedded: {proc_dir: /p}}\n");
+  Settings settings = settings_of(
+      "root_dir: " + dir.write("file", "") +
+      "\ntoken_dir: /t\nsqlite3.database: /d/jobs.db\nrest_fcgi: {embedded: {proc_dir: /p}, login_guard: "
+      "{file: /g}}\n");
   make_cachedir(settings);
   CHECK(settings.warnings.empty());
+  CHECK(settings.auth.login_guard.file == "/g");
   CHECK(settings.returner.master_job_cache == "sqlite3");
   CHECK(settings.auth.token_dir.ends_with("/t"));
   CHECK(settings.embedded.proc_dir == "/p");

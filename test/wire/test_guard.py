@@ -2,6 +2,7 @@
 """Guessing passwords: slowed, then refused, for whom it is and from where it comes, across processes and restarts."""
 
 import json
+import os
 import time
 
 import pytest
@@ -22,6 +23,11 @@ def settings(**guard):
         "external_auth": {"sharedsecret": {"alice": [".*"], "bob": [".*"]}},
         "rest_fcgi": {"login_guard": {**GUARD, **guard}},
     }
+
+
+def with_default_file(directory):
+    """All responders with these settings have one `cachedir`."""
+    return {**settings(file=None), "cachedir": str(directory / "cache")}
 
 
 def ask(daemon, remote="192.0.2.7", **credentials):
@@ -111,6 +117,45 @@ def test_a_reload_does_not_forget(start):
     assert ask(daemon, username="bob")[0] == 429, "who was refused still is"
     assert ask(daemon, password="wrong")[0] == 401
     assert ask(daemon)[0] == 429, "the third failure was the third"
+
+
+def test_the_default_file_is_in_a_folder_of_our_own_and_outlives_a_restart(start, directory):
+    first, second = (start(with_default_file(directory)) for _ in range(2))
+    assert statuses(first, 2, password="wrong") == [401, 401]
+    assert ask(second, password="wrong")[0] == 401
+    assert ask(first)[0] == ask(second)[0] == 429
+    for daemon in (first, second):
+        daemon.kill(9)
+        daemon.wait()
+    assert ask(start(with_default_file(directory)))[0] == 429
+    state = directory / "cache" / "rest_fcgi"
+    assert [path.stat().st_mode & 0o777 for path in (state, state / "failed_logins")] == [0o700, 0o600]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's folder cannot be made without root")
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_what_another_user_puts_there_is_not_used_and_counts_live_through_a_reload_all_the_same(start, directory, what):
+    state = directory / "cache" / "rest_fcgi"
+    state.mkdir(parents=True, mode=0o700)
+    (state / "failed_logins").touch(0o600)
+    foreign = state if what == "folder" else state / "failed_logins"
+    os.chown(foreign, 65534, 65534)
+    daemon = start(with_default_file(directory))
+    daemon.await_log(f"failed logins are counted by each process alone: login_guard: file: {foreign} belongs to user id 65534")
+    statuses(daemon, 2, password="wrong")
+    daemon.kill(1)
+    daemon.await_log("configuration reread")
+    assert ask(daemon, password="wrong")[0] == 401
+    assert ask(daemon)[0] == 429, "the third failure was the third"
+
+
+def test_who_logged_in_from_an_address_is_not_locked_out_by_a_guesser_there(start):
+    daemon = start(settings(tries=7))
+    assert ask(daemon)[0] == 200
+    assert [ask(daemon, username=f"user{n}", password="wrong")[0] for n in range(8)] == [401] * 8
+    assert ask(daemon, username="bob")[0] == 429, "bob never was there"
+    assert ask(daemon)[0] == 200
+    assert ask(daemon, password="wrong")[0] == 401
 
 
 def test_bad_credentials_in_many_chunks_count_once(start):

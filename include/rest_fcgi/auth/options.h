@@ -57,8 +57,8 @@ struct LoginGuardOptions {
   std::chrono::seconds window{300};  ///< in which these failures are counted
   std::chrono::seconds refuse{300};  ///< how long somebody is refused then
   std::string file;  ///< shared by all processes of one user; empty: this process counts alone
-  /// Nobody chose `file`: where it cannot be had, this process counts alone and the log says so. Else it is a
-  /// mistake.
+  /// Nobody chose `file`: it lies in a folder of our own, and where it cannot be had, this process counts
+  /// alone and the log says so. Else that is a mistake.
   bool file_is_default = false;
   std::size_t max_delayed = 64;  ///< threads that may wait before they answer a failure; beyond it: refused
   /// Threads that may wait for others' tries to end, and as many for their turn at a hash; beyond it:
