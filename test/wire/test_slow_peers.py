@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """500 clients that send slowly, read slowly or hang up, over each front end: others go on at the rate that they had. Who
 the others are sends one request after the other, in turns without the slow ones and with them. How fast that is means
-something on a machine that does nothing else: with REST_FCGI_LONG the rate has to be 0.9 of what it was. Otherwise all
+something on a machine that does nothing else: with REST_FCGI_QUIET the rate has to be 0.9 of what it was. Otherwise all
 have to be answered, and the rates are printed."""
 
 import json
@@ -12,12 +12,12 @@ import time
 import pytest
 from support import apache as apaches
 from support.api import CRED, JSON, Api, local
-from support.daemon import LONG, ROOT
+from support.daemon import QUIET, ROOT
 from support.nginx import certificate
 from support.process import free_port
 from support.slow_peers import besieging
 
-TURNS, EACH = (10, 100) if LONG else (2, 25)
+TURNS, EACH = (10, 100) if QUIET else (1, 25)
 BODY = json.dumps([local("test.ping", tgt="ms-0")])
 
 
@@ -100,4 +100,4 @@ def test_others_go_on_at_their_rate(front_ends, name, capsys):
     rate = beside / statistics.median([without, after])
     with capsys.disabled():
         print(f"\n  {name}: {without:.0f} a second, beside 500 slow clients {beside:.0f}, after them {after:.0f}: {rate:.2f}")
-    assert rate > 0.9 or not LONG
+    assert rate > 0.9 or not QUIET

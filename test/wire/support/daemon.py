@@ -17,6 +17,7 @@ BINARY = pathlib.Path(os.environ.get("REST_FCGI_BINARY", ROOT / "build/rest_fcgi
 SANITIZED = os.environ.get("REST_FCGI_SANITIZED", "")  # the sanitizers that the binary was built with
 
 LONG = bool(os.environ.get("REST_FCGI_LONG"))  # `make nightly`
+QUIET = bool(os.environ.get("REST_FCGI_QUIET"))  # the machine does nothing else: rates mean something
 SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS") or (600 if LONG else 12))  # `make soak`: an hour
 KILLS = 10 if SANITIZED else 200 if LONG else 25  # processes with a sanitizer take long to start
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Clients that send slowly, read slowly, or hang up, all at once: a program of its own, so that whoever is measured beside it
-does not share a processor's turn with it. Says `ready` when all are there, and goes on until its standard input ends.
+does not share a processor's turn with it. Says `ready` when all are there and those who read slowly have something to read,
+and goes on until its standard input ends.
 
 usage: slow_peers.py PORT tls|plain HEADS BODIES READERS HANGING_UP CREDENTIALS
 """
@@ -69,6 +70,12 @@ class Peers:
         except OSError:
             return False
 
+    def await_replies(self):
+        """To ask for them costs the server something, once."""
+        for kind, peer in self._open:
+            if kind == "reader":
+                select.select([peer], [], [], PATIENCE)
+
     def tick(self):
         """A byte each; who was sent away comes again."""
         for at, (kind, peer) in enumerate(self._open):
@@ -101,7 +108,7 @@ def main():
     port, tls, *counts, credentials = sys.argv[1:]
     names = ("head", "body", "reader", "hanging up")
     peers = Peers(int(port), tls == "tls", dict(zip(names, map(int, counts))), json.loads(credentials))
-    peers.tick()
+    peers.await_replies()
     print("ready", flush=True)
     while not select.select([sys.stdin], [], [], TICK)[0]:
         peers.tick()
