@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""What users and finders of holes met at Salt's API and at FastCGI servers, and what must not recur here: the rows that no
+other file has."""
+
+import contextlib
+import json
+import os
+import socket
+
+import pytest
+
+from support import fastcgi
+from support.api import CRED, JSON, chunk, local
+from support.daemon import ROOT, merge
+from support.opened import Opened
+from support.process import connect
+from support.rest import api_of, serving
+
+PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
+INNER = ["__class__", "__init__", "loadauth", "_prep_auth_info", "run", "get_docs", "publish", "_send_pub", "x" * 900_000]
+
+
+@pytest.mark.parametrize("name", INNER, ids=[name[:20] for name in INNER])
+def test_cve_2020_11651_no_name_from_outside_leads_to_a_function_of_ours(api, name):
+    refused = api.post({**CRED, "client": name, "fun": "test.ping", "tgt": "*"})
+    assert refused.status == 400 and len(refused.text) < 1000
+    for client in ("runner", "wheel"):
+        assert api.post(chunk(client, name)).status in (400, 401)
+        reply = api.post(chunk(client, f"jobs.{name}"))
+        assert reply.status == 400 or "is not available" in reply.text, reply
+    assert "Traceback" not in api.post(local(name)).text
+
+
+@pytest.fixture
+def bait(directory):
+    """A folder that nobody has to do with, and a watch over it."""
+    folder = directory / "bait"
+    folder.mkdir()
+    for name in ("file", "file.p", "0" * 64):
+        (folder / name).write_text("bait")
+    with contextlib.closing(Opened(folder)) as opened:
+        yield folder, opened
+
+
+def paths_to(folder):
+    """As somebody writes a path who wants it opened; from the folders that the responder works with, too."""
+    up = "../" * 30
+    for name in (f"{folder}/file", f"{folder}/{'0' * 64}", f"{up}{folder}/file", f"file://{folder}/file"):
+        yield name
+        yield name + "\0"
+        yield name.replace("/", "%2f")
+        yield name.replace("../", "....//")
+    yield f"{'../' * 3}bait/file"
+    yield f"../../bait/{'0' * 64}"
+
+
+KEYS = ["client", "fun", "tgt", "tgt_type", "expr_form", "jid", "ret", "username", "password", "eauth", "token", "timeout", "batch"]
+KEYS += ["subset", "metadata", "full_return", "roster_file", "service", "filename"]
+
+
+def test_cve_2018_15750_cve_2020_11652_cve_2021_25282_cve_2024_22231_no_text_of_a_request_is_a_path(start, front, bait):
+    folder, opened = bait
+    changes = merge(serving(), {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"], "login_guard": {"tries": 0}}})
+    daemon = start(changes)
+    wsgi, rest = front(daemon), api_of(changes)
+    token = rest.request("POST", "/login", json.dumps(CRED), JSON).headers["x-auth-token"]
+    for path in paths_to(folder):
+        for key in KEYS:
+            wsgi.post({**local("test.ping"), key: path})
+            wsgi.post({**chunk("runner", "jobs.lookup_jid", jid=path), key: path})
+        wsgi.post({"token": path, "client": "local", "tgt": "*", "fun": "test.ping"})
+        wsgi.post(chunk("wheel", "key.delete", match=path), chunk("runner", "cache.grains", tgt=path))
+        rest.request("POST", "/login", json.dumps({**CRED, "username": path}), JSON)
+        rest.request("POST", "/keys", json.dumps({**CRED, "mid": path}), JSON)
+        clean = path.replace("\0", "%00")
+        for url in ("/jobs/", "/minions/", "/keys/", "/ws/", "/static/", "/events/", "/app/"):
+            rest.request("GET", url + clean, headers={"X-Auth-Token": token})
+            rest.request("GET", url, headers={"X-Auth-Token": clean})
+            rest.request("GET", url, headers={"Cookie": f"session_id={clean}"})
+    assert opened.count() == 0
+    (folder / "file").read_text()
+    assert opened.count() > 0, "what is opened is seen"
+
+
+def test_no_request_reads_the_configuration(start, front):
+    daemon = start()
+    api = front(daemon)
+    with contextlib.closing(Opened(daemon.config_path)) as opened:
+        for _ in range(50):
+            assert api.run(local("test.ping")) == PING
+        assert opened.count() == 0
+        daemon.config_path.read_text()
+        assert opened.count() > 0
+
+
+def test_a_request_says_nothing_about_how_long_its_token_lives(on_port):
+    api = on_port()
+    for more in ({}, {"token_expire": 10**9}, {"token_expire": "1000000000"}, {"expire": 10**12}):
+        (about,) = api.request("POST", "/login", json.dumps({**CRED, **more}), JSON).ret
+        assert about["expire"] - about["start"] == pytest.approx(43200, abs=5)
+
+
+def test_what_options_bring_stays_with_them(on_port):
+    """OPTIONS has no session, and leaves none on its connection."""
+    api = on_port()
+    token = api.request("POST", "/login", json.dumps(CRED), JSON).headers["x-auth-token"]
+    connection = api.connection()
+    connection.request("OPTIONS", "/", headers={"X-Auth-Token": token, "Cookie": f"session_id={token}"})
+    reply = connection.getresponse()
+    reply.read()
+    assert "set-cookie" not in {name.lower() for name, _ in reply.getheaders()}
+    connection.request("POST", "/", json.dumps([{"client": "local", "tgt": "*", "fun": "test.ping"}]), JSON)
+    assert connection.getresponse().status == 401
+    connection.close()
+
+
+NONSENSE = [b"", b"\0" * 64, b"GET / HTTP/1.1\r\n\r\n", os.urandom(512), fastcgi.begin() + b"\1\4\0\1\xff\xff\0\0", b"\1\1\0\1\0\x08\0\0"]
+
+
+def test_cve_2023_20897_cve_2017_14696_ten_times_as_many_bad_packets_as_threads_stop_nobody(start):
+    daemon = start({"rest_fcgi": {"max_threads": 4}})
+    for _ in range(10):
+        with contextlib.ExitStack() as flood:
+            for number in range(4):
+                connection = flood.enter_context(connect(daemon.address))
+                connection.sendall(NONSENSE[number % len(NONSENSE)])
+                connection.shutdown(socket.SHUT_WR)
+    body = json.dumps([local("test.ping")]).encode()
+    for _ in range(8):
+        answer = fastcgi.talk(daemon.address, fastcgi.request(body))
+        assert answer.status == 200 and json.loads(answer.body)["return"] == PING
+
+
+@pytest.mark.parametrize("variable", ["CONTENT_LENGTH", "REMOTE_ADDR", "SCRIPT_NAME", "PATH_INFO", "REQUEST_URI", "QUERY_STRING", "SERVER_PROTOCOL"])
+def test_a_variable_that_a_web_server_does_not_send_is_no_failure_of_ours(daemon, variable):
+    answer = fastcgi.talk(daemon.address, fastcgi.request(json.dumps([local("test.ping")]).encode(), **{variable: None}))
+    assert answer.status < 500 and "return" in json.loads(answer.body)
+
+
+def test_over_tcp_the_address_is_what_the_peer_says(start):
+    """What TCP costs: nginx/README.md and apache/README.md say it."""
+    daemon = start({"rest_fcgi": {"login_guard": {"tries": 1}}}, tcp=True)
+    wrong = json.dumps([{**local("test.ping"), "password": "wrong"}]).encode()
+    right = json.dumps([local("test.ping")]).encode()
+
+    def status(body, address):
+        return fastcgi.talk(daemon.address, fastcgi.request(body, REMOTE_ADDR=address)).status
+
+    assert status(wrong, "192.0.2.1") == 401
+    assert status(right, "192.0.2.1") == 429
+    assert status(right, "192.0.2.2") == 200
+
+
+def test_no_sample_of_apache_logs_bodies_or_credentials():
+    for path in (ROOT / "apache").rglob("*.conf"):
+        text = path.read_text().lower()
+        assert not any(word in text for word in ("dumpio", "authorization}", "x-auth-token}", "{cookie}")), path
+
+
+def test_the_page_names_the_releases_that_are_tested():
+    page = (ROOT / "deploy/salt.md").read_text()
+    for path in (ROOT / "test/vectors").glob("salt-*.json"):
+        assert json.loads(path.read_text())["salt"] in page
