@@ -74,7 +74,9 @@ class Peers:
         """To ask for them costs the server something, once."""
         for kind, peer in self._open:
             if kind == "reader":
-                select.select([peer], [], [], PATIENCE)
+                peer.settimeout(PATIENCE)
+                peer.recv(1)  # with TLS something may come that is no reply
+                peer.setblocking(False)
 
     def tick(self):
         """A byte each; who was sent away comes again."""
