@@ -57,7 +57,7 @@ def test_install_puts_everything_where_debian_expects_it(root):
     expected |= {f"usr/lib/systemd/system/{unit}" for unit in UNITS}
     expected |= {"usr/lib/sysusers.d/rest_fcgi.conf", "usr/lib/tmpfiles.d/rest_fcgi.conf"}
     expected |= {"etc/rest_fcgi/master", "etc/logrotate.d/rest_fcgi"}
-    expected |= {doc + "README.md", doc + "configuration.md", doc + "salt.md", doc + "master.example"}
+    expected |= {doc + "README.md", doc + "configuration.md", doc + "salt.md", doc + "SECURITY.md", doc + "master.example"}
     expected |= {doc + "salt-master.conf", doc + "manage-host.conf", doc + "http-port.conf"}
     expected |= {doc + "nginx/tls.conf", doc + "nginx/site/listen.conf", doc + "apache/fcgid.conf"}
     expected |= {doc + "apache/site/program.conf"}
