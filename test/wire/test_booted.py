@@ -146,6 +146,33 @@ def test_what_a_job_runs_as_has_nothing(host):
     assert int(host.booted.run("id", "-g", "rest_fcgi")) not in groups
 
 
+# Starts programs that do nothing, until it may start no more.
+MANY = """
+import os, time
+started = []
+try:
+    while len(started) < 2000:
+        pid = os.fork()
+        if pid == 0:
+            os.closerange(0, 100)
+            time.sleep(600)
+        started.append(pid)
+except OSError:
+    pass
+print(len(started))
+"""
+
+
+def test_a_job_that_starts_programs_without_end_is_stopped_and_ends_with_all_of_them(host):
+    limits = host.booted.outside("/sys/fs/cgroup/pids/system.slice")
+    if not limits.is_dir():
+        pytest.skip("no cgroups of version 1 with the controller pids, which is where this looks")
+    started = int(host.run("cmd.run", f"python3 -c '{MANY}'", python_shell=True))
+    assert 100 < started < 256
+    wait_until(lambda: not list(limits.glob("system-rest_fcgi*/*run@*")), "the job's cgroup is gone")
+    assert host.run("test.ping") is True
+
+
 def test_the_responder_can_open_no_privilege(host):
     status = host.booted.run("cat", f"/proc/{host.pid('rest_fcgi.service')}/status")
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
