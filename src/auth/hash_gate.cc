@@ -31,8 +31,7 @@ Result<HashGate::Pass> HashGate::enter(const std::string& network, std::size_t m
   }
   if (waiting_ >= limits_.waiting && !make_room(network)) return too_many_wait();
   Waiter waiter{memory};
-  line_of(network).waiters.push_back(&waiter);
-  ++waiting_;
+  stand_in_line(network, waiter);
   waiter.told.wait_until(lock, deadline, [&] { return waiter.state != State::waits; });
   if (waiter.state == State::goes_in) return Pass(this, memory);
   if (waiter.state == State::gives_way) return too_many_wait();
@@ -76,10 +75,18 @@ void HashGate::admit() {
   }
 }
 
-HashGate::Line& HashGate::line_of(const std::string& network) {
-  const auto found =
-      std::find_if(lines_.begin(), lines_.end(), [&](const Line& line) { return line.network == network; });
-  return found != lines_.end() ? *found : lines_.emplace_back(Line{network});
+std::list<HashGate::Line>::iterator HashGate::find(const std::string& network) {
+  return std::find_if(lines_.begin(), lines_.end(),
+                      [&](const Line& line) { return line.network == network; });
+}
+
+void HashGate::stand_in_line(const std::string& network, Waiter& waiter) {
+  if (const auto line = find(network); line != lines_.end()) {
+    line->waiters.push_back(&waiter);
+  } else {
+    lines_.push_back(Line{network, {&waiter}});
+  }
+  ++waiting_;
 }
 
 /// The last one of the longest line goes, unless that line is no longer than the newcomer's would be.
@@ -99,8 +106,7 @@ bool HashGate::make_room(const std::string& network) {
 }
 
 void HashGate::remove(const std::string& network, const Waiter& waiter) {
-  const auto line =
-      std::find_if(lines_.begin(), lines_.end(), [&](const Line& one) { return one.network == network; });
+  const auto line = find(network);
   std::erase(line->waiters, &waiter);
   --waiting_;
   if (line->waiters.empty()) lines_.erase(line);

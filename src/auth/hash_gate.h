@@ -66,14 +66,15 @@ class HashGate {
   };
   struct Line {
     std::string network;
-    std::deque<Waiter*> waiters{};  // never empty
+    std::deque<Waiter*> waiters;  // never empty
   };
 
   // all with mutex_ held
   [[nodiscard]] bool has_room(std::size_t memory) const;
   void take(std::size_t memory);
   void admit();
-  [[nodiscard]] Line& line_of(const std::string& network);
+  [[nodiscard]] std::list<Line>::iterator find(const std::string& network);
+  void stand_in_line(const std::string& network, Waiter& waiter);
   [[nodiscard]] bool make_room(const std::string& network);
   void remove(const std::string& network, const Waiter& waiter);
 
