@@ -221,6 +221,7 @@ def test_what_checks_passwords(start, pam, directory, ledger, capsys):
     assert set(wrong.statuses) <= {401, 500, 503} and not wrong.ran(), "and a wrong one never good"
 
 
+@pytest.mark.xdist_group("kills-etcd")  # a minute's work in all: not one after the other with the rest of this file
 def test_a_member_of_etcd(start, start_etcd, ledger, capsys):
     etcd = start_etcd(members=3)
     hosts = [f"127.0.0.1:{member.port}" for member in etcd.members]
