@@ -105,23 +105,40 @@ Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& pri
 /// expression between `\A` and `\Z` (`expr_match`).
 class LoginPattern {
  public:
-  explicit LoginPattern(std::string_view name) : name_(name) {
-    if (name.find_first_of(".\\^$+|(){}*?[]") == std::string_view::npos) return;
+  explicit LoginPattern(std::string_view name)
+      : name_(name), start_(name.substr(0, name.find_first_of(kSpecial))) {
+    if (start_ == name || has_bad_escape(name)) return;
     // The anchors belong to the first and the last of several branches.
-    auto regex = name.find('|') == std::string_view::npos ? compile_python_regex(name) : Error{};
+    const bool branches = name.find('|') != std::string_view::npos;
+    auto regex = branches ? Error{} : compile_python_regex(name);
     is_certain_ = regex.ok();
     if (regex) regex_ = *std::move(regex);
+    if (branches) start_ = {};
+    if (!start_.empty()) start_.remove_suffix(1);  // a repetition may be of none
   }
 
   [[nodiscard]] bool matches(std::string_view principal) const {
     return glob_match(name_, principal) || (regex_ && regex_->match_all(principal));
   }
+  /// Where it is not read here: could it?
   [[nodiscard]] bool may_match(std::string_view principal) const {
-    return !is_certain_ || matches(principal);
+    return matches(principal) || (!is_certain_ && principal.starts_with(start_));
   }
 
  private:
+  static constexpr std::string_view kSpecial = ".\\^$+|(){}*?[]";
+
+  /// Has it one that makes it no regular expression of Python's, such as `DOMAIN\eve`?
+  static bool has_bad_escape(std::string_view name) {
+    constexpr std::string_view kBad = "cegijklmopqyzhCEFGHIJKLMOPQRTVXY";
+    for (std::size_t at = 0; at + 1 < name.size(); ++at) {
+      if (name[at] == '\\' && kBad.find(name[++at]) != std::string_view::npos) return true;
+    }
+    return false;
+  }
+
   std::string_view name_;
+  std::string_view start_;  ///< of all that it can match
   bool is_certain_ = true;
   std::optional<Regex> regex_{};
 };

@@ -396,6 +396,21 @@ TEST_CASE(
     CHECK(acl.local(R"("test.ping")", kWeb, user));
 }
 
+TEST_CASE("a name of a domain has the rules of the star, unless it could be another's as a pattern") {
+  const AclFixture acl(
+      {{"DOM\\anna", {anywhere("test.echo")}}, {"fred", {}}, {"*", {anywhere("test.ping")}}});
+  for (const std::string user : {"DOM\\eve", "DOM\\dave", "DOM\\\\x", "OTHER\\bob", "OTHER\\x41"}) {
+    CAPTURE(user);
+    CHECK(acl.local(R"("test.ping")", kWeb, user));
+  }
+  for (const std::string user : {"DOM\\x5canna", "DOM\\Wanna", "(DOM|x)", "DOM\\bob"}) {
+    CAPTURE(user);
+    CHECK_FALSE(acl.local(R"("test.ping")", kWeb, user));
+    CHECK_FALSE(acl.local(R"("test.echo")", kWeb, user));
+  }
+  CHECK(acl.local(R"("test.echo")", kWeb, "DOM\\anna"));
+}
+
 TEST_CASE("the star is for users that nothing else names") {
   const AclFixture acl({{"*", {anywhere("test.ping")}}, {"fred", {anywhere("test.echo")}}, {"none", {}}});
   CHECK(acl.local(R"("test.ping")", kWeb, "gene"));
