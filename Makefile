@@ -125,6 +125,11 @@ $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(LIBS) -o $@
 
+# Tells tests of rules what the embedded engine would permit.
+$(BUILD)/judge: $(OBJECTS) $(BUILD)/test/wire/support/judge.o
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(LIBS) -o $@
+
 # libpam is linked into this small program alone. The address sanitizer stands before crypt(3), which it looks for at the
 # start; modules of PAM load it later.
 LOADED_EARLY := -Wl,--no-as-needed -lcrypt
@@ -188,7 +193,7 @@ RUN_TESTS = CXX='$(CXX)' REST_FCGI_BINARY='$(BUILD)/rest_fcgi' REST_FCGI_SANITIZ
 # Compilers work while the Python index is asked. The first line's Salt is the one that all rows are tried against.
 test:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests salts)
+	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests $(BUILD)/judge salts)
 	$(Q)$(RUN_TESTS) --unit $(BUILD)/unit_tests test/compile_fail test/lint test/wire
 
 .PHONY: test-salt test-lines record-salt nightly salts
@@ -218,7 +223,7 @@ record-salt:
 # What is measured goes first, and alone.
 nightly:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
+	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests $(BUILD)/judge salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
 	$(Q)REST_FCGI_QUIET=1 $(RUN_TESTS) --workers 1 test/wire/test_slow_peers.py
 	$(Q)REST_FCGI_LONG=1 $(LIVE) $(RUN_TESTS) --unit $(BUILD)/unit_tests test/wire
 
@@ -231,7 +236,7 @@ soak:
 	$(Q)SOAK_SECONDS=$(SOAK_SECONDS) $(RUN_TESTS) --workers 1 test/wire/test_soak.py
 
 SELECT ?=
-wire: $(BUILD)/rest_fcgi $(HELPERS)
+wire: $(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/judge
 	$(Q)$(RUN_TESTS) $(if $(SELECT),--select '$(SELECT)') test/wire
 
 # What runs under which sanitizer, and how it is told to complain, stands in test/sanitize.sh. The thread sanitizer runs
@@ -450,4 +455,4 @@ $(BUILD)/test/%.o: test/%.cc $(BUILD)/flags $(addsuffix .gch,$(call precompiled,
 	$(call say,CXX,$<)
 	$(call compile,test)
 
--include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(FUZZER:.o=.d) $(HELPER_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(WARNED:.ok=.d) $(TIDIED:.ok=.d) $(LONE:.ok=.d)
+-include $(OBJECTS:.o=.d) $(MAIN:.o=.d) $(BUILD)/test/wire/support/judge.d $(FUZZER:.o=.d) $(HELPER_OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(WARNED:.ok=.d) $(TIDIED:.ok=.d) $(LONE:.ok=.d)

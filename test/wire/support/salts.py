@@ -22,13 +22,14 @@ import tempfile
 TOP = pathlib.Path(__file__).resolve().parents[3]
 LINES = ("3006", "3007", "3008")
 VECTORS = TOP / "test/vectors"
-CALLS, EVENTS, FIRE, NETAPI, ETCD_RETURNER = (  # programs for Salt's own Python
-    pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "fire", "netapi", "etcd_returner")
+CALLS, EVENTS, FIRE, NETAPI, RULES, ETCD_RETURNER = (  # programs for Salt's own Python
+    pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "fire", "netapi", "rules", "etcd_returner")
 )
 # What salt-api's rest_cherrypy asks for, and Salt's etcd returner, which the newest line has no more.
 API = ["cherrypy"]
 MORE = {line: API for line in LINES} | {LINES[0]: [*API, "etcd3-py", "python-etcd"]}
 WS4PY = "ws4py==0.6.0"  # without it rest_cherrypy of salt-api has no WebSockets
+HYPOTHESIS = "hypothesis==6.140.2"  # asks Salt about random rules; in a folder of its own, so that Salt's stays what it is
 PATIENCE = 1200  # seconds; an index may be slow
 NEWEST = bool(os.environ.get("REST_FCGI_NEWEST_SALT"))
 
@@ -158,20 +159,29 @@ def installed(line, fresh=False):
 
 
 @functools.cache
-def _ws4py(salt):
-    wanted = ("install", "--quiet", "--no-deps", "--target")
+def _beside(salt, *words):
+    """The folder for PYTHONPATH that has what pip installs for these words, for a Salt in that folder; or why it is not there."""
+    wanted = ("install", "--quiet", "--target")
     try:
-        return made(WS4PY.replace("==", "-"), lambda folder: pip(salt / "bin/python", *wanted, folder, WS4PY))
+        return made(words[-1].replace("==", "-"), lambda folder: pip(salt / "bin/python", *wanted, folder, *words))
     except Unavailable as reason:
         return reason  # asked once, too
 
 
-def ws4py(salt):
-    """The folder for PYTHONPATH that has ws4py, for a Salt in that folder. Raises Unavailable."""
-    found = _ws4py(salt)
+def _there(found):
     if isinstance(found, Unavailable):
         raise found
     return found
+
+
+def ws4py(salt):
+    """The folder for PYTHONPATH that has ws4py, for a Salt in that folder. Raises Unavailable."""
+    return _there(_beside(salt, "--no-deps", WS4PY))
+
+
+def hypothesis(salt):
+    """The same for Hypothesis."""
+    return _there(_beside(salt, HYPOTHESIS))
 
 
 def release_of(folder):
