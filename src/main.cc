@@ -143,6 +143,11 @@ int make_token(config::Settings settings, const config::CommandLine& command_lin
   return config::print_secret(session->token) ? EXIT_SUCCESS : EX_SOFTWARE;
 }
 
+int revoke(const config::Settings& settings, const config::CommandLine& command_line) {
+  const auto done = engine::revoke(settings, command_line.eauth, command_line.username);
+  return done ? print(*done + "\n") : fail(done.error());
+}
+
 int explain(config::Settings settings, const config::CommandLine& command_line) {
   if (settings.engine == config::Engine::salt) {
     return fail(
@@ -243,6 +248,7 @@ int run(int argc, const char* const* argv) {
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);
   if (command_line->action == Action::make_token) return make_token(*std::move(settings), *command_line);
+  if (command_line->action == Action::revoke) return revoke(*settings, *command_line);
   if (command_line->action == Action::explain) return explain(*std::move(settings), *command_line);
   return serve(*std::move(settings), *command_line);
 }

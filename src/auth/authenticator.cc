@@ -21,13 +21,19 @@ const Eauth* eauth_named(const std::vector<Eauth>& eauths, std::string_view name
 }
 
 /// Null: tokens are off.
-Result<std::unique_ptr<TokenStore>> make_tokens(const Options& options, const Clock& clock) {
+Result<std::unique_ptr<TokenStore>> open_tokens(const Options& options, const Clock& clock) {
   if (!options.tokens_in_etcd && options.token_dir.empty()) return std::unique_ptr<TokenStore>();
   auto shelf =
       options.tokens_in_etcd ? tokens_in_etcd(*options.tokens_in_etcd) : token_files(options.token_dir);
-  if (shelf) return TokenStore::make(*std::move(shelf), options.token_expire, clock);
-  if (options.tokens_in_etcd || !options.token_dir_is_default) return std::move(shelf).error();
-  log::warning(format("tokens are off: {}", shelf.error().message));
+  if (!shelf) return std::move(shelf).error();
+  return TokenStore::make(*std::move(shelf), options.token_expire, clock);
+}
+
+/// As `open_tokens`; where tokens have a place that nobody chose, and that cannot be used, they are off.
+Result<std::unique_ptr<TokenStore>> make_tokens(const Options& options, const Clock& clock) {
+  auto tokens = open_tokens(options, clock);
+  if (tokens || options.tokens_in_etcd || !options.token_dir_is_default) return tokens;
+  log::warning(format("tokens are off: {}", tokens.error().message));
   return std::unique_ptr<TokenStore>();
 }
 
@@ -110,7 +116,7 @@ Result<Identity> Authenticator::by_token(const Credentials& credentials, SteadyT
   };
   if (auto good = logins_->guarded(credentials, look_up, deadline); !good) {
     if (good.error().kind == ErrorKind::unavailable) return out_of_reach(good.error());
-    // A token that has expired is no guess, and not counted; but its bearer is told what all others are told.
+    // A token that has ended is no guess, and not counted; but its bearer is told what all others are told.
     const bool expired = good.error().kind == ErrorKind::not_found;
     return expired ? refused("token", good.error().message, credentials) : std::move(good).error();
   }
@@ -152,11 +158,19 @@ Result<TokenLogin> Authenticator::holder(SecretView token) const {
 
 Result<void> Authenticator::end_token(SecretView token) {
   if (const auto held = holder(token); !held) return held.error();
-  auto removed = tokens_->remove(token);
+  auto removed = tokens_->end(token);
   if (removed) return removed;
   if (removed.error().kind == ErrorKind::unavailable) return out_of_reach(removed.error());
   log::error(format("a token was not ended: {}", removed.error().message));
   return Error{ErrorKind::internal, "The token could not be removed; the log has the cause."};
+}
+
+Result<std::size_t> end_tokens_of(const Options& options, std::string_view eauth, std::string_view username,
+                                  const Clock& clock) {
+  const auto tokens = open_tokens(options, clock);
+  if (!tokens) return tokens.error();
+  if (*tokens == nullptr) return Error{ErrorKind::configuration, "token_dir: it is empty, so tokens are off"};
+  return (*tokens)->end_all(eauth, username);
 }
 
 std::vector<std::string> Authenticator::eauths() const {

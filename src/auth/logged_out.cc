@@ -28,8 +28,11 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// What of a token's SHA-256 tells it from others.
+/// What of a token's SHA-256 tells it from others. Of a user whose tokens were ended: 8 bytes of theirs, and
+/// the Unix second of the end.
 using Hash = std::array<char, 12>;
+constexpr std::size_t kUserHash = 8;
+constexpr std::chrono::hours kUserFor{400 * 24};
 
 /// One place of the table, as it stands in the file.
 struct Slot {
@@ -66,7 +69,7 @@ class LogoutTable final : public LoggedOut {
       : file_(std::move(file)), sha256_(std::move(sha256)), clock_(clock) {}
 
   Result<bool> has(SecretView token) const override {
-    const Place place = place_of(token);
+    const Place place = place_of({token.reveal()});
     Bucket bucket;
     if (!read(place, bucket)) return Error{ErrorKind::internal, kCannotBeRead};
     const std::uint32_t now = slot_time(clock_.wall());
@@ -75,7 +78,44 @@ class LogoutTable final : public LoggedOut {
   }
 
   Result<void> add(SecretView token, WallTime expire) override {
-    const Place place = place_of(token);
+    return add(place_of({token.reveal()}), expire);
+  }
+
+  Result<bool> has_ended(std::string_view eauth, std::string_view name, WallTime start) const override {
+    for (const std::string_view of : {eauth, std::string_view()}) {
+      const Place place = place_of_user(of, name);
+      Bucket bucket;
+      if (!read(place, bucket)) return Error{ErrorKind::internal, kCannotBeRead};
+      const std::uint32_t now = slot_time(clock_.wall());
+      const auto ended = [&](const Slot& slot) {
+        return slot.expire > now && is_of_user(slot, place) && start <= end_in(slot);
+      };
+      if (std::any_of(bucket.begin(), bucket.end(), ended)) return true;
+    }
+    return false;
+  }
+
+  Result<void> end_all(std::string_view eauth, std::string_view name) override {
+    const WallTime now = clock_.wall();
+    Place place = place_of_user(eauth, name);
+    const std::uint32_t second = slot_time(now);
+    std::memcpy(place.hash.data() + kUserHash, &second, sizeof second);
+    return add(place, now + kUserFor);
+  }
+
+ private:
+  static bool is_of_user(const Slot& slot, const Place& place) {
+    return std::equal(slot.hash.begin(), slot.hash.begin() + kUserHash, place.hash.begin());
+  }
+
+  static WallTime end_in(const Slot& slot) {
+    std::uint32_t second;
+    std::memcpy(&second, slot.hash.data() + kUserHash, sizeof second);
+    return WallTime(std::chrono::seconds(second));
+  }
+
+  /// On the disk when it returns.
+  Result<void> add(const Place& place, WallTime expire) {
     const std::lock_guard lock(mutex_);
     if (::flock(file_.get(), LOCK_EX) != 0) return failure("locked");
     Result<void> added = write(place, slot_time(expire));
@@ -84,9 +124,12 @@ class LogoutTable final : public LoggedOut {
     return added;
   }
 
- private:
-  [[nodiscard]] Place place_of(SecretView token) const {
-    const DigestBytes digest = sha256_.of({token.reveal()});
+  [[nodiscard]] Place place_of_user(std::string_view eauth, std::string_view name) const {
+    return place_of({"user", std::string_view("\0", 1), eauth, std::string_view("\0", 1), name});
+  }
+
+  [[nodiscard]] Place place_of(std::initializer_list<std::string_view> parts) const {
+    const DigestBytes digest = sha256_.of(parts);
     Place place;
     std::uint32_t number;
     std::memcpy(place.hash.data(), digest.view().data(), place.hash.size());

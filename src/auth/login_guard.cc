@@ -86,10 +86,10 @@ void LoginGuard::Attempt::succeeded() {
   guard_->known_.add(key, kKnown, guard_->clock_.wall());
 }
 
-Result<void> LoginGuard::Attempt::failed() {
+Result<void> LoginGuard::Attempt::failed(bool is_guess) {
   LoginGuard* const guard = guard_;
   if (guard == nullptr) return {};
-  const milliseconds delay = guard->count_failure(who_);
+  const milliseconds delay = guard->delay_of_failure(who_, is_guess);
   leave();
   const auto passed = std::chrono::duration_cast<milliseconds>(guard->clock_.steady() - since_);
   return guard->wait(delay - passed);
@@ -221,13 +221,13 @@ void LoginGuard::forgive(const Who& who) {
 
 /// How late the failure is to be answered. Who goes from user to user is slowed as far as who stays with one,
 /// measured by their limits.
-milliseconds LoginGuard::count_failure(const Who& who) {
+milliseconds LoginGuard::delay_of_failure(const Who& who, bool is_guess) {
   const WallTime now = clock_.wall();
-  keep_active(now);
+  if (is_guess) keep_active(now);
   unsigned steps = 0;
   for (const Tier& tier : tiers_of(who)) {
     const GuardTable::Count before = table_.find(tier.key, tier.limit, now);
-    const GuardTable::Count after = table_.add(tier.key, tier.limit, now);
+    const GuardTable::Count after = is_guess ? table_.add(tier.key, tier.limit, now) : before;
     if (after.refused_for > before.refused_for) log_refusal(who, tier.of, after.refused_for);
     if (tier.refuses) steps = std::max(steps, after.failures * options_.tries / tier.limit.tries);
   }

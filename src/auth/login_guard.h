@@ -62,9 +62,9 @@ class LoginGuard {
     Attempt& operator=(Attempt&&) = delete;
     ~Attempt() { leave(); }
 
-    /// Counts a failure, then waits: the answer takes the same time, whatever was wrong.
-    /// Errors: throttled, where too many threads wait already; then it does not wait.
-    [[nodiscard]] Result<void> failed();
+    /// Counts a failure that is a guess, then waits in any case: the answer takes the same time, whatever was
+    /// wrong. Errors: throttled, where too many threads wait already; then it does not wait.
+    [[nodiscard]] Result<void> failed(bool is_guess = true);
 
     /// Their credentials were good: for a week they are known at this address.
     void succeeded();
@@ -109,7 +109,7 @@ class LoginGuard {
   [[nodiscard]] Result<void> enter(const Tiers& tiers, SteadyTime deadline);
   void leave(const Tiers& tiers) noexcept;
   void keep_active(WallTime now);
-  [[nodiscard]] std::chrono::milliseconds count_failure(const Who& who);
+  [[nodiscard]] std::chrono::milliseconds delay_of_failure(const Who& who, bool is_guess);
   [[nodiscard]] Result<void> wait(std::chrono::milliseconds time);
 
   // constant after construction

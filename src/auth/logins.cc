@@ -21,6 +21,8 @@ constexpr std::size_t kMinToken = 32;   // Salt's `hash_type: md5`
 constexpr std::size_t kMaxToken = 128;  // `hash_type: sha512`
 constexpr std::size_t kMaxRefused = 4096;
 constexpr std::chrono::seconds kRefusedFor{5};
+constexpr std::size_t kMaxKnown = 65536;
+constexpr std::chrono::hours kKnownFor{48};  // as long as a token of 24 hours, and a day after its end
 
 using Outcome = Result<std::shared_ptr<const Grant>>;
 
@@ -39,6 +41,8 @@ bool has_form_of_token(std::string_view text) {
          text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
+constexpr std::string_view kRevoked = "the tokens of its user were ended";
+
 /// What nobody should be asked about; empty where there is nothing of that kind.
 std::string_view not_to_be_asked(const Credentials& credentials) {
   if (credentials.kind == Credentials::Kind::token) {
@@ -51,21 +55,24 @@ std::string_view not_to_be_asked(const Credentials& credentials) {
   return beyond_limits(credentials);
 }
 
-/// Tokens that nobody held a moment ago, so that a client which comes again and again with one costs whoever
-/// decides little. Where it is full, it begins anew. Not synchronized.
-class RefusedTokens {
+/// Tokens of which something is known for a while. Where it is full, it begins anew. Not synchronized.
+class KnownTokens {
  public:
+  KnownTokens(std::size_t most, std::chrono::seconds time) : most_(most), time_(time) {}
+
   [[nodiscard]] bool has(const GrantTable::Key& key, SteadyTime now) const {
     const auto found = until_.find(key);
     return found != until_.end() && now < found->second;
   }
 
   void add(const GrantTable::Key& key, SteadyTime now) {
-    if (until_.size() >= kMaxRefused) until_.clear();
-    until_.insert_or_assign(key, now + kRefusedFor);
+    if (until_.size() >= most_) until_.clear();
+    until_.insert_or_assign(key, now + time_);
   }
 
  private:
+  const std::size_t most_;
+  const std::chrono::seconds time_;
   std::unordered_map<GrantTable::Key, SteadyTime, DigestHash> until_;
 };
 
@@ -98,8 +105,10 @@ class GuardedLogins final : public Logins {
   Outcome ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
   Outcome ask_for_holder(const Credentials& credentials, const Check& check);
   [[nodiscard]] Result<LoginGuard::Standing> stand(const Credentials& credentials) const;
-  [[nodiscard]] static Error failed(LoginGuard::Attempt& attempt, Error error,
-                                    const Credentials& credentials);
+  [[nodiscard]] Error failed(LoginGuard::Attempt& attempt, Error error, const Credentials& credentials);
+  [[nodiscard]] Outcome given(const Credentials& credentials, Grant grant);
+  [[nodiscard]] bool was_good(const Credentials& credentials);
+  [[nodiscard]] Result<bool> is_revoked(const Grant& grant) const;
   void forgive(const Credentials& credentials, const LoginGuard::Standing& standing);
 
   // constant after construction; what they point to synchronizes itself
@@ -108,7 +117,12 @@ class GuardedLogins final : public Logins {
   const Clock& clock_;
   const std::shared_ptr<LoggedOut> logged_out_;
   std::mutex mutex_;
-  RefusedTokens refused_;                                                             // guarded by mutex_
+  /// Nobody held them a moment ago: a client that comes again and again with one costs whoever decides
+  /// little.
+  KnownTokens refused_{kMaxRefused, kRefusedFor};  // guarded by mutex_
+  /// Somebody held them once: who brings one guesses nothing, though whoever decides does not say it has
+  /// ended.
+  KnownTokens once_good_{kMaxKnown, kKnownFor};                                       // guarded by mutex_
   GrantTable grants_;                                                                 // guarded by mutex_
   std::unordered_map<GrantTable::Key, std::shared_ptr<Flight>, DigestHash> flights_;  // guarded by mutex_
 };
@@ -165,8 +179,16 @@ Outcome GuardedLogins::login(const Credentials& credentials, const Check& check,
   }
   const auto standing = stand(credentials);
   if (!standing) return standing.error();
-  auto grant = find_or_ask(credentials, key_of(credentials, stamp), deadline,
-                           [&] { return ask(credentials, check, deadline); });
+  const GrantTable::Key key = key_of(credentials, stamp);
+  const Ask ask_now = [&] { return ask(credentials, check, deadline); };
+  auto grant = find_or_ask(credentials, key, deadline, ask_now);
+  auto revoked = grant ? is_revoked(**grant) : false;
+  if (!revoked) return std::move(revoked).error();
+  if (*revoked) {
+    forget(credentials, **grant);
+    if (credentials.kind == Credentials::Kind::token) return refused("token", kRevoked, credentials);
+    grant = find_or_ask(credentials, key, deadline, ask_now);
+  }
   if (grant) forgive(credentials, *standing);
   return grant;
 }
@@ -182,8 +204,34 @@ Outcome GuardedLogins::login_anew(const Credentials& credentials, const Check& c
 Outcome GuardedLogins::holder(const Credentials& credentials, const Check& check, SteadyTime deadline) {
   const std::string_view beyond = not_to_be_asked(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
-  return find_or_ask(credentials, key_of(credentials), deadline,
-                     [&] { return ask_for_holder(credentials, check); });
+  auto grant = find_or_ask(credentials, key_of(credentials), deadline,
+                           [&] { return ask_for_holder(credentials, check); });
+  auto revoked = grant ? is_revoked(**grant) : false;
+  if (!revoked) return std::move(revoked).error();
+  return *revoked ? refused("token", kRevoked, credentials) : std::move(grant);
+}
+
+/// Whether its user's tokens were ended since it was made, of which another process may have been told.
+Result<bool> GuardedLogins::is_revoked(const Grant& grant) const {
+  return logged_out_ == nullptr ? false : logged_out_->has_ended(grant.eauth, grant.name, grant.start);
+}
+
+/// Keeps in mind that the token was good once: that which was brought, or that which a password was given.
+Outcome GuardedLogins::given(const Credentials& credentials, Grant grant) {
+  const bool is_token = credentials.kind == Credentials::Kind::token;
+  const std::string_view token = is_token ? credentials.token.reveal() : grant.token.reveal().text;
+  if (!token.empty()) {
+    const GrantTable::Key key = digest_.of({}, {}, token);
+    const std::lock_guard lock(mutex_);
+    once_good_.add(key, clock_.steady());
+  }
+  return std::make_shared<const Grant>(std::move(grant));
+}
+
+bool GuardedLogins::was_good(const Credentials& credentials) {
+  const GrantTable::Key key = key_of(credentials);
+  const std::lock_guard lock(mutex_);
+  return once_good_.has(key, clock_.steady());
 }
 
 Outcome GuardedLogins::ask_for_holder(const Credentials& credentials, const Check& check) {
@@ -193,7 +241,7 @@ Outcome GuardedLogins::ask_for_holder(const Credentials& credentials, const Chec
   lock.unlock();
   if (was_refused) return refused("token", "it was refused just now", credentials);
   auto grant = check(credentials);
-  if (grant) return std::make_shared<const Grant>(*std::move(grant));
+  if (grant) return given(credentials, *std::move(grant));
   if (grant.error().kind != ErrorKind::authentication) return std::move(grant).error();
   lock.lock();
   refused_.add(key, clock_.steady());
@@ -262,7 +310,7 @@ Outcome GuardedLogins::ask(const Credentials& credentials, const Check& check, S
   auto grant = check(credentials);
   if (grant) {
     attempt->succeeded();
-    return std::make_shared<const Grant>(*std::move(grant));
+    return given(credentials, *std::move(grant));
   }
   return failed(*attempt, std::move(grant).error(), credentials);
 }
@@ -273,8 +321,13 @@ Error GuardedLogins::failed(LoginGuard::Attempt& attempt, Error error, const Cre
   const bool is_token = credentials.kind == Credentials::Kind::token;
   const bool guessed = error.kind == ErrorKind::authentication ||
                        (!is_token && (error.kind == ErrorKind::internal || error.counts_as_guess));
+  if (is_token && error.kind == ErrorKind::not_found) {
+    auto waited = attempt.failed(false);
+    return waited ? std::move(error) : std::move(waited).error();
+  }
   if (!guessed) return error;
-  if (auto counted = attempt.failed(); !counted) return std::move(counted).error();
+  const bool is_guess = !is_token || !was_good(credentials);
+  if (auto waited = attempt.failed(is_guess); !waited) return std::move(waited).error();
   if (error.kind != ErrorKind::authentication) return error;
   return refused(is_token ? "token" : "verification", error.message, credentials);
 }
@@ -294,7 +347,9 @@ Result<void> GuardedLogins::guarded(const Credentials& credentials, const Try& t
   if (!attempt) return std::move(attempt).error();
   Result<void> taken = try_them();
   // A call may break for reasons of its own, which say nothing about who made it.
-  if (!taken && taken.error().kind != ErrorKind::authentication) return taken;
+  const bool refused = !taken && (taken.error().kind == ErrorKind::authentication ||
+                                  taken.error().kind == ErrorKind::not_found);
+  if (!taken && !refused) return taken;
   if (!taken) return failed(*attempt, std::move(taken).error(), credentials);
   attempt->succeeded();
   forgive(credentials, *standing);

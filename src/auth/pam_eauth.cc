@@ -116,7 +116,7 @@ Result<PamPool::MaybeHelper> PamPool::take(SteadyTime deadline) {
     ++waiting_;
     const bool free = returned_.wait_until(lock, deadline, [this] { return busy_ < options_.max_helpers; });
     --waiting_;
-    if (!free) return Error{ErrorKind::timeout, "all helpers were busy for too long"};
+    if (!free) return Error{ErrorKind::unavailable, "all helpers were busy for too long"};
   }
   ++busy_;
   if (idle_.empty()) return MaybeHelper();
@@ -153,10 +153,19 @@ Result<pam::Answer> PamPool::ask_one(MaybeHelper& helper, const WipedBytes& fram
 namespace {
 
 constexpr std::chrono::seconds kCheckTimeout{5};
+// Nothing tells when an account is locked or a password changed, so PAM is asked again soon.
+constexpr std::chrono::seconds kKeep{5};
 
 Error failed(ErrorKind kind, std::string_view cause) {
   log::error(format("external_auth: pam: {}", cause));
   return {kind, "The eauth back end failed; the log has the cause."};
+}
+
+/// It failed after it had been asked, so perhaps because of the password.
+Error failed_when_asked(std::string_view cause) {
+  Error error = failed(ErrorKind::unavailable, cause);
+  error.counts_as_guess = true;
+  return error;
 }
 
 bool fits_on_a_line(std::string_view text) {
@@ -170,15 +179,17 @@ Result<Verdict> ask_pam(PamPool& pool, const std::string& service, const Login& 
   if (!answer) {
     const bool is_ours =
         answer.error().kind == ErrorKind::internal || answer.error().kind == ErrorKind::not_found;
+    if (answer.error().kind == ErrorKind::timeout) return failed_when_asked(answer.error().message);
     return failed(is_ours ? ErrorKind::internal : ErrorKind::unavailable, answer.error().message);
   }
   switch (answer->outcome) {
     case pam::Outcome::good:
-      return Verdict{true, std::move(answer->groups)};
+      return Verdict{true, std::move(answer->groups), kKeep};
     case pam::Outcome::refused:
       log::info(format("external_auth: pam: service {}: {}", service, answer->text));
       return Verdict{};
     case pam::Outcome::unavailable:
+      return failed_when_asked(format("service {}: {}", service, answer->text));
     case pam::Outcome::busy:
       return failed(ErrorKind::unavailable, format("service {}: {}", service, answer->text));
     case pam::Outcome::failed:

@@ -46,13 +46,13 @@ class PamPool {
   explicit PamPool(PamOptions options) : options_(std::move(options)) {}
 
   /// Waits for a helper and for its answer, `timeout` in all. Errors: unavailable, where there is none, or
-  /// too many wait already; timeout; internal.
+  /// too many wait already, or for too long; timeout, where one was asked; internal.
   [[nodiscard]] Result<pam::Answer> ask(const pam::Request& request);
 
  private:
   using MaybeHelper = std::optional<PamHelper>;
 
-  /// Leave to ask one helper: one that stands, or a new one. Errors: unavailable, timeout.
+  /// Leave to ask one helper: one that stands, or a new one. Errors: unavailable.
   Result<MaybeHelper> take(SteadyTime deadline);
   void give_back(MaybeHelper helper);
   Result<pam::Answer> ask_one(MaybeHelper& helper, const WipedBytes& frame, SteadyTime deadline) const;

@@ -42,8 +42,12 @@ class TokensInCluster final : public TokenShelf {
     const etcd::Deadline deadline = soon();
     const auto lease = client_->lease_grant(life, 0, deadline);
     if (!lease) return failure(lease.error());
-    const auto done = client_->put({.key = folder_ + digits, .value = data, .lease = lease->id}, deadline);
-    if (done) return {};
+    const auto done =
+        client_->put({.key = folder_ + digits, .value = data, .lease = lease->id, .prev_kv = true}, deadline);
+    if (done) {
+      if (done->prev_kv) end_lease_of(*done->prev_kv);
+      return {};
+    }
     static_cast<void>(client_->lease_revoke(lease->id, soon()));  // with the key, if that is there after all
     return failure(done.error());
   }
@@ -51,8 +55,20 @@ class TokensInCluster final : public TokenShelf {
   Result<void> remove(const std::string& digits) override {
     const auto done = client_->delete_range({.key = folder_ + digits, .prev_kv = true}, soon());
     if (!done) return failure(done.error());
-    for (const etcd::KeyValue& pair : done->prev_kvs) {  // a lease that stays is harmless, and ends by itself
-      if (pair.lease != 0) static_cast<void>(client_->lease_revoke(pair.lease, soon()));
+    for (const etcd::KeyValue& pair : done->prev_kvs) end_lease_of(pair);
+    return {};
+  }
+
+  Result<void> each(const Visit& visit) override {
+    etcd::RangeRequest request{.key = folder_, .range_end = etcd::prefix_end(folder_), .limit = kPage};
+    for (bool more = true; more;) {
+      const auto page = client_->range(request, soon());
+      if (!page) return failure(page.error());
+      for (const etcd::KeyValue& pair : page->kvs) {
+        if (auto seen = visit(pair.key.substr(folder_.size()), pair.value); !seen) return seen;
+      }
+      more = page->more && !page->kvs.empty();
+      if (more) request.key = page->kvs.back().key + '\0';
     }
     return {};
   }
@@ -60,6 +76,13 @@ class TokensInCluster final : public TokenShelf {
   bool purge(WallTime /*now*/, const EndOf& /*end_of*/) override { return false; }
 
  private:
+  static constexpr std::int64_t kPage = 1000;
+
+  /// One that stays is harmless, and ends by itself.
+  void end_lease_of(const etcd::KeyValue& pair) const {
+    if (pair.lease != 0) static_cast<void>(client_->lease_revoke(pair.lease, soon()));
+  }
+
   const std::unique_ptr<etcd::Client> client_;  // synchronizes itself
   const std::string folder_;
 };

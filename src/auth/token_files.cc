@@ -40,8 +40,8 @@ std::array<timespec, 2> file_times(WallTime time) {
   return {when, when};
 }
 
-/// A file for each token, named after its digits. Its time of modification is when it expires, so that it
-/// need not be read to know that; files of an older version, which have another time, are read once. A Salt
+/// A file for each token, named after its digits. Its time of modification is when it may go, so that it need
+/// not be read to know that; files of an older version, which have another time, are read once. A Salt
 /// master may keep its own in the same directory.
 class TokenFiles final : public TokenShelf {
  public:
@@ -76,6 +76,20 @@ class TokenFiles final : public TokenShelf {
     if (::unlinkat(directory_.get(), digits.c_str(), 0) == 0) return sync_names();
     if (errno == ENOENT) return {};
     return failed(format("its file {} cannot be removed", digits));
+  }
+
+  Result<void> each(const Visit& visit) override {
+    const Listing listing = list();
+    if (!listing) return failed("token_dir cannot be listed");
+    while (const dirent* const found = ::readdir(listing.get())) {
+      const std::string name = found->d_name;
+      if (!is_token_file(name)) continue;
+      const auto data = get(name);
+      if (!data && data.error().kind == ErrorKind::unavailable) return data.error();
+      if (!data || !*data) continue;  // nobody takes it for a token's either
+      if (auto seen = visit(name, **data); !seen) return seen;
+    }
+    return {};
   }
 
   /// Goes on where the last call stopped: a login, which waits for it, is not to pay for all tokens that

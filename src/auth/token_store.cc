@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "auth/token_store.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -49,6 +50,7 @@ constexpr std::size_t kTokenBytes = 32;
 constexpr std::size_t kMinDigits = 40;
 constexpr std::size_t kMaxDigits = 128;
 constexpr std::chrono::minutes kPurgeInterval{1};
+constexpr std::chrono::hours kKnownAfterEnd{24};
 constexpr std::chrono::seconds kMaxLife = std::chrono::years(100);
 
 bool is_hex(std::string_view text) {
@@ -121,7 +123,8 @@ Result<Secret> TokenStore::add(std::string name, std::string eauth, std::vector<
   Secret token(std::string_view(digits.data(), digits.size()));
   const WallTime now = clock_.wall();
   const TokenRecord record{std::move(name), std::move(eauth), std::move(groups), now, now + life_};
-  if (auto put = shelf_->put(digits_of(token), to_json(record), life_, record.expire); !put)
+  const std::chrono::seconds known = life_ + kKnownAfterEnd;
+  if (auto put = shelf_->put(digits_of(token), to_json(record), known, now + known); !put)
     return std::move(put).error();
   return token;
 }
@@ -136,12 +139,37 @@ Result<TokenRecord> TokenStore::find(SecretView token) const {
   auto record = read_token_record(**data);
   if (!record) return refused_token(format("{} is malformed: {}", digits, record.error().message));
   if (record->expire > clock_.wall()) return record;
-  static_cast<void>(shelf_->remove(digits));  // it is none any more, there or not
   return Error{ErrorKind::not_found, format("it has expired (user {})", record->name)};
 }
 
-Result<void> TokenStore::remove(SecretView token) const {
-  return shelf_->remove(digits_of(token));
+Result<void> TokenStore::end(SecretView token) const {
+  const std::string digits = digits_of(token);
+  const auto data = shelf_->get(digits);
+  if (!data && data.error().kind == ErrorKind::unavailable) return data.error();
+  auto record = data && *data ? read_token_record(**data) : malformed("there is none");
+  return record ? put_end(digits, *std::move(record)) : shelf_->remove(digits);
+}
+
+Result<void> TokenStore::put_end(const std::string& digits, TokenRecord record) const {
+  const WallTime now = clock_.wall();
+  record.start = std::min(record.start, now);
+  record.expire = std::min(record.expire, now);
+  if (shelf_->put(digits, to_json(record), kKnownAfterEnd, now + kKnownAfterEnd)) return {};
+  return shelf_->remove(digits);
+}
+
+Result<std::size_t> TokenStore::end_all(std::string_view eauth, std::string_view name) const {
+  std::size_t ended = 0;
+  const auto visit = [&](const std::string& digits, std::string_view data) -> Result<void> {
+    auto record = read_token_record(data);
+    if (!record || record->expire <= clock_.wall() || record->name != name) return {};
+    if (!eauth.empty() && record->eauth != eauth) return {};
+    auto done = put_end(digits, *std::move(record));
+    if (done) ++ended;
+    return done;
+  };
+  if (auto seen = shelf_->each(visit); !seen) return std::move(seen).error();
+  return ended;
 }
 
 std::string TokenStore::digits_of(SecretView token) const {
@@ -155,7 +183,7 @@ void TokenStore::purge_now_and_then() {
   if (now < next || !next_purge_.compare_exchange_strong(next, now + kPurgeInterval)) return;
   const auto end_of = [](std::string_view data) -> std::optional<WallTime> {
     const auto record = read_token_record(data);
-    return record ? std::optional(record->expire) : std::nullopt;
+    return record ? std::optional(record->expire + kKnownAfterEnd) : std::nullopt;
   };
   if (shelf_->purge(clock_.wall(), end_of)) next_purge_ = now;
 }

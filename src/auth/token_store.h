@@ -46,12 +46,17 @@ class TokenShelf {
   /// Absent where there is none. Errors also: malformed, for what no shelf would have put there.
   [[nodiscard]] virtual Result<std::optional<std::string>> get(const std::string& digits) = 0;
 
-  /// Puts there what was not there, for `life` and so until `end`: some time after it the data may go.
+  /// Puts it there, in place of what was there, for `life` and so until `end`: some time after it the data
+  /// may go.
   [[nodiscard]] virtual Result<void> put(const std::string& digits, const std::string& data,
                                          std::chrono::seconds life, WallTime end) = 0;
 
   /// When it returns, nobody gets it any more. What is not there is no failure.
   [[nodiscard]] virtual Result<void> remove(const std::string& digits) = 0;
+
+  /// Shows all that is there, in no order; some of it twice, where it is replaced meanwhile.
+  using Visit = std::function<Result<void>(const std::string& digits, std::string_view data)>;
+  [[nodiscard]] virtual Result<void> each(const Visit& visit) = 0;
 
   /// When does the data say that it ends? Absent for what nobody but others can have put there.
   using EndOf = std::function<std::optional<WallTime>(std::string_view data)>;
@@ -69,7 +74,8 @@ Result<std::unique_ptr<TokenShelf>> token_files(const std::string& directory);
 /// A call waits for 5 seconds at most. Errors: configuration.
 Result<std::unique_ptr<TokenShelf>> tokens_in_etcd(const TokensInEtcd& options);
 
-/// Makes tokens, and knows whose they are. Thread-safe.
+/// Makes tokens, and knows whose they are. One that has ended is known for a day as one that was good:
+/// whoever brings it guesses nothing. Thread-safe.
 class TokenStore {
  public:
   /// `clock` has to outlive the store. Errors: configuration.
@@ -82,16 +88,21 @@ class TokenStore {
   /// internal, with the cause.
   Result<Secret> add(std::string name, std::string eauth, std::vector<std::string> groups);
 
-  /// Whose token is it? Removes it where it has expired. Only 40 to 128 hexadecimal digits are looked up.
-  /// Errors: not_found, where it has expired; authentication; unavailable, where nobody can know for now.
+  /// Whose token is it? Only 40 to 128 hexadecimal digits are looked up.
+  /// Errors: not_found, where it has ended; authentication; unavailable, where nobody can know for now.
   /// The message is for the log alone.
   [[nodiscard]] Result<TokenRecord> find(SecretView token) const;
 
-  /// From now on nobody finds it, in no process. One that is not there is no failure. Errors: unavailable or
+  /// From now on it has ended, in all processes. One that is not there is no failure. Errors: unavailable or
   /// internal, with the cause.
-  [[nodiscard]] Result<void> remove(SecretView token) const;
+  [[nodiscard]] Result<void> end(SecretView token) const;
+
+  /// Ends all tokens of a user, those that any back end vouched for where `eauth` is empty. How many there
+  /// were. Errors: unavailable or internal, with the cause: then some may be good yet.
+  [[nodiscard]] Result<std::size_t> end_all(std::string_view eauth, std::string_view name) const;
 
  private:
+  [[nodiscard]] Result<void> put_end(const std::string& digits, TokenRecord record) const;
   [[nodiscard]] std::string digits_of(SecretView token) const;
   void purge_now_and_then();
 

@@ -42,6 +42,8 @@ po::options_description options() {
       ("mk-token", text("EAUTH:USERNAME"),
        "make a token for a user, whose password is read from standard input, "
        "print it, and exit")  //
+      ("revoke", text("[EAUTH:]USER"),
+       "end all tokens of a user that were made until now, and exit; run it as the responder's user")  //
       ("explain", po::value<std::vector<std::string>>()->multitoken()->value_name("USER FUN TGT"),
        "say which lines of external_auth let a user run a function on a compound target, or as @runner or "
        "@wheel, and exit")                       //
@@ -84,6 +86,18 @@ Result<void> read_token_user(const po::variables_map& values, CommandLine& comma
   return {};
 }
 
+Result<void> read_revocation(const po::variables_map& values, CommandLine& command_line) {
+  const auto user = text_of(values, "revoke");
+  if (!user) return {};
+  const std::size_t colon = user->find(':');
+  const bool whole = !user->empty() && colon != 0 && colon + 1 != user->size();
+  if (!whole) return mistake(format("--revoke: found {}, expected USER or EAUTH:USER", in_quotes(*user)));
+  command_line.action = CommandLine::Action::revoke;
+  if (colon != std::string::npos) command_line.eauth = user->substr(0, colon);
+  command_line.username = colon == std::string::npos ? *user : user->substr(colon + 1);
+  return {};
+}
+
 Result<void> read_question(const po::variables_map& values, CommandLine& command_line) {
   if (values.count("explain") == 0) return {};
   const auto& words = values["explain"].as<std::vector<std::string>>();
@@ -117,6 +131,7 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
     }
   }
   if (auto read = read_token_user(values, command_line); !read) return std::move(read).error();
+  if (auto read = read_revocation(values, command_line); !read) return std::move(read).error();
   if (auto read = read_question(values, command_line); !read) return std::move(read).error();
   if (values.count("check-config") != 0) command_line.action = CommandLine::Action::check_config;
   if (values.count("version") != 0) command_line.action = CommandLine::Action::show_version;

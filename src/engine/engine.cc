@@ -6,6 +6,7 @@
 #include "rest_fcgi/auth/authenticator.h"
 #include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/auth/permissions.h"
+#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/returner/returners.h"
 
@@ -65,6 +66,28 @@ Result<std::shared_ptr<master::Master>> make_master(const config::Settings& sett
   if (!authenticator) return std::move(authenticator).error();
   return embedded::make_master(settings.embedded, *std::move(authenticator), *std::move(permissions),
                                std::get<std::shared_ptr<embedded::Runtime>>(runtime.engine));
+}
+
+Result<std::string> revoke(const config::Settings& settings, std::string_view eauth,
+                           std::string_view username) {
+  if (settings.engine != config::Engine::salt) {
+    const auto ended = auth::end_tokens_of(settings.auth, eauth, username, system_clock());
+    if (!ended) return ended.error();
+    return format("{} tokens of {} were good, and are no more.", *ended, username);
+  }
+  auth::LoggedOutOptions file = settings.auth.logged_out;
+  file.file_is_default = false;  // what this process remembers alone is of no use
+  if (file.file.empty()) {
+    return Error{ErrorKind::configuration,
+                 "logged_out_file: it is empty, so each process knows its own alone"};
+  }
+  const auto logged_out = auth::LoggedOut::make(file, system_clock());
+  if (!logged_out) return logged_out.error();
+  if (auto ended = (*logged_out)->end_all(eauth, username); !ended) return std::move(ended).error();
+  return format(
+      "No token of {} that was made until now is good here any more; the Salt master itself still "
+      "takes them until they expire.",
+      username);
 }
 
 void start(const Runtime& runtime) {

@@ -190,4 +190,38 @@ TEST_CASE(
   }
 }
 
+namespace {
+
+bool has_ended(const LoggedOut& table, std::string_view eauth, std::string_view name, WallTime start) {
+  const auto found = table.has_ended(eauth, name, start);
+  REQUIRE(found);
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("all tokens of a user that were made until now end, in all processes, and after a restart") {
+  const TempDir dir;
+  test::ManualClock clock;
+  const std::string file = dir / "state/logged_out";
+  const auto one = opened(file, clock);
+  const auto other = opened(file, clock);
+  const WallTime before = clock.wall();
+  REQUIRE(one->end_all("pam", "fred"));
+  REQUIRE(one->end_all("", "ann"));
+  clock.advance(seconds(2));
+  for (const auto& table : {one, other, opened(file, clock)}) {
+    CHECK(has_ended(*table, "pam", "fred", before));
+    CHECK_FALSE(has_ended(*table, "pam", "fred", clock.wall()));
+    CHECK_FALSE(has_ended(*table, "file", "fred", before));
+    CHECK(has_ended(*table, "file", "ann", before));
+    CHECK(has_ended(*table, "pam", "ann", before));
+    CHECK_FALSE(has_ended(*table, "pam", "an", before));
+  }
+  clock.advance(hours(399 * 24));
+  CHECK(has_ended(*one, "pam", "fred", before));
+  REQUIRE(one->end_all("pam", "fred"));
+  CHECK(has_ended(*other, "pam", "fred", clock.wall() - seconds(1)));
+}
+
 }  // namespace rest_fcgi::auth

@@ -88,7 +88,7 @@ class LoginsFixture {
                  {},
                  Secret("token " + std::to_string(number)),
                  clock.wall() + lasts,
-                 {},
+                 clock.wall(),
                  keep};
   }
 };

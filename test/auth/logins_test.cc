@@ -421,4 +421,43 @@ TEST_CASE("a token that was logged out is not taken again, by nobody who shares 
   CHECK(logins.login(with_password("fred", "sesame")));
 }
 
+TEST_CASE("a token that was good once is no guess when it is no more, and is answered as late") {
+  LoginsFixture logins({.tries = 1, .address_tries = 2});
+  REQUIRE(logins.login(with_token(kToken)));
+  const auto login = logins.login_anew(with_password("fred", "sesame"));
+  REQUIRE(login);
+  logins.clock.advance(hours(13));
+  logins.answer = [](const Credentials&) { return Error{ErrorKind::authentication, "not good"}; };
+  for (int i = 0; i < 4; ++i) {
+    CHECK(logins.login(with_token(kToken)).error().kind == ErrorKind::authentication);
+  }
+  for (int i = 0; i < 2; ++i) {
+    CHECK(logins.login(with_token(kOtherToken)).error().kind == ErrorKind::authentication);
+  }
+  CHECK(logins.login(with_token(kOtherToken)).error().kind == ErrorKind::throttled);
+}
+
+TEST_CASE(
+    "a user whose tokens were ended has none that is good, whoever remembers it, until the next login") {
+  test::ManualClock time;
+  const auto table = *LoggedOut::make({}, time);
+  LoginsFixture logins({.tries = 0}, seconds(300), table);
+  const std::string_view other = kOtherToken;
+  REQUIRE(logins.login(with_token(kToken)));
+  REQUIRE(logins.holder(other));
+  const auto password = logins.login(with_password("fred", "sesame"));
+  REQUIRE(password);
+  REQUIRE(table->end_all("", ""));  // who the fixture says holds a token
+  REQUIRE(table->end_all("pam", "fred"));
+  logins.clock.advance(seconds(2));
+  CHECK(logins.holder(other).error().kind == ErrorKind::authentication);
+  CHECK(logins.login(with_token(kToken)).error().kind == ErrorKind::authentication);
+  const int asked = logins.asked;
+  const auto again = logins.login(with_password("fred", "sesame"));
+  REQUIRE(again);
+  CHECK(logins.asked == asked + 1);
+  CHECK(*again != *password);
+  CHECK(*logins.login(with_password("fred", "sesame")) == *again);
+}
+
 }  // namespace rest_fcgi::auth

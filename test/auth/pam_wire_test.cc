@@ -55,7 +55,7 @@ TEST_CASE("another version, and words that do not exist, are refused") {
     CHECK_FALSE(read_request(wrong));
   }
   CHECK_FALSE(read_answer(std::string("\1\0\0\0", 4)));
-  CHECK_FALSE(read_answer(std::string("\1\5\0\0", 4)));
+  CHECK_FALSE(read_answer(std::string("\1\6\0\0", 4)));
   CHECK_FALSE(read_answer(std::string("\2\1\0\0", 4)));
 }
 

@@ -11,6 +11,7 @@
 #include "../support/temp_dir.h"
 #include "auth/token_store.h"
 #include "rest_fcgi/auth/authenticator.h"
+#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/etcd/client.h"
 
 namespace rest_fcgi::auth {
@@ -70,11 +71,28 @@ TEST_CASE("a token that one host made in etcd is good at another, until somebody
   CHECK(record->eauth == "file");
   CHECK(record->groups == std::vector<std::string>{"ops"});
 
-  REQUIRE(hosts.there->remove(*token));
-  CHECK(hosts.here->find(*token).error().kind == ErrorKind::authentication);
-  CHECK(hosts.there->remove(*token));  // once more is no failure
-  CHECK(hosts.stored().empty());
-  CHECK(hosts.leases() == 0);
+  REQUIRE(hosts.there->end(*token));
+  CHECK(hosts.here->find(*token).error().kind == ErrorKind::not_found);
+  CHECK(hosts.there->end(*token));  // once more is no failure
+  CHECK(hosts.here->find(*token).error().kind == ErrorKind::not_found);
+  CHECK(hosts.leases() == 1);  // that of what is known of it
+}
+
+TEST_CASE("all tokens of a user in etcd end at once, however many there are") {
+  if (test::no_etcd()) return;
+  Hosts hosts;
+  const auto ann = hosts.here->add("ann", "file", {});
+  const auto fred = hosts.here->add("fred", "file", {});
+  REQUIRE(ann);
+  REQUIRE(fred);
+  const std::string data =
+      to_json({"fred", "file", {}, hosts.clock.wall(), hosts.clock.wall() + seconds(60)});
+  for (int i = 0; i < 1100; ++i) {
+    REQUIRE(hosts.client->put({.key = format("/salt/tokens/{:064x}", i), .value = data}, Hosts::later()));
+  }
+  CHECK(*hosts.there->end_all("", "fred") == 1101);
+  CHECK(hosts.here->find(*fred).error().kind == ErrorKind::not_found);
+  CHECK(hosts.here->find(*ann));
 }
 
 TEST_CASE("no token stands in etcd, and what stands there ends by itself") {
@@ -89,13 +107,12 @@ TEST_CASE("no token stands in etcd, and what stands there ends by itself") {
   CHECK((stored[0].key + stored[0].value).find(token->reveal().text) == std::string::npos);
   const auto lease = hosts.client->lease_time_to_live(stored[0].lease, false, Hosts::later());
   REQUIRE(lease);
-  CHECK(lease->granted_ttl == 60);
+  CHECK(lease->granted_ttl == 60 + 24 * 3600);
 
   hosts.clock.advance(seconds(60));  // no sooner than etcd, which knows nothing of this clock
   const auto expired = hosts.there->find(*token);
   REQUIRE_FALSE(expired);
   CHECK(expired.error().kind == ErrorKind::not_found);
-  CHECK(hosts.stored().empty());
 }
 
 TEST_CASE("what else stands in the place of a token is none") {

@@ -116,6 +116,7 @@ class Limit {
   rlimit before_{};
 };
 
+constexpr std::chrono::hours kDay{24};
 const std::string kForeign(64, 'a');
 const std::string kExpired = R"({"start": 1, "expire": 2, "name": "x", "eauth": "file", "groups": []})";
 
@@ -201,15 +202,75 @@ TEST_CASE("no token stands on the disk; its file is its owner's alone") {
         (fs::perms::owner_read | fs::perms::owner_write));
 }
 
-TEST_CASE("a token that has expired is refused, and its file goes") {
+TEST_CASE("a token that has expired is refused, and known for a day as one that was good") {
   StoreFixture fixture;
   const std::string token = fixture.add();
   fixture.clock().advance(seconds(59));
   CHECK(fixture.find(token) == "of fred");
   fixture.clock().advance(seconds(1));
+  for (int i = 0; i < 3; ++i) CHECK(fixture.find(token) == "it has expired (user fred)");
+  fixture.clock().advance(kDay - seconds(60));
+  fixture.add();
   CHECK(fixture.find(token) == "it has expired (user fred)");
-  CHECK(fixture.files().empty());
+  fixture.clock().advance(seconds(60));
+  fixture.add();
   CHECK(fixture.find(token) == "there is no such token");
+}
+
+TEST_CASE(
+    "a token that was ended is known as long, once more is no failure, and no unknown one comes to be") {
+  StoreFixture fixture;
+  const std::string token = fixture.add();
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(fixture.store().end(SecretView(token)));
+    CHECK(fixture.find(token) == "it has expired (user fred)");
+  }
+  CHECK(fixture.make()->find(SecretView(token)).error().kind == ErrorKind::not_found);
+  REQUIRE(fixture.store().end(SecretView(kForeign)));
+  CHECK(fixture.find(kForeign) == "there is no such token");
+  fixture.clock().advance(kDay);
+  fixture.add();
+  CHECK(fixture.find(token) == "there is no such token");
+}
+
+TEST_CASE("a token that cannot be kept as an ended one is removed") {
+  StoreFixture fixture;
+  const std::string token = fixture.add();
+  fixture.dir().write(StoreFixture::file_of(token) + ".tmp", "in the way");
+  REQUIRE(fixture.store().end(SecretView(token)));
+  CHECK(fixture.find(token) == "there is no such token");
+}
+
+TEST_CASE("all tokens of a user end at once, those of one back end or of all, and nobody else's") {
+  StoreFixture fixture;
+  std::vector<std::string> freds;
+  for (int i = 0; i < 5; ++i) freds.push_back(fixture.add());
+  const std::string anns = fixture.add("ann");
+  const auto from_pam = fixture.store().add("fred", "pam", {});
+  REQUIRE(from_pam);
+  fixture.dir().write("README", "{}");
+  fixture.plant(kForeign, "{");
+  REQUIRE(fixture.store().end(SecretView(freds[0])));
+
+  CHECK(*fixture.make()->end_all("file", "fred") == 4);
+  for (const std::string& token : freds) CHECK(fixture.find(token) == "it has expired (user fred)");
+  CHECK(fixture.find(anns) == "of ann");
+  CHECK(fixture.store().find(*from_pam));
+  CHECK(*fixture.store().end_all("", "fred") == 1);
+  CHECK(*fixture.store().end_all("", "fred") == 0);
+  CHECK(*fixture.store().end_all("", "Ann") == 0);
+  CHECK(fixture.find(anns) == "of ann");
+  CHECK(fixture.find(fixture.add()) == "of fred");
+}
+
+TEST_CASE("tokens that cannot be looked through are an error") {
+  StoreFixture fixture;
+  fixture.add();
+  const Limit no_files(RLIMIT_NOFILE, 0);
+  const auto ended = fixture.store().end_all("", "fred");
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().kind == ErrorKind::unavailable);
+  CHECK(ended.error().message == "token_dir cannot be listed: Too many open files");
 }
 
 TEST_CASE("only 40 to 128 hexadecimal digits are looked up") {
@@ -266,11 +327,14 @@ TEST_CASE("a new token sweeps away what has expired, at most once a minute, and 
   const std::string old = StoreFixture::file_of(fixture.add());
   fixture.plant("foreign", "\x84\xa5start");
   fixture.dir().write("README", "{}");
+  fixture.clock().advance(kDay);
+  const std::string stays = StoreFixture::file_of(fixture.add());
   fixture.clock().advance(seconds(59));
   const std::string young = StoreFixture::file_of(fixture.add());
   fixture.clock().advance(seconds(1));
   const std::string last = StoreFixture::file_of(fixture.add());
-  CHECK(fixture.files() == std::set<std::string>{young, last, "README", StoreFixture::file_of("foreign")});
+  CHECK(fixture.files() ==
+        std::set<std::string>{stays, young, last, "README", StoreFixture::file_of("foreign")});
   fixture.clock().advance(seconds(59));
   const std::string unswept = StoreFixture::file_of(fixture.add());
   CHECK(fixture.files().contains(young));
@@ -281,7 +345,7 @@ TEST_CASE("a new token sweeps away what has expired, at most once a minute, and 
 TEST_CASE("a token's file is not read before the time that its own time says") {
   StoreFixture fixture;
   const std::string file = StoreFixture::file_of(fixture.add());
-  CHECK(fixture.time_of(file) == fixture.clock().wall() + seconds(60));
+  CHECK(fixture.time_of(file) == fixture.clock().wall() + seconds(60) + kDay);
   fixture.dir().write(file, kExpired);
   fixture.set_time(file, fixture.clock().wall() + seconds(70));
   fixture.clock().advance(seconds(60));
@@ -292,7 +356,7 @@ TEST_CASE("a token's file is not read before the time that its own time says") {
   CHECK_FALSE(fixture.files().contains(file));
 }
 
-TEST_CASE("a file of an older version, whose time is its start, goes when its token has expired") {
+TEST_CASE("a file of an older version, whose time is its start, goes a day after its token has expired") {
   StoreFixture fixture;
   const std::string old = StoreFixture::file_of(fixture.add());
   fixture.set_time(old, fixture.clock().wall());
@@ -301,7 +365,7 @@ TEST_CASE("a file of an older version, whose time is its start, goes when its to
   fixture.clock().advance(seconds(59) + std::chrono::milliseconds(999));
   const auto store = fixture.make();
   REQUIRE(store->add("fred", "file", {}));
-  CHECK(fixture.time_of(old) == fixture.clock().wall() + std::chrono::milliseconds(1));
+  CHECK(fixture.time_of(old) == fixture.clock().wall() + std::chrono::milliseconds(1) + kDay);
   CHECK_FALSE(fixture.files().contains(StoreFixture::file_of(kForeign)));
 }
 

@@ -76,6 +76,22 @@ TEST_CASE("--mk-token names the back end and the user") {
   CHECK(parsed->username == "alice:of:wonderland");
 }
 
+TEST_CASE("--revoke names a user, of one back end or of all") {
+  auto parsed = parse({"--revoke", "alice"});
+  REQUIRE(parsed);
+  CHECK(parsed->action == Action::revoke);
+  CHECK(parsed->eauth.empty());
+  CHECK(parsed->username == "alice");
+  parsed = parse({"--revoke", "pam:alice"});
+  REQUIRE(parsed);
+  CHECK(parsed->eauth == "pam");
+  CHECK(parsed->username == "alice");
+  for (const std::string user : {"", ":alice", "file:", ":"}) {
+    CHECK(mistake({"--revoke", user.c_str()}) ==
+          "--revoke: found \"" + user + "\", expected USER or EAUTH:USER");
+  }
+}
+
 TEST_CASE("--explain takes a user, a function and a target") {
   const auto parsed = parse({"--config", "/a", "--explain", "alice", "test.ping", "web* and G@os:Debian"});
   REQUIRE(parsed);
@@ -119,9 +135,9 @@ TEST_CASE("a user for --mk-token without back end or name is an error") {
 
 TEST_CASE("the help names every option") {
   const std::string help = help_text();
-  for (const char* option :
-       {"-c [ --config ] FILE", "--listen ADDRESS", "-l [ --log-level ] LEVEL", "--check-config",
-        "--mk-token EAUTH:USERNAME", "--explain USER FUN TGT", "--version", "--help"}) {
+  for (const char* option : {"-c [ --config ] FILE", "--listen ADDRESS", "-l [ --log-level ] LEVEL",
+                             "--check-config", "--mk-token EAUTH:USERNAME", "--revoke [EAUTH:]USER",
+                             "--explain USER FUN TGT", "--version", "--help"}) {
     CAPTURE(option);
     CHECK(help.find(option) != std::string::npos);
   }

@@ -2,6 +2,7 @@
 """Who may do what: credentials, tokens, `external_auth`."""
 
 import hashlib
+import os
 import time
 
 import pytest
@@ -173,6 +174,49 @@ def test_a_token_is_taken_until_it_expires(start, front, auth):
     assert api.post(low).status == 200
     wait_until(lambda: api.post(low).status == 401, "the token has expired")
     assert time.monotonic() - begun >= 4, "seconds are whole ones"
+
+
+def revoke(daemon, user):
+    return daemons.run("--config", daemon.config_path, "--revoke", user)
+
+
+def test_all_tokens_of_a_user_end_at_once_and_nobody_else_s(served, api):
+    tokens = [make_token(served).stdout.strip() for _ in range(3)]
+    eves = daemons.run("--config", served.config_path, "--mk-token", "file:eve", stdin="evil\n").stdout.strip()
+    done = revoke(served, "alice")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3 tokens of alice were good, and are no more.\n", "")
+    assert {api.post({**call("local", {}), "token": token}).status for token in tokens} == {401}
+    assert api.post({**call("local", {}), "token": eves, "tgt": "ms-0", "fun": "test.echo", "arg": ["hi"]}).status == 200
+    assert api.post(call("local", ALICE)).status == 200
+    assert api.post({**call("local", {}), "token": make_token(served).stdout.strip()}).status == 200
+    assert revoke(served, "pam:alice").stdout == "0 tokens of alice were good, and are no more.\n"
+    assert revoke(served, "file:alice").stdout == "1 tokens of alice were good, and are no more.\n"
+
+
+def test_an_ended_token_is_no_guess_however_often_it_is_brought(start, front, auth):
+    daemon = start(daemons.merge(auth, {"rest_fcgi": {"login_guard": {"tries": 2, "address_tries": 2}}}))
+    api = front(daemon)
+    stale = make_token(daemon).stdout.strip()
+    assert revoke(daemon, "alice").returncode == 0
+    good = make_token(daemon).stdout.strip()
+    for _ in range(4):
+        assert api.post({**call("local", {}), "token": stale}).status == 401
+    assert api.post({**call("local", {}), "token": good}).status == 200
+    statuses = [api.post({**call("local", {}), "token": "0" * 64}).status for _ in range(3)]
+    assert statuses == [401, 401, 429]
+
+
+def test_whose_tokens_cannot_be_ended_is_a_mistake(start, auth):
+    daemon = start({**auth, "token_dir": ""})
+    done = revoke(daemon, "alice")
+    assert (done.returncode, done.stderr) == (78, "rest_fcgi: token_dir: it is empty, so tokens are off\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_ends_nobody_s_tokens(served):
+    os.chown(served.directory / "tokens", 65534, 65534)
+    done = revoke(served, "alice")
+    assert done.returncode == 78 and "tokens belongs to user id 65534, not to this process's 0" in done.stderr
 
 
 def test_a_token_wins_over_a_password(api):

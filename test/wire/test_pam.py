@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -170,6 +171,48 @@ def test_a_helper_without_root_says_that_pam_unix_cannot_work(start, users, dire
     wrapper.chmod(0o755)
     daemon = start(settings(users, pam_helper=str(wrapper)))
     daemon.await_log(f"/etc/pam.d/{SERVICE} uses pam_unix, and the helper runs as user id 65534")
+
+
+@pytest.fixture
+def passing():
+    """A user whose account changes: their name."""
+    name = f"rfcgi{secrets.token_hex(3)}"
+    do("useradd", "--no-create-home", "--shell", "/usr/sbin/nologin", name)
+    try:
+        do("chpasswd", input=f"{name}:{PASSWORD}\n")
+        yield name
+    finally:
+        subprocess.run(["/usr/sbin/userdel", name], capture_output=True)
+
+
+CHANGES = {
+    "a new password": lambda name: do("chpasswd", input=f"{name}:another one\n"),
+    "a locked password": lambda name: do("usermod", "--lock", name),
+    "an account that ended": lambda name: do("chage", "-E", "0", name),
+    "a user who is gone": lambda name: do("userdel", name),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_changes_about_an_account_counts_within_seconds_however_long_logins_are_remembered(start, front, users, passing, change):
+    api = front(start(daemons.merge(settings(users, auth_cache_ttl=300), {"external_auth": {"pam": {passing: ["test.ping"]}}})))
+    assert api.run(call(passing)) == [{"ms-0": True}]
+    CHANGES[change](passing)
+    since = time.monotonic()
+    wait_until(lambda: api.post(call(passing)).status == 401, "it counts")
+    assert time.monotonic() - since < 30  # 5 seconds, and what a busy machine takes
+
+
+def test_a_stack_that_lets_everybody_in_logs_nobody_in(start, front, users):
+    service = pathlib.Path("/etc/pam.d") / f"{SERVICE}-open"
+    service.write_text("auth sufficient pam_rootok.so\n" + STACK)
+    try:
+        daemon = start({**settings(users), "auth.pam.service": service.name})
+        daemon.await_log(f"nobody can log in through it: {service}:1: pam_rootok lets somebody in without a password")
+        api = front(daemon)
+        assert {api.post(call(users["good"], password)).status for password in (PASSWORD, "wrong")} == {500}
+    finally:
+        service.unlink()
 
 
 def children_of(pid):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from support import daemon as daemons
 from support.api import JSON
 from support.daemon import merge
 from support.process import wait_until
@@ -162,6 +163,16 @@ def test_a_logout_ends_streams_within_a_second_also_on_another_process(serve, mo
     assert in_one_of_some_tries(lambda: seconds_after_a_logout() < 1.2)
     run(api, other)
     assert until(kept, about("test.ping"))[-1]["tag"].endswith("/new")
+
+
+def test_streams_of_a_user_whose_tokens_are_ended_close(serve, module):
+    api, daemon = serve(module)
+    others = ready(api, all_path(module, login(api, username="limited")))
+    mine = ready(api, all_path(module, login(api)))
+    done = daemons.run("--config", daemon.config_path, "--revoke", "saltdev")
+    assert done.returncode == 0, done.stderr
+    assert mine.closed() == (4401 if module == "rest_cherrypy" else 1008, "The session has ended.")
+    assert others.silent()
 
 
 def test_a_stream_ends_when_its_token_expires(serve, module):

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rest_fcgi/auth/credentials.h"
@@ -58,7 +60,7 @@ class Authenticator {
   /// unavailable.
   [[nodiscard]] Result<TokenLogin> holder(SecretView token) const;
 
-  /// Removes a token for good. Errors: those of `holder`; internal, where it cannot be removed: then it still
+  /// Ends a token for good. Errors: those of `holder`; internal, where it cannot be removed: then it still
   /// is good.
   [[nodiscard]] Result<void> end_token(SecretView token);
 
@@ -78,5 +80,11 @@ class Authenticator {
   std::unique_ptr<TokenStore> tokens_;
   std::unique_ptr<Logins> logins_;
 };
+
+/// Ends all tokens of a user in all processes, those that any back end vouched for where `eauth` is empty.
+/// How many there were. Errors: configuration, where tokens are off or out of this process's reach;
+/// unavailable or internal, with the cause: then some may be good yet.
+[[nodiscard]] Result<std::size_t> end_tokens_of(const Options& options, std::string_view eauth,
+                                                std::string_view username, const Clock& clock);
 
 }  // namespace rest_fcgi::auth

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/core/clock.h"
@@ -32,6 +33,14 @@ class LoggedOut {
   /// From now on it has it, in all processes, until `expire`; on the disk when this returns. Errors:
   /// unavailable, where there is no room, or no room on the disk.
   [[nodiscard]] virtual Result<void> add(SecretView token, WallTime expire) = 0;
+
+  /// Were all tokens of this user ended at `start` or later, those of this back end or of all? As `has`.
+  [[nodiscard]] virtual Result<bool> has_ended(std::string_view eauth, std::string_view name,
+                                               WallTime start) const = 0;
+
+  /// Ends all tokens of a user that were made until now, those of all back ends where `eauth` is empty. It is
+  /// remembered for 400 days, which no token outlives. Errors: as `add`.
+  [[nodiscard]] virtual Result<void> end_all(std::string_view eauth, std::string_view name) = 0;
 };
 
 }  // namespace rest_fcgi::auth

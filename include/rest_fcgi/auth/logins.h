@@ -79,7 +79,9 @@ class Logins {
                                                                     SteadyTime deadline) = 0;
 
   /// Lets credentials go along with a call under the same guard; nothing is remembered, and each try is one.
-  /// Of the errors of `try_them` only authentication is a guess. Errors: those of `login`.
+  /// Of the errors of `try_them` only authentication is a guess, and of a token that is known to have been
+  /// good not that. What is not_found is no guess, but a token's is answered as late. Errors: those of
+  /// `login`.
   using Try = std::function<Result<void>()>;
   [[nodiscard]] virtual Result<void> guarded(const Credentials& credentials, const Try& try_them,
                                              SteadyTime deadline) = 0;

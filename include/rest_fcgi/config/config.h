@@ -22,15 +22,15 @@ namespace rest_fcgi::config {
 
 /// What the command line asks for.
 struct CommandLine {
-  enum class Action { serve, check_config, make_token, explain, show_version, show_help };
+  enum class Action { serve, check_config, make_token, revoke, explain, show_version, show_help };
   Action action = Action::serve;
   std::string config;                   ///< path; `--config`, else SALT_MASTER_CONFIG, else /etc/salt/master
   std::optional<std::string> listen;    ///< wins over the configuration's
   std::optional<log::Level> log_level;  ///< wins over the configuration's
-  std::string eauth;                    ///< make_token
-  std::string username;                 ///< make_token (the password comes on standard input), explain
-  std::string fun;                      ///< explain
-  std::string tgt;                      ///< explain
+  std::string eauth;                    ///< make_token; revoke, where empty stands for all
+  std::string username;  ///< make_token (the password comes on standard input), revoke, explain
+  std::string fun;       ///< explain
+  std::string tgt;       ///< explain
 };
 
 /// Errors: configuration, naming the option.

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <variant>
 
 #include "rest_fcgi/auth/logged_out.h"
@@ -38,6 +40,12 @@ struct Runtime {
 /// A master over `runtime`, which is that of the same engine. Errors: configuration; internal.
 [[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
                                                                   const Runtime& runtime);
+
+/// Ends all tokens of a user that were made until now, those of any back end where `eauth` is empty. A
+/// sentence about what it did. Errors: configuration, where tokens are off, or this process may not;
+/// unavailable; internal.
+[[nodiscard]] Result<std::string> revoke(const config::Settings& settings, std::string_view eauth,
+                                         std::string_view username);
 
 /// To be called when requests may come, and again when a reload has put a new master in place.
 void start(const Runtime& runtime);

@@ -5,8 +5,10 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
+from support import daemon as daemons
 from support import fastcgi, salts
 from support.api import CRED
 from support.process import wait_until
@@ -84,6 +86,26 @@ def test_a_logout_holds_where_the_master_keeps_the_token_also_after_a_kill(salt,
         assert send(one, "/", [PING], token)[0] == 401
         assert send(one, "/run", [{**PING, "token": token}])[0] == 401
     path.unlink()
+
+
+def test_all_tokens_of_a_user_end_for_all_processes_and_after_a_kill(salt, start_engine):
+    engine, other = start_engine(REST), start_engine(REST)
+    before = [login(engine)["token"], login(other)["token"]]
+    assert send(engine, "/", [PING], before[0])[0] == 200  # so that it is remembered
+    assert send(engine, "/run", [{**PING, **CRED}])[0] == 200
+    done = daemons.run("--config", engine.config_path, "--revoke", "saltdev")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("No token of saltdev that was made until now is good here any more; ")
+    for token in before:
+        assert [send(one, "/", [PING], token)[0] for one in (engine, other)] == [401, 401]
+    assert send(engine, "/run", [{**PING, **CRED}])[0] == 200
+    time.sleep(1.1)  # ends are kept in whole seconds
+    after = login(engine)["token"]
+    engine.kill(signal.SIGKILL)
+    engine.wait()
+    again = start_engine(REST)
+    assert send(again, "/", [PING], after)[0] == 200
+    assert send(again, "/", [PING], before[0])[0] == 401
 
 
 def test_a_hook_is_an_event_that_salt_s_own_listener_hears(salt, start_engine):
