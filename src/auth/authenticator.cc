@@ -6,6 +6,7 @@
 
 #include "auth/eauth.h"
 #include "auth/login_guard.h"
+#include "auth/never_back.h"
 #include "auth/token_store.h"
 #include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/format.h"
@@ -52,19 +53,22 @@ Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& option
     if (!opened) return std::move(opened).error();
     memory = *std::move(opened);
   }
+  std::unique_ptr<Authenticator> made(new Authenticator(memory, clock));
   auto eauths = make_eauths(options, memory->gate);
   if (!eauths) return std::move(eauths).error();
-  auto tokens = make_tokens(options, clock);
+  made->eauths_ = *std::move(eauths);
+  auto tokens = make_tokens(options, *made->never_back_);
   if (!tokens) return std::move(tokens).error();
+  made->tokens_ = *std::move(tokens);
   auto logins = Logins::make(options.login_guard, options.auth_cache_ttl, clock, std::move(memory));
   if (!logins) return std::move(logins).error();
-  return std::unique_ptr<Authenticator>(
-      new Authenticator(*std::move(eauths), *std::move(tokens), *std::move(logins)));
+  made->logins_ = *std::move(logins);
+  return made;
 }
 
-Authenticator::Authenticator(std::vector<Eauth> eauths, std::unique_ptr<TokenStore> tokens,
-                             std::unique_ptr<Logins> logins)
-    : eauths_(std::move(eauths)), tokens_(std::move(tokens)), logins_(std::move(logins)) {}
+Authenticator::Authenticator(std::shared_ptr<const LoginMemory> memory, const Clock& clock)
+    : memory_(std::move(memory)),
+      never_back_(std::make_unique<NeverBack>(clock, memory_->guard.words().latest)) {}
 
 Authenticator::~Authenticator() = default;
 

@@ -38,7 +38,7 @@ struct GuardWords {
   Word magic;                    ///< set once the rest is good to use
   std::array<Word, 2> hash_key;  ///< for whoever shares the words, see `GuardMemory::digest`
   Word active_until;             ///< Unix seconds after which nobody is counted any more
-  Word latest;                   ///< Unix seconds: the latest that anybody saw; 0: nobody looked yet
+  Word latest;                   ///< microsecond of Unix time: the latest that anybody saw, see `NeverBack`
   std::array<Word, kSlots> slots;
   std::array<Word, kKnown> known;  ///< who logged in from where
 };

@@ -156,9 +156,11 @@ class LogoutTable final : public LoggedOut {
                              [&](const Slot& one) { return one.hash == place.hash && one.expire > now; });
     if (slot != bucket.end() && slot->expire >= expire) return {};
     if (slot == bucket.end()) {
-      slot = std::find_if(bucket.begin(), bucket.end(), [&](const Slot& one) { return one.expire <= now; });
+      // The one that is over longest: what a clock that is ahead by mistake shows as over is not lost.
+      slot = std::min_element(bucket.begin(), bucket.end(),
+                              [](const Slot& a, const Slot& b) { return a.expire < b.expire; });
     }
-    if (slot == bucket.end()) {
+    if (slot->expire > now && slot->hash != place.hash) {
       return Error{ErrorKind::unavailable,
                    "Too many tokens were logged out: no more can be remembered now, and this one is good "
                    "until it expires."};

@@ -5,10 +5,13 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string_view>
+#include <thread>
 
 #include "auth/eauth.h"
 #include "rest_fcgi/core/files.h"
@@ -168,13 +171,34 @@ Error failed_when_asked(std::string_view cause) {
   return error;
 }
 
+/// What PAM's modules do for a user who does not exist costs less than a hash. So a refusal takes whole
+/// steps, and as many as any one took before, up to a second. Thread-safe.
+class RefusalTime {
+ public:
+  void wait(SteadyTime since) {
+    const auto passed = std::chrono::steady_clock::now() - since;
+    const std::int64_t own = std::min<std::int64_t>(passed / kStep + 1, kMostSteps);
+    std::int64_t steps = steps_.load();
+    while (steps < own && !steps_.compare_exchange_weak(steps, own)) {
+    }
+    std::this_thread::sleep_until(since + std::max(steps, own) * kStep);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kStep{250};
+  static constexpr std::int64_t kMostSteps = 4;
+  std::atomic<std::int64_t> steps_{1};
+};
+
 bool fits_on_a_line(std::string_view text) {
   return text.size() <= pam::kMaxField && text.find_first_of(std::string_view("\0\n\r", 3)) == text.npos;
 }
 
-Result<Verdict> ask_pam(PamPool& pool, const std::string& service, const Login& login) {
+Result<Verdict> ask_pam(PamPool& pool, RefusalTime& refusals, const std::string& service,
+                        const Login& login) {
   if (!pam::is_username(login.username)) return Verdict{};
   const std::string_view remote = fits_on_a_line(login.remote) ? login.remote : std::string_view();
+  const SteadyTime since = std::chrono::steady_clock::now();
   Result<pam::Answer> answer = pool.ask({pam::Ask::verify, service, login.username, login.password, remote});
   if (!answer) {
     const bool is_ours =
@@ -187,6 +211,7 @@ Result<Verdict> ask_pam(PamPool& pool, const std::string& service, const Login& 
       return Verdict{true, std::move(answer->groups), kKeep};
     case pam::Outcome::refused:
       log::info(format("external_auth: pam: service {}: {}", service, answer->text));
+      refusals.wait(since);
       return Verdict{};
     case pam::Outcome::unavailable:
       return failed_when_asked(format("service {}: {}", service, answer->text));
@@ -222,8 +247,10 @@ Result<Eauth> make_pam_eauth(const PamOptions& options) {
     log::warning(format("external_auth: pam: nobody can log in through it: {}", cause));
   }
   const auto pool = std::make_shared<PamPool>(chosen);
-  return Eauth{
-      "pam", [pool, service = chosen.service](const Login& login) { return ask_pam(*pool, service, login); }};
+  const auto refusals = std::make_shared<RefusalTime>();
+  return Eauth{"pam", [pool, refusals, service = chosen.service](const Login& login) {
+                 return ask_pam(*pool, *refusals, service, login);
+               }};
 }
 
 }  // namespace rest_fcgi::auth

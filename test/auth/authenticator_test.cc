@@ -393,6 +393,34 @@ TEST_CASE("a token tells whose it is and how long it lasts, until it is ended") 
   fixture.refuses(with_token(made->token), "it has expired (user fred)");
 }
 
+TEST_CASE(
+    "a clock that steps back revives no token, in no process, nor after a restart, and new ones live on") {
+  for (const seconds back : {seconds(1), seconds(3600), seconds(365 * 24 * 3600)}) {
+    CAPTURE(back.count());
+    Fixture fixture;
+    fixture.options.login_guard.file = fixture.dir / "guard";
+    fixture.options.login_guard.tries = 5;  // else there is nothing to share
+    fixture.start();
+    const auto token = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
+    REQUIRE(token);
+    const auto other = Authenticator::make(fixture.options, fixture.clock);
+    REQUIRE(other);
+    fixture.clock.advance(fixture.options.token_expire);  // nobody looks at it now
+    fixture.clock.set_back(back);
+    CHECK_FALSE((*other)->holder(token->token));
+    CHECK_FALSE(fixture.authenticator->holder(token->token));
+    fixture.start();
+    CHECK_FALSE(fixture.authenticator->holder(token->token));
+    const auto fresh = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
+    REQUIRE(fresh);
+    fixture.clock.advance(fixture.options.token_expire - seconds(1));
+    CHECK(fixture.authenticator->holder(fresh->token));
+    CHECK((*other)->holder(fresh->token));
+    fixture.clock.advance(seconds(2));
+    CHECK_FALSE(fixture.authenticator->holder(fresh->token));
+  }
+}
+
 TEST_CASE("a question for the holder of a token is no guess, whatever comes of it") {
   Fixture fixture;
   fixture.options.login_guard = {.tries = 1, .address_tries = 1};

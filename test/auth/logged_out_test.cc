@@ -224,4 +224,18 @@ TEST_CASE("all tokens of a user that were made until now end, in all processes, 
   CHECK(has_ended(*other, "pam", "fred", clock.wall() - seconds(1)));
 }
 
+TEST_CASE(
+    "what was logged out is known again when a clock that was ahead is set back, whoever logged out "
+    "meanwhile") {
+  test::ManualClock clock;
+  const auto table = opened("", clock);
+  REQUIRE(table->add(SecretView(token(0)), clock.wall() + seconds(60)));
+  clock.advance(hours(1));
+  for (int i = 1; i < 100'000; ++i) {  // three for each place that a token may be in
+    REQUIRE(table->add(SecretView(token(i)), clock.wall() + hours(1)));
+  }
+  clock.set_back(hours(1));
+  CHECK(has(*table, token(0)));
+}
+
 }  // namespace rest_fcgi::auth

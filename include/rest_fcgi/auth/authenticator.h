@@ -68,16 +68,17 @@ class Authenticator {
   [[nodiscard]] std::vector<std::string> eauths() const;
 
  private:
-  Authenticator(std::vector<Eauth> eauths, std::unique_ptr<TokenStore> tokens,
-                std::unique_ptr<Logins> logins);
+  Authenticator(std::shared_ptr<const LoginMemory> memory, const Clock& clock);
   Result<Identity> by_eauth(const Credentials& credentials, SteadyTime deadline);
   [[nodiscard]] Error refuse_unknown_eauth(const Login& login) const;
   Result<Identity> by_token(const Credentials& credentials, SteadyTime deadline);
   [[nodiscard]] Result<Identity> identity_of(TokenRecord record, const Credentials& credentials) const;
 
   // constant after construction; each synchronizes itself
+  std::shared_ptr<const LoginMemory> memory_;
+  std::unique_ptr<const Clock> never_back_;  // for tokens
   std::vector<Eauth> eauths_;
-  std::unique_ptr<TokenStore> tokens_;
+  std::unique_ptr<TokenStore> tokens_;  // null: they are off
   std::unique_ptr<Logins> logins_;
 };
 

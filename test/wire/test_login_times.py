@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""A wrong user and a wrong password read the same, and take the same time: over 200 tries of each, 2,000 in `make nightly`;
+test/bench/login_times.py draws the picture."""
+
+import os
+
+import pytest
+from support import daemon as daemons
+from support.login_times import BACK_ENDS, bound, distance, measure
+
+TRIES = 2000 if daemons.LONG else 200
+FACTOR = 1.9  # of a thousand runs two would fail by chance
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make users and PAM services for a test")
+
+pytestmark = pytest.mark.skipif(bool(daemons.SANITIZED), reason="times of a sanitizer's program say nothing")
+
+
+@pytest.mark.parametrize("name", ["file", "sharedsecret", "token", pytest.param("pam", marks=NEEDS_ROOT)])
+def test_how_long_a_refusal_takes_does_not_tell_what_was_wrong(start, directory, name):
+    with BACK_ENDS[name](directory) as (settings, sorts_of):
+        daemon = start(settings)
+        first, second = measure(daemon.address, sorts_of(daemon), TRIES)
+        assert distance(first, second) < bound(TRIES, FACTOR)
