@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The service as it is installed, on a host that was booted: no job, module or command reaches what is the responder's."""
 
+import concurrent.futures
 import hashlib
 import json
 import pathlib
@@ -13,7 +14,7 @@ import pytest
 from support import fastcgi
 from support.api import CRED
 from support.booted import Booted, BootFailed
-from support.daemon import ROOT
+from support.daemon import ROOT, merge
 from support.process import short_directory, wait_until
 
 THIEF = pathlib.Path(__file__).with_name("support") / "thief.py"
@@ -180,6 +181,33 @@ def test_the_responder_can_open_no_privilege(host):
     assert (fields["NoNewPrivs"], fields["Seccomp"]) == ("1", "2")
     limits = host.booted.run("cat", f"/proc/{host.pid('rest_fcgi.service')}/limits")
     assert re.search(r"Max core file size +0 +0 ", limits)
+
+
+ASK = "while [ ! -e /tmp/done ]; do curl -sS -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:8000/ || echo failed; done"
+
+
+def test_systemd_holds_the_port_of_http_while_the_service_is_started_again(host):
+    """The port is that of rest_fcgi-http.socket as it is installed."""
+    booted, config = host.booted, host.booted.outside("/etc/rest_fcgi/master")
+    before = config.read_text()
+    changes = {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}, "rest_cherrypy": {"port": 8000, "disable_ssl": True}}
+    try:
+        config.write_text(json.dumps(merge(settings(), changes)))
+        booted.run("ip", "link", "set", "lo", "up")
+        booted.run("systemctl", "stop", "rest_fcgi.socket", "rest_fcgi.service")  # no socket starts before a service that runs
+        booted.run("systemctl", "start", "rest_fcgi-http.socket", "rest_fcgi.socket", "rest_fcgi.service")
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(booted.run, "sh", "-c", ASK)
+            for _ in range(3):
+                assert host.run("test.ping") is True
+                booted.run("systemctl", "restart", "rest_fcgi.service")
+            booted.run("touch", "/tmp/done")
+        statuses = asked.result().split()
+        assert len(statuses) > 3 and set(statuses) == {"200"}
+    finally:
+        config.write_text(before)
+        booted.run("systemctl", "stop", "rest_fcgi-http.socket")
+        booted.run("systemctl", "restart", "rest_fcgi.service")
 
 
 def test_a_responder_that_is_killed_is_started_again(host):
