@@ -64,11 +64,9 @@ struct Finding {
   std::string_view where;      ///< `FILE:LINE`
 };
 
-/// The rules of `external_auth`, Salt's grammar (its page "Access Control System"), with five differences
-/// that all refuse more: a condition on arguments refuses those that it does not name (see
-/// `ArgumentCondition`); a pattern has to match a function's whole name, where Salt is content with its
-/// start; a list of functions is allowed only where each of them is; `saltutil.find_job` needs
-/// a rule like any other; and a user is named exactly, where Salt takes the name that logs in as a pattern. A
+/// The rules of `external_auth`, Salt's grammar (its page "Access Control System"). Nothing is permitted that
+/// Salt 3006 refuses (`CkMinions`); what is refused in addition stands in a table of deploy/configuration.md,
+/// "What is refused in addition", and is compared with Salt's own answers by test_rule_properties.py. A
 /// pattern is an exact text or a regular expression in Python's reading. Immutable; thread-safe.
 class Permissions {
  public:
