@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "config/reader.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -181,6 +183,12 @@ void Reader::secret(std::string_view key, Secret& value) {
                   "secret itself");
   } else {
     value = Secret(node->text);
+    struct stat status = {};
+    if (node->place.file && ::stat(node->place.file->c_str(), &status) == 0 &&
+        (status.st_mode & S_IROTH) != 0) {
+      findings_.warn(node->place,
+                     format("{}: the mode of this file lets every user read it, expected o-r", path_to(key)));
+    }
   }
 }
 

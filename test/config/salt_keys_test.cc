@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <string>
 
@@ -94,6 +96,21 @@ TEST_CASE("sharedsecret is read, and no message shows it") {
   CHECK(error_of("sharedsecret: sdb://vault/secret\n") ==
         "master:1: sharedsecret: found a sdb:// reference, which is not looked up here, expected the secret "
         "itself");
+}
+
+TEST_CASE("a secret in a file that every user may read is a warning, and no message shows it") {
+  const ConfigDir dir("timeout: 7\nsharedsecret: hunter2\n");
+  const auto warnings_with = [&](mode_t mode) {
+    REQUIRE(::chmod((dir / "master").c_str(), mode) == 0);
+    std::string all;
+    const auto settings = dir.load();
+    REQUIRE(settings);
+    for (const std::string& warning : settings->warnings) all += dir.without_dir(warning) + "\n";
+    return all;
+  };
+  CHECK(warnings_with(0640) == "");
+  CHECK(warnings_with(0644) ==
+        "master:2: sharedsecret: the mode of this file lets every user read it, expected o-r\n");
 }
 
 TEST_CASE("a sdb:// reference is never taken for the value") {
