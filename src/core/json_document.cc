@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <optional>
 
 #include "core/json_node.h"
@@ -257,7 +258,10 @@ class JsonDocument::Builder {
     }
   }
 
-  bool fail(simdjson::error_code code, std::size_t at) { return fail(simdjson::error_message(code), at); }
+  bool fail(simdjson::error_code code, std::size_t at) {
+    if (code == simdjson::MEMALLOC) throw std::bad_alloc();  // nothing is wrong with the text
+    return fail(simdjson::error_message(code), at);
+  }
 
   bool fail(std::string_view what, std::size_t at) {
     problem_ = Error{ErrorKind::malformed, format("{}: byte {}", what, at)};

@@ -41,7 +41,7 @@ auto guarded(const Call& call) -> decltype(call()) {
   try {
     return call();
   } catch (const std::exception& exception) {
-    return Error{ErrorKind::internal, exception.what()};
+    return thrown(exception);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <new>
 #include <random>
 #include <utility>
 
@@ -113,6 +114,13 @@ std::string reference_to(log::Level level, std::string_view about, std::string_v
   std::string reference = format("{:08X}", std::random_device()());
   write_log(level, format("{}: reference {}: {}", about, reference, text));
   return reference;
+}
+
+Error thrown(const std::exception& exception) {
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
+    return {ErrorKind::unavailable, "There is not enough memory for this now."};
+  }
+  return {ErrorKind::internal, exception.what()};
 }
 
 std::string told(const Error& error, std::string_view remote) {

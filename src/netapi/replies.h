@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,10 @@ struct Completed {
 /// Puts a text into the log that no caller reads, and gives what the caller reads instead: the reference that
 /// stands beside it.
 [[nodiscard]] std::string reference_to(log::Level level, std::string_view about, std::string_view text);
+
+/// An error for what was thrown: unavailable where memory is short, as another try may succeed; else
+/// internal.
+[[nodiscard]] Error thrown(const std::exception& exception);
 
 /// What the caller reads of an error, and a line in the log that names `remote`. Of an error of ours the
 /// caller gets a reference, which stands in the log beside the true cause.

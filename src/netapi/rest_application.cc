@@ -244,7 +244,7 @@ Response answer(const App& app, const Environ& environ) {
   try {
     response = target ? dispatch(exchange) : fail(exchange, target.error());
   } catch (const std::exception& exception) {
-    response = fail(exchange, {ErrorKind::internal, exception.what()});
+    response = fail(exchange, thrown(exception));
   }
   finish(exchange, response);
   counted.write(response);

@@ -97,7 +97,7 @@ http::Application make_rest_wsgi(const Options& options, std::shared_ptr<const c
     try {
       return answer_request(*app, environ);
     } catch (const std::exception& exception) {
-      return error_reply({ErrorKind::internal, exception.what()}, {}, environ.get("REMOTE_ADDR"));
+      return error_reply(thrown(exception), {}, environ.get("REMOTE_ADDR"));
     }
   };
 }

@@ -170,6 +170,21 @@ TEST_CASE("a document of a large text is cleared where there is no memory left")
   CHECK(document.root().json().text() == "[8]");
 }
 
+TEST_CASE("that memory is short is not the text's fault") {
+  JsonDocument document;
+  REQUIRE(document.parse("[7]"));
+  bool thrown = false;
+  no_memory = true;
+  try {
+    static_cast<void>(document.parse("[8]"));
+  } catch (const std::bad_alloc&) {
+    thrown = true;
+  }
+  no_memory = false;
+  CHECK(thrown);
+  REQUIRE(document.parse("[9]"));
+}
+
 TEST_CASE("values say what Python would call them") {
   JsonDocument document;
   REQUIRE(document.parse(R"([null,true,1,1.5,"s",[],{}])"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/netapi/rest_wsgi.h"
 
+#include <new>
 #include <stdexcept>
 
 #include <doctest/doctest.h>
@@ -207,6 +208,13 @@ TEST_CASE("an exception is an error of ours, wherever it comes from") {
   CHECK(text_of(wsgi.run(kPing)).substr(0, 38) == R"(500 {"return": "An unexpected error oc)");
   CHECK(wsgi.log().has("surprise"));
   CHECK(wsgi.log().has("shock"));
+}
+
+TEST_CASE("where memory is short, another try is worth it") {
+  const Wsgi wsgi;
+  wsgi.master().on_start = [](const std::string&) -> std::optional<Error> { throw std::bad_alloc(); };
+  const std::string text = text_of(wsgi.run(kPing));
+  CHECK(text.starts_with(R"(503 {"return": "There is not enough memory for this now.")"));
 }
 
 TEST_CASE("one request leaves nothing behind for the next one") {

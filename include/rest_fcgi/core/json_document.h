@@ -147,7 +147,7 @@ class JsonDocument {
   ~JsonDocument();
 
   /// Reads `text`, and forgets what was read before. Errors: malformed, with what is wrong and at which byte,
-  /// counted from 0; the document is then empty.
+  /// counted from 0; the document is then empty. Throws std::bad_alloc where memory is short.
   Result<void> parse(std::string_view text, const JsonLimits& limits = {});
 
   /// The value that was read; null before the first successful `parse`.
