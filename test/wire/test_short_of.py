@@ -1,14 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""Short of something: room on a disk, descriptors, threads, memory. What was asked is answered, with what is short of, and
-all goes on without a restart when there is enough again."""
+"""Short of something: room on a disk, descriptors, threads, memory; or of time, where the clock is set back. What was asked
+is answered, with what is short of, and all goes on without a restart when there is enough again."""
 
+import collections
+import concurrent.futures
+import http.client
+import json
 import pathlib
+import re
+import resource
+import time
 
 import pytest
 
-from support.api import local
+from support import fastcgi
+from support.api import CRED, JSON, chunk, local
+from support.daemon import NEEDS_PTRACE, SANITIZED, merge, run
 from support.disk import fill, private_mounts, small
-from support.jobs import call
+from support.jobs import call, runner
+from support.ledger import Ledger, await_answers, load, over_http
+from support.limits import Faults, limited
+from support.process import wait_until
+from support.rest import api_of, login, serving, session
+from support.streams import Sse, hook
+
+PING = local("test.ping", tgt="ms-0")
 
 
 @pytest.fixture
@@ -18,8 +34,37 @@ def mounts(directory):
         yield
 
 
+@pytest.fixture
+def small_disk(directory, mounts):
+    with small(directory / "disk", "16m") as path:
+        yield path
+
+
 def pong(daemon):
-    return call(daemon.address, local("test.ping", tgt="ms-0")) == [{"ms-0": True}]
+    return call(daemon.address, PING) == [{"ms-0": True}]
+
+
+def pong_over(api):
+    return api.request("POST", "/run", json.dumps([PING]), JSON).ret == [{"ms-0": True}]
+
+
+def good(api, token):
+    """The status of a request with that token."""
+    return api.request("GET", "/minions/ms-0", headers=session(token)).status
+
+
+def found_by(api):
+    """Is there that job?"""
+
+    def found(jid):
+        low = chunk("runner", "jobs.list_job", kwarg={"jid": jid})
+        return "Function" in api.request("POST", "/run", json.dumps([low]), JSON).ret[0]
+
+    return found
+
+
+def log_in(api):
+    return api.request("POST", "/login", json.dumps(CRED), JSON)
 
 
 def test_it_starts_while_shared_memory_is_full(mounts, start):
@@ -30,3 +75,185 @@ def test_it_starts_while_shared_memory_is_full(mounts, start):
         assert "jids are unique in this process only: cannot use the shared memory" in daemon.log()
         assert daemon.log().count("No space left on device") == 1
         assert daemon.stop() == 0
+
+
+def test_while_the_tokens_disk_is_full_logins_say_so_and_sessions_go_on(small_disk, start):
+    served = serving()
+    daemon = start({**served, "token_dir": str(small_disk / "tokens")})
+    api = api_of(served)
+    kept, ended = login(api), login(api)
+    filler = fill(small_disk)
+    reply = log_in(api)
+    assert reply.status == 503 and "the log has the cause" in reply.text, reply
+    assert "No space left on device" in daemon.log()
+    assert good(api, kept) == 200
+    assert api.request("POST", "/logout", headers=session(ended)).status == 200
+    assert good(api, ended) == 401
+    assert api.request("POST", "/run", json.dumps([PING]), JSON).status == 200  # has a password, and needs no token
+    filler.unlink()
+    assert good(api, login(api)) == good(api, kept) == 200
+    assert good(api, ended) == 401
+
+
+def test_the_guard_counts_on_a_full_disk_and_says_so_where_it_cannot_begin(small_disk, start):
+    guarded = {"sharedsecret": "shared", "external_auth": {"sharedsecret": {"alice": [".*"]}}}
+    guarded["rest_fcgi"] = {"login_guard": {"tries": 3, "file": str(small_disk / "guard")}}
+    daemon = start(guarded)
+
+    def ask(password):
+        low = {**PING, "eauth": "sharedsecret", "username": "alice", "password": password}
+        return fastcgi.talk(daemon.address, fastcgi.request(json.dumps([low]).encode())).status
+
+    filler = fill(small_disk)
+    assert [ask("wrong") for _ in range(4)] == [401, 401, 401, 429]
+    assert ask("shared") == 429
+    assert daemon.stop() == 0
+    (small_disk / "guard").unlink()
+    fill(small_disk)
+    second = run("--config", str(daemon.config_path))
+    assert second.returncode == 78 and "guard" in second.stderr and "No space left on device" in second.stderr
+    filler.unlink()
+
+
+def test_while_the_logs_disk_is_full_requests_are_answered_and_lines_come_again(small_disk, start):
+    files = {"log_file": str(small_disk / "log"), "audit_log": str(small_disk / "audit")}
+    daemon = start({"rest_fcgi": files})
+    assert pong(daemon)
+    filler = fill(small_disk)
+    for _ in range(100):  # lines go on into the last page of each file at first
+        assert pong(daemon)
+    before = (small_disk / "audit").read_text().count("fun=test.ping")
+    assert before < 101
+    assert "No space left on device" in daemon.log()  # on standard error
+    filler.unlink()
+    assert pong(daemon)
+    wait_until(lambda: (small_disk / "audit").read_text().count("fun=test.ping") > before, "there are lines again")
+
+
+def test_while_the_disk_of_running_jobs_is_full_jobs_run(small_disk, start):
+    daemon = start({"rest_fcgi": {"embedded": {"proc_dir": str(small_disk / "proc")}}})
+    filler = fill(small_disk)
+    slow = chunk("local_async", "test.sleep", tgt="ms-0", arg=[1])
+    jid = call(daemon.address, slow)[0]["jid"]
+    wait_until(lambda: runner(daemon.address, "jobs.lookup_jid", jid=jid) == {"ms-0": True}, "it ran")
+    assert "No space left on device" in daemon.log()
+    filler.unlink()
+    jid = call(daemon.address, slow)[0]["jid"]
+    assert jid in runner(daemon.address, "jobs.active")
+
+
+@NEEDS_PTRACE
+def test_with_few_descriptors_all_is_answered_or_refused_and_no_token_is(start, directory, capsys):
+    served = serving()
+    # Idle threads have descriptors, too, and would keep all that are left until they end.
+    daemon = start(merge(served, {"log_level": "error", "rest_fcgi": {"idle_thread_timeout": 1}}))
+    api, ledger, statuses = api_of(served), Ledger(directory), collections.Counter()
+    token = login(api)
+
+    def ask(_):
+        try:
+            statuses[good(api, token)] += 1
+        except OSError:
+            statuses["cut off"] += 1
+
+    at_rest = daemon.open_files()
+    with load(ledger, over_http(api, "/run")), concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for spare in (20, 5, 1):
+            with limited(daemon, resource.RLIMIT_NOFILE, at_rest + spare):
+                list(pool.map(ask, range(10)))
+                time.sleep(0.3)
+        await_answers(ledger)
+    assert good(api, token) == 200 and daemon.running
+    ledger.close(f"few descriptors (sessions: {dict(statuses)})", found_by(api), capsys)
+    assert statuses.keys() <= {200, 503, "cut off"} and len(statuses) > 1
+
+
+def test_without_threads_all_is_answered_or_refused(start, directory, capsys):
+    faults, served = Faults(directory), serving()
+    with faults.preloaded():
+        daemon = start(merge(served, {"log_level": "error", "rest_fcgi": {"idle_thread_timeout": 1}}))
+    api, ledger = api_of(served), Ledger(directory)
+    with load(ledger, over_http(api, "/run"), threads=2):
+        await_answers(ledger)
+        threads = int(daemon.status("Threads"))
+        faults.set("no_threads", 1)
+        slow = json.dumps([local("test.sleep", tgt="ms-0", arg=[0.3])])
+        with concurrent.futures.ThreadPoolExecutor(64) as pool:
+            replies = pool.map(lambda _: api.request("POST", "/run", slow, JSON), range(64))
+            statuses = collections.Counter(reply.status for reply in replies)
+            assert int(daemon.status("Threads")) <= threads
+            faults.set("no_threads", 0)
+            list(pool.map(lambda _: api.request("POST", "/run", slow, JSON), range(64)))
+            assert int(daemon.status("Threads")) > threads, "it needs no more: this shows nothing"
+        await_answers(ledger)
+    assert daemon.running and good(api, login(api)) == 200
+    ledger.close(f"no threads (slow ones: {dict(statuses)})", found_by(api), capsys)
+    assert statuses.keys() <= {200, 503}
+
+
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
+def test_with_little_memory_all_is_answered_or_refused(start, directory, monkeypatch, capsys):
+    served = serving()
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")  # each further arena of glibc's has 64 MiB aside, whatever the limit
+    daemon = start(merge(served, {"log_level": "error", "rest_fcgi": {"idle_thread_timeout": 1}}))
+    api, ledger, statuses = api_of(served), Ledger(directory), collections.Counter()
+    large = json.dumps([local("test.echo", tgt="ms-0", arg=["x" * 1_000_000])])
+
+    def ask(_):
+        try:
+            statuses[api.request("POST", "/run", large, JSON).status] += 1
+        except (OSError, http.client.HTTPException):
+            statuses["cut off"] += 1
+
+    with load(ledger, over_http(api, "/run"), threads=4), concurrent.futures.ThreadPoolExecutor(16) as pool:
+        await_answers(ledger)
+        for spare in (-256, 8):
+            with limited(daemon, resource.RLIMIT_AS, (int(daemon.status("VmSize")) << 10) + (spare << 20)):
+                list(pool.map(ask, range(16)))
+        await_answers(ledger)
+    assert daemon.running and good(api, login(api)) == 200
+    ledger.close(f"little memory (bodies of 1 MB: {dict(statuses)})", found_by(api), capsys)
+    assert statuses.keys() <= {200, 503, 507, "cut off"}
+    assert len(statuses) > 1 or ledger.count("refused"), "there was enough: this shows nothing"
+
+
+def test_a_clock_that_is_set_back_by_an_hour_ends_nothing(start, directory):
+    faults, served = Faults(directory), serving()
+    guarded = {"sharedsecret": "shared", "external_auth": {"sharedsecret": {"alice": [".*"]}}}
+    guarded["rest_fcgi"] = {"login_guard": {"tries": 3, "refuse": 60}}
+    with faults.preloaded():
+        daemon = start(merge(served, guarded))
+    api, ahead = api_of(served), time.time()
+
+    def jid():
+        return api.request("POST", "/run", json.dumps([chunk("local_async", "test.ping", tgt="*")]), JSON).ret[0]["jid"]
+
+    def refused():
+        wrong = {**CRED, "eauth": "sharedsecret", "username": "alice", "password": "wrong"}
+        reply = api.request("POST", "/login", json.dumps(wrong), JSON)
+        return reply.status, int(reply.headers.get("retry-after", 0))
+
+    token, stream_token = login(api), login(api)
+    stream = Sse(api, stream_token)
+    before = [jid() for _ in range(5)]
+    assert [refused()[0] for _ in range(4)] == [401, 401, 401, 429]
+    faults.set("clock_offset", -3600)
+    after = [jid() for _ in range(5)]
+    assert before + after == sorted(set(before + after))
+    assert good(api, token) == good(api, login(api)) == 200
+    # The guard may begin to count anew, but it counts, and refuses nobody for longer than it says.
+    answers = [refused() for _ in range(4)]
+    assert answers[-1][0] == 429 and 0 < answers[-1][1] <= 60
+    hook(api, token, word="later")
+    while "word" not in stream.event()["data"].get("post", {}):
+        pass
+    stream.close()
+    known = api.request("POST", "/run", json.dumps([chunk("runner", "jobs.list_jobs")]), JSON).ret[0]
+    assert set(before + after) <= known.keys()
+    faults.set("clock_offset", 0)
+    assert jid() > after[-1]
+    assert good(api, token) == 200 and pong_over(api)
+    stamps = re.findall(r"^(?:time=)?(\d{4}-\d\d-\d\dT\d\d:\d\d):", daemon.log(), re.MULTILINE)
+    hour_back = time.strftime("%Y-%m-%dT%H", time.gmtime(ahead - 3600))
+    assert any(stamp.startswith(hour_back) for stamp in stamps), "its clock was not set back: this shows nothing"
+    assert daemon.stop() == 0
