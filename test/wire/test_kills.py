@@ -57,6 +57,12 @@ def processes_of(program):
     return found
 
 
+def own_copy(name, directory):
+    """A helper of this test's alone: no other test's may be killed."""
+    shutil.copy(BUILT / name, directory)
+    return directory / name
+
+
 @pytest.fixture
 def ledger(directory):
     directory.chmod(0o711)
@@ -87,10 +93,7 @@ def test_the_responder_which_is_started_again_on_the_same_socket(unit, front, le
 
 @pytest.fixture
 def fcgid(directory):
-    shutil.copy(BUILT / "rest_fcgi_run", directory)
-    os.chmod(directory / "rest_fcgi_run", 0o755)
-    helper = {"embedded": {"run_helper": str(directory / "rest_fcgi_run")}}
-    one = apaches.Fcgid(directory / "apache", {"rest_fcgi": helper})
+    one = apaches.Fcgid(directory / "apache", {"rest_fcgi": {"embedded": {"run_helper": str(own_copy("rest_fcgi_run", directory))}}})
     yield one
     one.stop()
 
@@ -152,8 +155,9 @@ def helpers_dying(program, every):
 
 
 def test_what_starts_the_programs_of_jobs(start, directory, capsys):
-    daemon, ledger = start({"log_level": "warning"}), Ledger(directory, seconds=0.1)
-    with helpers_dying(BUILT / "rest_fcgi_run", 3) as killed:
+    helper, ledger = own_copy("rest_fcgi_run", directory), Ledger(directory, seconds=0.1)
+    daemon = start({"log_level": "warning", "rest_fcgi": {"embedded": {"run_helper": str(helper)}}})
+    with helpers_dying(helper, 3) as killed:
         with load(ledger, over_fastcgi(daemon.address), clients=["local"]):
             await_answers(ledger, 10 * KILLS)
     ledger.close(f"{killed()} kills of rest_fcgi_run", capsys=capsys)
@@ -186,7 +190,7 @@ def pam(directory):
     stack = f"auth required pam_exec.so quiet expose_authtok {script}\naccount required pam_permit.so\n"
     (directory / "pam.d/service").write_text(stack)
     wrapper = directory / "helper"
-    wrapper.write_text(f"#!/bin/sh\nexec {BUILT / 'rest_fcgi_pam'} --confdir {directory / 'pam.d'}\n")
+    wrapper.write_text(f"#!/bin/sh\nexec {own_copy('rest_fcgi_pam', directory)} --confdir {directory / 'pam.d'}\n")
     wrapper.chmod(0o755)
     guard = {"tries": 1000, "address_tries": 4000}
     return {
@@ -208,7 +212,7 @@ def test_what_checks_passwords(start, pam, directory, ledger, capsys):
             ledger.send(exchange, eauth="pam", username=name, password=f"good for {name}")
             wrong.send(exchange, eauth="pam", username=name, password="good for another one")
 
-    with helpers_dying(BUILT / "rest_fcgi_pam", 3) as killed, concurrent.futures.ThreadPoolExecutor(4) as pool:
+    with helpers_dying(directory / "rest_fcgi_pam", 3) as killed, concurrent.futures.ThreadPoolExecutor(4) as pool:
         workers = [pool.submit(log_in) for _ in range(4)]
         try:
             await_answers(ledger, 10 * KILLS)

@@ -59,7 +59,7 @@ class Place:
             self.daemon = Daemon(home, merge(own(port), {"external_auth": {"file": file}}))
         self._nginx = Nginx(home / "nginx", [self.daemon.address])
         self.http, self.fastcgi = Api("127.0.0.1", port), self._nginx
-        self.token = login(self.http)
+        self.token = login(self.http, self.cred)
 
     def stop(self):
         self._nginx.stop()
