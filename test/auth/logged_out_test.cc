@@ -224,9 +224,7 @@ TEST_CASE("all tokens of a user that were made until now end, in all processes, 
   CHECK(has_ended(*other, "pam", "fred", clock.wall() - seconds(1)));
 }
 
-TEST_CASE(
-    "what was logged out is known again when a clock that was ahead is set back, whoever logged out "
-    "meanwhile") {
+TEST_CASE("what was logged out is known again when a clock that was ahead is set back") {
   test::ManualClock clock;
   const auto table = opened("", clock);
   REQUIRE(table->add(SecretView(token(0)), clock.wall() + seconds(60)));

@@ -146,6 +146,34 @@ TEST_CASE("a failure of PAM itself is no refusal, and the log says what it was")
   CHECK_FALSE(log.has("sesame"));
 }
 
+TEST_CASE("what fails once PAM was asked counts as a guess, and what never asks it does not") {
+  const auto error_of = [](PamFixture& pam) {
+    pam.start();
+    const auto verdict = pam.eauth->verify({"fred", SecretView("sesame"), "192.0.2.7"});
+    REQUIRE_FALSE(verdict);
+    CHECK(verdict.error().kind == ErrorKind::unavailable);
+    return verdict.error();
+  };
+  PamFixture away;
+  away.dir.write("stack/private", "auth [default=die] pam_debug.so auth=authinfo_unavail\n");
+  CHECK(error_of(away).counts_as_guess);
+  PamFixture slow;
+  slow.script("auth", "sleep 60");
+  slow.options.timeout = milliseconds(300);
+  CHECK(error_of(slow).counts_as_guess);
+  PamFixture missing;
+  missing.options.helper = missing.dir / "nosuch";
+  CHECK_FALSE(error_of(missing).counts_as_guess);
+}
+
+TEST_CASE("a good login is remembered for 5 seconds at most") {
+  PamFixture pam;
+  pam.start();
+  const auto verdict = pam.eauth->verify({"fred", SecretView("sesame"), "192.0.2.7"});
+  REQUIRE(verdict);
+  CHECK(verdict->keep == std::chrono::seconds(5));
+}
+
 TEST_CASE("a helper that cannot be started is said at the start, and every login fails") {
   const test::CapturedLog log;
   PamFixture pam;

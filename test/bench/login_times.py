@@ -6,13 +6,18 @@
 Each back end is tried as test/wire/test_login_times.py does, and beside it the first sort against itself: what the
 machine alone makes of the figure. Then without the guard's delay, for what the hashes alone say. System users need root."""
 
+import argparse
 import os
 import pathlib
 import sys
 import tempfile
 
-BUILD, TRIES, PICTURE = (sys.argv[1:] + ["2000", "login_times.svg"][len(sys.argv) - 2 :])[:3]
-os.environ["REST_FCGI_BINARY"] = str(pathlib.Path(BUILD).resolve() / "rest_fcgi")
+parser = argparse.ArgumentParser()
+parser.add_argument("build", type=pathlib.Path)
+parser.add_argument("tries", type=int, nargs="?", default=2000)
+parser.add_argument("picture", type=pathlib.Path, nargs="?", default="login_times.svg")
+given = parser.parse_args()
+os.environ["REST_FCGI_BINARY"] = str(given.build.resolve() / "rest_fcgi")
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "wire"))
 
 from support import login_times  # noqa: E402
@@ -20,7 +25,7 @@ from support.daemon import Daemon, merge  # noqa: E402
 
 
 def main():
-    tries = int(TRIES)
+    tries = given.tries
     print(f"{tries} tries of each sort; below {login_times.bound(tries, 1.36):.3f} in 95 of 100 runs where there is no difference")
     panels = {}
     for name, back_end in login_times.BACK_ENDS.items():
@@ -36,7 +41,7 @@ def main():
             apart, floor = login_times.distance(one, other), login_times.distance(one, same)
             print(f"{label}: {apart:.3f}; the first sort against itself: {floor:.3f}")
             panels[f"{label}: {apart:.3f}"] = {login_times.SORTS[name][0]: one, login_times.SORTS[name][1]: other, "the first again": same}
-    login_times.picture(pathlib.Path(PICTURE), panels)
+    login_times.picture(given.picture, panels)
 
 
 main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A wrong user and a wrong password read the same, and take the same time: over 200 tries of each, 2,000 in `make nightly`;
+"""A wrong user and a wrong password read the same, and take the same time: over 100 tries of each, 2,000 in `make nightly`;
 test/bench/login_times.py draws the picture."""
 
 import os
@@ -8,7 +8,7 @@ import pytest
 from support import daemon as daemons
 from support.login_times import BACK_ENDS, bound, distance, measure
 
-TRIES = 2000 if daemons.LONG else 200
+TRIES = 2000 if daemons.LONG else 100
 FACTOR = 1.9  # of a thousand runs two would fail by chance
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make users and PAM services for a test")
 
