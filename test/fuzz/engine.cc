@@ -105,6 +105,8 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
     require(matches("not " + bracketed, minion) != does, "what is not so is so");
     require(matches(bracketed + " or web1.example", minion), "one of two is not enough");
     require(!matches(bracketed + " and nosuch", minion), "one of two is enough");
+    require(matches("web1.example and " + bracketed, minion) == does, "the second of two does not count");
+    require(matches(bracketed + " and web1.example", minion) == does, "the first of two does not count");
   }
 }
 
