@@ -221,12 +221,12 @@ record-salt:
 	$(call need,$(DEPS_TEST))
 	$(Q)$(PYTHON) test/record_salt.py $(EVERY_LINE)
 
-# What is measured goes first, and alone.
+# What is measured runs alone.
 nightly:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests $(BUILD)/judge salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
-	$(Q)REST_FCGI_QUIET=1 $(RUN_TESTS) --workers 1 test/wire/test_slow_peers.py
 	$(Q)REST_FCGI_LONG=1 $(LIVE) $(RUN_TESTS) --unit $(BUILD)/unit_tests test/wire
+	$(Q)REST_FCGI_QUIET=1 $(RUN_TESTS) --workers 1 test/wire/test_slow_peers.py
 
 # One engine after the other: two at once would have a processor each, and tell nothing.
 .PHONY: soak
