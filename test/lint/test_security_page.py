@@ -18,8 +18,8 @@ def missing(test):
     if len(files) != 1:
         return f"{len(files)} files are {name}"
     text = files[0].read_text()
-    there = re.search(rf"^def {re.escape(case)}\(", text, re.MULTILINE) if name.endswith(".py") else f'TEST_CASE("{case}' in text
-    return None if there else f"{name} has no {case}"
+    begin = rf"^def {re.escape(case)}\(" if name.endswith(".py") else rf'^TEST_CASE\(\s*"{re.escape(case)}'
+    return None if re.search(begin, text, re.MULTILINE) else f"{name} has no {case}"
 
 
 def test_the_page_has_promises():
