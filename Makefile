@@ -20,7 +20,7 @@
 #   make bench-etcd returns stored a second in a real etcd, against a bare loop and Salt's own returner
 #   make lint       checks format, layering, clang's warnings and clang-tidy; SINCE=COMMIT only of what is new since then
 #   make each       checks that each source compiles alone; SINCE=COMMIT likewise
-#   make coverage   says which lines the unit tests run; ROOMS limits the tests
+#   make coverage   says which lines the unit tests run, and which error paths they do not; test/coverage has the reasons
 #   make format     formats the sources in place
 #   make deps       installs the Debian packages that are missing (with sudo where needed)
 #   make install    installs into $(DESTDIR)$(PREFIX); with PREFIX=/usr, where Debian expects a service
@@ -372,17 +372,23 @@ $(LONE): $(BUILD)/each/%.ok: %.cc $(BUILD)/flags
 	$(Q)$(CXX) -fsyntax-only $(FLAGS) -O0 -U_FORTIFY_SOURCE -MMD -MP -MF $(@:.ok=.d) -MT $@ $<
 	@touch $@
 
+# Tests are not looked at themselves, and compiled as ever.
 coverage:
 	$(call need,$(DEPS_BUILD) $(DEPS_COVERAGE))
-	$(call then,BUILD=$(BUILD)/coverage CXXFLAGS='-O0 -g1 --coverage' LDFLAGS=--coverage covered)
+	$(call then,BUILD=$(BUILD)/coverage COVERAGE=--coverage CXXFLAGS='-O0 -g1' LDFLAGS=--coverage covered)
+
+COVERAGE ?=
+$(BUILD)/src/%.o $(BUILD)/unity/%.o: private override CXXFLAGS += $(COVERAGE)
 
 .PHONY: covered coverage
 covered: $(BUILD)/unit_tests $(HELPERS)
 	$(Q)find $(BUILD) -name '*.gcda' -delete
 	$(Q)$(BUILD)/unit_tests --minimal || echo 'some tests failed'
-	$(Q)gcovr --root . --object-directory $(BUILD) --filter src/ --filter include/ --gcov-ignore-parse-errors -o $(BUILD)/coverage.txt
+	$(Q)gcovr --root . --object-directory $(BUILD) --filter src/ --filter include/ --gcov-ignore-parse-errors \
+	  --json $(BUILD)/coverage.json --txt $(BUILD)/coverage.txt
 	$(Q)tail -n 2 $(BUILD)/coverage.txt
 	$(Q)echo 'line by line: $(BUILD)/coverage.txt'
+	$(Q)$(PYTHON) test/coverage/uncovered.py $(BUILD)/coverage.json
 
 $(CLANG)/flags: FORCE
 	@mkdir -p $(@D)
