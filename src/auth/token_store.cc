@@ -143,11 +143,7 @@ Result<TokenRecord> TokenStore::find(SecretView token) const {
 }
 
 Result<void> TokenStore::end(SecretView token) const {
-  const std::string digits = digits_of(token);
-  const auto data = shelf_->get(digits);
-  if (!data && data.error().kind == ErrorKind::unavailable) return data.error();
-  auto record = data && *data ? read_token_record(**data) : malformed("there is none");
-  return record ? put_end(digits, *std::move(record)) : shelf_->remove(digits);
+  return shelf_->remove(digits_of(token));
 }
 
 Result<void> TokenStore::put_end(const std::string& digits, TokenRecord record) const {

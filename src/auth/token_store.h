@@ -74,8 +74,9 @@ Result<std::unique_ptr<TokenShelf>> token_files(const std::string& directory);
 /// A call waits for 5 seconds at most. Errors: configuration.
 Result<std::unique_ptr<TokenShelf>> tokens_in_etcd(const TokensInEtcd& options);
 
-/// Makes tokens, and knows whose they are. One that has ended is known for a day as one that was good:
-/// whoever brings it guesses nothing. Thread-safe.
+/// Makes tokens, and knows whose they are. One that has expired, or was ended with all of its user's, is
+/// known for a day as one that was good: whoever brings it guesses nothing. Of one that was logged out
+/// nothing is left. Thread-safe.
 class TokenStore {
  public:
   /// `clock` has to outlive the store. Errors: configuration.
@@ -93,7 +94,7 @@ class TokenStore {
   /// The message is for the log alone.
   [[nodiscard]] Result<TokenRecord> find(SecretView token) const;
 
-  /// From now on it has ended, in all processes. One that is not there is no failure. Errors: unavailable or
+  /// Forgets it, in all processes. One that is not there is no failure. Errors: unavailable or
   /// internal, with the cause.
   [[nodiscard]] Result<void> end(SecretView token) const;
 
