@@ -107,10 +107,10 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (!sockets) return std::move(sockets).error();
   auto http = HttpServer::open(options, *sockets);
   if (!http) return std::move(http).error();
-  if (auto used = sockets->check_ports(); !used) return std::move(used).error();
   // Last: who finds a unix socket there finds the ports, too.
   auto listener = open_fastcgi(options, *sockets);
   if (!listener) return std::move(listener).error();
+  if (auto used = sockets->check_rest(); !used) return std::move(used).error();
   auto events = PoolEvents::make();
   if (!events) return std::move(events).error();
   auto pool = std::make_shared<Pool>(options, *std::move(listener), *std::move(events));

@@ -11,6 +11,7 @@
 
 #include "gateway/listener.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::gateway {
@@ -86,18 +87,25 @@ UniqueFd HandedOver::take_port(in_port_t port) {
 Result<UniqueFd> HandedOver::on_port(const sockaddr& wanted) {
   const Endpoint asked = endpoint_of(wanted);
   UniqueFd fd = take_port(asked.port);
-  const bool any = asked.bytes.find_first_not_of('\0') == std::string_view::npos;
-  if (!fd || any) return fd;
+  if (!fd) return fd;
   const sockaddr_storage name = address_of(fd.get());
-  if (endpoint_of(name).bytes == asked.bytes) return fd;
+  const Endpoint given = endpoint_of(name);
+  // Any address of IPv6 is any of IPv4 as well, and not the other way round.
+  const bool any = asked.bytes.find_first_not_of('\0') == std::string_view::npos;
+  if (given.bytes == asked.bytes || (any && given.bytes.size() <= asked.bytes.size())) return fd;
   return Error{ErrorKind::configuration,
                "the socket that was handed over (LISTEN_FDS) for this port listens on another address",
                {}};
 }
 
-Result<void> HandedOver::check_ports() const {
+Result<void> HandedOver::check_rest() const {
   for (const Socket& one : sockets_) {
-    if (one.port == 0) continue;
+    if (one.port == 0) {
+      log::warning(
+          "LISTEN_FDS: a unix socket was handed over that nothing answers on: there is one, and none "
+          "where `listen` names another");
+      continue;
+    }
     return Error{
         ErrorKind::configuration,
         format("LISTEN_FDS: a socket on port {} was handed over, and nothing answers there; the port of each "

@@ -23,11 +23,12 @@ class HandedOver {
   [[nodiscard]] UniqueFd unix_socket() { return take_port(0); }
 
   /// The one on the port of `wanted`, an IP address and a port. None: as above. Errors: configuration, where
-  /// it listens on another address, unless `wanted` is any: nobody else is let in than who was meant to be.
+  /// it listens on an address that `wanted` does not hold: nobody else is let in than who was meant to be.
   [[nodiscard]] Result<UniqueFd> on_port(const sockaddr& wanted);
 
-  /// Errors: configuration, where a TCP socket was not asked for: who connects there would wait forever.
-  [[nodiscard]] Result<void> check_ports() const;
+  /// Errors: configuration, where a TCP socket was not asked for: who connects there would wait forever. A
+  /// unix socket that was not is a line in the log.
+  [[nodiscard]] Result<void> check_rest() const;
 
  private:
   UniqueFd take_port(in_port_t port);

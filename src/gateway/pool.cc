@@ -25,8 +25,8 @@ namespace {
 /// often.
 constexpr std::chrono::milliseconds kPause{100};
 
-/// For threads that have nothing to do to end.
-constexpr std::chrono::milliseconds kEnd{1000};
+/// For threads to end that have nothing to do, or wait for what a connection may still bring.
+constexpr std::chrono::milliseconds kEnd = 2 * kFarewell;
 
 Options sane(Options options) {
   options.max_threads = std::max<std::size_t>(options.max_threads, 1);

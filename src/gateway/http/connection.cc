@@ -159,7 +159,9 @@ void HttpConnection::close() noexcept {
 }
 
 bool HttpConnection::wait_or_close(Progress progress) {
-  const bool unasked = state_ == State::handshake || state_ == State::reading;
+  // Whose body is coming is answered yet.
+  const bool unasked =
+      state_ == State::handshake || (state_ == State::reading && reader_.stage() != Stage::body);
   const bool last_chance = unasked && shared_->stopping;
   if (progress.outcome == Outcome::ended || (last_chance && now() >= since_ + kFarewell)) {
     close();

@@ -228,6 +228,9 @@ TEST_CASE("at the end whole requests are answered, idle connections closed, and 
       options);
   HttpPeer idle(port_of(options));
   CHECK(idle.request(http_post("used")).body == "used");
+  const std::string post = http_post("comes slowly");
+  HttpPeer sender(port_of(options));
+  sender.send(post.substr(0, post.size() - 1));
   HttpPeer half(port_of(options));
   half.send("GET / HTTP/1.1\r\n");
   HttpPeer busy(port_of(options));
@@ -239,11 +242,13 @@ TEST_CASE("at the end whole requests are answered, idle connections closed, and 
   CHECK(idle.closed_within(kSoon));
   CHECK(half.closed_within(kSoon));
   CHECK(eventually([&] { return !HttpPeer(port_of(options)).connected(); }));
+  sender.send(post.substr(post.size() - 1));
   door.open();
   const HttpReply reply = busy.reply();
   CHECK(reply.body == "slow");
   CHECK(reply.header("Connection") == "close");
   CHECK(waiting.reply().body == "waits");
+  CHECK(sender.reply().body == "comes slowly");
   CHECK(served.wait().in_flight == 0);
 }
 

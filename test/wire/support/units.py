@@ -27,7 +27,8 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 def listening(address):
     """A socket at a path, or at a (host, port); the queue is as short as a unit's without Backlog= may be."""
-    made = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    made = socket.socket(family)
     if not isinstance(address, str):
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     made.bind(address)
