@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/engine/engine.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "rest_fcgi/auth/authenticator.h"
 #include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/auth/permissions.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/returner/returners.h"
@@ -81,13 +84,22 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
     return Error{ErrorKind::configuration,
                  "logged_out_file: it is empty, so each process knows its own alone"};
   }
+  // What no responder reads ends nothing, so none is made.
+  if (::access(file.file.c_str(), F_OK) != 0) {
+    return Error{
+        ErrorKind::configuration,
+        format("logged_out_file: {}: {}. A service keeps it in its STATE_DIRECTORY: set that here, too, "
+               "or name the file in the configuration",
+               file.file, errno_text()),
+        {}};
+  }
   const auto logged_out = auth::LoggedOut::make(file, system_clock());
   if (!logged_out) return logged_out.error();
   if (auto ended = (*logged_out)->end_all(eauth, username); !ended) return std::move(ended).error();
   return format(
-      "No token of {} that was made until now is good here any more; the Salt master itself still "
+      "No token of {} that was made until now is good any more where {} is read; the Salt master itself "
       "takes them until they expire.",
-      username);
+      username, file.file);
 }
 
 void start(const Runtime& runtime) {

@@ -88,14 +88,17 @@ def test_a_logout_holds_where_the_master_keeps_the_token_also_after_a_kill(salt,
     path.unlink()
 
 
-def test_all_tokens_of_a_user_end_for_all_processes_and_after_a_kill(salt, start_engine):
+def test_all_tokens_of_a_user_end_for_all_processes_and_after_a_kill(salt, start_engine, tmp_path):
     engine, other = start_engine(REST), start_engine(REST)
     before = [login(engine)["token"], login(other)["token"]]
     assert send(engine, "/", [PING], before[0])[0] == 200  # so that it is remembered
     assert send(engine, "/run", [{**PING, **CRED}])[0] == 200
+    elsewhere = daemons.run("--config", engine.config_path, "--revoke", "saltdev", env={"STATE_DIRECTORY": str(tmp_path)})
+    assert elsewhere.returncode == 78 and not list(tmp_path.iterdir())
+    assert f"logged_out_file: {tmp_path}/logged_out: No such file or directory" in elsewhere.stderr
     done = daemons.run("--config", engine.config_path, "--revoke", "saltdev")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("No token of saltdev that was made until now is good here any more; ")
+    assert done.stdout.startswith("No token of saltdev that was made until now is good any more where ")
     for token in before:
         assert [send(one, "/", [PING], token)[0] for one in (engine, other)] == [401, 401]
     assert send(engine, "/run", [{**PING, **CRED}])[0] == 200
