@@ -195,7 +195,7 @@ def test_a_header_that_is_not_read_reaches_nothing_but_a_hook(directory, front, 
     tap = Wiretap(directory / "tap.sock")
     api = front(tap, sample=sample)
     sent = {"X-Strange": "one", "X-Forwarded-For": "203.0.113.9", "Proxy": "two", "X-Auth-Token": "three"}
-    for path, all_of_them in [("/", False), ("/minions", False), ("/events", False), ("/hook", True), ("/hook/a/b", True)]:
+    for path, all_of_them in [("/", False), ("/minions", False), ("/events", False), ("/hook", True), ("/hook/a/b", True), ("/hook/of/events", True)]:
         assert api.request(path=prefix + path, body="{}", headers=sent).status == 502
         (heard,) = tap.heard
         tap.heard.clear()
