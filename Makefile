@@ -168,7 +168,7 @@ DEPS_TEST  := doctest-dev python3 python3-pytest python3-pytest-xdist python3-ve
               etcd-server try:chromium-driver \
               iproute2 net-tools procps # what a real minion reads the network and processes with
 DEPS_COVERAGE := doctest-dev etcd-server gcovr
-DEPS_FUZZ  := clang libclang-rt-dev
+DEPS_FUZZ  := clang libclang-rt-dev python3
 DEPS_BENCH := python3 python3-pytest python3-venv wrk etcd-server
 DEPS_LINT  := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
@@ -207,7 +207,7 @@ EVERY_LINE := 3006 3007 3008
 LIVE := REST_FCGI_NEWEST_SALT=1 REST_FCGI_SALT_LIVE=1 REST_FCGI_SALT_ROWS=all REST_FCGI_SALT_LINES='$(EVERY_LINE)'
 test-salt:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,$(BUILD)/rest_fcgi $(HELPERS) salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
+	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/judge salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
 	$(Q)$(LIVE) $(RUN_TESTS) $(if $(SELECT),--select '$(SELECT)') test/wire/salt_engine
 
 # The main rows, and what else differs from line to line, on the lines that `make test` leaves out.
@@ -307,7 +307,7 @@ bench-salt:
 	$(Q)$(PYTHON) test/bench/salt_bench.py $(BUILD)
 
 bench-logins:
-	$(call need,$(DEPS_BUILD))
+	$(call need,$(DEPS_BUILD) python3 python3-pytest)
 	$(call then,$(BUILD)/rest_fcgi $(BUILD)/rest_fcgi_pam)
 	$(Q)$(PYTHON) test/bench/login_times.py $(BUILD)
 

@@ -3,6 +3,7 @@
 
 import itertools
 import json
+import shutil
 import urllib.parse
 
 import pytest
@@ -34,7 +35,8 @@ def trap():
         program.write_text(f"#!/bin/sh\ntouch {marker}\n")
         program.chmod(0o755)
     (folder / "rc").write_text(f"touch {marker}\n")
-    return folder
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")

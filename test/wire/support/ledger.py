@@ -137,13 +137,17 @@ class Ledger:
 def load(ledger, *exchanges, threads=4, clients=("local", "local", "local_async"), pause=0.0):
     """Sends all the time, while the block runs, through each of the exchanges in turn. Seconds of `pause` between two."""
     stop = threading.Event()
+    failures = []
 
     def work(first):
-        for turn in itertools.count(first):
-            if stop.is_set():
-                return
-            ledger.send(exchanges[turn % len(exchanges)], clients[turn // len(exchanges) % len(clients)])
-            time.sleep(pause)
+        try:
+            for turn in itertools.count(first):
+                if stop.is_set():
+                    return
+                ledger.send(exchanges[turn % len(exchanges)], clients[turn // len(exchanges) % len(clients)])
+                time.sleep(pause)
+        except Exception as error:  # a thread's own is seen by nobody
+            failures.append(error)
 
     workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
     for worker in workers:
@@ -154,6 +158,7 @@ def load(ledger, *exchanges, threads=4, clients=("local", "local", "local_async"
         stop.set()
         for worker in workers:
             worker.join()
+    assert not failures, failures
 
 
 def await_answers(ledger, more=20):

@@ -126,6 +126,10 @@ class Program:
             time.sleep(0.01)
         self._child.wait()
         self._child = None
+        if number == signal.SIGKILL:
+            # In it stands which process is the only one. Salt takes one for alive until somebody has waited for it, and
+            # ends when it is started while that is so.
+            (self.home / "process_responsibility_pid").unlink(missing_ok=True)
 
     def log(self):
         logs = [path.read_text(errors="replace") for path in (self.home / "output", self.home / "log") if path.exists()]
@@ -232,6 +236,7 @@ class Salt:
         waits = itertools.chain([1, 1, 2, 5, 5], itertools.repeat(20))
 
         def all_answer():
+            assert all(self.minions[minion].running for minion in wanted), f"of {wanted} not all run"
             try:
                 answer = self.netapi({**ping, "timeout": next(waits), "gather_job_timeout": 1}).get("return", {})
             except Unanswered:
