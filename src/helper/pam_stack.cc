@@ -240,8 +240,9 @@ class PaperRun {
 std::optional<std::string> file_of(const std::string& service, const std::string& confdir) {
   std::vector<std::string> folders{confdir};
   if (confdir.empty()) folders = {"/etc/pam.d", "/usr/lib/pam.d"};
-  for (const std::string& folder : folders) {
-    std::string path = service.rfind('/', 0) == 0 ? service : folder + "/" + service;
+  for (std::string path : folders) {
+    path.append("/").append(service);
+    if (service.rfind('/', 0) == 0) path = service;
     if (::access(path.c_str(), F_OK) == 0) return path;
   }
   return std::nullopt;

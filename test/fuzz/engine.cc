@@ -131,7 +131,7 @@ void try_rules(std::string_view text, JsonValue data) {
       kwargs.push_back({key, value});
     }
   }
-  const auto found = compiled->match({"test.ping", args, kwargs});
+  const auto found = compiled->match({"test.ping", {args, kwargs}});
   const bool by_name = pattern->matches("test.ping");
   require(!by_name || found.kind == auth::RuleMatch::Kind::yes, "a function that a rule names is refused");
 }
