@@ -40,6 +40,7 @@ def each(salt):
 
 def await_all(engine, salt):
     """Waits until a ping through the responder reaches all minions."""
+    salt.await_minions()
 
     def answered():
         reply = engine.post(local("test.ping", timeout=3, gather_job_timeout=2))
