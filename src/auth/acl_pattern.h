@@ -10,9 +10,8 @@
 
 namespace rest_fcgi::auth {
 
-/// Compiles what Python's `re` and PCRE2 read alike, with Python's meaning: literals, `. ^ $ |`, classes,
-/// groups
-/// `( (?: (?= (?!`, the repetitions `* + ? {m} {m,} {m,n}` and their lazy forms, escaped punctuation and
+/// Compiles what Python's `re` and PCRE2 read alike, with Python's meaning: literals, `. ^ $ |`, classes, the
+/// groups `( (?: (?= (?!`, the repetitions `* + ? {m} {m,} {m,n}` and their lazy forms, escaped punctuation and
 /// `\d \D \w \W \s \S \n \r \t \A \Z`. Errors: configuration, with what is wrong or has to be written
 /// otherwise.
 Result<Regex> compile_python_regex(std::string_view pattern);
