@@ -10,10 +10,10 @@
 
 namespace rest_fcgi::auth {
 
-/// Compiles what Python's `re` and PCRE2 read alike, with Python's meaning: literals, `. ^ $ |`, classes, the
-/// groups `( (?: (?= (?!`, the repetitions `* + ? {m} {m,} {m,n}` and their lazy forms, escaped punctuation and
-/// `\d \D \w \W \s \S \n \r \t \A \Z`. Errors: configuration, with what is wrong or has to be written
-/// otherwise.
+/// Compiles what Python's `re` and PCRE2 read alike, with Python's meaning: literals, `. ^ $ |`, classes,
+/// `( (?: (?= (?!` and what they hold, the repetitions `* + ? {m} {m,} {m,n}` and their lazy forms, escaped
+/// punctuation and `\d \D \w \W \s \S \n \r \t \A \Z`. Errors: configuration, with what is wrong or has
+/// to be written otherwise.
 Result<Regex> compile_python_regex(std::string_view pattern);
 
 /// A pattern of `external_auth`. A text without any special character but the dot is exact, so that
