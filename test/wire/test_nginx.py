@@ -23,7 +23,7 @@ PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 def test_each_sample_is_tested():
     shared = {"location.conf", "params.conf", "server.conf", "tls_server.conf", "proxy_location.conf", "errors.conf"}
-    shared |= {"websocket.conf", "websockets.conf", "http_upstream.conf"}
+    shared |= {"websocket.conf", "websockets.conf", "http_upstream.conf", "proxy_headers.conf"}
     assert {path.name for path in (ROOT / "nginx").glob("*.conf")} == {*SAMPLES, BELOW_A_PATH, *shared}
 
 
@@ -156,28 +156,31 @@ def test_cve_2016_5385_the_proxy_header_and_headers_with_underscores_change_noth
 NOT_IN_REQUESTS = {"HTTP_AUTHORIZATION", "HTTP_PROXY_AUTHORIZATION", "HTTP_REMOTE_ADDR", "HTTP_CONTENT_TYPE", "HTTP_CONTENT_LENGTH"}
 
 
+def named_in(pattern, *names):
+    """The headers that files of nginx/ pass on, as they came."""
+    found = re.findall(pattern, "".join((ROOT / "nginx" / name).read_text() for name in names), re.M)
+    headers = {f"HTTP_{header.upper().replace('-', '_')}": f"HTTP_{variable.upper()}" for header, variable in found}
+    assert all(header == variable for header, variable in headers.items())
+    return set(headers)
+
+
 def test_headers_that_are_passed_are_those_that_are_read():
     """A header that the responder begins to read has to be passed on by nginx from then on."""
     read = set()
     for path in (ROOT / "src/netapi").glob("*.cc"):
         read |= set(re.findall(r'"(HTTP_[A-Z_]+[A-Z])"', path.read_text()))
-    params = (ROOT / "nginx/params.conf").read_text()
-    passed = re.findall(r"^fastcgi_param (HTTP_\w+) +\$http_(\w+) +if_not_empty;$", params, re.M)
-    assert all(name == f"HTTP_{variable.upper()}" for name, variable in passed)
-    assert {name for name, _ in passed} == read - NOT_IN_REQUESTS  # hooks alone look at these
+    read -= NOT_IN_REQUESTS  # hooks alone look at these
+    assert named_in(r"^fastcgi_param HTTP_(\w+) +\$http_(\w+) +if_not_empty;$", "params.conf") == read
+    proxied = named_in(r"^proxy_set_header ([\w-]+) +\$http_(\w+);$", "proxy_headers.conf", "websocket.conf")
+    assert proxied - {"HTTP_CONTENT_TYPE"} == read - {"HTTP_CONNECTION"}  # of FastCGI the one has a name of its own; nginx says the other
 
 
 class Wiretap:
-    """What a responder would get: listens in its place and keeps what comes up to the last variable."""
+    """What a responder would get: listens in its place, and keeps what comes up to the end of the headers."""
 
-    LAST_PARAMS = bytes([1, 4, 0, 1, 0, 0])  # the record of FCGI_PARAMS that is empty
-
-    def __init__(self, address):
-        self.address = str(address)
+    def __init__(self, listener, end):
         self.heard = []
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(self.address)
-        self._listener.listen()
+        self._listener, self._end = listener, end
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self):
@@ -185,23 +188,52 @@ class Wiretap:
             connection, _ = self._listener.accept()
             with connection:
                 heard = b""
-                while self.LAST_PARAMS not in heard:
+                while self._end not in heard:
                     heard += connection.recv(1 << 16)
                 self.heard.append(heard)
 
 
-@pytest.mark.parametrize("sample, prefix", [("unix.conf", ""), ("prefix.conf", "/api")])
-def test_a_header_that_is_not_read_reaches_nothing_but_a_hook(directory, front, sample, prefix):
-    tap = Wiretap(directory / "tap.sock")
-    api = front(tap, sample=sample)
-    sent = {"X-Strange": "one", "X-Forwarded-For": "203.0.113.9", "Proxy": "two", "X-Auth-Token": "three"}
-    for path, all_of_them in [("/", False), ("/minions", False), ("/events", False), ("/hook", True), ("/hook/a/b", True), ("/hook/of/events", True)]:
+class FastCgiTap(Wiretap):
+    def __init__(self, directory):
+        self.address = str(directory / "tap.sock")
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.address)
+        listener.listen()
+        super().__init__(listener, bytes([1, 4, 0, 1, 0, 0]))  # the record of FCGI_PARAMS that is empty
+
+    def header(self, name, value):
+        return b"HTTP_" + name.upper().replace("-", "_").encode() + value.encode()
+
+
+class HttpTap(Wiretap):
+    def __init__(self, _directory):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.address = listener.getsockname()
+        super().__init__(listener, b"\r\n\r\n")
+
+    def header(self, name, value):
+        return f"\r\n{name}: {value}\r\n".encode()
+
+
+TAPS = [("unix.conf", "", FastCgiTap), ("prefix.conf", "/api", FastCgiTap), ("proxy_tls.conf", "", HttpTap)]
+
+
+@pytest.mark.parametrize("sample, prefix, make_tap", TAPS)
+def test_a_header_that_is_not_read_reaches_nothing_but_a_hook(directory, front, sample, prefix, make_tap):
+    tap = make_tap(directory)
+    over_http = make_tap is HttpTap
+    api = front(tap, sample=sample, http_port=tap.address[1] if over_http else None)
+    claimed = "203.0.113.9"
+    sent = {"X-Strange": "one", "X-Forwarded-For": claimed, "Proxy": "two", "X-Auth-Token": "three"}
+    paths = {"/": False, "/minions": False, "/events": False, "/hook": True, "/hook/a/b": True, "/hook/of/events": True}
+    for path, all_of_them in {**paths, **({"/ws": False} if over_http else {})}.items():
         assert api.request(path=prefix + path, body="{}", headers=sent).status == 502
         (heard,) = tap.heard
         tap.heard.clear()
-        assert heard.count(b"HTTP_X_AUTH_TOKEN" + b"three") == 1, path
-        assert (b"HTTP_X_STRANGE" in heard, b"HTTP_X_FORWARDED_FOR" in heard) == (all_of_them, all_of_them), path
-        assert b"HTTP_PROXY" not in heard, path
+        assert heard.count(tap.header("X-Auth-Token", "three")) == 1, path
+        assert (tap.header("X-Strange", "one") in heard) == all_of_them, path
+        assert (claimed.encode() in heard) == (all_of_them and not over_http), path
+        assert tap.header("Proxy", "two") not in heard, path
 
 
 def test_samples_log_no_bodies():
