@@ -111,7 +111,8 @@ TEST_CASE("the back ends that are on have their names") {
   CHECK(Fixture().authenticator->eauths() == std::vector<std::string>{"file", "sharedsecret"});
 }
 
-TEST_CASE("whatever is wrong with credentials, the answer is the same, and the log says what it was") {
+TEST_CASE(
+    "salt#34750: whatever is wrong with credentials, the answer is the same, and the log says what it was") {
   Fixture fixture;
   fixture.refuses({}, "authentication refused at form: there are no credentials");
   fixture.refuses(with_password("file", "fred", "canary"),
@@ -272,7 +273,7 @@ TEST_CASE("bad tokens are counted, but not those that have expired or were revok
   CHECK(fixture.login("fred", "sesame"));
 }
 
-TEST_CASE("a verified password is not verified again for a while") {
+TEST_CASE("salt-api#151: a verified password is not verified again for a while") {
   Fixture fixture;
   Fixture::let_file_rest();
   CHECK(fixture.login("fred", "sesame"));
@@ -299,7 +300,7 @@ TEST_CASE("what is remembered of a file's user ends at once when the file says s
   }
 }
 
-TEST_CASE("a new authenticator remembers nothing of the one before") {
+TEST_CASE("CVE-2023-20898: a new authenticator remembers nothing of the one before") {
   Fixture fixture;
   CHECK(fixture.login("fred", "sesame"));
   fixture.dir.write("users", "fred:changed\n");
@@ -323,7 +324,7 @@ TEST_CASE("a failure is never remembered") {
   CHECK(fixture.login("fred", "changed"));
 }
 
-TEST_CASE("what one back end verified is nothing to another") {
+TEST_CASE("CVE-2016-9639: what one back end verified is nothing to another") {
   Fixture fixture;
   CHECK(fixture.login("fred", "canary", "sharedsecret"));
   CHECK_FALSE(fixture.login("fred", "canary", "file"));

@@ -345,7 +345,7 @@ TEST_CASE("logins beyond the helpers wait, and beyond those that may wait they a
   CHECK(std::count(causes.begin(), causes.end(), "answered") == 0);
 }
 
-TEST_CASE("many logins at once each get their own answer") {
+TEST_CASE("salt-api#61: many logins at once each get their own answer") {
   PamFixture pam;
   pam.start();
   std::atomic<int> wrong = 0;

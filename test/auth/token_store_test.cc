@@ -167,7 +167,7 @@ TEST_CASE("anything else is no token's data") {
   }
 }
 
-TEST_CASE("a token of negative life is refused") {
+TEST_CASE("CVE-2021-3144: a token of negative life is refused") {
   const auto read =
       read_token_record(R"({"start": 3, "expire": 2, "name": "fred", "eauth": "file", "groups": []})");
   REQUIRE_FALSE(read);
@@ -308,7 +308,7 @@ TEST_CASE("a malformed, empty or oversized file is refused") {
   CHECK(fixture.find(kForeign).find("is larger than 65536 bytes") != std::string::npos);
 }
 
-TEST_CASE("links and pipes in the place of a token's file are refused") {
+TEST_CASE("CVE-2025-22242: links and pipes in the place of a token's file are refused") {
   const StoreFixture fixture;
   const std::string place = fixture.dir() / StoreFixture::file_of(kForeign);
   fs::create_symlink(fixture.dir().write("elsewhere", "{}"), place);

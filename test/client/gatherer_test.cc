@@ -35,7 +35,7 @@ TEST_CASE("a job is done when each of its minions has returned") {
   CHECK(pending.done(at(0)));
 }
 
-TEST_CASE("a second return and a stranger's are none") {
+TEST_CASE("CVE-2022-22936: a second return and a stranger's are none") {
   JobWait pending = job({"a"});
   CHECK(!pending.returned("x"));
   CHECK(pending.returned("a"));
@@ -60,7 +60,7 @@ TEST_CASE("nothing is due before the timeout; then the silent minions are asked"
   CHECK(pending.due(at(2.1)) == at(2));
 }
 
-TEST_CASE("a job is given up when nobody says in time that it runs") {
+TEST_CASE("salt#62452: a job is given up when nobody says in time that it runs") {
   JobWait pending = job({"a", "b"});
   pending.asked(at(2));
   CHECK(pending.step(at(11.9)) == Step::wait);

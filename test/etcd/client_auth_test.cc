@@ -138,7 +138,9 @@ Error error_of_one_try(const std::string& url, Options options) {
   return reply.error();
 }
 
-TEST_CASE("a server is trusted by the authority that signed it, and by no other") {
+TEST_CASE(
+    "CVE-2020-28972 and CVE-2020-35662: a server is trusted by the authority that signed it, and by no "
+    "other") {
   if (test::no_etcd()) return;
   const EtcdCluster etcd({.tls = true});
   const Certificates& files = etcd.certificates();

@@ -163,7 +163,7 @@ TEST_CASE("the limit on open files is raised, never lowered, and not beyond what
         }).wait() == 0);
 }
 
-TEST_CASE("SIGTERM, SIGINT and SIGUSR1 end an idle process, in whatever moment they come") {
+TEST_CASE("MapServer#7504: SIGTERM, SIGINT and SIGUSR1 end an idle process, in whatever moment they come") {
   constexpr std::array kSignals = {SIGTERM, SIGINT, SIGUSR1};
   const TempDir dir;
   for (std::size_t i = 0; i < kRounds; ++i) {

@@ -141,7 +141,7 @@ TEST_CASE("that all threads are busy is said again the next time") {
   }));
 }
 
-TEST_CASE("kept connections that are not used make room for new ones") {
+TEST_CASE("hhvm#1690: kept connections that are not used make room for new ones") {
   Served served(echo, threads_between(2, 2));
   std::vector<FcgiClient> kept;
   for (int i = 0; i < 10; ++i) {

@@ -50,7 +50,7 @@ TEST_CASE("keys that mean nothing to a local chunk are ignored") {
   CHECK(Read(local_with(R"("colour": "red", "batch": 0, "subset": -1)")).chunks().size() == 1);
 }
 
-TEST_CASE("times are seconds, as numbers or in strings") {
+TEST_CASE("salt-api#97: times are seconds, as numbers or in strings") {
   CHECK(Read(local_with(R"("timeout": 2)")).local().timeout == milliseconds(2000));
   CHECK(Read(local_with(R"("timeout": "0.25")")).local().timeout == milliseconds(250));
   CHECK(Read(local_with(R"("timeout": 0)")).local().timeout == milliseconds(0));

@@ -252,7 +252,7 @@ TEST_CASE("a program may have the variables that rest_fcgi_run has and nobody na
   CHECK(run(env).output == "PATH=/bin\n");
 }
 
-TEST_CASE("a program runs as another user, with that user's groups alone") {
+TEST_CASE("CVE-2013-6617: a program runs as another user, with that user's groups alone") {
   if (::geteuid() != 0) {
     MESSAGE("skipped: only root may run programs as others");
     return;

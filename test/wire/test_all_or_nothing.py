@@ -62,7 +62,7 @@ def test_what_ran_before_a_failure_is_in_the_reply(start, front):
     assert first["return"] == {"ms-0": True, "ms-1": True, "ms-2": True} and len(first["jid"]) == 20
 
 
-def test_a_job_that_outlives_the_request_timeout_is_named(start, front):
+def test_salt_api_issue_139_a_job_that_outlives_the_request_timeout_is_named(start, front):
     api = front(start({"rest_fcgi": {"request_timeout": 1, "shutdown_timeout": 0}}))
     reply = api.post(local("test.sleep", arg=[2]))
     jid = reply.json["jid"]

@@ -99,7 +99,7 @@ def test_a_connection_carries_many_requests(apache):
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["sized", "chunked"])
-def test_a_large_body_arrives_whole_and_in_no_file(apache, chunked):
+def test_httpd_bug_57087_httpd_bug_53332_a_large_body_arrives_whole_and_in_no_file(apache, chunked):
     assert apache.run(local("test.ping")) == PING
     before = apache.last_temporary_file()
     text = "x" * 900000
@@ -131,7 +131,7 @@ REFUSED = {
 }
 
 
-def test_what_apache_refuses_by_itself_is_json_too(apache):
+def test_salt_issue_51109_what_apache_refuses_by_itself_is_json_too(apache):
     for name, (data, status) in REFUSED.items():
         reply = apache.exchange(data)
         assert (reply.status, reply.headers["content-type"]) == (status, "application/json"), name

@@ -27,7 +27,7 @@ def audited(start, front):
     return nginx
 
 
-def test_each_chunk_has_one_line(audited):
+def test_salt_issue_38466_each_chunk_has_one_line(audited):
     audited.run(local("test.echo", tgt="ms-0", arg=[ARGUMENT]), chunk("runner", "manage.up"))
     echo, up = audited.audit(2)
     assert (echo["user"], echo["eauth"], echo["client"], echo["fun"]) == ("saltdev", "file", "local", "test.echo")

@@ -86,14 +86,14 @@ EVE = {"eauth": "file", "username": "eve", "password": "evil"}
 
 
 @pytest.mark.parametrize("client", CALLS)
-def test_no_client_runs_without_credentials(api, client):
+def test_cve_2017_5192_cve_2018_15751_cve_2021_25281_no_client_runs_without_credentials(api, client):
     for incomplete in ({}, {"username": "alice", "password": "secret"}):
         reply = api.post(call(client, incomplete))
         assert (reply.status, reply.text) == (401, MISSING)
 
 
 @pytest.mark.parametrize("client", CALLS)
-def test_no_client_runs_with_bad_credentials_and_all_of_them_read_the_same(api, client):
+def test_cve_2020_25592_salt_issue_48703_no_client_runs_with_bad_credentials_and_all_of_them_read_the_same(api, client):
     for what, credentials in BAD_CREDENTIALS.items():
         reply = api.post(call(client, credentials))
         assert (reply.status, reply.text) == (401, REFUSED), what
@@ -111,7 +111,7 @@ def test_a_wrong_password_is_not_accepted_after_the_right_one_was(api):
     assert api.post(call("local", ALICE)).status == 200
 
 
-def test_a_user_reaches_only_the_minions_and_functions_of_their_rules(api):
+def test_cve_2022_22941_a_user_reaches_only_the_minions_and_functions_of_their_rules(api):
     echo = {"fun": "test.echo", "arg": ["hi"]}
     assert api.run(call("local", EVE, tgt="ms-0", **echo)) == [{"ms-0": "hi"}]
     for tgt in ("*", "ms-1", "nosuch"):
@@ -120,7 +120,7 @@ def test_a_user_reaches_only_the_minions_and_functions_of_their_rules(api):
 
 
 @pytest.mark.parametrize("funs", [["test.echo", "test.ping"], ["test.ping", "test.echo"], ["test.echo", "saltutil.find_job"]])
-def test_a_list_of_functions_is_allowed_only_if_each_of_them_is(api, funs):
+def test_cve_2013_4435_a_list_of_functions_is_allowed_only_if_each_of_them_is(api, funs):
     low = call("local", EVE, tgt="ms-0", fun=funs, arg=[["a"], []])
     assert (api.post(low).status, api.post(low).text) == (401, REFUSED)
 
@@ -152,7 +152,7 @@ def test_the_audit_names_whose_token_it_was_also_where_their_call_is_denied(serv
         assert any(f"{call} jid=" in line and f"outcome={outcome}" in line for line in served.log().splitlines())
 
 
-def test_a_token_is_stored_hashed_in_a_file_of_its_owners_alone(served):
+def test_salt_issue_41922_a_token_is_stored_hashed_in_a_file_of_its_owners_alone(served):
     token = make_token(served).stdout.strip()
     files = [p for p in (served.directory / "tokens").rglob("*") if p.is_file()]
     assert len(files) == 1 and files[0].stat().st_mode & 0o777 == 0o600
@@ -165,7 +165,7 @@ def test_no_token_is_made_for_a_wrong_password(served):
     assert "Authorization error occurred." in refused.stderr
 
 
-def test_a_token_is_taken_until_it_expires(start, front, auth):
+def test_cve_2021_3144_a_token_is_taken_until_it_expires(start, front, auth):
     daemon = start({**auth, "token_expire": 5})
     begun = time.monotonic()
     token = make_token(daemon).stdout.strip()

@@ -46,7 +46,7 @@ def test_the_limit_is_configurable(start, front):
 
 
 @pytest.mark.parametrize("buffering", ["on", "off"])
-def test_a_chunked_upload_is_measured_as_it_comes(daemon, front, buffering):
+def test_caddy_issue_5236_a_chunked_upload_is_measured_as_it_comes(daemon, front, buffering):
     api = front(daemon, http=f"fastcgi_request_buffering {buffering};")
     sent = api.request(body=in_pieces(padded(200000)), headers=JSON, chunked=True)
     assert sent.ret == [{"ms-0": True}]

@@ -44,7 +44,7 @@ def test_the_exit_status_is_the_minions_return_code(api):
     assert retcode(api, "cmd.run", "exit 3", python_shell=True, ignore_retcode=True) == 0
 
 
-def test_bytes_that_are_no_text_do_not_break_the_reply(api):
+def test_salt_issue_43891_bytes_that_are_no_text_do_not_break_the_reply(api):
     reply = api.post(local("cmd.run", tgt=TGT, arg=["printf '\\377\\001x'"], kwarg={"python_shell": True}))
     assert reply.status == 200 and reply.ret[0][TGT] == "\ufffd\x01x"
     assert reply.spaced_as_python

@@ -54,7 +54,7 @@ rest_fcgi:
 '''
 
 
-def test_the_line_that_allows_or_refuses_a_call_is_explained(master):
+def test_salt_issue_3077_the_line_that_allows_or_refuses_a_call_is_explained(master):
     path = master(RULES)
 
     def explain(*question):

@@ -212,7 +212,7 @@ def test_without_a_say_in_what_libfcgi_reads_it_does_not_start(tmp_path):
     assert "libfcgi does not read through this program's OS_Read" in ended.stderr
 
 
-def test_a_connection_closed_mid_request_is_logged_once_and_leaks_nothing(daemon):
+def test_fcgi2_issue_60_a_connection_closed_mid_request_is_logged_once_and_leaks_nothing(daemon):
     with connect(daemon.address) as connection:
         connection.sendall(fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[1])]).encode()))
         wait_until(lambda: daemon.connections() == 1, "the connection is served")
@@ -221,7 +221,7 @@ def test_a_connection_closed_mid_request_is_logged_once_and_leaks_nothing(daemon
     assert daemon.log().count("did not take a reply") == 1
 
 
-def test_nothing_of_one_request_is_seen_by_the_next_on_its_connection(daemon):
+def test_cve_2011_2766_nothing_of_one_request_is_seen_by_the_next_on_its_connection(daemon):
     with connect(daemon.address) as connection:
         connection.sendall(fastcgi.request(BODY, keep=True, HTTP_X_SECRET="one", REQUEST_METHOD="POST"))
         assert fastcgi.receive(connection).status == 200
@@ -235,7 +235,7 @@ def test_a_missing_variable_is_a_clear_refusal(daemon, variable, status):
     assert answer.status == status and "return" in json.loads(answer.body)
 
 
-def test_64_kib_of_headers_are_read(daemon):
+def test_fcgi2_issue_13_64_kib_of_headers_are_read(daemon):
     headers = {f"HTTP_X_{number}": "v" * 1000 for number in range(64)}
     assert fastcgi.talk(daemon.address, fastcgi.request(BODY, **headers)).status == 200
 

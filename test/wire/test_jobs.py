@@ -39,7 +39,7 @@ def test_a_job_can_be_looked_up_while_it_runs(api):
     assert jid not in api.run(chunk("runner", "jobs.active"))[0]
 
 
-def test_jobs_are_listed_with_their_function_and_user_and_without_credentials(api):
+def test_salt_issue_43095_jobs_are_listed_with_their_function_and_user_and_without_credentials(api):
     jid = start_job(api, "test.echo", arg=["listed"])
     (jobs,) = api.run(chunk("runner", "jobs.list_jobs"))
     assert jobs[jid]["Function"] == "test.echo" and jobs[jid]["User"] == "saltdev"

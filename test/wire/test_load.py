@@ -87,7 +87,7 @@ def test_who_comes_when_no_more_may_wait_reads_why(start):
     assert [fastcgi.receive(connection).status for connection in working] == [200, 200]
 
 
-def test_parallel_calls_get_their_own_answers(api):
+def test_salt_issue_55953_parallel_calls_get_their_own_answers(api):
     def echo(number):
         return api.run(local("test.echo", tgt=f"ms-{number % 3}", arg=[f"marker {number}"]))
 
@@ -117,7 +117,7 @@ def test_parallel_calls_of_different_users_get_their_own_identity(start, front, 
     assert at_once(120, who) == [(names[number % 60], 401, 401) for number in range(120)]
 
 
-def test_bad_logins_do_not_keep_a_good_one_waiting(start):
+def test_cve_2023_20897_bad_logins_do_not_keep_a_good_one_waiting(start):
     """The guard makes bad logins wait, each longer than the one before; a good one does not wait for them."""
     eauth = {"sharedsecret": "shared", "external_auth": {"sharedsecret": {"alice": ["test.*"]}}}
     daemon = start({**eauth, "rest_fcgi": {"login_guard": {"tries": 7}}})
@@ -146,7 +146,7 @@ def abort(address):
 
 
 @NEEDS_PTRACE
-def test_files_and_threads_are_given_back(start, front):
+def test_salt_issue_29817_files_and_threads_are_given_back(start, front):
     daemon = start({"rest_fcgi": {"idle_thread_timeout": 1}})
     api = front(daemon)
 
@@ -175,7 +175,7 @@ def resident(daemon):
 
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
-def test_memory_stays_where_it_was(start):
+def test_salt_issue_41444_memory_stays_where_it_was(start):
     """Each body and each reply has 100 KB: a leak of one of them would add 30 MB or more."""
     daemon = start({"rest_fcgi": {"jobs_kept": 10}})
     large = {**CRED, "client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": ["x" * 100_000]}

@@ -17,7 +17,7 @@ def test_ping_returns_true_from_each_minion(api):
     assert api.run(local("test.ping")) == [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 
-def test_the_reply_is_spaced_as_python_and_its_length_is_counted_in_bytes(api):
+def test_salt_issue_59272_the_reply_is_spaced_as_python_and_its_length_is_counted_in_bytes(api):
     reply = api.post(local("test.echo", tgt="ms-0", arg=["grün ☃"]), local("test.ping"))
     assert reply.ret[0] == {"ms-0": "grün ☃"}
     assert reply.text.startswith('{"return": [{"ms-0": "gr')
@@ -44,7 +44,7 @@ def test_an_unknown_function_is_each_minions_answer(api):
     assert api.run(local("nosuch.fun")) == [{"ms-0": text, "ms-1": text, "ms-2": text}]
 
 
-def test_a_target_that_matches_nothing_gives_an_empty_object(api):
+def test_salt_issue_20301_a_target_that_matches_nothing_gives_an_empty_object(api):
     reply = api.post(local("test.ping", tgt="nosuch*"))
     assert (reply.status, reply.text) == (200, '{"return": [{}]}')
 
@@ -55,7 +55,7 @@ def test_a_listed_id_that_does_not_exist_did_not_return(api):
     assert re.fullmatch(re.escape(NO_RESPONSE) + r"\d{20}", ret["ms-9"])
 
 
-def test_a_listed_id_that_does_not_exist_did_not_return_in_full(api):
+def test_saltgui_issue_738_a_listed_id_that_does_not_exist_did_not_return_in_full(api):
     (ret,) = api.run(local("test.ping", tgt="ms-0,ms-9", tgt_type="list", full_return=True))
     assert ret["ms-9"]["out"] == "no_return" and ret["ms-9"]["retcode"] == 1
     assert ret["ms-9"]["ret"].startswith(NO_RESPONSE)
@@ -84,7 +84,7 @@ def test_one_argument_needs_no_list(api):
     assert number["ms-0"]["args"] == [5]
 
 
-def test_full_return_has_the_exit_code_and_the_job(api):
+def test_salt_issue_47208_full_return_has_the_exit_code_and_the_job(api):
     (ret,) = api.run(local("test.ping", full_return=True))
     assert set(ret) == {"ms-0", "ms-1", "ms-2"}
     one = ret["ms-2"]
@@ -129,7 +129,7 @@ def test_of_two_equal_keys_the_last_wins(api):
     assert reply.ret == [{"ms-0": True}]
 
 
-def test_a_template_comes_back_as_it_is(api):
+def test_cve_2021_25283_a_template_comes_back_as_it_is(api):
     assert api.run(local("test.echo", tgt="ms-0", arg=["{{7*7}}"])) == [{"ms-0": "{{7*7}}"}]
 
 
@@ -160,7 +160,7 @@ def test_a_jid_of_the_callers_own_is_the_jobs(api):
     assert ret["ms-0"]["jid"] == "20200101000000000001"
 
 
-def test_a_batch_gives_one_item_a_return(api):
+def test_salt_issue_40477_a_batch_gives_one_item_a_return(api):
     items = api.run({**local("test.ping"), "client": "local_batch", "batch": "1"})
     assert sorted(name for item in items for name in item) == ["ms-0", "ms-1", "ms-2"]
     assert all(list(item.values()) == [True] for item in items)

@@ -65,7 +65,7 @@ class Guesser:
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
 @pytest.mark.parametrize("spread", SPREADS if LONG else ["all of these"])
-def test_two_thousand_logins_at_once_of_two_hundred_users_all_get_in_with_bounded_memory(start, directory, spread):
+def test_salt_issue_20285_two_thousand_logins_at_once_of_two_hundred_users_all_get_in_with_bounded_memory(start, directory, spread):
     """One hash of a user is enough, and no more are computed at once than there are cores and memory for: all 200 at
     once would take 3.2 GB."""
     users = directory / "users"
@@ -85,7 +85,7 @@ def test_two_thousand_logins_at_once_of_two_hundred_users_all_get_in_with_bounde
 
 
 @pytest.mark.parametrize("now", ["fred:changed", "fred:!sesame", "ann:sesame", None])
-def test_what_is_remembered_of_a_user_ends_when_the_file_changes(start, directory, now):
+def test_cve_2016_9639_what_is_remembered_of_a_user_ends_when_the_file_changes(start, directory, now):
     users = directory / "users"
     users.write_text("fred:sesame\n")
     users.chmod(0o600)

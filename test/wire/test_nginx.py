@@ -84,7 +84,7 @@ def test_a_responder_that_is_away_is_a_502_in_json(daemon, nginx):
     assert reply.headers["content-type"] == "application/json" and "retry-after" in reply.headers
 
 
-def test_a_request_whose_responder_dies_is_not_sent_to_another(start, front):
+def test_nginx_trac_488_a_request_whose_responder_dies_is_not_sent_to_another(start, front):
     daemons = [start(), start()]
     nginx = front(*daemons)
     # What looked whether they listen may wait in a queue still, until they serve.
@@ -130,7 +130,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("request_bytes, status", REFUSED.values(), ids=REFUSED.keys())
-def test_what_nginx_refuses_by_itself_is_json_too(nginx, request_bytes, status):
+def test_salt_issue_51109_what_nginx_refuses_by_itself_is_json_too(nginx, request_bytes, status):
     reply = nginx.exchange(request_bytes)
     assert (reply.status, reply.headers["content-type"]) == (status, "application/json")
     assert reply.ret.startswith(f"{status}: ")

@@ -90,7 +90,7 @@ def test_whatever_is_wrong_reads_the_same(api, users):
     assert texts == {'{"return": "Authorization error occurred."}'}
 
 
-def test_an_expired_or_locked_account_is_refused_in_spite_of_its_good_password(served, api, users):
+def test_cve_2022_22967_an_expired_or_locked_account_is_refused_in_spite_of_its_good_password(served, api, users):
     assert api.post(call(users["expired"])).status == 401
     served.await_log(f"service {SERVICE}: account: ")
     assert api.post(call(users["locked"])).status == 401
@@ -108,7 +108,7 @@ def test_a_token_keeps_the_groups(served, api, users):
     assert api.run(low) == [{"ms-0": "hi"}]
 
 
-def test_the_caller_does_not_choose_the_service(api, users):
+def test_cve_2016_3176_the_caller_does_not_choose_the_service(api, users):
     low = call(users["good"], "wrong", service="su", **{"auth.pam.service": "su"})
     assert api.post(low).status == 401
 
@@ -151,7 +151,7 @@ def test_the_helper_may_be_started_by_an_init_system(start, front, users, direct
         daemon.stop()
 
 
-def test_what_keeps_pam_from_working_is_one_line_and_no_yes(start, front, users, directory):
+def test_salt_issue_69303_what_keeps_pam_from_working_is_one_line_and_no_yes(start, front, users, directory):
     missing = directory / "nosuch"
     daemon = start(settings(users, pam_helper=str(missing)))
     line = f"external_auth: pam: nobody can log in through it: the helper {missing} cannot be started: No such file"
@@ -161,7 +161,7 @@ def test_what_keeps_pam_from_working_is_one_line_and_no_yes(start, front, users,
     assert checked.returncode == 0 and checked.stderr.count(line) == 1
 
 
-def test_a_helper_without_root_says_that_pam_unix_cannot_work(start, users, directory):
+def test_salt_issue_64275_a_helper_without_root_says_that_pam_unix_cannot_work(start, users, directory):
     directory.chmod(0o755)
     wrapper = directory / "helper"
     copied = directory / "rest_fcgi_pam"
@@ -194,7 +194,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_changes_about_an_account_counts_within_seconds_however_long_logins_are_remembered(start, front, users, passing, change):
+def test_cve_2022_22967_what_changes_about_an_account_counts_within_seconds_however_long_logins_are_remembered(start, front, users, passing, change):
     api = front(start(daemons.merge(settings(users, auth_cache_ttl=300), {"external_auth": {"pam": {passing: ["test.ping"]}}})))
     assert api.run(call(passing)) == [{"ms-0": True}]
     CHANGES[change](passing)

@@ -43,7 +43,7 @@ def await_job(daemon):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
-def test_an_idle_process_ends_at_once_with_status_0(start, number):
+def test_mapserver_issue_7504_an_idle_process_ends_at_once_with_status_0(start, number):
     daemon = start(PATIENT)
     daemon.kill(number)
     assert daemon.wait() == 0
@@ -157,7 +157,7 @@ def test_memory_is_closed_to_others_of_the_same_user(daemon):
     assert core.split()[4] == "0"
 
 
-def test_no_core_is_left_by_a_crash(start):
+def test_cve_2025_4598_no_core_is_left_by_a_crash(start):
     daemon = start()
     os.kill(daemon.pid, signal.SIGABRT)
     assert daemon.wait() == -signal.SIGABRT

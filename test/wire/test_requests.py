@@ -131,7 +131,7 @@ def test_a_client_that_is_not_enabled_is_refused(start, front):
     assert api.run(chunk("runner", "manage.up")) == [["ms-0", "ms-1", "ms-2"]]
 
 
-def test_every_client_is_disabled_where_none_is_enabled(start, front):
+def test_salt_issue_64368_every_client_is_disabled_where_none_is_enabled(start, front):
     api = front(start({"netapi_enable_clients": None}))
     for client in ["local", "local_async", "local_batch", "local_subset"]:
         assert api.post(chunk(client, "test.ping", tgt="*")).ret.startswith(f"Client disabled: '{client}'.")

@@ -128,7 +128,7 @@ def test_a_hook_is_taken(rest):
     assert rest.request("POST", "/hook/deploy/done", "{}", JSON).status == 401
 
 
-def test_another_origin_may_ask_what_is_allowed(rest):
+def test_salt_issue_28378_another_origin_may_ask_what_is_allowed(rest):
     for path in ("/", "/login", "/minions", "/jobs", "/nosuch"):
         asked = {"Origin": "https://gui", "Access-Control-Request-Method": "POST"}
         reply = rest.request("OPTIONS", path, headers=asked)

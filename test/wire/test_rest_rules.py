@@ -117,7 +117,7 @@ def test_the_header_counts_before_the_cookie(api):
     assert reply.ret[0]["token"] != "1" * 64 and api.request("GET", "/jobs", headers=chosen).status == 401
 
 
-def test_a_token_of_the_url_token_is_a_session(api):
+def test_salt_issue_56168_a_token_of_the_url_token_is_a_session(api):
     (made,) = post(api, "/token", CRED, {}).json
     assert set(made) == {"start", "expire", "name", "eauth", "token"} and made["name"] == "saltdev"
     assert api.request("GET", "/jobs", headers={"X-Auth-Token": made["token"]}).status == 200

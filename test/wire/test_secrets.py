@@ -51,7 +51,7 @@ def misdeeds():
     yield [{**LOW, **ping, "password": {CANARY: CANARY}}]
 
 
-def test_no_reply_log_or_file_has_the_password(talkative, front):
+def test_cve_2021_25284_no_reply_log_or_file_has_the_password(talkative, front):
     nginx = front(talkative)
     for low in misdeeds():
         assert CANARY not in nginx.post(*low).text, low

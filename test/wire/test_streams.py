@@ -175,7 +175,7 @@ def test_streams_of_a_user_whose_tokens_are_ended_close(serve, module):
     assert others.silent()
 
 
-def test_a_stream_ends_when_its_token_expires(serve, module):
+def test_salt_issue_53742_a_stream_ends_when_its_token_expires(serve, module):
     api, _ = serve(module, token_expire=3)
 
     def ends_in_time():

@@ -71,7 +71,7 @@ void check_rounds(int calls, const std::function<void(FcgiClient&)>& be_rude) {
 
 }  // namespace
 
-TEST_CASE("peers that close at once leave nothing behind") {
+TEST_CASE("fcgi2#32 and fcgi2#60: peers that close at once leave nothing behind") {
   check_rounds(0, [](FcgiClient&) {});
 }
 

@@ -151,7 +151,7 @@ TEST_CASE("a list of functions is checked one by one before the master sees it")
   CHECK(world.loads("publish").empty());
 }
 
-TEST_CASE("a return that comes before the reply to its publication is not lost") {
+TEST_CASE("salt#45874: a return that comes before the reply to its publication is not lost") {
   SaltWorld world;
   const master::Permit permit = world.permit(kPing);
   world.on("publish", [&world](const std::string&) -> std::string {

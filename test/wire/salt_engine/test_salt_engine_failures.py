@@ -85,7 +85,7 @@ def test_a_master_that_comes_later_is_found(breakable, start_engine):
 
 
 @EVERY_LINE
-def test_a_master_that_is_stopped_in_order_is_not_available(breakable, engine):
+def test_salt_issue_21740_a_master_that_is_stopped_in_order_is_not_available(breakable, engine):
     engine.run(local("test.ping", "ms-0"))
     breakable.master.stop(signal.SIGTERM)
     reply, seconds = timed(lambda: engine.post(local("test.ping")))
@@ -181,7 +181,7 @@ def test_a_worker_of_the_master_that_never_answers(breakable, start_engine, reco
 
 
 @ONE_LINE
-def test_a_master_that_stands_still(breakable, start_engine, record):
+def test_salt_issue_53147_a_master_that_stands_still(breakable, start_engine, record):
     engine = start_engine({"rest_fcgi": {"request_timeout": 10}})
     engine.run(record.chunk("before"))
     with standing_still(breakable.master.pids):

@@ -226,7 +226,9 @@ TEST_CASE("many that wait for a master that does not speak are refused together"
   CHECK(std::chrono::steady_clock::now() - begin < seconds(8));
 }
 
-TEST_CASE("a worker that does not answer costs its own request only, and its late answer reaches nobody") {
+TEST_CASE(
+    "CVE-2024-38823: a worker that does not answer costs its own request only, and its late answer reaches "
+    "nobody") {
   GatedMaster master(2);
   const auto pool = pool_of({.uri = master->uri()});
   CHECK(text(*ask(*pool, "quick")) == "re: quick");  // so that the slow one's time is not for a connection
