@@ -11,6 +11,7 @@ import pytest
 
 from support import daemon as daemons
 from support import pam_stacks
+from support.process import socket_of
 
 HELPER = daemons.BINARY.parent / "rest_fcgi_pam"
 VERIFY, CHECK = 1, 2
@@ -18,7 +19,8 @@ GOOD, REFUSED, FAILED, BUSY = 1, 2, 3, 5
 
 
 def helper(*args, stdin=b"", **environment):
-    return subprocess.run([HELPER, *args], input=stdin, capture_output=True, timeout=30, env=environment)
+    given = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
+    return subprocess.run([HELPER, *args], **given, capture_output=True, timeout=30, env=environment)
 
 
 def frame(ask, *texts, version=1):
@@ -74,7 +76,16 @@ def test_what_is_too_long_or_cut_off_ends_it_without_an_answer(what):
     assert (result.returncode, result.stdout) == (0, b"")
 
 
-def test_who_is_not_the_peer_gets_no_answer():
+@pytest.mark.parametrize("user, outcomes", [("daemon", [GOOD]), ("root", [GOOD]), ("nobody", [])])
+def test_who_is_not_the_peer_gets_no_answer(directory, user, outcomes):
+    (directory / "there").write_text("auth required pam_deny.so\n")
+    with socket_of(user, frame(CHECK, "there", "", "", "")) as connection:
+        result = helper("--confdir", str(directory), "--peer", "daemon", stdin=connection)
+    assert [outcome for outcome, _ in answers(result.stdout)] == outcomes, result
+    assert outcomes or result.returncode == 77
+
+
+def test_who_sends_no_socket_gets_no_answer():
     result = helper("--peer", "nobody", stdin=frame(CHECK, "a", "", "", ""))
     assert result.returncode == 77 and result.stdout == b""
     assert b"refused: standard input is no socket with the user nobody or root at its other end" in result.stderr

@@ -4,12 +4,15 @@
 import contextlib
 import os
 import pathlib
+import pwd
 import random
 import signal
 import socket
 import subprocess
 import tempfile
 import time
+
+import pytest
 
 PATIENCE = 30  # seconds until something that takes milliseconds counts as stuck; sanitizers are slow
 
@@ -57,6 +60,23 @@ def connect(address, timeout=PATIENCE):
         connection.close()
         raise
     return connection
+
+
+@contextlib.contextmanager
+def socket_of(user, sent=b""):
+    """A socket whose other end is that user's to the kernel (SO_PEERCRED); it has sent that, and says no more."""
+    own, uid = os.geteuid(), pwd.getpwnam(user).pw_uid
+    if own not in (0, uid):
+        pytest.skip("only root can be another user")
+    os.seteuid(uid)
+    try:
+        theirs, ours = socket.socketpair()
+    finally:
+        os.seteuid(own)
+    with theirs, ours:
+        theirs.sendall(sent)
+        theirs.shutdown(socket.SHUT_WR)
+        yield ours
 
 
 def answers(address):
