@@ -20,7 +20,7 @@ from support.process import short_directory, wait_until
 THIEF = pathlib.Path(__file__).with_name("support") / "thief.py"
 SECRET = "s3cret-of-the-responder"
 OWN = ["/etc/rest_fcgi", "/var/lib/rest_fcgi", "/var/log/rest_fcgi", "/srv/modules", "/dev/shm"]
-SOCKETS = ["pam.sock", "run.sock", "rest_fcgi.sock"]
+SOCKETS = [*(f"/run/rest_fcgi/{name}.sock" for name in ("pam", "run", "rest_fcgi")), "/run/systemd/private"]
 
 
 def settings():
@@ -125,16 +125,27 @@ def test_no_job_reaches_what_is_the_responders(host, conversation, attack):
     files = host.files()
     still = [path for path in files if "jobs" not in path and "/log/" not in path and "shm" not in path]
     before = host.kept(still)
-    sockets = [f"/run/rest_fcgi/{name}" for name in SOCKETS] + ["/run/systemd/private"]
     uid = int(host.booted.run("id", "-u", "rest_fcgi"))
     pids = [host.pid("rest_fcgi.service"), conversation]
     assert all(pids)
-    outcome = attack(host, {"files": files, "sockets": sockets, "pids": pids, "uid": uid})
+    outcome = attack(host, {"files": files, "sockets": SOCKETS, "pids": pids, "uid": uid})
     assert isinstance(outcome, dict), outcome
     assert len(outcome) > 10 * len(files)
     assert [name for name, what in outcome.items() if what == "done" and not is_allowed(name)] == [], outcome
     assert host.kept(still) == before and host.files() == files
     assert host.pid("rest_fcgi.service") == pids[0] and host.run("test.ping") is True
+
+
+def test_each_of_these_attempts_works_where_nothing_forbids_it(host):
+    host.booted.run("sh", "-c", "mkdir /var/lib/decoy; echo decoy > /var/lib/decoy/file")
+    sleeper = int(host.booted.run("sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"))
+    uid = int(host.booted.run("id", "-u", "rest_fcgi"))
+    plan = {"files": ["/var/lib/decoy/file"], "sockets": SOCKETS, "pids": [sleeper], "uid": uid}
+    try:
+        outcome = json.loads(host.booted.run("/usr/bin/python3", "/srv/modules/thief.py", json.dumps(plan)))
+    finally:
+        host.booted.run("systemctl", "start", "rest_fcgi.service")
+    assert len(outcome) > 30 and set(outcome.values()) == {"done"}, outcome
 
 
 def test_what_a_job_runs_as_has_nothing(host):

@@ -43,7 +43,10 @@ mount -t tmpfs tmpfs "$root/run"
 mount -t tmpfs tmpfs "$root/tmp"
 printf '[Unit]\nDefaultDependencies=no\n' > "$root/etc/systemd/system/booted.target"
 echo $$ > "$home/begun"
-exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" /lib/systemd/systemd --unit=booted.target --log-target=null
+cd "$root"
+pivot_root . .  # and not chroot, in which nobody may make a namespace of users
+umount --lazy .
+exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --unit=booted.target --log-target=null
 """
 CGROUPS = [path for path in map(pathlib.Path, ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids")) if path.is_dir()]
 CGROUPS = CGROUPS or [pathlib.Path("/sys/fs/cgroup")]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A hostile execution module, and a hostile command: tries each way to what is the responder's, and says how it went."""
+"""A hostile execution module, and a hostile command: tries each way to what is the responder's, and says how it went. Where
+nothing forbids it each one works, after those before it."""
 
 import ctypes
 import os
@@ -24,6 +25,11 @@ def _reads(path):
         file.read(1)
 
 
+def _opens(path):
+    with open(path, "rb"):
+        pass
+
+
 def _replaces(path):
     own = f"{path}.{os.getpid()}"
     with open(own, "xb"):
@@ -33,6 +39,19 @@ def _replaces(path):
     finally:
         if os.path.exists(own):
             os.unlink(own)
+
+
+def _links(path):
+    """From somewhere on the same file system."""
+    for folder in ("/tmp", "/var/tmp", "/dev/shm"):
+        own = f"{folder}/link-{os.getpid()}-{abs(hash(path))}"
+        try:
+            os.link(path, own)
+            os.unlink(own)
+            return
+        except OSError as error:
+            denied = error
+    raise denied
 
 
 def _makes_beside(path):
@@ -81,16 +100,17 @@ def _ways_to_file(path):
     yield f"truncate {path}", lambda name: os.truncate(name, 0), path
     yield f"chmod {path}", lambda name: os.chmod(name, 0o777), path
     yield f"chown {path}", lambda name: os.chown(name, os.getuid(), -1), path
-    yield f"remove {path}", os.unlink, path
+    yield f"link {path}", _links, path
+    yield f"make a file beside {path}", _makes_beside, path
     yield f"move {path}", lambda name: os.rename(name, name + ".moved"), path
     yield f"replace {path}", _replaces, path
-    yield f"link {path}", lambda name: os.link(name, f"/tmp/link-{os.getpid()}-{abs(hash(name))}"), path
-    yield f"make a file beside {path}", _makes_beside, path
+    yield f"remove {path}", os.unlink, path
 
 
 def _ways_to_process(pid):
-    for name in ("environ", "mem", "auxv"):
+    for name in ("environ", "auxv"):
         yield f"read {name} of {pid}", _reads, f"/proc/{pid}/{name}"
+    yield f"open mem of {pid}", _opens, f"/proc/{pid}/mem"
     yield f"maps of {pid}", _reads_memory_of, pid
     for name in ("fd", "root/etc", "cwd/."):
         yield f"list {name} of {pid}", os.listdir, f"/proc/{pid}/{name}"
@@ -100,14 +120,14 @@ def _ways_to_process(pid):
 
 def _other_ways(uid):
     yield "become root", os.setuid, 0
-    yield "become the responder", os.setuid, uid
-    yield "mount", _runs, "mount", "-t", "tmpfs", "tmpfs", "/tmp"
+    yield "mount", _runs, "mount", "-t", "tmpfs", "tmpfs", tempfile.mkdtemp()
     yield "a namespace", _runs, "unshare", "-r", "true"
     yield "su", _runs, "su", "-c", "true"
     yield "stop the service", _runs, "systemctl", "stop", "rest_fcgi.service"
     yield "a unit of its own", _runs, "systemd-run", "true"
     yield "a program that is another user's", _makes_setuid
     yield "core files", _dumps_core
+    yield "become the responder", os.setuid, uid
 
 
 def attempts(files, sockets, pids, uid):
