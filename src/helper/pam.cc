@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -57,9 +58,15 @@ void free_responses(pam_response* responses, int count) {
   std::free(responses);
 }
 
+/// What modules are answered with.
+struct Talk {
+  Request request;
+  bool password_was_asked_for = false;
+};
+
 /// PAM's modules ask: what is hidden while it is typed gets the password, and what is shown the user's name.
 int converse(int count, const pam_message** messages, pam_response** answers, void* data) {
-  const auto& request = *static_cast<const Request*>(data);
+  auto& given = *static_cast<Talk*>(data);
   if (count <= 0 || count > PAM_MAX_NUM_MSG) return PAM_CONV_ERR;
   auto* const responses =
       static_cast<pam_response*>(std::calloc(static_cast<std::size_t>(count), sizeof(pam_response)));
@@ -67,8 +74,9 @@ int converse(int count, const pam_message** messages, pam_response** answers, vo
   for (int i = 0; i < count; ++i) {
     const int style = messages[i]->msg_style;
     if (style != PAM_PROMPT_ECHO_OFF && style != PAM_PROMPT_ECHO_ON) continue;
-    responses[i].resp =
-        copy_for_pam(style == PAM_PROMPT_ECHO_OFF ? request.password.reveal() : request.username);
+    const bool is_hidden = style == PAM_PROMPT_ECHO_OFF;
+    given.password_was_asked_for = given.password_was_asked_for || is_hidden;
+    responses[i].resp = copy_for_pam(is_hidden ? given.request.password.reveal() : given.request.username);
     if (responses[i].resp == nullptr) {
       free_responses(responses, count);
       return PAM_BUF_ERR;
@@ -85,7 +93,7 @@ void no_delay(int, unsigned, void*) {}
 class Conversation {
  public:
   Conversation(const Request& request, const std::string& confdir)
-      : request_(request), callback_{converse, &request_} {
+      : talk_{request}, callback_{converse, &talk_} {
     const std::string service(request.service);
     const std::string username(request.username);
     status_ = confdir.empty() ? ::pam_start(service.c_str(), username.c_str(), &callback_, &handle_)
@@ -105,11 +113,12 @@ class Conversation {
     return status_ == PAM_SUCCESS;
   }
 
+  [[nodiscard]] bool password_was_asked_for() const { return talk_.password_was_asked_for; }
   [[nodiscard]] int status() const { return status_; }
   [[nodiscard]] std::string cause() const { return ::pam_strerror(handle_, status_); }
 
  private:
-  Request request_;
+  Talk talk_;
   pam_conv callback_;
   pam_handle_t* handle_ = nullptr;
   int status_ = PAM_SYSTEM_ERR;
@@ -144,12 +153,21 @@ bool may_check_others() {
   return ::geteuid() == 0 || ::access(kShadow, R_OK) == 0;
 }
 
-/// Why nobody may log in through this service, as far as its files tell: it would take any password. Empty
-/// where nothing speaks against it.
-std::string why_open(const Stack& stack) {
-  const StackLine* const line = lets_everybody_in(stack);
-  if (line == nullptr) return {};
-  return line->place + ": " + line->module + " lets somebody in without a password: choose another service";
+/// libpam reads the files of services in lower case, whatever the application says.
+std::string file_name_of(std::string_view service) {
+  std::string name(service);
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
+/// Why nobody may log in through a stack: it would take any password, or nobody can say whether it does.
+/// Empty where nothing speaks against it.
+std::string why_closed(const Stack& stack) {
+  constexpr const char* kAdvice = ": choose another service";
+  if (const StackLine* const odd = odd_line(stack)) return odd->place + ": " + odd->oddity + kAdvice;
+  const StackLine* const open = lets_everybody_in(stack);
+  if (open == nullptr) return {};
+  return open->place + ": " + open->module + " lets somebody in without a password" + kAdvice;
 }
 
 /// Asks the PAM stack of a service whether a user's password is good and their account may be used now. Both
@@ -158,8 +176,8 @@ std::string why_open(const Stack& stack) {
 Answer verify(const Request& request, const std::string& confdir) {
   if (!auth::pam::is_username(request.username)) return {Outcome::refused, "odd user name", {}};
   if (request.password.size() == 0) return {Outcome::refused, "the password is empty", {}};
-  std::string open = why_open(auth_stack(std::string(request.service), confdir));
-  if (!open.empty()) return {Outcome::failed, std::move(open), {}};
+  std::string closed = why_closed(auth_stack(file_name_of(request.service), confdir));
+  if (!closed.empty()) return {Outcome::failed, std::move(closed), {}};
   const std::string remote(request.remote);
   Conversation conversation(request, confdir);
   const bool started = conversation.step([&](pam_handle_t* handle) {
@@ -172,6 +190,10 @@ Answer verify(const Request& request, const std::string& confdir) {
   if (!conversation.step([](pam_handle_t* handle) { return ::pam_authenticate(handle, kFlags); })) {
     return refusal(conversation, "authentication");
   }
+  // Whatever the files say: then nobody can have looked at it.
+  if (!conversation.password_was_asked_for()) {
+    return {Outcome::failed, "authentication: no module asked for the password: choose another service", {}};
+  }
   if (!conversation.step([](pam_handle_t* handle) { return ::pam_acct_mgmt(handle, kFlags); })) {
     return refusal(conversation, "account");
   }
@@ -180,14 +202,15 @@ Answer verify(const Request& request, const std::string& confdir) {
 
 /// Why logins through this service cannot work in a process like this one, as far as its files tell; empty
 /// where nothing speaks against it. `confdir` as for `verify`.
-std::string why_not(const std::string& service, const std::string& confdir) {
+std::string why_not(std::string_view name, const std::string& confdir) {
+  const std::string service = file_name_of(name);
   const auto path = file_of(service, confdir);
   if (!path) {
     return "the PAM service " + service + " has no file in " + (confdir.empty() ? "/etc/pam.d" : confdir);
   }
   if (::access(path->c_str(), R_OK) != 0) return *path + " cannot be read by the helper";
   const Stack stack = auth_stack(service, confdir);
-  if (std::string open = why_open(stack); !open.empty()) return open;
+  if (std::string closed = why_closed(stack); !closed.empty()) return closed;
   if (uses(stack, "pam_unix") && !may_check_others()) {
     return *path + " uses pam_unix, and the helper runs as user id " + std::to_string(::geteuid()) +
            ", which may not read " + kShadow +
@@ -270,7 +293,7 @@ Answer answer(const Request& request, const std::string& confdir, FailureRate& r
     if (verified.outcome == Outcome::good) rate.forgive();
     return verified;
   }
-  std::string cause = why_not(std::string(request.service), confdir);
+  std::string cause = why_not(request.service, confdir);
   return {cause.empty() ? Outcome::good : Outcome::refused, std::move(cause), {}};
 }
 

@@ -2,42 +2,14 @@
 """The helper that talks to PAM, by itself: what it is started with, what it is sent, and when it ends."""
 
 import concurrent.futures
-import random
 import struct
-import subprocess
 import time
 
 import pytest
 
-from support import daemon as daemons
 from support import pam_stacks
+from support.pam_helper import BUSY, CHECK, FAILED, GOOD, REFUSED, VERIFY, answers, ask, frame, helper
 from support.process import socket_of
-
-HELPER = daemons.BINARY.parent / "rest_fcgi_pam"
-VERIFY, CHECK = 1, 2
-GOOD, REFUSED, FAILED, BUSY = 1, 2, 3, 5
-
-
-def helper(*args, stdin=b"", **environment):
-    given = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
-    return subprocess.run([HELPER, *args], **given, capture_output=True, timeout=30, env=environment)
-
-
-def frame(ask, *texts, version=1):
-    body = struct.pack(">BB", version, ask) + b"".join(struct.pack(">H", len(t)) + t.encode() for t in texts)
-    return struct.pack(">I", len(body)) + body
-
-
-def answers(output):
-    """Outcomes and texts."""
-    found = []
-    while output:
-        (size,) = struct.unpack(">I", output[:4])
-        version, outcome, length = struct.unpack(">BBH", output[4:8])
-        assert version == 1
-        found.append((outcome, output[8 : 8 + length].decode()))
-        output = output[4 + size :]
-    return found
 
 
 @pytest.mark.parametrize("args", [["--nosuch", "x"], ["--confdir"], ["--confdir", ""], ["x"], ["--rate", "0"], ["--rate", "1x"]])
@@ -91,16 +63,6 @@ def test_who_sends_no_socket_gets_no_answer():
     assert b"refused: standard input is no socket with the user nobody or root at its other end" in result.stderr
 
 
-def ask(directory, stacks, what, services):
-    """What the helper answers about services, whose files it is given, to a name and a password of nobody's."""
-    for service, text in stacks.items():
-        (directory / service).write_text(text)
-    requests = [frame(what, service, "rfcgi_nobody", "no password of theirs", "") for service in services]
-    result = helper("--confdir", str(directory), "--rate", "10000", stdin=b"".join(requests))
-    assert result.returncode == 0, result.stderr
-    return dict(zip(services, answers(result.stdout), strict=True))
-
-
 def open_ones(directory, stacks):
     found = ask(directory, stacks, CHECK, list(stacks))
     return {service for service, (_, text) in found.items() if "lets somebody in without a password" in text}
@@ -125,34 +87,6 @@ def test_nobody_logs_in_through_a_stack_that_lets_everybody_in(directory):
     assert {outcome for outcome, _ in found.values()} == {FAILED}
     line = f"{directory}/permit-first:1: pam_permit lets somebody in without a password: choose another service"
     assert found["permit-first"][1] == line
-
-
-def random_stack(pick, files):
-    """Lines of modules of which none asks for a password, under every kind of control."""
-    lines = []
-    for _ in range(pick.randint(1, 6)):
-        action = lambda: pick.choice(["ok", "done", "bad", "die", "ignore", "reset", "1", "2", "3"])
-        control = pick.choice(["required", "requisite", "sufficient", "optional"])
-        if pick.random() < 0.6:
-            control = f"[success={action()} auth_err={action()} default={action()}]"
-        module = pick.choice(["pam_permit", "pam_deny", "pam_deny", "pam_debug"])
-        lines.append(f"auth {control} {module}.so\n")
-        if files and pick.random() < 0.3:
-            lines.append(f"auth {pick.choice(['include', 'substack'])} {pick.choice(files)}\n")
-    return "".join(lines) + "account required pam_permit.so\n"
-
-
-def test_what_pam_itself_lets_in_is_never_let_in(directory):
-    """PAM is the judge: without a module that asks for a password, every yes of its would be one for everybody."""
-    pick = random.Random(13)
-    stacks = {}
-    for number in range(800):
-        # By their paths: libpam 1.5 looks for names in /etc/pam.d alone.
-        stacks[f"s{number}"] = random_stack(pick, [directory / name for name in list(stacks)[:20]])
-    found = ask(directory, stacks, VERIFY, list(stacks))
-    assert not [stacks[service] for service, (outcome, _) in found.items() if outcome == GOOD]
-    refused = [service for service, (_, text) in found.items() if "without a password" in text]
-    assert len(stacks) / 4 < len(refused) < len(stacks)
 
 
 @pytest.fixture

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""What the helper makes of the files of PAM services, held against libpam itself."""
+
+import itertools
+import os
+import pathlib
+import random
+import shutil
+
+import pytest
+
+from support import libpam
+from support.pam_helper import CHECK, FAILED, GOOD, REFUSED, VERIFY, ask
+
+MODULES = [path for path in pathlib.Path("/usr/lib").glob("**/security/pam_debug.so")]
+pytestmark = pytest.mark.skipif(not MODULES, reason="PAM's own modules are not here")
+
+# Each lets somebody in who knows no password, by what is easily read in another way than libpam does.
+MISREAD = {
+    "default-twice": "auth [success=ok default=ignore default=bad] pam_unix.so\nauth required pam_permit.so\n",
+    "no-space-between": "auth [success=okdefault=ignore] pam_unix.so\nauth required pam_permit.so\n",
+    "blank-behind-backslash": "auth required \\ \npam_permit.so\n",
+    "comment-in-a-line-that-goes-on": "auth required \\\n# pam_unix.so\npam_permit.so\n",
+    "backslash-before-a-comment": "auth required pam_unix.so \\#\nauth [default=reset] pam_deny.so\nauth required pam_permit.so\n",
+    "type-in-brackets": "[auth] required pam_permit.so\n",
+    "include-with-a-dash": "-@include {folder}/open\n",
+    "jump-over-nonsense": "auth [success=2 default=die] pam_debug.so\nnonsense\nauth requisite pam_deny.so\nauth required pam_permit.so\n",
+    "jump-over-what-is-not-there": "auth [success=2 default=die] pam_debug.so\nauth include {folder}/nosuch\n"
+    "auth requisite pam_deny.so\nauth required pam_permit.so\n",
+    "reset-after-what-is-not-there": "auth include {folder}/nosuch\nauth [default=reset] pam_deny.so\nauth required pam_permit.so\n",
+    "longer-than-libpam-reads": "#" + "x" * 1022 + "auth sufficient pam_permit.so\nauth required pam_unix.so\n",
+    "asks-to-be-ignored": "auth required {folder}/pam_ours.so auth=ignore\nauth required pam_permit.so\n",
+    "debug": "auth sufficient pam_debug.so\nauth required pam_unix.so\n",
+}
+
+
+@pytest.fixture
+def folder(directory):
+    """With a service that takes whoever comes, one that takes nobody, and a module of a name that nobody knows."""
+    (directory / "open").write_text("auth required pam_permit.so\n")
+    (directory / "closed").write_text("auth required pam_deny.so\n")
+    shutil.copy(MODULES[0], directory / "pam_ours.so")
+    return directory
+
+
+def test_what_is_easily_misread_is_refused(folder):
+    stacks = {name: text.format(folder=folder) + "account required pam_permit.so\n" for name, text in MISREAD.items()}
+    checked = ask(folder, stacks, CHECK, list(stacks))
+    tried = ask(folder, stacks, VERIFY, list(stacks))
+    assert {name: outcome for name, (outcome, _) in checked.items()} == dict.fromkeys(stacks, REFUSED)
+    assert {name: outcome for name, (outcome, _) in tried.items()} == dict.fromkeys(stacks, FAILED)
+    # Versions of libpam differ in one or two of these, and not all modules are on every host.
+    assert sum(libpam.lets_in(name, folder) for name in stacks) > len(stacks) / 2
+
+
+@pytest.mark.parametrize(
+    "text, cause",
+    [
+        ("nonsense\n", "1: no type, control and module are there"),
+        ("auth required\n", "1: no type, control and module are there"),
+        ("account required pam_permit.so\nauth perhaps pam_unix.so\n", '2: PAM does not know the control "perhaps"'),
+        ("auth [success=0] pam_unix.so\n", '1: PAM does not know the control "success=0"'),
+        ("auth include nosuch\n", "1: the file of nosuch cannot be read"),
+        ("auth include odd\n", "1: more than 16 files include each other"),
+        ("auth required pam_unix.so\r\n", "1: there is a control character"),
+        ("#" * 1001 + "\n", "1: the line is longer than 1000 bytes"),
+        ("auth \\\n\nrequired pam_unix.so\n", "2: the line before goes on here, where nothing is"),
+    ],
+)
+def test_a_line_that_nobody_can_be_sure_about_is_named(folder, text, cause):
+    found = ask(folder, {"odd": text}, VERIFY, ["odd"])["odd"]
+    assert found == (FAILED, f"{folder}/odd:{cause}: choose another service")
+
+
+def test_services_are_found_where_libpam_finds_them(folder):
+    (folder / "Login").write_text("auth required pam_deny.so\n")
+    (folder / "login").write_text("auth required pam_permit.so\n")
+    assert libpam.lets_in("Login", folder)
+    assert ask(folder, {}, CHECK, ["Login"])["Login"][1].startswith(f"{folder}/login:1: pam_permit lets somebody in")
+
+
+def test_a_service_without_a_file_lets_nobody_in_whatever_other_says(folder):
+    (folder / "other").write_text("auth required pam_permit.so\n")
+    assert libpam.lets_in("nosuch", folder)
+    assert ask(folder, {}, VERIFY, ["nosuch"])["nosuch"] == (FAILED, "nosuch: the file of nosuch cannot be read: choose another service")
+    (folder / "nolines").write_text("account required pam_permit.so\n")
+    assert libpam.lets_in("nolines", folder)
+    assert ask(folder, {}, VERIFY, ["nolines"])["nolines"][1].startswith(f"{folder}/other:1: pam_permit lets somebody in")
+
+
+ACTIONS = ["ok", "done", "bad", "die", "ignore", "reset", "1", "2", "3"]
+# What modules may answer somebody without a password: one that asks for none, one that is known to ask, one of no known name.
+NO = ["auth_err", "user_unknown", "perm_denied", "module_unknown"]
+ANSWERS = {"pam_debug": ["success", "new_authtok_reqd", "ignore", *NO], "pam_unix": NO, "pam_ours": ["ignore", *NO]}
+KEYWORDS = {
+    "required": {"success": "ok", "new_authtok_reqd": "ok", "ignore": "ignore", "default": "bad"},
+    "requisite": {"success": "ok", "new_authtok_reqd": "ok", "ignore": "ignore", "default": "die"},
+    "sufficient": {"success": "done", "new_authtok_reqd": "done", "default": "ignore"},
+    "optional": {"success": "ok", "new_authtok_reqd": "ok", "default": "ignore"},
+}
+
+
+def random_lines(pick, most):
+    """Pairs of a module and its control: a keyword, or actions."""
+    lines = []
+    for _ in range(pick.randint(1, most)):
+        control = pick.choice(list(KEYWORDS))
+        if pick.random() < 0.7:
+            keys = pick.sample(["success", "ignore", "new_authtok_reqd", "auth_err", "user_unknown"], pick.randint(0, 3))
+            control = {key: pick.choice(ACTIONS) for key in [*keys, "default"]}
+        lines.append((pick.choice(["pam_debug", *ANSWERS]), control))
+    return lines
+
+
+def written(control):
+    return control if isinstance(control, str) else "[" + " ".join(f"{key}={action}" for key, action in control.items()) + "]"
+
+
+def ways(line):
+    """Answers of its module that make a difference."""
+    module, control = line
+    actions = KEYWORDS.get(control, control) if isinstance(control, str) else control
+    different = {}
+    for answer in ANSWERS[module]:
+        different.setdefault((actions.get(answer, actions["default"]), answer == "success"), answer)
+    return list(different.values())
+
+
+def test_what_the_files_say_is_what_libpam_makes_of_them(folder):
+    """A stack is refused if, and only if, libpam says yes for some answers that its modules can give."""
+    pick = random.Random(13)
+    verdicts = []
+    for number in range(150):
+        outer, inner = random_lines(pick, 2), random_lines(pick, 2)
+        how = pick.choice(["include", "substack"])
+        at = pick.randint(0, len(outer))
+
+        def write(name, words):
+            """A service of these lines, where `words` says what stands for a module."""
+            lines = [f"auth {written(control)} {word}\n" for (_, control), word in zip(outer + inner, words, strict=True)]
+            (folder / f"{name}-inner").write_text("".join(lines[len(outer) :]))
+            lines[at : len(lines)] = [f"auth {how} {folder}/{name}-inner\n", *lines[at : len(outer)]]
+            (folder / name).write_text("".join(lines))
+
+        write(f"s{number}", [f"{module}.so" for module, _ in outer + inner])
+        found = ask(folder, {}, CHECK, [f"s{number}"])[f"s{number}"]
+        is_open = False
+        for answers in itertools.product(*map(ways, outer + inner)):
+            write("answers", [f"pam_debug.so auth={answer}" for answer in answers])
+            is_open = libpam.lets_in("answers", folder)
+            if is_open:
+                break
+        assert ("lets somebody in without a password" in found[1]) == is_open, (folder / f"s{number}").read_text()
+        verdicts.append(is_open)
+    assert len(verdicts) / 6 < sum(verdicts) < len(verdicts) * 5 / 6
+
+
+def random_stack(pick, files):
+    """Lines of modules of which none asks for a password, under every kind of control, and some that cannot be loaded."""
+    lines = []
+    for _ in range(pick.randint(1, 6)):
+        control = pick.choice(list(KEYWORDS))
+        if pick.random() < 0.6:
+            keys = ["success", "auth_err", "ignore", "module_unknown", "new_authtok_reqd", "default"]
+            control = "[" + " ".join(f"{key}={pick.choice(ACTIONS)}" for key in pick.sample(keys, pick.randint(1, 6))) + "]"
+        says = pick.choice(["", "", " auth=ignore", " auth=auth_err", " auth=new_authtok_reqd"])
+        module = pick.choice(["pam_permit.so", "pam_deny.so", "pam_deny.so", f"pam_debug.so{says}", "pam_nosuch.so"])
+        lines.append(f"{pick.choice(['auth', 'auth', '-auth'])} {control} {module}\n")
+        if files and pick.random() < 0.3:
+            lines.append(f"auth {pick.choice(['include', 'substack'])} {pick.choice(files)}\n")
+    return "".join(lines) + "account required pam_permit.so\n"
+
+
+def test_what_pam_itself_lets_in_is_never_let_in(folder):
+    """PAM is the judge: without a module that asks for a password, every yes of its would be one for everybody."""
+    pick = random.Random(13)
+    stacks = {}
+    for number in range(800):
+        # By their paths: libpam 1.5 looks for names in /etc/pam.d alone.
+        stacks[f"s{number}"] = random_stack(pick, [folder / name for name in list(stacks)[:20]])
+    checked = ask(folder, stacks, CHECK, list(stacks))
+    let_in = [service for service in stacks if libpam.lets_in(service, folder)]
+    assert not [stacks[service] for service in let_in if "without a password" not in checked[service][1]]
+    refused = [service for service, (outcome, _) in checked.items() if outcome == REFUSED]
+    assert len(stacks) / 20 < len(let_in) and len(stacks) / 5 < len(refused) < len(stacks)
+    tried = ask(folder, {}, VERIFY, list(stacks))
+    assert not [stacks[service] for service, (outcome, _) in tried.items() if outcome == GOOD]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only for root are the services of this host what they are for the helper")
+def test_what_this_host_lets_in_without_a_password_is_never_let_in(folder):
+    services = sorted(path.name for path in pathlib.Path("/etc/pam.d").iterdir() if path.name.islower() and "." not in path.name)
+    found = {service: (ask(None, {}, CHECK, [service])[service], ask(None, {}, VERIFY, [service])[service]) for service in services}
+    let_in = {service for service in services if libpam.lets_in(service)}
+    assert {"su"} & set(services) <= let_in
+    for service, (checked, tried) in found.items():
+        assert tried[0] != GOOD
+        if service in let_in:
+            assert checked[0] == REFUSED and "lets somebody in without a password" in checked[1] and tried == (FAILED, checked[1])
+
+
+def test_a_yes_of_a_stack_that_asked_for_no_password_is_none(folder):
+    """Whatever was read: pam_ours may look at a password, as far as its name tells."""
+    service = f"auth required {folder}/pam_ours.so\naccount required pam_permit.so\n"
+    (folder / "unasked").write_text(service)
+    assert libpam.lets_in("unasked", folder)
+    assert ask(folder, {}, CHECK, ["unasked"])["unasked"][0] == GOOD
+    found = ask(folder, {}, VERIFY, ["unasked"])["unasked"]
+    assert found == (FAILED, "authentication: no module asked for the password: choose another service")
