@@ -116,7 +116,9 @@ def test_cve_2022_22941_a_user_reaches_only_the_minions_and_functions_of_their_r
     assert api.run(call("local", EVE, tgt="ms-0", **echo)) == [{"ms-0": "hi"}]
     for tgt in ("*", "ms-1", "nosuch"):
         assert api.post(call("local", EVE, tgt=tgt, **echo)).status == 401, tgt
+    assert api.post(call("local", EVE, tgt="ms-0", fun="test.ping")).status == 401
     assert api.post(call("runner", EVE, fun="jobs.list_jobs")).status == 200
+    assert api.post(call("runner", EVE, fun="jobs.active")).status == 401
 
 
 @pytest.mark.parametrize("funs", [["test.echo", "test.ping"], ["test.ping", "test.echo"], ["test.echo", "saltutil.find_job"]])

@@ -57,6 +57,8 @@ RUDE = {
     "NUL in a name": (GET + b"X\0: a\r\n\r\n", [400]),
     "a space before the colon": (GET + b"X : a\r\n\r\n", [400]),
     "a line feed in the target": (b"GET /a%0d%0aX:%20b HTTP/1.1\r\nHost: a\r\n\r\n", [400]),
+    "a header that goes on in the next line": (GET + b"Transfer-Encoding:\r\n chunked\r\n\r\n", [400]),
+    "a header that goes on behind a value": (GET + b"X: a\r\n b\r\n\r\n", [400]),
     "no Host": (b"GET / HTTP/1.1\r\n\r\n", [400]),
     "two Hosts": (GET + b"Host: b\r\n\r\n", [400]),
     "a URL as the target": (b"GET http://elsewhere/stats HTTP/1.1\r\nHost: a\r\n\r\n", [401, KEPT]),

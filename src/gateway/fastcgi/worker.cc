@@ -178,22 +178,23 @@ bool Worker::reply(Request& request) {
 }
 
 bool Worker::send(Request& request, http::Response response) {
-  write_head(response, head_);
+  std::string head;  // not kept: that of a login has a token
+  write_head(response, head);
   auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
   auto* feed = std::get_if<std::unique_ptr<http::Feed>>(&response.body);
   const bool with_body = environ_.get("REQUEST_METHOD") != "HEAD" && http::may_have_body(response.status);
   int error = 0;
   if (!with_body) {
-    error = request.reply(head_, {});
+    error = request.reply(head, {});
   } else if (feed != nullptr) {
-    error = request.reply(head_, {}, false);
+    error = request.reply(head, {}, false);
     if (error == 0) {
       give_away(request, std::move(*feed));
       return false;
     }
   } else if (stream == nullptr) {
-    error = request.reply(head_, response.text());
-  } else if (auto sent = send_parts(request, **stream); sent) {
+    error = request.reply(head, response.text());
+  } else if (auto sent = send_parts(request, std::move(head), **stream); sent) {
     error = *sent;
   } else {
     log::error(format("a reply was cut off: {}", sent.error().message));
@@ -214,14 +215,14 @@ void Worker::give_away(Request& request, std::unique_ptr<http::Feed> feed) {
 }
 
 /// The head goes out with the first part. Returns what `Request::reply` does. Errors: the stream's.
-Result<int> Worker::send_parts(Request& request, http::Stream& stream) {
+Result<int> Worker::send_parts(Request& request, std::string head, http::Stream& stream) {
   for (;;) {
     auto part = stream.next();
     if (!part) return std::move(part).error();
     const bool last = part->empty();
-    const int error = request.reply(head_, *part, last);
+    const int error = request.reply(head, *part, last);
     if (error != 0 || last) return error;
-    head_.clear();
+    head.clear();
   }
 }
 

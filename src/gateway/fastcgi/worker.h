@@ -38,7 +38,7 @@ class Worker {
   [[nodiscard]] bool reply(Request& request);
   bool send(Request& request, http::Response response);
   void give_away(Request& request, std::unique_ptr<http::Feed> feed);
-  Result<int> send_parts(Request& request, http::Stream& stream);
+  static Result<int> send_parts(Request& request, std::string head, http::Stream& stream);
   bool await_next_request(int connection);
 
   const std::shared_ptr<Pool> pool_;
@@ -46,7 +46,6 @@ class Worker {
   Work successor_;  ///< for which a kept connection has to make room
   Body body_;
   http::Environ environ_;
-  std::string head_;
 };
 
 }  // namespace rest_fcgi::gateway
