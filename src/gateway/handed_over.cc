@@ -20,12 +20,21 @@ namespace {
 /// SD_LISTEN_FDS_START.
 constexpr int kFirstHandedOver = 3;
 
+/// More than there are modules with a port, and FastCGI.
+constexpr int kMostHandedOver = 16;
+
+Error mistake(std::string_view why) {
+  return {ErrorKind::configuration, format("LISTEN_FDS: {}", why), {}};
+}
+
 /// How many descriptors are for this process; another one's children may have its environment still.
-int handed_over() {
+Result<int> handed_over() {
   const char* const pid = std::getenv("LISTEN_PID");
   const char* const count = std::getenv("LISTEN_FDS");
   if (pid == nullptr || count == nullptr || number_in<pid_t>(pid) != ::getpid()) return 0;
-  return number_in<int>(count).value_or(0);
+  const auto number = number_in<int>(count);
+  if (number && *number >= 0 && *number <= kMostHandedOver) return *number;
+  return mistake(format("found '{}', expected a number of sockets from 0 to {}", count, kMostHandedOver));
 }
 
 struct Endpoint {
@@ -62,14 +71,24 @@ Endpoint endpoint_of(const sockaddr_storage& address) {
 }  // namespace
 
 Result<HandedOver> HandedOver::take() {
+  const auto count = handed_over();
+  if (!count) return count.error();
+  const int end = kFirstHandedOver + *count;
+  // All of them before one is taken: its copy could come to be where another one is missing.
+  for (int fd = kFirstHandedOver; fd < end; ++fd) {
+    if (!is_listening_stream(fd))
+      return mistake(format("file descriptor {} is not a listening stream socket", fd));
+  }
   HandedOver taken;
-  for (int fd = kFirstHandedOver, end = fd + handed_over(); fd < end; ++fd) {
+  for (int fd = kFirstHandedOver; fd < end; ++fd) {
     auto socket = take_inherited_socket(fd);
-    if (!socket) {
-      return Error{ErrorKind::configuration, format("LISTEN_FDS: {}", socket.error().message), {}};
-    }
+    if (!socket) return mistake(socket.error().message);
     ::close(fd);
-    const in_port_t port = endpoint_of(address_of(socket->get())).port;
+    const sockaddr_storage name = address_of(socket->get());
+    const in_port_t port = endpoint_of(name).port;
+    if (port == 0 && name.ss_family != AF_UNIX) {
+      return mistake(format("file descriptor {} is neither a unix socket nor on a port of TCP", fd));
+    }
     taken.sockets_.push_back({*std::move(socket), port});
   }
   return taken;
@@ -93,9 +112,7 @@ Result<UniqueFd> HandedOver::on_port(const sockaddr& wanted) {
   // Any address of IPv6 is any of IPv4 as well, and not the other way round.
   const bool any = asked.bytes.find_first_not_of('\0') == std::string_view::npos;
   if (given.bytes == asked.bytes || (any && given.bytes.size() <= asked.bytes.size())) return fd;
-  return Error{ErrorKind::configuration,
-               "the socket that was handed over (LISTEN_FDS) for this port listens on another address",
-               {}};
+  return mistake("the socket that was handed over for this port listens on another address");
 }
 
 Result<void> HandedOver::check_rest() const {
@@ -106,12 +123,10 @@ Result<void> HandedOver::check_rest() const {
           "where `listen` names another");
       continue;
     }
-    return Error{
-        ErrorKind::configuration,
-        format("LISTEN_FDS: a socket on port {} was handed over, and nothing answers there; the port of each "
-               "such socket stands in rest_cherrypy, rest_tornado or rest_wsgi, and has one socket",
-               one.port),
-        {}};
+    return mistake(
+        format("a socket on port {} was handed over, and nothing answers there; the port of each such socket "
+               "stands in rest_cherrypy, rest_tornado or rest_wsgi, and has one socket",
+               one.port));
   }
   return {};
 }

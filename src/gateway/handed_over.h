@@ -16,7 +16,8 @@ namespace rest_fcgi::gateway {
 class HandedOver {
  public:
   /// Takes all of them, so that children do not inherit them. Without any this is empty. Errors:
-  /// configuration, where one is not a listening stream socket.
+  /// configuration, where one is not a listening stream socket of TCP or a unix socket, or LISTEN_FDS is no
+  /// number, or more than could be used.
   static Result<HandedOver> take();
 
   /// The unix socket, which is FastCGI's. None: there is none, or it was given already.

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
@@ -39,6 +40,17 @@ Error failure(std::string why) {
 
 Error failure(const Options& options, const Error& why) {
   return failure(format("cannot listen on {}: {}", options.listen, why.message));
+}
+
+/// Why a port cannot be had, after bind(2).
+Error bind_failure() {
+  const int error = errno;
+  if (error != EACCES && error != EPERM) return failure(errno_text(error));
+  return failure(
+      format("{}; rest_fcgi.service opens no port, and none below 1024, without the drop-in http-port.conf; "
+             "one of HTTP "
+             "may be opened by rest_fcgi-http.socket instead",
+             errno_text(error)));
 }
 
 struct HostPort {
@@ -235,7 +247,7 @@ Result<UniqueFd> listen_on(const addrinfo& address, std::size_t backlog) {
   UniqueFd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return failure(errno_text());
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0) return failure(errno_text());
+  if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0) return bind_failure();
   if (::listen(fd.get(), static_cast<int>(std::min<std::size_t>(backlog, kBacklog))) != 0)
     return failure(errno_text());
   return fd;

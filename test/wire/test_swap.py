@@ -176,7 +176,7 @@ def test_many_may_wait_at_a_socket_whose_owner_asked_for_a_short_queue(unit):
             one.connect(unit.address)  # raises where the queue is full
 
 
-ELSEWHERE = "the socket that was handed over (LISTEN_FDS) for this port listens on another address"
+ELSEWHERE = "LISTEN_FDS: the socket that was handed over for this port listens on another address"
 MISTAKES = {  # where the socket is, where the configuration has it, whether on the same port, and what is said
     "a port that nothing answers on": (
         "127.0.0.1", "127.0.0.1", False, "LISTEN_FDS: a socket on port {} was handed over, and nothing answers there"
