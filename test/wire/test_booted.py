@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The service as it is installed, on a host that was booted: no job, module or command reaches what is the responder's."""
 
+import collections
 import concurrent.futures
 import hashlib
 import json
@@ -8,6 +9,7 @@ import pathlib
 import re
 import shutil
 import socket
+import threading
 
 import pytest
 
@@ -15,17 +17,18 @@ from support import fastcgi
 from support.api import CRED
 from support.booted import Booted, BootFailed
 from support.daemon import ROOT, merge
-from support.process import short_directory, wait_until
+from support.process import PATIENCE, short_directory, wait_until
 
 THIEF = pathlib.Path(__file__).with_name("support") / "thief.py"
 SECRET = "s3cret-of-the-responder"
 OWN = ["/etc/rest_fcgi", "/var/lib/rest_fcgi", "/var/log/rest_fcgi", "/srv/modules", "/dev/shm"]
+SERVICE, FASTCGI, HTTP = "rest_fcgi.service", "rest_fcgi.socket", "rest_fcgi-http.socket"
 SOCKETS = [*(f"/run/rest_fcgi/{name}.sock" for name in ("pam", "run", "rest_fcgi")), "/run/systemd/private"]
 
 
 def settings():
     return {
-        "netapi_enable_clients": ["local", "runner"],
+        "netapi_enable_clients": ["local", "local_async", "runner"],
         "sharedsecret": SECRET,
         "external_auth": {"file": {"^filename": "/etc/rest_fcgi/users", "^hashtype": "sha256", "saltdev": [".*", "@runner"]}},
         "cachedir": "/var/lib/rest_fcgi",
@@ -116,8 +119,8 @@ def as_command(host, plan):
 
 
 def is_allowed(name):
-    """What a job may, since it has to: it reads the code that it runs, and /dev/shm is everybody's."""
-    return name == "read /srv/modules/thief.py" or name.startswith("make a file beside /dev/shm/")
+    """What a job may, since it has to: it reads the code that it runs, and has a /dev/shm of its own."""
+    return name == "read /srv/modules/thief.py" or (" /dev/shm/" in name and not name.startswith("read "))
 
 
 @pytest.mark.parametrize("attack", [as_module, as_command])
@@ -158,6 +161,29 @@ def test_what_a_job_runs_as_has_nothing(host):
     assert int(host.booted.run("id", "-g", "rest_fcgi")) not in groups
 
 
+# Says what it finds, and leaves something for the next one.
+LEAVE = """
+set -e
+cd; pwd
+ls -A ~ /tmp /var/tmp /dev/shm | grep -c left || true
+ipcs -m | grep -c 0x || true
+for folder in ~ /tmp /var/tmp /dev/shm; do touch $folder/left; done
+ipcmk -M 100 >/dev/null
+git config --global user.name left
+mkdir -m 700 ~/.ssh
+ssh-keygen -q -N '' -f ~/.ssh/left
+ls -A ~ ~/.ssh
+"""
+
+
+def test_nothing_that_a_job_leaves_is_there_for_the_next(host):
+    said = [host.run("cmd.run", LEAVE, python_shell=True) for _ in range(2)]
+    assert said[0].split("\n", 3)[:3] == ["/var/lib/rest_fcgi_run", "0", "0"], said
+    assert {"left", ".gitconfig", "left.pub"} <= set(said[0].split()), said
+    assert said[0] == said[1]
+    assert not list(host.booted.outside("/var/lib/rest_fcgi_run").glob("*"))
+
+
 # Starts programs that do nothing, until it may start no more.
 MANY = """
 import os, time
@@ -185,6 +211,97 @@ def test_a_job_that_starts_programs_without_end_is_stopped_and_ends_with_all_of_
     assert host.run("test.ping") is True
 
 
+def memory(host, unit="rest_fcgi.service"):
+    """The cgroup of a unit with the controller `memory`."""
+    group = host.booted.outside("/sys/fs/cgroup/memory/system.slice") / unit
+    if not (group / "memory.limit_in_bytes").exists():
+        pytest.skip("no cgroups of version 1 with the controller memory, which is where this looks")
+    return group
+
+
+def test_a_job_that_takes_too_much_memory_is_killed_and_nobody_else(host):
+    memory(host)
+    responder = host.pid("rest_fcgi.service")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(host.run, "cmd.run", "echo begun; sleep 3; echo whole", python_shell=True)
+        greedy = host.run("cmd.run_all", "python3 -c 'x = b\"x\" * (3 << 30); print(len(x))'", python_shell=True)
+        within = host.run("cmd.run_all", "python3 -c 'x = b\"x\" * (1 << 29); print(len(x))'", python_shell=True)
+        assert beside.result() == "begun\nwhole"
+    assert (greedy["retcode"], greedy["stdout"]) == (128 + 9, "")
+    assert (within["retcode"], within["stdout"]) == (0, str(1 << 29))
+    # Where a shell goes on after it, so does the job.
+    assert host.run("cmd.run", "python3 -c 'b\"x\" * (3 << 30)'; echo $?", python_shell=True).endswith("137")
+    assert "signal 9" in json.dumps(host.run("thief.eats"))
+    assert host.pid("rest_fcgi.service") == responder and host.run("test.ping") is True
+
+
+IS_WHOLE = """
+import sqlite3
+jobs = sqlite3.connect("file:/var/lib/rest_fcgi/rest_fcgi/jobs.db?mode=ro", uri=True)
+print(jobs.execute("PRAGMA integrity_check").fetchall())
+"""
+
+
+@pytest.fixture
+def short_of_memory(host):
+    """The host with ten minions, whose service has so little memory that a few large replies at a time are too much."""
+    memory(host)
+    config, drop_in = map(host.booted.outside, ("/etc/rest_fcgi/master", "/run/systemd/system/rest_fcgi.service.d/memory.conf"))
+    config.write_text(json.dumps(merge(settings(), {"rest_fcgi": {"embedded": {"minions": {f"ms-{at}": {} for at in range(10)}}}})))
+    drop_in.parent.mkdir()
+    drop_in.write_text("[Service]\nMemoryMax=96M\n")
+    host.booted.run("systemctl", "daemon-reload")
+    host.booted.run("systemctl", "restart", SERVICE)
+    yield host
+    config.write_text(json.dumps(settings()))
+    shutil.rmtree(drop_in.parent)
+    host.booted.run("systemctl", "daemon-reload")
+    host.booted.run("systemctl", "restart", SERVICE)
+
+
+def test_a_responder_that_takes_too_much_memory_is_started_again_and_no_answer_is_wrong_or_lost(short_of_memory, capsys):
+    host, jids, outcomes, over = short_of_memory, [], collections.Counter(), threading.Event()
+    text = "x" * 1_000_000
+
+    def ask(**low):
+        body = json.dumps([{**CRED, **low}])
+        answer = fastcgi.talk(host.address, fastcgi.request(body.encode()), 4 * PATIENCE)
+        return (answer.status, json.loads(answer.body)["return"]) if answer.ended else ("cut off", None)
+
+    def large(_=None):
+        status, ret = ask(client="local", tgt="*", fun="test.echo", arg=[text])
+        assert status != 200 or ret == [{f"ms-{at}": text for at in range(10)}]
+        outcomes[status] += 1
+        return status
+
+    def keep_starting_jobs():
+        while not over.is_set():
+            status, ret = ask(client="local_async", tgt="*", fun="test.ping")
+            assert status in (200, "cut off"), ret
+            jids.extend([ret[0]["jid"]] if status == 200 else [])
+
+    def deaths():
+        return int(host.booted.run("systemctl", "show", "-P", "NRestarts", SERVICE))
+
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        beside = pool.submit(keep_starting_jobs)
+        try:
+            for _ in range(3):
+                before = deaths()
+                list(pool.map(large, range(11)))
+                wait_until(lambda before=before: deaths() > before, "they were too much")
+                assert large() == 200
+        finally:
+            over.set()
+        beside.result()
+    with capsys.disabled():
+        print(f"\n  large replies: {dict(outcomes)}, the service was started again {deaths()} times, jobs beside: {len(jids)}")
+    assert outcomes.keys() <= {200, 503, 507, "cut off"} and jids
+    known = ask(client="runner", fun="jobs.list_jobs", search_function="test.ping")[1][0]
+    assert set(jids) <= known.keys()
+    assert host.booted.run("/usr/bin/python3", "-c", IS_WHOLE) == "[('ok',)]\n"
+
+
 def test_the_responder_can_open_no_privilege(host):
     status = host.booted.run("cat", f"/proc/{host.pid('rest_fcgi.service')}/status")
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
@@ -194,31 +311,82 @@ def test_the_responder_can_open_no_privilege(host):
     assert re.search(r"Max core file size +0 +0 ", limits)
 
 
+def is_active(host, unit):
+    return host.booted.run("systemctl", "is-active", unit, check=False).strip() == "active"
+
+
+@pytest.fixture
+def http(host):
+    """The host with rest_cherrypy on the port of rest_fcgi-http.socket as it is installed, and nothing started."""
+    config = host.booted.outside("/etc/rest_fcgi/master")
+    changes = {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}, "rest_cherrypy": {"port": 8000, "disable_ssl": True}}
+    config.write_text(json.dumps(merge(settings(), changes)))
+    host.booted.run("ip", "link", "set", "lo", "up")
+    host.booted.run("systemctl", "stop", FASTCGI, HTTP, SERVICE)
+    yield host
+    host.booted.run("systemctl", "disable", FASTCGI, HTTP)
+    host.booted.run("systemctl", "stop", FASTCGI, HTTP, SERVICE)
+    config.write_text(json.dumps(settings()))
+    host.booted.run("systemctl", "start", FASTCGI, SERVICE)
+
+
+def status_over_http(host):
+    return host.booted.run("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "http://127.0.0.1:8000/")
+
+
+@pytest.mark.parametrize("unit, error", [("", "Permission denied"), ("SystemCallFilter=~bind", "Operation not permitted")])
+def test_a_port_that_the_unit_forbids_is_told_with_what_opens_it(http, unit, error):
+    """Below 1024, and as SocketBindDeny= forbids each where systemd has it."""
+    config, drop_in = map(http.booted.outside, ("/etc/rest_fcgi/master", "/run/systemd/system/rest_fcgi.service.d/port.conf"))
+    config.write_text(config.read_text().replace("8000", "443"))
+    drop_in.parent.mkdir()
+    try:
+        drop_in.write_text(f"[Service]\n{unit}\nStandardError=truncate:/tmp/said\n")
+        http.booted.run("systemctl", "daemon-reload")
+        http.booted.run("systemctl", "start", SERVICE, check=False)
+        said = wait_until(lambda: re.search("cannot listen on.*\n", http.booted.outside("/tmp/said").read_text()), "it says so")[0]
+    finally:
+        shutil.rmtree(drop_in.parent)
+        http.booted.run("systemctl", "daemon-reload")
+    assert f"0.0.0.0:443: {error}" in said and "http-port.conf" in said and HTTP in said
+
+
 ASK = "while [ ! -e /tmp/done ]; do curl -sS -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:8000/ || echo failed; done"
 
 
-def test_systemd_holds_the_port_of_http_while_the_service_is_started_again(host):
-    """The port is that of rest_fcgi-http.socket as it is installed."""
-    booted, config = host.booted, host.booted.outside("/etc/rest_fcgi/master")
-    before = config.read_text()
-    changes = {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}, "rest_cherrypy": {"port": 8000, "disable_ssl": True}}
-    try:
-        config.write_text(json.dumps(merge(settings(), changes)))
-        booted.run("ip", "link", "set", "lo", "up")
-        booted.run("systemctl", "stop", "rest_fcgi.socket", "rest_fcgi.service")  # no socket starts before a service that runs
-        booted.run("systemctl", "start", "rest_fcgi-http.socket", "rest_fcgi.socket", "rest_fcgi.service")
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(booted.run, "sh", "-c", ASK)
-            for _ in range(3):
-                assert host.run("test.ping") is True
-                booted.run("systemctl", "restart", "rest_fcgi.service")
-            booted.run("touch", "/tmp/done")
-        statuses = asked.result().split()
-        assert len(statuses) > 3 and set(statuses) == {"200"}
-    finally:
-        config.write_text(before)
-        booted.run("systemctl", "stop", "rest_fcgi-http.socket")
-        booted.run("systemctl", "restart", "rest_fcgi.service")
+def test_systemd_holds_the_port_of_http_while_the_service_is_started_again(http):
+    http.booted.run("systemctl", "start", HTTP, FASTCGI, SERVICE)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(http.booted.run, "sh", "-c", ASK)
+        for _ in range(3):
+            assert http.run("test.ping") is True
+            http.booted.run("systemctl", "restart", SERVICE)
+        http.booted.run("touch", "/tmp/done")
+    statuses = asked.result().split()
+    assert len(statuses) > 3 and set(statuses) == {"200"}
+
+
+BOTH = [HTTP, FASTCGI]
+
+
+@pytest.mark.parametrize(
+    "first, enabled", [("over http", [HTTP]), ("over http", BOTH), ("over fastcgi", BOTH), ("by hand", [HTTP]), ("by hand", BOTH)]
+)
+def test_whoever_starts_the_service_it_has_the_sockets_that_are_enabled(http, enabled, first):
+    """What booting starts is sockets.target."""
+    http.booted.run("systemctl", "enable", *enabled)
+    if first != "by hand":
+        http.booted.run("systemctl", "start", "sockets.target")
+        assert is_active(http, HTTP) and is_active(http, FASTCGI) == (FASTCGI in enabled) and not is_active(http, SERVICE)
+    if first == "over http":
+        assert status_over_http(http) == "200"
+    elif first == "by hand":
+        http.booted.run("systemctl", "start", SERVICE)
+    assert http.run("test.ping") is True
+    assert all(is_active(http, unit) for unit in (HTTP, FASTCGI, SERVICE))
+    # It has the port from systemd, which keeps it: who comes while there is no process waits for one.
+    http.booted.run("systemctl", "stop", SERVICE)
+    assert status_over_http(http) == "200"
 
 
 def test_a_responder_that_is_killed_is_started_again(host):
