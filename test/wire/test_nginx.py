@@ -72,11 +72,6 @@ def test_nothing_of_a_request_or_reply_reaches_a_file_of_nginx(nginx):
     assert "temporary file" not in nginx.error_log()
 
 
-def test_a_large_reply_arrives_whole(nginx):
-    text = "x" * 900000
-    assert nginx.run(local("test.echo", arg=[text])) == [{"ms-0": text, "ms-1": text, "ms-2": text}]
-
-
 def test_a_responder_that_is_away_is_a_502_in_json(daemon, nginx):
     daemon.stop()
     reply = nginx.post(local("test.ping"))
