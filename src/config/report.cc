@@ -138,6 +138,44 @@ double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
+/// May everybody of this name run whatever there is, on any minion?
+bool may_run_anything(const auth::Principal& principal) {
+  const auto takes_all = [](const auth::FunctionRule& function) {
+    return function.pattern == ".*" && function.conditions.empty();
+  };
+  return std::any_of(principal.rules.begin(), principal.rules.end(), [&](const auth::Rule& rule) {
+    const bool any_minion = rule.scope.empty() || rule.scope == "*";
+    return any_minion && std::any_of(rule.functions.begin(), rule.functions.end(), takes_all);
+  });
+}
+
+/// How long web servers wait for a reply, with the files of nginx/ and apache/ as they stand.
+constexpr std::chrono::seconds kWebServersWait{310};
+
+/// What is right as it stands, and may not be what somebody meant.
+std::vector<std::string> notes(const Settings& settings) {
+  std::vector<std::string> notes;
+  for (const std::string& key : settings.front_ends.inert) notes.push_back(key + " changes nothing here");
+  for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
+    if (eauth.name == "auto" && settings.auth.allow_auto_eauth && settings.engine == Engine::embedded)
+      notes.push_back("external_auth: auto: takes every password");
+    std::vector<std::string> mighty;
+    for (const auth::Principal& principal : eauth.principals) {
+      if (may_run_anything(principal)) mighty.push_back(principal.name);
+    }
+    if (mighty.empty()) continue;
+    notes.push_back(format("external_auth: {}: {} may run every function on all minions, cmd.run among them",
+                           eauth.name, joined(mighty)));
+  }
+  const auto longest = settings.client.request_timeout;
+  if (longest >= kWebServersWait) {
+    notes.push_back(
+        format("rest_fcgi: request_timeout: {} s; nginx/ and apache/ wait {} s, and their 504 names no job",
+               seconds_of(longest), kWebServersWait.count()));
+  }
+  return notes;
+}
+
 void write_embedded(JsonWriter& writer, const embedded::Options& options) {
   writer.begin_object().key("max_workers").integer(static_cast<std::int64_t>(options.max_workers));
   writer.key("max_queued").integer(static_cast<std::int64_t>(options.max_queued));
@@ -181,7 +219,7 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   line("audit", audit_line(settings));
   if (!settings.log.access_file.empty()) line("access", settings.log.access_file);
   if (!settings.log.error_file.empty()) line("errors", settings.log.error_file);
-  for (const std::string& key : settings.front_ends.inert) line("note", key + " changes nothing here");
+  for (const std::string& note : notes(settings)) line("note", note);
   for (const std::string& warning : settings.warnings) line("warning", warning);
   return text;
 }

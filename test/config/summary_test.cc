@@ -72,6 +72,24 @@ TEST_CASE("the summary says whether auto is on") {
                  "eauth:    auto (1 user or group)"));
 }
 
+TEST_CASE("the summary notes what is right and may not be meant") {
+  const std::string text = shown(
+      "external_auth:\n"
+      "  auto: {x: [test.ping]}\n"
+      "  file: {alice: [test.*, .*], bob: [{'*': ['.*']}], carol: ['@runner', {'web*': ['.*']}, "
+      "'cmd\\..*']}\n"
+      "  pam: {dave: [{'*': [{'.*': {args: [a]}}]}]}\n"
+      "rest_fcgi: {allow_auto_eauth: true, request_timeout: 310}\n");
+  CHECK(text.ends_with(
+      "audit:    text to the log\n"
+      "note:     external_auth: auto: takes every password\n"
+      "note:     external_auth: file: alice, bob may run every function on all minions, cmd.run among them\n"
+      "note:     rest_fcgi: request_timeout: 310 s; nginx/ and apache/ wait 310 s, and their 504 names no "
+      "job\n"));
+  CHECK(shown("rest_fcgi: {request_timeout: 309}\nexternal_auth: {auto: {x: [test.ping]}}\n").find("note:") ==
+        text.npos);
+}
+
 TEST_CASE("the summary says who is served where, and who is not") {
   const std::string text = shown(
       "rest_fcgi: {netapi: [rest_wsgi, rest_cherrypy, rest_tornado], mount: {/: rest_wsgi, /api: "

@@ -5,6 +5,7 @@ other file has."""
 import contextlib
 import json
 import os
+import re
 import socket
 
 import pytest
@@ -155,6 +156,12 @@ def test_no_sample_of_apache_logs_bodies_or_credentials():
     for path in (ROOT / "apache").rglob("*.conf"):
         text = path.read_text().lower()
         assert not any(word in text for word in ("dumpio", "authorization}", "x-auth-token}", "{cookie}")), path
+
+
+def test_check_config_knows_how_long_the_samples_wait():
+    texts = "".join(path.read_text() for server in ("nginx", "apache") for path in (ROOT / server).glob("*.conf"))
+    waits = set(re.findall(r"(?:_read_timeout | timeout=|FcgidIOTimeout )(\d+)", texts)) - {"90"}  # WebSockets
+    assert waits == set(re.findall(r"kWebServersWait\{(\d+)\}", (ROOT / "src/config/report.cc").read_text())) and len(waits) == 1
 
 
 def test_the_page_names_the_releases_that_are_tested():
