@@ -98,6 +98,41 @@ TEST_CASE("an account that may not be used now is refused in spite of its good p
   CHECK(log.has("external_auth: pam: service private: account: "));
 }
 
+TEST_CASE(
+    "CVE-2022-22967: whichever step of PAM fails, nobody gets in, and the helper is whole for the next one") {
+  PamFixture pam;
+  const auto stack = [&](const std::string& auth, const std::string& account) {
+    pam.dir.write("stack/private", "auth required pam_debug.so auth=" + auth +
+                                       "\nauth [success=1 default=ignore] pam_exec.so quiet expose_authtok " +
+                                       pam.dir / "auth" +
+                                       "\nauth requisite pam_deny.so\nauth required pam_permit.so\n" +
+                                       "account required pam_debug.so acct=" + account + "\n");
+  };
+  stack("success", "success");
+  check_that_it_answers(pam);
+  for (const std::string step : {"auth_err", "user_unknown", "maxtries", "perm_denied", "acct_expired",
+                                 "new_authtok_reqd", "abort", "ignore", "system_err", "authinfo_unavail"}) {
+    CAPTURE(step);
+    if (step != "ignore") {
+      stack(step, "success");
+      CHECK(pam.login("fred", "sesame") != Came::yes);
+    }
+    stack("success", step);
+    CHECK(pam.login("fred", "sesame") != Came::yes);
+    stack("success", "success");
+    check_that_it_answers(pam);
+  }
+}
+
+TEST_CASE("what a stack wants a failure to take, nobody waits for in the helper") {
+  PamFixture pam;
+  pam.dir.write("stack/private",
+                "auth optional pam_faildelay.so delay=60000000\nauth requisite pam_deny.so\n");
+  const auto begun = std::chrono::steady_clock::now();
+  CHECK(pam.login("fred", "sesame") == Came::no);
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(20));
+}
+
 TEST_CASE("a good login brings the groups that the system has a user in") {
   PamFixture pam;
   REQUIRE(pam.login("root", "sesame") == Came::yes);
