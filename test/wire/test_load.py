@@ -117,27 +117,6 @@ def test_parallel_calls_of_different_users_get_their_own_identity(start, front, 
     assert at_once(120, who) == [(names[number % 60], 401, 401) for number in range(120)]
 
 
-def test_cve_2023_20897_bad_logins_do_not_keep_a_good_one_waiting(start):
-    """The guard makes bad logins wait, each longer than the one before; a good one does not wait for them."""
-    eauth = {"sharedsecret": "shared", "external_auth": {"sharedsecret": {"alice": ["test.*"]}}}
-    daemon = start({**eauth, "rest_fcgi": {"login_guard": {"tries": 7}}})
-
-    def login(password, address):
-        credentials = {"eauth": "sharedsecret", "username": "alice", "password": password}
-        chunk = {**local("test.ping", tgt="ms-0"), **credentials}
-        return fastcgi.request(json.dumps([chunk]).encode(), REMOTE_ADDR=address)
-
-    def guess():  # each something else: the same at the same time is looked at once, and counts once
-        return [sent(daemon.address, login(f"wrong{number}", f"192.0.2.{number}")) for number in range(40)]
-
-    for _ in range(5):  # they wait for 0.1, 0.2, 0.4, 0.8 and 1.6 seconds
-        assert [fastcgi.receive(connection).status for connection in guess()] == [401] * 40
-    guessing = guess()  # for 2
-    assert fastcgi.talk(daemon.address, login("shared", "198.51.100.1")).status == 200
-    assert unanswered(guessing), "some wait still, also where the machine took long to send them all"
-    assert [fastcgi.receive(connection).status for connection in guessing] == [401] * 40
-
-
 def abort(address):
     """Sends half a request, or all of one and does not wait."""
     for data in (fastcgi.request(b"[]")[:-9], fastcgi.request(json.dumps([local("test.ping")]).encode())):

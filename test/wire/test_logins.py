@@ -10,7 +10,7 @@ import pytest
 from support import fastcgi
 from support.api import local
 from support.daemon import LONG, SANITIZED
-from test_load import sent
+from test_load import sent, unanswered
 
 USERS = [f"user{number}" for number in range(200)]
 SPREADS = {
@@ -82,6 +82,27 @@ def test_salt_issue_20285_two_thousand_logins_at_once_of_two_hundred_users_all_g
         assert [fastcgi.receive(connection).status for connection in connections] == [200] * 2000
     assert set(guesser.statuses) <= {401, 429}
     assert int(daemon.status("VmHWM")) < (100 + 64 + 64) * 1024, "KiB: 2,000 threads, the hashes, some more"
+
+
+def test_cve_2023_20897_bad_logins_do_not_keep_a_good_one_waiting(start, directory):
+    """The guard makes bad logins wait, each longer than the one before, and hashes are computed in turn; a good login waits for
+    neither."""
+    users = directory / "users"
+    names = [*USERS[:20], "alice"]
+    stored = yescrypt("sesame")
+    users.write_text("".join(f"{name}:{stored}\n" for name in names))
+    users.chmod(0o600)
+    daemon = start(settings(users, names, login_guard={"tries": 7, "address_tries": 1000}))
+
+    def guess():
+        return [sent(daemon.address, login(names[number], f"wrong {number}", f"192.0.2.{number % 4}")) for number in range(20)]
+
+    for _ in range(5):  # they wait for 0.1, 0.2, 0.4, 0.8 and 1.6 seconds
+        assert [fastcgi.receive(connection).status for connection in guess()] == [401] * 20
+    guessing = guess()  # for 2
+    assert fastcgi.talk(daemon.address, login("alice", "sesame", "198.51.100.1")).status == 200
+    assert unanswered(guessing), "some wait still, also where the machine took long to send them all"
+    assert [fastcgi.receive(connection).status for connection in guessing] == [401] * 20
 
 
 @pytest.mark.parametrize("now", ["fred:changed", "fred:!sesame", "ann:sesame", None])
