@@ -57,15 +57,17 @@ std::optional<Account> account_of(const std::string& user) {
 }
 
 std::vector<gid_t> groups_of(const Account& account) {
-  int count = 64;
-  std::vector<gid_t> ids(static_cast<std::size_t>(count));
-  // getgrouplist(3) says how many groups there are where there is no room for them.
-  while (::getgrouplist(account.name.c_str(), account.gid, ids.data(), &count) < 0 && count <= kMostGroups &&
-         static_cast<std::size_t>(count) > ids.size()) {
-    ids.resize(static_cast<std::size_t>(count));
+  std::vector<gid_t> ids(64);
+  for (;;) {
+    int count = static_cast<int>(ids.size());
+    const bool fits = ::getgrouplist(account.name.c_str(), account.gid, ids.data(), &count) >= 0;
+    const auto found = static_cast<std::size_t>(std::max(count, 0));
+    // One that fails for want of memory asks for no more room, and what it leaves here is the group root's
+    // id.
+    if (!fits && (found <= ids.size() || count > kMostGroups)) return {account.gid};
+    ids.resize(found);
+    if (fits) return ids;
   }
-  ids.resize(std::min(ids.size(), static_cast<std::size_t>(std::max(count, 0))));
-  return ids;
 }
 
 std::vector<std::string> group_names_of(const std::string& user) {

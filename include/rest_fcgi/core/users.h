@@ -30,7 +30,8 @@ struct Account {
 /// Absent where there is no such user.
 [[nodiscard]] std::optional<Account> account_of(const std::string& user);
 
-/// The groups that the system has a user in, their own among them.
+/// The groups that the system has a user in, their own among them; that one alone where the system cannot
+/// say which, or says more than 65536.
 [[nodiscard]] std::vector<gid_t> groups_of(const Account& account);
 
 /// Their names, sorted; none where there is no such user.
