@@ -16,18 +16,19 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::auth {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x3364727567666372;  // rcfgurd3, in memory
 constexpr off_t kSize = sizeof(GuardWords);
+constexpr int kMostTries = 10;
 
 Error unusable(const std::string& path, std::string_view cause) {
   return {ErrorKind::configuration, format("login_guard: file: {} {}", path, cause)};
@@ -37,11 +38,18 @@ Error unusable(const std::string& path, std::string_view cause) {
 std::string refusal_of(const struct stat& status) {
   if (!S_ISREG(status.st_mode)) return "is no regular file";
   if (auto why = distrust(status, {.of_root = false, .of_nobody = S_IRWXG | S_IRWXO})) return *std::move(why);
-  if (status.st_nlink != 1) return "has another name, too: it is a hard link";
-  if (status.st_size != 0 && status.st_size != kSize) {
-    return format("has {} bytes, and is no table of failed logins of this version", status.st_size);
-  }
+  if (status.st_nlink > 1) return "has another name, too: it is a hard link";
   return {};
+}
+
+enum class Content { table, other_version, something_else };
+
+Content content_of(int fd, off_t size) {
+  std::uint64_t magic = 0;
+  const bool has_magic = ::pread(fd, &magic, sizeof magic, 0) == ssize_t{sizeof magic};
+  if (size == 0 || (size == kSize && (magic == kMagic || magic == 0))) return Content::table;
+  const bool differs_in_version = has_magic && (magic ^ kMagic) << 8 == 0;  // in the last of eight bytes
+  return differs_in_version ? Content::other_version : Content::something_else;
 }
 
 Result<void> prepare(GuardWords& words) {
@@ -183,23 +191,47 @@ Result<GuardMemory> GuardMemory::shared(const std::string& path, Folder folder) 
     above = *std::move(opened);
   }
   const std::string in_it = std::filesystem::path(path).filename().string();
-  const UniqueFd fd(::openat(above.is_open() ? above.get() : AT_FDCWD,
-                             above.is_open() ? in_it.c_str() : path.c_str(),
-                             O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
-  struct stat status {};
-  if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
-    return unusable(path, format("cannot be opened: {}", errno_text()));
+  return above.is_open() ? open_in(above.get(), in_it, path, folder) : open_in(AT_FDCWD, path, path, folder);
+}
+
+Result<GuardMemory> GuardMemory::open_in(int folder, const std::string& name, const std::string& path,
+                                         Folder kind) {
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    const UniqueFd fd(
+        ::openat(folder, name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+    struct stat status {};
+    if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
+      return unusable(path, format("cannot be opened: {}", errno_text()));
+    }
+    if (const std::string cause = refusal_of(status); !cause.empty()) return unusable(path, cause);
+    // Held while the table is made, so that nobody sees half of one; a process that is killed lets go of it.
+    if (::flock(fd.get(), LOCK_EX) != 0 || ::fstat(fd.get(), &status) != 0) {
+      return unusable(path, format("cannot be locked: {}", errno_text()));
+    }
+    if (status.st_nlink == 0) continue;  // another process has made a new one
+    const Content content = content_of(fd.get(), status.st_size);
+    const std::string found =
+        format("has {} bytes, and is no table of failed logins of this version", status.st_size);
+    if (content == Content::something_else && kind == Folder::any) return unusable(path, found);
+    if (content == Content::table) return map_locked(fd.get(), path);
+    log::warning(
+        format("login_guard: file: {} {}: a new one takes its place, and counts begin at 0", path, found));
+    // Cut to another size it would end the processes that have mapped it.
+    if (::unlinkat(folder, name.c_str(), 0) != 0) {
+      return unusable(path, format("cannot be replaced: {}", errno_text()));
+    }
   }
-  if (const std::string cause = refusal_of(status); !cause.empty()) return unusable(path, cause);
-  // Held while the table is made, so that nobody sees half of one; a process that is killed lets go of it.
-  if (::flock(fd.get(), LOCK_EX) != 0) return unusable(path, format("cannot be locked: {}", errno_text()));
+  return unusable(path, "is replaced by other processes again and again");
+}
+
+Result<GuardMemory> GuardMemory::map_locked(int fd, const std::string& path) {
   // Memory that is not really there would end the process when it is first used.
-  if (const int error = ::posix_fallocate(fd.get(), 0, kSize); error != 0) {
-    return unusable(path, format("cannot be made: {}", std::generic_category().message(error)));
+  if (const int error = ::posix_fallocate(fd, 0, kSize); error != 0) {
+    return unusable(path, format("cannot be made: {}", errno_text(error)));
   }
-  auto memory = map(fd.get());
+  auto memory = map(fd);
   // The mapping keeps the file open, and would keep the lock with it.
-  ::flock(fd.get(), LOCK_UN);
+  ::flock(fd, LOCK_UN);
   if (!memory) return unusable(path, memory.error().message);
   return memory;
 }

@@ -51,8 +51,9 @@ class GuardMemory {
 
   /// Memory shared with all processes of this user that open the same file; made where it is missing, for its
   /// owner alone. In a folder of our own, which is made where it is missing, nobody else can put a file in
-  /// its place. Errors: configuration, for a file or folder that cannot be had, or that somebody else could
-  /// write to.
+  /// its place. A table of another version, and whatever else lies in our own folder, gives way to a new one,
+  /// and the log says so: who has it still maps the old one. Errors: configuration, for a file or folder that
+  /// cannot be had, or that somebody else could write to, or that is something else.
   enum class Folder { any, own };
   static Result<GuardMemory> shared(const std::string& path, Folder folder = Folder::any);
 
@@ -68,6 +69,9 @@ class GuardMemory {
   using Words = std::unique_ptr<GuardWords, Unmap>;
   GuardMemory(Words words, KeyedDigest digest) : words_(std::move(words)), digest_(std::move(digest)) {}
   static Result<GuardMemory> map(int fd);
+  static Result<GuardMemory> map_locked(int fd, const std::string& path);
+  static Result<GuardMemory> open_in(int folder, const std::string& name, const std::string& path,
+                                     Folder kind);
 
   Words words_;
   KeyedDigest digest_;

@@ -15,9 +15,11 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/captured_log.h"
 #include "../support/fork_alone.h"
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -156,6 +158,49 @@ TEST_CASE("a file in a folder of our own is made with its folder, which nobody e
   CHECK(memory.error().message ==
         "login_guard: file: " + (dir / "state") +
             " has mode 0777, so that others could put files into it; 0700 is right");
+}
+
+TEST_CASE("a table of another version, or one that was cut, gives way to a new one, and the log says so") {
+  const test::TempDir dir;
+  const std::string path = dir / "guard";
+  const auto old = GuardMemory::shared(path);
+  REQUIRE(old);
+  old->words().slots[5] = 42;
+  const std::string whole = dir.read("guard");
+  std::string other_version = whole;
+  other_version[7] = '2';
+  for (const std::string& found : {other_version, whole.substr(0, 4096), whole + "more"}) {
+    fs::remove(path);
+    fs::permissions(dir.write("guard", found), fs::perms(0600));
+    const test::CapturedLog log;
+    const auto memory = GuardMemory::shared(path);
+    REQUIRE(memory);
+    CHECK(log.has(
+        format("{} has {} bytes, and is no table of failed logins of this version: a new one takes its "
+               "place",
+               path, found.size())));
+    CHECK(memory->words().slots[5] == 0);
+    CHECK(fs::file_size(path) == whole.size());
+    CHECK(GuardMemory::shared(path)->digest().of("fred") == memory->digest().of("fred"));
+  }
+  CHECK(old->words().slots[5] == 42);  // what was mapped stays so
+}
+
+TEST_CASE("whatever lies in our own folder in the table's place gives way to it") {
+  const test::TempDir dir;
+  const std::string path = dir / "state/failed_logins";
+  fs::create_directory(dir / "state");
+  fs::permissions(dir / "state", fs::perms::owner_all);
+  for (const std::string& found : {std::string("something else"), std::string(sizeof(GuardWords), 'x')}) {
+    fs::remove(path);
+    fs::permissions(dir.write("state/failed_logins", found), fs::perms(0600));
+    const test::CapturedLog log;
+    CHECK(GuardMemory::shared(path, GuardMemory::Folder::own));
+    CHECK(log.has(format("has {} bytes", found.size())));
+    fs::permissions(dir.write("chosen", found), fs::perms(0600));
+    CHECK(refusal(dir / "chosen").ends_with("and is no table of failed logins of this version"));
+    CHECK(dir.read("chosen") == found);
+  }
 }
 
 TEST_CASE("a file of somebody else is not used" * doctest::skip(::geteuid() != 0)) {
