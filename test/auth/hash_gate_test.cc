@@ -144,8 +144,12 @@ TEST_CASE("who gives up no longer stands in the way of those behind") {
   const auto shut = gate.enter("a", kMiB, kNow);
   REQUIRE(shut);
   const SteadyTime soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
-  std::thread large([&] { CHECK_FALSE(gate.enter("large", 32 * kMiB, soon)); });
-  while (gate.waiting() == 0) std::this_thread::yield();
+  std::atomic<bool> has_given_up = false;
+  std::thread large([&] {
+    CHECK_FALSE(gate.enter("large", 32 * kMiB, soon));
+    has_given_up = true;
+  });
+  while (gate.waiting() == 0 && !has_given_up) std::this_thread::yield();
   CHECK(gate.enter("small", 0, kEver));
   large.join();
   CHECK(gate.waiting() == 0);
