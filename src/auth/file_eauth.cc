@@ -79,13 +79,15 @@ Result<PasswordHash> hash_for(const FileSettings& settings) {
   return make_password_hash(settings.type == Type::htpasswd ? "htpasswd" : settings.hashtype);
 }
 
-/// Errors: internal, after the cause was logged.
+/// Errors: unavailable or internal, after the cause was logged.
 Result<std::shared_ptr<const Users>> read_users(UserFile& file) {
   auto users = file.users();
   if (users) return users;
   log::error(
       format("external_auth: file: {} {}; nobody can log in through it", file.path(), users.error().message));
-  return Error{ErrorKind::internal, "The eauth back end failed; the log has the cause."};
+  const bool may_pass = users.error().kind == ErrorKind::unavailable;
+  return Error{may_pass ? ErrorKind::unavailable : ErrorKind::internal,
+               "The eauth back end failed; the log has the cause."};
 }
 
 /// The back end's parts, shared by its copies.

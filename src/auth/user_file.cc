@@ -73,7 +73,7 @@ Result<Opened> open_trusted(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
-    const ErrorKind kind = errno == ENOENT ? ErrorKind::not_found : ErrorKind::internal;
+    const ErrorKind kind = errno == ENOENT ? ErrorKind::not_found : errno_kind();
     return Error{kind, format("cannot be opened: {}", errno_text())};
   }
   if (!S_ISREG(status.st_mode)) return Error{ErrorKind::internal, "is no regular file"};

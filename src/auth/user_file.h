@@ -71,8 +71,8 @@ class UserFile {
   UserFile(std::string path, FieldLayout layout, KeyedDigest digest)
       : path_(std::move(path)), layout_(std::move(layout)), digest_(std::move(digest)) {}
 
-  /// As the file is now. Errors: not_found; configuration, for one that others may change; internal. Each is
-  /// the end of a sentence that begins with its path.
+  /// As the file is now. Errors: not_found; configuration, for one that others may change; unavailable, where
+  /// the system is short of something; internal. Each is the end of a sentence that begins with its path.
   [[nodiscard]] Result<std::shared_ptr<const Users>> users();
 
   /// Which file it is and when it was changed last. A file that was changed a moment ago has another stamp

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/limit.h"
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
 #include "auth/login_guard.h"
@@ -180,6 +181,22 @@ TEST_CASE("a back end that fails by itself slows who meets it") {
   std::filesystem::remove(fixture.dir / "users");
   CHECK(fixture.login("fred", "sesame").error().kind == ErrorKind::internal);
   CHECK(fixture.login("fred", "sesame").error().kind == ErrorKind::throttled);
+}
+
+TEST_CASE("without a descriptor for the file nobody is refused, and nothing counts as a guess") {
+  Fixture fixture;
+  fixture.options.login_guard.tries = 1;
+  fixture.start();
+  const test::CapturedLog log;
+  fixture.dir.write("users", "fred:anew\n");
+  {
+    const test::Limit no_files(RLIMIT_NOFILE, 0);
+    for (const std::string_view password : {"anew", "wrong"}) {
+      CHECK(fixture.login("fred", password).error().kind == ErrorKind::unavailable);
+    }
+  }
+  CHECK(log.has("users cannot be opened: Too many open files"));
+  CHECK(fixture.login("fred", "anew"));
 }
 
 TEST_CASE("a guard that cannot have the file that it was given is a mistake") {

@@ -2,7 +2,6 @@
 #include "auth/token_store.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/limit.h"
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
 #include "auth/digest.h"
@@ -97,23 +97,6 @@ class StoreFixture {
   test::TempDir dir_;
   test::ManualClock clock_;
   std::unique_ptr<TokenStore> store_;
-};
-
-/// Lowers one of the process's limits for a while.
-class Limit {
- public:
-  Limit(__rlimit_resource resource, rlim_t value) : resource_(resource) {
-    REQUIRE(::getrlimit(resource_, &before_) == 0);
-    const rlimit lowered{value, before_.rlim_max};
-    REQUIRE(::setrlimit(resource_, &lowered) == 0);
-  }
-  ~Limit() { ::setrlimit(resource_, &before_); }
-  Limit(const Limit&) = delete;
-  Limit& operator=(const Limit&) = delete;
-
- private:
-  __rlimit_resource resource_;
-  rlimit before_{};
 };
 
 constexpr std::chrono::hours kDay{24};
@@ -263,7 +246,7 @@ TEST_CASE("all tokens of a user end at once, those of one back end or of all, an
 TEST_CASE("tokens that cannot be looked through are an error") {
   StoreFixture fixture;
   fixture.add();
-  const Limit no_files(RLIMIT_NOFILE, 0);
+  const test::Limit no_files(RLIMIT_NOFILE, 0);
   const auto ended = fixture.store().end_all("", "fred");
   REQUIRE_FALSE(ended);
   CHECK(ended.error().kind == ErrorKind::unavailable);
@@ -410,7 +393,7 @@ TEST_CASE("a token that cannot be written leaves no file behind") {
   const auto previous = ::signal(SIGXFSZ, SIG_IGN);
   std::optional<Result<Secret>> token;
   {
-    const Limit no_bytes(RLIMIT_FSIZE, 0);
+    const test::Limit no_bytes(RLIMIT_FSIZE, 0);
     token = fixture.store().add("fred", "file", {});
   }
   ::signal(SIGXFSZ, previous);
@@ -423,7 +406,7 @@ TEST_CASE("a directory that cannot be listed keeps its expired tokens, and the l
   StoreFixture fixture;
   const test::CapturedLog log;
   {
-    const Limit no_files(RLIMIT_NOFILE, 0);
+    const test::Limit no_files(RLIMIT_NOFILE, 0);
     CHECK_FALSE(fixture.store().add("fred", "file", {}));
   }
   CHECK(log.has("token_dir: expired tokens stay, as it cannot be listed: Too many open files"));
@@ -462,7 +445,7 @@ TEST_CASE("while files cannot be opened a good token is out of reach, and not re
   StoreFixture fixture;
   const std::string token = fixture.add();
   const Result<TokenRecord> found = [&] {
-    const Limit no_files(RLIMIT_NOFILE, 0);
+    const test::Limit no_files(RLIMIT_NOFILE, 0);
     return fixture.store().find(SecretView(token));
   }();
   REQUIRE_FALSE(found);
