@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "auth/digest.h"
+#include "auth/never_back.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -57,10 +58,11 @@ std::uint32_t slot_time(WallTime time) {
       std::clamp<std::int64_t>(since_epoch, 0, std::numeric_limits<std::uint32_t>::max()));
 }
 
-/// Where a token's slot is looked for, and by what.
+/// Where a token's slot is looked for, or a user's, and by what.
 struct Place {
   Hash hash;
   off_t bucket;  ///< its offset in the file
+  bool is_user = false;
 };
 
 class LogoutTable final : public LoggedOut {
@@ -81,36 +83,43 @@ class LogoutTable final : public LoggedOut {
     return add(place_of({token.reveal()}), expire);
   }
 
-  Result<bool> has_ended(std::string_view eauth, std::string_view name, WallTime start) const override {
+  Result<bool> has_ended(std::string_view eauth, std::string_view name, WallTime start) override {
     for (const std::string_view of : {eauth, std::string_view()}) {
       const Place place = place_of_user(of, name);
       Bucket bucket;
       if (!read(place, bucket)) return Error{ErrorKind::internal, kCannotBeRead};
-      const std::uint32_t now = slot_time(clock_.wall());
-      const auto ended = [&](const Slot& slot) {
-        return slot.expire > now && is_of_user(slot, place) && start <= end_in(slot);
-      };
-      if (std::any_of(bucket.begin(), bucket.end(), ended)) return true;
+      const WallTime now = clock_.wall();
+      for (const Slot& slot : bucket) {
+        if (!is_of(slot, place) || slot.expire <= slot_time(now)) continue;
+        if (is_ahead(end_in(slot.hash), now)) {
+          auto corrected = end_all(of, name, now);
+          if (!corrected) return std::move(corrected).error();
+          return true;
+        }
+        if (start <= end_in(slot.hash) || is_ahead(start, now)) return true;
+      }
     }
     return false;
   }
 
-  Result<void> end_all(std::string_view eauth, std::string_view name) override {
-    const WallTime now = clock_.wall();
+  Result<void> end_all(std::string_view eauth, std::string_view name, WallTime until) override {
     Place place = place_of_user(eauth, name);
-    const std::uint32_t second = slot_time(now);
+    const std::uint32_t second = slot_time(until);
     std::memcpy(place.hash.data() + kUserHash, &second, sizeof second);
-    return add(place, now + kUserFor);
+    return add(place, clock_.wall() + kUserFor);
   }
 
  private:
-  static bool is_of_user(const Slot& slot, const Place& place) {
-    return std::equal(slot.hash.begin(), slot.hash.begin() + kUserHash, place.hash.begin());
+  /// The same token, or an end of the same user's.
+  static bool is_of(const Slot& slot, const Place& place) {
+    return std::memcmp(slot.hash.data(), place.hash.data(), place.is_user ? kUserHash : sizeof(Hash)) == 0;
   }
 
-  static WallTime end_in(const Slot& slot) {
+  static bool is_ahead(WallTime time, WallTime now) { return time > now + NeverBack::kMostBack; }
+
+  static WallTime end_in(const Hash& of_user) {
     std::uint32_t second;
-    std::memcpy(&second, slot.hash.data() + kUserHash, sizeof second);
+    std::memcpy(&second, of_user.data() + kUserHash, sizeof second);
     return WallTime(std::chrono::seconds(second));
   }
 
@@ -125,7 +134,9 @@ class LogoutTable final : public LoggedOut {
   }
 
   [[nodiscard]] Place place_of_user(std::string_view eauth, std::string_view name) const {
-    return place_of({"user", std::string_view("\0", 1), eauth, std::string_view("\0", 1), name});
+    Place place = place_of({"user", std::string_view("\0", 1), eauth, std::string_view("\0", 1), name});
+    place.is_user = true;
+    return place;
   }
 
   [[nodiscard]] Place place_of(std::initializer_list<std::string_view> parts) const {
@@ -151,21 +162,27 @@ class LogoutTable final : public LoggedOut {
   Result<void> write(const Place& place, std::uint32_t expire) {
     Bucket bucket;
     if (!read(place, bucket)) return Error{ErrorKind::unavailable, kCannotBeRead};
-    const std::uint32_t now = slot_time(clock_.wall());
+    const WallTime wall = clock_.wall();
+    const std::uint32_t now = slot_time(wall);
     auto slot = std::find_if(bucket.begin(), bucket.end(),
-                             [&](const Slot& one) { return one.hash == place.hash && one.expire > now; });
-    if (slot != bucket.end() && slot->expire >= expire) return {};
-    if (slot == bucket.end()) {
+                             [&](const Slot& one) { return is_of(one, place) && one.expire > now; });
+    const bool is_there = slot != bucket.end();
+    if (is_there && !place.is_user && slot->expire >= expire) return {};
+    if (!is_there) {
       // The one that is over longest: what a clock that is ahead by mistake shows as over is not lost.
       slot = std::min_element(bucket.begin(), bucket.end(),
                               [](const Slot& a, const Slot& b) { return a.expire < b.expire; });
+      if (slot->expire > now) {
+        return Error{ErrorKind::unavailable,
+                     "Too many tokens were logged out: no more can be remembered now, and this one is good "
+                     "until it expires."};
+      }
     }
-    if (slot->expire > now && slot->hash != place.hash) {
-      return Error{ErrorKind::unavailable,
-                   "Too many tokens were logged out: no more can be remembered now, and this one is good "
-                   "until it expires."};
-    }
-    const Slot written{place.hash, expire};
+    Slot written{place.hash, expire};
+    // An end that a clock somewhat ahead wrote stays: it ended tokens of that time.
+    const bool was_later = is_there && place.is_user && end_in(slot->hash) > end_in(place.hash) &&
+                           !is_ahead(end_in(slot->hash), wall);
+    if (was_later) written.hash = slot->hash;
     const off_t offset = place.bucket + (slot - bucket.begin()) * off_t{sizeof(Slot)};
     return ::pwrite(file_.get(), &written, sizeof written, offset) == ssize_t{sizeof written}
                ? Result<void>()

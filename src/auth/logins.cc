@@ -11,6 +11,7 @@
 #include "auth/digest.h"
 #include "auth/grant_table.h"
 #include "auth/login_guard.h"
+#include "auth/never_back.h"
 #include "rest_fcgi/auth/logged_out.h"
 
 namespace rest_fcgi::auth {
@@ -79,10 +80,13 @@ class KnownTokens {
 class GuardedLogins final : public Logins {
  public:
   GuardedLogins(std::unique_ptr<LoginGuard> guard, KeyedDigest digest, std::chrono::seconds ttl,
-                const Clock& clock, std::shared_ptr<LoggedOut> logged_out)
+                const Clock& clock, std::shared_ptr<const LoginMemory> memory,
+                std::shared_ptr<LoggedOut> logged_out)
       : guard_(std::move(guard)),
         digest_(std::move(digest)),
         clock_(clock),
+        memory_(std::move(memory)),
+        latest_(clock, memory_->guard.words().latest),
         logged_out_(std::move(logged_out)),
         grants_(ttl, clock) {}
 
@@ -115,6 +119,8 @@ class GuardedLogins final : public Logins {
   const std::unique_ptr<LoginGuard> guard_;
   const KeyedDigest digest_;
   const Clock& clock_;
+  const std::shared_ptr<const LoginMemory> memory_;
+  const NeverBack latest_;
   const std::shared_ptr<LoggedOut> logged_out_;
   std::mutex mutex_;
   /// Nobody held them a moment ago: a client that comes again and again with one costs whoever decides
@@ -211,8 +217,10 @@ Outcome GuardedLogins::holder(const Credentials& credentials, const Check& check
   return *revoked ? refused("token", kRevoked, credentials) : std::move(grant);
 }
 
-/// Whether its user's tokens were ended since it was made, of which another process may have been told.
+/// Whether its user's tokens were ended since it was made, of which another process may have been told: that
+/// one has to know how late it was here.
 Result<bool> GuardedLogins::is_revoked(const Grant& grant) const {
+  if (logged_out_ != nullptr) static_cast<void>(latest_.wall());
   return logged_out_ == nullptr ? false : logged_out_->has_ended(grant.eauth, grant.name, grant.start);
 }
 
@@ -369,11 +377,14 @@ Result<std::unique_ptr<Logins>> Logins::make(const LoginGuardOptions& guard, std
                                              std::shared_ptr<LoggedOut> logged_out) {
   auto digest = KeyedDigest::make();
   if (!digest) return std::move(digest).error();
-  auto made =
-      std::make_unique<LoginGuard>(guard, std::move(memory), clock,
-                                   [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); });
-  return std::unique_ptr<Logins>(std::make_unique<GuardedLogins>(std::move(made), *std::move(digest), ttl,
-                                                                 clock, std::move(logged_out)));
+  auto made = std::make_unique<LoginGuard>(
+      guard, memory, clock, [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); });
+  return std::unique_ptr<Logins>(std::make_unique<GuardedLogins>(
+      std::move(made), *std::move(digest), ttl, clock, std::move(memory), std::move(logged_out)));
+}
+
+WallTime latest_time(const LoginMemory& memory, const Clock& clock) {
+  return NeverBack(clock, memory.guard.words().latest).wall();
 }
 
 }  // namespace rest_fcgi::auth

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "auth/never_back.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
@@ -63,6 +64,10 @@ bool has_form_of_own_token(std::string_view text) {
 
 Error refused_token(std::string cause) {
   return {ErrorKind::authentication, std::move(cause)};
+}
+
+Error ended_token(std::string_view how, const TokenRecord& record) {
+  return {ErrorKind::not_found, format("it {} (user {})", how, record.name)};
 }
 
 }  // namespace
@@ -138,18 +143,24 @@ Result<TokenRecord> TokenStore::find(SecretView token) const {
   if (!*data) return refused_token("there is no such token");
   auto record = read_token_record(**data);
   if (!record) return refused_token(format("{} is malformed: {}", digits, record.error().message));
-  if (record->expire > clock_.wall()) return record;
-  return Error{ErrorKind::not_found, format("it has expired (user {})", record->name)};
+  const WallTime now = clock_.wall();
+  const bool was_ended = record->expire <= record->start;
+  if (was_ended || record->expire <= now) return ended_token("has expired", *record);
+  if (record->start > now + NeverBack::kMostBack) {
+    return ended_token("was made when the clock was ahead of now by more than a day", *record);
+  }
+  return record;
 }
 
 Result<void> TokenStore::end(SecretView token) const {
   return shelf_->remove(digits_of(token));
 }
 
+/// It ends at its start, so that no clock finds it good, whatever day that one has.
 Result<void> TokenStore::put_end(const std::string& digits, TokenRecord record) const {
   const WallTime now = clock_.wall();
   record.start = std::min(record.start, now);
-  record.expire = std::min(record.expire, now);
+  record.expire = record.start;
   if (shelf_->put(digits, to_json(record), kKnownAfterEnd, now + kKnownAfterEnd)) return {};
   return shelf_->remove(digits);
 }
@@ -158,10 +169,12 @@ Result<std::size_t> TokenStore::end_all(std::string_view eauth, std::string_view
   std::size_t ended = 0;
   const auto visit = [&](const std::string& digits, std::string_view data) -> Result<void> {
     auto record = read_token_record(data);
-    if (!record || record->expire <= clock_.wall() || record->name != name) return {};
+    // Also one that has expired: it may have by a clock that is ahead.
+    if (!record || record->expire <= record->start || record->name != name) return {};
     if (!eauth.empty() && record->eauth != eauth) return {};
+    const bool was_good = record->expire > clock_.wall();
     auto done = put_end(digits, *std::move(record));
-    if (done) ++ended;
+    if (done && was_good) ++ended;
     return done;
   };
   if (auto seen = shelf_->each(visit); !seen) return std::move(seen).error();

@@ -438,6 +438,42 @@ TEST_CASE("a clock that steps back revives no token, nor after a restart") {
   }
 }
 
+TEST_CASE("a clock that was years ahead for a moment leaves tokens as they were, and revives none") {
+  constexpr std::chrono::hours kYears(24 * 3650);
+  Fixture fixture;
+  fixture.options.login_guard.file = fixture.dir / "guard";
+  fixture.start();
+  const auto make = [&] {
+    auto token = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
+    REQUIRE(token);
+    return *std::move(token);
+  };
+  const auto is_good = [&](const TokenLogin& token) {
+    return bool(fixture.authenticator->holder(token.token));
+  };
+  const auto kept = make();
+  const auto out = make();
+  REQUIRE(fixture.authenticator->end_token(out.token));
+  fixture.clock.set_back(-kYears);
+  CHECK_FALSE(is_good(kept));
+  const auto made_then = make();
+  CHECK(is_good(made_then));
+  for (const bool is_started_anew : {false, true}) {
+    if (is_started_anew) fixture.start();  // while the clock is ahead
+    fixture.clock.set_back(kYears);
+    CHECK(is_good(kept));
+    CHECK_FALSE(is_good(out));
+    CHECK_FALSE(is_good(made_then));
+    const auto fresh = make();
+    fixture.clock.advance(seconds(1));
+    CHECK(is_good(fresh));
+    if (!is_started_anew) fixture.clock.set_back(-kYears);
+  }
+  REQUIRE(end_tokens_of(fixture.options, "", "fred", fixture.clock));
+  CHECK_FALSE(is_good(kept));
+  CHECK_FALSE(is_good(made_then));
+}
+
 TEST_CASE("a question for the holder of a token is no guess, whatever comes of it") {
   Fixture fixture;
   fixture.options.login_guard = {.tries = 1, .address_tries = 1};

@@ -192,7 +192,7 @@ TEST_CASE(
 
 namespace {
 
-bool has_ended(const LoggedOut& table, std::string_view eauth, std::string_view name, WallTime start) {
+bool has_ended(LoggedOut& table, std::string_view eauth, std::string_view name, WallTime start) {
   const auto found = table.has_ended(eauth, name, start);
   REQUIRE(found);
   return *found;
@@ -207,8 +207,8 @@ TEST_CASE("all tokens of a user that were made until now end, in all processes, 
   const auto one = opened(file, clock);
   const auto other = opened(file, clock);
   const WallTime before = clock.wall();
-  REQUIRE(one->end_all("pam", "fred"));
-  REQUIRE(one->end_all("", "ann"));
+  REQUIRE(one->end_all("pam", "fred", clock.wall()));
+  REQUIRE(one->end_all("", "ann", clock.wall()));
   clock.advance(seconds(2));
   for (const auto& table : {one, other, opened(file, clock)}) {
     CHECK(has_ended(*table, "pam", "fred", before));
@@ -220,7 +220,7 @@ TEST_CASE("all tokens of a user that were made until now end, in all processes, 
   }
   clock.advance(hours(399 * 24));
   CHECK(has_ended(*one, "pam", "fred", before));
-  REQUIRE(one->end_all("pam", "fred"));
+  REQUIRE(one->end_all("pam", "fred", clock.wall()));
   CHECK(has_ended(*other, "pam", "fred", clock.wall() - seconds(1)));
 }
 
@@ -234,6 +234,51 @@ TEST_CASE("what was logged out is known again when a clock that was ahead is set
   }
   clock.set_back(hours(1));
   CHECK(has(*table, token(0)));
+}
+
+TEST_CASE("the tokens of one user may be ended ever so often, and stay so") {
+  test::ManualClock clock;
+  const auto table = opened("", clock);
+  const WallTime first = clock.wall();
+  for (int i = 0; i < 200; ++i) {
+    REQUIRE(table->end_all("pam", "fred", clock.wall()));
+    CHECK(has_ended(*table, "pam", "fred", first));
+    CHECK(has_ended(*table, "pam", "fred", clock.wall()));
+    clock.advance(seconds(1));
+    CHECK_FALSE(has_ended(*table, "pam", "fred", clock.wall()));
+  }
+}
+
+TEST_CASE("tokens that were made before the clock was set back end with all others") {
+  test::ManualClock clock;
+  const auto table = opened("", clock);
+  const WallTime before = clock.wall();
+  clock.set_back(hours(1));
+  REQUIRE(table->end_all("pam", "fred", before));
+  REQUIRE(table->end_all("pam", "fred", clock.wall()));  // says less
+  CHECK(has_ended(*table, "pam", "fred", before));
+  clock.advance(hours(1));
+  CHECK(has_ended(*table, "pam", "fred", before));
+  CHECK_FALSE(has_ended(*table, "pam", "fred", clock.wall() + seconds(1)));
+  const WallTime days_ahead = clock.wall() + hours(30);
+  CHECK(has_ended(*table, "pam", "fred", days_ahead));
+  CHECK_FALSE(has_ended(*table, "pam", "ann", days_ahead));
+}
+
+TEST_CASE("what a clock ended that was years ahead stays ended, and what is made then is good") {
+  constexpr hours kYears(24 * 3650);
+  test::ManualClock clock;
+  const auto table = opened("", clock);
+  const WallTime before = clock.wall();
+  clock.set_back(-kYears);
+  const WallTime then = clock.wall();
+  REQUIRE(table->end_all("", "fred", clock.wall()));
+  clock.set_back(kYears);
+  CHECK(has_ended(*table, "pam", "fred", before));
+  CHECK(has_ended(*table, "pam", "fred", then));
+  clock.advance(seconds(2));
+  CHECK_FALSE(has_ended(*table, "pam", "fred", clock.wall()));
+  CHECK(has_ended(*table, "pam", "fred", before));
 }
 
 }  // namespace rest_fcgi::auth

@@ -447,8 +447,8 @@ TEST_CASE(
   REQUIRE(logins.holder(other));
   const auto password = logins.login(with_password("fred", "sesame"));
   REQUIRE(password);
-  REQUIRE(table->end_all("", ""));  // who the fixture says holds a token
-  REQUIRE(table->end_all("pam", "fred"));
+  REQUIRE(table->end_all("", "", time.wall()));  // who the fixture says holds a token
+  REQUIRE(table->end_all("pam", "fred", time.wall()));
   logins.clock.advance(seconds(2));
   CHECK(logins.holder(other).error().kind == ErrorKind::authentication);
   CHECK(logins.login(with_token(kToken)).error().kind == ErrorKind::authentication);

@@ -243,6 +243,25 @@ TEST_CASE("all tokens of a user end at once, those of one back end or of all, an
   CHECK(fixture.find(fixture.add()) == "of fred");
 }
 
+TEST_CASE("all tokens of a user end by whatever clock, also those that a clock that is ahead finds over") {
+  StoreFixture fixture;
+  const std::string before = fixture.add();
+  for (const auto ahead : {std::chrono::hours(24 * 3650), std::chrono::hours(0), std::chrono::hours(-1)}) {
+    fixture.clock().set_back(-ahead);
+    static_cast<void>(*fixture.store().end_all("", "fred"));
+    fixture.clock().set_back(ahead);
+    CHECK(fixture.find(before) == "it has expired (user fred)");
+  }
+  const std::string later = fixture.add();
+  CHECK(fixture.find(later) == "of fred");
+  fixture.clock().set_back(std::chrono::hours(1));
+  CHECK(*fixture.store().end_all("", "fred") == 1);
+  fixture.clock().set_back(std::chrono::hours(-1));
+  CHECK(fixture.find(later) == "it has expired (user fred)");
+  fixture.clock().set_back(std::chrono::hours(20));
+  CHECK(fixture.find(later) == "it has expired (user fred)");
+}
+
 TEST_CASE("tokens that cannot be looked through are an error") {
   StoreFixture fixture;
   fixture.add();

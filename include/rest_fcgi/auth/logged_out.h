@@ -34,13 +34,17 @@ class LoggedOut {
   /// unavailable, where there is no room, or no room on the disk.
   [[nodiscard]] virtual Result<void> add(SecretView token, WallTime expire) = 0;
 
-  /// Were all tokens of this user ended at `start` or later, those of this back end or of all? As `has`.
+  /// Were all tokens of this user ended at `start` or later, those of this back end or of all? So they were,
+  /// once any were, where `start` is more than a day ahead: the clock was set back since. What was ended by a
+  /// clock that was as far ahead is taken to have ended now. As `has`.
   [[nodiscard]] virtual Result<bool> has_ended(std::string_view eauth, std::string_view name,
-                                               WallTime start) const = 0;
+                                               WallTime start) = 0;
 
-  /// Ends all tokens of a user that were made until now, those of all back ends where `eauth` is empty. It is
-  /// remembered for 400 days, which no token outlives. Errors: as `add`.
-  [[nodiscard]] virtual Result<void> end_all(std::string_view eauth, std::string_view name) = 0;
+  /// Ends all tokens of a user that were made up to `until`, those of all back ends where `eauth` is empty.
+  /// It is remembered for 400 days, which no token outlives; a later end takes the place of the one before.
+  /// Errors: as `add`.
+  [[nodiscard]] virtual Result<void> end_all(std::string_view eauth, std::string_view name,
+                                             WallTime until) = 0;
 };
 
 }  // namespace rest_fcgi::auth
