@@ -89,10 +89,14 @@ void LoginGuard::Attempt::succeeded() {
 Result<void> LoginGuard::Attempt::failed(bool is_guess) {
   LoginGuard* const guard = guard_;
   if (guard == nullptr) return {};
-  const milliseconds delay = guard->delay_of_failure(who_, is_guess);
+  const Answer answer = guard->answer_to_failure(who_, is_guess);
   leave();
+  const bool is_refused = answer.refused_for > seconds(0);
+  // Nobody is kept waiting who may come as often as they like.
+  if (is_refused && who_.username.empty()) return throttled(answer.refused_for);
   const auto passed = std::chrono::duration_cast<milliseconds>(guard->clock_.steady() - since_);
-  return guard->wait(delay - passed);
+  auto waited = guard->wait(answer.delay - passed);
+  return is_refused ? throttled(answer.refused_for) : std::move(waited);
 }
 
 Result<std::shared_ptr<const LoginMemory>> open_login_memory(const LoginGuardOptions& options) {
@@ -134,7 +138,7 @@ LoginGuard::Tiers LoginGuard::tiers_of(const Who& who) const {
   };
   const GuardTable::Limit of_user{options_.tries, options_.window, options_.refuse};
   const GuardTable::Limit of_address{options_.address_tries, options_.window, options_.refuse};
-  if (who.username.empty()) return {{Tier::Of::tokens, key("tokens", network), of_address}};
+  if (who.username.empty()) return {{Tier::Of::tokens, key("tokens", network), of_address, false}};
   const GuardTable::Key user = key_of_user(who, network);
   const bool is_known = known_.find(user, kKnown, clock_.wall()).failures > 0;
   Tiers tiers{{Tier::Of::user, user, of_user},
@@ -147,17 +151,26 @@ LoginGuard::Tiers LoginGuard::tiers_of(const Who& who) const {
   return tiers;
 }
 
-Result<LoginGuard::Standing> LoginGuard::check(const Who& who) const {
+Result<LoginGuard::Standing> LoginGuard::check(const Who& who) {
   const WallTime now = clock_.wall();
-  if (is_off() || is_quiet(now)) return Standing{};
+  if (is_off() || who.username.empty() || is_quiet(now)) return Standing{};
   Standing standing;
+  seconds as_user{0};
+  seconds as_all{0};
+  bool is_refused = false;
   for (const Tier& tier : tiers_of(who)) {
-    if (!tier.refuses) continue;
     const GuardTable::Count count = table_.find(tier.key, tier.limit, now);
-    if (count.refused_for > seconds(0)) return throttled(count.refused_for);
-    if (tier.of == Tier::Of::user) standing.has_failed = count.failures > 0;
+    const bool is_of_user = tier.of == Tier::Of::user;
+    if (is_of_user) standing.has_failed = count.failures > 0;
+    seconds& longest = is_of_user ? as_user : as_all;
+    longest = std::max(longest, count.refused_for);
+    is_refused = is_refused || (tier.refuses && count.refused_for > seconds(0));
   }
-  return standing;
+  if (!is_refused) return standing;
+  if (as_all == seconds(0)) return throttled(as_user);
+  // Who logged in from here is looked at, which takes time.
+  static_cast<void>(wait(delay_after(options_.tries)));
+  return throttled(as_all);
 }
 
 bool LoginGuard::has_room(const Tier& tier, unsigned failures) const {
@@ -169,9 +182,7 @@ bool LoginGuard::has_room(const Tier& tier, unsigned failures) const {
 Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadline) {
   const SteadyTime since = clock_.steady();
   if (is_off()) return Attempt(nullptr, who, since, {});
-  // A token is too long to be guessed, even with as many tries beyond the limit as there are threads. So good
-  // ones need not meet at one lock; after the first failure, which is counted in any case, they do.
-  if (who.username.empty() && is_quiet(clock_.wall())) return Attempt(this, who, since, {});
+  if (who.username.empty()) return Attempt(this, who, since, {});
   Tiers tiers = tiers_of(who);
   std::erase_if(tiers, [](const Tier& tier) { return !tier.refuses; });
   if (auto entered = enter(tiers, deadline); !entered) return std::move(entered).error();
@@ -219,21 +230,27 @@ void LoginGuard::forgive(const Who& who) {
   table_.forget(key_of_user(who, network_of(who.remote)));
 }
 
-/// How late the failure is to be answered. Who goes from user to user is slowed as far as who stays with one,
-/// measured by their limits.
-milliseconds LoginGuard::delay_of_failure(const Who& who, bool is_guess) {
+milliseconds LoginGuard::delay_after(unsigned failures) const {
+  milliseconds delay = kFirstDelay;
+  for (unsigned step = 1; step < failures && delay < kLongestDelay; ++step) delay *= 2;
+  return std::min(delay, kLongestDelay);
+}
+
+/// Who goes from user to user is slowed as far as who stays with one, measured by their limits. A failure
+/// that is known to be no guess is refused by nobody.
+LoginGuard::Answer LoginGuard::answer_to_failure(const Who& who, bool is_guess) {
   const WallTime now = clock_.wall();
   if (is_guess) keep_active(now);
   unsigned steps = 0;
+  seconds refused_for{0};
   for (const Tier& tier : tiers_of(who)) {
     const GuardTable::Count before = table_.find(tier.key, tier.limit, now);
     const GuardTable::Count after = is_guess ? table_.add(tier.key, tier.limit, now) : before;
     if (after.refused_for > before.refused_for) log_refusal(who, tier.of, after.refused_for);
-    if (tier.refuses) steps = std::max(steps, after.failures * options_.tries / tier.limit.tries);
+    steps = std::max(steps, after.failures * options_.tries / tier.limit.tries);
+    if (is_guess && tier.of != Tier::Of::user) refused_for = std::max(refused_for, before.refused_for);
   }
-  milliseconds delay = kFirstDelay;
-  for (unsigned step = 1; step < steps && delay < kLongestDelay; ++step) delay *= 2;
-  return std::min(delay, kLongestDelay);
+  return {delay_after(steps), refused_for};
 }
 
 void LoginGuard::keep_active(WallTime now) {

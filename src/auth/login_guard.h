@@ -32,15 +32,17 @@ struct LoginMemory {
 /// out from elsewhere, those of each address over all users, and those of an IPv6 address's network of 48
 /// bits. A failure is answered the later the more there were; at the limit, tries are refused without a look
 /// at the credentials. Pairs that logged in lately are refused for their own failures alone: else one guesser
-/// behind a NAT would lock out all others there. Beyond that it knows no users: those that exist and those
-/// that do not are treated alike. Thread-safe.
+/// behind a NAT would lock out all others there. They are looked at, but a failure of theirs reads as the
+/// refusal of all others, and takes as long. Beyond that it knows no users: those that exist and those that
+/// do not are treated alike. Tokens, which nobody can guess, are looked at whatever failed before: at the
+/// limit those that fail are refused. Thread-safe.
 class LoginGuard {
  public:
   using Sleep = std::function<void(std::chrono::milliseconds)>;
 
   /// Who tries, and from where. Borrows.
   struct Who {
-    std::string_view username;  ///< empty: a token, whose failures count for its address's tokens alone
+    std::string_view username;  ///< empty: a token, whose failures count for those of its address alone
     std::string_view remote;    ///< empty, too, is an address of its own
   };
 
@@ -63,7 +65,8 @@ class LoginGuard {
     ~Attempt() { leave(); }
 
     /// Counts a failure that is a guess, then waits in any case: the answer takes the same time, whatever was
-    /// wrong. Errors: throttled, where too many threads wait already; then it does not wait.
+    /// wrong. Errors: throttled, where too many threads wait already, or a token failed at the limit: then it
+    /// does not wait; or where others at this address are refused.
     [[nodiscard]] Result<void> failed(bool is_guess = true);
 
     /// Their credentials were good: for a week they are known at this address.
@@ -90,11 +93,12 @@ class LoginGuard {
     bool has_failed = false;  ///< and was not forgiven since
   };
 
-  /// May they try? Costs next to nothing as long as nobody fails. Errors: throttled.
-  [[nodiscard]] Result<Standing> check(const Who& who) const;
+  /// May they try? Costs next to nothing as long as nobody fails. Errors: throttled; where it is the address
+  /// that is refused as late as a failure.
+  [[nodiscard]] Result<Standing> check(const Who& who);
 
-  /// Waits for their turn. Errors: throttled, where their limit was reached meanwhile; unavailable, where too
-  /// many threads wait already; timeout, where it did not come until `deadline`.
+  /// Waits for their turn; tokens need none. Errors: throttled, where their limit was reached meanwhile;
+  /// unavailable, where too many threads wait already; timeout, where it did not come until `deadline`.
   [[nodiscard]] Result<Attempt> begin(const Who& who, SteadyTime deadline = SteadyTime::max());
 
   /// Their credentials were good: forgets the failures of this user at this address.
@@ -109,7 +113,12 @@ class LoginGuard {
   [[nodiscard]] Result<void> enter(const Tiers& tiers, SteadyTime deadline);
   void leave(const Tiers& tiers) noexcept;
   void keep_active(WallTime now);
-  [[nodiscard]] std::chrono::milliseconds delay_of_failure(const Who& who, bool is_guess);
+  [[nodiscard]] std::chrono::milliseconds delay_after(unsigned failures) const;
+  struct Answer {
+    std::chrono::milliseconds delay;
+    std::chrono::seconds refused_for{0};  // as others at this address are
+  };
+  [[nodiscard]] Answer answer_to_failure(const Who& who, bool is_guess);
   [[nodiscard]] Result<void> wait(std::chrono::milliseconds time);
 
   // constant after construction

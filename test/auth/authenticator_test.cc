@@ -285,9 +285,13 @@ TEST_CASE("bad tokens are counted, but not those that have expired or were revok
     CHECK(fixture.authenticator->authenticate(with_token(SecretView(bad)), request_end()).error().kind ==
           ErrorKind::authentication);
   }
-  CHECK(fixture.authenticator->authenticate(with_token(token->token), request_end()).error().kind ==
+  CHECK(fixture.authenticator->authenticate(with_token(SecretView(bad)), request_end()).error().kind ==
         ErrorKind::throttled);
-  CHECK(fixture.login("fred", "sesame"));
+  CHECK(fixture.authenticator->authenticate(with_token(token->token), request_end()).error().kind ==
+        ErrorKind::authentication);
+  const auto fresh = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
+  REQUIRE(fresh);
+  CHECK(fixture.authenticator->authenticate(with_token(fresh->token), request_end()));
 }
 
 TEST_CASE("salt-api#151: a verified password is not verified again for a while") {
