@@ -11,6 +11,8 @@ import pytest
 from support import daemon as daemons
 from support import fastcgi, salts
 from support.api import CRED
+from support.daemon import merge
+from support.disk import Disk, private_mounts
 from support.process import wait_until
 
 pytestmark = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
@@ -109,6 +111,36 @@ def test_all_tokens_of_a_user_end_for_all_processes_and_after_a_kill(salt, start
     again = start_engine(REST)
     assert send(again, "/", [PING], after)[0] == 200
     assert send(again, "/", [PING], before[0])[0] == 401
+
+
+def test_what_ended_tokens_outlives_power_cuts(salt, start_engine, tmp_path):
+    """Also where the master has them still."""
+    with private_mounts():
+        disk = Disk(tmp_path / "disk")
+        changes = merge(REST, {"rest_fcgi": {"logged_out_file": str(disk.path / "own/logged_out")}})
+        engine = start_engine(changes)
+        first, second = (login(engine)["token"] for _ in range(2))
+        path = token_file(salt, first)
+        kept = path.read_bytes()
+
+        def log_out():
+            assert send(engine, "/logout", token=first)[0] == 200
+            path.write_bytes(kept)
+
+        def revoke():
+            assert daemons.run("--config", engine.config_path, "--revoke", "saltdev").returncode == 0
+
+        for end, statuses in ((log_out, [401, 200]), (revoke, [401, 401])):
+            end()
+            disk.cut()
+            engine.kill(signal.SIGKILL)
+            engine.wait()
+            disk.power_up()
+            engine = start_engine(changes)
+            assert [send(engine, "/", [PING], token)[0] for token in (first, second)] == statuses, end.__name__
+        assert engine.stop() == 0
+        disk.close()
+    path.unlink()
 
 
 def test_a_hook_is_an_event_that_salt_s_own_listener_hears(salt, start_engine):
