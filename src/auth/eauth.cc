@@ -14,7 +14,7 @@ namespace {
 
 /// None where it is left off.
 Result<std::optional<Eauth>> make_eauth(const EauthOptions& one, const Options& options,
-                                        const std::shared_ptr<HashGate>& gate) {
+                                        const std::shared_ptr<PasswordGate>& gate) {
   const auto on = [](Result<Eauth> made) -> Result<std::optional<Eauth>> {
     if (!made) return std::move(made).error();
     return std::optional(*std::move(made));
@@ -61,7 +61,7 @@ Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret) {
   return Eauth{"sharedsecret", verify};
 }
 
-Result<std::vector<Eauth>> make_eauths(const Options& options, const std::shared_ptr<HashGate>& gate) {
+Result<std::vector<Eauth>> make_eauths(const Options& options, const std::shared_ptr<PasswordGate>& gate) {
   std::vector<Eauth> eauths;
   for (const EauthOptions& one : options.external_auth) {
     auto eauth = make_eauth(one, options, gate);

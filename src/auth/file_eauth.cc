@@ -93,7 +93,7 @@ Result<std::shared_ptr<const Users>> read_users(UserFile& file) {
 /// The back end's parts, shared by its copies.
 class FileEauth {
  public:
-  FileEauth(std::shared_ptr<UserFile> file, PasswordHash matches, std::shared_ptr<HashGate> gate)
+  FileEauth(std::shared_ptr<UserFile> file, PasswordHash matches, std::shared_ptr<PasswordGate> gate)
       : file_(std::move(file)), matches_(std::move(matches)), gate_(std::move(gate)) {}
 
   [[nodiscard]] Result<Verdict> verify(const Login& login) const {
@@ -128,7 +128,7 @@ class FileEauth {
 
   const std::shared_ptr<UserFile> file_;
   const PasswordHash matches_;
-  const std::shared_ptr<HashGate> gate_;
+  const std::shared_ptr<PasswordGate> gate_;
 };
 
 }  // namespace
@@ -145,13 +145,13 @@ Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string,
   return result;
 }
 
-Eauth file_eauth(std::shared_ptr<UserFile> file, PasswordHash hash, std::shared_ptr<HashGate> gate) {
+Eauth file_eauth(std::shared_ptr<UserFile> file, PasswordHash hash, std::shared_ptr<PasswordGate> gate) {
   const auto parts = std::make_shared<const FileEauth>(std::move(file), std::move(hash), std::move(gate));
   return {"file", [parts](const Login& login) { return parts->verify(login); },
           [parts] { return parts->stamp(); }};
 }
 
-Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<HashGate> gate) {
+Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<PasswordGate> gate) {
   auto settings = read_file_settings(options.settings);
   if (!settings) return std::move(settings).error();
   auto hash = hash_for(*settings);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "auth/eauth.h"
-#include "auth/hash_gate.h"
+#include "auth/password_gate.h"
 #include "auth/password_hash.h"
 #include "auth/user_file.h"
 #include "rest_fcgi/core/result.h"
@@ -29,6 +29,6 @@ Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string,
 
 /// The back end over a file whose hash is known.
 [[nodiscard]] Eauth file_eauth(std::shared_ptr<UserFile> file, PasswordHash hash,
-                               std::shared_ptr<HashGate> gate);
+                               std::shared_ptr<PasswordGate> gate);
 
 }  // namespace rest_fcgi::auth

@@ -109,8 +109,8 @@ Result<std::shared_ptr<const LoginMemory>> open_login_memory(const LoginGuardOpt
     memory = GuardMemory::alone();
   }
   if (!memory) return std::move(memory).error();
-  auto gate = std::make_shared<HashGate>(
-      HashGate::Limits{.memory = options.hash_memory, .waiting = options.max_queued});
+  auto gate = std::make_shared<PasswordGate>(
+      PasswordGate::Limits{.memory = options.hash_memory, .waiting = options.max_queued});
   return std::make_shared<const LoginMemory>(LoginMemory{*std::move(memory), std::move(gate)});
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "auth/guard_table.h"
-#include "auth/hash_gate.h"
+#include "auth/password_gate.h"
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/core/clock.h"
@@ -25,7 +25,7 @@ namespace rest_fcgi::auth {
 /// What of logins outlives a reload. Its parts synchronize themselves.
 struct LoginMemory {
   GuardMemory guard;
-  std::shared_ptr<HashGate> gate;
+  std::shared_ptr<PasswordGate> gate;
 };
 
 /// Makes guessing slow. It counts failures of each pair of user and address, so that nobody can lock a user

@@ -14,6 +14,8 @@
 #include <thread>
 
 #include "auth/eauth.h"
+#include "auth/guard_table.h"
+#include "auth/password_gate.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -100,41 +102,24 @@ Result<pam::Answer> PamHelper::ask(const WipedBytes& frame, SteadyTime deadline)
 
 Result<pam::Answer> PamPool::ask(const pam::Request& request) {
   const WipedBytes frame = to_frame(request);
-  const SteadyTime deadline = std::chrono::steady_clock::now() + options_.timeout;
-  Result<MaybeHelper> taken = take(deadline);
-  if (!taken) return std::move(taken).error();
-  MaybeHelper helper = *std::move(taken);
-  Result<pam::Answer> answer = ask_one(helper, frame, deadline);
-  if (!answer) helper.reset();
-  give_back(std::move(helper));
+  MaybeHelper helper = take();
+  Result<pam::Answer> answer = ask_one(helper, frame, std::chrono::steady_clock::now() + options_.timeout);
+  if (answer) give_back(*std::move(helper));
   return answer;
 }
 
-Result<PamPool::MaybeHelper> PamPool::take(SteadyTime deadline) {
-  std::unique_lock lock(mutex_);
-  if (busy_ == options_.max_helpers) {
-    if (waiting_ == options_.max_waiting) {
-      return Error{ErrorKind::unavailable, format("{} logins wait for a helper already", waiting_)};
-    }
-    ++waiting_;
-    const bool free = returned_.wait_until(lock, deadline, [this] { return busy_ < options_.max_helpers; });
-    --waiting_;
-    if (!free) return Error{ErrorKind::unavailable, "all helpers were busy for too long"};
-  }
-  ++busy_;
-  if (idle_.empty()) return MaybeHelper();
+/// One that stands, if any.
+PamPool::MaybeHelper PamPool::take() {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) return std::nullopt;
   MaybeHelper helper(std::move(idle_.back()));
   idle_.pop_back();
   return helper;
 }
 
-void PamPool::give_back(MaybeHelper helper) {
-  {
-    const std::lock_guard lock(mutex_);
-    --busy_;
-    if (helper) idle_.push_back(*std::move(helper));
-  }
-  returned_.notify_one();
+void PamPool::give_back(PamHelper helper) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(helper));
 }
 
 Result<pam::Answer> PamPool::ask_one(MaybeHelper& helper, const WipedBytes& frame,
@@ -151,6 +136,17 @@ Result<pam::Answer> PamPool::ask_one(MaybeHelper& helper, const WipedBytes& fram
   if (!started) return std::move(started).error();
   helper.emplace(*std::move(started));
   return helper->ask(frame, deadline);
+}
+
+SteadyTime::duration RefusalTime::of(SteadyTime::duration passed) {
+  constexpr std::chrono::milliseconds kStep{250};
+  constexpr std::int64_t kMostKept = 16;
+  const std::int64_t steps = passed / kStep + 1;
+  if (steps > kMostKept) return (steps + kMostKept - 1) / kMostKept * kMostKept * kStep;
+  std::int64_t kept = kept_.load();
+  while (kept < steps && !kept_.compare_exchange_weak(kept, steps)) {
+  }
+  return std::max(kept, steps) * kStep;
 }
 
 namespace {
@@ -171,57 +167,72 @@ Error failed_when_asked(std::string_view cause) {
   return error;
 }
 
-/// What PAM's modules do for a user who does not exist costs less than a hash. So a refusal takes whole
-/// steps, and as many as any one took before, up to a second. Thread-safe.
-class RefusalTime {
- public:
-  void wait(SteadyTime since) {
-    const auto passed = std::chrono::steady_clock::now() - since;
-    const std::int64_t own = std::min<std::int64_t>(passed / kStep + 1, kMostSteps);
-    std::int64_t steps = steps_.load();
-    while (steps < own && !steps_.compare_exchange_weak(steps, own)) {
-    }
-    std::this_thread::sleep_until(since + std::max(steps, own) * kStep);
-  }
-
- private:
-  static constexpr std::chrono::milliseconds kStep{250};
-  static constexpr std::int64_t kMostSteps = 4;
-  std::atomic<std::int64_t> steps_{1};
-};
-
 bool fits_on_a_line(std::string_view text) {
   return text.size() <= pam::kMaxField && text.find_first_of(std::string_view("\0\n\r", 3)) == text.npos;
 }
 
-Result<Verdict> ask_pam(PamPool& pool, RefusalTime& refusals, const std::string& service,
-                        const Login& login) {
-  if (!pam::is_username(login.username)) return Verdict{};
-  const std::string_view remote = fits_on_a_line(login.remote) ? login.remote : std::string_view();
-  const SteadyTime since = std::chrono::steady_clock::now();
-  Result<pam::Answer> answer = pool.ask({pam::Ask::verify, service, login.username, login.password, remote});
-  if (!answer) {
-    const bool is_ours =
-        answer.error().kind == ErrorKind::internal || answer.error().kind == ErrorKind::not_found;
-    if (answer.error().kind == ErrorKind::timeout) return failed_when_asked(answer.error().message);
-    return failed(is_ours ? ErrorKind::internal : ErrorKind::unavailable, answer.error().message);
+/// The back end's parts, shared by its copies.
+class PamEauth {
+ public:
+  explicit PamEauth(const PamOptions& options)
+      : options_(options),
+        // One address may ask a module that never comes back: not all helpers are for it.
+        gate_({.at_once = options.max_helpers,
+               .of_one = std::max<std::size_t>(options.max_helpers, 2) - 1,
+               .waiting = options.max_waiting}),
+        pool_(options) {}
+
+  [[nodiscard]] Result<Verdict> verify(const Login& login) {
+    if (!pam::is_username(login.username)) return Verdict{};
+    SteadyTime asked;
+    Result<Verdict> verdict = ask(login, asked);
+    if (verdict && !verdict->good) {
+      std::this_thread::sleep_until(asked + refusals_.of(std::chrono::steady_clock::now() - asked));
+    }
+    return verdict;
   }
-  switch (answer->outcome) {
-    case pam::Outcome::good:
-      return Verdict{true, std::move(answer->groups), kKeep};
-    case pam::Outcome::refused:
-      log::info(format("external_auth: pam: service {}: {}", service, answer->text));
-      refusals.wait(since);
-      return Verdict{};
-    case pam::Outcome::unavailable:
-      return failed_when_asked(format("service {}: {}", service, answer->text));
-    case pam::Outcome::busy:
-      return failed(ErrorKind::unavailable, format("service {}: {}", service, answer->text));
-    case pam::Outcome::failed:
-      break;
+
+ private:
+  /// `asked`: when its turn had come. Those who wait for theirs do so whatever the name is.
+  Result<Verdict> ask(const Login& login, SteadyTime& asked) {
+    const SteadyTime patience = std::chrono::steady_clock::now() + options_.timeout;
+    const auto pass = gate_.enter(network_of(login.remote), 0, std::min(login.deadline, patience));
+    if (!pass) return pass.error();
+    asked = std::chrono::steady_clock::now();
+    const std::string_view remote = fits_on_a_line(login.remote) ? login.remote : std::string_view();
+    return verdict_of(
+        pool_.ask({pam::Ask::verify, options_.service, login.username, login.password, remote}));
   }
-  return failed(ErrorKind::internal, format("service {}: {}", service, answer->text));
-}
+
+  [[nodiscard]] Result<Verdict> verdict_of(Result<pam::Answer> answer) const {
+    if (!answer) {
+      const bool is_ours =
+          answer.error().kind == ErrorKind::internal || answer.error().kind == ErrorKind::not_found;
+      if (answer.error().kind == ErrorKind::timeout) return failed_when_asked(answer.error().message);
+      return failed(is_ours ? ErrorKind::internal : ErrorKind::unavailable, answer.error().message);
+    }
+    const std::string cause = format("service {}: {}", options_.service, answer->text);
+    switch (answer->outcome) {
+      case pam::Outcome::good:
+        return Verdict{true, std::move(answer->groups), kKeep};
+      case pam::Outcome::refused:
+        log::info(format("external_auth: pam: {}", cause));
+        return Verdict{};
+      case pam::Outcome::unavailable:
+        return failed_when_asked(cause);
+      case pam::Outcome::busy:
+        return failed(ErrorKind::unavailable, cause);
+      case pam::Outcome::failed:
+        break;
+    }
+    return failed(ErrorKind::internal, cause);
+  }
+
+  const PamOptions options_;
+  PasswordGate gate_;
+  PamPool pool_;
+  RefusalTime refusals_;
+};
 
 /// Why nobody can log in, as the helper itself says it; empty where nothing speaks against it.
 std::string why_not(PamOptions options) {
@@ -246,10 +257,8 @@ Result<Eauth> make_pam_eauth(const PamOptions& options) {
   if (const std::string cause = why_not(chosen); !cause.empty()) {
     log::warning(format("external_auth: pam: nobody can log in through it: {}", cause));
   }
-  const auto pool = std::make_shared<PamPool>(chosen);
-  const auto refusals = std::make_shared<RefusalTime>();
-  return Eauth{"pam", [pool, refusals, service = chosen.service](const Login& login) {
-                 return ask_pam(*pool, *refusals, service, login);
+  return Eauth{"pam", [parts = std::make_shared<PamEauth>(chosen)](const Login& login) {
+                 return parts->verify(login);
                }};
 }
 

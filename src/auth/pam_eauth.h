@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -39,31 +40,38 @@ class PamHelper {
   HelperProcess process_;
 };
 
-/// The helpers, as many as are asked at a time, up to `max_helpers`. Each is started when it is needed and
-/// kept; one that ended is replaced, and one that does not answer in time is ended. Thread-safe.
+/// The helpers, as many as are asked at a time. Each is started when it is needed and kept; one that ended is
+/// replaced, and one that does not answer in time is ended. Thread-safe.
 class PamPool {
  public:
   explicit PamPool(PamOptions options) : options_(std::move(options)) {}
 
-  /// Waits for a helper and for its answer, `timeout` in all. Errors: unavailable, where there is none, or
-  /// too many wait already, or for too long; timeout, where one was asked; internal.
+  /// Waits for a helper's answer, `timeout` at most. Errors: unavailable, where there is no helper; timeout,
+  /// where one was asked; internal.
   [[nodiscard]] Result<pam::Answer> ask(const pam::Request& request);
 
  private:
   using MaybeHelper = std::optional<PamHelper>;
 
-  /// Leave to ask one helper: one that stands, or a new one. Errors: unavailable.
-  Result<MaybeHelper> take(SteadyTime deadline);
-  void give_back(MaybeHelper helper);
+  MaybeHelper take();
+  void give_back(PamHelper helper);
   Result<pam::Answer> ask_one(MaybeHelper& helper, const WipedBytes& frame, SteadyTime deadline) const;
 
   const PamOptions options_;
   std::mutex mutex_;
-  std::condition_variable returned_;
-  // guarded by mutex_
-  std::vector<PamHelper> idle_;
-  std::size_t busy_ = 0;
-  std::size_t waiting_ = 0;
+  std::vector<PamHelper> idle_;  // guarded by mutex_
+};
+
+/// How long refusals take. What PAM's modules do for a user who does not exist, or who is locked, takes
+/// another time than a wrong password. So a refusal takes whole quarters of a second, and as many as any one
+/// took before, up to four seconds; beyond that it takes whole times four seconds. Thread-safe.
+class RefusalTime {
+ public:
+  /// From when PAM was asked until the answer; `passed`: until PAM refused.
+  [[nodiscard]] SteadyTime::duration of(SteadyTime::duration passed);
+
+ private:
+  std::atomic<std::int64_t> kept_{1};  // steps
 };
 
 }  // namespace rest_fcgi::auth

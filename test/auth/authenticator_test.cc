@@ -62,7 +62,7 @@ class Fixture {
 
   /// From now on nobody's turn to have a password verified comes.
   void keep_busy() {
-    while (busy_.size() < HashGate::cores()) busy_.push_back(*memory->gate->enter("", 0, SteadyTime()));
+    while (busy_.size() < PasswordGate::cores()) busy_.push_back(*memory->gate->enter("", 0, SteadyTime()));
   }
 
   /// A file counts as changed for a moment.
@@ -93,7 +93,7 @@ class Fixture {
   std::unique_ptr<Authenticator> authenticator;
 
  private:
-  std::vector<HashGate::Pass> busy_;
+  std::vector<PasswordGate::Pass> busy_;
 };
 
 }  // namespace

@@ -19,8 +19,8 @@
 namespace rest_fcgi::auth {
 namespace {
 
-std::shared_ptr<HashGate> gate() {
-  return std::make_shared<HashGate>(HashGate::Limits());
+std::shared_ptr<PasswordGate> gate() {
+  return std::make_shared<PasswordGate>(PasswordGate::Limits());
 }
 
 bool verify(const Eauth& eauth, std::string_view password) {
@@ -331,7 +331,7 @@ TEST_CASE("a file of another user is not used" * doctest::skip(::geteuid() != 0)
 
 TEST_CASE("a password whose turn does not come in time is not checked, which is no refusal") {
   const TempDir dir;
-  const auto one = std::make_shared<HashGate>(HashGate::Limits{.at_once = 1});
+  const auto one = std::make_shared<PasswordGate>(PasswordGate::Limits{.at_once = 1});
   const auto eauth = make_file_eauth({"file", {{"filename", dir.write("users", "fred:sesame\n")}}, {}}, one);
   REQUIRE(eauth);
   const auto pass = one->enter("", 0, SteadyTime::max());

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <memory>
@@ -363,21 +364,90 @@ TEST_CASE("logins beyond the helpers wait, and beyond those that may wait they a
   pam.options.max_helpers = 1;
   pam.options.max_waiting = 1;
   pam.options.timeout = milliseconds(1000);
-  PamPool pool(pam.options);
-  const pam::Request request{pam::Ask::verify, "private", "fred", SecretView("sesame")};
+  pam.start();
   std::vector<std::thread> threads;
   std::mutex mutex;
-  std::vector<std::string> causes;
+  std::vector<Error> errors;
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
-      const auto answer = pool.ask(request);
+      const auto verdict = pam.eauth->verify({"fred", SecretView("sesame"), "192.0.2.7"});
       const std::lock_guard lock(mutex);
-      causes.push_back(answer ? "answered" : answer.error().message);
+      errors.push_back(verdict ? Error() : verdict.error());
     });
   }
   for (std::thread& thread : threads) thread.join();
-  CHECK(causes.at(0) == "1 logins wait for a helper already");
-  CHECK(std::count(causes.begin(), causes.end(), "answered") == 0);
+  CHECK(errors.at(0).kind == ErrorKind::unavailable);
+  CHECK(errors[0].message.starts_with("Too many passwords wait"));
+  CHECK_FALSE(errors[0].counts_as_guess);
+  CHECK(std::count_if(errors.begin(), errors.end(), [](const Error& one) { return one.counts_as_guess; }) >=
+        1);
+}
+
+TEST_CASE("a login waits for its turn no longer than its request has time, and that is no guess") {
+  PamFixture pam;
+  pam.script("auth", "touch " + pam.dir / "asked" + "; exec sleep 20");
+  pam.options.max_helpers = 1;
+  pam.options.timeout = milliseconds(3000);
+  pam.start();
+  std::thread hanging([&] { CHECK_FALSE(pam.eauth->verify({"fred", SecretView("slow"), "192.0.2.7"})); });
+  while (!std::filesystem::exists(pam.dir / "asked")) std::this_thread::sleep_for(milliseconds(5));
+  const SteadyTime deadline = std::chrono::steady_clock::now() + milliseconds(50);
+  const auto verdict = pam.eauth->verify({"ann", SecretView("sesame"), "192.0.2.8", deadline});
+  REQUIRE_FALSE(verdict);
+  CHECK(verdict.error().kind == ErrorKind::timeout);
+  CHECK_FALSE(verdict.error().counts_as_guess);
+  hanging.join();
+}
+
+TEST_CASE("one address's passwords keep no other address from PAM") {
+  PamFixture pam;
+  pam.script("auth", "read -r word; test \"$word\" = sesame && exit 0; touch " + pam.dir / "asked" +
+                         "; until test -e " + pam.dir / "go" + "; do sleep 0.05; done; exit 1");
+  pam.options.max_helpers = 2;
+  pam.options.max_waiting = 8;
+  pam.options.timeout = milliseconds(10000);
+  pam.start();
+  std::atomic<int> done = 0;
+  std::vector<std::thread> guesses;
+  for (int i = 0; i < 20; ++i) {
+    guesses.emplace_back([&] {
+      if (pam.eauth->verify({"fred", SecretView("slow"), "192.0.2.7"})) ++done;
+    });
+  }
+  while (!std::filesystem::exists(pam.dir / "asked")) std::this_thread::sleep_for(milliseconds(5));
+  for (const char* other : {"192.0.2.8", "192.0.2.9", "2001:db8::1"}) {
+    CHECK(pam.login("ann", "sesame", other) == Came::yes);
+  }
+  CHECK(done == 0);
+  pam.dir.write("go", "");
+  for (std::thread& thread : guesses) thread.join();
+  CHECK(done > 0);
+}
+
+TEST_CASE("refusals take whole steps, as many as any one before, and above some seconds larger ones") {
+  RefusalTime time;
+  CHECK(time.of(milliseconds(1)) == milliseconds(250));
+  CHECK(time.of(milliseconds(260)) == milliseconds(500));
+  CHECK(time.of(milliseconds(1)) == milliseconds(500));
+  CHECK(time.of(milliseconds(1300)) == milliseconds(1500));
+  CHECK(time.of(milliseconds(1)) == milliseconds(1500));
+  CHECK(time.of(milliseconds(3990)) == milliseconds(4000));
+  CHECK(time.of(milliseconds(4001)) == milliseconds(8000));
+  CHECK(time.of(milliseconds(8100)) == milliseconds(12000));
+  CHECK(time.of(milliseconds(1)) == milliseconds(4000));
+}
+
+TEST_CASE("a refusal that takes over a second takes as long as one that takes less") {
+  PamFixture pam;
+  pam.script("auth", "read -r word; test \"$word\" = slow && sleep 1.05; exit 1");
+  const auto took = [&pam](std::string_view password) {
+    const SteadyTime since = std::chrono::steady_clock::now();
+    CHECK(pam.login("fred", password) == Came::no);
+    return std::chrono::steady_clock::now() - since;
+  };
+  pam.start();
+  CHECK(took("slow") >= milliseconds(1250));
+  CHECK(took("quick") >= milliseconds(1250));
 }
 
 TEST_CASE("salt-api#61: many logins at once each get their own answer") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "auth/hash_gate.h"
+#include "auth/password_gate.h"
 
 #include <atomic>
 #include <chrono>
@@ -17,7 +17,7 @@ constexpr SteadyTime kNow{};  // is over: nobody waits
 constexpr SteadyTime kEver = SteadyTime::max();
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-ErrorKind refusal(HashGate& gate, const std::string& network, std::size_t memory) {
+ErrorKind refusal(PasswordGate& gate, const std::string& network, std::size_t memory) {
   const auto pass = gate.enter(network, memory, kNow);
   REQUIRE_FALSE(pass);
   return pass.error().kind;
@@ -26,7 +26,7 @@ ErrorKind refusal(HashGate& gate, const std::string& network, std::size_t memory
 /// Threads that wait at a gate which somebody else keeps shut.
 class Queue {
  public:
-  explicit Queue(HashGate& gate) : gate_(gate) {}
+  explicit Queue(PasswordGate& gate) : gate_(gate) {}
   ~Queue() { join(); }
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -64,7 +64,7 @@ class Queue {
     threads_.clear();
   }
 
-  HashGate& gate_;
+  PasswordGate& gate_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::vector<std::string> in_;   // guarded by mutex_ until the threads are joined
@@ -74,8 +74,8 @@ class Queue {
 }  // namespace
 
 TEST_CASE("as many hashes go on at once as there are cores") {
-  CHECK(HashGate::cores() >= 1);
-  HashGate gate({.at_once = 2});
+  CHECK(PasswordGate::cores() >= 1);
+  PasswordGate gate({.at_once = 2});
   const auto first = gate.enter("a", 0, kNow);
   CHECK(first);
   {
@@ -87,7 +87,7 @@ TEST_CASE("as many hashes go on at once as there are cores") {
 }
 
 TEST_CASE("hashes take no more memory together than there is for them") {
-  HashGate gate({.at_once = 8, .memory = 32 * kMiB});
+  PasswordGate gate({.at_once = 8, .memory = 32 * kMiB});
   const auto first = gate.enter("a", 16 * kMiB, kNow);
   CHECK(first);
   {
@@ -100,7 +100,7 @@ TEST_CASE("hashes take no more memory together than there is for them") {
 }
 
 TEST_CASE("a hash that takes more than all memory there is goes alone") {
-  HashGate gate({.at_once = 8, .memory = 32 * kMiB});
+  PasswordGate gate({.at_once = 8, .memory = 32 * kMiB});
   {
     const auto small = gate.enter("a", 1, kNow);
     CHECK(refusal(gate, "a", 64 * kMiB) == ErrorKind::timeout);
@@ -111,7 +111,7 @@ TEST_CASE("a hash that takes more than all memory there is goes alone") {
 }
 
 TEST_CASE("an address that brings many passwords keeps its own waiting, and no others") {
-  HashGate gate({.at_once = 1});
+  PasswordGate gate({.at_once = 1});
   Queue queue(gate);
   {
     const auto shut = gate.enter("a", 0, kNow);
@@ -126,8 +126,28 @@ TEST_CASE("an address that brings many passwords keeps its own waiting, and no o
   CHECK(first == std::vector<std::string>{"a", "b", "c", "a", "b", "a"});
 }
 
+TEST_CASE("an address has no more at once than it may, and others pass its line") {
+  PasswordGate gate({.at_once = 3, .of_one = 2});
+  Queue queue(gate);
+  {
+    const auto first = gate.enter("a", 0, kNow);
+    const auto second = gate.enter("a", 0, kNow);
+    REQUIRE(first);
+    REQUIRE(second);
+    CHECK(refusal(gate, "a", 0) == ErrorKind::timeout);
+    queue.add("a");
+    {
+      const auto other = gate.enter("b", 0, kNow);
+      CHECK(other);
+      queue.add("c");
+    }
+    while (queue.waiting() > 1) std::this_thread::yield();
+  }
+  CHECK(queue.in() == std::vector<std::string>{"c", "a"});
+}
+
 TEST_CASE("who needs much memory is not overtaken for ever by those who need little") {
-  HashGate gate({.at_once = 2, .memory = 32 * kMiB});
+  PasswordGate gate({.at_once = 2, .memory = 32 * kMiB});
   Queue queue(gate);
   {
     const auto shut = gate.enter("a", kMiB, kNow);
@@ -140,7 +160,7 @@ TEST_CASE("who needs much memory is not overtaken for ever by those who need lit
 }
 
 TEST_CASE("who gives up no longer stands in the way of those behind") {
-  HashGate gate({.at_once = 2, .memory = 32 * kMiB});
+  PasswordGate gate({.at_once = 2, .memory = 32 * kMiB});
   const auto shut = gate.enter("a", kMiB, kNow);
   REQUIRE(shut);
   const SteadyTime soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
@@ -156,7 +176,7 @@ TEST_CASE("who gives up no longer stands in the way of those behind") {
 }
 
 TEST_CASE("where too many wait, the longest line gives way to a shorter one, and only to that") {
-  HashGate gate({.at_once = 1, .waiting = 4});
+  PasswordGate gate({.at_once = 1, .waiting = 4});
   Queue queue(gate);
   std::vector<std::thread> newcomers;
   {
@@ -176,7 +196,7 @@ TEST_CASE("where too many wait, the longest line gives way to a shorter one, and
 }
 
 TEST_CASE("many threads all have their turn, and never too many at once") {
-  HashGate gate({.at_once = 3, .memory = 4});
+  PasswordGate gate({.at_once = 3, .memory = 4});
   std::atomic<int> inside = 0;
   std::atomic<int> done = 0;
   std::atomic<bool> too_many = false;
