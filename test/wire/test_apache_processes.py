@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What processes that mod_fcgid starts share: each has one request at a time, and idle ones are ended."""
 
+import concurrent.futures
 import contextlib
 import os
 import signal
@@ -64,6 +65,20 @@ def test_a_token_is_good_in_every_process(fcgid):
     with occupied(apache) as first:
         assert apache.run(low) == [{"ms-0": True}]
         assert len(apache.pids() - {first}) == 1
+
+
+def test_fcgid_max_processes_150_calls_at_once_are_all_answered_and_wrong_passwords_count_together(fcgid):
+    """There may be 64 processes, which mod_fcgid starts one after the other."""
+    apache = fcgid({"rest_fcgi": {"login_guard": {"tries": 3}}})
+    with concurrent.futures.ThreadPoolExecutor(150) as pool:
+        replies = list(pool.map(lambda number: apache.post(local("test.echo", tgt="ms-0", arg=[number])), range(150)))
+        assert [(reply.status, reply.ret) for reply in replies] == [(200, [{"ms-0": number}]) for number in range(150)]
+        assert len(apache.pids()) > 1
+        wrong = [{**local("test.ping"), "password": f"wrong {number}"} for number in range(12)]
+        statuses = [reply.status for reply in pool.map(apache.post, wrong)]
+        assert set(statuses) <= {401, 429}, statuses
+        again = [reply.status for reply in pool.map(apache.post, wrong)]
+    assert again == [429] * 12, again  # each process may have had one more under way, and no more than that
 
 
 def test_a_job_of_one_process_is_looked_up_through_another(fcgid):

@@ -115,6 +115,37 @@ def test_what_options_bring_stays_with_them(on_port):
     connection.close()
 
 
+REFUSED = {
+    400: {"body": "{", "headers": JSON},
+    401: {"body": json.dumps([{**local("test.ping"), "password": "wrong"}]), "headers": JSON},
+    404: {"path": "/nosuch", "body": "[]", "headers": JSON},
+    405: {"method": "PUT"},
+    406: {"body": "[]"},
+    413: {"body": "[" * (1 << 20) + "[", "headers": JSON},
+    503: {"body": json.dumps([local("test.sleep", arg=[0.1])]), "headers": JSON},
+    504: {"body": json.dumps([local("test.sleep", arg=[30])]), "headers": JSON},
+    507: {"body": json.dumps([local("test.echo", arg=["x" * 900])]), "headers": JSON},
+}
+LIMITS = {503: {"embedded": {"max_workers": 1, "max_queued": 0}}, 504: {"request_timeout": 0.1, "shutdown_timeout": 0}}
+LIMITS |= {507: {"max_reply_bytes": 1024}}
+
+
+@pytest.mark.parametrize("status", REFUSED)
+def test_pepper_issue_19_salt_issue_51109_every_error_is_an_object_with_a_return(start, front, status):
+    reply = front(start({"rest_fcgi": LIMITS.get(status, {})})).request(**REFUSED[status])
+    assert (reply.status, reply.headers["content-type"].partition(";")[0]) == (status, "application/json"), reply
+    assert isinstance(reply.ret, str) and reply.ret  # with a `jid` beside it where a job began
+
+
+@pytest.mark.parametrize("eauth", ["pki", "ldap", "nosuch"])
+def test_cve_2024_38825_a_back_end_that_is_not_here_lets_nobody_in(start, front, eauth):
+    api = front(start({"external_auth": {eauth: {"saltdev": [".*"]}}}))
+    for proof in ("", "x", "-----BEGIN CERTIFICATE-----", None):
+        reply = api.post({**local("test.ping"), "eauth": eauth, "password": proof})
+        assert reply.status in (400, 401) and "ms-0" not in reply.text, reply
+    assert api.run(local("test.ping")) == PING
+
+
 NONSENSE = [b"", b"\0" * 64, b"GET / HTTP/1.1\r\n\r\n", os.urandom(512), fastcgi.begin() + b"\1\4\0\1\xff\xff\0\0", b"\1\1\0\1\0\x08\0\0"]
 
 

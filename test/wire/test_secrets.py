@@ -9,6 +9,7 @@ import pytest
 
 from support import daemon as daemons
 from support.api import CRED, JSON, chunk, local
+from support.memory import holds
 from support.process import wait_until
 from support.rest import api_of, serving
 
@@ -75,25 +76,6 @@ def test_a_configuration_error_does_not_show_the_shared_secret(directory):
 
 def test_the_password_of_mk_token_comes_on_standard_input_alone():
     assert "--password" not in daemons.run("--help").stdout
-
-
-def regions(pid):
-    """What is in a process's memory, region by region."""
-    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
-        for line in maps:
-            span, access = line.split()[:2]
-            if "r" not in access or "[v" in line:  # [vvar], [vsyscall]: the kernel's
-                continue
-            low, high = (int(end, 16) for end in span.split("-"))
-            try:
-                memory.seek(low)
-                yield memory.read(high - low)
-            except OSError:
-                continue
-
-
-def holds(pid, text):
-    return any(text in region for region in regions(pid))
 
 
 @daemons.NEEDS_PTRACE
