@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/etcd/client.h"
 
+#include <algorithm>
 #include <limits>
 #include <random>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "etcd/gateway.h"
 #include "etcd/kv.h"
@@ -19,6 +22,33 @@ Result<Reply> call(Gateway& gateway, std::string_view path, const std::string& b
   Result<JsonDocument> answer = gateway.call(path, body, effect, deadline);
   if (!answer) return std::move(answer).error();
   return read_reply(*answer, read);
+}
+
+/// Whether it has no keys but those that were asked for. Where keys stand for tokens, what stands under
+/// another one would make somebody of its bearer who they are not.
+bool answers(const RangeReply& reply, const RangeRequest& request) {
+  const bool to_the_end = request.range_end == std::string_view("\0", 1);
+  return std::all_of(reply.kvs.begin(), reply.kvs.end(), [&](const KeyValue& kv) {
+    if (request.range_end.empty()) return kv.key == request.key;
+    return kv.key >= request.key && (to_the_end || kv.key < request.range_end);
+  });
+}
+
+bool answers(const TxnReply& reply, const TxnRequest& request) {
+  const auto& asked = reply.succeeded ? request.success : request.failure;
+  if (reply.responses.size() != asked.size()) return false;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const auto* range = std::get_if<RangeRequest>(&asked[i].request);
+    const auto* found = std::get_if<RangeReply>(&reply.responses[i].response);
+    if (range != nullptr && (found == nullptr || !answers(*found, *range))) return false;
+  }
+  return true;
+}
+
+template <class Reply, class Request>
+Result<Reply> checked(Result<Reply> reply, const Request& request) {
+  if (!reply || answers(*reply, request)) return reply;
+  return Error{ErrorKind::internal, "etcd: a reply is not to what was asked for"};
 }
 
 std::int64_t random_id() {
@@ -55,7 +85,7 @@ Client::Client(std::unique_ptr<Gateway> gateway) : gateway_(std::move(gateway)) 
 Client::~Client() = default;
 
 Result<RangeReply> Client::range(const RangeRequest& request, Deadline deadline) {
-  return call(*gateway_, "/kv/range", to_json(request), Effect::none, deadline, read_range);
+  return checked(call(*gateway_, "/kv/range", to_json(request), Effect::none, deadline, read_range), request);
 }
 
 Result<PutReply> Client::put(const PutRequest& request, Deadline deadline) {
@@ -69,7 +99,7 @@ Result<DeleteRangeReply> Client::delete_range(const DeleteRangeRequest& request,
 
 Result<TxnReply> Client::txn(const TxnRequest& request, Deadline deadline, Repeat repeat) {
   const Effect effect = repeat == Repeat::yes ? Effect::repeatable : Effect::once;
-  return call(*gateway_, "/kv/txn", to_json(request), effect, deadline, read_txn);
+  return checked(call(*gateway_, "/kv/txn", to_json(request), effect, deadline, read_txn), request);
 }
 
 Result<Header> Client::compact(std::int64_t revision, bool physical, Deadline deadline) {

@@ -2,11 +2,13 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include <doctest/doctest.h>
 
 #include "../support/loopback_http.h"
 #include "client_calls.h"
+#include "rest_fcgi/core/base64.h"
 #include "scripted_etcd.h"
 
 namespace rest_fcgi::etcd {
@@ -141,6 +143,45 @@ TEST_CASE("what is refused is refused everywhere, and asked once") {
     CHECK(refused.error().kind == kind);
     CHECK(first.count(kPut) == 1);
     CHECK(second.count(kPut) == 0);
+  }
+}
+
+TEST_CASE("what a member answers with another key's value is not taken for this one's") {
+  const auto kvs = [](const std::string& keys) {
+    std::string text;
+    for (const char key : keys) {
+      text += text.empty() ? R"({"key":")" : R"(,{"key":")";
+      append_base64(text, std::string(1, key));
+      text += R"(","value":"dg=="})";
+    }
+    return R"("kvs":[)" + text + "]";
+  };
+  const auto ok = [](const std::string& fields) {
+    return FakeGateway::reply(200, R"({"header":{"cluster_id":"7"},)" + fields + "}");
+  };
+  const RangeRequest one{.key = "k"};
+  const RangeRequest some{.key = "k", .range_end = "m"};
+  const RangeRequest rest{.key = "k", .range_end = std::string(1, '\0')};
+  const std::tuple<RangeRequest, std::string, bool> rows[] = {
+      {one, "", true},    {one, "k", true},   {one, "j", false},   {one, "kl", false}, {some, "kl", true},
+      {some, "j", false}, {some, "m", false}, {some, "lm", false}, {rest, "kz", true}, {rest, "jk", false}};
+  for (const auto& [request, keys, good] : rows) {
+    CAPTURE(keys);
+    const ScriptedEtcd etcd(
+        {{"/v3/kv/range", always(ok(kvs(keys)))},
+         {kTxn, always(ok(R"("succeeded":true,"responses":[{"response_range":{)" + kvs(keys) + "}}]"))}});
+    const auto client = client_of({.endpoints = {etcd.url()}});
+    const Result<RangeReply> range = client->range(request, in());
+    const Result<TxnReply> txn = client->txn({.success = {{request}}}, in(), Repeat::yes);
+    CHECK(range.ok() == good);
+    CHECK(txn.ok() == good);
+    if (!good) CHECK(range.error().kind == ErrorKind::internal);
+    if (!good) CHECK(txn.error().kind == ErrorKind::internal);
+  }
+  for (const char* const responses : {"[]", R"([{"response_put":{}}])"}) {
+    const ScriptedEtcd etcd(
+        {{kTxn, always(ok(R"("succeeded":true,"responses":)" + std::string(responses)))}});
+    CHECK_FALSE(client_of({.endpoints = {etcd.url()}})->txn({.success = {{one}}}, in(), Repeat::yes));
   }
 }
 

@@ -61,7 +61,7 @@ enum class Repeat {
 /// does not take the user's name and password), authorization (the user may not do that), not_found (no such
 /// lease), invocation (the cluster refuses the request as it is: too large, too many operations, compacted
 /// revision), configuration (the endpoints are of different clusters, or a certificate is none), internal (an
-/// answer that is none). No message holds a password, a token, or a value.
+/// answer that is none, or one to another question). No message holds a password, a token, or a value.
 class Client {
  public:
   /// Opens no connection. Errors: configuration, for endpoints that are none, for a certificate that cannot
