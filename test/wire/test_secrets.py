@@ -10,7 +10,7 @@ import pytest
 from support import daemon as daemons
 from support.api import CRED, JSON, chunk, local
 from support.memory import holds
-from support.process import wait_until
+from support.process import connect, wait_until
 from support.rest import api_of, serving
 
 CANARY = "canary-7Qz4vT1xKp9sLw3m"
@@ -162,6 +162,21 @@ def test_memory_holds_neither_password_nor_token_after_a_login(start, front, fil
         connection.request("POST", "/", "[]", {**JSON, "Cookie": f"session_id={token}"})
         connection.getresponse().read()
         wait_until(lambda: not holds(daemon.pid, token.encode()), "no token is in memory")
+
+
+@daemons.NEEDS_PTRACE
+@pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer keeps freed memory and maps terabytes of shadow")
+def test_memory_holds_nothing_of_what_comes_after_a_refusal(start):
+    changes = serving()
+    daemon, api = start(changes), api_of(changes)
+    with connect(("127.0.0.1", api.port)) as connection:
+        connection.sendall(b"POST /login HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\n")
+        assert connection.recv(12) == b"HTTP/1.1 413"
+        connection.sendall(json.dumps({"pad": 500 * "x", **LOW}).encode())
+        while connection.recv(4096):
+            pass
+    api.request("GET", "/")  # what came before it is read by then, and longer
+    assert not holds(daemon.pid, CANARY.encode())
 
 
 def without_auth(low):
