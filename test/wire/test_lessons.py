@@ -195,7 +195,10 @@ def test_check_config_knows_how_long_the_samples_wait():
     assert waits == set(re.findall(r"kWebServersWait\{(\d+)\}", (ROOT / "src/config/report.cc").read_text())) and len(waits) == 1
 
 
-def test_the_page_names_the_releases_that_are_tested():
+def test_cve_2025_62349_the_page_names_the_releases_that_are_tested_and_the_oldest_to_use():
     page = (ROOT / "deploy/salt.md").read_text()
-    for path in (ROOT / "test/vectors").glob("salt-*.json"):
-        assert json.loads(path.read_text())["salt"] in page
+    (oldest,) = re.findall(r"none older than (3006\.\d+), (3007\.\d+) or (3008\.\d+)\.", page)
+    tested = sorted(json.loads(path.read_text())["salt"] for path in (ROOT / "test/vectors").glob("salt-*.json"))
+    for release, least in zip(tested, oldest, strict=True):
+        assert release in page
+        assert release.split(".")[0] == least.split(".")[0] and int(release.split(".")[1]) >= int(least.split(".")[1])
