@@ -79,7 +79,7 @@ def test_a_login_says_who_may_what(api):
     (about,) = Gui(api).log_in().ret
     assert about["perms"] and about["eauth"] == "file" and 0 < about["start"] < about["expire"]
     assert Gui(api).log_in(eauth="sharedsecret", username="limited", password="wrong").status == 401
-    (nobody,) = Gui(api).log_in(eauth="auto", username="nobody").ret
+    (nobody,) = Gui(api).log_in(username="nobody").ret
     assert len(nobody["perms"]) == 0
 
 

@@ -22,19 +22,16 @@ def files_with(word, folder):
     return [path for path in folder.rglob("*") if path.is_file() and holds(path, word)]
 
 
-def login(word):
-    return {"eauth": "auto", "username": "saltdev", "password": word}
-
-
 def test_no_password_is_on_the_bus_nor_in_the_masters_files(salt, engine, bus):
     right, wrong = f"right-{secrets.token_hex(8)}", f"wrong-{secrets.token_hex(8)}"
+    login = salt.canary(right)
     for client, rest in CALLS.items():
-        assert engine.post({**login(right), "client": client, **rest}).status == 200
+        assert engine.post({**login, "client": client, **rest}).status == 200
         refused = {"eauth": "sharedsecret", "username": "admin", "password": wrong}
         assert engine.post({**refused, "client": client, **rest}, address="198.51.100.78").status in (401, 429)
-        beyond = {**login(right), "username": "nobody"}
+        beyond = {**login, "username": "nobody"}
         engine.post({**beyond, "client": client, **rest}, address="198.51.100.79")
-    (job,) = engine.run(local("test.echo", "ms-0", cred=login(right), client="local_async", arg=["the last"]))
+    (job,) = engine.run(local("test.echo", "ms-0", cred=login, client="local_async", arg=["the last"]))
     wait_until(lambda: f"{job['jid']}/ret" in bus(), "the last return is on the bus")
     for word in (right, wrong):
         assert word not in bus()
@@ -44,14 +41,14 @@ def test_no_password_is_on_the_bus_nor_in_the_masters_files(salt, engine, bus):
 def test_with_inline_login_the_password_is_where_salt_puts_it(salt, start_engine):
     word = f"right-{secrets.token_hex(8)}"
     engine = start_engine({"rest_fcgi": {"inline_login": True}})
-    engine.run(local("test.ping", "ms-0", cred=login(word)))
+    engine.run(local("test.ping", "ms-0", cred=salt.canary(word)))
     assert files_with(word, salt.home / "master/cache/jobs") != []
 
 
-def test_no_password_is_in_the_log_of_the_responder(start_engine):
+def test_no_password_is_in_the_log_of_the_responder(salt, start_engine):
     word = f"right-{secrets.token_hex(8)}"
     engine = start_engine({"log_level": "debug"})
     engine.post(
-        local("test.ping", "ms-0", cred=login(word)), call("runner", "test.arg", {**login(word), "username": "nobody"})
+        local("test.ping", "ms-0", cred=salt.canary(word)), call("runner", "test.arg", {**salt.canary(word), "username": "nobody"})
     )
     assert word not in engine.log()

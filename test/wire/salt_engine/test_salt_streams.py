@@ -301,12 +301,13 @@ def test_no_secret_is_in_any_stream(salt, ours, fire):
     heard = {name: Heard(stream) for name, stream in streams(ours).items()}
     begin(heard, fire)
     api = ours["rest_cherrypy"]
-    token = login(api, {**CRED, "eauth": "auto", "password": words[0]})
+    canary = salt.canary(words[0])
+    token = login(api, canary)
     hook(api, token, password=words[1], nested={"api_token": words[2]})
-    salt.netapi({**CRED, "eauth": "auto", "password": words[0], "client": "local", "tgt": "ms-0", "fun": "test.ping", "jid": ""})
+    salt.netapi({**canary, "client": "local", "tgt": "ms-0", "fun": "test.ping", "jid": ""})
     salt.netapi({**LIMITED, "client": "local", "tgt": "ms-1", "fun": "test.ping", "jid": ""})
     salt.netapi({"token": token, "client": "runner", "fun": "test.arg", "kwarg": {"password": words[3]}})
-    fire("salt/job/error", {"cmd": "publish", "key": root_key, "token": token, "password": words[0], "eauth": "auto"})
+    fire("salt/job/error", {"cmd": "publish", "key": root_key, "token": token, "password": words[0], "eauth": "file"})
     fire(END)
     for name, one in heard.items():
         text = json.dumps(one.result())

@@ -56,7 +56,7 @@ class Rest:
     def _settings():
         minions = {minion: {"grains": grains} for minion, grains in GRAINS.items()}
         return {
-            "external_auth": {"auto": {"saltdev": ALL}, "sharedsecret": USERS},  # `auto`: recorded rows have it
+            "external_auth": {"auto": {"saltdev": ALL}, "sharedsecret": USERS, "file": {"nobody": []}},  # `auto`: recorded rows have it
             "sharedsecret": SECRET,
             "nodegroups": NODEGROUPS,
             "rest_fcgi": {

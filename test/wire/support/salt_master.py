@@ -4,6 +4,7 @@
 import contextlib
 import functools
 import getpass
+import hashlib
 import itertools
 import json
 import os
@@ -24,6 +25,7 @@ MINIONS = ("ms-0", "ms-1", "ms-2.example.org")
 DEAD = "dead-9"  # its key is accepted, and nobody has it
 MODULES = pathlib.Path(__file__).with_name("salt_modules")
 ALL = [".*", "@runner", "@wheel", "@jobs"]
+CANARY = "canary"  # a user whose password tests choose
 USERS = {
     "admin": ALL,
     "limited": [{"ms-0": ["test.ping"]}],
@@ -155,7 +157,7 @@ def master_config(home, changes):
             "timeout": 30,  # a busy machine is no reason to give up on a minion that is there
             "gather_job_timeout": 30,
             "sharedsecret": SECRET,
-            "external_auth": {"sharedsecret": USERS, "auto": {"saltdev": ALL}, "file": file_eauth(home.parent, {"saltdev": ALL})},
+            "external_auth": {"sharedsecret": USERS, "auto": {"saltdev": ALL}, "file": file_eauth(home.parent, {"saltdev": ALL, CANARY: ALL})},
             "netapi_enable_clients": CLIENTS,
             "nodegroups": NODEGROUPS,
             "pillar_roots": {"base": [str(home / "pillar")]},
@@ -218,6 +220,13 @@ class Salt:
         except BaseException:
             self.stop()
             raise
+
+    def canary(self, word):
+        """Credentials of a user who may do everything, and whose password is this one from now on."""
+        users = self.home / "users"
+        others = [line for line in users.read_text().splitlines(True) if not line.startswith(f"{CANARY}:")]
+        users.write_text("".join([*others, f"{CANARY}:{hashlib.sha256(word.encode()).hexdigest()}\n"]))
+        return {"eauth": "file", "username": CANARY, "password": word}
 
     @functools.cached_property
     def netapi(self):
