@@ -184,6 +184,12 @@ def test_nothing_that_a_job_leaves_is_there_for_the_next(host):
     assert not list(host.booted.outside("/var/lib/rest_fcgi_run").glob("*"))
 
 
+def test_a_job_that_fills_what_is_its_own_is_told_that_it_is_full(host):
+    fill = "for folder in ~ /dev/shm; do head -c 3G /dev/zero > $folder/large || echo status $?; done"
+    said = host.run("cmd.run", fill, python_shell=True)
+    assert said.count("No space left on device") == said.count("status 1") == 2, said
+
+
 # Starts programs that do nothing, until it may start no more.
 MANY = """
 import os, time
