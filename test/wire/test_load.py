@@ -49,7 +49,7 @@ def test_slow_requests_do_not_keep_a_fast_one_waiting(start):
         connection.close()
 
 
-def test_two_thousand_requests_at_once_are_all_answered(start):
+def test_cve_2012_6687_two_thousand_requests_at_once_are_all_answered(start):
     daemon = start({"rest_fcgi": {"max_threads": 2500}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[1])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
