@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -342,4 +343,12 @@ TEST_CASE("closing a socket that was inherited leaves it, and who waits there, t
   CHECK(!inherited.accept());
   CHECK(other->accept());
   CHECK(FcgiClient::unix_socket(dir / "s").connected());
+}
+
+TEST_CASE("a host to listen on that is none is a mistake") {
+  const auto found =
+      find_address(std::string(64, 'x'), 80);  // no part of a name is that long: nobody is asked
+  REQUIRE_FALSE(found);
+  CHECK(found.error().kind == ErrorKind::configuration);
+  CHECK(found.error().message == ::gai_strerror(EAI_NONAME));
 }

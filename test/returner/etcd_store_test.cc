@@ -86,6 +86,15 @@ TEST_CASE("many keys are read in transactions of 128, some of them at a time") {
                       [](const auto& one) { return one.path == "/v3/kv/txn"; }) == 5);
 }
 
+TEST_CASE("a transaction that is answered with fewer answers than it asks for is an error") {
+  const FakeGateway gateway(
+      [](const FakeGateway::Request&, const FakeGateway::Send& send) { return send(ok("")); });
+  const auto store = *make_etcd_store_v3({.endpoints = {gateway.url()}}, std::chrono::seconds(0));
+  const auto values = store->get({"a"});
+  REQUIRE_FALSE(values);
+  CHECK(values.error().kind == ErrorKind::internal);
+}
+
 TEST_CASE("in API v2 the jobs are listed once for all of a walk, and their loads read some at a time") {
   Together together;
   together.expect(8);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -127,6 +128,12 @@ TEST_CASE("certificates and keys that cannot be used are refused, naming the opt
   CHECK(with(files.server_cert, text).find("rest_cherrypy: ssl_key: " + text + ": ") == 0);
   CHECK(with(files.server_cert, files.server_key, text) ==
         "rest_cherrypy: ssl_chain: " + text + ": no start line");
+  const std::string weak = pairs().dir / "weak";
+  REQUIRE(std::system(("openssl req -x509 -newkey rsa:512 -nodes -subj /CN=weak -keyout /dev/null -out " +
+                       weak + " 2>/dev/null")
+                          .c_str()) == 0);
+  CHECK(with(files.server_cert, files.server_key, weak) ==
+        "rest_cherrypy: ssl_chain: " + weak + ": ca key too small");
   CHECK(with(files.server_cert, files.client_key) == "rest_cherrypy: ssl_key: " + files.client_key +
                                                          ": it is not the key of the certificate " +
                                                          files.server_cert);
