@@ -2,12 +2,14 @@
 #include "auth/password_hash.h"
 
 #include <crypt.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,7 +59,10 @@ Result<PasswordHash> make_digest_hash(const char* openssl_name) {
       });
 }
 
-/// Is `stored` crypt(3) of the password, by whatever method it names?
+constexpr std::size_t kUnreadable = std::numeric_limits<std::size_t>::max();
+
+/// Is `stored` crypt(3) of the password, by whatever method it names? Running out of memory is
+/// std::bad_alloc.
 bool crypt_matches(std::string_view /*username*/, SecretView password, std::string_view stored) {
   const std::string setting(stored);
   WipedBytes phrase(password.reveal().begin(), password.reveal().end());
@@ -65,8 +70,16 @@ bool crypt_matches(std::string_view /*username*/, SecretView password, std::stri
   // On the heap: it has 32 KiB, and a request's thread has a small stack.
   std::vector<crypt_data, WipingAllocator<crypt_data>> work(1);
   const char* found = ::crypt_r(phrase.data(), setting.c_str(), work.data());
-  // libxcrypt says `*0` or `*1` where it can make nothing of the setting.
-  return found != nullptr && found[0] != '*' && equal_in_constant_time(found, stored);
+  // libxcrypt says `*0` or `*1` where it can make nothing of the setting; and where it has no memory, which
+  // is no wrong password.
+  if (found != nullptr && found[0] != '*') return equal_in_constant_time(found, stored);
+  const std::size_t memory = memory_of_hash(stored);
+  if (memory > 0 && memory < kUnreadable) {
+    void* const room = ::mmap(nullptr, memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) throw std::bad_alloc();
+    ::munmap(room, memory);
+  }
+  return false;
 }
 
 Error unknown_hashtype(std::string_view hashtype) {
@@ -163,7 +176,6 @@ Result<PasswordHash> make_password_hash(std::string_view hashtype) {
 }
 
 std::size_t memory_of_hash(std::string_view stored) {
-  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
   constexpr std::size_t kLargestLog2 = 40;
   constexpr std::size_t kOneDigit = 48;  // what one digit of yescrypt's numbers says; larger ones have more
   const bool is_scrypt = stored.starts_with("$7$");
@@ -180,7 +192,7 @@ std::size_t memory_of_hash(std::string_view stored) {
   std::size_t r = is_scrypt ? 0 : digit(2) + 1;
   for (std::size_t i = 5; is_scrypt && i > 0; --i) r = r * kCrypt64.size() + digit(i);
   if (!is_scrypt) is_read = is_read && digit(0) < kOneDigit && r <= kOneDigit;
-  return is_read && log2_n <= kLargestLog2 ? std::size_t{128} * r << log2_n : kMost;
+  return is_read && log2_n <= kLargestLog2 ? std::size_t{128} * r << log2_n : kUnreadable;
 }
 
 Result<PasswordHash> make_htdigest_hash(std::string realm) {

@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "auth/password_hash.h"
 
+#include <unistd.h>
+
+#include <fstream>
 #include <limits>
+#include <new>
 
 #include <doctest/doctest.h>
 
+#include "../support/limit.h"
+
 namespace rest_fcgi::auth {
 namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool kIsSanitized = true;  // a sanitizer needs memory of its own
+#else
+constexpr bool kIsSanitized = false;
+#endif
 
 bool matches(std::string_view hashtype, std::string_view password, std::string_view stored) {
   const auto hash = make_password_hash(hashtype);
@@ -91,6 +103,18 @@ TEST_CASE("what is no stored password matches nothing") {
       CHECK_FALSE(matches(hashtype, "sesame", stored));
     }
   }
+}
+
+TEST_CASE("a password that there is no memory to hash is not a wrong one" * doctest::skip(kIsSanitized)) {
+  const auto hash = make_password_hash("crypt");
+  REQUIRE(hash);
+  const char* stored = "$y$j9T$F5Jx5fExrKuPp53xLKQ..1$tnSYvahCwPBHKZUspmcxMfb0.WiB9W.zEaKlOBL35rC";  // 16 MiB
+  CHECK_FALSE((*hash)("fred", SecretView("sesame"), stored));
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const test::Limit little_memory(RLIMIT_AS, pages * static_cast<std::size_t>(::getpagesize()) + (4 << 20));
+  CHECK_THROWS_AS((*hash)("fred", SecretView("sesame"), stored), std::bad_alloc);
+  for (const char* odd : {"*", "$y$j", "$6$"}) CHECK_FALSE((*hash)("fred", SecretView("sesame"), odd));
 }
 
 TEST_CASE("htpasswd takes no plain text") {
