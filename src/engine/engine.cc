@@ -82,6 +82,11 @@ Result<std::shared_ptr<master::Master>> make_master(const config::Settings& sett
 Result<std::string> revoke(const config::Settings& settings, std::string_view eauth,
                            std::string_view username) {
   if (settings.engine != config::Engine::salt) {
+    // What no responder reads ends nothing, so none is made.
+    const std::string place = settings.auth.tokens_in_etcd ? "" : settings.auth.token_dir;
+    if (!place.empty() && ::access(place.c_str(), F_OK) != 0) {
+      return Error{ErrorKind::configuration, format("token_dir: {}: {}", place, errno_text()), {}};
+    }
     const auto ended = auth::end_tokens_of(settings.auth, eauth, username, system_clock());
     if (!ended) return ended.error();
     return format("{} tokens of {} were good, and are no more.", *ended, username);
@@ -92,7 +97,6 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
     return Error{ErrorKind::configuration,
                  "logged_out_file: it is empty, so each process knows its own alone"};
   }
-  // What no responder reads ends nothing, so none is made.
   if (::access(file.file.c_str(), F_OK) != 0) {
     return Error{
         ErrorKind::configuration,

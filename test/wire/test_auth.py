@@ -208,7 +208,13 @@ def test_an_ended_token_is_no_guess_however_often_it_is_brought(start, front, au
     assert statuses == [401, 401, 429]
 
 
-def test_whose_tokens_cannot_be_ended_is_a_mistake(start, auth):
+def test_whose_tokens_cannot_be_ended_is_a_mistake(start, auth, directory):
+    away = directory / "tokens"
+    daemon = start({**auth, "token_dir": str(away)})
+    away.rmdir()
+    done = revoke(daemon, "alice")
+    assert (done.returncode, done.stderr) == (78, f"rest_fcgi: token_dir: {away}: No such file or directory\n")
+    assert not away.exists()
     daemon = start({**auth, "token_dir": ""})
     done = revoke(daemon, "alice")
     assert (done.returncode, done.stderr) == (78, "rest_fcgi: token_dir: it is empty, so tokens are off\n")
