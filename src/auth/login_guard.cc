@@ -95,7 +95,7 @@ Result<void> LoginGuard::Attempt::failed(bool is_guess) {
   // Nobody is kept waiting who may come as often as they like.
   if (is_refused && who_.username.empty()) return throttled(answer.refused_for);
   const auto passed = std::chrono::duration_cast<milliseconds>(guard->clock_.steady() - since_);
-  auto waited = guard->wait(answer.delay - passed);
+  auto waited = guard->wait(answer.delay - passed, is_refused ? For::refusal : For::failure);
   return is_refused ? throttled(answer.refused_for) : std::move(waited);
 }
 
@@ -169,7 +169,7 @@ Result<LoginGuard::Standing> LoginGuard::check(const Who& who) {
   if (!is_refused) return standing;
   if (as_all == seconds(0)) return throttled(as_user);
   // Who logged in from here is looked at, which takes time.
-  static_cast<void>(wait(delay_after(options_.tries)));
+  static_cast<void>(wait(delay_after(options_.tries), For::refusal));
   return throttled(as_all);
 }
 
@@ -261,8 +261,10 @@ void LoginGuard::keep_active(WallTime now) {
   }
 }
 
-Result<void> LoginGuard::wait(milliseconds time) {
-  const bool may_wait = delayed_.fetch_add(1) < options_.max_delayed;
+/// Refusals cost who brings them nothing, so half of the threads that may wait are left to failures.
+Result<void> LoginGuard::wait(milliseconds time, For what) {
+  const std::size_t most = what == For::refusal ? options_.max_delayed / 2 : options_.max_delayed;
+  const bool may_wait = delayed_.fetch_add(1) < most;
   if (may_wait && time > milliseconds(0)) sleep_(time);
   --delayed_;
   return may_wait ? Result<void>() : throttled(seconds(1));

@@ -119,7 +119,8 @@ class LoginGuard {
     std::chrono::seconds refused_for{0};  // as others at this address are
   };
   [[nodiscard]] Answer answer_to_failure(const Who& who, bool is_guess);
-  [[nodiscard]] Result<void> wait(std::chrono::milliseconds time);
+  enum class For { failure, refusal };
+  [[nodiscard]] Result<void> wait(std::chrono::milliseconds time, For what);
 
   // constant after construction
   LoginGuardOptions options_;

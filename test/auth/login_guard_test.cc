@@ -281,6 +281,18 @@ TEST_CASE("where too many wait already, a failure is refused at once, and counte
   CHECK(fixture.refuses(kFred));
 }
 
+TEST_CASE("who is refused with all others of an address leaves half of the threads that may wait to others") {
+  const test::CapturedLog log;
+  for (const std::size_t may_wait : {1U, 2U}) {
+    Fixture fixture({.address_tries = 1, .max_delayed = may_wait});
+    fixture.fail({"x", kFred.remote}, 1);
+    fixture.slept.clear();
+    CHECK(fixture.refuses(kFred));
+    CHECK(fixture.slept.size() == may_wait / 2);
+    CHECK(fixture.fail(kFredElsewhere));
+  }
+}
+
 TEST_CASE("who would have to wait for their turn where too many wait already is told so at once") {
   Fixture fixture({.tries = 1, .max_queued = 0});
   {
