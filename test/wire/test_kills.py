@@ -106,7 +106,7 @@ def test_one_of_the_processes_of_mod_fcgid(fcgid, ledger, capsys):
         await_answers(ledger)
     (jobs,) = fcgid.run(chunk("runner", "jobs.list_jobs"))
     ledger.close(f"{KILLS} kills of processes of mod_fcgid", jobs.__contains__, capsys)
-    assert set(ledger.statuses) <= {200, 500, 503} and ledger.count("answered") < ledger.sent
+    assert set(ledger.statuses) <= {200, 500, 503}
 
 
 @pytest.mark.parametrize("server", ["nginx", "Apache"])
