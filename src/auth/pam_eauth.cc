@@ -104,7 +104,8 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
   const WipedBytes frame = to_frame(request);
   MaybeHelper helper = take();
   Result<pam::Answer> answer = ask_one(helper, frame, std::chrono::steady_clock::now() + options_.timeout);
-  if (answer) give_back(*std::move(helper));
+  // One that failed may do so for ever: modules leave things behind.
+  if (answer && answer->outcome != pam::Outcome::failed) give_back(*std::move(helper));
   return answer;
 }
 

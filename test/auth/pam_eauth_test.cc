@@ -197,6 +197,9 @@ TEST_CASE("what fails once PAM was asked counts as a guess, and what never asks 
   slow.script("auth", "sleep 60");
   slow.options.timeout = milliseconds(300);
   CHECK(error_of(slow).counts_as_guess);
+  slow.script("auth", "exit 0");
+  slow.script("account", "sleep 60");
+  CHECK(error_of(slow).counts_as_guess);
   PamFixture missing;
   missing.options.helper = missing.dir / "nosuch";
   CHECK_FALSE(error_of(missing).counts_as_guess);
