@@ -105,10 +105,9 @@ Result<Gateway::Stream> Gateway::open(std::string_view path, std::string_view bo
         Tried<Ready> ready = prepare(member, deadline);
         if (Failure* failure = std::get_if<Failure>(&ready)) return std::move(*failure);
         Ready& at = std::get<Ready>(ready);
-        Result<std::unique_ptr<HttpStream>> bytes =
+        auto bytes =
             transport_->open({.url = at.url + std::string(path), .body = body, .authorization = *at.token});
-        if (!bytes) return transport_failure(std::move(bytes).error());
-        stream = {*std::move(bytes), member, std::move(at.url), std::move(at.token)};
+        stream = {std::move(bytes), member, std::move(at.url), std::move(at.token)};
         return std::nullopt;
       });
   if (!opened) return std::move(opened).error();

@@ -321,7 +321,7 @@ Result<HttpReply> Transport::exchange_on(CURL* handle, const HttpRequest& reques
   return reply;
 }
 
-Result<std::unique_ptr<HttpStream>> Transport::open(const HttpRequest& request) {
+std::unique_ptr<HttpStream> Transport::open(const HttpRequest& request) {
   return std::make_unique<HttpStream>(options_, request);
 }
 

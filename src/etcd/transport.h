@@ -69,7 +69,7 @@ class Transport {
 
   /// Starts a request whose reply need not end, on a connection and with a copy of the body of its own. The
   /// stream must not outlive `this`.
-  [[nodiscard]] Result<std::unique_ptr<HttpStream>> open(const HttpRequest& request);
+  [[nodiscard]] std::unique_ptr<HttpStream> open(const HttpRequest& request);
 
  private:
   explicit Transport(Options options) : options_(std::move(options)) {}

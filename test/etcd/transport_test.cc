@@ -240,7 +240,7 @@ TEST_CASE("many threads exchange at once") {
 
 std::unique_ptr<HttpStream> open(const std::string& url, std::string_view body) {
   static const std::unique_ptr<Transport> http = *Transport::make({});
-  return *http->open({.url = url, .body = body});
+  return http->open({.url = url, .body = body});
 }
 
 constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
