@@ -343,6 +343,8 @@ TEST_CASE("a folder that cannot be had, or that others may write into, is refuse
   database.options.sqlite3.database = database.dir / "open/jobs.db";
   CHECK(database.refusal() == "its folder " + (database.dir / "open") +
                                   " has mode 0770, so that others could put files into it; 0700 is right");
+  database.options.sqlite3.database = database.dir / ("made/" + std::string(300, 'x'));
+  CHECK(database.refusal() == "it cannot be made: File name too long");
   database.options.sqlite3.database = database.dir / "open";
   ::chmod((database.dir / "open").c_str(), 0700);
   CHECK(database.refusal() == "unable to open database file (Is a directory)");
