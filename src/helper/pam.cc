@@ -176,6 +176,10 @@ std::string why_closed(const Stack& stack) {
 Answer verify(const Request& request, const std::string& confdir) {
   if (!auth::pam::is_username(request.username)) return {Outcome::refused, "odd user name", {}};
   if (request.password.size() == 0) return {Outcome::refused, "the password is empty", {}};
+  // Modules would see what stands before it, and take that for all.
+  if (request.password.reveal().find('\0') != std::string_view::npos) {
+    return {Outcome::refused, "the password holds a NUL", {}};
+  }
   std::string closed = why_closed(auth_stack(file_name_of(request.service), confdir));
   if (!closed.empty()) return {Outcome::failed, std::move(closed), {}};
   const std::string remote(request.remote);

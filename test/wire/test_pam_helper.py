@@ -123,6 +123,11 @@ def test_good_passwords_are_as_many_as_come(stacks):
     assert paid <= time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
+def test_what_stands_before_a_nul_is_no_password(stacks):
+    request = frame(VERIFY, "yes", "rfcgi_nobody", "sesame\0more", "")
+    assert answers(helper("--confdir", str(stacks), stdin=request).stdout) == [(REFUSED, "the password holds a NUL")]
+
+
 @pytest.mark.parametrize("damage", [b"", b"\xff" * 7 + b"\x7f", b"\xff" * 8, b"short"])
 def test_a_damaged_count_ends_no_logins(stacks, damage):
     (stacks / "failures").write_bytes(damage)
