@@ -166,7 +166,8 @@ TEST_CASE("what a member answers with another key's value is not taken for this 
       {one, "", true},    {one, "k", true},   {one, "j", false},   {one, "kl", false}, {some, "kl", true},
       {some, "j", false}, {some, "m", false}, {some, "lm", false}, {rest, "kz", true}, {rest, "jk", false}};
   for (const auto& [request, keys, good] : rows) {
-    CAPTURE(keys);
+    const std::string shown = keys;
+    CAPTURE(shown);
     const ScriptedEtcd etcd(
         {{"/v3/kv/range", always(ok(kvs(keys)))},
          {kTxn, always(ok(R"("succeeded":true,"responses":[{"response_range":{)" + kvs(keys) + "}}]"))}});
