@@ -222,8 +222,11 @@ Result<UniqueFd> open_logout_file(const std::string& path) {
     return unusable_file(
         path, format("has {} bytes; a table of logged-out tokens has {}", status.st_size, kTableSize));
   }
-  if (::ftruncate(file.get(), kTableSize) != 0)
+  // Of a new file the name, too, has to be there after a power cut.
+  const bool is_new = status.st_size == 0;
+  if (::ftruncate(file.get(), kTableSize) != 0 || (is_new && ::fsync(folder->get()) != 0)) {
     return unusable_file(path, format("cannot be made: {}", errno_text()));
+  }
   ::flock(file.get(), LOCK_UN);
   return file;
 }
