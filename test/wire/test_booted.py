@@ -7,6 +7,7 @@ import hashlib
 import json
 import pathlib
 import re
+import resource
 import shutil
 import socket
 import threading
@@ -16,7 +17,7 @@ import pytest
 from support import fastcgi
 from support.api import CRED
 from support.booted import Booted, BootFailed
-from support.daemon import ROOT, merge
+from support.daemon import ROOT, SANITIZED, merge
 from support.process import PATIENCE, short_directory, wait_until
 
 THIEF = pathlib.Path(__file__).with_name("support") / "thief.py"
@@ -148,6 +149,8 @@ def test_each_of_these_attempts_works_where_nothing_forbids_it(host):
         outcome = json.loads(host.booted.run("/usr/bin/python3", "/srv/modules/thief.py", json.dumps(plan)))
     finally:
         host.booted.run("systemctl", "start", "rest_fcgi.service")
+    if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
+        outcome.pop("core files")
     assert len(outcome) > 30 and set(outcome.values()) == {"done"}, outcome
 
 
@@ -218,10 +221,12 @@ def test_a_job_that_starts_programs_without_end_is_stopped_and_ends_with_all_of_
 
 
 def needs_bounds_on_memory(host):
-    """As the unit has them, whichever version the cgroups are of."""
+    """As the unit has them, whichever version the cgroups are of; those of version 1 do not keep it from swap."""
     files = ("memory/system.slice/rest_fcgi.service/memory.limit_in_bytes", "system.slice/rest_fcgi.service/memory.max")
     if not any((host.booted.outside("/sys/fs/cgroup") / file).exists() for file in files):
         pytest.skip("the cgroups of this machine have no controller memory")
+    if not (host.booted.outside("/sys/fs/cgroup") / files[1]).exists() and len(pathlib.Path("/proc/swaps").read_text().splitlines()) > 1:
+        pytest.skip("cgroups of version 1 with swap: what is too much is swapped first")
 
 
 def test_a_job_that_takes_too_much_memory_is_killed_and_nobody_else(host):
@@ -251,6 +256,8 @@ print(jobs.execute("PRAGMA integrity_check").fetchall())
 def short_of_memory(host):
     """The host with ten minions, whose service has so little memory that a few large replies at a time are too much."""
     needs_bounds_on_memory(host)
+    if SANITIZED:
+        pytest.skip("a sanitizer needs memory of its own")
     config, drop_in = map(host.booted.outside, ("/etc/rest_fcgi/master", "/run/systemd/system/rest_fcgi.service.d/memory.conf"))
     config.write_text(json.dumps(merge(settings(), {"rest_fcgi": {"embedded": {"minions": {f"ms-{at}": {} for at in range(10)}}}})))
     drop_in.parent.mkdir()
