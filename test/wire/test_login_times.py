@@ -9,7 +9,7 @@ from support import daemon as daemons
 from support.login_times import BACK_ENDS, bound, distance, measure
 
 TRIES = 2000 if daemons.LONG else 100
-FACTOR = 1.9  # of a thousand runs two would fail by chance
+FACTOR = 1.9
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make users and PAM services for a test")
 
 pytestmark = pytest.mark.skipif(bool(daemons.SANITIZED), reason="times of a sanitizer's program say nothing")
@@ -19,5 +19,8 @@ pytestmark = pytest.mark.skipif(bool(daemons.SANITIZED), reason="times of a sani
 def test_how_long_a_refusal_takes_does_not_tell_what_was_wrong(start, directory, name):
     with BACK_ENDS[name](directory) as (settings, sorts_of):
         daemon = start(settings)
-        first, second = measure(daemon.address, sorts_of(daemon), TRIES)
-        assert distance(first, second) < bound(TRIES, FACTOR)
+        # Of a thousand runs in which nothing differs, two are further apart by chance: twice in a row none is.
+        apart = [distance(*measure(daemon.address, sorts_of(daemon), TRIES))]
+        if apart[0] >= bound(TRIES, FACTOR):
+            apart.append(distance(*measure(daemon.address, sorts_of(daemon), TRIES)))
+        assert min(apart) < bound(TRIES, FACTOR)

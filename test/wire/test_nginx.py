@@ -183,8 +183,8 @@ class Wiretap:
             connection, _ = self._listener.accept()
             with connection:
                 heard = b""
-                while self._end not in heard:
-                    heard += connection.recv(1 << 16)
+                while self._end not in heard and (part := connection.recv(1 << 16)):
+                    heard += part
                 self.heard.append(heard)
 
 

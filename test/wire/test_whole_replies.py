@@ -16,10 +16,9 @@ from support import daemon as daemons
 from support.api import JSON, local
 from support.nginx import Nginx
 from support.process import free_port, short_directory
+from test_web_servers import OVER_APACHE, OVER_NGINX
 
-NGINX = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tls.conf", "proxy_tls.conf", "prefix.conf"]
-APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.conf"]
-FRONTS = [f"{server} {sample}" for server, samples in (("nginx", NGINX), ("apache", APACHE)) for sample in samples]
+FRONTS = [f"{server} {sample}" for server, samples in (("nginx", OVER_NGINX), ("apache", OVER_APACHE)) for sample in samples]
 ONE_OF_EACH = ["nginx unix.conf", "nginx proxy_tls.conf", "apache proxy_unix.conf", "apache proxy_http.conf", "apache fcgid.conf"]
 
 MINIONS = [f"ms-{number}" for number in range(20)]
@@ -128,6 +127,7 @@ def answer_to_a_long_job(api):
     return reply.status, reply.read()
 
 
+@pytest.mark.skipif(not daemons.LONG, reason="takes a minute; what the samples wait for is compared in test_lessons.py")
 def test_fcgid_io_timeout_a_job_may_take_longer_than_web_servers_wait_by_themselves():
     """mod_fcgid gives up after 40 s of its own, nginx and the rest of Apache after 60."""
     with contextlib.ExitStack() as cleanup, concurrent.futures.ThreadPoolExecutor(len(ONE_OF_EACH)) as pool:
