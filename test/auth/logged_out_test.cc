@@ -267,18 +267,24 @@ TEST_CASE("tokens that were made before the clock was set back end with all othe
 
 TEST_CASE("what a clock ended that was years ahead stays ended, and what is made then is good") {
   constexpr hours kYears(24 * 3650);
-  test::ManualClock clock;
-  const auto table = opened("", clock);
-  const WallTime before = clock.wall();
-  clock.set_back(-kYears);
-  const WallTime then = clock.wall();
-  REQUIRE(table->end_all("", "fred", clock.wall()));
-  clock.set_back(kYears);
-  CHECK(has_ended(*table, "pam", "fred", before));
-  CHECK(has_ended(*table, "pam", "fred", then));
-  clock.advance(seconds(2));
-  CHECK_FALSE(has_ended(*table, "pam", "fred", clock.wall()));
-  CHECK(has_ended(*table, "pam", "fred", before));
+  for (const bool was_ended_before : {false, true}) {
+    CAPTURE(was_ended_before);
+    test::ManualClock clock;
+    const auto table = opened("", clock);
+    const WallTime before = clock.wall();
+    if (was_ended_before) REQUIRE(table->end_all("", "fred", clock.wall()));
+    clock.set_back(-kYears);
+    const WallTime then = clock.wall();
+    REQUIRE(table->end_all("", "fred", clock.wall()));
+    clock.set_back(kYears);
+    clock.advance(seconds(1));
+    CHECK(has_ended(*table, "pam", "fred", clock.wall()));
+    CHECK(has_ended(*table, "pam", "fred", before));
+    CHECK(has_ended(*table, "pam", "fred", then));
+    clock.advance(seconds(2));
+    CHECK_FALSE(has_ended(*table, "pam", "fred", clock.wall()));
+    CHECK(has_ended(*table, "pam", "fred", before));
+  }
 }
 
 }  // namespace rest_fcgi::auth
