@@ -217,15 +217,15 @@ Outcome GuardedLogins::holder(const Credentials& credentials, const Check& check
   return *revoked ? refused("token", kRevoked, credentials) : std::move(grant);
 }
 
-/// Whether its user's tokens were ended since it was made, of which another process may have been told: that
-/// one has to know how late it was here.
+/// Whether its user's tokens were ended since it was made, of which another process may have been told.
 Result<bool> GuardedLogins::is_revoked(const Grant& grant) const {
-  if (logged_out_ != nullptr) static_cast<void>(latest_.wall());
   return logged_out_ == nullptr ? false : logged_out_->has_ended(grant.eauth, grant.name, grant.start);
 }
 
 /// Keeps in mind that the token was good once: that which was brought, or that which a password was given.
+/// Whoever ends its user's tokens, another process maybe, has to know how late it was when it was given.
 Outcome GuardedLogins::given(const Credentials& credentials, Grant grant) {
+  static_cast<void>(latest_.wall());
   const bool is_token = credentials.kind == Credentials::Kind::token;
   const std::string_view token = is_token ? credentials.token.reveal() : grant.token.reveal().text;
   if (!token.empty()) {

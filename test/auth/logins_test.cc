@@ -2,11 +2,13 @@
 #include "rest_fcgi/auth/logins.h"
 
 #include <atomic>
+#include <filesystem>
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/temp_dir.h"
 #include "logins_fixture.h"
 
 namespace rest_fcgi::auth {
@@ -437,6 +439,26 @@ TEST_CASE("a token that was good once is no guess when it is no more, and is ans
     CHECK(logins.login(with_token(kOtherToken)).error().kind == ErrorKind::authentication);
   }
   CHECK(logins.login(with_token(kOtherToken)).error().kind == ErrorKind::throttled);
+}
+
+TEST_CASE("whoever ends tokens knows how late it was when the last one was given, also by a clock set back") {
+  const test::TempDir dir;
+  const LoginGuardOptions guard{.tries = 5, .file = dir / "guard"};
+  using Give = std::function<bool(LoginsFixture&)>;
+  const Give ways[] = {
+      [](LoginsFixture& logins) { return bool(logins.login_anew(with_password("fred", "sesame"))); },
+      [](LoginsFixture& logins) { return bool(logins.login(with_password("fred", "sesame"))); },
+      [](LoginsFixture& logins) { return bool(logins.login(with_token(kToken))); },
+      [](LoginsFixture& logins) { return bool(logins.holder(kToken)); }};
+  for (const Give& give : ways) {
+    std::filesystem::remove(guard.file);
+    LoginsFixture logins(guard);
+    logins.clock.set_back(-hours(2));
+    const WallTime given = logins.clock.wall();
+    REQUIRE(give(logins));
+    logins.clock.set_back(hours(2));
+    CHECK(latest_time(**open_login_memory(guard), logins.clock) == given);
+  }
 }
 
 TEST_CASE(
