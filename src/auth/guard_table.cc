@@ -26,7 +26,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3364727567666372;  // rcfgurd3, in memory
+constexpr std::uint64_t kMagic = 0x3464727567666372;  // rcfgurd4, in memory
 constexpr off_t kSize = sizeof(GuardWords);
 constexpr int kMostTries = 10;
 

@@ -38,7 +38,8 @@ struct GuardWords {
   Word magic;                    ///< set once the rest is good to use
   std::array<Word, 2> hash_key;  ///< for whoever shares the words, see `GuardMemory::digest`
   Word active_until;             ///< Unix seconds after which nobody is counted any more
-  Word latest;                   ///< microsecond of Unix time: the latest that anybody saw, see `NeverBack`
+  Word refusals;  ///< a Unix second, and in the last 16 bits how many that were refused in it wait
+  Word latest;    ///< microsecond of Unix time: the latest that anybody saw, see `NeverBack`
   std::array<Word, kSlots> slots;
   std::array<Word, kKnown> known;  ///< who logged in from where
 };

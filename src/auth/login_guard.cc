@@ -18,6 +18,7 @@ using std::chrono::seconds;
 constexpr milliseconds kFirstDelay{100};
 constexpr milliseconds kLongestDelay{2000};
 constexpr std::chrono::hours kLongestRequest{24};
+constexpr unsigned kRefusalsThatWait = 4;  // each second, of all processes
 
 Error throttled(seconds retry_after) {
   Error error{ErrorKind::throttled, format("Too many failed logins; the next one is looked at in {} seconds.",
@@ -261,10 +262,25 @@ void LoginGuard::keep_active(WallTime now) {
   }
 }
 
+/// With mod_fcgid each process has one request at a time, so that a refused address could keep all of them
+/// asleep. A count of those asleep would never fall again where one is killed.
+bool LoginGuard::may_wait_for_refusal() {
+  constexpr unsigned kCountBits = 16;
+  const std::uint64_t none = unix_seconds(clock_.wall()) << kCountBits;
+  GuardWords::Word& word = memory_->guard.words().refusals;
+  std::uint64_t before = word.load();
+  for (;;) {
+    const std::uint64_t count = before >> kCountBits << kCountBits == none ? before - none : 0;
+    if (count >= kRefusalsThatWait) return false;
+    if (word.compare_exchange_weak(before, none + count + 1)) return true;
+  }
+}
+
 /// Refusals cost who brings them nothing, so half of the threads that may wait are left to failures.
 Result<void> LoginGuard::wait(milliseconds time, For what) {
-  const std::size_t most = what == For::refusal ? options_.max_delayed / 2 : options_.max_delayed;
-  const bool may_wait = delayed_.fetch_add(1) < most;
+  const bool is_refusal = what == For::refusal;
+  const std::size_t most = is_refusal ? options_.max_delayed / 2 : options_.max_delayed;
+  const bool may_wait = delayed_.fetch_add(1) < most && (!is_refusal || may_wait_for_refusal());
   if (may_wait && time > milliseconds(0)) sleep_(time);
   --delayed_;
   return may_wait ? Result<void>() : throttled(seconds(1));

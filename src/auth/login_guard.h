@@ -94,7 +94,7 @@ class LoginGuard {
   };
 
   /// May they try? Costs next to nothing as long as nobody fails. Errors: throttled; where it is the address
-  /// that is refused as late as a failure.
+  /// that is refused as late as a failure, for a few each second.
   [[nodiscard]] Result<Standing> check(const Who& who);
 
   /// Waits for their turn; tokens need none. Errors: throttled, where their limit was reached meanwhile;
@@ -120,6 +120,7 @@ class LoginGuard {
   };
   [[nodiscard]] Answer answer_to_failure(const Who& who, bool is_guess);
   enum class For { failure, refusal };
+  [[nodiscard]] bool may_wait_for_refusal();
   [[nodiscard]] Result<void> wait(std::chrono::milliseconds time, For what);
 
   // constant after construction

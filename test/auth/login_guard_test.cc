@@ -293,6 +293,40 @@ TEST_CASE("who is refused with all others of an address leaves half of the threa
   }
 }
 
+TEST_CASE("over all processes four refusals of addresses a second wait, whoever logged in there before") {
+  const test::CapturedLog log;
+  const test::TempDir dir;
+  const LoginGuardOptions options{.address_tries = 1, .file = dir / "guard"};
+  Fixture one(options);
+  Fixture other(options);
+  for (Fixture* process : {&one, &other}) process->sleep_takes_time = false;
+  {
+    auto attempt = one.guard->begin(kFred);
+    REQUIRE(attempt);
+    attempt->succeeded();
+  }
+  one.fail({"x", kFred.remote}, 1);
+  one.slept.clear();
+  const auto waits = [](Fixture& process, const LoginGuard::Who& who) {
+    const std::size_t before = process.slept.size();
+    CHECK_FALSE(process.fail(who));
+    return process.slept.size() > before;
+  };
+  for (int second = 0; second < 2; ++second) {
+    CHECK(waits(one, kAnn));
+    CHECK(waits(other, kAnn));
+    CHECK(waits(other, kFred));
+    CHECK(waits(one, kFred));
+    for (Fixture* process : {&one, &other}) {
+      CHECK_FALSE(waits(*process, kAnn));
+      CHECK_FALSE(waits(*process, kFred));
+    }
+    CHECK(other.fail(LoginGuard::Who{"ann", second == 0 ? "192.0.2.100" : "192.0.2.101"}));
+    one.clock.advance(seconds(1));
+    other.clock.advance(seconds(1));
+  }
+}
+
 TEST_CASE("who would have to wait for their turn where too many wait already is told so at once") {
   Fixture fixture({.tries = 1, .max_queued = 0});
   {
