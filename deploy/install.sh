@@ -23,11 +23,23 @@ place() {
 # What a text means to sed's replacement.
 escaped() { printf %s "$1" | sed 's/[&|\]/\\&/g'; }
 
+# edit SOURCE TARGET COMMAND: one text, changed by a command of sed's.
+edit() {
+  place 644 "$1" "$2"
+  [ "$verb" = uninstall ] || sed -e "$3" "$1" >"$2"
+}
+
 # fill SOURCE TARGET: one text, with its @prefix@ and @sysconfdir@ filled in.
 fill() {
-  place 644 "$1" "$2"
-  [ "$verb" = uninstall ] ||
-    sed -e "s|@prefix@|$(escaped "$PREFIX")|g" -e "s|@sysconfdir@|$(escaped "$SYSCONFDIR")|g" "$1" >"$2"
+  edit "$1" "$2" "s|@prefix@|$(escaped "$PREFIX")|g; s|@sysconfdir@|$(escaped "$SYSCONFDIR")|g"
+}
+
+# page SOURCE TARGET: one page, whose links lead to where the others are installed: what is in deploy/ and deploy/systemd/
+# lies beside README.md, but for units and modules.
+page() {
+  edit "$1" "$2" 's|](\.\./deploy/|](../|g; s|](\.\./\([na]\)|](\1|g; s|\([[(]\)deploy/|\1|g
+    s|](systemd/\([^)]*\.conf)\)|](\1|g; s|](systemd/|](../../../lib/systemd/system/|g
+    s|](modules)|](../../../lib/rest_fcgi/modules)|g'
 }
 
 # folder SOURCE TARGET: the files of a folder, without those of folders in it.
@@ -65,11 +77,15 @@ if [ "$verb" = install ] && [ ! -e "$etc/rest_fcgi/master" ]; then
 fi
 
 doc=$usr/share/doc/rest_fcgi
-for file in README.md LICENSE deploy/*.md deploy/master.example; do
+for file in LICENSE deploy/master.example; do
   place 644 "$top/$file" "$doc/${file##*/}"
+done
+for file in README.md deploy/*.md; do
+  page "$top/$file" "$doc/${file##*/}"
 done
 for server in nginx apache; do
   folder "$top/$server" "$doc/$server"
+  page "$top/$server/README.md" "$doc/$server/README.md"
   folder "$top/$server/site" "$doc/$server/site"
 done
 if [ "$verb" = uninstall ]; then

@@ -70,6 +70,30 @@ def test_install_puts_everything_where_debian_expects_it(root):
     assert stat.S_IMODE((root / "etc/rest_fcgi/master").stat().st_mode) == 0o640
 
 
+def dead_links(pages):
+    """The links of pages that lead to no file, or to no heading of another page."""
+    dead = []
+    for page in pages:
+        for path, _, heading in re.findall(r'\]\((?!https?:)([^)#\s"]*)(#?)([^)\s"]*)\)', page.read_text()):
+            target = page.parent / path if path else page
+            headings = re.findall("^#+ (.*)", target.read_text(), re.MULTILINE) if target.is_file() else []
+            if not target.exists() or heading and heading not in map(anchor, headings):
+                dead.append((page.name, path, heading))
+    return dead
+
+
+def anchor(heading):
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_links_of_pages_lead_somewhere(root):
+    source = [daemons.ROOT / "README.md"]
+    source += [page for folder in ("deploy", "nginx", "apache", "src") for page in (daemons.ROOT / folder).rglob("*.md")]
+    installed = list((root / "usr/share/doc/rest_fcgi").rglob("*.md"))
+    assert len(installed) == len(source) - 1  # src/etcd/README.md stays where it is
+    assert dead_links(source) == dead_links(installed) == []
+
+
 def test_paths_follow_the_prefix(prefix):
     files = content(prefix)
     for name in UNITS[0], UNITS[3], UNITS[5]:
