@@ -4,36 +4,18 @@
 import concurrent.futures
 import hashlib
 import json
-import select
-import socket
 
 import pytest
 from support import fastcgi
 from support.api import CRED, local
 from support.daemon import NEEDS_PTRACE, SANITIZED
-from support.process import PATIENCE, connect, wait_until
+from support.process import PATIENCE, connect, sent, unanswered, wait_until
 
 
 def at_once(count, function):
     """What `function` gave for 0 ... count-1, all called at the same time."""
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
         return list(pool.map(function, range(count)))
-
-
-def sent(address, data):
-    """A connection on which that was sent; fails where it is not taken at once."""
-    connection = socket.socket(socket.AF_UNIX)
-    connection.setblocking(False)
-    connection.connect(address)
-    connection.settimeout(PATIENCE)
-    connection.sendall(data)
-    return connection
-
-
-def unanswered(connections):
-    """Those of the connections on which nothing came yet."""
-    readable, _, _ = select.select(connections, [], [], 0)
-    return [connection for connection in connections if connection not in readable]
 
 
 def test_slow_requests_do_not_keep_a_fast_one_waiting(start):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Many logins at once of many users whose passwords cost memory, and what is remembered of a login."""
 
-import ctypes
 import json
 import threading
 import time
@@ -10,7 +9,8 @@ import pytest
 from support import fastcgi
 from support.api import local
 from support.daemon import LONG, SANITIZED
-from test_load import sent, unanswered
+from support.passwords import hashed
+from support.process import sent, unanswered
 
 USERS = [f"user{number}" for number in range(200)]
 SPREADS = {
@@ -19,13 +19,6 @@ SPREADS = {
     "2000 addresses": lambda number: f"10.0.{number // 200}.{number % 200}",
     "all of these": lambda number: SPREADS[["one address", "20 addresses", "2000 addresses"][number % 3]](number),
 }
-
-
-def yescrypt(password):
-    """As Debian's `passwd` makes it, with 16 MiB; the salt matters to nobody here."""
-    crypt = ctypes.CDLL("libcrypt.so.1").crypt
-    crypt.restype = ctypes.c_char_p
-    return crypt(password.encode(), b"$y$j9T$F5Jx5fExrKuPp53xLKQ..1").decode()
 
 
 def settings(path, users, **ours):
@@ -69,7 +62,7 @@ def test_salt_issue_20285_two_thousand_logins_at_once_of_two_hundred_users_all_g
     """One hash of a user is enough, and no more are computed at once than there are cores and memory for: all 200 at
     once would take 3.2 GB."""
     users = directory / "users"
-    stored = yescrypt("sesame")
+    stored = hashed("sesame")
     users.write_text("".join(f"{user}:{stored}\n" for user in USERS))
     users.chmod(0o600)
     guard = {"address_tries": 8, "hash_memory": "64M"}
@@ -89,7 +82,7 @@ def test_cve_2023_20897_bad_logins_do_not_keep_a_good_one_waiting(start, directo
     neither."""
     users = directory / "users"
     names = [*USERS[:20], "alice"]
-    stored = yescrypt("sesame")
+    stored = hashed("sesame")
     users.write_text("".join(f"{name}:{stored}\n" for name in names))
     users.chmod(0o600)
     daemon = start(settings(users, names, login_guard={"tries": 7, "address_tries": 1000}))

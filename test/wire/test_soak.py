@@ -18,12 +18,12 @@ from support import salts
 from support.api import CRED, JSON, Api
 from support.daemon import NEEDS_PTRACE, ROOT, SANITIZED, SOAK_SECONDS, Daemon, merge
 from support.nginx import Nginx
+from support.passwords import hashed
 from support.process import PATIENCE, free_port, short_directory, wait_until
 from support.rest import login, session
 from support.salt_engine import Engine
 from support.salt_master import Salt
 from support.streams import CLOSE, Sse, WebSocket, hook
-from test_logins import yescrypt
 
 ENGINES = ["embedded", "salt"] if SOAK_SECONDS >= 600 else ["embedded"]
 WARM = min(300, SOAK_SECONDS / 3)  # until caches and logs have what they are allowed to have
@@ -52,7 +52,7 @@ class Place:
             self.daemon = Engine(self._salt, home / "engine", own(port))
         else:
             passwords = home / "passwords"
-            passwords.write_text(f"alice:{yescrypt('sesame')}\n")
+            passwords.write_text(f"alice:{hashed('sesame')}\n")
             passwords.chmod(0o600)
             file = {"^filename": str(passwords), "^hashtype": "crypt", "alice": [".*", "@runner", "@wheel", "@jobs"]}
             self.cred = FILE_LOGIN

@@ -7,12 +7,11 @@ import json
 import pytest
 
 from support import apache as apaches
+from support.apache import OVER_APACHE
 from support.api import CRED, JSON
+from support.nginx import OVER_NGINX
 from support.process import free_port, wait_until
 from support.streams import Sse, WebSocket, about, until
-
-OVER_NGINX = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.conf", "tls.conf", "proxy_tls.conf", "prefix.conf"]
-OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.conf"]
 
 CLAIMED = "203.0.113.9"  # where a client says that it is
 NO_EVENTS = "Apache's mod_fcgid carries no streams of events: it passes on what is whole."

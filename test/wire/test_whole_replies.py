@@ -13,10 +13,10 @@ import pytest
 
 from support import apache as apaches
 from support import daemon as daemons
+from support.apache import OVER_APACHE
 from support.api import JSON, local
-from support.nginx import Nginx
+from support.nginx import OVER_NGINX, Nginx
 from support.process import free_port, short_directory
-from test_web_servers import OVER_APACHE, OVER_NGINX
 
 FRONTS = [f"{server} {sample}" for server, samples in (("nginx", OVER_NGINX), ("apache", OVER_APACHE)) for sample in samples]
 ONE_OF_EACH = ["nginx unix.conf", "nginx proxy_tls.conf", "apache proxy_unix.conf", "apache proxy_http.conf", "apache fcgid.conf"]

@@ -14,6 +14,7 @@ from .nginx import certificate
 from .process import Process, free_port, wait_until
 
 APACHE = shutil.which("apache2", path=os.environ["PATH"] + ":/usr/sbin")
+OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.conf"]
 FOLDER = "/usr/lib/apache2/modules"
 MODULES = "mpm_event authz_core alias headers env reqtimeout proxy proxy_fcgi proxy_http fcgid socache_shmcb ssl".split()
 

@@ -4,7 +4,6 @@ same, side by side and mixed, each from an address of its own, so that each is t
 
 import concurrent.futures
 import contextlib
-import ctypes
 import itertools
 import json
 import os
@@ -16,16 +15,11 @@ import time
 
 from . import daemon as daemons
 from . import fastcgi
+from .passwords import YESCRYPT, hashed
 
 SIDE_BY_SIDE = 4
-SETTINGS = [b"$y$j9T$F5Jx5fExrKuPp53xLKQ..1", b"$6$saltsaltsalt", b"$2y$10$abcdefghijklmnopqrstuu", b"$5$saltsaltsalt"]
+SETTINGS = [YESCRYPT, b"$6$saltsaltsalt", b"$2y$10$abcdefghijklmnopqrstuu", b"$5$saltsaltsalt"]
 SHA1 = "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="  # of `password`
-
-
-def hashed(password, setting):
-    crypt = ctypes.CDLL("libcrypt.so.1").crypt
-    crypt.restype = ctypes.c_char_p
-    return crypt(password.encode(), setting).decode()
 
 
 def mixed_file(path):

@@ -12,6 +12,7 @@ from .daemon import ROOT
 from .process import Process, free_port
 
 NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
+OVER_NGINX = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.conf", "tls.conf", "proxy_tls.conf", "prefix.conf"]
 
 NOBODYS_PORT = 9
 

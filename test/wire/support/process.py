@@ -6,6 +6,7 @@ import os
 import pathlib
 import pwd
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -60,6 +61,22 @@ def connect(address, timeout=PATIENCE):
         connection.close()
         raise
     return connection
+
+
+def sent(address, data):
+    """A connection on which that was sent; fails where it is not taken at once."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.setblocking(False)
+    connection.connect(address)
+    connection.settimeout(PATIENCE)
+    connection.sendall(data)
+    return connection
+
+
+def unanswered(connections):
+    """Those of the connections on which nothing came yet."""
+    readable, _, _ = select.select(connections, [], [], 0)
+    return [connection for connection in connections if connection not in readable]
 
 
 @contextlib.contextmanager
