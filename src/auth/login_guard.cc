@@ -90,7 +90,7 @@ void LoginGuard::Attempt::succeeded() {
 Result<void> LoginGuard::Attempt::failed(bool is_guess) {
   LoginGuard* const guard = guard_;
   if (guard == nullptr) return {};
-  const Answer answer = guard->answer_to_failure(who_, is_guess);
+  const Answer answer = guard->answer_to_failure(who_, is_guess, guard->clock_.wall());
   leave();
   const bool is_refused = answer.refused_for > seconds(0);
   // Nobody is kept waiting who may come as often as they like.
@@ -169,8 +169,9 @@ Result<LoginGuard::Standing> LoginGuard::check(const Who& who) {
   }
   if (!is_refused) return standing;
   if (as_all == seconds(0)) return throttled(as_user);
-  // Who logged in from here is looked at, which takes time.
-  static_cast<void>(wait(delay_after(options_.tries), For::refusal));
+  // Who logged in from here is looked at, which takes time, and fails: what comes after the refusal must not
+  // tell them apart either. Who did not wait could fill the table in no time.
+  if (wait(delay_after(options_.tries), For::refusal)) static_cast<void>(answer_to_failure(who, true, now));
   return throttled(as_all);
 }
 
@@ -239,8 +240,7 @@ milliseconds LoginGuard::delay_after(unsigned failures) const {
 
 /// Who goes from user to user is slowed as far as who stays with one, measured by their limits. A failure
 /// that is known to be no guess is refused by nobody.
-LoginGuard::Answer LoginGuard::answer_to_failure(const Who& who, bool is_guess) {
-  const WallTime now = clock_.wall();
+LoginGuard::Answer LoginGuard::answer_to_failure(const Who& who, bool is_guess, WallTime now) {
   if (is_guess) keep_active(now);
   unsigned steps = 0;
   seconds refused_for{0};

@@ -118,7 +118,7 @@ class LoginGuard {
     std::chrono::milliseconds delay;
     std::chrono::seconds refused_for{0};  // as others at this address are
   };
-  [[nodiscard]] Answer answer_to_failure(const Who& who, bool is_guess);
+  [[nodiscard]] Answer answer_to_failure(const Who& who, bool is_guess, WallTime now);
   enum class For { failure, refusal };
   [[nodiscard]] bool may_wait_for_refusal();
   [[nodiscard]] Result<void> wait(std::chrono::milliseconds time, For what);
