@@ -187,13 +187,14 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   guard.refuse_unknown_keys();
 }
 
-/// Who fails to log in waits, and so does whose turn at a hash has not come, or who comes while too many
-/// tries for the same user are under way; threads have to stay free for others.
+/// Threads wait because a login failed, because too many tries for the same user are under way, and for a
+/// turn at a hash or with PAM, or at a Salt master in place of these: all at once they leave a fifth of the
+/// threads free, where there are five.
 void bound_waiting(Settings& settings) {
-  const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 4);
+  const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 5);
   auth::Options& auth = settings.auth;
   auth.login_guard.max_delayed = std::min(auth.login_guard.max_delayed, most);
-  auth.login_guard.max_queued = std::max<std::size_t>(1, settings.gateway.max_threads / 2);
+  auth.login_guard.max_queued = most;
   auth.pam.max_waiting = std::min(auth.pam.max_waiting, most);
   settings.salt.max_waiting_logins = std::min(settings.salt.max_waiting_logins, most);
 }

@@ -26,7 +26,7 @@ TEST_CASE("the guard has defaults, and a file in a folder of our own") {
   CHECK(guard.file == "/var/cache/salt/master/rest_fcgi/failed_logins");
   CHECK(guard.file_is_default);
   CHECK(guard.hash_memory == 128 << 20);
-  CHECK(guard.max_queued == 512);
+  CHECK(guard.max_queued == 204);
 }
 
 TEST_CASE("the guard is as the section says") {
@@ -54,10 +54,20 @@ TEST_CASE("a guard that cannot be is a mistake with its place") {
   CHECK(mistake("trie: 1").ends_with("did you mean tries?"));
 }
 
-TEST_CASE("of the threads at most a quarter wait over failed logins") {
+TEST_CASE("all waits of logins together leave threads free for others") {
   CHECK(settings_of("").auth.login_guard.max_delayed == 64);
-  const Settings few = settings_of("rest_fcgi: {max_threads: 8}\n");
+  for (const std::size_t threads : {5U, 8U, 100U, 16384U}) {
+    const Settings settings =
+        settings_of("rest_fcgi: {min_threads: 1, max_threads: " + std::to_string(threads) + "}\n");
+    const auth::LoginGuardOptions& guard = settings.auth.login_guard;
+    const std::size_t of_guard = guard.max_delayed + guard.max_queued;
+    CHECK(of_guard + guard.max_queued + settings.auth.pam.max_waiting <
+          threads);                                                    // that of hashes is as long
+    CHECK(of_guard + 2 * settings.salt.max_waiting_logins < threads);  // passwords, and tokens
+  }
+  const Settings few = settings_of("rest_fcgi: {max_threads: 10}\n");
   CHECK(few.auth.login_guard.max_delayed == 2);
+  CHECK(few.auth.login_guard.max_queued == 2);
   CHECK(few.auth.pam.max_waiting == 2);
   CHECK(few.salt.max_waiting_logins == 2);
   CHECK(settings_of("rest_fcgi: {max_threads: 1}\n").auth.login_guard.max_delayed == 1);
