@@ -22,7 +22,7 @@ constexpr std::size_t kMinToken = 32;   // Salt's `hash_type: md5`
 constexpr std::size_t kMaxToken = 128;  // `hash_type: sha512`
 constexpr std::size_t kMaxRefused = 4096;
 constexpr std::chrono::seconds kRefusedFor{5};
-constexpr std::size_t kMaxKnown = 65536;
+constexpr std::size_t kMaxKnown = 8192;
 constexpr std::chrono::hours kKnownFor{48};  // as long as a token of 24 hours, and a day after its end
 
 using Outcome = Result<std::shared_ptr<const Grant>>;
