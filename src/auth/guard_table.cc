@@ -52,6 +52,10 @@ Content content_of(int fd, off_t size) {
   return differs_in_version ? Content::other_version : Content::something_else;
 }
 
+std::string no_table(off_t size) {
+  return format("has {} bytes, and is no table of failed logins of this version", size);
+}
+
 Result<void> prepare(GuardWords& words) {
   if (words.magic == kMagic) return {};
   for (GuardWords::Word& half : words.hash_key) {
@@ -182,6 +186,23 @@ Result<GuardMemory> GuardMemory::alone() {
   return map(-1);
 }
 
+Result<std::uint64_t> GuardMemory::latest_in(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
+    return unusable(path, format("cannot be opened: {}", errno_text()));
+  }
+  if (const std::string cause = refusal_of(status); !cause.empty()) return unusable(path, cause);
+  if (status.st_size == 0 || content_of(fd.get(), status.st_size) != Content::table) {
+    return unusable(path, no_table(status.st_size));
+  }
+  std::uint64_t latest = 0;
+  if (::pread(fd.get(), &latest, sizeof latest, offsetof(GuardWords, latest)) != ssize_t{sizeof latest}) {
+    return unusable(path, format("cannot be read: {}", errno_text()));
+  }
+  return latest;
+}
+
 Result<GuardMemory> GuardMemory::shared(const std::string& path, Folder folder) {
   UniqueFd above;
   if (folder == Folder::own) {
@@ -210,10 +231,9 @@ Result<GuardMemory> GuardMemory::open_in(int folder, const std::string& name, co
     }
     if (status.st_nlink == 0) continue;  // another process has made a new one
     const Content content = content_of(fd.get(), status.st_size);
-    const std::string found =
-        format("has {} bytes, and is no table of failed logins of this version", status.st_size);
-    if (content == Content::something_else && kind == Folder::any) return unusable(path, found);
     if (content == Content::table) return map_locked(fd.get(), path);
+    const std::string found = no_table(status.st_size);
+    if (content == Content::something_else && kind == Folder::any) return unusable(path, found);
     log::warning(
         format("login_guard: file: {} {}: a new one takes its place, and counts begin at 0", path, found));
     // Cut to another size it would end the processes that have mapped it.

@@ -58,6 +58,10 @@ class GuardMemory {
   enum class Folder { any, own };
   static Result<GuardMemory> shared(const std::string& path, Folder folder = Folder::any);
 
+  /// `GuardWords::latest` of the table in a file, which stays as it is. Errors: configuration, for a file
+  /// that is not there, or is no table of this version, or that `shared` would not use.
+  static Result<std::uint64_t> latest_in(const std::string& path);
+
   [[nodiscard]] GuardWords& words() const noexcept { return *words_; }
 
   /// What keys of the table are made with: all who share the words make the same ones.

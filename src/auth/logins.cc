@@ -383,8 +383,14 @@ Result<std::unique_ptr<Logins>> Logins::make(const LoginGuardOptions& guard, std
       std::move(made), *std::move(digest), ttl, clock, std::move(memory), std::move(logged_out)));
 }
 
-WallTime latest_time(const LoginMemory& memory, const Clock& clock) {
-  return NeverBack(clock, memory.guard.words().latest).wall();
+Result<WallTime> latest_time(const LoginGuardOptions& guard, const Clock& clock) {
+  if (guard.file.empty() || guard.tries == 0) {
+    return Error{ErrorKind::configuration, "login_guard: processes share no file"};
+  }
+  auto seen = GuardMemory::latest_in(guard.file);
+  if (!seen) return std::move(seen).error();
+  std::atomic<std::uint64_t> latest = *seen;
+  return NeverBack(clock, latest).wall();
 }
 
 }  // namespace rest_fcgi::auth

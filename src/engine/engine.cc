@@ -41,14 +41,6 @@ Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings&
   return recording::make_master(*std::move(master), salt.recorder);
 }
 
-/// Tokens that were made before the clock was set back have a time to come. Where the service keeps nothing
-/// of that, nothing is made.
-WallTime latest_time_of_service(const auth::LoginGuardOptions& guard) {
-  if (guard.file.empty() || ::access(guard.file.c_str(), F_OK) != 0) return system_clock().wall();
-  const auto memory = auth::open_login_memory(guard);
-  return memory ? auth::latest_time(**memory, system_clock()) : system_clock().wall();
-}
-
 }  // namespace
 
 Result<Runtime> make_runtime(const config::Settings& settings) {
@@ -108,18 +100,24 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
   const auto logged_out = auth::LoggedOut::make(file, system_clock());
   if (!logged_out) return logged_out.error();
   const auto now = system_clock().wall();
-  const auto until = latest_time_of_service(settings.auth.login_guard);
+  // Tokens that were made before the clock was set back have a time to come.
+  const auto latest = auth::latest_time(settings.auth.login_guard, system_clock());
+  const auto until = latest ? *latest : now;
   if (auto ended = (*logged_out)->end_all(eauth, username, until); !ended) return std::move(ended).error();
-  const auto ahead = std::chrono::floor<std::chrono::seconds>(until - now).count();
-  const std::string since = ahead < 1 ? ""
-                                      : format(
-                                            " The clock was set back: tokens that are made in the "
-                                            "next {} seconds are not good either.",
-                                            ahead);
-  return format(
+  std::string answer = format(
       "No token of {} that was made until now is good any more where {} is read; the Salt master itself "
-      "takes them until they expire.{}",
-      username, file.file, since);
+      "takes them until they expire.",
+      username, file.file);
+  const auto ahead = std::chrono::floor<std::chrono::seconds>(until - now).count();
+  if (!latest) {
+    answer += format(
+        " Whether the clock was set back is not known; if it was, tokens from before may be good yet: {}.",
+        latest.error().message);
+  } else if (ahead >= 1) {
+    answer += format(
+        " The clock was set back: tokens that are made in the next {} seconds are not good either.", ahead);
+  }
+  return answer;
 }
 
 void start(const Runtime& runtime) {

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/engine/engine.h"
 
+#include <chrono>
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/manual_clock.h"
+#include "../support/temp_dir.h"
+#include "rest_fcgi/auth/logins.h"
+#include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
 
@@ -41,4 +49,51 @@ TEST_CASE("job caches that are not done at the end of a shutdown count as what s
   CHECK(shut_down(true) == 0);
   CHECK(shut_down(false) > 0);
   CHECK(log.has("the job caches take longer"));
+}
+
+TEST_CASE(
+    "who ends tokens in front of a Salt master hears how far the clock was set back, or why nobody knows") {
+  const test::TempDir dir;
+  const std::string path = dir / "state/failed_logins";
+  config::Settings settings;
+  settings.engine = config::Engine::salt;
+  settings.auth.logged_out.file = dir / "state/logged_out";
+  settings.auth.login_guard.file = path;
+  settings.auth.login_guard.file_is_default = true;
+  REQUIRE(auth::LoggedOut::make(settings.auth.logged_out, system_clock()));
+  const auto answer = [&] {
+    const auto done = engine::revoke(settings, "pam", "fred");
+    REQUIRE(done);
+    return *done;
+  };
+  const auto is_not_known = [&](std::string_view why) {
+    return answer().ends_with(format(
+        "they expire. Whether the clock was set back is not known; if it was, tokens from before may be "
+        "good yet: login_guard: {}.",
+        why));
+  };
+  CHECK(is_not_known(format("file: {} cannot be opened: No such file or directory", path)));
+
+  test::ManualClock ahead;
+  ahead.set_back(ahead.wall() - std::chrono::floor<std::chrono::seconds>(system_clock().wall()) -
+                 std::chrono::hours(2));
+  REQUIRE(auth::Logins::make(settings.auth.login_guard, {}, ahead,
+                             *auth::open_login_memory(settings.auth.login_guard)));
+  CHECK(answer().find("The clock was set back: tokens that are made in the next 71") != std::string::npos);
+
+  settings.auth.login_guard.tries = 0;
+  CHECK(is_not_known("processes share no file"));
+  settings.auth.login_guard.tries = 1;
+
+  const std::string whole = dir.read("state/failed_logins");
+  std::string other_version = whole;
+  other_version[7] = '2';
+  for (const std::string& found : {other_version, std::string(), whole.substr(0, 64)}) {
+    dir.write("state/failed_logins", found);
+    CHECK(is_not_known(format("file: {} has {} bytes, and is no table of failed logins of this version", path,
+                              found.size())));
+    CHECK(dir.read("state/failed_logins") == found);
+  }
+  std::filesystem::permissions(path, std::filesystem::perms(0640));
+  CHECK(is_not_known(format("file: {} has mode 0640, so that others could use it; 0600 is right", path)));
 }

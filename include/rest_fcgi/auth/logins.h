@@ -38,9 +38,9 @@ struct LoginMemory;
 /// that cannot is a line in the log, and this process counts alone.
 Result<std::shared_ptr<const LoginMemory>> open_login_memory(const LoginGuardOptions& options);
 
-/// The latest time that anybody who shares the memory saw: by a clock that was set back since by a day at
-/// most, else now.
-[[nodiscard]] WallTime latest_time(const LoginMemory& memory, const Clock& clock);
+/// The latest time that anybody saw who counts failures in the guard's file: by a clock that was set back
+/// since by a day at most, else now. Changes nothing. Errors: configuration, where no such file can be read.
+Result<WallTime> latest_time(const LoginGuardOptions& guard, const Clock& clock);
 
 /// The one way in for credentials, whoever checks them, a back end here or a real Salt master: guards against
 /// guessing, asks once where many threads bring the same credentials, and remembers for a while what good
