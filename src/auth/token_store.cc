@@ -118,7 +118,8 @@ TokenStore::TokenStore(std::unique_ptr<TokenShelf> shelf, DigestAlgorithm sha256
       sha256_(std::move(sha256)),
       life_(life),
       clock_(clock),
-      next_purge_(clock.steady()) {}
+      next_purge_(clock.steady()),
+      ahead_(ahead_of_steady()) {}
 
 Result<Secret> TokenStore::add(std::string name, std::string eauth, std::vector<std::string> groups) {
   purge_now_and_then();
@@ -186,10 +187,22 @@ std::string TokenStore::digits_of(SecretView token) const {
   return {digits.begin(), digits.end()};
 }
 
+WallTime::duration TokenStore::ahead_of_steady() const {
+  return clock_.wall().time_since_epoch() -
+         std::chrono::duration_cast<WallTime::duration>(clock_.steady().time_since_epoch());
+}
+
 void TokenStore::purge_now_and_then() {
   const SteadyTime now = clock_.steady();
   SteadyTime next = next_purge_.load();
   if (now < next || !next_purge_.compare_exchange_strong(next, now + kPurgeInterval)) return;
+  // A clock that is years ahead for a moment takes no good token away: once it jumped, it has a day to be set
+  // right.
+  const auto ahead = ahead_of_steady();
+  if (ahead_.exchange(ahead) + NeverBack::kMostBack < ahead) {
+    next_purge_ = now + NeverBack::kMostBack;
+    return;
+  }
   const auto end_of = [](std::string_view data) -> std::optional<WallTime> {
     const auto record = read_token_record(data);
     return record ? std::optional(record->expire + kKnownAfterEnd) : std::nullopt;

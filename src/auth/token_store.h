@@ -105,6 +105,7 @@ class TokenStore {
  private:
   [[nodiscard]] Result<void> put_end(const std::string& digits, TokenRecord record) const;
   [[nodiscard]] std::string digits_of(SecretView token) const;
+  [[nodiscard]] WallTime::duration ahead_of_steady() const;
   void purge_now_and_then();
 
   // constant after construction
@@ -114,6 +115,7 @@ class TokenStore {
   const Clock& clock_;
   // synchronizes itself
   std::atomic<SteadyTime> next_purge_;
+  std::atomic<WallTime::duration> ahead_;  // of the steady time, when a purge was due last
 };
 
 }  // namespace rest_fcgi::auth

@@ -341,6 +341,20 @@ TEST_CASE("a new token sweeps away what has expired, at most once a minute, and 
   CHECK_FALSE(fixture.files().contains(old));
 }
 
+TEST_CASE("a clock that jumps years ahead sweeps nothing away for a day, and is believed then") {
+  StoreFixture fixture;
+  const std::string kept = StoreFixture::file_of(fixture.add());
+  fixture.clock().set_back(-std::chrono::hours(24 * 3650));
+  fixture.clock().advance(kDay - seconds(1));
+  static_cast<void>(fixture.add());
+  fixture.clock().advance(kDay - seconds(1));
+  static_cast<void>(fixture.add());
+  CHECK(fixture.files().contains(kept));
+  fixture.clock().advance(seconds(1));
+  static_cast<void>(fixture.add());
+  CHECK_FALSE(fixture.files().contains(kept));
+}
+
 TEST_CASE("a token's file is not read before the time that its own time says") {
   StoreFixture fixture;
   const std::string file = StoreFixture::file_of(fixture.add());
