@@ -13,11 +13,9 @@
 #   make sanitize   runs the tests under the address, undefined-behaviour and thread sanitizers
 #   make fuzz       looks for inputs that break what strangers' bytes are read by; FUZZ_SECONDS for each,
 #                   FUZZ_TARGETS names some, FUZZ_CORPUS is the folder that they go on from
-#   make bench      measures requests a second, and 1,000 listeners to events, against bare responders and salt-api;
-#                   BENCH_SECONDS=60 for what listeners hear
-#   make bench-salt the same in front of a real Salt master, against bare ZeroMQ loops
-#   make bench-logins how long refused logins take, by what is wrong, 2,000 tries each, with a picture
-#   make bench-etcd returns stored a second in a real etcd, against a bare loop and Salt's own returner
+#   make bench      measures each case in turns with its rival: bare responders and loops, salt-api; tables and pictures in
+#                   build/bench; BENCH_SECONDS of a round, BENCH_ROUNDS, BENCH_ONLY="ping mem*" limits the cases
+#   make bench-check compares what `make bench` measured with the goals, and says which fall short
 #   make lint       checks format, layering, clang's warnings and clang-tidy; SINCE=COMMIT only of what is new since then
 #   make each       checks that each source compiles alone; SINCE=COMMIT likewise
 #   make coverage   says which lines the unit tests run; fails for an error path that they do not take, and that has no
@@ -97,7 +95,7 @@ HELPERS  := $(BUILD)/rest_fcgi_pam $(BUILD)/rest_fcgi_run
 HELPER_OBJECTS := $(HELPERS:$(BUILD)/%=$(BUILD)/unity/%.o)
 TEST_OBJECTS := $(TESTS:%.cc=$(BUILD)/%.o)
 
-.PHONY: all objects unit wire help deps demo demo-stop test sanitize bench bench-salt bench-etcd bench-logins lint format install uninstall clean
+.PHONY: all objects unit wire help deps demo demo-stop test sanitize bench bench-check lint format install uninstall clean
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/rest_fcgi $(HELPERS)
@@ -171,7 +169,7 @@ DEPS_TEST  := doctest-dev python3 python3-pytest python3-pytest-xdist python3-ve
               iproute2 net-tools procps # what a real minion reads the network and processes with
 DEPS_COVERAGE := doctest-dev etcd-server gcovr
 DEPS_FUZZ  := clang libclang-rt-dev python3
-DEPS_BENCH := python3 python3-pytest python3-venv wrk etcd-server
+DEPS_BENCH := python3 python3-pytest python3-venv wrk etcd-server apache2-bin libapache2-mod-fcgid libbenchmark-dev
 DEPS_LINT  := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
 # Installs packages first, then goes on in a make of its own, so that nothing starts to compile before, also with -j.
@@ -288,35 +286,29 @@ fuzzed: $(BUILD)/fuzzer
 	$(Q)$(PYTHON) test/fuzz/run.py $(BUILD)/fuzzer '$(FUZZ_CORPUS)' $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 STREAM_PROGRAMS := $(BUILD)/bare_streams $(BUILD)/stream_listeners
+RIVALS := $(BUILD)/bare $(BUILD)/bare_http $(BUILD)/bare_salt $(BUILD)/bare_etcd
 $(STREAM_PROGRAMS): test/bench/listeners.h
-$(BUILD)/bare $(BUILD)/bare_http $(BUILD)/bare_salt $(BUILD)/bare_etcd $(STREAM_PROGRAMS): $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
+$(RIVALS) $(STREAM_PROGRAMS): $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)
 	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(LINK) $(LDFLAGS) $< -lfcgi -lzmq -lcurl -o $@
 
-# For how long each crowd of listeners is fired at; 60 is a full run.
-BENCH_SECONDS ?= 10
+$(BUILD)/inner: $(OBJECTS) test/bench/inner.cc
+	$(call say,CXX,$@)
+	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(LINK) $(LDFLAGS) test/bench/inner.cc $(OBJECTS) $(LIBS) -lbenchmark -o $@
+
+# Of one round, their number, and the cases; empty: 2, 5 and all.
+BENCH_SECONDS ?=
+BENCH_ROUNDS ?=
+BENCH_ONLY ?=
+BENCH = BENCH_BUILD='$(BUILD)' BENCH_SECONDS='$(BENCH_SECONDS)' BENCH_ROUNDS='$(BENCH_ROUNDS)' $(PYTHON) -W ignore test/bench/bench.py
 bench:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
-	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare $(BUILD)/bare_http $(STREAM_PROGRAMS))
-	$(Q)$(PYTHON) test/bench/bench.py $(BUILD)
-	$(Q)$(PYTHON) -W ignore test/bench/rest_bench.py $(BUILD)
-	$(Q)BENCH_SECONDS='$(BENCH_SECONDS)' $(PYTHON) -W ignore test/bench/stream_bench.py $(BUILD)
+	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(RIVALS) $(STREAM_PROGRAMS) $(BUILD)/inner)
+	$(Q)$(BENCH) run $(foreach word,$(BENCH_ONLY),'$(word)')
 
-bench-salt:
-	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
-	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare_salt)
-	$(Q)$(PYTHON) test/bench/salt_bench.py $(BUILD)
-
-bench-logins:
-	$(call need,$(DEPS_BUILD) python3 python3-pytest)
-	$(call then,$(BUILD)/rest_fcgi $(BUILD)/rest_fcgi_pam)
-	$(Q)$(PYTHON) test/bench/login_times.py $(BUILD)
-
-bench-etcd:
-	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
-	$(call then,$(BUILD)/rest_fcgi $(BUILD)/bare_etcd)
-	$(Q)$(PYTHON) test/bench/etcd_bench.py $(BUILD)
+bench-check:
+	$(Q)$(BENCH) check
 
 FORMATTED := $(sort $(shell find include src test -name '*.cc' -o -name '*.h'))
 SCRIPTS   = $(sort $(wildcard deploy/*.sh deploy/demo/*.sh test/*.sh .ci/run))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A wrong user and a wrong password read the same, and take the same time: over 100 tries of each, 2,000 in `make nightly`;
-test/bench/login_times.py draws the picture."""
+the case `logins` of `make bench` draws the picture."""
 
 import os
 

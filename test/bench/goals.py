@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""The goals, as a table, and whether figures reach them.
+
+A goal of CPU stands as a ratio to the bare rival of the same run: 24 us where the bare loop takes 22.
+"""
+
+import dataclasses
+import fnmatch
+import itertools
+import math
+import statistics
+
+BUSY = 0.10  # of the machine taken by others: rates say nothing any more
+BUSY_CPU = 0.35  # the same for CPU a request, which caches and clock rates change even so
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    text: str
+    case: str
+    at: str  # a pattern of the points that it is for
+    what: str
+    measure: str  # of ratio, ours, added and growth
+    limit: float
+    least: bool = False  # the limit is the least that is good, and not the most
+
+    def value(self, figure):
+        return {"ratio": figure.ratio, "added": figure.added if figure.rival else None, "ours": figure.middle}[self.measure]
+
+    def met(self, value):
+        return value >= self.limit if self.least else value <= self.limit
+
+
+GOALS = (
+    Goal("CPU of an embedded ping, a connection each: 24 us where libfcgi takes 22", "ping", "new*, 8", "CPU", "ratio", 24 / 22),
+    Goal("CPU of an embedded ping on kept connections: 16 us where libfcgi takes 10", "ping", "kept*, 8", "CPU", "ratio", 16 / 10),
+    Goal("embedded pings a second, 8 connections", "ping", "*, 8", "rate", "ratio", 0.90, least=True),
+    Goal("embedded pings a second, 64 connections", "ping", "*, 64", "rate", "ratio", 0.90, least=True),
+    Goal("the HTTP port against Beast, 8 connections", "http", "*, 8", "rate", "ratio", 0.90, least=True),
+    Goal("the HTTP port against Beast, 64 connections", "http", "*, 64", "rate", "ratio", 0.90, least=True),
+    Goal("99th percentile of an embedded ping, 8 and 64 connections", "ping", "*, [86]*", "99%", "ratio", 1.25),
+    Goal("refused requests a second", "refused", "*", "rate", "ratio", 0.95, least=True),
+    Goal("a ping of a list beyond the first, jobs in SQLite", "chunks", "a chunk beyond the first", "CPU, jobs in SQLite", "ours", 2),
+    Goal("a ping of a list beyond the first, jobs in memory", "chunks", "a chunk beyond the first", "CPU, jobs in memory", "ours", 2),
+    Goal("parsing and checking 1 MB of lowstate", "inner", "lowstate", "speed", "ours", 500, least=True),
+    Goal("msgpack to JSON text", "inner", "msgpack", "speed", "ours", 500, least=True),
+    Goal("local_async to a real master against bare loops", "salt", "local_async", "rate", "ratio", 0.95, least=True),
+    Goal("local, added to the bare loop's time", "salt", "local", "time", "added", 1),
+    Goal("slow requests answered", "slow", "answered*", "share", "ours", 1, least=True),
+    Goal("99th percentile of pings beside slow requests", "slow", "pings*", "99%", "ratio", 10),
+    Goal("memory with slow requests in flight, MiB", "slow", "pings*", "RSS", "ours", 100),
+    Goal("anonymous memory at rest with both front ends, MiB", "memory", "at rest, both*", "anonymous", "ours", 4),
+    Goal("RSS at rest with both front ends, MiB", "memory", "at rest, both*", "RSS", "ours", 16),
+    Goal("start to first answer, ms", "start", "first answer", "time", "ours", 50),
+    Goal("bytes in the job database for a ping on five minions", "jobs", "a ping of five minions", "size", "ours", 150),
+    Goal("a page of jobs at the most stored against 1,000 stored", "pages", "most against least", "page", "ratio", 1.25),
+    *(
+        Goal(f"cost grows with {case} no faster than linearly", case, "", what, "growth", 1.1)
+        for case, what in (("minions", "CPU"), ("chunks", "CPU, jobs in SQLite"), ("bodies", "CPU"), ("returns", "CPU"), ("pages", "newest"), ("listeners", "CPU"))
+    ),
+)
+
+
+def curves(figures):
+    """`{(case, what): [(size, figure)]}` of all that was measured at sizes."""
+    found = {}
+    for figure in figures:
+        if figure.at.isdigit():
+            found.setdefault((figure.case, figure.what), []).append((int(figure.at), figure))
+    return {key: sorted(points, key=lambda point: point[0]) for key, points in found.items() if len(points) > 1}
+
+
+def exponent(points):
+    """The steepest that cost grows between two sizes: 1 is linear."""
+    steps = itertools.pairwise((size, max(figure.middle, 1e-9)) for size, figure in points)
+    return max(math.log(y2 / y1) / math.log(x2 / x1) for (x1, y1), (x2, y2) in steps)
+
+
+@dataclasses.dataclass
+class Verdict:
+    goal: Goal
+    at: str
+    value: float
+    word: str  # "reached", "falls short", "cannot tell", "not measured"
+
+
+def judge(goal, value, busy, spread, at):
+    """What falls short by less than rounds differ, or where others had the machine, may be the machine's doing."""
+    word = "reached" if goal.met(value) else "falls short"
+    too_busy = busy > (BUSY_CPU if "CPU" in goal.what or goal.what in ("RSS", "anonymous", "size", "share") else BUSY)
+    off = abs(value - goal.limit) / goal.limit if goal.limit else 1
+    if too_busy or (word == "falls short" and off < min(spread, 0.5) / 2):
+        word = "cannot tell"
+    return Verdict(goal, at, value, word)
+
+
+def verdicts(figures):
+    found = []
+    for goal in GOALS:
+        mine = []
+        if goal.measure == "growth":
+            points = curves(figures).get((goal.case, goal.what))
+            if points:
+                busy = statistics.mean(figure.busy for _, figure in points)
+                mine.append(judge(goal, exponent(points), busy, 0, f"{points[0][0]} to {points[-1][0]}"))
+        else:
+            for figure in figures:
+                if figure.case != goal.case or figure.what != goal.what or not fnmatch.fnmatch(figure.at, goal.at):
+                    continue
+                value = goal.value(figure)
+                if value is not None:
+                    mine.append(judge(goal, value, figure.busy, figure.spread, figure.at))
+        found += mine or [Verdict(goal, goal.at, math.nan, "not measured")]
+    return found

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: MIT
+"""What the cases share: rivals that are asked in turns, load from wrk, processor time of a process by the kernel's own
+clock, and what is kept of each round.
+
+A case measures one thing at several points; a figure is what it measured there of ours, and of the rival beside it.
+What else the machine does hits both alike, since they take turns; how much that was is kept with the figure.
+"""
+
+import contextlib
+import dataclasses
+import fnmatch
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(os.environ.get("BENCH_BUILD", HERE.parents[1] / "build")).resolve()
+os.environ["REST_FCGI_BINARY"] = str(BUILD / "rest_fcgi")
+sys.path[:0] = [str(HERE.parent / "wire"), str(HERE.parent / "wire/salt_engine")]
+
+from support.daemon import Daemon  # noqa: E402
+from support.process import Process  # noqa: E402
+from support.salt_master import family  # noqa: E402
+
+SECONDS = float(os.environ.get("BENCH_SECONDS") or 2)  # of one round
+ROUNDS = int(os.environ.get("BENCH_ROUNDS") or 5)
+MICROSECONDS = {"us": 1, "ms": 1e3, "s": 1e6, "m": 60e6}
+
+LOGIN = {"eauth": "file", "username": "saltdev", "password": "saltdev"}
+PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
+
+
+@dataclasses.dataclass
+class Figure:
+    """One thing measured at one point. `at` is a name, or a number where the picture shows how cost grows."""
+
+    case: str
+    at: str
+    what: str  # "rate", "CPU", "99%", "RSS" ...
+    unit: str
+    ours: list
+    rival: list  # empty where nothing stands beside it
+    rival_name: str = ""
+    busy: float = 0  # the share of the machine that others took meanwhile
+
+    @property
+    def middle(self):
+        return statistics.median(self.ours)
+
+    @property
+    def ratio(self):
+        """Of medians; None without a rival."""
+        return self.middle / statistics.median(self.rival) if self.rival and statistics.median(self.rival) else None
+
+    @property
+    def added(self):
+        return self.middle - statistics.median(self.rival)
+
+    @property
+    def spread(self):
+        """How far apart two rounds are that should give the same, as a share."""
+        return max((max(values) - min(values)) / statistics.median(values) for values in (self.ours, self.rival) if values and statistics.median(values))
+
+
+CASES = {}
+
+
+def case(name, title):
+    """Registers a case: a function of a Bench."""
+
+    def register(function):
+        CASES[name] = (title, function)
+        return function
+
+    return register
+
+
+def cpu(pids):
+    """Seconds of processors that processes have had, those of their ended threads as well (clock_getcpuclockid(3))."""
+    return sum(time.clock_gettime((~pid << 3) | 2) for pid in pids)
+
+
+def machine():
+    """Seconds of processors that all have had since the start, with what a hypervisor took."""
+    fields = [int(field) for field in open("/proc/stat").readline().split()[1:9]]
+    user, nice, system, _, _, irq, softirq, steal = fields
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def own():
+    """The same of this process and all that come of it, ended ones as well."""
+    total = 0
+    for pid in family(os.getpid()):
+        with contextlib.suppress(OSError):
+            fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[11:15]
+            total += sum(map(int, fields))
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def status(pid, field):
+    """A number from /proc/PID/status."""
+    return int(re.search(rf"^{field}:\s+(\d+)", open(f"/proc/{pid}/status").read(), re.MULTILINE)[1])
+
+
+def memory(pid):
+    """MiB of a process: all that is resident, and what is its own and no file's."""
+    text = open(f"/proc/{pid}/smaps_rollup").read()
+    return {what: int(re.search(rf"^{name}:\s+(\d+)", text, re.MULTILINE)[1]) / 1024 for what, name in (("RSS", "Rss"), ("anonymous", "Anonymous"))}
+
+
+class Request:
+    """What wrk sends again and again, and the status that it has to get."""
+
+    def __init__(self, method="POST", path="/", body="", headers=None, status=200):
+        self.method, self.path, self.status = method, path, status
+        self.body = body if isinstance(body, str) else json.dumps(body)
+        self.headers = headers if headers is not None else {"Content-Type": "application/json"} if self.body else {}
+        self._script = tempfile.NamedTemporaryFile("w", suffix=".lua")
+        lines = [f"wrk.method = {json.dumps(method)}", f"wrk.path = {json.dumps(path)}", f"wrk.body = [==[{self.body}]==]"]
+        lines += [f"wrk.headers[{json.dumps(name)}] = {json.dumps(value)}" for name, value in self.headers.items()]
+        self._script.write("\n".join(lines))
+        self._script.flush()
+
+    @property
+    def script(self):
+        return self._script.name
+
+    def reply(self, api):
+        """One answer, as it has to be."""
+        reply = api.request(self.method, self.path, self.body or None, self.headers)
+        assert reply.status == self.status, reply
+        return reply.text
+
+
+def load(api, pids, request, connections, seconds=None):
+    """One run of wrk: requests a second, microseconds that one takes, and microseconds of CPU of those processes for one."""
+    seconds = seconds or SECONDS
+    argv = ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s" if seconds >= 1 else "-d1s", "--timeout", "30s", "--latency"]
+    used = cpu(pids)
+    out = subprocess.run([*argv, "-s", request.script, f"http://127.0.0.1:{api.port}/"], capture_output=True, text=True, check=True).stdout
+    used = cpu(pids) - used
+    good = request.status < 400
+    assert ("Non-2xx" in out) != good and "Socket errors" not in out, out
+    count = int(re.search(r"(\d+) requests in", out)[1])
+    took = {}
+    for share in ("50%", "99%"):
+        number, unit = re.search(rf"^ +{share} +([\d.]+)(\w+)$", out, re.MULTILINE).groups()
+        took[share] = float(number) * MICROSECONDS[unit]
+    return {"rate": float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]), "CPU": used / count * 1e6, **took}
+
+
+UNITS = {"rate": "/s", "CPU": "us", "50%": "us", "99%": "us", "RSS": "MiB", "anonymous": "MiB"}
+
+
+class Bench:
+    """Where a case works: a folder, what ends with it, and where its figures go."""
+
+    def __init__(self, name, directory):
+        self.name, self.directory, self.figures = name, directory, []
+        self._stack = contextlib.ExitStack()
+        self._made = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._stack.close()
+
+    def ends(self, something):
+        """`something` is stopped at the end of the case."""
+        self._stack.callback(something.stop)
+        return something
+
+    def folder(self, name):
+        self._made += 1
+        folder = self.directory / f"{name}-{self._made}"
+        folder.mkdir()
+        return folder
+
+    def responder(self, minions=5, **changes):
+        """Ours with everything on: logins from a file, audit lines, jobs in SQLite. It ends with the case."""
+        directory = self.folder("ours")
+        users = directory / "passwords"
+        users.write_text("saltdev:" + subprocess.run(["openssl", "passwd", "-6", "saltdev"], capture_output=True, text=True, check=True).stdout)
+        users.chmod(0o600)
+        eauth = {"^filename": str(users), "^filetype": "htpasswd", "saltdev": [".*", "@runner", "@jobs"]}
+        own = {"embedded": {"minions": {f"ms-{number}": {} for number in range(minions)}}, **changes.pop("rest_fcgi", {})}
+        options = {"external_auth": {"file": eauth}, "log_level": "warning", "rest_fcgi": own, **changes}
+        return self.ends(Daemon(directory, options))
+
+    def program(self, name, *arguments, address):
+        """A bare rival, built from the C++ file of that name. It ends with the case."""
+        return self.ends(Rival(Process([BUILD / name, *map(str, arguments)], self.folder(name) / "log", address)))
+
+    def add(self, at, what, ours, rival=(), rival_name="", unit="", busy=0.0):
+        """Keeps a figure, and says it."""
+        figure = Figure(self.name, str(at), what, unit or UNITS[what], list(ours), list(rival), rival_name, busy)
+        self.figures.append(figure)
+        beside = f"; {rival_name} {statistics.median(figure.rival):.4g}, ratio {figure.ratio:.2f}" if figure.rival else ""
+        print(f"  {self.name:<10} {figure.at:<34} {what:<10} {figure.middle:10.4g} {figure.unit}{beside}", flush=True)
+        return figure
+
+    def in_turns(self, at, rivals, rounds=None, keep=("rate", "CPU", "99%")):
+        """`rivals` are functions by name, each of which measures one round; the first is ours, and the second, where there
+        is one, its rival. Keeps a figure of each name in `keep`."""
+        runs = {name: [] for name in rivals}
+        for once in rivals.values():
+            once()  # warm
+        began, all_used, used = time.monotonic(), machine(), own()
+        for _ in range(rounds or ROUNDS):
+            for name, once in rivals.items():
+                runs[name].append(once())
+        share = (machine() - all_used - (own() - used)) / ((time.monotonic() - began) * os.cpu_count())
+        ours, *others = rivals
+        for what in keep:
+            rival = [run[what] for run in runs[others[0]] if what in run] if others else []
+            self.add(at, what, [run[what] for run in runs[ours]], rival, others[0] if rival else "", busy=max(share, 0))
+
+
+class Rival:
+    """A process that is stopped with SIGKILL: libfcgi's accept loop takes SIGTERM for nothing in particular."""
+
+    def __init__(self, process):
+        self._process, self.pid = process, process.pid
+
+    def stop(self):
+        self._process.stop(9)
+
+
+def chosen(words):
+    """The names of the cases that the words mean, such as `ping` and `mem*`; all of them for none."""
+    names = [name for name in CASES if not words or any(fnmatch.fnmatch(name, word) for word in words)]
+    for word in words:
+        if not fnmatch.filter(CASES, word):
+            sys.exit(f"there is no case {word}; there are {' '.join(CASES)}")
+    return names

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""Requests: embedded pings with everything on behind nginx and over the HTTP port, what is refused, and how cost grows
+with chunks, bodies, returns and minions."""
+
+import crypt
+import json
+import os
+import pathlib
+import time
+
+from harness import LOGIN, PING, ROUNDS, Request, case, load
+from support.apache import AS_USER, Apache, Fcgid
+from support.api import CRED, JSON, Api
+from support.nginx import Nginx
+from support.process import free_port
+
+CROWDS = (1, 8, 64, 256)
+WAYS = {"new": "unix.conf", "kept": "unix_keepalive.conf"}  # connections from nginx to the responder
+THREADS = 320  # of the bare responder: each kept connection has one
+
+
+def bare(bench):
+    address = str(bench.folder("socket") / "bare.sock")
+    rival = bench.program("bare", address, THREADS, address=address)
+    rival.address = address
+    return rival
+
+
+def behind_nginx(bench, rival, way):
+    return bench.ends(Nginx(bench.folder("nginx"), [rival.address], WAYS[way], http="access_log off;"))
+
+
+def against_bare(bench, request, crowds, ways=tuple(WAYS), ours=None, keep=("rate", "CPU", "99%")):
+    """The same request to ours and to libfcgi alone, each behind an nginx of its own."""
+    ours, other = ours or bench.responder(), bare(bench)
+    for way in ways:
+        fronts = {"ours": behind_nginx(bench, ours, way), "libfcgi": behind_nginx(bench, other, way)}
+        request.reply(fronts["ours"])
+        accepted = Request(request.method, request.path, request.body, request.headers)  # whatever is asked, it says 200
+        for crowd in crowds:
+            bench.in_turns(
+                f"{way} connections, {crowd}",
+                {
+                    "ours": lambda: load(fronts["ours"], [ours.pid], request, crowd),
+                    "libfcgi": lambda: load(fronts["libfcgi"], [other.pid], accepted, crowd),
+                },
+                keep=keep,
+            )
+
+
+@case("ping", "An embedded ping of five minions with everything on, against a bare libfcgi responder behind the same nginx")
+def ping(bench):
+    against_bare(bench, Request(body=[{**LOGIN, **PING}]), CROWDS)
+
+
+@case("memory_jobs", "The same with jobs in memory: what SQLite costs")
+def ping_in_memory(bench):
+    against_bare(bench, Request(body=[{**LOGIN, **PING}]), (8,), ours=bench.responder(master_job_cache="memory"))
+
+
+def with_http(bench, streams=None):
+    port = free_port()
+    section = {"port": port, "host": "127.0.0.1", "disable_ssl": True}
+    ours = bench.responder(rest_fcgi={"netapi": ["rest_cherrypy"], **(streams or {})}, rest_cherrypy=section)
+    ours.http = Api("127.0.0.1", port)
+    return ours
+
+
+def token_of(ours):
+    return ours.http.request("POST", "/login", json.dumps(LOGIN), JSON).ret[0]["token"]
+
+
+def bare_http(bench, body):
+    port = free_port()
+    rival = bench.program("bare_http", port, body, address=("127.0.0.1", port))
+    rival.http = Api("127.0.0.1", port)
+    return rival
+
+
+@case("http", "The HTTP port, against a bare Boost.Beast server that gives the same bytes; a login against its hash alone")
+def http(bench):
+    ours = with_http(bench)
+    requests = {"GET /": Request("GET"), "POST /run": Request("POST", "/run", [{**PING, "token": token_of(ours)}])}
+    for name, request in requests.items():
+        rival = bare_http(bench, request.reply(ours.http))
+        for crowd in CROWDS:
+            bench.in_turns(
+                f"{name}, {crowd}",
+                {"ours": lambda: load(ours.http, [ours.pid], request, crowd), "Beast": lambda: load(rival.http, [rival.pid], request, crowd)},
+            )
+    login, salt = Request("POST", "/login", LOGIN), crypt.mksalt(crypt.METHOD_SHA512)
+
+    def hashes():
+        began = time.process_time()
+        for _ in range(100):
+            crypt.crypt(LOGIN["password"], salt)
+        return {"CPU": (time.process_time() - began) / 100 * 1e6}
+
+    bench.in_turns("POST /login, 2", {"ours": lambda: load(ours.http, [ours.pid], login, 2), "the hash": hashes}, keep=("CPU",))
+
+
+@case("refused", "Requests that are refused, against the bare responder")
+def refused(bench):
+    against_bare(bench, Request(body=[PING], status=401), (8, 64))
+
+
+@case("dribble", "GET / over the HTTP port while 1,300 peers send next to nothing, beside the same alone")
+def dribble(bench):
+    from stream_cases import dribbling
+
+    ours, request = with_http(bench), Request("GET")
+
+    def beside():
+        with dribbling(ours.http.port):
+            return load(ours.http, [ours.pid], request, 8)
+
+    bench.in_turns("GET /, 8", {"beside them": beside, "alone": lambda: load(ours.http, [ours.pid], request, 8)})
+
+
+def growth(bench, name, points, ours_of, request_of, connections=8):
+    """The CPU of one request at several sizes; all sizes take turns, so that a picture shows the sizes and not the hour."""
+    servers = {size: ours_of(size) for size in points}
+    fronts = {}
+    for ours in servers.values():
+        if id(ours) not in fronts:
+            fronts[id(ours)] = behind_nginx(bench, ours, "kept")
+    requests = {size: request_of(size) for size in points}
+    micros = {size: [] for size in points}
+    for turn in range(ROUNDS + 1):
+        for size, ours in servers.items():
+            run = load(fronts[id(ours)], [ours.pid], requests[size], connections)
+            if turn > 0:
+                micros[size].append(run["CPU"])
+    for size in points:
+        bench.add(size, name, micros[size], unit="us")
+    return micros
+
+
+@case("chunks", "A list of pings in one request: CPU of a request, and of a chunk beyond the first")
+def chunks(bench):
+    for name, changes in {"CPU, jobs in SQLite": {}, "CPU, jobs in memory": {"master_job_cache": "memory"}}.items():
+        ours = bench.responder(**changes)
+        micros = growth(bench, name, (1, 10, 100), lambda _: ours, lambda size: Request(body=[{**LOGIN, **PING}] * size))
+        bench.add("a chunk beyond the first", name, [(many - one) / 99 for one, many in zip(micros[1], micros[100])], unit="us")
+
+
+@case("bodies", "Bodies of 100 bytes to 1 MB: a ping with a long argument that is looked at and thrown away")
+def bodies(bench):
+    ours = bench.responder(minions=1, master_job_cache="memory")
+
+    def request(size):
+        fill = {**LOGIN, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
+        return Request(body=json.dumps([fill])[:-1].ljust(size - 1) + "]" if size < 200 else [{**fill, "fun": "test.arg_type", "arg": ["x" * (size - 150)]}])
+
+    growth(bench, "CPU", (100, 1000, 10_000, 100_000, 1_000_000), lambda _: ours, request)
+
+
+@case("returns", "Returns of 100 bytes to 10 MB from ten minions")
+def returns(bench):
+    ours = bench.responder(minions=10, master_job_cache="memory")
+    growth(
+        bench,
+        "CPU",
+        (100, 1000, 10_000, 100_000, 1_000_000, 10_000_000),
+        lambda _: ours,
+        lambda size: Request(body=[{**LOGIN, **PING, "fun": "test.echo", "arg": ["x" * (size // 10)]}]),
+    )
+
+
+@case("minions", "5 to 5,000 embedded minions in one target")
+def minions(bench):
+    sizes = (5, 50, 500, 5000)
+    servers = {size: bench.responder(minions=size) for size in sizes}
+    growth(bench, "CPU", sizes, servers.get, lambda _: Request(body=[{**LOGIN, **PING}]))
+
+
+@case("apache", "An embedded ping behind Apache: mod_proxy_fcgi against the bare responder behind the same, and mod_fcgid")
+def apache(bench):
+    rivals = {"ours": bench.responder(), "libfcgi": bare(bench)}
+    request = Request(body=[{**LOGIN, **PING}])
+    fronts = {}
+    for name, rival in rivals.items():
+        folder = bench.folder("apache")
+        if AS_USER:
+            os.chmod(rival.address, 0o666)
+            for above in (bench.directory, folder, pathlib.Path(rival.address).parent):
+                above.chmod(0o711)
+        fronts[name] = bench.ends(Apache(folder / "apache", "proxy_unix.conf", {"unix_address.conf": f"Define REST_FCGI_SOCKET {rival.address}\n"}))
+    request.reply(fronts["ours"])
+    bench.in_turns("mod_proxy_fcgi, 8", {name: lambda name=name: load(fronts[name], [rivals[name].pid], request, 8) for name in rivals})
+    fcgid = bench.ends(Fcgid(bench.folder("fcgid") / "apache", {"log_level": "warning"}))
+    ping_of_three = Request(body=[{**CRED, **PING}])
+    ping_of_three.reply(fcgid)
+    load(fcgid, [], ping_of_three, 8)  # so that all processes are there
+    bench.in_turns("mod_fcgid, 8", {"ours": lambda: load(fcgid, sorted(fcgid.pids()), ping_of_three, 8)})
