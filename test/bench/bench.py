@@ -32,7 +32,7 @@ FIGURES = FOLDER / "figures.json"
 
 
 def stored():
-    """`{case: {"when": ..., "commit": ..., "figures": [Figure]}}` of the last run of each case."""
+    """`{case: {"when": ..., "commit": ..., "rounds": ..., "figures": [Figure]}}` of the last run of each case."""
     if not FIGURES.exists():
         return {}
     runs = json.loads(FIGURES.read_text())
@@ -57,9 +57,9 @@ def figures_of(runs):
 
 
 def write_report(runs):
-    shown = sorted({(run["when"][:10], run["commit"]) for run in runs.values()})
-    notes = [f"{os.cpu_count()} processors, Linux {platform.release()}; {ROUNDS} rounds of {SECONDS:g} s each, in turns; medians (least-most). "
-             f"Measured {', '.join(f'{day} at {name}' for day, name in shown)}. `others had` is the share of the machine that other programs took."]
+    shown = sorted({f"{run['when'][:10]} of {run['commit']}, {run['rounds']}" for run in runs.values()})
+    notes = [f"{os.cpu_count()} processors, Linux {platform.release()}. Measured {'; '.join(shown)}, rivals in turns; medians (least-most).",
+             "`others had` is the share of the machine that other programs took."]
     report.write(FOLDER, figures_of(runs), {name: title for name, (title, _) in CASES.items()}, notes)
 
 
@@ -79,7 +79,7 @@ def run(words):
             print(f"  FAILED: {type(error).__name__}: {str(error)[:2000]}", flush=True)
             continue
         runs = stored()
-        runs[name] = {"when": time.strftime("%F %T"), "commit": commit(), "figures": bench.figures}
+        runs[name] = {"when": time.strftime("%F %T"), "commit": commit(), "rounds": f"{ROUNDS} rounds of {SECONDS:g} s", "figures": bench.figures}
         store(runs)
         write_report(runs)
     print(f"{FOLDER / 'report.md'}")

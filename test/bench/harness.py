@@ -103,6 +103,17 @@ def own():
     return total / os.sysconf("SC_CLK_TCK")
 
 
+class Others:
+    """What other programs take of the machine from now on."""
+
+    def __init__(self):
+        self._began, self._machine, self._own = time.monotonic(), machine(), own()
+
+    def share(self):
+        used = machine() - self._machine - (own() - self._own)
+        return max(used, 0) / max((time.monotonic() - self._began) * os.cpu_count(), 0.01)
+
+
 def status(pid, field):
     """A number from /proc/PID/status."""
     return int(re.search(rf"^{field}:\s+(\d+)", open(f"/proc/{pid}/status").read(), re.MULTILINE)[1])
@@ -148,9 +159,11 @@ def load(api, pids, request, connections, seconds=None):
     good = request.status < 400
     assert ("Non-2xx" in out) != good and "Socket errors" not in out, out
     count = int(re.search(r"(\d+) requests in", out)[1])
+    if count == 0:  # large ones on a machine that others have
+        return load(api, pids, request, connections, 4 * seconds)
     took = {}
     for share in ("50%", "99%"):
-        number, unit = re.search(rf"^ +{share} +([\d.]+)(\w+)$", out, re.MULTILINE).groups()
+        number, unit = re.search(rf"^ +{share} +([\d.]+)(\w+) *$", out, re.MULTILINE).groups()
         took[share] = float(number) * MICROSECONDS[unit]
     return {"rate": float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]), "CPU": used / count * 1e6, **took}
 
@@ -165,6 +178,7 @@ class Bench:
         self.name, self.directory, self.figures = name, directory, []
         self._stack = contextlib.ExitStack()
         self._made = 0
+        self._others = Others()
 
     def __enter__(self):
         return self
@@ -198,8 +212,9 @@ class Bench:
         """A bare rival, built from the C++ file of that name. It ends with the case."""
         return self.ends(Rival(Process([BUILD / name, *map(str, arguments)], self.folder(name) / "log", address)))
 
-    def add(self, at, what, ours, rival=(), rival_name="", unit="", busy=0.0):
-        """Keeps a figure, and says it."""
+    def add(self, at, what, ours, rival=(), rival_name="", unit="", busy=None):
+        """Keeps a figure, and says it. `busy` is by default what others had since the case began."""
+        busy = self._others.share() if busy is None else busy
         figure = Figure(self.name, str(at), what, unit or UNITS[what], list(ours), list(rival), rival_name, busy)
         self.figures.append(figure)
         beside = f"; {rival_name} {statistics.median(figure.rival):.4g}, ratio {figure.ratio:.2f}" if figure.rival else ""
@@ -212,15 +227,15 @@ class Bench:
         runs = {name: [] for name in rivals}
         for once in rivals.values():
             once()  # warm
-        began, all_used, used = time.monotonic(), machine(), own()
+        others_of_machine = Others()
         for _ in range(rounds or ROUNDS):
             for name, once in rivals.items():
                 runs[name].append(once())
-        share = (machine() - all_used - (own() - used)) / ((time.monotonic() - began) * os.cpu_count())
+        busy = others_of_machine.share()
         ours, *others = rivals
         for what in keep:
             rival = [run[what] for run in runs[others[0]] if what in run] if others else []
-            self.add(at, what, [run[what] for run in runs[ours]], rival, others[0] if rival else "", busy=max(share, 0))
+            self.add(at, what, [run[what] for run in runs[ours]], rival, others[0] if rival else "", busy=busy)
 
 
 class Rival:

@@ -5,12 +5,14 @@ import concurrent.futures
 import http.client
 import http.server
 import json
+import shutil
 import sqlite3
 import subprocess
 import threading
 import time
 
-from harness import BUILD, LOGIN, PING, ROUNDS, case
+from harness import BUILD, LOGIN, PING, ROUNDS, Request, case, cpu, load
+from request_cases import behind_nginx
 from support import fastcgi, salts
 from support.etcd import ETCD, Etcd, base64_text, prefix_end
 from support.process import wait_until
@@ -39,44 +41,77 @@ def database(responder):
     return responder.directory / "cache/rest_fcgi/jobs.db"
 
 
-@case("jobs", "A ping of five minions in the job database: its bytes")
+def bare_rows(path, count=20_000, group=100):
+    """Microseconds of CPU for a job in SQLite itself: the rows of one that is there, again and again, in groups."""
+    with sqlite3.connect(path) as connection:
+        (first,) = connection.execute("SELECT min(jid) FROM job").fetchone()
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(job)")][1:]
+        values = connection.execute(f"SELECT {', '.join(columns)} FROM job WHERE jid = ?", (first,)).fetchone()
+        insert = f"INSERT INTO job (jid, {', '.join(columns)}) VALUES ({', '.join('?' * (len(columns) + 1))})"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")
+    began = time.process_time()
+    for start in range(0, count, group):
+        connection.execute("BEGIN")
+        connection.executemany(insert, [(first - count + start + number, *values) for number in range(group)])
+        connection.execute("COMMIT")
+    took = (time.process_time() - began) / count * 1e6
+    connection.close()
+    return took
+
+
+@case("jobs", "A ping of five minions in the job database: its bytes, and its CPU against the same rows from a bare loop")
 def jobs(bench):
-    ours = bench.responder()
-    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
-        list(pool.map(lambda _: ask(ours), range(JOBS)))
-    ours.stop()
-    with sqlite3.connect(database(ours)) as connection:
+    with_sqlite, without, request = bench.responder(), bench.responder(master_job_cache="memory"), Request(body=PING_BODY.decode())
+    fronts = [(behind_nginx(bench, ours, "kept"), ours) for ours in (with_sqlite, without)]
+
+    def cost():
+        kept, forgotten = (load(front, [ours.pid], request, 8)["CPU"] for front, ours in fronts)
+        return {"CPU": kept - forgotten}
+
+    cost()  # so that there is a job
+    copy = bench.folder("copy") / "jobs.db"
+    with sqlite3.connect(database(with_sqlite)) as connection, sqlite3.connect(copy) as other:
+        connection.backup(other)
+    bench.in_turns("one job, with less without", {"ours": cost, "bare rows": lambda: {"CPU": bare_rows(shutil.copy(copy, bench.folder("rows")))}}, keep=("CPU",))
+    with_sqlite.stop()
+    with sqlite3.connect(database(with_sqlite)) as connection:
         connection.execute("VACUUM")
         count = connection.execute("SELECT count(*) FROM job").fetchone()[0]
         pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
     bench.add("a ping of five minions", "size", [pages * size / count], unit="bytes")
 
 
-def page_times(responder, count, **kwargs):
+def page_costs(responder, **kwargs):
+    """Microseconds of CPU for a page, a few pages at a time."""
     body = json.dumps([{**LOGIN, "client": "runner", "fun": "jobs.list_jobs", "kwarg": {"limit": PAGE, **kwargs}}]).encode()
-    times = []
-    for _ in range(count):
-        began = time.monotonic()
-        page = ask(responder, body)[0]
-        times.append((time.monotonic() - began) * 1000)
-        assert len(page) == PAGE
-    return times
+
+    def cost(count=10):
+        used = cpu([responder.pid])
+        for _ in range(count):
+            assert len(ask(responder, body)[0]) == PAGE
+        return (cpu([responder.pid]) - used) / count * 1e6
+
+    cost()  # warm
+    return [cost() for _ in range(ROUNDS)]
 
 
-@case("pages", "A page of 100 jobs of jobs.list_jobs where 10^3 to 10^6 jobs are stored")
+@case("pages", "CPU for a page of 100 jobs of jobs.list_jobs where 10^3 to 10^6 jobs are stored")
 def pages(bench):
-    found = {}
+    newest = {}
     for size in SIZES:
         ours = bench.responder()
         ask(ours)
-        with sqlite3.connect(database(ours)) as connection:
-            wait_until(lambda: connection.execute("SELECT count(*) FROM job").fetchone()[0], "the first job is stored")
-            connection.execute(MORE_JOBS.format(size=size))
-        found[size] = {"newest": page_times(ours, 10 * ROUNDS), "oldest": page_times(ours, 10 * ROUNDS, after="2000".ljust(20, "0"))}
-        for name, times in found[size].items():
-            bench.add(size, name, times, unit="ms")
+        connection = sqlite3.connect(database(ours), isolation_level=None)
+        wait_until(lambda: connection.execute("SELECT count(*) FROM job").fetchone()[0], "the first job is stored")
+        connection.execute(MORE_JOBS.format(size=size))
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
+        newest[size] = page_costs(ours)
+        bench.add(size, "newest", newest[size], unit="us")
+        bench.add(size, "oldest", page_costs(ours, after="2000".ljust(20, "0")), unit="us")
         ours.stop()
-    bench.add("most against least", "page", found[SIZES[-1]]["newest"], found[SIZES[0]]["newest"], f"{SIZES[0]} stored", unit="ms")
+    bench.add("most against least", "page", newest[SIZES[-1]], newest[SIZES[0]], f"{SIZES[0]} stored", unit="us")
 
 
 class Recorder(http.server.ThreadingHTTPServer):
