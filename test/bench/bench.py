@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -104,6 +105,7 @@ def check():
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs ends with us
     match sys.argv[1:]:
         case ["run", *words]:
             sys.exit(run(words))

@@ -168,7 +168,7 @@ def load(api, pids, request, connections, seconds=None):
     return {"rate": float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]), "CPU": used / count * 1e6, **took}
 
 
-UNITS = {"rate": "/s", "CPU": "us", "50%": "us", "99%": "us", "RSS": "MiB", "anonymous": "MiB"}
+UNITS = {"rate": "/s", "CPU": "us", "time": "ms", "50%": "us", "99%": "us", "RSS": "MiB", "anonymous": "MiB"}
 
 
 class Bench:

@@ -3,6 +3,7 @@
 // become JSON text. Sizes are the bytes that go in.
 #define MSGPACK_NO_BOOST  // msgpack-cxx brings what it would use of it
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -18,19 +19,21 @@ namespace {
 
 using namespace rest_fcgi;
 
-/// A hundred chunks with arguments of many kinds, of `size` bytes in all.
+/// Chunks of up to 10 kB with arguments of many kinds, `size` bytes in all.
 std::string lowstate_list(std::size_t size) {
-  constexpr int kChunks = 100;
+  const std::size_t chunks = std::max<std::size_t>(size / 10'000, 1);
   std::string text = "[";
-  for (int chunk = 0; chunk < kChunks; ++chunk) {
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     if (chunk > 0) text += ", ";
     text +=
         R"({"client": "local", "tgt": "web-*", "fun": "state.apply", "eauth": "file", "username": "saltdev", )"
         R"("password": "saltdev", "kwarg": {"pillar": {"list": [)";
-    const std::size_t end = size * static_cast<std::size_t>(chunk + 1) / kChunks;
+    const std::size_t end = size * (chunk + 1) / chunks;
     std::string_view comma;
-    while (text.size() + 80 < end) {
-      text.append(comma).append(R"({"name": "an entry of a list", "port": 8080, "on": true, "share": 0.25})");
+    while (text.size() + 140 < end) {
+      text.append(comma).append(
+          R"({"name": "an entry of a list, as long as the paths and names of a pillar often are", )"
+          R"("port": 8080, "on": true, "share": 0.25})");
       comma = ", ";
     }
     text += "]}}}";

@@ -18,7 +18,7 @@ from support.etcd import ETCD, Etcd, base64_text, prefix_end
 from support.process import wait_until
 
 CLIENTS = 8
-JOBS = 1000
+JOBS = 500
 MINIONS = 3
 SALT_RETURNS = 100  # one takes it tens of milliseconds
 JOBS_PREFIX = b"/salt/return/jobs/"

@@ -16,6 +16,7 @@ from support.process import free_port
 
 CROWDS = (1, 8, 64, 256)
 WAYS = {"new": "unix.conf", "kept": "unix_keepalive.conf"}  # connections from nginx to the responder
+CACHES = {"CPU, jobs in SQLite": {}, "CPU, jobs in memory": {"master_job_cache": "memory"}}
 THREADS = 320  # of the bare responder: each kept connection has one
 
 
@@ -138,7 +139,7 @@ def growth(bench, name, points, ours_of, request_of, connections=8):
 
 @case("chunks", "A list of pings in one request: CPU of a request, and of a chunk beyond the first")
 def chunks(bench):
-    for name, changes in {"CPU, jobs in SQLite": {}, "CPU, jobs in memory": {"master_job_cache": "memory"}}.items():
+    for name, changes in CACHES.items():
         ours = bench.responder(**changes)
         micros = growth(bench, name, (1, 10, 100), lambda _: ours, lambda size: Request(body=[{**LOGIN, **PING}] * size))
         bench.add("a chunk beyond the first", name, [(many - one) / 99 for one, many in zip(micros[1], micros[100])], unit="us")
@@ -170,8 +171,9 @@ def returns(bench):
 @case("minions", "5 to 5,000 embedded minions in one target")
 def minions(bench):
     sizes = (5, 50, 500, 5000)
-    servers = {size: bench.responder(minions=size) for size in sizes}
-    growth(bench, "CPU", sizes, servers.get, lambda _: Request(body=[{**LOGIN, **PING}]))
+    for name, changes in CACHES.items():
+        servers = {size: bench.responder(minions=size, **changes) for size in sizes}
+        growth(bench, name, sizes, servers.get, lambda _: Request(body=[{**LOGIN, **PING}]))
 
 
 @case("apache", "An embedded ping behind Apache: mod_proxy_fcgi against the bare responder behind the same, and mod_fcgid")
