@@ -14,14 +14,18 @@ from support import fastcgi
 from support.daemon import BINARY
 from support.process import answers, wait_until
 
-TIMES = 100
-STARTS = 300  # seconds; valgrind is slow
+TIMES, TIMES_OF_LARGE = 40, 4
+STARTS = 600  # seconds; valgrind is slow
 REQUESTS = {
     "a ping": json.dumps([{**LOGIN, **PING}]),
     "100 pings": json.dumps([{**LOGIN, **PING}] * 100),
     "no credentials": json.dumps([PING]),
     "an argument of 1 MB": json.dumps([{**LOGIN, **PING, "fun": "test.arg_type", "arg": ["x" * 1_000_000]}]),
 }
+
+
+def times_of(body):
+    return TIMES if len(body) < 1000 else TIMES_OF_LARGE
 
 
 def ask(address, body, times):
@@ -42,9 +46,10 @@ class Counted:
         wait_until(lambda: answers(self.address), "it listens", STARTS)
         self._dumps = 0
 
-    def instructions(self, body, times=TIMES):
+    def instructions(self, body):
         """For one request."""
-        ask(self.address, body, 5)
+        times = times_of(body)
+        ask(self.address, body, 2)
         self._control("-z")
         ask(self.address, body, times)
         self._control("-d")
@@ -61,9 +66,10 @@ class Counted:
         self._child.wait()
 
 
-def system_calls(pid, address, body, times=TIMES):
+def system_calls(pid, address, body):
     """For one request, those of all threads."""
-    ask(address, body, 5)
+    times = times_of(body)
+    ask(address, body, 2)
     tracing = subprocess.Popen(["strace", "-f", "-c", "-U", "calls,name", "-p", str(pid)], stderr=subprocess.PIPE, text=True)
     time.sleep(1)
     ask(address, body, times)
@@ -76,11 +82,11 @@ def system_calls(pid, address, body, times=TIMES):
 def counts(bench):
     ours, folder = bench.responder(), bench.folder("bare")
     bare = bench.program("bare", folder / "bare.sock", 2, address=str(folder / "bare.sock"))
-    calls = {name: (system_calls(ours.pid, ours.address, body), system_calls(bare.pid, str(folder / "bare.sock"), body)) for name, body in REQUESTS.items()}
+    for name, body in REQUESTS.items():
+        calls = [[system_calls(pid, address, body)] for pid, address in ((ours.pid, ours.address), (bare.pid, str(folder / "bare.sock")))]
+        bench.add(name, "system calls", *calls, "libfcgi", unit="", busy=0)
     ours.stop()
     counted = Counted(bench, [BINARY, "--config", ours.config_path, "--listen", f"unix:{ours.address}"], ours.address)
     rival = Counted(bench, [BUILD / "bare", folder / "counted.sock", "2"], folder / "counted.sock")
     for name, body in REQUESTS.items():
-        times = TIMES if len(body) < 1000 else TIMES // 10
-        bench.add(name, "instructions", [counted.instructions(body, times)], [rival.instructions(body, times)], "libfcgi", unit="", busy=0)
-        bench.add(name, "system calls", [calls[name][0]], [calls[name][1]], "libfcgi", unit="", busy=0)
+        bench.add(name, "instructions", [counted.instructions(body)], [rival.instructions(body)], "libfcgi", unit="", busy=0)

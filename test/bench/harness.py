@@ -212,10 +212,10 @@ class Bench:
         """A bare rival, built from the C++ file of that name. It ends with the case."""
         return self.ends(Rival(Process([BUILD / name, *map(str, arguments)], self.folder(name) / "log", address)))
 
-    def add(self, at, what, ours, rival=(), rival_name="", unit="", busy=None):
+    def add(self, at, what, ours, rival=(), rival_name="", unit=None, busy=None):
         """Keeps a figure, and says it. `busy` is by default what others had since the case began."""
         busy = self._others.share() if busy is None else busy
-        figure = Figure(self.name, str(at), what, unit or UNITS[what], list(ours), list(rival), rival_name, busy)
+        figure = Figure(self.name, str(at), what, UNITS[what] if unit is None else unit, list(ours), list(rival), rival_name, busy)
         self.figures.append(figure)
         beside = f"; {rival_name} {statistics.median(figure.rival):.4g}, ratio {figure.ratio:.2f}" if figure.rival else ""
         print(f"  {self.name:<10} {figure.at:<34} {what:<10} {figure.middle:10.4g} {figure.unit}{beside}", flush=True)

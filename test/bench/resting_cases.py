@@ -7,11 +7,11 @@ import socket
 import subprocess
 import time
 
-from harness import BUILD, LOGIN, PING, ROUNDS, Request, case, load, memory, status
+from harness import BUILD, LOGIN, PING, ROUNDS, Request, case, cpu, load, memory, status
 from request_cases import behind_nginx, with_http
 from support import fastcgi
 from support.daemon import BINARY
-from support.process import connect
+from support.process import connect, wait_until
 
 PING_BODY = json.dumps([{**LOGIN, **PING}]).encode()
 
@@ -73,8 +73,14 @@ def start(bench):
     bench.add("first answer", "time", runs["ours"][1:], runs["bare"][1:], "libfcgi", unit="ms")
 
 
+def is_idle(pid, seconds=0.5):
+    used = cpu([pid])
+    time.sleep(seconds)
+    return cpu([pid]) - used < seconds / 50
+
+
 @case("slow", "2,000 slow requests in flight while pings go on, beside pings on the idle server")
-def slow(bench, crowd=2000, seconds=8):
+def slow(bench, crowd=2000, seconds=20):
     ours = bench.responder(
         rest_fcgi={"max_threads": crowd + 200, "embedded": {"minions": {f"ms-{n}": {} for n in range(5)}, "max_workers": crowd, "max_queued": 3 * crowd}}
     )
@@ -87,6 +93,7 @@ def slow(bench, crowd=2000, seconds=8):
         for _ in range(crowd):
             peers.append(stack.enter_context(connect(ours.address)))
             peers[-1].sendall(fastcgi.request(body))
+        wait_until(lambda: is_idle(ours.pid), "all have begun")
         beside = load(front, [ours.pid], request, 8)
         most = status(ours.pid, "VmHWM") / 1024
         answered = 0
