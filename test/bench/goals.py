@@ -12,6 +12,7 @@ import statistics
 
 BUSY = 0.10  # of the machine taken by others: rates say nothing any more
 BUSY_CPU = 0.35  # the same for CPU a request, which caches and clock rates change even so
+STEADY = ("RSS", "anonymous", "size", "share")  # others change nothing of them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Verdict:
 def judge(goal, value, busy, spread, at):
     """What falls short by less than rounds differ, or where others had the machine, may be the machine's doing."""
     word = "reached" if goal.met(value) else "falls short"
-    too_busy = busy > (BUSY_CPU if "CPU" in goal.what or goal.what in ("RSS", "anonymous", "size", "share") else BUSY)
+    too_busy = goal.what not in STEADY and busy > (BUSY_CPU if "CPU" in goal.what or goal.what == "speed" else BUSY)
     off = abs(value - goal.limit) / goal.limit if goal.limit else 1
     if too_busy or (word == "falls short" and off < min(spread, 0.5) / 2):
         word = "cannot tell"
