@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The engine `salt` in front of real masters, beside bare loops that do the same with ZeroMQ and nothing else, and beside
-Salt's own servers."""
+salt-api."""
 
 import pathlib
 import subprocess
@@ -68,23 +68,19 @@ def salt(bench):
     bench.add("at most under load", "RSS", [status(master.ours.pid, "VmHWM") / 1024])
 
 
-@case("salt_api", "The same requests to ours and to Salt's own rest_cherrypy and rest_wsgi, in front of a master with real minions")
+@case("salt_api", "The same requests to ours and to salt-api's rest_cherrypy, in front of a master with real minions")
 def salt_api(bench):
-    wsgi = Api("127.0.0.1", free_port())
-    real = bench.ends(Salt(salts.installed(API_LINE), bench.folder("salt"), API_LINE, {"rest_wsgi": {"port": wsgi.port}}))
+    real = bench.ends(Salt(salts.installed(API_LINE), bench.folder("salt"), API_LINE))
     api, port = bench.ends(SaltApi(real)), free_port()
-    quiet = {"log_level": "warning", "rest_wsgi": None}
-    changes = {**quiet, "rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": {"port": port}}
+    changes = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": {"port": port}, "log_level": "warning"}
     engine = bench.ends(Engine(real, bench.folder("engine") / "ours", changes))
-    plain = bench.ends(Engine(real, bench.folder("plain") / "ours", quiet))
-    over_http, behind = (Api("127.0.0.1", port), engine), (behind_nginx(bench, plain, "kept"), plain)
-    cherrypy, chunks = Api("127.0.0.1", api.servers["rest_cherrypy"].port), [{**CRED, "client": "local", "tgt": "ms-0", "fun": "test.ping"}]
-    for name, request, (ours, responder), rival, theirs in (
-        ("GET /, 4", Request("GET"), over_http, "rest_cherrypy", cherrypy),
-        ("POST /login, 4", Request("POST", "/login", CRED), over_http, "rest_cherrypy", cherrypy),
-        ("POST /run, 4", Request("POST", "/run", chunks), over_http, "rest_cherrypy", cherrypy),
-        ("POST /, 4", Request(body=chunks), behind, "rest_wsgi", wsgi),
-    ):
+    ours, theirs = Api("127.0.0.1", port), Api("127.0.0.1", api.servers["rest_cherrypy"].port)
+    requests = {
+        "GET /": Request("GET"),
+        "POST /login": Request("POST", "/login", CRED),
+        "POST /run": Request("POST", "/run", [{**CRED, "client": "local", "tgt": "ms-0", "fun": "test.ping"}]),
+    }
+    for name, request in requests.items():
         request.reply(ours), request.reply(theirs)
-        rivals = {"ours": lambda: load(ours, [responder.pid], request, 4), rival: lambda: load(theirs, api.pids, request, 4, max(SECONDS, 5))}
-        bench.in_turns(name, rivals, rounds=min(ROUNDS, 2), keep=("rate", "CPU"))
+        rivals = {"ours": lambda: load(ours, [engine.pid], request, 4), "salt-api": lambda: load(theirs, api.pids, request, 4, max(SECONDS, 5))}
+        bench.in_turns(f"{name}, 4", rivals, rounds=min(ROUNDS, 2), keep=("rate", "CPU"))
