@@ -22,7 +22,7 @@ def logins(bench):
             continue
         for guard, label in [({}, name), ({"login_guard": {"tries": 0}}, f"{name}, without the guard's delay")]:
             with tempfile.TemporaryDirectory() as folder, back_end(pathlib.Path(folder)) as (settings, sorts_of):
-                daemon = Daemon(pathlib.Path(folder), merge(settings, {"rest_fcgi": guard}))
+                daemon = bench.ends(Daemon(pathlib.Path(folder), merge(settings, {"rest_fcgi": guard})))
                 (first, second), (again, _) = sorts_of(daemon), sorts_of(daemon)
                 one, other, same = login_times.measure(daemon.address, [first, second, again], TRIES)
                 daemon.stop()
