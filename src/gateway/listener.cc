@@ -47,9 +47,8 @@ Error bind_failure() {
   const int error = errno;
   if (error != EACCES && error != EPERM) return failure(errno_text(error));
   return failure(
-      format("{}; rest_fcgi.service opens no port, and none below 1024, without the drop-in http-port.conf; "
-             "one of HTTP "
-             "may be opened by rest_fcgi-http.socket instead",
+      format("{}; this process may not open the port: under systemd the drop-in http-port.conf allows it, or "
+             "rest_fcgi-http.socket opens one for HTTP",
              errno_text(error)));
 }
 
