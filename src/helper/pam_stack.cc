@@ -218,54 +218,15 @@ bool has_argument(const StackLine& line, std::string_view beginning) {
 /// Can the module say yes to somebody who has no password? It looks at where they come from, who they are, or
 /// at nothing; or it only does something on the way.
 bool asks_for_no_password(const StackLine& line) {
-  static const std::set<std::string_view> kNames = {"pam_access",
-                                                    "pam_afs_session",
-                                                    "pam_cap",
-                                                    "pam_debug",
-                                                    "pam_duo",
-                                                    "pam_echo",
-                                                    "pam_ecryptfs",
-                                                    "pam_exec",
-                                                    "pam_faillock",
-                                                    "pam_filter",
-                                                    "pam_fscrypt",
-                                                    "pam_ftp",
-                                                    "pam_issue",
-                                                    "pam_gnome_keyring",
-                                                    "pam_kwallet",
-                                                    "pam_kwallet5",
-                                                    "pam_lastlog",
-                                                    "pam_limits",
-                                                    "pam_listfile",
-                                                    "pam_localuser",
-                                                    "pam_loginuid",
-                                                    "pam_mkhomedir",
-                                                    "pam_motd",
-                                                    "pam_mount",
-                                                    "pam_namespace",
-                                                    "pam_nologin",
-                                                    "pam_permit",
-                                                    "pam_rhosts",
-                                                    "pam_rootok",
-                                                    "pam_securetty",
-                                                    "pam_selinux",
-                                                    "pam_sepermit",
-                                                    "pam_shells",
-                                                    "pam_stress",
-                                                    "pam_systemd",
-                                                    "pam_succeed_if",
-                                                    "pam_systemd_loadkey",
-                                                    "pam_tally",
-                                                    "pam_tally2",
-                                                    "pam_time",
-                                                    "pam_timestamp",
-                                                    "pam_umask",
-                                                    "pam_usertype",
-                                                    "pam_wheel",
-                                                    "pam_xauth",
-                                                    "pam_zfs_key"};
+  static const std::vector<std::string> kNames = words_of(
+      "pam_access pam_afs_session pam_cap pam_debug pam_duo pam_echo pam_ecryptfs pam_exec pam_faillock "
+      "pam_filter pam_fscrypt pam_ftp pam_issue pam_gnome_keyring pam_kwallet pam_kwallet5 pam_lastlog "
+      "pam_limits pam_listfile pam_localuser pam_loginuid pam_mkhomedir pam_motd pam_mount pam_namespace "
+      "pam_nologin pam_permit pam_rhosts pam_rootok pam_securetty pam_selinux pam_sepermit pam_shells "
+      "pam_stress pam_systemd pam_succeed_if pam_systemd_loadkey pam_tally pam_tally2 pam_time "
+      "pam_timestamp pam_umask pam_usertype pam_wheel pam_xauth pam_zfs_key");
   if (line.module == "pam_exec") return !has_argument(line, "expose_authtok");
-  return kNames.count(line.module) != 0;
+  return std::find(kNames.begin(), kNames.end(), line.module) != kNames.end();
 }
 
 /// Can the module ask to be ignored by a login with a wrong password? pam_sss and pam_ldap do, where they are

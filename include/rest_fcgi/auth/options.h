@@ -71,8 +71,9 @@ struct LoginGuardOptions {
 struct PamOptions {
   std::string service = "login";  ///< Salt's `auth.pam.service`: a file in /etc/pam.d
   std::string helper;             ///< path of rest_fcgi_pam, or `unix:PATH` of a socket where it answers
-  std::size_t max_helpers = 4;    ///< conversations with PAM at a time, of which one address has less
-  std::size_t max_waiting = 64;   ///< threads that may wait for one of them; beyond it: unavailable
+  /// Conversations with PAM at a time. Of several, one address never has all.
+  std::size_t max_helpers = 4;
+  std::size_t max_waiting = 64;  ///< threads that may wait for one of them; beyond it: unavailable
   std::chrono::milliseconds timeout{30000};  ///< for a login's turn, and as much for PAM's answer
 };
 
