@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "auth/guard_table.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
@@ -103,7 +102,7 @@ class FileEauth {
     const auto begun = std::chrono::steady_clock::now();
     std::chrono::steady_clock::duration waited;
     {
-      const auto pass = gate_->enter(network_of(login.remote), memory_of_hash(found.stored), login.deadline);
+      const auto pass = gate_->enter(login.remote, memory_of_hash(found.stored), login.deadline);
       if (!pass) return pass.error();
       waited = std::chrono::steady_clock::now() - begun;
       if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
@@ -121,7 +120,7 @@ class FileEauth {
   [[nodiscard]] std::chrono::steady_clock::duration failure_step(const Users& users,
                                                                  const Login& login) const {
     return users.failure_step([&](std::string_view stored) {
-      const auto pass = gate_->enter(network_of(login.remote), memory_of_hash(stored), SteadyTime::max());
+      const auto pass = gate_->enter(login.remote, memory_of_hash(stored), SteadyTime::max());
       static_cast<void>(matches_("", SecretView("?"), stored));
     });
   }

@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "auth/eauth.h"
-#include "auth/guard_table.h"
 #include "auth/password_gate.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
@@ -197,7 +196,7 @@ class PamEauth {
   /// `asked`: when its turn had come. Those who wait for theirs do so whatever the name is.
   Result<Verdict> ask(const Login& login, SteadyTime& asked) {
     const SteadyTime patience = std::chrono::steady_clock::now() + options_.timeout;
-    const auto pass = gate_.enter(network_of(login.remote), 0, std::min(login.deadline, patience));
+    const auto pass = gate_.enter(login.remote, 0, std::min(login.deadline, patience));
     if (!pass) return pass.error();
     asked = std::chrono::steady_clock::now();
     const std::string_view remote = fits_on_a_line(login.remote) ? login.remote : std::string_view();

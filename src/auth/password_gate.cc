@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
+
+#include "auth/guard_table.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -22,11 +25,11 @@ std::size_t PasswordGate::waiting() const {
   return waiting_;
 }
 
-Result<PasswordGate::Pass> PasswordGate::enter(const std::string& network, std::size_t memory,
+Result<PasswordGate::Pass> PasswordGate::enter(std::string_view remote, std::size_t memory,
                                                SteadyTime deadline) {
   memory = std::min(memory, limits_.memory);
   std::unique_lock lock(mutex_);
-  const auto line = line_of(network);
+  const auto line = line_of(remote);
   if (has_room(memory) && line->inside < limits_.of_one && next() == lines_.end()) {
     take(line, memory);
     return Pass(this, line, memory);
@@ -60,10 +63,12 @@ PasswordGate::Lines::iterator PasswordGate::next() {
   });
 }
 
-PasswordGate::Lines::iterator PasswordGate::line_of(const std::string& network) {
+PasswordGate::Lines::iterator PasswordGate::line_of(std::string_view remote) {
+  std::string whose = site_of(remote);
+  if (whose.empty()) whose = network_of(remote);
   const auto line =
-      std::find_if(lines_.begin(), lines_.end(), [&](const Line& one) { return one.network == network; });
-  return line != lines_.end() ? line : lines_.insert(lines_.end(), Line{network});
+      std::find_if(lines_.begin(), lines_.end(), [&](const Line& one) { return one.whose == whose; });
+  return line != lines_.end() ? line : lines_.insert(lines_.end(), Line{std::move(whose)});
 }
 
 void PasswordGate::take(Lines::iterator line, std::size_t memory) {

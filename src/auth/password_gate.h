@@ -8,6 +8,7 @@
 #include <list>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "rest_fcgi/core/clock.h"
@@ -17,13 +18,14 @@ namespace rest_fcgi::auth {
 
 /// Bounds how many passwords are checked at a time: a hash keeps a core busy, and a yescrypt of usual cost
 /// takes 16 MiB; PAM keeps a process busy. Who has to wait stands in a line of their address's; the lines are
-/// served in turn, so that an address which brings many passwords keeps its own waiting and no others. Where
-/// too many wait, the longest line gives way. Thread-safe.
+/// served in turn, so that an address which brings many passwords keeps its own waiting and no others. All
+/// of an IPv6 site, 48 bits, stand in one line. Where too many wait, the longest line gives way; where none
+/// is longer than the newcomer's would be, the newcomer is refused. Thread-safe.
 class PasswordGate {
  public:
   struct Limits {
     std::size_t at_once = cores();
-    std::size_t of_one = std::numeric_limits<std::size_t>::max();  ///< at once, of one network
+    std::size_t of_one = std::numeric_limits<std::size_t>::max();  ///< at once, of one line
     std::size_t memory = std::size_t{128} << 20;                   ///< bytes that they may take together
     std::size_t waiting = 512;                                     ///< threads
   };
@@ -34,10 +36,10 @@ class PasswordGate {
   PasswordGate(const PasswordGate&) = delete;
   PasswordGate& operator=(const PasswordGate&) = delete;
 
-  /// Waits for a turn. A check that takes more than all memory there is goes alone. `network`: whose line,
-  /// see `network_of`; `memory`: bytes. Errors: timeout, where the turn did not come until `deadline`;
+  /// Waits for a turn. A check that takes more than all memory there is goes alone. `remote`: the
+  /// address it comes from; `memory`: bytes. Errors: timeout, where the turn did not come until `deadline`;
   /// unavailable, where too many wait.
-  [[nodiscard]] Result<Pass> enter(const std::string& network, std::size_t memory, SteadyTime deadline);
+  [[nodiscard]] Result<Pass> enter(std::string_view remote, std::size_t memory, SteadyTime deadline);
 
   /// Threads that wait now.
   [[nodiscard]] std::size_t waiting() const;
@@ -53,7 +55,7 @@ class PasswordGate {
     std::condition_variable told{};
   };
   struct Line {
-    std::string network;
+    std::string whose;
     std::deque<Waiter*> waiters{};
     std::size_t inside = 0;  // who came out of it; with no waiters either, it goes
   };
@@ -62,7 +64,7 @@ class PasswordGate {
   // all with mutex_ held
   [[nodiscard]] bool has_room(std::size_t memory) const;
   [[nodiscard]] Lines::iterator next();
-  [[nodiscard]] Lines::iterator line_of(const std::string& network);
+  [[nodiscard]] Lines::iterator line_of(std::string_view remote);
   void take(Lines::iterator line, std::size_t memory);
   void admit();
   [[nodiscard]] bool make_room(const Line& own);

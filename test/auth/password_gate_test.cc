@@ -126,6 +126,21 @@ TEST_CASE("an address that brings many passwords keeps its own waiting, and no o
   CHECK(first == std::vector<std::string>{"a", "b", "c", "a", "b", "a"});
 }
 
+TEST_CASE("networks of one IPv6 site stand in one line, which gives way to others") {
+  PasswordGate gate({.at_once = 1, .waiting = 2});
+  Queue queue(gate);
+  {
+    const auto shut = gate.enter("192.0.2.7", 0, kNow);
+    REQUIRE(shut);
+    queue.add("2001:db8:1:1::1");
+    queue.add("2001:db8:1:2::1");
+    CHECK(refusal(gate, "2001:db8:1:3::1", 0) == ErrorKind::unavailable);
+    CHECK(refusal(gate, "192.0.2.8", 0) == ErrorKind::timeout);
+  }
+  CHECK(queue.in() == std::vector<std::string>{"2001:db8:1:1::1"});
+  CHECK(queue.out() == std::vector<std::string>{"2001:db8:1:2::1"});
+}
+
 TEST_CASE("an address has no more at once than it may, and others pass its line") {
   PasswordGate gate({.at_once = 3, .of_one = 2});
   Queue queue(gate);
