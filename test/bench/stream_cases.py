@@ -6,7 +6,6 @@ import contextlib
 import json
 import pathlib
 import socket
-import threading
 import time
 import types
 
@@ -16,7 +15,7 @@ from salt_api import SaltApi
 from support import salts
 from support.api import CRED, JSON, Api
 from support.daemon import Daemon
-from support.process import free_port, wait_until
+from support.process import free_port, meanwhile, wait_until
 from support.salt_master import Program, master_config
 from support.stream_listeners import Listeners, sample
 
@@ -29,21 +28,17 @@ STREAMS = {"max_streams": 4000, "max_streams_per_user": 4000, "events": "everybo
 @contextlib.contextmanager
 def dribbling(port):
     """300 heads that come byte by byte, and 1,000 connections on which nothing comes."""
-    peers, stop = [socket.create_connection(("127.0.0.1", port)) for _ in range(1300)], threading.Event()
+    peers = [socket.create_connection(("127.0.0.1", port)) for _ in range(1300)]
 
     def dribble():
-        while not stop.wait(0.5):
-            for peer in peers[:300]:
-                with contextlib.suppress(OSError):
-                    peer.sendall(b"GET /")
+        for peer in peers[:300]:
+            with contextlib.suppress(OSError):
+                peer.sendall(b"GET /")
 
-    thread = threading.Thread(target=dribble)
-    thread.start()
     try:
-        yield
+        with meanwhile(dribble, 0.5):
+            yield
     finally:
-        stop.set()
-        thread.join()
         for peer in peers:
             peer.close()
 

@@ -6,14 +6,13 @@ import contextlib
 import json
 import re
 import ssl
-import threading
 import time
 
 import pytest
 from support.api import Api, local
 from support.daemon import NEEDS_PTRACE, SANITIZED
 from support.nginx import certificate
-from support.process import PATIENCE, answers, connect, free_port, wait_until
+from support.process import PATIENCE, answers, connect, free_port, meanwhile, wait_until
 from support.rest import login
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n"
@@ -144,23 +143,18 @@ def besieged(daemon):
     others += [connect(("127.0.0.1", daemon.port)) for _ in range(1000)]
     others += [send(daemon.tls_port, b"\x16\x03\x01\x40\x00" + b"\x01" * 100) for _ in range(50)]
     others += [send(daemon.port, greedy) for _ in range(10)]
-    stop = threading.Event()
 
     def dribble():
-        while not stop.wait(0.2):
-            for connection in slow:
-                with contextlib.suppress(OSError):
-                    connection.sendall(b"x")
-            send(daemon.port, GET + b"\r\n").close()
-            send(daemon.tls_port, b"\x16garbage").close()
+        for connection in slow:
+            with contextlib.suppress(OSError):
+                connection.sendall(b"x")
+        send(daemon.port, GET + b"\r\n").close()
+        send(daemon.tls_port, b"\x16garbage").close()
 
-    thread = threading.Thread(target=dribble)
-    thread.start()
     try:
-        yield
+        with meanwhile(dribble, 0.2):
+            yield
     finally:
-        stop.set()
-        thread.join()
         for connection in slow + others:
             connection.close()
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 import pytest
@@ -71,6 +72,24 @@ def sent(address, data):
     connection.settimeout(PATIENCE)
     connection.sendall(data)
     return connection
+
+
+@contextlib.contextmanager
+def meanwhile(do, every):
+    """Calls `do` each `every` seconds, from a thread of its own, until the `with` ends."""
+    stop = threading.Event()
+
+    def repeat():
+        while not stop.wait(every):
+            do()
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def unanswered(connections):
