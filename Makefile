@@ -165,7 +165,7 @@ DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libboost-dev libbo
 DEPS_DEMO  := nginx curl openssl
 DEPS_TEST  := doctest-dev python3 python3-pytest python3-pytest-xdist python3-venv apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
               etcd-server try:chromium-driver \
-              git openssh-client \
+              git openssh-client try:openssh-server \
               iproute2 net-tools procps # what a real minion reads the network and processes with
 DEPS_COVERAGE := doctest-dev etcd-server gcovr
 DEPS_FUZZ  := clang libclang-rt-dev python3

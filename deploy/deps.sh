@@ -69,9 +69,13 @@ if [ "$optional" ]; then
 fi
 
 # Nor at the next boot.
-case "$missing " in
-  *" nginx "*)
-    $as_root update-rc.d nginx disable || true
-    echo "deps: nginx was installed and is off as a service; to serve with it: systemctl enable --now nginx"
-    ;;
-esac
+for server in nginx:nginx etcd-server:etcd openssh-server:ssh; do
+  package=${server%:*} service=${server#*:}
+  case "$missing$optional " in
+    *" $package "*)
+      installed "$package" || continue
+      $as_root update-rc.d "$service" disable || true
+      echo "deps: $package was installed and is off as a service; to serve with it: systemctl enable --now $service"
+      ;;
+  esac
+done

@@ -151,6 +151,20 @@ def test_what_deps_only_try_may_be_missing(directory):
     assert deps("try:one", "two", PATH=f"{directory}:{os.environ['PATH']}").returncode != 0
 
 
+def test_servers_that_deps_install_are_off_at_the_next_boot(directory):
+    """With an apt-get that makes a package installed, but for openssh-server, and an update-rc.d that says what it was told."""
+    tools = {"dpkg-query": 'for p; do :; done; [ -e "$0.$p" ] && echo installed', "sudo": 'exec "$@"'}
+    tools |= {"apt-get": f'for p; do case $p in openssh*) exit 1 ;; esac; : > "{directory}/dpkg-query.$p"; done'}
+    tools |= {"update-rc.d": 'echo "$@"', "tee": "cat >/dev/null", "chmod": "", "rm": ""}
+    for name, text in tools.items():
+        (directory / name).write_text(f"#!/bin/sh\n{text}\n")
+        (directory / name).chmod(0o755)
+    path = f"{directory}:{os.environ['PATH']}"
+    said = [line for line in deps("nginx", "curl", "try:etcd-server", PATH=path).stdout.splitlines() if line.endswith("disable")]
+    assert said == ["nginx disable", "etcd disable"]
+    assert " disable" not in deps("nginx", "try:openssh-server", PATH=path).stdout
+
+
 def test_deps_say_what_is_needed_where_there_is_no_apt(directory):
     result = deps("one", "two", PATH=str(directory))
     assert result.returncode == 1
