@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The engine `salt` in front of real masters, beside bare loops that do the same with ZeroMQ and nothing else, and beside
-salt-api."""
+salt-api and rest_wsgi."""
 
 import pathlib
 import subprocess
 
-from harness import BUILD, ROUNDS, SECONDS, Request, case, load, memory, status
+from harness import BUILD, HERE, ROUNDS, SECONDS, Request, Rival, case, load, memory, status
 from request_cases import behind_nginx
 from salt_api import SaltApi
 from support import salts
 from support.api import CRED, Api
 from support.daemon import Daemon
-from support.process import free_port
+from support.process import Process, free_port
 from support.salt_engine import Engine
 from support.salt_master import Program, Salt, master_config
 from support.simulated_minions import SimulatedMinions
@@ -68,19 +68,35 @@ def salt(bench):
     bench.add("at most under load", "RSS", [status(master.ours.pid, "VmHWM") / 1024])
 
 
-@case("salt_api", "The same requests to ours and to salt-api's rest_cherrypy, in front of a master with real minions")
+def rest_wsgi(bench, salt):
+    """Salt's, which answers one request after the other: the API and the process."""
+    port = free_port()
+    argv = [salt.folder / "bin/python", "-W", "ignore", HERE / "rest_wsgi.py", str(port), salt.master.config_path]
+    process = bench.ends(Rival(Process(argv, bench.folder("rest_wsgi") / "log", ("127.0.0.1", port))))
+    return Api("127.0.0.1", port), process.pid
+
+
+@case("salt_api", "The same requests to ours, to salt-api's rest_cherrypy and to rest_wsgi, in front of a master with real minions")
 def salt_api(bench):
     real = bench.ends(Salt(salts.installed(API_LINE), bench.folder("salt"), API_LINE))
-    api, port = bench.ends(SaltApi(real)), free_port()
-    changes = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": {"port": port}, "log_level": "warning"}
+    api = bench.ends(SaltApi(real))
+    ports = {way: {"port": free_port()} for way in ("rest_cherrypy", "rest_wsgi")}
+    changes = {"rest_fcgi": {"netapi": list(ports)}, **ports, "log_level": "warning"}
     engine = bench.ends(Engine(real, bench.folder("engine") / "ours", changes))
-    ours, theirs = Api("127.0.0.1", port), Api("127.0.0.1", api.servers["rest_cherrypy"].port)
+    ours, theirs = Api("127.0.0.1", ports["rest_cherrypy"]["port"]), Api("127.0.0.1", api.servers["rest_cherrypy"].port)
+    ping = [{**CRED, "client": "local", "tgt": "ms-0", "fun": "test.ping"}]
     requests = {
         "GET /": Request("GET"),
         "POST /login": Request("POST", "/login", CRED),
-        "POST /run": Request("POST", "/run", [{**CRED, "client": "local", "tgt": "ms-0", "fun": "test.ping"}]),
+        "POST /run": Request("POST", "/run", ping),
     }
-    for name, request in requests.items():
-        request.reply(ours), request.reply(theirs)
-        rivals = {"ours": lambda: load(ours, [engine.pid], request, 4), "salt-api": lambda: load(theirs, api.pids, request, 4, max(SECONDS, 5))}
+
+    def beside(name, rival, request, api, their_api, pids):
+        request.reply(api), request.reply(their_api)
+        rivals = {"ours": lambda: load(api, [engine.pid], request, 4), rival: lambda: load(their_api, pids, request, 4, max(SECONDS, 5))}
         bench.in_turns(f"{name}, 4", rivals, rounds=min(ROUNDS, 2), keep=("rate", "CPU"))
+
+    for name, request in requests.items():
+        beside(name, "salt-api", request, ours, theirs, api.pids)
+    wsgi, pid = rest_wsgi(bench, real)
+    beside("POST /", "rest_wsgi", Request(body=ping), Api("127.0.0.1", ports["rest_wsgi"]["port"]), wsgi, [pid])
