@@ -69,7 +69,7 @@ SANITIZE := $(if $(SAN),-fsanitize=$(SAN) $(if $(findstring undefined,$(SAN)),-f
 LANGUAGE := -std=c++20 -pthread -Iinclude -Isrc -DSPDLOG_COMPILED_LIB -DSPDLOG_FMT_EXTERNAL -DBOOST_DISABLE_ASSERTS $(WARNINGS)
 FLAGS    := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK     := -pthread -pie -Wl,-z,relro,-z,now $(SANITIZE)
-LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lzmq -lcurl -lz
+LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lzmq -lz
 
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.cc)))
 # One file a room is compiled, which includes all of the room's (see UNITY below). With EACH=1 each file is compiled
@@ -161,7 +161,7 @@ unit: $(BUILD)/unit_tests $(HELPERS)
 # Debian's names of what each part needs.
 DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libboost-dev libboost-program-options-dev libspdlog-dev libfmt-dev \
               libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libzmq3-dev cppzmq-dev libmsgpack-cxx-dev \
-              libcurl4-openssl-dev zlib1g-dev # a well kept client for HTTP and TLS, for etcd
+              libcurl4-openssl-dev zlib1g-dev # a well kept client for HTTP and TLS, for etcd; loaded where that is used
 DEPS_DEMO  := nginx curl openssl
 DEPS_TEST  := doctest-dev python3 python3-pytest python3-pytest-xdist python3-venv apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
               etcd-server try:chromium-driver \

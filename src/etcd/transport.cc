@@ -46,10 +46,9 @@ ErrorKind kind_of(CURLcode code, bool sent) {
   }
 }
 
-/// A new one; libcurl itself is started before the first. Throws std::bad_alloc.
+/// A new one. Throws std::bad_alloc.
 CurlEasy make_curl_easy() {
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  CurlEasy handle(started == CURLE_OK ? curl_easy_init() : nullptr);
+  CurlEasy handle(curl().easy_init());
   if (!handle) throw std::bad_alloc();
   return handle;
 }
@@ -92,9 +91,9 @@ class Transfer {
   /// What became of it, as `Transport` tells it. REQUIRES: code is not CURLE_OK.
   [[nodiscard]] Error error(CURLcode code) const {
     long sent = 0;
-    curl_easy_getinfo(handle_, CURLINFO_REQUEST_SIZE, &sent);
+    curl().easy_getinfo(handle_, CURLINFO_REQUEST_SIZE, &sent);
     if (refused_) return {ErrorKind::internal, format("{}: its reply is too large", server_)};
-    const char* said = message_.front() != '\0' ? message_.data() : curl_easy_strerror(code);
+    const char* said = message_.front() != '\0' ? message_.data() : curl().easy_strerror(code);
     return {kind_of(code, sent > 0), format("{}: {}", server_, excerpt(said, kMostOfText))};
   }
 
@@ -122,7 +121,7 @@ class Transfer {
 
   template <class T>
   void set(CURLoption option, T value) {
-    const CURLcode code = curl_easy_setopt(handle_, option, value);
+    const CURLcode code = curl().easy_setopt(handle_, option, value);
     if (prepared_ == CURLE_OK) prepared_ = code;
   }
   void set_limits() {
@@ -176,7 +175,7 @@ class Transfer {
     line.insert(line.end(), {':', ' '});
     line.insert(line.end(), value.begin(), value.end());
     line.push_back('\0');
-    curl_slist* longer = curl_slist_append(headers_, line.data());
+    curl_slist* longer = curl().slist_append(headers_, line.data());
     if (longer == nullptr) {
       prepared_ = CURLE_OUT_OF_MEMORY;
       return;
@@ -208,18 +207,18 @@ Transfer::Transfer(CURL* handle, const Options& options, const HttpRequest& requ
 }
 
 Transfer::~Transfer() {
-  curl_easy_reset(handle_);
+  curl().easy_reset(handle_);
   for (const curl_slist* header = headers_; header != nullptr; header = header->next) {
     wipe(header->data, std::strlen(header->data));
   }
-  curl_slist_free_all(headers_);
+  curl().slist_free_all(headers_);
 }
 
 HttpStream::HttpStream(const Options& options, const HttpRequest& request)
     : url_(request.url),
       body_(request.body.begin(), request.body.end()),
       easy_(make_curl_easy()),
-      multi_(curl_multi_init()) {
+      multi_(curl().multi_init()) {
   if (!multi_) throw std::bad_alloc();
   HttpRequest own = request;
   own.body = {body_.data(), body_.size()};
@@ -229,13 +228,13 @@ HttpStream::HttpStream(const Options& options, const HttpRequest& request)
   });
   if (transfer_->prepared() != CURLE_OK) {
     ended_ = transfer_->error(transfer_->prepared());
-  } else if (curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) {
+  } else if (curl().multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) {
     throw std::bad_alloc();
   }
 }
 
 HttpStream::~HttpStream() {
-  curl_multi_remove_handle(multi_.get(), easy_.get());
+  curl().multi_remove_handle(multi_.get(), easy_.get());
 }
 
 Result<std::string> HttpStream::read(Deadline deadline) {
@@ -246,7 +245,7 @@ Result<std::string> HttpStream::read(Deadline deadline) {
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
     if (left <= 0) break;
     constexpr std::int64_t kLongest = 60000;
-    curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(std::min(left, kLongest)), nullptr);
+    curl().multi_poll(multi_.get(), nullptr, 0, static_cast<int>(std::min(left, kLongest)), nullptr);
   }
   if (came_.empty() && ended_) return *ended_;
   return std::exchange(came_, {});
@@ -254,11 +253,11 @@ Result<std::string> HttpStream::read(Deadline deadline) {
 
 Result<void> HttpStream::advance() {
   int running = 0;
-  if (const CURLMcode code = curl_multi_perform(multi_.get(), &running); code != CURLM_OK) {
-    return Error{ErrorKind::internal, format("{}: {}", url_, curl_multi_strerror(code))};
+  if (const CURLMcode code = curl().multi_perform(multi_.get(), &running); code != CURLM_OK) {
+    return Error{ErrorKind::internal, format("{}: {}", url_, curl().multi_strerror(code))};
   }
   int left = 0;
-  const CURLMsg* message = curl_multi_info_read(multi_.get(), &left);
+  const CURLMsg* message = curl().multi_info_read(multi_.get(), &left);
   if (message == nullptr) return {};
   if (message->data.result != CURLE_OK) return transfer_->error(message->data.result);
   return Error{ErrorKind::timeout, format("{}: the reply ended", url_)};
@@ -266,12 +265,13 @@ Result<void> HttpStream::advance() {
 
 long HttpStream::status() const {
   long status = 0;
-  curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+  curl().easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
   return status;
 }
 
 Result<std::unique_ptr<Transport>> Transport::make(Options options) {
   if (Result<void> checked = check(options); !checked) return std::move(checked).error();
+  if (Result<void> loaded = load_curl(); !loaded) return std::move(loaded).error();
   return std::unique_ptr<Transport>(new Transport(std::move(options)));
 }
 
@@ -314,10 +314,11 @@ Result<HttpReply> Transport::exchange_on(CURL* handle, const HttpRequest& reques
     return true;
   });
   CURLcode code = transfer.prepared();
-  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(most.count()));
-  if (code == CURLE_OK) code = curl_easy_perform(handle);
+  if (code == CURLE_OK)
+    code = curl().easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(most.count()));
+  if (code == CURLE_OK) code = curl().easy_perform(handle);
   if (code != CURLE_OK) return transfer.error(code);
-  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &reply.status);
+  curl().easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &reply.status);
   return reply;
 }
 

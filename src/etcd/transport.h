@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <curl/curl.h>
-
+#include "etcd/curl.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/etcd/client.h"
@@ -21,7 +20,7 @@
 namespace rest_fcgi::etcd {
 
 struct CurlDeleter {
-  void operator()(CURL* handle) const noexcept { curl_easy_cleanup(handle); }
+  void operator()(CURL* handle) const noexcept { curl().easy_cleanup(handle); }
 };
 
 /// An easy handle of libcurl's, with the connections that it keeps. For one thread at a time.
@@ -61,7 +60,7 @@ class Transport {
   static constexpr std::size_t kMaxReply = 64U << 20;
 
   /// Opens no connection. Errors: configuration, for a file of `options` that cannot be read, or one of
-  /// certificate and key without the other.
+  /// certificate and key without the other; where libcurl cannot be loaded.
   [[nodiscard]] static Result<std::unique_ptr<Transport>> make(Options options);
 
   /// One try; takes no longer than `options.try_timeout`, and not beyond `deadline`.
@@ -102,7 +101,7 @@ class HttpStream {
 
  private:
   struct MultiDeleter {
-    void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
+    void operator()(CURLM* multi) const noexcept { curl().multi_cleanup(multi); }
   };
 
   /// Lets libcurl send and receive what it can. Errors: the exchange is over.

@@ -204,6 +204,16 @@ TEST_CASE("files that are not there, and halves of a pair, are told at the start
         "etcd: client_key: " + (dir / "none") + ": cannot be read");
 }
 
+TEST_CASE("a libcurl that is not there, or is another library, is told with what it is needed for") {
+  for (const char* other : {"libno_such_library.so.4", "libm.so.6"}) {
+    const auto loaded = Curl::load(other);
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().kind == ErrorKind::configuration);
+    CHECK(loaded.error().message.find("etcd is spoken to with libcurl (Debian's package libcurl4)") == 0);
+    CHECK(loaded.error().message.find(other) != std::string::npos);
+  }
+}
+
 TEST_CASE("a file that holds no certificate is a mistake of the configuration") {
   const test::TempDir dir;
   const std::string file = dir.write("file.pem", "no certificate");

@@ -82,7 +82,7 @@ LIBRARIES = {
 # The C and POSIX headers that are no library of anybody's.
 SYSTEM = re.compile(
     r"[a-z_0-9]+|(sys|netinet|arpa|net|linux)/\w+\.h|gnu/libc-version\.h|cxxabi\.h|"
-    r"(dirent|errno|fcntl|fnmatch|glob|grp|ifaddrs|limits|malloc|netdb|poll|pthread|pwd|sched|signal|spawn|stdint|stdlib|"
+    r"(dirent|dlfcn|errno|fcntl|fnmatch|glob|grp|ifaddrs|limits|malloc|netdb|poll|pthread|pwd|sched|signal|spawn|stdint|stdlib|"
     r"string|strings|sysexits|syslog|termios|time|unistd|utime|utmpx|wait)\.h"
 )
 

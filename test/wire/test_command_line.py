@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -282,3 +283,19 @@ def test_the_engine_salt_starts_without_its_master_and_with_rules_that_it_cannot
     daemon.await_log('external_auth: pam: fred: "(x" is neither an exact name nor a regular expression')
     daemon.await_log(f"event bus cannot be joined: {directory}/master_event_pub.ipc: No such file or directory")
     assert daemon.stop() == 0
+
+
+def loaded(daemon):
+    """The shared libraries that a process has, by their names without versions."""
+    return set(re.findall(r"/(lib[\w-]+)\S*\.so", open(f"/proc/{daemon.pid}/maps").read()))
+
+
+def test_libcurl_is_loaded_where_there_is_etcd_to_speak_to_and_nowhere_else(start, directory, master):
+    few = start(), start({"sock_dir": str(directory), "ret_port": 1, "rest_fcgi": {"engine": "salt"}})
+    for daemon in few:
+        assert {"libfcgi", "libsqlite3"} <= loaded(daemon)
+        assert not {"libcurl", "libgnutls", "libldap-2"} & loaded(daemon)
+    assert {"libcurl"} <= loaded(start({"master_job_cache": "etcd", "etcd.host": "127.0.0.1", "etcd.port": 1}))
+    (directory / "libcurl.so.4").write_text("no library")
+    result = daemons.run("--config", master(daemons.master_config(directory, {"master_job_cache": "etcd"})), env={"LD_LIBRARY_PATH": str(directory)})
+    refused(result, "etcd is spoken to with libcurl (Debian's package libcurl4), which cannot be loaded", f"{directory}/libcurl.so.4")

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "etcd/curl.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+
+namespace rest_fcgi::etcd {
+namespace {
+
+/// Its name says for which ABI it is: that of the headers which this was compiled with.
+constexpr const char* kLibrary = "libcurl.so.4";
+
+std::atomic<const Curl*> loaded = nullptr;
+
+}  // namespace
+
+Library::Library(const char* name) : handle_(::dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
+  if (handle_ == nullptr) problem_ = ::dlerror();
+}
+
+Library::Symbol Library::operator[](const char* function) {
+  void* const address = handle_ == nullptr ? nullptr : ::dlsym(handle_, function);
+  if (address == nullptr && problem_.empty()) problem_ = ::dlerror();
+  return Symbol(address);
+}
+
+Result<std::unique_ptr<const Curl>> Curl::load(const char* name) {
+  auto made = std::make_unique<const Curl>(Curl{Library(name)});
+  if (const std::string& problem = made->library.problem(); !problem.empty()) {
+    return Error{
+        ErrorKind::configuration,
+        format("etcd is spoken to with libcurl (Debian's package libcurl4), which cannot be loaded: {}",
+               problem)};
+  }
+  // Where that fails there are no handles, which is told then.
+  static_cast<void>(made->global_init(CURL_GLOBAL_DEFAULT));
+  return made;
+}
+
+Result<void> load_curl() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (loaded != nullptr) return {};
+  auto made = Curl::load(kLibrary);
+  if (!made) return std::move(made).error();
+  loaded = made->release();  // for as long as the process lives
+  return {};
+}
+
+const Curl& curl() noexcept {
+  return *loaded.load(std::memory_order_acquire);
+}
+
+}  // namespace rest_fcgi::etcd
