@@ -138,12 +138,11 @@ EventLog::EventLog(const Clock& clock, EventLimits limits)
     : clock_(clock), limits_(limits), epoch_(fresh_epoch()) {}
 
 bool EventLog::wanted() noexcept {
+  if (!wanted_) return false;
   const std::lock_guard lock(mutex_);
-  if (readers_ != 0) return true;
-  if (!last_left_) return false;
-  if (clock_.steady() - *last_left_ < kComeBack) return true;
+  if (readers_ != 0 || clock_.steady() - last_left_ < kComeBack) return true;
   forget_all();
-  last_left_.reset();
+  wanted_ = false;
   return false;
 }
 
@@ -198,6 +197,7 @@ Result<std::unique_ptr<EventReader>> EventLog::reader(const EventPermit& permit,
   }
   std::unique_ptr<EventReader> made(new EventReader(shared_from_this(), permit, next));
   ++readers_;
+  wanted_ = true;
   return made;
 }
 

@@ -4,15 +4,14 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::master {
@@ -40,26 +39,6 @@ void put_digits(char*& out, unsigned value, int width) {
 template <class Number>
 unsigned as_unsigned(Number number) {
   return static_cast<unsigned>(number);
-}
-
-/// Maps the shared number of that name; null, with `errno` set, where it cannot be had or is somebody else's.
-void* map_shared(const std::string& name, std::size_t size) {
-  const int fd = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-  if (fd < 0) return nullptr;
-  struct stat status = {};
-  void* memory = MAP_FAILED;
-  int error = ::fstat(fd, &status) == 0 ? 0 : errno;
-  if (error == 0 && status.st_uid != ::geteuid()) error = EPERM;
-  // Memory that is not really there would end the process when it is first used: any user can fill /dev/shm.
-  // Several processes may do this at once: it reads as 0, and what was written stays.
-  if (error == 0) error = ::posix_fallocate(fd, 0, static_cast<off_t>(size));
-  if (error == 0) {
-    memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) error = errno;
-  }
-  ::close(fd);
-  errno = error;
-  return memory == MAP_FAILED ? nullptr : memory;
 }
 
 }  // namespace
@@ -112,19 +91,15 @@ std::string iso_stamp(WallTime time) {
 
 JidSource::JidSource(const Clock& clock, const std::string& name, JidShare share)
     : clock_(clock), share_(share) {
-  // Zero bytes are a valid lock-free atomic number on every system that has shared memory of this kind.
-  shared_ = static_cast<Last*>(map_shared(name, sizeof(Last)));
+  const UniqueFd file(::shm_open(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  shared_ = map_number(file);
   if (shared_ != nullptr) return;
   log::warning(format("jids are unique in this process only: cannot use the shared memory {}: {}", name,
                       errno_text()));
 }
 
-JidSource::~JidSource() {
-  if (shared_ != nullptr) ::munmap(shared_, sizeof(Last));
-}
-
 std::string JidSource::next() {
-  Last& last = shared_ != nullptr ? *shared_ : own_;
+  std::atomic<std::int64_t>& last = shared_ != nullptr ? *shared_ : own_;
   const std::int64_t now = clock_.wall().time_since_epoch().count();
   std::int64_t before = last.load(std::memory_order_relaxed);
   std::int64_t mine = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -143,6 +144,9 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   const EventLimits limits_;
   const std::string epoch_;  ///< tells the ids of this log from those of others
 
+  std::atomic<bool> wanted_{
+      false};  ///< set under mutex_; read without it, since nobody listens most of the time
+
   std::mutex mutex_;  // guards all that follows
   std::deque<EventPtr> events_;
   std::size_t bytes_ = 0;
@@ -152,7 +156,7 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   std::string lost_why_;
   std::size_t readers_ = 0;
   std::vector<Wake> sleepers_;  ///< each once
-  std::optional<SteadyTime> last_left_;
+  SteadyTime last_left_;
 };
 
 }  // namespace rest_fcgi::master

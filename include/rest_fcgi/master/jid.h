@@ -10,6 +10,7 @@
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/master/options.h"
+#include "rest_fcgi/master/shared_number.h"
 
 namespace rest_fcgi::master {
 
@@ -41,9 +42,6 @@ class JidSource {
   /// `name`: of the shared number; processes that use the same one never make the same jid. Where it cannot
   /// be opened (no `/dev/shm`, not ours), jids are unique in this process only, and the log has a warning.
   explicit JidSource(const Clock& clock, const std::string& name = default_name(), JidShare share = {});
-  ~JidSource();
-  JidSource(const JidSource&) = delete;
-  JidSource& operator=(const JidSource&) = delete;
 
   [[nodiscard]] std::string next();
 
@@ -51,13 +49,10 @@ class JidSource {
   [[nodiscard]] static std::string default_name();
 
  private:
-  using Last = std::atomic<std::int64_t>;
-  static_assert(Last::is_always_lock_free, "a lock would not work across processes");
-
   const Clock& clock_;
   const JidShare share_;
-  Last own_{0};             // used where there is no shared one
-  Last* shared_ = nullptr;  // mapped; null where there is none
+  std::atomic<std::int64_t> own_{0};  // used where there is no shared one
+  SharedNumber shared_;               // null where there is none
 };
 
 }  // namespace rest_fcgi::master

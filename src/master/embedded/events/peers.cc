@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,17 +83,6 @@ Result<std::vector<std::string>> sockets_in(int folder) {
   return names;
 }
 
-/// A file system counts time in steps of some milliseconds: of two changes within one, the second leaves no
-/// trace.
-bool can_be_relied_on(const std::timespec& changed) {
-  constexpr double kStep = 0.1;
-  std::timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  const double age = static_cast<double>(now.tv_sec - changed.tv_sec) +
-                     static_cast<double>(now.tv_nsec - changed.tv_nsec) / 1e9;
-  return age > kStep || age < -kStep;
-}
-
 }  // namespace
 
 void append_frame(std::string& out, const PeerEvent& event) {
@@ -138,12 +126,18 @@ Result<std::unique_ptr<Peers>> Peers::open(const std::string& folder, std::share
                                            std::size_t most_pending) {
   Result<UniqueFd> opened = open_private_folder(folder);
   if (!opened) return std::move(opened).error();
+  // Processes of another user who may use the folder are not heard, and have a number of their own.
+  const std::string name = format("listened-{}", ::geteuid());
+  const UniqueFd file(
+      ::openat(opened->get(), name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  master::SharedNumber listened = master::map_number(file);
+  if (!listened) return Error{ErrorKind::configuration, format("cannot be used: {}: {}", name, errno_text())};
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return Error{ErrorKind::configuration, format("cannot be used: {}", errno_text())};
   std::random_device dice;
   std::string owner = format("{}-{:08x}{:08x}", ::getpid(), std::uint32_t{dice()}, std::uint32_t{dice()});
-  return std::unique_ptr<Peers>(
-      new Peers(*std::move(opened), std::move(owner), std::move(wake), std::move(log), most_pending));
+  return std::unique_ptr<Peers>(new Peers(*std::move(opened), std::move(listened), std::move(owner),
+                                          std::move(wake), std::move(log), most_pending));
 }
 
 Peers::~Peers() {
@@ -202,7 +196,7 @@ void Peers::send_to_those_of(std::span<const pollfd> polled) {
     const int happened = polled[i].revents;
     if (happened == 0 || ((happened & (POLLERR | POLLHUP)) == 0 && send(listeners_[i]))) continue;
     listeners_.erase(listeners_.begin() + static_cast<std::ptrdiff_t>(i));
-    seen_.reset();  // it may only have dropped this connection
+    seen_ = kNever;  // it may only have dropped this connection
   }
 }
 
@@ -239,6 +233,7 @@ Result<void> Peers::listen() {
   if (made && ::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       ::listen(made.get(), SOMAXCONN) == 0 &&
       ::renameat(folder_.get(), unfinished.c_str(), folder_.get(), name.c_str()) == 0) {
+    listened_->fetch_add(1);
     listening_ = std::move(made);
     name_ = name;
     static_cast<void>(::eventfd_write(wake_.get(), 1));
@@ -318,19 +313,17 @@ void Peers::lose() {
 // What others are told.
 
 bool Peers::wanted() {
+  if (listened_->load() == nobody_at_.load()) return false;
   const std::lock_guard lock(mutex_);
   look();
   return !listeners_.empty();
 }
 
 void Peers::look() {
-  struct stat status = {};
-  if (::fstat(folder_.get(), &status) != 0) return;
-  const std::timespec changed = status.st_mtim;
-  const bool same = seen_ && seen_->tv_sec == changed.tv_sec && seen_->tv_nsec == changed.tv_nsec;
-  if (same && (!retry_ || std::chrono::steady_clock::now() < *retry_)) return;
-  seen_.reset();
-  if (can_be_relied_on(changed)) seen_ = changed;
+  // Read first: who begins to listen while others are connected to raises it once more.
+  const std::int64_t listened = listened_->load();
+  if (listened == seen_ && (!retry_ || std::chrono::steady_clock::now() < *retry_)) return;
+  seen_ = listened;
   if (const Result<void> connected = connect_to_all(); connected) {
     retry_.reset();
   } else {
@@ -340,6 +333,7 @@ void Peers::look() {
     }
     retry_ = std::chrono::steady_clock::now() + kRetryPause;
   }
+  if (!retry_ && listeners_.empty()) nobody_at_ = listened;
 }
 
 /// Errors: unavailable, for the first socket that could not be reached and may be later. The others are.

@@ -5,9 +5,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,6 +22,7 @@
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/master/events.h"
+#include "rest_fcgi/master/shared_number.h"
 
 /// What the processes of one user on this host say to each other about events. Who listens has a socket in a
 /// folder; who has events connects to each of them and sends frames: a head, and the texts whose sizes it
@@ -83,7 +84,8 @@ class Peers {
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> reader(const master::EventPermit& permit,
                                                                     std::string_view after);
 
-  /// Does any other process listen? Costs one look at the folder's time where nothing changed there.
+  /// Does any other process listen? Costs one look at a number that processes share where none does and none
+  /// began to.
   [[nodiscard]] bool wanted();
 
   /// Tells an event to those that listened at the last `wanted`.
@@ -103,13 +105,16 @@ class Peers {
     [[nodiscard]] bool has_all() const noexcept { return sent == sending.size() && pending.empty(); }
   };
 
-  Peers(UniqueFd folder, std::string owner, UniqueFd wake, std::shared_ptr<master::EventLog> log,
-        std::size_t most_pending)
+  Peers(UniqueFd folder, master::SharedNumber listened, std::string owner, UniqueFd wake,
+        std::shared_ptr<master::EventLog> log, std::size_t most_pending)
       : folder_(std::move(folder)),
+        listened_(std::move(listened)),
         owner_(std::move(owner)),
         wake_(std::move(wake)),
         log_(std::move(log)),
         most_pending_(most_pending) {}
+
+  static constexpr std::int64_t kNever = -1;
 
   // REQUIRES: mutex_
   [[nodiscard]] Result<void> listen();
@@ -131,6 +136,7 @@ class Peers {
   void lose();
 
   const UniqueFd folder_;
+  const master::SharedNumber listened_;  // how often processes of this user began to listen
   const std::string owner_;  // what the names of its sockets begin with, unlike those of any other process
   const UniqueFd wake_;
   const std::shared_ptr<master::EventLog> log_;
@@ -138,14 +144,16 @@ class Peers {
   std::vector<Teller> tellers_;        // of the thread
   std::optional<SteadyTime> refused_;  // when readers were told last that there are too many; of the thread
 
-  std::mutex mutex_;                   // guards all that follows
-  UniqueFd listening_;                 // open: somebody listens here; closed by the thread alone
-  std::string name_;                   // of the socket
-  std::uint64_t opened_ = 0;           // sockets so far
-  std::vector<Listener> listeners_;    // grows anywhere, and shrinks on the thread alone
-  std::optional<std::timespec> seen_;  // the folder's time at the last look, where that can be relied on
-  std::optional<SteadyTime> retry_;    // not all listeners could be reached at the last look
-  std::optional<SteadyTime> end_;      // this goes, and sends no longer
+  std::atomic<std::int64_t> nobody_at_{kNever};  // what `listened_` was when nobody else did
+
+  std::mutex mutex_;                 // guards all that follows
+  UniqueFd listening_;               // open: somebody listens here; closed by the thread alone
+  std::string name_;                 // of the socket
+  std::uint64_t opened_ = 0;         // sockets so far
+  std::vector<Listener> listeners_;  // grows anywhere, and shrinks on the thread alone
+  std::int64_t seen_ = kNever;       // what `listened_` was before the last look into the folder
+  std::optional<SteadyTime> retry_;  // not all listeners could be reached at the last look
+  std::optional<SteadyTime> end_;    // this goes, and sends no longer
   Thread thread_;
 };
 

@@ -83,12 +83,16 @@ std::string end_of(master::EventReader& reader, std::size_t* count = nullptr) {
 
 constexpr const char* kLostWords = "Events of another process of this host were lost.";
 
-std::size_t sockets_in(const std::string& folder) {
-  std::size_t count = 0;
+std::vector<std::string> names_of_sockets_in(const std::string& folder) {
+  std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.is_socket()) ++count;
+    if (entry.is_socket()) names.push_back(entry.path().filename());
   }
-  return count;
+  return names;
+}
+
+std::size_t sockets_in(const std::string& folder) {
+  return names_of_sockets_in(folder).size();
 }
 
 UniqueFd opened(const std::string& folder) {
@@ -113,7 +117,7 @@ UniqueFd listening_in(const std::string& folder, int backlog) {
 /// Connects as another process does.
 UniqueFd connected_to_one_in(const std::string& folder) {
   const UniqueFd open_folder = opened(folder);
-  const std::string name = std::filesystem::directory_iterator(folder)->path().filename();
+  const std::string name = names_of_sockets_in(folder).at(0);
   const sockaddr_un address = socket_in(open_folder.get(), name);
   UniqueFd socket = new_socket();
   REQUIRE(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
@@ -339,7 +343,7 @@ TEST_CASE("while no descriptor is left for one who connects, the thread waits, a
   const Process one(dir / "events");
   const auto reader = one.listen();
   const UniqueFd socket = new_socket();
-  const std::string name = std::filesystem::directory_iterator(dir / "events")->path().filename();
+  const std::string name = names_of_sockets_in(dir / "events").at(0);
   const UniqueFd folder = opened(dir / "events");
   const sockaddr_un address = socket_in(folder.get(), name);
   rlimit before{};
@@ -384,6 +388,16 @@ TEST_CASE("two engines with one proc directory hear each other's jobs, each even
   struct stat status = {};
   REQUIRE(::stat((dir / "proc/events").c_str(), &status) == 0);
   CHECK((status.st_mode & 0777U) == 0700U);
+}
+
+TEST_CASE("a folder whose processes cannot share how often they began to listen is not used") {
+  const test::TempDir dir;
+  const std::string name = format("listened-{}", ::geteuid());
+  std::filesystem::create_directories(dir / "events/" + name);
+  const auto opened = Peers::open(dir / "events", std::make_shared<master::EventLog>(system_clock()));
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::configuration);
+  CHECK(opened.error().message == "cannot be used: " + name + ": Is a directory");
 }
 
 TEST_CASE("a folder that others could write into is not used, and the log says so") {
