@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "gateway/sys.h"
 #include "rest_fcgi/core/format.h"
@@ -186,7 +185,7 @@ Incoming* Incoming::of_this_thread() noexcept {
 }
 
 void Incoming::begin_request() noexcept {
-  buffer_ = nullptr;
+  buffer_ = {};
   filter_ = RecordFilter();
   begun_.reset();
   body_begun_.reset();
@@ -207,12 +206,12 @@ std::optional<SteadyTime> Incoming::deadline() const noexcept {
 }
 
 void Incoming::wipe_buffer() noexcept {
-  wipe(std::exchange(buffer_, nullptr), std::exchange(buffer_size_, 0));
+  wipe(buffer_.data(), buffer_.size());
+  buffer_ = {};
 }
 
 int Incoming::read(char* buffer, std::size_t size) noexcept {
-  buffer_ = buffer;
-  buffer_size_ = size;
+  if (buffer != buffer_.data()) buffer_ = {buffer, 0};
   const int got = receive(buffer, size);
   // libfcgi has read what was in its buffer, and may free it now.
   if (got <= 0) wipe_buffer();
@@ -226,6 +225,7 @@ int Incoming::receive(char* buffer, std::size_t size) noexcept {
     const ssize_t got = ::recv(connection_, buffer, size, MSG_DONTWAIT);
     if (got > 0) {
       const auto came = static_cast<std::size_t>(got);
+      buffer_ = {buffer, std::max(buffer_.size(), came)};
       if (let_pass({buffer, came})) return static_cast<int>(got);
       return -1;
     }

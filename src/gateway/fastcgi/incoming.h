@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -107,8 +108,8 @@ class Incoming {
   /// What comes next is a request's first record.
   void begin_request() noexcept;
 
-  /// Wipes the buffer that the last read went to: variables and bodies hold passwords. REQUIRES: libfcgi has
-  /// not freed it.
+  /// Wipes what came of the buffer that the last read went to: variables and bodies hold passwords. REQUIRES:
+  /// libfcgi has not freed it.
   void wipe_buffer() noexcept;
 
   /// As read(2). -1 with EPROTO: libfcgi must not see what came; with ETIMEDOUT: it did not come in time.
@@ -133,8 +134,7 @@ class Incoming {
   std::optional<SteadyTime> begun_;       ///< when the first bytes had come, and more had to
   std::optional<SteadyTime> body_begun_;  ///< and when the variables had
   bool late_ = false;
-  char* buffer_ = nullptr;  ///< libfcgi's for the request, where something was read into it
-  std::size_t buffer_size_ = 0;
+  std::span<char> buffer_;  ///< of libfcgi's for the request, as far as anything was read into it
 };
 
 }  // namespace rest_fcgi::gateway
