@@ -178,7 +178,8 @@ void fastcgi(std::string_view input) {
           "it matters in which parts records come");
 
   UniqueFd peer;
-  gateway::Request request(connection_with(input, peer), std::chrono::seconds(10));
+  gateway::Request request(connection_with(input, peer),
+                           {std::chrono::seconds(10), std::chrono::seconds(10)});
   const bool received = request.receive();
   const bool complete = whole.stage() == Filter::Stage::complete;
   const PlainRequest plain = plainly_read(input);

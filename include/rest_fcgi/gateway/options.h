@@ -47,9 +47,9 @@ struct Options {
   std::size_t max_threads = 1024;  ///< beside those of the HTTP listener, one of which may answer a request
   std::size_t max_waiting = 1024;  ///< connections of FastCGI, and requests of HTTP, kept while all threads
                                    ///< are busy; more are told 503
-  std::size_t max_request_body_size = 1048576;           ///< bytes
-  std::chrono::milliseconds receive_timeout{30000};      ///< for the next bytes, and all variables
-  std::chrono::milliseconds send_timeout{30000};         ///< for the web server to take our reply
+  std::size_t max_request_body_size = 1048576;       ///< bytes
+  std::chrono::milliseconds receive_timeout{30000};  ///< for the next bytes, and all variables
+  std::chrono::milliseconds send_timeout{30000};  ///< for the web server to take the next part of our reply
   std::chrono::milliseconds idle_thread_timeout{10000};  ///< after which a thread beyond `min_threads` ends
   std::chrono::milliseconds keep_conn_timeout{75000};    ///< for the next request on a kept connection
   std::chrono::milliseconds shutdown_timeout{30000};  ///< for what is in flight when the process has to end

@@ -2,6 +2,7 @@
 #include "gateway/fastcgi/request.h"
 
 #include <fastcgi.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 
@@ -13,6 +14,7 @@
 
 #include "gateway/reply.h"
 #include "gateway/streams/gathered.h"
+#include "gateway/sys.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
 
@@ -34,7 +36,7 @@ Result<void> check_reads() {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return Error{ErrorKind::internal, format("socketpair: {}", errno_text()), {}};
   }
-  Request probe{UniqueFd(ends[0]), std::chrono::milliseconds(0)};
+  Request probe{UniqueFd(ends[0]), {}};
   const UniqueFd peer(ends[1]);
   constexpr std::array<char, 8> kNoHeader = {};
   static_cast<void>(::send(peer.get(), kNoHeader.data(), kNoHeader.size(), MSG_NOSIGNAL));
@@ -72,8 +74,10 @@ Result<void> init_libfcgi() {
   return check_reads();
 }
 
-Request::Request(UniqueFd connection, std::chrono::milliseconds receive_timeout)
-    : connection_(std::move(connection)), incoming_(connection_.get(), receive_timeout) {}
+Request::Request(UniqueFd connection, Patience patience)
+    : connection_(std::move(connection)),
+      send_timeout_(patience.send),
+      incoming_(connection_.get(), patience.receive) {}
 
 Request::~Request() {
   release_input();
@@ -120,7 +124,13 @@ int Request::reply(std::string_view head, std::string_view body, bool last) {
   framing.gather(parts, records);
   if (last) records.add_glue(framing.end({}));
   Channel channel(connection_.get(), nullptr);
-  return records.send(channel).outcome == Progress::Outcome::moved ? 0 : errno;
+  for (;;) {
+    const Progress sent = records.send(channel);
+    if (sent.outcome == Progress::Outcome::moved) return 0;
+    if (sent.outcome == Progress::Outcome::ended) return errno;
+    pollfd room = {connection_.get(), POLLOUT, 0};
+    if (::poll(&room, 1, poll_timeout(send_timeout_)) == 0) return EAGAIN;
+  }
 }
 
 void Body::refuse(ErrorKind kind, std::string message) {

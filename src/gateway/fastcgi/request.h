@@ -31,7 +31,12 @@ Result<void> init_libfcgi();
 /// close waits for the peer, two seconds for each thing that it sends.
 class Request {
  public:
-  Request(UniqueFd connection, std::chrono::milliseconds receive_timeout);
+  /// How long it waits for the peer.
+  struct Patience {
+    std::chrono::milliseconds receive;  ///< as `Incoming` says
+    std::chrono::milliseconds send;     ///< to take a part of what is sent
+  };
+  Request(UniqueFd connection, Patience patience);
   ~Request();
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
@@ -55,7 +60,8 @@ class Request {
   void release_input() noexcept;
 
   /// Sends `head` and `body` as FCGI_STDOUT, and FCGI_END_REQUEST where they are `last`. Returns 0, or why
-  /// that failed as an errno: EAGAIN where SO_SNDTIMEO was over. The connection is then of no more use.
+  /// that failed as an errno: EAGAIN where the peer took nothing for too long. The connection is then of no
+  /// more use.
   [[nodiscard]] int reply(std::string_view head, std::string_view body, bool last = true);
 
   /// Does the web server keep the connection for further requests?
@@ -71,6 +77,7 @@ class Request {
 
  private:
   UniqueFd connection_;
+  const std::chrono::milliseconds send_timeout_;
   Incoming incoming_;
   FCGX_Request libfcgi_ = {};
   bool keeps_connection_ = false;

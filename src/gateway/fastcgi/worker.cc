@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include <algorithm>
 #include <array>
@@ -29,11 +28,6 @@ constexpr milliseconds kAcceptPause{100};
 
 /// For each step of a request that is refused: no peer may hold up the thread that accepts all others.
 constexpr milliseconds kRefusalTime{1000};
-
-timeval to_timeval(milliseconds time) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  return {seconds.count(), std::chrono::microseconds(time - seconds).count()};
-}
 
 bool watch(int epoll, int fd, std::uint32_t events) {
   epoll_event event = {};
@@ -121,8 +115,7 @@ Work Worker::next_work() {
 void Worker::serve(UniqueFd connection) noexcept {
   try {
     const Options& options = pool_->options();
-    set_option(connection.get(), SOL_SOCKET, SO_SNDTIMEO, to_timeval(options.send_timeout));
-    Request request(std::move(connection), options.receive_timeout);
+    Request request(std::move(connection), {options.receive_timeout, options.send_timeout});
     do {
       if (!request.receive()) return log_lost(request, "without a whole request");
     } while (answer(request) && await_next_request(request.connection()));
@@ -150,8 +143,7 @@ bool Worker::answer(Request& request) {
 
 void Worker::refuse(UniqueFd connection) noexcept {
   try {
-    set_option(connection.get(), SOL_SOCKET, SO_SNDTIMEO, to_timeval(kRefusalTime));
-    Request request(std::move(connection), kRefusalTime);
+    Request request(std::move(connection), {kRefusalTime, kRefusalTime});
     if (!request.receive()) return;
     environ_.clear();
     request.take_variables(environ_);

@@ -189,7 +189,7 @@ Progress Channel::write(std::span<const iovec> pieces) noexcept {
   message.msg_iov = const_cast<iovec*>(pieces.data());
   message.msg_iovlen = pieces.size();
   for (;;) {
-    const ssize_t sent = ::sendmsg(socket_, &message, MSG_NOSIGNAL);
+    const ssize_t sent = ::sendmsg(socket_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) return {Outcome::moved, static_cast<std::size_t>(sent)};
     if (errno == EINTR) continue;
     return {errno == EAGAIN ? Outcome::wants_write : Outcome::ended};

@@ -220,7 +220,7 @@ TEST_CASE("libfcgi itself reads through it, and a Request knows why it failed") 
   REQUIRE(init_libfcgi());
   Connection connection;
   connection.send(begin_request(false) + record(kParams, "\xFF\xFF\xFF\xFE" + std::string(1, '\0')));
-  Request request(std::move(connection.ours), seconds(60));
+  Request request(std::move(connection.ours), {seconds(60), seconds(60)});
   CHECK(!request.receive());
   CHECK(request.problem() == "the variables of a request may have 262144 bytes; found 2147483646");
 }
