@@ -23,12 +23,12 @@ void require(bool done) {
   if (!done) throw std::bad_alloc();
 }
 
-/// A length as bytes, for use inside this process only.
-std::array<char, sizeof(std::uint64_t)> length_of(std::string_view text) {
-  std::array<char, sizeof(std::uint64_t)> bytes;
-  const std::uint64_t size = text.size();
-  std::memcpy(bytes.data(), &size, bytes.size());
-  return bytes;
+/// To make one takes longer than the digest of a short text.
+EVP_MD_CTX* context_of_this_thread() {
+  thread_local std::unique_ptr<EVP_MD_CTX, FreeContext> context;
+  if (context == nullptr) context.reset(EVP_MD_CTX_new());
+  require(context != nullptr);
+  return context.get();
 }
 
 template <std::size_t N>
@@ -54,16 +54,17 @@ Result<DigestAlgorithm> DigestAlgorithm::fetch(const char* openssl_name) {
 }
 
 DigestBytes DigestAlgorithm::of(std::span<const std::string_view> parts) const {
-  const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
-  require(context != nullptr && EVP_DigestInit_ex2(context.get(), algorithm_.get(), nullptr) == 1);
+  EVP_MD_CTX* const context = context_of_this_thread();
+  require(EVP_DigestInit_ex2(context, algorithm_.get(), nullptr) == 1);
   for (const std::string_view part : parts) {
-    require(EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1);
+    require(EVP_DigestUpdate(context, part.data(), part.size()) == 1);
   }
   DigestBytes result;
   unsigned size = 0;
-  require(EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(result.bytes_.data()), &size) ==
-          1);
+  require(EVP_DigestFinal_ex(context, reinterpret_cast<unsigned char*>(result.bytes_.data()), &size) == 1);
   result.size_ = size;
+  // The context is kept, and what it holds of the digest is not.
+  require(EVP_DigestInit_ex2(context, algorithm_.get(), nullptr) == 1);
   return result;
 }
 
@@ -90,10 +91,17 @@ KeyedDigest::~KeyedDigest() {
 }
 
 // RFC 2104 by hand: a context of OpenSSL's own HMAC costs several times what its two digests do.
-KeyedDigest::Value KeyedDigest::of(std::string_view a, std::string_view b, std::string_view c) const {
-  const auto size_a = length_of(a);
-  const auto size_b = length_of(b);
-  const auto inner = sha256_.of({view(inner_), view(size_a), a, view(size_b), b, c});
+KeyedDigest::Value KeyedDigest::of(std::initializer_list<std::string_view> parts) const {
+  std::array<std::uint64_t, kMostParts> sizes;  // as bytes, for use inside this process only
+  std::array<std::string_view, 2 * kMostParts> all;
+  std::size_t count = 0;
+  all[count++] = view(inner_);
+  for (const std::string_view* part = parts.begin(); part != parts.end(); ++part) {
+    std::uint64_t& size = sizes[static_cast<std::size_t>(part - parts.begin())] = part->size();
+    if (part + 1 != parts.end()) all[count++] = {reinterpret_cast<const char*>(&size), sizeof size};
+    all[count++] = *part;
+  }
+  const auto inner = sha256_.of(std::span(all).first(count));
   const auto outer = sha256_.of({view(outer_), inner.view()});
   Value value;
   std::memcpy(value.data(), outer.view().data(), value.size());

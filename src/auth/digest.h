@@ -67,10 +67,15 @@ class KeyedDigest {
   KeyedDigest& operator=(KeyedDigest&&) noexcept = default;
 
   /// Of these parts and the borders between them: ("ab", "c") is not ("a", "bc").
-  [[nodiscard]] Value of(std::string_view a, std::string_view b = {}, std::string_view c = {}) const;
+  [[nodiscard]] Value of(std::string_view a, std::string_view b = {}, std::string_view c = {}) const {
+    return of({a, b, c});
+  }
+  /// The same, of one to four parts. Different numbers of them may give the same.
+  [[nodiscard]] Value of(std::initializer_list<std::string_view> parts) const;
 
  private:
   static constexpr std::size_t kBlock = 64;
+  static constexpr std::size_t kMostParts = 4;
   DigestAlgorithm sha256_;
   std::array<char, kBlock> inner_;
   std::array<char, kBlock> outer_;

@@ -260,8 +260,7 @@ Outcome GuardedLogins::ask_for_holder(const Credentials& credentials, const Chec
 GrantTable::Key GuardedLogins::key_of(const Credentials& credentials, std::string_view stamp) const {
   // No user's name is empty, so that no token is mistaken for somebody's password.
   if (credentials.kind == Credentials::Kind::token) return digest_.of({}, {}, credentials.token.reveal());
-  const auto key = digest_.of(credentials.eauth, credentials.username, credentials.password.reveal());
-  return stamp.empty() ? key : digest_.of({key.data(), key.size()}, stamp);
+  return digest_.of({credentials.eauth, credentials.username, stamp, credentials.password.reveal()});
 }
 
 /// Whatever is remembered of a token, and whoever would take it: not after its logout, of which another

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <set>
@@ -59,8 +60,11 @@ std::string stamp_of(const struct stat& status) {
   const nanoseconds changed = in_nanoseconds(status.st_ctim);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   if (std::chrono::abs(now - changed) < kMayChangeUnseen) return {};
-  return format("{} {} {} {} {}", status.st_dev, status.st_ino, status.st_size,
-                in_nanoseconds(status.st_mtim).count(), changed.count());
+  const std::array<std::uint64_t, 5> numbers = {
+      status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+      static_cast<std::uint64_t>(in_nanoseconds(status.st_mtim).count()),
+      static_cast<std::uint64_t>(changed.count())};
+  return {reinterpret_cast<const char*>(numbers.data()), sizeof numbers};
 }
 
 /// The file and what tells it from others.

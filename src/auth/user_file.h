@@ -75,8 +75,8 @@ class UserFile {
   /// the system is short of something; internal. Each is the end of a sentence that begins with its path.
   [[nodiscard]] Result<std::shared_ptr<const Users>> users();
 
-  /// Which file it is and when it was changed last. A file that was changed a moment ago has another stamp
-  /// each time, for it may change once more without another time.
+  /// Which file it is and when it was changed last, in bytes that mean nothing else. A file that was changed
+  /// a moment ago has another stamp each time, for it may change once more without another time.
   [[nodiscard]] std::string stamp() const;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
