@@ -63,13 +63,12 @@ HARDENING := -fstack-protector-strong $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fPIE
 # What a virtual table pointer points to is not looked at: that takes a pipe, and says nonsense where no descriptor is left.
 # The thread sanitizer does not see the fences in Asio (-Wno-tsan); the locks beside them it sees.
 SANITIZE := $(if $(SAN),-fsanitize=$(SAN) $(if $(findstring undefined,$(SAN)),-fno-sanitize=vptr) -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-tsan)
-# spdlog is a library to link with, not to compile.
 # Beast's parser holds that after `0 CR LF` more than one byte comes, and ends the process where a peer sends one; without
 # Boost's assertions it waits for the next.
-LANGUAGE := -std=c++20 -pthread -Iinclude -Isrc -DSPDLOG_COMPILED_LIB -DSPDLOG_FMT_EXTERNAL -DBOOST_DISABLE_ASSERTS $(WARNINGS)
+LANGUAGE := -std=c++20 -pthread -Iinclude -Isrc -DBOOST_DISABLE_ASSERTS $(WARNINGS)
 FLAGS    := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK     := -pthread -pie -Wl,-z,relro,-z,now $(SANITIZE)
-LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lspdlog -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lzmq -lz
+LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lzmq -lz
 
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.cc)))
 # One file a room is compiled, which includes all of the room's (see UNITY below). With EACH=1 each file is compiled
@@ -159,7 +158,7 @@ unit: $(BUILD)/unit_tests $(HELPERS)
 	$(Q)$(BUILD)/unit_tests
 
 # Debian's names of what each part needs.
-DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libboost-dev libboost-program-options-dev libspdlog-dev libfmt-dev \
+DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libboost-dev libboost-program-options-dev libfmt-dev \
               libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libzmq3-dev cppzmq-dev libmsgpack-cxx-dev \
               libcurl4-openssl-dev zlib1g-dev # a well kept client for HTTP and TLS, for etcd; loaded where that is used
 DEPS_DEMO  := nginx curl openssl

@@ -7,102 +7,96 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/sink.h>
-#include <spdlog/spdlog.h>
-
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::log {
 namespace {
 
-int open_file(const std::string& path) {
-  if (path.empty()) return STDERR_FILENO;
-  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-  if (fd < 0) throw spdlog::spdlog_ex(path, errno);
-  return fd;
-}
+std::mutex opening;
 
-/// Appends lines to a file, or to standard error, each with one write(2): lines of several threads and
-/// processes do not mix, and threads do not wait for each other's writing. Thread-safe. Throws spdlog_ex
-/// where a line cannot be written, which spdlog reports on standard error.
-class AppendSink : public spdlog::sinks::sink {
+/// Where lines go, each with one write(2): lines of several threads and processes do not mix, and threads do
+/// not wait for each other. Files take the place of each other on one descriptor, so that who writes needs no
+/// lock, and the one from before is closed. Thread-safe.
+class Sink {
  public:
-  /// `path` empty: standard error. `pattern`: what a line is made of, in spdlog's words. Throws spdlog_ex
-  /// where the file cannot be opened.
-  AppendSink(const std::string& path, const char* pattern)
-      : path_(path), fd_(open_file(path)), formatter_(pattern, spdlog::pattern_time_type::utc) {}
-  ~AppendSink() override {
-    if (fd_ != STDERR_FILENO) ::close(fd_);
+  constexpr explicit Sink(int fd) : fd_(fd) {}
+
+  void write(std::string line) {
+    const int fd = fd_.load(std::memory_order_relaxed);
+    if (fd < 0) return;
+    line += '\n';
+    if (!write_all(fd, line)) complain(errno);
   }
 
-  void log(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t line;
-    {
-      const std::lock_guard lock(mutex_);
-      formatter_.format(message, line);
+  [[nodiscard]] bool is_on() const noexcept { return fd_.load(std::memory_order_relaxed) >= 0; }
+
+  // REQUIRES: `opening` is held
+
+  void turn_to(UniqueFd file, const std::string& path) {
+    if (files_ < 0) {
+      files_ = file.release();
+    } else {
+      ::dup3(file.get(), files_, O_CLOEXEC);
     }
-    if (!write_all(fd_, {line.data(), line.size()})) {
-      throw spdlog::spdlog_ex(path_.empty() ? "standard error" : path_, errno);
-    }
+    fd_ = files_;
+    path_ = path;
   }
-  void flush() override {}
-  void set_pattern(const std::string&) override {}
-  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
+
+  /// `fd`: standard error, or -1 for nowhere.
+  void turn_from_files(int fd) {
+    fd_ = fd;
+    path_ = "standard error";
+    if (files_ >= 0) ::dup3(STDERR_FILENO, files_, O_CLOEXEC);
+  }
 
  private:
-  const std::string path_;
-  const int fd_;
-  std::mutex mutex_;
-  spdlog::pattern_formatter formatter_;  // has state; guarded by mutex_
+  /// Says so on standard error, at most once a second.
+  void complain(int error) {
+    const std::lock_guard lock(opening);
+    const SteadyTime now = std::chrono::steady_clock::now();
+    if (now - complained_ < std::chrono::seconds(1)) return;
+    complained_ = now;
+    static_cast<void>(write_all(
+        STDERR_FILENO, format("rest_fcgi: lines cannot be written to {}: {}\n", path_, errno_text(error))));
+  }
+
+  std::atomic<int> fd_;
+  int files_ = -1;  // the descriptor of all files; guarded by `opening`, and so are the next two
+  std::string path_;
+  SteadyTime complained_{};
 };
-
-using Logger = std::unique_ptr<spdlog::logger>;
-
-/// What `open` replaces as a whole. Who writes shares the lock, so that files are closed when nobody uses
-/// them.
-struct Loggers {
-  Logger log;
-  Logger audit;
-  Logger access;  // null where there is no such file; so is the next
-  Logger errors;
-};
-
-std::atomic<Level> current_level{Level::warning};
-std::shared_mutex loggers_mutex;
 
 /// In the order of `Level`.
-constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
-                                                 spdlog::level::warn, spdlog::level::err, spdlog::level::off};
+constexpr std::string_view kLevels[] = {"debug", "info", "warning", "error"};
 
-Logger make_logger(const std::string& file, const char* pattern) {
-  auto logger = std::make_unique<spdlog::logger>("rest_fcgi", std::make_shared<AppendSink>(file, pattern));
-  logger->set_level(spdlog::level::trace);
-  return logger;
-}
+std::atomic<Level> current_level{Level::warning};
 
-Loggers make_loggers(const Options& options) {
-  static constexpr const char* kDated = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
-  static constexpr const char* kAsItIs = "%v";
-  Loggers made{make_logger(options.file, kDated), make_logger(options.audit_file, kAsItIs), {}, {}};
-  if (!options.access_file.empty()) made.access = make_logger(options.access_file, kAsItIs);
-  if (!options.error_file.empty()) made.errors = make_logger(options.error_file, kDated);
-  return made;
-}
+// Before `open`, errors go to standard error, as afterwards by default.
+Sink log_lines(STDERR_FILENO);
+Sink audit_lines(STDERR_FILENO);
+Sink access_lines(-1);
+Sink error_lines(-1);
 
-/// Before `open`, errors go to standard error, as afterwards by default. Guarded by loggers_mutex.
-Loggers& loggers() {
-  static Loggers current = make_loggers({});
-  return current;
+/// UTC, in milliseconds, as ISO 8601 has it.
+std::string now_in_utc() {
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  const auto day = std::chrono::floor<std::chrono::days>(now);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(now - day);
+  return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), time.hours().count(),
+                time.minutes().count(), time.seconds().count(), time.subseconds().count());
 }
 
 /// The code point of a well-formed sequence of UTF-8.
@@ -143,23 +137,16 @@ bool is_plain(std::string_view message) {
   return std::all_of(message.begin(), message.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
 }
 
-/// Nothing where there is no such logger.
-void write_to(Logger Loggers::*which, Level level, std::string_view message) {
-  const std::shared_lock lock(loggers_mutex);
-  const Logger& logger = loggers().*which;
-  if (!logger) return;
-  const auto level_there = kLevels[static_cast<std::size_t>(level)];
-  if (is_plain(message)) {
-    logger->log(level_there, message);
-  } else {
-    logger->log(level_there, escaped(message));
-  }
+std::string in_one_line(std::string message) {
+  return is_plain(message) ? std::move(message) : escaped(message);
 }
 
 void write(Level level, std::string_view message) {
   if (!enabled(level)) return;
-  write_to(&Loggers::log, level, message);
-  if (level >= Level::warning) write_to(&Loggers::errors, level, message);
+  std::string line = format("{} {} {}", now_in_utc(), kLevels[static_cast<std::size_t>(level)],
+                            in_one_line(std::string(message)));
+  if (level >= Level::warning && error_lines.is_on()) error_lines.write(line);
+  log_lines.write(std::move(line));
 }
 
 }  // namespace
@@ -174,14 +161,30 @@ std::optional<Level> level_named(std::string_view name) {
 }
 
 Result<void> open(const Options& options) {
-  try {
-    Options effective = options;
-    if (effective.audit_file.empty()) effective.audit_file = effective.file;
-    Loggers made = make_loggers(effective);
-    const std::lock_guard lock(loggers_mutex);
-    loggers() = std::move(made);
-  } catch (const spdlog::spdlog_ex& error) {
-    return Error{ErrorKind::configuration, format("cannot open the log: {}", error.what())};
+  struct Change {
+    Sink& sink;
+    const std::string& path;
+    int otherwise;  // without a path
+    UniqueFd file{};
+  };
+  const std::string& audit_file = options.audit_file.empty() ? options.file : options.audit_file;
+  Change changes[] = {{log_lines, options.file, STDERR_FILENO},
+                      {audit_lines, audit_file, STDERR_FILENO},
+                      {access_lines, options.access_file, -1},
+                      {error_lines, options.error_file, -1}};
+  for (Change& change : changes) {
+    if (change.path.empty()) continue;
+    change.file = UniqueFd(::open(change.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
+    if (change.file) continue;
+    return Error{ErrorKind::configuration, format("cannot open the log: {}: {}", change.path, errno_text())};
+  }
+  const std::lock_guard lock(opening);
+  for (Change& change : changes) {
+    if (change.file) {
+      change.sink.turn_to(std::move(change.file), change.path);
+    } else {
+      change.sink.turn_from_files(change.otherwise);
+    }
   }
   current_level = options.level;
   return {};
@@ -205,12 +208,12 @@ void error(std::string_view message) {
   write(Level::error, message);
 }
 
-void audit(std::string_view line) {
-  write_to(&Loggers::audit, Level::info, line);
+void audit(std::string line) {
+  audit_lines.write(in_one_line(std::move(line)));
 }
 
-void access(std::string_view line) {
-  write_to(&Loggers::access, Level::info, line);
+void access(std::string line) {
+  access_lines.write(in_one_line(std::move(line)));
 }
 
 }  // namespace rest_fcgi::log

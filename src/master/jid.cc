@@ -84,9 +84,12 @@ std::string jid_start_time(std::string_view jid) {
 
 std::string iso_stamp(WallTime time) {
   const std::string jid = jid_at(time);
-  const std::string_view digits = jid;
-  return format("{}-{}-{}T{}:{}:{}.{}+00:00", digits.substr(0, 4), digits.substr(4, 2), digits.substr(6, 2),
-                digits.substr(8, 2), digits.substr(10, 2), digits.substr(12, 2), digits.substr(14, 6));
+  std::string stamp = "____-__-__T__:__:__.______+00:00";
+  auto digit = jid.begin();
+  for (char& c : stamp) {
+    if (c == '_') c = *digit++;
+  }
+  return stamp;
 }
 
 JidSource::JidSource(const Clock& clock, const std::string& name, JidShare share)

@@ -36,7 +36,9 @@ void append_value(std::string& line, std::string_view value) {
 /// ISO 8601, UTC, milliseconds.
 std::string iso_time(WallTime time) {
   constexpr std::string_view kWanted = "2026-11-20T23:06:17.380";
-  return master::iso_stamp(time).substr(0, kWanted.size()) + "Z";
+  std::string text = master::iso_stamp(time);
+  text.resize(kWanted.size());
+  return text += 'Z';
 }
 
 using auth::Credentials;
@@ -99,7 +101,7 @@ std::string audit_line(const AuditEntry& entry, bool as_json) {
     append_value(line, value);
     line += ' ';
   }
-  return line + format("ms={:.3f}", milliseconds);
+  return line += format("ms={:.3f}", milliseconds);
 }
 
 AuditEntry AuditTrail::entry(std::string_view outcome) const {

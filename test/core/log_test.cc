@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/log.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -164,10 +167,35 @@ TEST_CASE("lines of many threads do not mix") {
   CHECK(whole == 4 * kLines);
 }
 
-TEST_CASE("a line that the disk does not take is not an end") {
+TEST_CASE("a file that is left for another one is closed, and the next one has its descriptor") {
   const LogFolder folder;
+  const auto open_files = [] {
+    const auto all = std::filesystem::directory_iterator("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const log::Options options{.file = folder.file("log"), .access_file = folder.file("access")};
+  REQUIRE(log::open(options));
+  const auto before = open_files();
+  REQUIRE(log::open(options));
+  CHECK(open_files() == before);
+  REQUIRE(log::open({}));
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    CHECK(std::filesystem::read_symlink(entry, gone).string().find(folder.file("")) == std::string::npos);
+  }
+}
+
+TEST_CASE("a line that the disk does not take is not an end, and standard error has the reason once") {
+  const LogFolder folder;
+  const int before = ::dup(STDERR_FILENO);
+  const int said = ::open(folder.file("said").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  ::dup2(said, STDERR_FILENO);
+  ::close(said);
   REQUIRE(log::open({.level = log::Level::warning, .file = "/dev/full"}));
-  log::warning("lost, and said so on standard error");
+  for (int i = 0; i < 3; ++i) log::warning("lost");
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+  CHECK(folder.read("said") == "rest_fcgi: lines cannot be written to /dev/full: No space left on device\n");
   REQUIRE(log::open({.level = log::Level::warning, .file = folder.file("log")}));
   log::warning("kept");
   CHECK(folder.read("log").find("kept") != std::string::npos);

@@ -62,7 +62,6 @@ CORE_HEADERS = {"base64", "clock", "excerpt", "files", "format", "helper_process
 # library: its headers, and the only rooms that include them.
 LIBRARIES = {
     "simdjson": (r"simdjson(\.h|/.*)", "core"),
-    "spdlog": (r"spdlog/.*", "core"),
     "fmt": (r"fmt/.*", "core"),
     "PCRE2": (r"pcre2\.h", "core"),
     "libfcgi": (r"(fastcgi/)?(fcgiapp|fcgi_stdio|fcgio|fcgios|fastcgi|fcgimisc|fcgi_config)\.h", "gateway"),

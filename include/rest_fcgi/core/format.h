@@ -5,7 +5,7 @@
 
 namespace rest_fcgi {
 
-/// C++20's `std::format`, which g++ 12 does not have yet. {fmt} comes with the log library.
+/// C++20's `std::format`, which g++ 12 does not have yet.
 using fmt::format;
 
 }  // namespace rest_fcgi

@@ -38,9 +38,9 @@ void warning(std::string_view message);
 void error(std::string_view message);
 
 /// One audit line, written whatever the level is, without a prefix of ours: it carries its own time.
-void audit(std::string_view line);
+void audit(std::string line);
 
 /// One access line, where there is a file for them; again without a prefix.
-void access(std::string_view line);
+void access(std::string line);
 
 }  // namespace rest_fcgi::log
