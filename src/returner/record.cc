@@ -40,12 +40,12 @@ JidKey jid_bound(std::string_view text) noexcept {
   return (century - kOurCentury) * kCentury + rest;
 }
 
-/// Appends numbers, in this host's order of bytes, and texts, each after its length, to `out`, which it
-/// borrows. Not synchronized.
+/// Appends numbers, and texts, each after its length, to `out`, which it borrows. Not synchronized.
 class Packer {
  public:
   explicit Packer(std::string& out) : out_(out) {}
 
+  /// In this host's order of bytes.
   template <class Number>
   Packer& number(Number value) {
     static_assert(std::is_integral_v<Number>);
@@ -55,21 +55,32 @@ class Packer {
     return *this;
   }
 
+  /// Seven bits in a byte, the lowest first; the eighth says that another byte follows.
+  Packer& small(std::uint64_t value) {
+    for (; value >= kMore; value >>= kBits) out_.push_back(static_cast<char>(value | kMore));
+    out_.push_back(static_cast<char>(value));
+    return *this;
+  }
+
   Packer& text(std::string_view value) {
-    number(static_cast<std::uint32_t>(value.size()));
+    small(value.size());
     out_.append(value);
     return *this;
   }
+
+  static constexpr std::uint64_t kMore = 0x80;
+  static constexpr unsigned kBits = 7;
 
  private:
   std::string& out_;
 };
 
-/// Takes apart what a Packer wrote. Texts are views of the bytes that it was given. Once something is not
-/// there, `ok()` is false, and all else is 0 or empty. Not synchronized.
+/// Takes apart what a Packer wrote, or those of older releases. Texts are views of the bytes that it was
+/// given. Once something is not there, `ok()` is false, and all else is 0 or empty. Not synchronized.
 class Unpacker {
  public:
-  explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
+  explicit Unpacker(std::string_view bytes, Packing packing = Packing::tight)
+      : bytes_(bytes), packing_(packing) {}
 
   template <class Number>
   Number number() {
@@ -81,14 +92,26 @@ class Unpacker {
     return value;
   }
 
-  std::string_view text() { return take(number<std::uint32_t>()); }
+  std::uint64_t small() {
+    std::uint64_t value = 0;
+    std::uint64_t byte = Packer::kMore;
+    for (unsigned shift = 0; byte >= Packer::kMore && shift < 64; shift += Packer::kBits) {
+      byte = number<std::uint8_t>();
+      value |= (byte & ~Packer::kMore) << shift;
+    }
+    return value;
+  }
+
+  std::string_view text() {
+    return take(packing_ == Packing::wide ? std::uint64_t{number<std::uint32_t>()} : small());
+  }
 
   [[nodiscard]] std::string_view rest() const noexcept { return bytes_; }
   [[nodiscard]] bool at_end() const noexcept { return bytes_.empty(); }
   [[nodiscard]] bool ok() const noexcept { return ok_; }
 
  private:
-  std::string_view take(std::size_t size) {
+  std::string_view take(std::uint64_t size) {
     ok_ = ok_ && size <= bytes_.size();
     if (!ok_) {
       bytes_ = {};
@@ -100,13 +123,52 @@ class Unpacker {
   }
 
   std::string_view bytes_;
+  Packing packing_;
   bool ok_ = true;
 };
 
-constexpr std::size_t kMostNumbers = 64;  // what lengths and numbers of a record take, and some more
+constexpr std::size_t kMostNumbers = 64;     // what lengths and numbers of a record take, and some more
+constexpr std::uint8_t kTightRecord = 0x80;  // in the kind of a record: how it is packed
 
 void pack_head(Packer& packer, RecordView::Kind kind, JidKey key) {
-  packer.number(static_cast<std::uint8_t>(kind)).number(key);
+  packer.number(static_cast<std::uint8_t>(static_cast<std::uint8_t>(kind) | kTightRecord)).number(key);
+}
+
+// What a return that is packed begins with.
+constexpr unsigned kFailed = 1;   // no success
+constexpr unsigned kRetcode = 2;  // one that is not 0 follows
+constexpr unsigned kOut = 4;      // the outputter follows
+constexpr unsigned kSame = 8;     // as the one before; else what was returned follows
+constexpr unsigned kInTurn = 16;  // of the job's next minion; else the minion's id follows
+
+void pack_return(Packer& packer, const ReturnView& ret, unsigned flags) {
+  flags |= (ret.success ? 0U : kFailed) | (ret.retcode != 0 ? kRetcode : 0U) | (ret.out.empty() ? 0U : kOut);
+  packer.number(static_cast<std::uint8_t>(flags));
+  if ((flags & kInTurn) == 0) packer.text(ret.minion);
+  if ((flags & kRetcode) != 0) packer.small(static_cast<std::uint32_t>(ret.retcode));
+  if ((flags & kOut) != 0) packer.text(ret.out);
+  if ((flags & kSame) == 0) packer.text(ret.ret);
+}
+
+void pack_returns(Packer& packer, const std::vector<std::string>& minions,
+                  std::span<const ReturnView> returns) {
+  auto turn = minions.begin();
+  const ReturnView* before = nullptr;
+  for (const ReturnView& ret : returns) {
+    const bool is_in_turn = turn != minions.end() && *turn == ret.minion;
+    const bool is_same = before != nullptr && before->ret == ret.ret;
+    pack_return(packer, ret, (is_in_turn ? kInTurn : 0U) | (is_same ? kSame : 0U));
+    if (is_in_turn) ++turn;
+    before = &ret;
+  }
+}
+
+std::size_t bytes_of(std::span<const ReturnView> returns) {
+  std::size_t bytes = 0;
+  for (const ReturnView& ret : returns) {
+    bytes += ret.minion.size() + ret.ret.size() + ret.out.size() + 2 * sizeof(std::uint64_t);
+  }
+  return bytes;
 }
 
 LoadView load_view(Unpacker& from) {
@@ -117,6 +179,7 @@ LoadView load_view(Unpacker& from) {
   }
   if (from.number<std::uint8_t>() != 0) load.metadata = from.text();
   load.minions = from.text();
+  load.returns = from.rest();
   return load;
 }
 
@@ -179,10 +242,11 @@ void add_minions(std::vector<std::string>& minions, const std::vector<std::strin
   }
 }
 
-std::string load_record(JidKey key, const Load& load, WallTime saved) {
+std::string load_record(JidKey key, const Load& load, WallTime saved, std::span<const ReturnView> returns) {
   std::string record;
   record.reserve(load.fun.text().size() + load.arg.text().size() + load.tgt.text().size() +
-                 load.tgt_type.size() + load.user.size() + 16 * load.minions.size() + kMostNumbers);
+                 load.tgt_type.size() + load.user.size() + 16 * load.minions.size() + bytes_of(returns) +
+                 kMostNumbers);
   Packer packer(record);
   pack_head(packer, RecordView::Kind::load, key);
   packer.number(static_cast<std::int64_t>(saved.time_since_epoch().count()));
@@ -191,16 +255,17 @@ std::string load_record(JidKey key, const Load& load, WallTime saved) {
   packer.number(static_cast<std::uint8_t>(load.metadata.has_value()));
   if (load.metadata) packer.text(load.metadata->text());
   packer.text(packed_minions(load.minions));
+  pack_returns(packer, load.minions, returns);
   return record;
 }
 
 std::string return_record(JidKey key, const JobReturn& ret) {
+  const ReturnView view = view_of(ret);
   std::string record;
-  record.reserve(ret.minion.size() + ret.ret.text().size() + ret.out.size() + kMostNumbers);
+  record.reserve(bytes_of({&view, 1}) + kMostNumbers);
   Packer packer(record);
   pack_head(packer, ret.stands_in ? RecordView::Kind::stand_in : RecordView::Kind::ret, key);
-  packer.text(ret.minion).number(static_cast<std::int32_t>(ret.retcode));
-  packer.number(static_cast<std::uint8_t>(ret.success)).text(ret.out).text(ret.ret.text());
+  pack_return(packer, view, 0);
   return record;
 }
 
@@ -213,19 +278,26 @@ std::string minions_record(JidKey key, const std::vector<std::string>& minions) 
 }
 
 std::optional<RecordView> view_of(std::string_view record) {
-  Unpacker from(record);
+  const std::uint8_t first = Unpacker(record).number<std::uint8_t>();
   RecordView view;
-  view.kind = static_cast<RecordView::Kind>(from.number<std::uint8_t>());
+  view.packing = (first & kTightRecord) != 0 ? Packing::tight : Packing::wide;
+  view.kind = static_cast<RecordView::Kind>(first & ~kTightRecord);
+  Unpacker from(record, view.packing);
+  from.number<std::uint8_t>();
   view.key = from.number<JidKey>();
   switch (view.kind) {
     case RecordView::Kind::load:
       view.load = load_view(from);
+      view.load.packing = view.packing;
       break;
     case RecordView::Kind::ret:
-    case RecordView::Kind::stand_in:
-      view.ret.packed = from.rest();
-      view.ret.minion = from.text();
+    case RecordView::Kind::stand_in: {
+      view.packed = from.rest();
+      const std::optional<ReturnView> ret = ReturnReader(view.packed, {}, view.packing).next();
+      if (!ret) return std::nullopt;
+      view.ret = *ret;
       break;
+    }
     case RecordView::Kind::minions:
       view.minions = from.text();
       break;
@@ -242,9 +314,9 @@ std::string packed_minions(const std::vector<std::string>& minions) {
   return packed;
 }
 
-std::vector<std::string> minions_in(std::string_view packed) {
+std::vector<std::string> minions_in(std::string_view packed, Packing packing) {
   std::vector<std::string> minions;
-  Unpacker from(packed);
+  Unpacker from(packed, packing);
   while (!from.at_end()) {
     const std::string_view minion = from.text();
     if (from.ok()) minions.emplace_back(minion);
@@ -252,16 +324,45 @@ std::vector<std::string> minions_in(std::string_view packed) {
   return minions;
 }
 
-std::optional<JobReturn> take_return(std::string_view& packed) {
-  Unpacker from(packed);
-  JobReturn ret;
-  ret.minion = from.text();
-  ret.retcode = from.number<std::int32_t>();
-  ret.success = from.number<std::uint8_t>() != 0;
-  ret.out = from.text();
-  ret.ret = Json::trusted(std::string(from.text()));
-  packed = from.rest();
-  return from.ok() ? std::optional(std::move(ret)) : std::nullopt;
+std::string packed_returns(const std::vector<std::string>& minions, std::span<const ReturnView> returns) {
+  std::string packed;
+  packed.reserve(bytes_of(returns));
+  Packer packer(packed);
+  pack_returns(packer, minions, returns);
+  return packed;
+}
+
+std::string packed_return(const ReturnView& ret) {
+  return packed_returns({}, {&ret, 1});
+}
+
+std::optional<ReturnView> ReturnReader::next() {
+  if (returns_.empty()) return std::nullopt;
+  Unpacker from(returns_, packing_);
+  Unpacker minions(minions_, packing_);
+  ReturnView ret;
+  if (packing_ == Packing::wide) {
+    ret.minion = from.text();
+    ret.retcode = from.number<std::int32_t>();
+    ret.success = from.number<std::uint8_t>() != 0;
+    ret.out = from.text();
+    ret.ret = from.text();
+  } else {
+    const auto flags = from.number<std::uint8_t>();
+    ret.minion = (flags & kInTurn) != 0 ? minions.text() : from.text();
+    ret.success = (flags & kFailed) == 0;
+    if ((flags & kRetcode) != 0) ret.retcode = static_cast<std::int32_t>(from.small());
+    if ((flags & kOut) != 0) ret.out = from.text();
+    ret.ret = (flags & kSame) != 0 ? before_ : from.text();
+  }
+  if (!from.ok() || !minions.ok()) {
+    returns_ = {};
+    return std::nullopt;
+  }
+  returns_ = from.rest();
+  minions_ = minions.rest();
+  before_ = ret.ret;
+  return ret;
 }
 
 std::string stamped_record(WallTime stamp, std::string_view record) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,12 @@ void add_minions(std::vector<std::string>& minions, const std::vector<std::strin
 // One call of the returner as bytes: what waits in a spool for the database, or for etcd. The views below
 // point into these bytes.
 
+/// How numbers and texts stand in bytes.
+enum class Packing : std::uint8_t {
+  wide = 0,   ///< as releases before schema 2 did it: what they left is read, nothing is packed so any more
+  tight = 1,  ///< lengths take as many bytes as they need, and a return tells only what is not usual
+};
+
 struct LoadView {
   std::int64_t saved = 0;  ///< microseconds since 1970
   std::string_view fun;
@@ -55,24 +62,25 @@ struct LoadView {
   std::string_view user;
   std::optional<std::string_view> metadata;
   std::string_view minions;  ///< packed
-};
-
-struct ReturnView {
-  std::string_view minion;
-  std::string_view packed;  ///< all of it, as the database keeps it
+  std::string_view returns;  ///< packed, of a job that is whole
+  Packing packing = Packing::tight;
 };
 
 /// One call of the returner.
 struct RecordView {
   enum class Kind : std::uint8_t { load = 1, ret = 2, minions = 3, stand_in = 4 };
   Kind kind = Kind::load;
+  Packing packing = Packing::tight;
   JidKey key = 0;
   LoadView load;             ///< of a load
   ReturnView ret;            ///< of a return, and of one that stands in
+  std::string_view packed;   ///< the same as bytes, which may be put behind other packed returns
   std::string_view minions;  ///< packed, of save_minions
 };
 
-[[nodiscard]] std::string load_record(JidKey key, const Load& load, WallTime saved);
+/// A load, and what returned together with it.
+[[nodiscard]] std::string load_record(JidKey key, const Load& load, WallTime saved,
+                                      std::span<const ReturnView> returns = {});
 [[nodiscard]] std::string return_record(JidKey key, const JobReturn& ret);
 [[nodiscard]] std::string minions_record(JidKey key, const std::vector<std::string>& minions);
 
@@ -88,10 +96,30 @@ struct StampedRecord {
 [[nodiscard]] StampedRecord unstamped(std::string_view stamped);
 
 [[nodiscard]] std::string packed_minions(const std::vector<std::string>& minions);
-[[nodiscard]] std::vector<std::string> minions_in(std::string_view packed);
+[[nodiscard]] std::vector<std::string> minions_in(std::string_view packed, Packing packing);
 
-/// The first of the returns that are packed one after the other, and moves `packed` behind it; absent at the
-/// end.
-[[nodiscard]] std::optional<JobReturn> take_return(std::string_view& packed);
+/// Returns of a job whose minions these are. They can be read together with the same minions alone.
+[[nodiscard]] std::string packed_returns(const std::vector<std::string>& minions,
+                                         std::span<const ReturnView> returns);
+/// One of any job.
+[[nodiscard]] std::string packed_return(const ReturnView& ret);
+
+/// Reads returns that are packed one after the other; of one minion, the last one counts. Borrows both, as
+/// what it gives does. Not synchronized.
+class ReturnReader {
+ public:
+  /// `minions`: the job's, packed.
+  ReturnReader(std::string_view returns, std::string_view minions, Packing packing) noexcept
+      : returns_(returns), minions_(minions), packing_(packing) {}
+
+  /// Absent at the end, and where the rest is no return.
+  [[nodiscard]] std::optional<ReturnView> next();
+
+ private:
+  std::string_view returns_;  // those that were not read so far, as the next two
+  std::string_view minions_;
+  std::string_view before_;  // what the one before returned
+  Packing packing_;
+};
 
 }  // namespace rest_fcgi::returner

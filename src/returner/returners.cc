@@ -47,6 +47,15 @@ bool is_missing(const std::string& path) {
 
 }  // namespace
 
+Result<void> Returner::save_job(const Load& load, std::span<const ReturnView> returns) {
+  Result<void> saved = save_load(load, Durability::grouped);
+  for (const ReturnView& ret : returns) {
+    Result<void> kept = returner(load.jid, ret.copy());
+    if (saved && !kept) saved = std::move(kept);
+  }
+  return saved;
+}
+
 Result<std::unique_ptr<Watch>> Returner::watch(ClusterListener&) {
   return std::unique_ptr<Watch>();
 }

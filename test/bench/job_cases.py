@@ -27,7 +27,7 @@ PAGE = 100
 SIZES = (1000, 10_000, 100_000, 1_000_000)
 MORE_JOBS = """
     WITH RECURSIVE numbers (n) AS (VALUES ({size} - 1) UNION ALL SELECT n - 1 FROM numbers WHERE n > 1)
-    INSERT OR IGNORE INTO job SELECT jid - n * 1000, saved, fun, arg, tgt, tgt_type, user, metadata, minions, returns
+    INSERT OR IGNORE INTO job SELECT jid - n * 1000, saved, fun, arg, tgt, tgt_type, user, metadata, minions, returns, packing
     FROM (SELECT * FROM job ORDER BY jid LIMIT 1), numbers"""
 
 

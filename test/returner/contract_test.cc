@@ -61,6 +61,45 @@ TEST_CASE_TEMPLATE("a job that was saved is found again as it was, with what ret
   CHECK(returns[0].out == "highstate");
 }
 
+TEST_CASE_TEMPLATE("a job that is whole is kept as one whose returns came one by one", Caches, CACHES) {
+  const Caches cache;
+  Load load = load_of(jid_number(1));
+  load.minions = {"ms-0", "ms-1", "ms-2"};
+  const std::vector<ReturnView> returns{
+      {"ms-0", "true"}, {"ms-1", "true"}, {"ms-2", "[1]", 3, false, "nested"}};
+  REQUIRE(cache->save_job(load, returns));
+  CHECK((*cache->get_load(jid_number(1)))->minions == load.minions);
+  const auto returned = [&](int number) {
+    const std::vector<JobReturn> kept = *cache->get_jid(jid_number(number));
+    std::vector<std::string> texts;
+    for (const JobReturn& ret : kept) texts.push_back(ret.minion + " " + ret.ret.text());
+    return texts;
+  };
+  CHECK(returned(1) == std::vector<std::string>{"ms-0 true", "ms-1 true", "ms-2 [1]"});
+  CHECK(cache->get_jid(jid_number(1))->at(2).retcode == 3);
+  CHECK(cache->get_jid(jid_number(1))->at(2).out == "nested");
+  CHECK(cache->get_fun("test.ping")->size() == 3);
+  CHECK(*cache->get_minions() == load.minions);
+  // What comes later, before and after it is written, is added, or takes places.
+  load.jid = jid_number(2);
+  REQUIRE(cache->save_job(load, returns));
+  REQUIRE(cache->returner(jid_number(2), return_of("ms-1", "soon")));
+  REQUIRE(cache->save_minions(jid_number(2), {"a"}));
+  CHECK(returned(2) == std::vector<std::string>{"ms-0 true", "ms-1 \"soon\"", "ms-2 [1]"});
+  REQUIRE(cache->returner(jid_number(2), return_of("a", "late")));
+  CHECK(returned(2) == std::vector<std::string>{"a \"late\"", "ms-0 true", "ms-1 \"soon\"", "ms-2 [1]"});
+  // Again, at once and late: the load is replaced, and so are its minions' returns.
+  load.minions = {"ms-2"};
+  const std::vector<ReturnView> again{{"ms-2", "[2]"}};
+  REQUIRE(cache->save_job(load, again));
+  CHECK(returned(2) == std::vector<std::string>{"a \"late\"", "ms-0 true", "ms-1 \"soon\"", "ms-2 [2]"});
+  load.jid = jid_number(3);
+  REQUIRE(cache->save_job(load, returns));
+  REQUIRE(cache->save_job(load, again));
+  REQUIRE(cache->returner(jid_number(3), return_of("ms-2", "last")));
+  CHECK(returned(3) == std::vector<std::string>{"ms-0 true", "ms-1 true", "ms-2 \"last\""});
+}
+
 TEST_CASE_TEMPLATE("a return that stands in takes nobody's place, and any that comes takes its", Caches,
                    CACHES) {
   const Caches cache;

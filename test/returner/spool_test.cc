@@ -163,10 +163,26 @@ TEST_CASE("what is no spool is not adopted") {
   const test::TempDir dir;
   CHECK(adopted(dir, "short") == nullptr);
   CHECK(adopted(dir, std::string(10000, 'x')) == nullptr);
-  std::string impossible("rest_fcgi sp 1\n", 16);
+  std::string impossible("rest_fcgi sp 2\n", 16);
   impossible += std::string(8, '\x10') + std::string(8, '\0');  // the head after the tail
   impossible.resize(10000);
   CHECK(adopted(dir, impossible) == nullptr);
+}
+
+TEST_CASE("a spool of older releases is gone on with, and is none of theirs any more") {
+  const test::TempDir dir;
+  auto first = spool_in(dir, 4096);
+  REQUIRE(first->append("theirs"));
+  const std::string path = first->file().path();
+  std::string content = dir.read(std::filesystem::path(path).filename().string());
+  first->file().remove();
+  REQUIRE(content.starts_with("rest_fcgi sp 2\n"));
+  content[13] = '1';
+  const auto spool = adopted(dir, content);
+  REQUIRE(spool != nullptr);
+  REQUIRE(spool->append("ours"));
+  CHECK(records_of(*spool) == Records{"theirs", "ours"});
+  CHECK(dir.read("jobs.db-spool-abcdef").starts_with("rest_fcgi sp 2\n"));
 }
 
 TEST_CASE("an empty file of a process that ended at its very beginning is taken away") {

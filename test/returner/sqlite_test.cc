@@ -294,6 +294,19 @@ TEST_CASE("a return that is larger than the spool is kept as well") {
   CHECK(cache->get_jid(jid_number(1))->at(0).ret.text().size() == (1 << 20) + 2);
 }
 
+TEST_CASE("a whole job that is larger than the spool is kept as well") {
+  const Database database;
+  const auto cache = database.open();
+  const std::string large = Json::string(std::string(50'000, 'x')).text();
+  const std::string huge = Json::string(std::string(1 << 20, 'x')).text();
+  const std::vector<ReturnView> returns{{"ms-0", large}, {"ms-1", large}, {"ms-2", huge}};
+  REQUIRE(cache->save_job(load_of(jid_number(1)), returns));
+  const std::vector<JobReturn> kept = *cache->get_jid(jid_number(1));
+  REQUIRE(kept.size() == 3);
+  for (std::size_t i = 0; i < kept.size(); ++i) CHECK(kept[i].ret.text() == returns[i].ret);
+  CHECK_FALSE(cache->save_job(load_of("17"), returns).ok());
+}
+
 TEST_CASE("where there is no room for a while, writers wait, and nothing is lost") {
   Database database;
   database.options.spool_bytes = 64 * 1024;
@@ -319,7 +332,7 @@ TEST_CASE("a database of a newer version is refused") {
   const Database database;
   (void)database.open();
   run_sql(database.options.sqlite3.database, "PRAGMA user_version = 99");
-  CHECK(database.refusal() == "its schema has version 99; this program knows those up to 1");
+  CHECK(database.refusal() == "its schema has version 99; this program knows those up to 2");
 }
 
 TEST_CASE("a file that is no database is refused and left as it is") {
@@ -361,13 +374,73 @@ TEST_CASE("an older schema is brought up to date, and a migration that fails cha
   const Result<void> failed = migrate(**connection, steps);
   REQUIRE_FALSE(failed.ok());
   CHECK(failed.error().message == "no such table: nosuch");
-  CHECK(*(*connection)->value("PRAGMA user_version") == "1");
+  CHECK(*(*connection)->value("PRAGMA user_version") == "2");
   steps.back() = "CREATE TABLE second (a); INSERT INTO second VALUES (1)";
   REQUIRE(migrate(**connection, steps));
-  CHECK(*(*connection)->value("PRAGMA user_version") == "2");
+  CHECK(*(*connection)->value("PRAGMA user_version") == "3");
   CHECK(*(*connection)->value("SELECT count(*) FROM second") == "1");
   REQUIRE(migrate(**connection, steps));
   CHECK(*(*connection)->value("SELECT count(*) FROM second") == "1");
+}
+
+/// A job, and two returns of it, as releases of schema 1 left them.
+constexpr const char* kFirstJob =
+    "INSERT INTO job VALUES (231114221320000001, 1700000000000000, '\"test.ping\"', '[]', '\"*\"', 'glob',"
+    " 'fred', NULL, x'040000006d732d30040000006d732d31',"
+    " x'040000006d732d300000000001000000000400000074727565');"
+    "INSERT INTO late VALUES (231114221320000001, 'ms-1',"
+    " x'040000006d732d310200000000060000006e6573746564020000005b5d');"
+    "INSERT INTO newest VALUES ('\"test.ping\"', 'ms-0', 231114221320000001),"
+    " ('\"test.ping\"', 'ms-1', 231114221320000001)";
+
+TEST_CASE("jobs in a database of the schema before are found, replaced and added to, without a rewrite") {
+  const Database database;
+  (void)database.open();
+  for (const char* file : {"jobs.db", "jobs.db-wal", "jobs.db-shm"}) {
+    std::filesystem::remove(database.folder() + "/" + file);
+  }
+  database.dir.write("jobs/jobs.db", "");
+  {
+    auto connection =
+        *SqliteConnection::open(database.options.sqlite3.database, std::chrono::milliseconds(1000));
+    REQUIRE(migrate(*connection, migrations().first(1)));
+    REQUIRE(connection->run(kFirstJob));
+  }
+  const std::string jid = jid_number(1);
+  const auto cache = database.open();
+  const auto minions = [&] { return (*cache->get_load(jid))->minions; };
+  const auto check_returns = [&](std::size_t size) {
+    const std::vector<JobReturn> returns = *cache->get_jid(jid);
+    REQUIRE(returns.size() == size);
+    CHECK(returns[size - 2].minion == "ms-0");
+    CHECK(returns[size - 2].ret.text() == "true");
+    CHECK(returns[size - 1].minion == "ms-1");
+    CHECK(returns[size - 1].ret.text() == "[]");
+    CHECK(returns[size - 1].retcode == 2);
+    CHECK_FALSE(returns[size - 1].success);
+    CHECK(returns[size - 1].out == "nested");
+  };
+  CHECK(minions() == std::vector<std::string>{"ms-0", "ms-1"});
+  check_returns(2);
+  const std::vector<FunctionReturn> newest = *cache->get_fun("test.ping");
+  REQUIRE(newest.size() == 2);
+  CHECK(newest[0].ret.ret.text() == "true");
+  CHECK(newest[1].ret.ret.text() == "[]");
+  auto connection =
+      *SqliteConnection::open(database.options.sqlite3.database, std::chrono::milliseconds(1000));
+  CHECK(*connection->value("SELECT sum(packing) FROM job") == "0");
+  REQUIRE(cache->save_minions(jid, {"a"}));
+  CHECK(minions() == std::vector<std::string>{"a", "ms-0", "ms-1"});
+  check_returns(2);
+  REQUIRE(cache->returner(jid, return_of("a", "new")));
+  check_returns(3);
+  Load again = load_of(jid);
+  again.user = "ann";
+  again.minions = {"ms-1"};
+  REQUIRE(cache->save_load(again, Durability::grouped));
+  CHECK((*cache->get_load(jid))->user == "ann");
+  CHECK(minions() == std::vector<std::string>{"ms-1"});
+  check_returns(3);
 }
 
 TEST_CASE("jobs that go leave their space to others, and are dropped in slices") {

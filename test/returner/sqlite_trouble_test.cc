@@ -136,6 +136,21 @@ TEST_CASE("what finds no room in the spool is counted as lost, and that is said"
   CHECK(trouble.log.has("is written again; " + std::to_string(1000 - kept) + " jobs and "));
 }
 
+TEST_CASE("of a whole job that finds no room, all returns are counted as lost") {
+  const Trouble trouble(64 * 1024);
+  {
+    const Lock lock(trouble.options);
+    const std::string large = Json::string(std::string(7'000, 'x')).text();
+    const std::vector<ReturnView> returns{{"ms-0", large}, {"ms-1", "true"}, {"ms-2", "true"}};
+    for (int i = 0; i < 20; ++i) CHECK(trouble.cache->save_job(load_of(jid_number(i)), returns));
+    (void)trouble.refusal();
+  }
+  const std::size_t lost = 20 - jids_of(*trouble.cache).size();
+  CHECK(lost > 10);
+  CHECK(
+      trouble.log.has(std::to_string(lost) + " jobs and " + std::to_string(3 * lost) + " returns were lost"));
+}
+
 TEST_CASE("a return that is larger than the spool is lost where the database is locked, and that is said") {
   const Trouble trouble(64 * 1024);
   {

@@ -18,15 +18,17 @@ struct Jobs {
 
   explicit Jobs(int count) {
     connection = *open_database(options.sqlite3);
-    const std::string ret = return_record(0, return_of("ms-0", std::string(5000, 'x')));
-    const std::string_view packed = view_of(ret)->ret.packed;
+    const JobReturn ret = return_of("ms-0", std::string(5000, 'x'));
+    const ReturnView large = view_of(ret);
     REQUIRE(connection->run("BEGIN"));
     for (int i = 0; i < count; ++i) {
       const Load load = load_of(jid_number(i), i % 100 == 0 ? "test.arg" : "test.ping");
-      const std::string record = load_record(*key_of(load.jid), load, WallTime());
+      const bool has_returned = i % 100 == 0;
+      const std::string record =
+          load_record(*key_of(load.jid), load, WallTime(), {&large, has_returned ? std::size_t{1} : 0});
       const RecordView view = *view_of(record);
-      REQUIRE(insert_load(*connection, view.key, view.load, i % 100 == 0 ? packed : std::string_view()));
-      if (i % 100 == 0) REQUIRE(save_newest(*connection, view.load.fun, "ms-0", view.key));
+      REQUIRE(insert_load(*connection, view.key, view.load));
+      if (has_returned) REQUIRE(save_newest(*connection, view.load.fun, "ms-0", view.key));
     }
     REQUIRE(connection->run("COMMIT"));
     connection = *SqliteConnection::open(options.sqlite3.database, std::chrono::milliseconds(1000));
@@ -99,6 +101,27 @@ TEST_CASE(
   std::vector<std::string> minions;
   CHECK(many.steps([&](SqliteConnection& open) { return find_minions(open, minions); }, 1) < 100);
   CHECK(minions.size() == 1);
+}
+
+TEST_CASE("a ping on five minions takes less than 150 bytes") {
+  constexpr int kJobs = 2000;
+  const test::TempDir dir;
+  const Options options = sqlite_options(dir);
+  {
+    const test::ManualClock clock;
+    const auto cache = open_sqlite(options, clock);
+    for (int i = 0; i < kJobs; ++i) {
+      Load load = load_of(jid_number(i));
+      load.minions = {"ms-0", "ms-1", "ms-2", "ms-3", "ms-4"};
+      std::vector<ReturnView> returns;
+      for (const std::string& minion : load.minions) returns.push_back({minion, "true"});
+      REQUIRE(cache->save_job(load, returns));
+    }
+  }
+  const auto connection = *SqliteConnection::open(options.sqlite3.database, std::chrono::milliseconds(1000));
+  REQUIRE(connection->run("VACUUM"));
+  CHECK(*connection->value("SELECT count(*) FROM job") == std::to_string(kJobs));
+  CHECK(std::stoi(*connection->value("PRAGMA page_count")) * 4096 / kJobs < 150);
 }
 
 }  // namespace

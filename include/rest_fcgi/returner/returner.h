@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,22 @@ struct JobReturn {
   std::string out;
   bool stands_in = false;  ///< for one that did not come: takes nobody's place, and any that comes takes its
 };
+
+/// A return whose texts are somebody else's.
+struct ReturnView {
+  std::string_view minion;
+  std::string_view ret;  ///< JSON
+  int retcode = 0;
+  bool success = true;
+  std::string_view out;
+
+  [[nodiscard]] JobReturn copy() const {
+    return {std::string(minion), Json::trusted(std::string(ret)), retcode, success, std::string(out)};
+  }
+};
+[[nodiscard]] inline ReturnView view_of(const JobReturn& ret) noexcept {
+  return {ret.minion, ret.ret.text(), ret.retcode, ret.success, ret.out};
+}
 
 /// A return together with the job that it belongs to.
 struct FunctionReturn {
@@ -78,6 +95,10 @@ class Returner {
 
   /// Keeps a job; a second load of the same jid replaces the first one and keeps its returns.
   virtual Result<void> save_load(Load load, Durability durability) = 0;
+
+  /// Keeps a job that is whole: as `save_load`, grouped, and `returner` for each of its returns. Errors: the
+  /// first one; the rest is kept.
+  virtual Result<void> save_job(const Load& load, std::span<const ReturnView> returns);
 
   /// Adds minions to those that the job's load expects to return.
   virtual Result<void> save_minions(std::string_view jid, const std::vector<std::string>& minions) = 0;

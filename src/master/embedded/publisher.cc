@@ -242,15 +242,13 @@ Result<master::Job> Publisher::run_here(const Order& order, master::Job job, con
   LocalJob local(order.call, order.user);
   const Result<returner::Load> load = take_jid(order, job, local);
   if (!load) return load.error();
-  const Jobs::Also also = jobs_->also_for(order.call.ret);
-  if (Result<void> saved = jobs_->save(*load, returner::Durability::grouped, also, job.missing); !saved) {
-    return std::move(saved).error();
-  }
+  std::vector<master::Return> all;
+  all.reserve(order.selection.positions.size());
   for (const std::size_t position : order.selection.positions) {
-    master::Return ret = local.run({*modules_, *jobs_}, minions_->all()[position], {});
-    jobs_->returned(*load, ret, also);
-    returns->put(std::move(ret));
+    all.push_back(local.run({*modules_, *jobs_}, minions_->all()[position], {}));
   }
+  jobs_->keep(*load, all, jobs_->also_for(order.call.ret), job.missing);
+  for (master::Return& ret : all) returns->put(std::move(ret));
   return job;
 }
 

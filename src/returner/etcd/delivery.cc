@@ -166,7 +166,7 @@ class EtcdSink : public SpoolSink {
     for (const Stamped& one : all) {
       const JidKey key = one.record.key;
       if (one.record.kind == RecordView::Kind::load) here.insert(key);
-      const bool is_return = !one.record.ret.packed.empty();
+      const bool is_return = !one.record.packed.empty();
       if (is_return && !here.contains(key) && recent_.find(key) == nullptr) missing.insert(key);
     }
     if (missing.empty()) return {};
@@ -211,11 +211,10 @@ class EtcdSink : public SpoolSink {
   [[nodiscard]] std::optional<Item> return_item(const Stamped& stamped, const JobFacts& facts) const {
     const RecordView& record = stamped.record;
     const std::string jid = jid_of(record.key);
-    std::string_view packed = record.ret.packed;
-    const std::optional<JobReturn> ret = take_return(packed);
-    if (!ret || !is_key_part(ret->minion)) return std::nullopt;
-    const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret->minion, name); };
-    Item item{format("the return of {} to job {}", ret->minion, jid), {}, {}};
+    const JobReturn ret = record.ret.copy();
+    if (!is_key_part(ret.minion)) return std::nullopt;
+    const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret.minion, name); };
+    Item item{format("the return of {} to job {}", ret.minion, jid), {}, {}};
     std::string stamp;  // of one that stands in: none, so that any that comes is later
     if (record.kind == RecordView::Kind::stand_in) {
       item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};
@@ -225,9 +224,9 @@ class EtcdSink : public SpoolSink {
                     key_of_field("_stamp"),
                     layout_.encoded(Json::string(stamp).text()),
                     {}};
-      item.last = EtcdPair{layout_.minion(ret->minion), layout_.encoded(jid)};
+      item.last = EtcdPair{layout_.minion(ret.minion), layout_.encoded(jid)};
     }
-    for (const auto& [name, text] : return_fields(jid, *ret, facts, stamp)) {
+    for (const auto& [name, text] : return_fields(jid, ret, facts, stamp)) {
       item.write.puts.push_back({key_of_field(name), layout_.encoded(text)});
     }
     return item;
@@ -239,7 +238,8 @@ class EtcdSink : public SpoolSink {
       const auto found = store_.get({key});
       if (!found) return found.error();
       const std::optional<std::string>& before = found->front();
-      const auto merged = before ? with_minions(decoded(*before), minions_in(record.minions)) : std::nullopt;
+      const auto merged =
+          before ? with_minions(decoded(*before), minions_in(record.minions, record.packing)) : std::nullopt;
       if (!merged) return {};
       const std::string after = layout_.encoded(*merged);
       if (after == *before) return {};

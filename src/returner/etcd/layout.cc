@@ -181,7 +181,7 @@ std::string load_text(std::string_view jid, const LoadView& load) {
   writer.key("cmd").string("publish").key("kwargs").begin_object().key("delimiter").string(":");
   if (load.metadata) writer.key("metadata").raw(*load.metadata);
   writer.end_object();
-  const std::vector<std::string> minions = minions_in(load.minions);
+  const std::vector<std::string> minions = minions_in(load.minions, load.packing);
   if (!minions.empty()) write_minions(writer, minions);
   writer.end_object();
   return text;

@@ -45,10 +45,12 @@ std::vector<std::string> spools_of(const std::string& database) {
 }
 
 constexpr std::size_t kHeaderSize = 4096;
-constexpr std::size_t kAlign = 16;               // so that a head always fits before the edge of the ring
-constexpr std::uint32_t kEdge = UINT32_MAX;      // the size of what only fills up the ring to its edge
-constexpr std::uint32_t kWithdrawn = 1U << 31;   // in the size of a record that nobody is to see
-constexpr char kMagic[16] = "rest_fcgi sp 1\n";  // with the version of what is inside
+constexpr std::size_t kAlign = 16;              // so that a head always fits before the edge of the ring
+constexpr std::uint32_t kEdge = UINT32_MAX;     // the size of what only fills up the ring to its edge
+constexpr std::uint32_t kWithdrawn = 1U << 31;  // in the size of a record that nobody is to see
+// With the version of what is inside. Releases that know the first one alone leave the second where it is.
+constexpr char kMagic[16] = "rest_fcgi sp 2\n";
+constexpr char kFirstMagic[16] = "rest_fcgi sp 1\n";
 constexpr std::uint64_t kMixer = 0x9e3779b97f4a7c15;
 
 std::uint64_t aligned(std::uint64_t size) noexcept {
@@ -166,14 +168,18 @@ Result<std::unique_ptr<Spool>> Spool::create(const std::string& database, std::s
 std::unique_ptr<Spool> Spool::adopt(std::unique_ptr<SpoolFile> file) {
   if (file->size() < kHeaderSize + kAlign) return nullptr;
   std::unique_ptr<Spool> spool(new Spool(std::move(file)));
-  const Header& header = *spool->header_;
+  Header& header = *spool->header_;
   // Nothing was written where its process ended at its very beginning: that is an empty spool.
   constexpr Header kUntouched{};
-  const bool is_spool = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 ||
+  const bool is_old = std::memcmp(header.magic, kFirstMagic, sizeof kMagic) == 0;
+  const bool is_spool = is_old || std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 ||
                         std::memcmp(&header, &kUntouched, sizeof header) == 0;
   const bool is_sound = header.head <= header.tail && header.tail - header.head <= spool->capacity_ &&
                         header.head % kAlign == 0 && header.tail % kAlign == 0;
-  return is_spool && is_sound ? std::move(spool) : nullptr;
+  if (!is_spool || !is_sound) return nullptr;
+  // Records of this version may come behind those that are there.
+  if (is_old) std::memcpy(header.magic, kMagic, sizeof kMagic);
+  return spool;
 }
 
 bool Spool::takes(std::size_t record_size) const noexcept {

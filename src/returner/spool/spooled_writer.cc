@@ -70,7 +70,12 @@ bool Trouble::now() const {
 void Trouble::lose(const std::optional<RecordView>& record) {
   on_loss_();
   const std::lock_guard lock(mutex_);
-  ++(record && record->kind == RecordView::Kind::load ? loads_ : returns_);
+  const bool is_load = record && record->kind == RecordView::Kind::load;
+  ++(is_load ? loads_ : returns_);
+  if (is_load) {
+    ReturnReader returns(record->load.returns, record->load.minions, record->packing);
+    while (returns.next()) ++returns_;
+  }
   if (losing_) return;
   losing_ = true;
   log::error(format("{} takes no more, and its spool is full: jobs are lost from now on", where_));

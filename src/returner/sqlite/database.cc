@@ -34,8 +34,8 @@ constexpr std::string_view kApplicationId = "1919312742";  // "rfcf" in ASCII, b
 // job.jid is a JidKey. job.returns holds the returns that came in the same group as their load, packed one
 // after the other, and late those that came later; of one minion, that in late counts. newest says for each
 // function and minion where its newest return is. claim holds jids that callers chose, for an hour:
-// long enough for their loads to come.
-constexpr std::array<const char*, 1> kMigrations = {
+// long enough for their loads to come. packing is that of minions, returns and ret.
+constexpr std::array<const char*, 2> kMigrations = {
     "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT NOT NULL, arg TEXT NOT NULL,"
     " tgt TEXT NOT NULL, tgt_type TEXT NOT NULL, user TEXT NOT NULL, metadata TEXT, minions BLOB NOT NULL,"
     " returns BLOB NOT NULL) STRICT;"
@@ -44,7 +44,10 @@ constexpr std::array<const char*, 1> kMigrations = {
     " STRICT, WITHOUT ROWID;"
     "CREATE TABLE newest (fun TEXT, minion TEXT, jid INTEGER NOT NULL, PRIMARY KEY (fun, minion))"
     " STRICT, WITHOUT ROWID;"
-    "CREATE TABLE claim (jid INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;"};
+    "CREATE TABLE claim (jid INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;",
+    // Rows that are there, and those of older releases that still run, are wide.
+    "ALTER TABLE job ADD COLUMN packing INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE late ADD COLUMN packing INTEGER NOT NULL DEFAULT 0;"};
 
 Error unusable_database(std::string message) {
   return {ErrorKind::unavailable, std::move(message)};

@@ -184,6 +184,16 @@ class SqliteReturner : public Returner {
     return {};
   }
 
+  Result<void> save_job(const Load& load, std::span<const ReturnView> returns) override {
+    const std::optional<JidKey> key = key_of(load.jid);
+    if (!key) return no_key_of(load.jid, "sqlite3");
+    const std::string record = load_record(*key, load, clock_.wall(), returns);
+    // Where its parts may fit into the spool, they need not wait for the database.
+    if (!writer_->takes(record.size())) return Returner::save_job(load, returns);
+    writer_->append(record);
+    return {};
+  }
+
   Result<void> save_minions(std::string_view jid, const std::vector<std::string>& minions) override {
     if (const auto key = key_of(jid)) append(minions_record(*key, minions));
     return {};

@@ -2,18 +2,21 @@
 #include "returner/sqlite/store.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 namespace rest_fcgi::returner {
 namespace {
 
 constexpr const char* kInsertLoad =
-    "INSERT INTO job (jid, saved, fun, arg, tgt, tgt_type, user, metadata, minions, returns)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (jid) DO NOTHING";
+    "INSERT INTO job (jid, saved, fun, arg, tgt, tgt_type, user, metadata, minions, returns, packing)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (jid) DO NOTHING";
 constexpr const char* kReplaceLoad =
-    "UPDATE job SET saved = ?2, fun = ?3, arg = ?4, tgt = ?5, tgt_type = ?6, user = ?7, metadata = ?8,"
-    " minions = ?9 WHERE jid = ?1";
-#define LATE_RETURN \
-  "INTO late (jid, minion, ret) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM job WHERE jid = ?1)"
+    "UPDATE job SET saved = ?2, fun = ?3, arg = ?4, tgt = ?5, tgt_type = ?6, user = ?7, metadata = ?8"
+    " WHERE jid = ?1";
+#define LATE_RETURN                                                                                         \
+  "INTO late (jid, minion, ret, packing) SELECT ?1, ?2, ?3, 1 WHERE EXISTS (SELECT 1 FROM job WHERE jid = " \
+  "?1)"
 constexpr const char* kSaveLate = "INSERT OR REPLACE " LATE_RETURN;
 constexpr const char* kSaveStandIn = "INSERT OR IGNORE " LATE_RETURN;
 #undef LATE_RETURN
@@ -23,8 +26,7 @@ constexpr const char* kLateIsNewest =
     "INSERT INTO newest (fun, minion, jid) SELECT fun, ?2, ?1 FROM job WHERE jid = ?1" UNLESS_NEWER;
 constexpr const char* kSaveNewest = "INSERT INTO newest (fun, minion, jid) VALUES (?, ?, ?)" UNLESS_NEWER;
 #undef UNLESS_NEWER
-constexpr const char* kGetMinions = "SELECT minions FROM job WHERE jid = ?";
-constexpr const char* kSetMinions = "UPDATE job SET minions = ? WHERE jid = ?";
+constexpr const char* kSetPacked = "UPDATE job SET minions = ?, returns = ?, packing = 1 WHERE jid = ?";
 constexpr const char* kClaim =
     "INSERT INTO claim (jid, at) SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM job WHERE jid = ?1)"
     " ON CONFLICT (jid) DO NOTHING";
@@ -42,7 +44,7 @@ std::int64_t number_of(WallTime time) {
   return time.time_since_epoch().count();
 }
 
-#define LOAD_COLUMNS "jid, fun, arg, tgt, tgt_type, user, metadata, minions"
+#define LOAD_COLUMNS "jid, fun, arg, tgt, tgt_type, user, metadata, minions, packing"
 constexpr const char* kLoad = "SELECT " LOAD_COLUMNS " FROM job WHERE jid = ?";
 constexpr const char* kOldestFirst =
     "SELECT " LOAD_COLUMNS " FROM job WHERE jid BETWEEN ?1 AND ?2 ORDER BY jid";
@@ -53,38 +55,41 @@ constexpr const char* kOldestOfFun =
 constexpr const char* kNewestOfFun =
     "SELECT " LOAD_COLUMNS " FROM job WHERE jid BETWEEN ?1 AND ?2 AND fun = ?3 ORDER BY jid DESC";
 #undef LOAD_COLUMNS
-constexpr const char* kReturns = "SELECT returns FROM job WHERE jid = ?";
-constexpr const char* kLate = "SELECT ret FROM late WHERE jid = ?";
-constexpr const char* kNewest =
-    "SELECT newest.minion, newest.jid, job.returns, late.ret FROM newest JOIN job USING (jid)"
-    " LEFT JOIN late ON late.jid = newest.jid AND late.minion = newest.minion"
-    " WHERE newest.fun = ? ORDER BY newest.minion";
+constexpr const char* kReturns = "SELECT returns, minions, packing FROM job WHERE jid = ?";
+constexpr const char* kLate = "SELECT ret, x'', packing FROM late WHERE jid = ?";
+constexpr const char* kNewest = "SELECT minion, jid FROM newest WHERE fun = ? ORDER BY minion";
 constexpr const char* kMinions = "SELECT DISTINCT minion FROM newest ORDER BY minion";
 
 Json json(const SqliteQuery& query, int column) {
   return Json::trusted(std::string(query.text(column)));
 }
 
+Packing packing_of(const SqliteQuery& row, int column) {
+  return row.number(column) == 0 ? Packing::wide : Packing::tight;
+}
+
 Load load_of(const SqliteQuery& row) {
-  Load load{
-      jid_of(row.number(0)),    json(row, 1), json(row, 2),           json(row, 3), std::string(row.text(4)),
-      std::string(row.text(5)), {},           minions_in(row.text(7))};
+  Load load{jid_of(row.number(0)),
+            json(row, 1),
+            json(row, 2),
+            json(row, 3),
+            std::string(row.text(4)),
+            std::string(row.text(5)),
+            {},
+            minions_in(row.text(7), packing_of(row, 8))};
   if (!row.is_null(6)) load.metadata = json(row, 6);
   return load;
 }
 
-/// The return of one minion, the last one where there are several; absent where there is none.
-std::optional<JobReturn> return_of(std::string_view minion, std::string_view packed) {
-  std::optional<JobReturn> found;
-  while (auto ret = take_return(packed)) {
-    if (ret->minion == minion) found = std::move(ret);
-  }
-  return found;
+/// Of kReturns, and kLate.
+ReturnReader returns_in(const SqliteQuery& row) {
+  return {row.text(0), row.text(1), packing_of(row, 2)};
 }
 
 /// A return of a job whose load may have come long before; nothing for one that is not kept.
 Result<void> save_late(SqliteConnection& connection, const char* sql, JidKey key, const ReturnView& ret) {
-  Result<void> saved = connection.execute(sql, key, ret.minion, SqliteBlob{ret.packed});
+  const std::string packed = packed_return(ret);
+  Result<void> saved = connection.execute(sql, key, ret.minion, SqliteBlob{packed});
   return saved ? connection.execute(kLateIsNewest, key, ret.minion) : saved;
 }
 
@@ -92,45 +97,69 @@ Result<void> save_late(SqliteConnection& connection, const char* sql, JidKey key
 Result<void> save_stand_in(SqliteConnection& connection, JidKey key, const ReturnView& ret) {
   bool came = false;
   const auto look = [&](const SqliteQuery& row) {
-    came = return_of(ret.minion, row.text(0)).has_value();
+    ReturnReader returns = returns_in(row);
+    while (const auto one = returns.next()) came = came || one->minion == ret.minion;
     return false;
   };
   const Result<void> looked = connection.each(kReturns, look, key);
   return looked && !came ? save_late(connection, kSaveStandIn, key, ret) : looked;
 }
 
-Result<void> save_minions(SqliteConnection& connection, JidKey key, std::string_view packed) {
-  std::optional<std::vector<std::string>> minions;
+/// Gives a job that is kept the minions that `change` makes of its own. What is packed with these is so anew.
+template <class Change>
+Result<void> change_minions(SqliteConnection& connection, JidKey key, const Change& change) {
+  std::optional<std::string> minions;
+  std::string returns;
   const auto look = [&](const SqliteQuery& row) {
-    minions = minions_in(row.text(0));
+    std::vector<std::string> all = minions_in(row.text(1), packing_of(row, 2));
+    change(all);
+    std::vector<ReturnView> kept;
+    ReturnReader reader = returns_in(row);
+    while (const auto ret = reader.next()) kept.push_back(*ret);
+    returns = packed_returns(all, kept);
+    minions = packed_minions(all);
     return false;
   };
-  Result<void> looked = connection.each(kGetMinions, look, key);
+  Result<void> looked = connection.each(kReturns, look, key);
   if (!looked || !minions) return looked;
-  add_minions(*minions, minions_in(packed));
-  const std::string all = packed_minions(*minions);
-  return connection.execute(kSetMinions, SqliteBlob{all}, key);
+  return connection.execute(kSetPacked, SqliteBlob{*minions}, SqliteBlob{returns}, key);
 }
 
-/// One that came without its job's load.
+/// The load of a job that is kept.
+Result<void> save_again(SqliteConnection& connection, JidKey key, const LoadView& load) {
+  Result<void> saved = connection.execute(kReplaceLoad, key, load.saved, load.fun, load.arg, load.tgt,
+                                          load.tgt_type, load.user, load.metadata);
+  const auto replace = [&](auto& minions) { minions = minions_in(load.minions, load.packing); };
+  if (saved) saved = change_minions(connection, key, replace);
+  ReturnReader returns(load.returns, load.minions, load.packing);
+  for (auto ret = returns.next(); saved && ret; ret = returns.next()) {
+    saved = save_late(connection, kSaveLate, key, *ret);
+  }
+  return saved;
+}
+
+/// One whose job has a row.
 Result<void> save_alone(SqliteConnection& connection, const RecordView& record) {
   switch (record.kind) {
+    case RecordView::Kind::load:
+      return save_again(connection, record.key, record.load);
     case RecordView::Kind::ret:
       return save_late(connection, kSaveLate, record.key, record.ret);
     case RecordView::Kind::stand_in:
       return save_stand_in(connection, record.key, record.ret);
     default:
-      return save_minions(connection, record.key, record.minions);
+      return change_minions(connection, record.key, [&](std::vector<std::string>& minions) {
+        add_minions(minions, minions_in(record.minions, record.packing));
+      });
   }
 }
 
 }  // namespace
 
-Result<bool> insert_load(SqliteConnection& connection, JidKey key, const LoadView& load,
-                         std::string_view returns) {
-  const Result<void> run =
-      connection.execute(kInsertLoad, key, load.saved, load.fun, load.arg, load.tgt, load.tgt_type, load.user,
-                         load.metadata, SqliteBlob{load.minions}, SqliteBlob{returns});
+Result<bool> insert_load(SqliteConnection& connection, JidKey key, const LoadView& load) {
+  const Result<void> run = connection.execute(
+      kInsertLoad, key, load.saved, load.fun, load.arg, load.tgt, load.tgt_type, load.user, load.metadata,
+      SqliteBlob{load.minions}, SqliteBlob{load.returns}, static_cast<std::int64_t>(load.packing));
   return run ? Result(connection.changes() > 0) : run.error();
 }
 
@@ -169,15 +198,21 @@ bool SqliteGroup::add(std::string_view record) {
   const std::optional<RecordView> view = view_of(record);
   if (!view) return false;
   const bool is_load = view->kind == RecordView::Kind::load;
-  if (is_load && by_key_.try_emplace(view->key, jobs_.size()).second) jobs_.push_back({view->key, {}, {}});
-  const auto found = by_key_.find(view->key);
-  if (is_load) {
-    jobs_[found->second].load = view->load;
-  } else if (view->kind == RecordView::Kind::ret && found != by_key_.end()) {
-    jobs_[found->second].returns.push_back(view->ret);
-  } else {
-    others_.push_back(*view);
+  const auto [found, is_new] =
+      is_load ? by_key_.try_emplace(view->key, jobs_.size()) : std::pair(by_key_.find(view->key), false);
+  if (is_new) {
+    jobs_.push_back({view->key, view->load, {}, false});
+    return true;
   }
+  NewJob* const job = found == by_key_.end() ? nullptr : &jobs_[found->second];
+  if (job != nullptr && view->kind == RecordView::Kind::ret && view->packing == job->load.packing &&
+      !job->is_closed) {
+    if (job->returns.empty()) job->returns = job->load.returns;
+    job->returns += view->packed;
+    return true;
+  }
+  if (is_load) job->is_closed = true;
+  others_.push_back(*view);
   return true;
 }
 
@@ -196,24 +231,17 @@ Result<void> SqliteGroup::write(SqliteConnection& connection) const {
 }
 
 Result<void> SqliteGroup::write(SqliteConnection& connection, const NewJob& job, Newest& newest) {
-  std::string returns;
-  for (const ReturnView& ret : job.returns) returns += ret.packed;
-  const Result<bool> inserted = insert_load(connection, job.key, job.load, returns);
+  LoadView load = job.load;
+  if (!job.returns.empty()) load.returns = job.returns;
+  const Result<bool> inserted = insert_load(connection, job.key, load);
   if (!inserted) return inserted.error();
-  if (*inserted) {
-    for (const ReturnView& ret : job.returns) {
-      JidKey& known = newest.try_emplace({job.load.fun, ret.minion}, job.key).first->second;
-      known = std::max(known, job.key);
-    }
-    return {};
+  if (!*inserted) return save_again(connection, job.key, load);
+  ReturnReader returns(load.returns, load.minions, load.packing);
+  while (const auto ret = returns.next()) {
+    JidKey& known = newest.try_emplace({load.fun, ret->minion}, job.key).first->second;
+    known = std::max(known, job.key);
   }
-  const LoadView& load = job.load;  // of a job that is kept
-  Result<void> saved = connection.execute(kReplaceLoad, job.key, load.saved, load.fun, load.arg, load.tgt,
-                                          load.tgt_type, load.user, load.metadata, SqliteBlob{load.minions});
-  for (auto ret = job.returns.begin(); saved && ret != job.returns.end(); ++ret) {
-    saved = save_late(connection, kSaveLate, job.key, *ret);
-  }
-  return saved;
+  return {};
 }
 
 Result<void> find_load(SqliteConnection& connection, JidKey key, std::optional<Load>& load) {
@@ -227,11 +255,8 @@ Result<void> find_load(SqliteConnection& connection, JidKey key, std::optional<L
 Result<void> find_returns(SqliteConnection& connection, JidKey key, std::vector<JobReturn>& returns) {
   std::map<std::string, JobReturn> by_minion;
   const auto take = [&](const SqliteQuery& row) {
-    std::string_view packed = row.text(0);
-    while (auto ret = take_return(packed)) {
-      std::string minion = ret->minion;
-      by_minion.insert_or_assign(std::move(minion), *std::move(ret));
-    }
+    ReturnReader reader = returns_in(row);
+    while (const auto ret = reader.next()) by_minion.insert_or_assign(std::string(ret->minion), ret->copy());
     return true;
   };
   // Late ones come after, and take the places of the others.
@@ -245,12 +270,22 @@ Result<void> find_returns(SqliteConnection& connection, JidKey key, std::vector<
 Result<void> find_newest(SqliteConnection& connection, std::string_view fun,
                          std::vector<FunctionReturn>& returns) {
   const std::string name = Json::string(fun).text();
+  std::map<JidKey, std::set<std::string, std::less<>>> minions;  // so that each job is read once
   const auto take = [&](const SqliteQuery& row) {
-    auto ret = return_of(row.text(0), row.text(row.is_null(3) ? 2 : 3));
-    if (ret) returns.push_back({jid_of(row.number(1)), *std::move(ret)});
+    minions[row.number(1)].emplace(row.text(0));
     return true;
   };
-  return connection.each(kNewest, take, std::string_view(name));
+  Result<void> read = connection.each(kNewest, take, std::string_view(name));
+  for (auto job = minions.begin(); read && job != minions.end(); ++job) {
+    std::vector<JobReturn> of_job;
+    read = find_returns(connection, job->first, of_job);
+    for (JobReturn& ret : of_job) {
+      if (job->second.contains(ret.minion)) returns.push_back({jid_of(job->first), std::move(ret)});
+    }
+  }
+  std::sort(returns.begin(), returns.end(),
+            [](const FunctionReturn& a, const FunctionReturn& b) { return a.ret.minion < b.ret.minion; });
+  return read;
 }
 
 Result<void> walk_loads(SqliteConnection& connection, const JobQuery& query, const LoadVisitor& visit) {

@@ -30,8 +30,7 @@ namespace rest_fcgi::returner {
 // unavailable, after which the transaction has to be rolled back.
 
 /// A load, and those of its returns that are known already. False where the job is kept: nothing was done.
-[[nodiscard]] Result<bool> insert_load(SqliteConnection& connection, JidKey key, const LoadView& load,
-                                       std::string_view returns);
+[[nodiscard]] Result<bool> insert_load(SqliteConnection& connection, JidKey key, const LoadView& load);
 
 /// That this is where the newest return of that function by that minion is, unless a newer one is known.
 [[nodiscard]] Result<void> save_newest(SqliteConnection& connection, std::string_view fun,
@@ -65,7 +64,8 @@ class SqliteGroup {
   struct NewJob {
     JidKey key = 0;
     LoadView load;
-    std::vector<ReturnView> returns;  ///< of one minion, the last one counts
+    std::string returns;  ///< all, where some came after the load; empty where it has them all
+    bool is_closed;       ///< it came again: what follows belongs to that
   };
   using Newest = std::map<std::pair<std::string_view, std::string_view>, JidKey>;
 
@@ -73,7 +73,7 @@ class SqliteGroup {
 
   std::vector<NewJob> jobs_;
   std::unordered_map<JidKey, std::size_t> by_key_;  // places in jobs_
-  std::vector<RecordView> others_;                  // of jobs that are kept already, in order; what stands in
+  std::vector<RecordView> others_;                  // of jobs that have a row by then, in order
 };
 
 // What is read from the database. Errors of all: unavailable, with SQLite's words.

@@ -178,12 +178,29 @@ Result<void> Jobs::save(const returner::Load& load, returner::Durability durabil
   for (returner::Returner* one : also) {
     log_failure(one->save_load(load, returner::Durability::grouped), "the load", load.jid);
   }
+  announce(load, missing);
+  return {};
+}
+
+void Jobs::announce(const returner::Load& load, const std::vector<std::string>& missing) {
   if (is_on_the_master(load)) {
     announcer_->master_new(load, Kept::yes);
   } else {
     announcer_->job_new(load, missing);
   }
-  return {};
+}
+
+void Jobs::keep(const returner::Load& load, const std::vector<master::Return>& returns, const Also& also,
+                const std::vector<std::string>& missing) {
+  std::vector<returner::ReturnView> views;
+  views.reserve(returns.size());
+  for (const master::Return& ret : returns) {
+    views.push_back({ret.minion, ret.ret.text(), ret.retcode, ret.success, ret.out});
+  }
+  log_failure(cache().save_job(load, views), "all", load.jid);
+  for (returner::Returner* one : also) log_failure(one->save_job(load, views), "all", load.jid);
+  announce(load, missing);
+  for (const master::Return& ret : returns) announcer_->job_ret(load, ret);
 }
 
 void Jobs::record(std::string_view jid, const master::Return& ret, const Also& also) {

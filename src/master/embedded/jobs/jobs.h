@@ -136,6 +136,10 @@ class Jobs {
   Result<void> save(const returner::Load& load, returner::Durability durability, const Also& also,
                     const std::vector<std::string>& missing = {});
 
+  /// Keeps and announces a job that has its jid and is whole. Failures stand in the log.
+  void keep(const returner::Load& load, const std::vector<master::Return>& returns, const Also& also,
+            const std::vector<std::string>& missing);
+
   /// Keeps a return. Failures stand in the log: the return itself was delivered.
   void record(std::string_view jid, const master::Return& ret, const Also& also);
 
@@ -187,6 +191,7 @@ class Jobs {
   [[nodiscard]] Result<std::vector<std::string>> missing_in(const returner::Load& load) const;
   /// Looks twice a second for calls that other processes want to stop, as long as there are any that run.
   void watch(const std::stop_token& stop);
+  void announce(const returner::Load& load, const std::vector<std::string>& missing);
   void log_failure(const Result<void>& kept, std::string_view what, std::string_view jid);
 
   const std::unique_ptr<returner::Returners> returners_;

@@ -135,6 +135,22 @@ TEST_CASE("a job that is waited for runs although it cannot be kept, and the log
   CHECK(log.has("the job cache works again"));
 }
 
+TEST_CASE("of a whole job that cannot be kept, the log says so, and other returners get it all the same") {
+  const test::CapturedLog log;
+  Jobs jobs(returner::Returners::of("full", std::make_unique<FullCache>()), system_clock(), nullptr, kPlenty);
+  const auto other = returner::make_memory_returner({}, system_clock());
+  const std::vector<master::Return> returns{{"ms-0", Json::boolean(true), 3, false, "nested"},
+                                            {"ms-1", Json::boolean(true), 0, true, ""}};
+  jobs.keep(load_of(kJid), returns, {other.get()}, {});
+  CHECK(log.has("all of job " + std::string(kJid) + " is not in the job cache: the disk is full"));
+  const std::vector<returner::JobReturn> kept = *other->get_jid(kJid);
+  REQUIRE(kept.size() == 2);
+  CHECK(kept[0].ret.text() == "true");
+  CHECK(kept[0].retcode == 3);
+  CHECK_FALSE(kept[0].success);
+  CHECK(kept[0].out == "nested");
+}
+
 TEST_CASE("returners that a job names have to be there") {
   Jobs jobs(memory(), system_clock(), nullptr, kPlenty);
   CHECK(jobs.check_returners(""));
