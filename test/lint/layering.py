@@ -74,7 +74,6 @@ LIBRARIES = {
     "Boost.Asio and Beast": (r"boost/(asio|beast)[./].*", "gateway"),
     "SQLite": (r"sqlite3\.h", "returner"),
     "libcurl": (r"curl/.*", "etcd"),
-    "ZeroMQ": (r"zmq.*|zmq/.*", "master/salt"),
     "msgpack": (r"msgpack.*|msgpack/.*", "master/salt"),
 }
 

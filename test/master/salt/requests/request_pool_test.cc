@@ -406,7 +406,10 @@ TEST_CASE("a process that may open no more files refuses a request, and lives") 
   const rlimit few = {3, limit.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
   const auto answer = ask(*pool, "question");
+  const auto other = RequestPool::make({.uri = master.uri()});
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  REQUIRE(!other);
+  CHECK(other.error().message == "eventfd: Too many open files");
   REQUIRE(!answer);
   CHECK(answer.error().kind == ErrorKind::unavailable);
   CHECK(ask(*pool, "question"));
