@@ -155,7 +155,7 @@ bool Pool::dismiss_idle() {
   // For so long there was a thread to spare.
   exhaustion_reported_ = false;
   const std::lock_guard lock(mutex_);
-  if (members_ <= options_.min_threads || spare() <= 1) return false;
+  if (spare() <= static_cast<std::ptrdiff_t>(options_.min_threads)) return false;
   --members_;
   // Another worker may have begun to work meanwhile; then the accepting thread starts one in place of this.
   if (--idle_ <= waiting_size_) signal_event(events_.crowded);

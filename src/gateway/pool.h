@@ -22,6 +22,10 @@ namespace rest_fcgi::gateway {
 class Streams;
 class Worker;
 
+/// So many workers stay where connections come in while they work: that is cheaper than to go and to come
+/// back.
+inline constexpr std::ptrdiff_t kMostListening = 32;
+
 /// What waits for a thread: a connection of FastCGI, or a task. One of both, or nothing.
 struct Work {
   UniqueFd connection;
@@ -101,6 +105,11 @@ class Pool : public std::enable_shared_from_this<Pool> {
   /// The calling worker goes from idle to busy, and back. A worker counts as idle from when it is started.
   void begin_work() noexcept;
   void end_work() noexcept { ++idle_; }
+
+  /// Are there so many busy workers that they had better not be in each other's way?
+  [[nodiscard]] bool many_work() const noexcept {
+    return static_cast<std::ptrdiff_t>(members_.load(std::memory_order_relaxed)) - idle_ > kMostListening;
+  }
 
   /// The calling worker, which is busy, waits on a kept connection, and no longer does. Where all threads are
   /// taken it gives that up for what waits in the pool.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -9,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "few_files.h"
+#include "gateway/pool.h"
 #include "served.h"
 
 using namespace rest_fcgi;
@@ -48,6 +51,18 @@ Options threads_between(std::size_t min, std::size_t max) {
   return options;
 }
 
+/// How many workers a connection may wake: their epolls watch more than the end.
+std::size_t listening() {
+  std::size_t count = 0;
+  for (const auto& file : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream lines(file.path());
+    std::size_t watched = 0;
+    for (std::string line; std::getline(lines, line);) watched += line.starts_with("tfd:") ? 1U : 0U;
+    if (watched == 3) ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 TEST_CASE("slow requests make threads, a fast one is answered meanwhile, and the threads go again") {
@@ -61,6 +76,46 @@ TEST_CASE("slow requests make threads, a fast one is answered meanwhile, and the
   check_answered(slow);
   CHECK(eventually([&] { return workers() == 2; }));
   CHECK(served.connect().request(post("later")).body == "later");
+}
+
+TEST_CASE("beside slow requests min_threads are kept idle") {
+  Door door;
+  Door other;
+  const auto at_doors = [&](const http::Environ& request) {
+    if (request.body && *request.body == "slow") door.pass();
+    if (request.body && *request.body == "short") other.pass();
+    return echo(request);
+  };
+  Served served(at_doors, threads_between(3, 100));
+  auto slow = send_slow(served, 10);
+  REQUIRE(door.waiting(10) == 10);
+  std::vector<FcgiClient> clients;
+  for (int i = 0; i < 10; ++i) {
+    clients.push_back(served.connect());
+    CHECK(clients.back().send(post("short")));
+  }
+  REQUIRE(other.waiting(10) == 10);
+  other.open();
+  for (FcgiClient& client : clients) CHECK(client.reply().body == "short");
+  CHECK(eventually([&] { return workers() == 10 + 3; }));
+  std::this_thread::sleep_for(milliseconds(300));  // three times that after which more would go
+  CHECK(workers() == 10 + 3);
+  door.open();
+  check_answered(slow);
+}
+
+TEST_CASE("of many that are at work few stand where connections come in, and all come back") {
+  Door door;
+  Served served(slow_at(door), threads_between(1, 200));
+  auto slow = send_slow(served, 100);
+  REQUIRE(door.waiting(100) == 100);
+  CHECK(listening() <= static_cast<std::size_t>(kMostListening) + 2);
+  CHECK(served.connect().request(post("fast")).body == "fast");
+  door.open();
+  check_answered(slow);
+  CHECK(eventually([&] { return workers() == 1; }));
+  CHECK(listening() == 1);
+  for (int i = 0; i < 3; ++i) CHECK(served.connect().request(post("later")).body == "later");
 }
 
 TEST_CASE("max_threads is not exceeded, and who comes later waits for a thread") {

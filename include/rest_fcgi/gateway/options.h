@@ -43,7 +43,7 @@ struct Options {
   std::size_t max_http_connections = 4096;   ///< beyond it who waits longest for a request makes room
   std::size_t max_http_body_bytes = std::size_t{256} << 20;  ///< of all requests on `http`; beyond it: 503
   std::size_t max_streams = 2000;  ///< that the applications let be open at once, for which there are files
-  std::size_t min_threads = 4;     ///< kept when idle
+  std::size_t min_threads = 4;     ///< kept idle, beside those at work
   std::size_t max_threads = 1024;  ///< beside those of the HTTP listener, one of which may answer a request
   std::size_t max_waiting = 1024;  ///< connections of FastCGI, and requests of HTTP, kept while all threads
                                    ///< are busy; more are told 503

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "gateway/reply.h"
@@ -33,7 +34,7 @@ bool watch(int epoll, int fd, std::uint32_t events) {
   epoll_event event = {};
   event.events = events;
   event.data.fd = fd;
-  return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+  return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0 || errno == EEXIST;
 }
 
 /// A peer that misbehaves is worth a line, one that goes away is not.
@@ -54,14 +55,12 @@ BodyLimits body_limits(const Options& options) {
 
 Result<std::unique_ptr<Worker>> Worker::make(std::shared_ptr<Pool> pool) {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
-  const PoolEvents& events = pool->events();
-  // Exclusive: a connection wakes one of the threads that wait.
-  if (!epoll || !watch(epoll.get(), pool->listener().fd(), EPOLLIN | EPOLLEXCLUSIVE) ||
-      !watch(epoll.get(), events.waiting.get(), EPOLLIN | EPOLLEXCLUSIVE) ||
-      !watch(epoll.get(), events.stop.get(), EPOLLIN)) {
+  if (!epoll || !watch(epoll.get(), pool->events().stop.get(), EPOLLIN)) {
     return Error{ErrorKind::internal, format("epoll: {}", errno_text()), {}};
   }
-  return std::make_unique<Worker>(std::move(pool), std::move(epoll));
+  auto made = std::make_unique<Worker>(std::move(pool), std::move(epoll));
+  if (!made->listen()) return Error{ErrorKind::internal, format("epoll: {}", errno_text()), {}};
+  return made;
 }
 
 Worker::Worker(std::shared_ptr<Pool> pool, UniqueFd epoll)
@@ -70,6 +69,7 @@ Worker::Worker(std::shared_ptr<Pool> pool, UniqueFd epoll)
 void Worker::run() noexcept {
   while (Work work = next_work()) {
     pool_->begin_work();
+    if (pool_->many_work()) turn_away();
     do {
       if (work.task) {
         run_task(work.task);
@@ -90,11 +90,28 @@ void Worker::run_task(const std::function<void()>& task) noexcept {
   }
 }
 
+/// Is in the line of those whom a connection, or work in the pool, may wake: one each. False: that did not
+/// go.
+bool Worker::listen() {
+  if (listens_) return true;
+  listens_ =
+      watch(epoll_.get(), pool_->events().waiting.get(), EPOLLIN | EPOLLEXCLUSIVE) &&
+      (watch(epoll_.get(), pool_->listener().fd(), EPOLLIN | EPOLLEXCLUSIVE) || pool_->listener().closed());
+  return listens_;
+}
+
+/// Leaves that line. The kernel goes along it until it finds who waits, and so past all that are at work.
+void Worker::turn_away() {
+  if (!std::exchange(listens_, false)) return;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, pool_->events().waiting.get(), nullptr);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, pool_->listener().fd(), nullptr);
+}
+
 Work Worker::next_work() {
-  const int patience = poll_timeout(pool_->options().idle_thread_timeout);
   const PoolEvents& events = pool_->events();
   while (!pool_->stopping()) {
     if (Work work = pool_->take_waiting()) return work;
+    const int patience = poll_timeout(listen() ? pool_->options().idle_thread_timeout : kAcceptPause);
     epoll_event event = {};
     const int ready = ::epoll_wait(epoll_.get(), &event, 1, patience);
     if (pool_->stopping()) break;

@@ -31,6 +31,8 @@ class Worker {
   void refuse(UniqueFd connection) noexcept;
 
  private:
+  bool listen();
+  void turn_away();
   Work next_work();
   static void run_task(const std::function<void()>& task) noexcept;
   void serve(UniqueFd connection) noexcept;
@@ -43,6 +45,7 @@ class Worker {
 
   const std::shared_ptr<Pool> pool_;
   const UniqueFd epoll_;
+  bool listens_ = false;
   Work successor_;  ///< for which a kept connection has to make room
   Body body_;
   http::Environ environ_;
