@@ -101,21 +101,23 @@ Result<Reply> run_call(const Call& call) {
 NetapiClient::NetapiClient(Options options, std::shared_ptr<master::Master> master, const Clock& clock)
     : options_(std::move(options)), master_(std::move(master)), clock_(clock) {}
 
-Result<master::Permit> NetapiClient::admit(const lowstate::Chunk& chunk, SteadyTime deadline) const {
+Result<master::Permit> NetapiClient::admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                                           const master::Permit* before) const {
   if (std::find(options_.enabled.begin(), options_.enabled.end(), chunk.client) == options_.enabled.end()) {
     return Error{
         ErrorKind::invocation,
         format("Client disabled: '{}'. Add to 'netapi_enable_clients' master config option to enable.",
                name_of(chunk.client))};
   }
-  return admit_own(chunk, deadline);
+  return admit_own(chunk, deadline, before);
 }
 
-Result<master::Permit> NetapiClient::admit_own(const lowstate::Chunk& chunk, SteadyTime deadline) const {
+Result<master::Permit> NetapiClient::admit_own(const lowstate::Chunk& chunk, SteadyTime deadline,
+                                               const master::Permit* before) const {
   if (chunk.credentials.kind == auth::Credentials::Kind::none) {
     return Error{ErrorKind::authentication, "No authentication credentials given"};
   }
-  return master_->admit(chunk, deadline);
+  return master_->admit(chunk, deadline, before);
 }
 
 SteadyTime NetapiClient::deadline() const {

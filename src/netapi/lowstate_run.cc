@@ -41,8 +41,9 @@ Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& 
 }
 
 /// Asks for leave to run one chunk. Whether its user may come from there is asked first, so that the answer
-/// says neither whether the password is good nor what the user may do.
-Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk, const Terms& terms) {
+/// says neither whether the password is good nor what the user may do. `before`: as `Master::admit` has it.
+Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk, const Terms& terms,
+                         const Permit* before) {
   const auto check = [&](std::string_view user, std::string_view eauth) -> Result<void> {
     if (!terms.may_come || terms.may_come(user)) return {};
     Error error{ErrorKind::authentication, "Authentication error occurred."};
@@ -59,8 +60,8 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
     if (!session) return session.error();
     if (auto may = check(session->user, session->eauth); !may) return std::move(may).error();
   }
-  Result<Permit> permit =
-      terms.own ? client.admit_own(chunk, terms.deadline) : client.admit(chunk, terms.deadline);
+  Result<Permit> permit = terms.own ? client.admit_own(chunk, terms.deadline, before)
+                                    : client.admit(chunk, terms.deadline, before);
   if (!permit) return permit;
   // Back ends may know users by another name than the one that was sent.
   if (auto may = check(permit->user(), permit->eauth()); !may) return std::move(may).error();
@@ -85,7 +86,8 @@ Admission admit(const client::NetapiClient& client, const std::vector<Chunk>& ch
   std::vector<Permit>& permits = admission.permits;
   permits.reserve(chunks.size());
   for (const Chunk& chunk : chunks) {
-    Result<Permit> permit = guarded([&] { return admit_one(client, chunk, terms); });
+    const Permit* const before = permits.empty() ? nullptr : &permits.back();
+    Result<Permit> permit = guarded([&] { return admit_one(client, chunk, terms, before); });
     if (permit) {
       permits.push_back(*std::move(permit));
       continue;

@@ -57,7 +57,8 @@ FakeMaster::~FakeMaster() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Result<master::Permit> FakeMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
+Result<master::Permit> FakeMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                                         const master::Permit*) {
   if (on_admit) {
     if (auto error = on_admit(chunk)) return *std::move(error);
   }

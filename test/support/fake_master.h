@@ -55,7 +55,9 @@ class FakeMaster final : public master::Master {
   void later(std::chrono::milliseconds delay, std::function<void()> action);
 
   ~FakeMaster() override;
-  Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) override;
+  using Master::admit;
+  Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                               const master::Permit* before) override;
   Result<master::Job> publish(const master::Permit& permit, const master::Publication& publication,
                               Returns returns) override;
   Result<master::Job> publish_async(const master::Permit& permit) override;

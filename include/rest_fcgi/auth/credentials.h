@@ -20,6 +20,13 @@ struct Credentials {
   SecretView token;           ///< kind token only
   /// The address that they came from, as the web server says it; empty where it does not.
   std::string_view remote{};
+
+  /// Do they say the same, from the same address?
+  [[nodiscard]] bool same_as(const Credentials& other) const noexcept {
+    return kind == other.kind && eauth == other.eauth && username == other.username &&
+           remote == other.remote && equal_in_constant_time(password.reveal(), other.password.reveal()) &&
+           equal_in_constant_time(token.reveal(), other.token.reveal());
+  }
 };
 
 /// Which events somebody may see.

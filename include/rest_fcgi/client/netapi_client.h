@@ -36,12 +36,14 @@ class NetapiClient {
   /// The checks that come before running: the client is enabled, there are credentials, and the master admits
   /// the chunk. What is done under the permit ends by `deadline`. Errors, in that order: invocation and
   /// authentication, in Salt's sentences; those of `Master::admit`.
-  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) const;
+  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                                             const master::Permit* before = nullptr) const;
 
   /// As `admit`, for a chunk that the URL of a request stands for, such as `GET /jobs`, whatever
   /// `netapi_enable_clients` says: that is about the clients that callers choose. REQUIRES: the chunk's
   /// client and function are not the caller's choice.
-  [[nodiscard]] Result<master::Permit> admit_own(const lowstate::Chunk& chunk, SteadyTime deadline) const;
+  [[nodiscard]] Result<master::Permit> admit_own(const lowstate::Chunk& chunk, SteadyTime deadline,
+                                                 const master::Permit* before = nullptr) const;
 
   // What a session needs: see `Master`.
   [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,

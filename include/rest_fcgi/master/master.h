@@ -165,7 +165,14 @@ class Master {
   /// credentials good, and do they permit this function with these arguments on these minions. A real master
   /// decides that itself when the call reaches it. Errors: authentication; throttled; authorization, naming
   /// who it was; invocation for what can be seen never to run. Runs nothing.
-  [[nodiscard]] virtual Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) = 0;
+  ///
+  /// `before`: what another chunk of the same request got from this; null: there is none. Where both bring
+  /// the same credentials, those need not be judged again.
+  [[nodiscard]] virtual Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                                             const Permit* before) = 0;
+  [[nodiscard]] Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
+    return admit(chunk, deadline, nullptr);
+  }
 
   /// Starts functions on minions. Returns go to `returns`, from any thread, also before this call comes back,
   /// for as long as the caller holds it; a duplicate is possible. A publication that matches nobody is a Job

@@ -32,8 +32,12 @@ namespace {
 
 /// What is known of a call once its caller may make it.
 struct Admitted final : master::Admitted {
-  Admitted(Selection its_minions, std::shared_ptr<const lowstate::MasterArguments> its_arguments)
-      : selection(std::move(its_minions)), arguments(std::move(its_arguments)) {}
+  Admitted(auth::Identity its_caller, Selection its_minions,
+           std::shared_ptr<const lowstate::MasterArguments> its_arguments)
+      : caller(std::move(its_caller)),
+        selection(std::move(its_minions)),
+        arguments(std::move(its_arguments)) {}
+  auth::Identity caller;
   Selection selection;                                         ///< the minions of a local call
   std::shared_ptr<const lowstate::MasterArguments> arguments;  ///< of a runner or wheel, as rules saw them
 };
@@ -161,9 +165,12 @@ class EmbeddedMaster : public master::Master {
         publisher_(minions_, facts->modules, runtime_->jobs(), runtime_->workers()),
         caller_(facts, runtime_->jobs(), runtime_->workers()) {}
 
-  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) override {
+  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                                             const master::Permit* before) override {
     // Who calls comes first: nobody else learns anything about targets and functions.
-    Result<auth::Identity> identity = authenticator_->authenticate(chunk.credentials, deadline);
+    const bool is_known = before != nullptr && chunk.credentials.same_as(before->chunk().credentials);
+    Result<auth::Identity> identity =
+        is_known ? admitted(*before).caller : authenticator_->authenticate(chunk.credentials, deadline);
     if (!identity) return std::move(identity).error();
     if (chunk.client == lowstate::Client::ssh) return no_ssh();
     Admission admission = chunk.is_local() ? admit_local(*identity, chunk.local())
@@ -282,7 +289,7 @@ class EmbeddedMaster : public master::Master {
     if (!selected()) return selected().error();
     if (Result<void> kept = runtime_->jobs()->check_returners(call.ret); !kept)
       return std::move(kept).error();
-    return Admission(std::make_shared<Admitted>(*std::move(selected()), nullptr));
+    return Admission(std::make_shared<Admitted>(identity, *std::move(selected()), nullptr));
   }
 
   [[nodiscard]] Admission admit_master(const auth::Identity& identity, lowstate::Client client,
@@ -304,7 +311,7 @@ class EmbeddedMaster : public master::Master {
           format("'{}' returns a secret, which must not lie in a job cache: it is for the client wheel.",
                  call.function.name)};
     }
-    return Admission(std::make_shared<Admitted>(Selection(), *std::move(arguments)));
+    return Admission(std::make_shared<Admitted>(identity, Selection(), *std::move(arguments)));
   }
 
   [[nodiscard]] Publisher::Order order_for(const master::Permit& permit,

@@ -48,8 +48,9 @@ class RecordingMaster final : public master::Master {
   RecordingMaster(std::shared_ptr<master::Master> behind, std::shared_ptr<JobRecorder> recorder)
       : behind_(std::move(behind)), recorder_(std::move(recorder)) {}
 
-  [[nodiscard]] Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) override {
-    return behind_->admit(chunk, deadline);
+  [[nodiscard]] Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                                     const Permit* before) override {
+    return behind_->admit(chunk, deadline, before);
   }
   [[nodiscard]] Result<master::Job> publish(const Permit& permit, const Publication& publication,
                                             std::shared_ptr<master::Returns> returns) override {

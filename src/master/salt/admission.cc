@@ -104,7 +104,7 @@ Result<void> check_wheel_arguments(const lowstate::MasterCall& call) {
   return {};
 }
 
-Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
+Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline, const Permit*) {
   const auth::Credentials& credentials = chunk.credentials;
   auto grant = callers_.login(credentials, deadline);
   if (!grant) return std::move(grant).error();

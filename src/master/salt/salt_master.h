@@ -25,7 +25,8 @@ class SaltMaster final : public master::Master {
   SaltMaster(const Options& options, std::unique_ptr<auth::Logins> logins,
              std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<LiveRuntime> runtime);
 
-  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) override;
+  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                                             const master::Permit* before) override;
   [[nodiscard]] Result<master::Job> publish(const master::Permit& permit,
                                             const master::Publication& publication,
                                             std::shared_ptr<master::Returns> returns) override;

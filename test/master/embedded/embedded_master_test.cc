@@ -243,6 +243,29 @@ TEST_CASE("of compound functions a return code below 0 counts, unless there is o
   CHECK(retcode("true", "true") == 0);
 }
 
+TEST_CASE("chunks of one request with the same credentials are judged once, and all others each") {
+  constexpr std::string_view kPing = R"("client": "local", "tgt": "ms-0", "fun": "test.ping")";
+  const test::TempDir dir;
+  EmbeddedEngine engine({}, {}, dir / "tokens");
+  const SteadyTime soon = EmbeddedEngine::soon();
+  const auto session = engine.master->login(engine.chunk(kPing, "ann").credentials, soon);
+  REQUIRE(session);
+  const std::string token(session->token.reveal().text);
+  const auto first = engine.master->admit(engine.chunk_with_token(kPing, token), soon);
+  REQUIRE(first);
+  REQUIRE(engine.master->logout(session->token, soon));
+  const lowstate::Chunk& same = engine.chunk_with_token(kPing, token);
+  const auto second = engine.master->admit(same, soon, &*first);
+  REQUIRE(second);
+  CHECK(second->user() == "ann");
+  CHECK(engine.master->admit(same, soon).error().kind == ErrorKind::authentication);
+  const lowstate::Chunk& forbidden =
+      engine.chunk_with_token(R"("client": "runner", "fun": "manage.up")", token);
+  CHECK(engine.master->admit(forbidden, soon, &*second).error().kind == ErrorKind::authorization);
+  const lowstate::Chunk& wrong = engine.chunk(kPing, "ann", "wrong");
+  CHECK(engine.master->admit(wrong, soon, &*second).error().kind == ErrorKind::authentication);
+}
+
 TEST_CASE("of a compound function that is called twice the later return counts") {
   EmbeddedEngine engine;
   CHECK(
