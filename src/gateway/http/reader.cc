@@ -232,12 +232,13 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
     const std::string_view before = environ_.get(name);
     variables_size_ += name.size() + before.size() + 2 + value.size();
     if (variables_size_ > ReaderLimits::kMaxVariables) return false;
-    WipedBytes list(before.begin(), before.end());
-    if (!before.empty()) {
-      const std::string_view comma = name == "HTTP_COOKIE" ? "; " : ", ";
-      list.insert(list.end(), comma.begin(), comma.end());
+    if (before.empty()) {
+      environ_.set(name, value);
+      return true;
     }
-    list.insert(list.end(), value.begin(), value.end());
+    const std::string_view comma = name == "HTTP_COOKIE" ? "; " : ", ";
+    WipedBytes list(before.begin(), before.end());
+    for (const std::string_view part : {comma, value}) list.insert(list.end(), part.begin(), part.end());
     environ_.set(name, {list.data(), list.size()});
     return true;
   }
