@@ -159,18 +159,17 @@ unit: $(BUILD)/unit_tests $(HELPERS)
 
 # Debian's names of what each part needs.
 DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libboost-dev libboost-program-options-dev libfmt-dev \
-              libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libmsgpack-cxx-dev \
+              libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libzmq3-dev cppzmq-dev libmsgpack-cxx-dev \
               libcurl4-openssl-dev zlib1g-dev # a well kept client for HTTP and TLS, for etcd; loaded where that is used
 DEPS_DEMO  := nginx curl openssl
-DEPS_UNIT  := doctest-dev libzmq3-dev cppzmq-dev etcd-server
-DEPS_TEST  := $(DEPS_UNIT) python3 python3-pytest python3-pytest-xdist python3-venv apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
-              try:chromium-driver \
+DEPS_TEST  := doctest-dev python3 python3-pytest python3-pytest-xdist python3-venv apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
+              etcd-server try:chromium-driver \
               git openssh-client try:openssh-server \
               iproute2 net-tools procps # what a real minion reads the network and processes with
-DEPS_COVERAGE := $(DEPS_UNIT) gcovr
+DEPS_COVERAGE := doctest-dev etcd-server gcovr
 DEPS_FUZZ  := clang libclang-rt-dev python3
-DEPS_BENCH := python3 python3-pytest python3-venv wrk libzmq3-dev cppzmq-dev etcd-server apache2-bin libapache2-mod-fcgid libbenchmark-dev valgrind strace
-DEPS_LINT  := $(DEPS_UNIT) python3 python3-pytest clang clang-format clang-tidy shellcheck
+DEPS_BENCH := python3 python3-pytest python3-venv wrk etcd-server apache2-bin libapache2-mod-fcgid libbenchmark-dev valgrind strace
+DEPS_LINT  := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
 # Installs packages first, then goes on in a make of its own, so that nothing starts to compile before, also with -j.
 need = $(Q)SKIP_DEPS=$(SKIP_DEPS) sh deploy/deps.sh $(1)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "etcd/curl.h"
 
-#include <dlfcn.h>
-
 #include <atomic>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
@@ -18,16 +17,6 @@ constexpr const char* kLibrary = "libcurl.so.4";
 std::atomic<const Curl*> loaded = nullptr;
 
 }  // namespace
-
-Library::Library(const char* name) : handle_(::dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
-  if (handle_ == nullptr) problem_ = ::dlerror();
-}
-
-Library::Symbol Library::operator[](const char* function) {
-  void* const address = handle_ == nullptr ? nullptr : ::dlsym(handle_, function);
-  if (address == nullptr && problem_.empty()) problem_ = ::dlerror();
-  return Symbol(address);
-}
 
 Result<std::unique_ptr<const Curl>> Curl::load(const char* name) {
   auto made = std::make_unique<const Curl>(Curl{Library(name)});

@@ -2,42 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include <curl/curl.h>
 
+#include "rest_fcgi/core/library.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::etcd {
-
-/// A shared library whose functions are looked up by their names, as what they are used for. It stays loaded
-/// until the process ends. Not synchronized.
-class Library {
- public:
-  /// `name` as of dlopen(3).
-  explicit Library(const char* name);
-
-  /// One function, of whatever type it is needed; null where there is none.
-  class Symbol {
-   public:
-    explicit Symbol(void* address) : address_(address) {}
-    template <class Function>
-    operator Function*() const noexcept {
-      return reinterpret_cast<Function*>(address_);
-    }
-
-   private:
-    void* address_;
-  };
-  Symbol operator[](const char* function);
-
-  /// What went wrong first: it could not be loaded, or has not all that was looked up. Empty: nothing.
-  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-
- private:
-  void* handle_;
-  std::string problem_;
-};
 
 /// The functions of libcurl that are called here, without `curl_` before their names. libcurl and the thirty
 /// libraries that it brings are large, and few need them: who has to do with no etcd does not load them.

@@ -56,7 +56,7 @@ FOLDERS = {
 }
 
 # What core may hold; a further header needs three rooms that use it, and a reason.
-CORE_HEADERS = {"base64", "clock", "excerpt", "files", "format", "helper_process", "json", "json_document", "log", "pattern", "result", "secret",
+CORE_HEADERS = {"base64", "clock", "excerpt", "files", "format", "helper_process", "json", "json_document", "library", "log", "pattern", "result", "secret",
                 "text", "thread", "unique_fd", "users", "version"}
 
 # library: its headers, and the only rooms that include them.
@@ -74,6 +74,7 @@ LIBRARIES = {
     "Boost.Asio and Beast": (r"boost/(asio|beast)[./].*", "gateway"),
     "SQLite": (r"sqlite3\.h", "returner"),
     "libcurl": (r"curl/.*", "etcd"),
+    "ZeroMQ": (r"zmq.*|zmq/.*", "master/salt"),
     "msgpack": (r"msgpack.*|msgpack/.*", "master/salt"),
 }
 

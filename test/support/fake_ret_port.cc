@@ -12,8 +12,13 @@
 #include <doctest/doctest.h>
 #include <zmq.hpp>
 
+#include "master/salt/requests/libzmq.h"
+
 namespace rest_fcgi::test {
 namespace {
+
+/// Before any test: they use ZeroMQ without a pool, too.
+[[maybe_unused]] const bool zmq_is_loaded = salt::load_zmq().ok();
 
 using Frames = FakeRetPort::Frames;
 

@@ -18,7 +18,8 @@ namespace rest_fcgi::salt {
 /// another one's lock is held, so that there is no order of locks.
 ///
 /// Threads: those of requests, which call all of it and wait; one that reads the event bus and calls the
-/// listeners (`EventBus`); and up to two for what nobody waits for (`Workers`). Each is started and joined by the part that has it; the last
+/// listeners (`EventBus`); ZeroMQ's two, which alone touch the network on `ret_port` (`RequestPool`); and up
+/// to two for what nobody waits for (`Workers`). Each is started and joined by the part that has it; the last
 /// ones are waited for in `shutdown`, since their requests use this object.
 class LiveRuntime final : public Runtime {
  public:

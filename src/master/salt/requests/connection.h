@@ -1,32 +1,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <sys/uio.h>
-
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include <zmq.hpp>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
-#include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::salt {
 
-/// One TCP connection to a master's `ret_port`, in ZeroMQ's protocol (ZMTP 3.0, mechanism NULL): a DEALER
-/// that sends `["", body]` and takes `["", body]` back, one request at a time (the master's client protocol).
-/// It is made once and never again, so nothing that was meant for a master that is gone can reach the next
-/// one. Whoever holds it throws it away when it broke or a request failed. Messages are wiped.
+/// One TCP connection to a master's `ret_port`: a DEALER that sends `["", body]` and takes `["", body]` back,
+/// one request at a time (the master's client protocol). It is made once and never again: ZeroMQ does not
+/// reconnect, so nothing that was meant for a master that is gone can reach the next one. Whoever holds it
+/// throws it away when it broke or a request failed.
 ///
-/// Spoken here, and not by libzmq: with one request at a time there is nothing to queue, and the thread that
-/// waits for an answer reads it, where libzmq has a thread between, two wake-ups and 2 MB.
+/// Messages are wiped, but for what ZeroMQ's buffer of 8 KiB and the kernel's still hold.
 ///
 /// Not synchronized; may go from thread to thread under a mutex.
 class Connection {
@@ -34,24 +30,24 @@ class Connection {
   struct Options {
     std::string uri;  ///< `tcp://HOST:PORT`, where HOST is an address or a name, `[...]` for IPv6
     std::size_t max_answer_size = 0;  ///< bytes; a larger answer breaks the connection
-    int stop = -1;  ///< a descriptor; once it is readable nobody waits any more, and connections are broken
   };
 
-  /// Starts to connect. Errors: configuration, for a uri that is none; unavailable, where the process has no
-  /// more files, or a name has no address.
-  static Result<std::unique_ptr<Connection>> make(const Options& options);
+  /// Starts to connect. `context` outlives the connection. Errors: configuration, where ZeroMQ does not take
+  /// the uri; unavailable, where the process has no more files; internal, where ZeroMQ has no more sockets.
+  static Result<std::unique_ptr<Connection>> make(zmq::context_t& context, const Options& options);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
-  /// Waits until it can be written to. False: the peer refuses, is no ZeroMQ, or the time was up; then it
-  /// stays so.
+  /// Waits until it can be written to. False: the peer refuses, is no ZeroMQ, or the time was up.
   bool wait_until_open(SteadyTime until);
 
   /// Can the next request go over it? Not where it was closed, nor where bytes came that are no answer to any
   /// request: they would be taken for the next one's.
   bool is_open();
 
-  /// Sends a message. Errors: unavailable, where the connection was closed; timeout. Of a message that was
-  /// not sent as a whole the master hears nothing.
-  Result<void> send(WipedBytes message, SteadyTime deadline);
+  /// Sends a message. Errors: unavailable, where the connection was closed; nothing was sent then.
+  Result<void> send(WipedBytes message);
 
   /// Waits for the answer to what was sent; after a timeout it may be waited for again. Errors: unavailable,
   /// where the connection broke before it came; timeout; internal, for an answer that is not `["", body]`.
@@ -59,38 +55,22 @@ class Connection {
 
  private:
   enum class Seen { ready, broken, time_up };
-  struct Frame {
-    std::uint8_t flags = 0;
-    std::size_t begin = 0;  ///< of its content in came_
-    std::size_t size = 0;
-  };
 
-  Connection(UniqueFd fd, const Options& options)
-      : fd_(std::move(fd)), stop_(options.stop), max_frame_(options.max_answer_size) {}
-  Seen wait(short events, SteadyTime until) const;
-  bool shake_hands(SteadyTime until);
-  Seen write(iovec* parts, std::size_t count, SteadyTime until);
-  Seen write(std::string_view bytes, SteadyTime until);
-  Seen await_bytes(std::size_t count, SteadyTime until);
-  Seen await_frame(std::size_t at, Frame& frame, SteadyTime until);
-  Seen await_answer(std::size_t at, Frame& frame, SteadyTime until);
-  void drop(std::size_t begin, std::size_t end);
-  [[nodiscard]] std::string_view content(const Frame& frame) const {
-    return {&came_[frame.begin], frame.size};
-  }
+  explicit Connection(zmq::socket_t socket) : socket_(std::move(socket)) {}
+  Seen wait(short events, SteadyTime until);
+  bool send_frames(WipedBytes message);
+  Result<WipedBytes> receive_frames();
 
-  const UniqueFd fd_;
-  const int stop_;
-  const std::size_t max_frame_;
-  bool open_ = false;
-  WipedBytes came_;        ///< room for what comes; of it
-  std::size_t count_ = 0;  ///< so many bytes are there, and not used so far
+  zmq::socket_t monitor_;  ///< what comes here says that the connection is no more
+  zmq::socket_t socket_;
 };
 
 /// The master is not there, and nothing was sent.
 Error master_not_available();
 
-/// Is `uri` `tcp://HOST:PORT`, with an IPv6 address in brackets? Errors: configuration.
+/// Is `uri` `tcp://HOST:PORT`, with an IPv6 address in brackets? ZeroMQ takes more, such as an address to
+/// connect from, and finds out about some mistakes only when it connects, without a word. Errors:
+/// configuration.
 Result<void> check_endpoint(std::string_view uri);
 
 /// What is known of a master that cannot be reached: while it is away one request at a time tries to connect,

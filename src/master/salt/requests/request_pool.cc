@@ -1,36 +1,43 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/requests/request_pool.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
+#include <zmq.hpp>
+
 #include "master/salt/requests/connection.h"
-#include "rest_fcgi/core/files.h"
+#include "master/salt/requests/libzmq.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::salt {
 namespace {
 
+/// A connection has three of ZeroMQ's sockets; those that were closed take their places for a moment longer.
+constexpr std::size_t kSocketsEach = 6;
+constexpr std::size_t kMaxSockets = 65535;  // more than ZeroMQ takes
+
+/// The pool over ZeroMQ. Its context has one thread for input and output, which blocks all signals by itself.
 class Pool final : public RequestPool {
  public:
   using RequestPool::request;
 
-  Pool(const PoolOptions& options, UniqueFd stop)
-      : stop_(std::move(stop)),
-        connection_({options.uri, options.max_answer_size, stop_.get()}),
+  explicit Pool(const PoolOptions& options)
+      : connection_({options.uri, options.max_answer_size}),
         connect_timeout_(options.connect_timeout),
         slow_after_(options.slow_after),
         turns_(options),
-        outage_(options.connect_timeout) {}
+        outage_(options.connect_timeout) {
+    context_.set(zmq::ctxopt::max_sockets,
+                 static_cast<int>(std::min(
+                     kMaxSockets, kSocketsEach * ((1 + Turns::kStalled) * options.connections + 1))));
+    // The first socket starts ZeroMQ's threads, and it ends the process where there are no files left for
+    // them.
+    const zmq::socket_t first(context_, zmq::socket_type::pair);
+  }
 
   ~Pool() override {
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(stop_.get(), &one, sizeof one));
+    context_.shutdown();
     turns_.end();
   }
 
@@ -43,7 +50,7 @@ class Pool final : public RequestPool {
     if (before) {
       if (Result<void> ready = before(); !ready) return std::move(ready).error();
     }
-    if (auto sent = (*connection)->send(std::move(message), deadline); !sent) return std::move(sent).error();
+    if (auto sent = (*connection)->send(std::move(message)); !sent) return std::move(sent).error();
     auto answer = receive(**connection, lane, *turn, deadline);
     if (answer) idle_.put(*std::move(connection), now());
     return answer;
@@ -68,7 +75,7 @@ class Pool final : public RequestPool {
       if (kept->is_open()) return kept;
     }
     if (!outage_.may_try(now())) return master_not_available();
-    auto made = Connection::make(connection_);
+    auto made = Connection::make(context_, connection_);
     if (!made) return made;
     if ((*made)->wait_until_open(std::min(deadline, now() + connect_timeout_))) {
       outage_.succeeded();
@@ -83,10 +90,10 @@ class Pool final : public RequestPool {
     return {ErrorKind::timeout, "The time was up before the Salt Master could be reached; nothing was sent."};
   }
 
-  const UniqueFd stop_;  ///< an eventfd(2), readable at the end
   const Connection::Options connection_;
   const std::chrono::milliseconds connect_timeout_;
   const std::chrono::milliseconds slow_after_;
+  zmq::context_t context_{1};
   Turns turns_;
   Outage outage_;
   IdleConnections idle_;
@@ -96,9 +103,12 @@ class Pool final : public RequestPool {
 
 Result<std::unique_ptr<RequestPool>> RequestPool::make(const PoolOptions& options) {
   if (auto checked = check_endpoint(options.uri); !checked) return std::move(checked).error();
-  UniqueFd stop(::eventfd(0, EFD_CLOEXEC));
-  if (!stop) return Error{ErrorKind::internal, format("eventfd: {}", errno_text())};
-  return std::unique_ptr<RequestPool>(std::make_unique<Pool>(options, std::move(stop)));
+  if (auto loaded = load_zmq(); !loaded) return std::move(loaded).error();
+  try {
+    return std::unique_ptr<RequestPool>(std::make_unique<Pool>(options));
+  } catch (const zmq::error_t& error) {
+    return Error{ErrorKind::internal, format("ZeroMQ: {}.", error.what())};
+  }
 }
 
 }  // namespace rest_fcgi::salt

@@ -18,7 +18,8 @@ namespace rest_fcgi::salt {
 /// nobody knows whether it was carried out.
 class RequestPool {
  public:
-  /// Makes no connection yet. Errors: configuration, for a `uri` that is none; internal.
+  /// Starts ZeroMQ's two threads, which block all signals; makes no connection yet. Errors: configuration,
+  /// for a `uri` that is none, or where libzmq cannot be loaded; internal.
   static Result<std::unique_ptr<RequestPool>> make(const PoolOptions& options);
 
   /// Ends the requests that are under way or wait, with unavailable, and returns when they have left. None

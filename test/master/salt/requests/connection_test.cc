@@ -2,13 +2,10 @@
 #include "master/salt/requests/connection.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
+#include <signal.h>
 
 #include <filesystem>
-#include <functional>
+#include <fstream>
 #include <latch>
 #include <mutex>
 #include <optional>
@@ -18,7 +15,6 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <zmq.hpp>
 
 #include "../../../support/fake_ret_port.h"
 #include "master/salt/lines.h"
@@ -29,7 +25,7 @@ namespace rest_fcgi::salt {
 namespace {
 
 Result<WipedBytes> send_and_receive(Connection& connection, WipedBytes message, SteadyTime deadline) {
-  if (auto sent = connection.send(std::move(message), deadline); !sent) return std::move(sent).error();
+  if (auto sent = connection.send(std::move(message)); !sent) return std::move(sent).error();
   return connection.receive(deadline);
 }
 
@@ -44,11 +40,11 @@ constexpr std::size_t kMaxAnswer = 1 << 20;
 
 /// One connection to a fake master.
 struct Client {
-  UniqueFd stop{::eventfd(0, EFD_CLOEXEC)};
+  zmq::context_t context{1};
   std::unique_ptr<Connection> connection;
 
   explicit Client(const std::string& uri) {
-    auto made = Connection::make({uri, kMaxAnswer, stop.get()});
+    auto made = Connection::make(context, {uri, kMaxAnswer});
     REQUIRE(made);
     connection = *std::move(made);
   }
@@ -79,80 +75,6 @@ std::set<int> open_files() {
   }
   return files;
 }
-
-/// A peer that takes one connection and does what `script` says, byte by byte.
-class RawPeer {
- public:
-  using Script = std::function<void(RawPeer&)>;
-
-  explicit RawPeer(const Script& script) : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    REQUIRE(::bind(listener_.get(), any, size) == 0);
-    REQUIRE(::listen(listener_.get(), 1) == 0);
-    REQUIRE(::getsockname(listener_.get(), any, &size) == 0);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this, script] {
-      peer_.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      script(*this);
-      peer_.reset();
-    });
-  }
-  ~RawPeer() { thread_.join(); }
-  RawPeer(const RawPeer&) = delete;
-  RawPeer& operator=(const RawPeer&) = delete;
-
-  [[nodiscard]] std::string uri() const { return "tcp://127.0.0.1:" + std::to_string(port_); }
-
-  /// What comes next; less where the connection ends.
-  std::string take(std::size_t count) {
-    std::string bytes(count, '\0');
-    const ssize_t got = ::recv(peer_.get(), bytes.data(), count, MSG_WAITALL);
-    bytes.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-    return bytes;
-  }
-
-  /// In pieces of one byte each, which are read one at a time.
-  void give(std::string_view bytes) {
-    const int at_once = 1;
-    ::setsockopt(peer_.get(), IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
-    for (const char byte : bytes) ::send(peer_.get(), &byte, 1, MSG_NOSIGNAL);
-  }
-
-  /// What comes first from the other side.
-  static std::string ours() { return greeting() + ready("DEALER"); }
-
-  /// As a master does, until requests may come.
-  void greet() {
-    give(greeting());
-    take(ours().size());
-    give(ready("ROUTER"));
-  }
-
-  /// Gives no more.
-  void finish() { ::shutdown(peer_.get(), SHUT_WR); }
-
-  /// Of the socket of that type, which says no more about itself.
-  static std::string ready(const std::string& type) {
-    return std::string("\x04\x1C\x05READY\x0BSocket-Type\0\0\0\x06", 24) + type;
-  }
-
-  static std::string greeting(char version = 3, std::string_view mechanism = "NULL") {
-    std::string bytes = "\xFF" + std::string(8, '\0') + '\x7F' + version + '\0';
-    bytes += mechanism;
-    bytes.resize(64);
-    return bytes;
-  }
-
- private:
-  UniqueFd listener_;
-  UniqueFd peer_;
-  unsigned port_ = 0;
-  std::thread thread_;
-};
 
 }  // namespace
 
@@ -203,114 +125,6 @@ TEST_CASE("a peer that is no ZeroMQ is not written to") {
   REQUIRE(!answer);
   CHECK(answer.error().kind == ErrorKind::unavailable);
   CHECK(answer.error().message == kMasterNotAvailable);
-}
-
-TEST_CASE("the bytes of ZMTP 3.0: a greeting, READY, and messages of an empty frame and a body") {
-  const std::string large(256, 'x');
-  std::string seen;
-  {
-    RawPeer peer([&](RawPeer& master) {
-      master.give(RawPeer::greeting());
-      seen = master.take(RawPeer::ours().size());
-      master.give(RawPeer::ready("ROUTER"));
-      seen += master.take(2 + 2 + 8);
-      master.give(
-          std::string_view("\x01\0\0\x06"
-                           "answer",
-                           10));
-      seen += master.take(2 + 9 + large.size());
-      master.give(std::string_view("\x01\0\x02\0\0\0\0\0\0\0\x02ok", 13));
-    });
-    Client client(peer.uri());
-    REQUIRE(client.connection->wait_until_open(late()));
-    CHECK(client.ask("question") == "answer");
-    CHECK(client.ask(large) == "ok");
-  }
-  CHECK(seen ==
-        RawPeer::ours() + std::string("\x01\0\0\x08question\x01\0\x02\0\0\0\0\0\0\x01\0", 23) + large);
-}
-
-TEST_CASE("who does not greet as a ZeroMQ that asks for nothing is no master") {
-  for (const std::string& greeting :
-       {RawPeer::greeting(1), RawPeer::greeting(3, "PLAIN"), RawPeer::greeting(3, "CURVE"),
-        "HTTP/1.1 400 Bad Request\r\n" + std::string(64, ' '), std::string("\xFF\0\0", 3)}) {
-    CAPTURE(greeting);
-    RawPeer peer([&](RawPeer& master) {
-      master.give(greeting + RawPeer::ready("ROUTER"));
-      master.finish();
-      master.take(1000);  // until the other side leaves, too
-    });
-    Client client(peer.uri());
-    REQUIRE(!client.connection->wait_until_open(late()));
-    CHECK(client.connection->send(bytes("question"), late()).error().message == kMasterNotAvailable);
-  }
-}
-
-TEST_CASE("who is not ready after its greeting is no master") {
-  for (const std::string_view reply :
-       {std::string_view("\x04\x0A\x05"
-                         "ERROR\x03"
-                         "bad",
-                         12),
-        std::string_view("\0\x06\x05READY", 8), std::string_view("\x04\x03\x05RE", 5)}) {
-    CAPTURE(reply);
-    RawPeer peer([&](RawPeer& master) {
-      master.give(RawPeer::greeting());
-      master.take(RawPeer::ours().size());
-      master.give(reply);
-    });
-    Client client(peer.uri());
-    CHECK(!client.connection->wait_until_open(late()));
-  }
-}
-
-TEST_CASE("a master that asks whether we are there hears so, and other commands are passed over") {
-  std::string seen;
-  {
-    RawPeer peer([&](RawPeer& master) {
-      master.greet();
-      master.take(12);
-      master.give(
-          std::string_view("\x04\x0A\x04PING\0\x64"
-                           "abc",
-                           12));
-      seen = master.take(10);
-      master.give(std::string_view("\x04\x05\x04WHAT\x01\0\x04\x05\x04WHAT\0\x02ok", 20));
-    });
-    Client client(peer.uri());
-    REQUIRE(client.connection->wait_until_open(late()));
-    CHECK(client.ask("question") == "ok");
-  }
-  CHECK(seen == "\x04\x08\x04PONGabc");
-}
-
-TEST_CASE("a frame is not waited for that says it is larger than an answer may be") {
-  RawPeer peer([](RawPeer& master) {
-    master.greet();
-    master.take(12);
-    master.give(std::string_view("\x01\0\x02\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 11));
-    master.take(1);  // until the other side has had enough
-  });
-  Client client(peer.uri());
-  REQUIRE(client.connection->wait_until_open(late()));
-  const auto answer = send_and_receive(*client.connection, bytes("question"), late());
-  client.connection.reset();
-  REQUIRE(!answer);
-  CHECK(answer.error().kind == ErrorKind::unavailable);
-}
-
-TEST_CASE("a master that takes no more of a request costs its time and no more") {
-  std::latch over(1);
-  RawPeer peer([&](RawPeer& master) {
-    master.greet();
-    over.wait();
-  });
-  Client client(peer.uri());
-  REQUIRE(client.connection->wait_until_open(late()));
-  const auto sent = client.connection->send(WipedBytes(64 << 20, 'x'), test::in(milliseconds(100)));
-  over.count_down();
-  REQUIRE(!sent);
-  CHECK(sent.error().kind == ErrorKind::timeout);
 }
 
 TEST_CASE("a connection that breaks while a request waits is noticed at once") {
@@ -377,7 +191,7 @@ TEST_CASE("an answer that did not come in time may be waited for again") {
   });
   Client client(port.uri());
   REQUIRE(client.connection->wait_until_open(late()));
-  REQUIRE(client.connection->send(bytes("question"), late()));
+  REQUIRE(client.connection->send(bytes("question")));
   CHECK(client.connection->receive(std::chrono::steady_clock::now()).error().kind == ErrorKind::timeout);
   const auto answer = client.connection->receive(late());
   REQUIRE(answer);
@@ -420,7 +234,7 @@ TEST_CASE("a connection where something came that nobody asked for is not open")
   CHECK(test::soon([&] { return !client.connection->is_open(); }));
 }
 
-TEST_CASE("the end of all ends a request that waits, and the attempt to connect") {
+TEST_CASE("the end of the context ends a request that waits, and the attempt to connect") {
   std::latch arrived(1);
   FakeRetPort master([&](const std::string&) -> std::optional<std::string> {
     arrived.count_down();
@@ -431,7 +245,7 @@ TEST_CASE("the end of all ends a request that waits, and the attempt to connect"
   std::optional<Result<WipedBytes>> answer;
   std::thread asking([&] { answer = send_and_receive(*client.connection, bytes("question"), late()); });
   arrived.wait();
-  REQUIRE(::eventfd_write(client.stop.get(), 1) == 0);
+  client.context.shutdown();
   asking.join();
   REQUIRE(!*answer);
   CHECK(answer->error().kind == ErrorKind::unavailable);
@@ -441,23 +255,25 @@ TEST_CASE("the end of all ends a request that waits, and the attempt to connect"
         ErrorKind::unavailable);
 }
 
-TEST_CASE("an address that is none is named, and so is a name that has no address") {
-  const auto nowhere = Connection::make({"tcp://nowhere", kMaxAnswer});
-  REQUIRE(!nowhere);
-  CHECK(nowhere.error().kind == ErrorKind::configuration);
-  CHECK(nowhere.error().message.find("`tcp://nowhere`") != std::string::npos);
-  const auto nobody = Connection::make({"tcp://no-such-host.invalid:4506", kMaxAnswer});
-  REQUIRE(!nobody);
-  CHECK(nobody.error().kind == ErrorKind::unavailable);
-  CHECK(nobody.error().message.starts_with("No connection to the Salt Master: no-such-host.invalid: "));
+TEST_CASE("an address that ZeroMQ does not take is named") {
+  zmq::context_t context;
+  const auto made = Connection::make(context, {"tcp://nowhere", kMaxAnswer});
+  REQUIRE(!made);
+  CHECK(made.error().kind == ErrorKind::configuration);
+  CHECK(made.error().message.find("`tcp://nowhere`") != std::string::npos);
 }
 
-TEST_CASE("a name is one of IPv4") {
-  FakeRetPort master(echo);
-  const std::string uri = master.uri();
-  Client client("tcp://localhost" + uri.substr(uri.rfind(':')));
-  REQUIRE(client.connection->wait_until_open(late()));
-  CHECK(client.ask("question") == "question");
+TEST_CASE("a connection is refused where ZeroMQ has no more sockets") {
+  for (int sockets = 1; sockets <= 3; ++sockets) {
+    CAPTURE(sockets);
+    zmq::context_t context;
+    context.set(zmq::ctxopt::max_sockets, sockets);
+    const auto made = Connection::make(context, {"tcp://127.0.0.1:1", kMaxAnswer});
+    REQUIRE(made.ok() == (sockets == 3));
+    if (made) continue;
+    CHECK(made.error().kind == ErrorKind::unavailable);
+    CHECK(made.error().message.starts_with("No connection to the Salt Master: "));
+  }
 }
 
 TEST_CASE("a connection over IPv6 is one like any other") {
@@ -482,7 +298,7 @@ TEST_CASE("no program that is started has a connection's files, and they are clo
   CHECK(first.ask("question") == "question");
   const auto before = open_files();
   {
-    auto connection = *Connection::make({master.uri(), kMaxAnswer});
+    auto connection = *Connection::make(first.context, {master.uri(), kMaxAnswer});
     REQUIRE(connection->wait_until_open(late()));
     REQUIRE(send_and_receive(*connection, bytes("question"), late()));
     for (const int file : open_files()) {
@@ -493,6 +309,29 @@ TEST_CASE("no program that is started has a connection's files, and they are clo
     CHECK(open_files().size() > before.size());
   }
   CHECK(test::soon([&] { return open_files().size() <= before.size(); }));
+}
+
+TEST_CASE("threads of ZeroMQ take no signals") {
+  FakeRetPort master(echo);
+  Client client(master.uri());
+  REQUIRE(client.connection->wait_until_open(late()));
+  int threads = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (!name.starts_with("ZMQ")) continue;
+    ++threads;
+    std::ifstream status(task.path() / "status");
+    std::string line;
+    while (std::getline(status, line) && !line.starts_with("SigBlk:")) continue;
+    REQUIRE(line.starts_with("SigBlk:"));
+    const auto blocked = std::stoull(line.substr(line.find('\t')), nullptr, 16);
+    for (int signal = 1; signal <= SIGSYS; ++signal) {
+      CAPTURE(signal);
+      if (signal != SIGKILL && signal != SIGSTOP) CHECK((blocked >> (signal - 1) & 1) == 1);
+    }
+  }
+  CHECK(threads >= 2);
 }
 
 }  // namespace rest_fcgi::salt
@@ -577,10 +416,11 @@ using std::chrono::seconds;
 constexpr SteadyTime kPut{std::chrono::hours(1)};
 
 struct Kept {
+  zmq::context_t context{1};
   IdleConnections idle;
 
   Connection* put(SteadyTime now) {
-    auto made = Connection::make({"tcp://127.0.0.1:1", 1});
+    auto made = Connection::make(context, {"tcp://127.0.0.1:1", 1});
     REQUIRE(made);
     Connection* const connection = made->get();
     idle.put(*std::move(made), now);
