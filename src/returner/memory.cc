@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,15 +48,15 @@ class MemoryReturner : public Returner {
 
   Result<void> save_load(Load load, Durability) override {
     const Lock lock = locked();
-    claimed_.erase(load.jid);
-    const auto [place, is_new] = jobs_.try_emplace(load.jid);
-    Job& job = place->second;
-    if (is_new) {
-      job.saved = clock_.wall();
-      by_age_.push_back(place);
-    }
-    count(job, bytes_of(load), is_new ? 0 : bytes_of(job.load));
-    job.load = std::move(load);
+    keep(std::move(load));
+    drop_beyond_limits();
+    return {};
+  }
+
+  Result<void> save_job(const Load& load, std::span<const ReturnView> returns) override {
+    const Lock lock = locked();
+    Job& job = keep(load);
+    for (const ReturnView& ret : returns) keep(job, ret.copy());
     drop_beyond_limits();
     return {};
   }
@@ -75,11 +76,7 @@ class MemoryReturner : public Returner {
     const Lock lock = locked();
     const auto found = jobs_.find(jid);
     if (found == jobs_.end()) return {};
-    Job& job = found->second;
-    const auto [place, is_new] = job.returns.try_emplace(ret.minion);
-    if (!is_new && ret.stands_in) return {};
-    count(job, bytes_of(ret), is_new ? 0 : bytes_of(place->second));
-    place->second = std::move(ret);
+    keep(found->second, std::move(ret));
     drop_beyond_limits();
     return {};
   }
@@ -161,6 +158,28 @@ class MemoryReturner : public Returner {
   }
 
   // All that follows REQUIRES: mutex_.
+
+  Job& keep(Load load) {
+    claimed_.erase(load.jid);
+    const auto [place, is_new] = jobs_.try_emplace(load.jid);
+    Job& job = place->second;
+    if (is_new) {
+      job.saved = clock_.wall();
+      by_age_.push_back(place);
+    }
+    count(job, bytes_of(load), is_new ? 0 : bytes_of(job.load));
+    job.load = std::move(load);
+    return job;
+  }
+
+  void keep(Job& job, JobReturn ret) {
+    const std::size_t before = job.returns.size();
+    const auto place = job.returns.try_emplace(job.returns.end(), ret.minion);  // most come in order
+    const bool is_new = job.returns.size() > before;
+    if (!is_new && ret.stands_in) return;
+    count(job, bytes_of(ret), is_new ? 0 : bytes_of(place->second));
+    place->second = std::move(ret);
+  }
 
   void count(Job& job, std::size_t more, std::size_t less) {
     job.bytes += more - less;

@@ -307,6 +307,40 @@ TEST_CASE("a whole job that is larger than the spool is kept as well") {
   CHECK_FALSE(cache->save_job(load_of("17"), returns).ok());
 }
 
+TEST_CASE("of many minions, some of which are new, or have newer returns, each one's newest is found") {
+  const Database database;
+  const auto cache = database.open();
+  const auto run = [&](int number, const std::string& from, const std::string& to) {
+    Load load = load_of(jid_number(number));
+    std::vector<ReturnView> returns;
+    load.minions.clear();
+    for (int i = 100; i < 200; ++i) {
+      std::string minion = "ms-" + std::to_string(i);
+      if (minion >= from && minion <= to) load.minions.push_back(std::move(minion));
+    }
+    for (const std::string& minion : load.minions) returns.push_back({minion, "true"});
+    REQUIRE(cache->save_job(load, returns));
+    // As "ms-100 of 1, ms-150 of 2 ...": where another job's begin.
+    std::string found;
+    std::string last;
+    const std::vector<FunctionReturn> newest = *cache->get_fun("test.ping");
+    for (const FunctionReturn& one : newest) {
+      if (one.jid != last) found += one.ret.minion + " of " + one.jid.substr(18) + " ";
+      last = one.jid;
+    }
+    return found + std::to_string(newest.size());
+  };
+  CHECK(run(10, "ms-120", "ms-179") == "ms-120 of 10 60");
+  CHECK(run(11, "ms-120", "ms-179") == "ms-120 of 11 60");  // all
+  CHECK(run(12, "ms-120", "ms-178") == "ms-120 of 12 ms-179 of 11 60");
+  CHECK(run(13, "ms-120", "ms-180") == "ms-120 of 13 61");
+  CHECK(run(14, "ms-110", "ms-180") == "ms-110 of 14 71");
+  CHECK(run(15, "ms-130", "ms-180") == "ms-110 of 14 ms-130 of 15 71");
+  CHECK(run(16, "ms-120", "ms-122") == "ms-110 of 14 ms-120 of 16 ms-123 of 14 ms-130 of 15 71");
+  CHECK(run(9, "ms-110", "ms-180") == "ms-110 of 14 ms-120 of 16 ms-123 of 14 ms-130 of 15 71");  // older
+  CHECK(run(17, "ms-110", "ms-180") == "ms-110 of 17 71");
+}
+
 TEST_CASE("where there is no room for a while, writers wait, and nothing is lost") {
   Database database;
   database.options.spool_bytes = 64 * 1024;

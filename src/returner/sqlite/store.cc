@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 
 namespace rest_fcgi::returner {
@@ -58,6 +59,7 @@ constexpr const char* kNewestOfFun =
 constexpr const char* kReturns = "SELECT returns, minions, packing FROM job WHERE jid = ?";
 constexpr const char* kLate = "SELECT ret, x'', packing FROM late WHERE jid = ?";
 constexpr const char* kNewest = "SELECT minion, jid FROM newest WHERE fun = ? ORDER BY minion";
+constexpr const char* kAllNewer = "UPDATE newest SET jid = ?2 WHERE fun = ?1";
 constexpr const char* kMinions = "SELECT DISTINCT minion FROM newest ORDER BY minion";
 
 Json json(const SqliteQuery& query, int column) {
@@ -135,6 +137,25 @@ Result<void> save_again(SqliteConnection& connection, JidKey key, const LoadView
   for (auto ret = returns.next(); saved && ret; ret = returns.next()) {
     saved = save_late(connection, kSaveLate, key, *ret);
   }
+  return saved;
+}
+
+/// Of one function and job. Mostly its minions are those that the function is known of, and one statement
+/// says so of all; else there is one for each.
+template <class Place>
+Result<void> save_newest(SqliteConnection& connection, Place first, Place last) {
+  const auto [fun, key] = std::pair(first->first.first, first->second);
+  constexpr std::ptrdiff_t kMany = 20;  // so that it costs less
+  auto at = first;
+  bool same = std::distance(first, last) >= kMany;
+  const auto compare = [&](const SqliteQuery& row) {
+    same = at != last && row.text(0) == at->first.second && row.number(1) < key;
+    if (same) ++at;
+    return same;
+  };
+  Result<void> saved = same ? connection.each(kNewest, compare, fun) : Result<void>();
+  if (saved && same && at == last) return connection.execute(kAllNewer, fun, key);
+  for (at = first; saved && at != last; ++at) saved = save_newest(connection, fun, at->first.second, key);
   return saved;
 }
 
@@ -221,8 +242,13 @@ Result<void> SqliteGroup::write(SqliteConnection& connection) const {
   for (const NewJob& job : jobs_) {
     if (Result<void> written = write(connection, job, newest); !written) return written;
   }
-  for (const auto& [name, key] : newest) {
-    if (Result<void> saved = save_newest(connection, name.first, name.second, key); !saved) return saved;
+  for (auto at = newest.begin(); at != newest.end();) {
+    const auto first = at;
+    const auto is_of_first = [&](const auto& one) {
+      return one.first.first == first->first.first && one.second == first->second;
+    };
+    at = std::find_if_not(first, newest.end(), is_of_first);
+    if (Result<void> saved = save_newest(connection, first, at); !saved) return saved;
   }
   for (const RecordView& other : others_) {
     if (Result<void> saved = save_alone(connection, other); !saved) return saved;
@@ -237,9 +263,12 @@ Result<void> SqliteGroup::write(SqliteConnection& connection, const NewJob& job,
   if (!inserted) return inserted.error();
   if (!*inserted) return save_again(connection, job.key, load);
   ReturnReader returns(load.returns, load.minions, load.packing);
+  auto place = newest.begin();
   while (const auto ret = returns.next()) {
-    JidKey& known = newest.try_emplace({load.fun, ret->minion}, job.key).first->second;
-    known = std::max(known, job.key);
+    // Most come in order.
+    place = newest.try_emplace(place, {load.fun, ret->minion}, job.key);
+    place->second = std::max(place->second, job.key);
+    ++place;
   }
   return {};
 }
