@@ -14,7 +14,7 @@ namespace {
 /// Its name says for which ABI it is: that of the headers which this was compiled with.
 constexpr const char* kLibrary = "libcurl.so.4";
 
-std::atomic<const Curl*> loaded = nullptr;
+std::atomic<const Curl*> the_curl = nullptr;
 
 }  // namespace
 
@@ -34,15 +34,15 @@ Result<std::unique_ptr<const Curl>> Curl::load(const char* name) {
 Result<void> load_curl() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  if (loaded != nullptr) return {};
+  if (the_curl != nullptr) return {};
   auto made = Curl::load(kLibrary);
   if (!made) return std::move(made).error();
-  loaded = made->release();  // for as long as the process lives
+  the_curl = made->release();  // for as long as the process lives
   return {};
 }
 
 const Curl& curl() noexcept {
-  return *loaded.load(std::memory_order_acquire);
+  return *the_curl.load(std::memory_order_acquire);
 }
 
 }  // namespace rest_fcgi::etcd

@@ -39,11 +39,11 @@ struct Zmq {
   decltype(&::zmq_strerror) strerror = library["zmq_strerror"];
 };
 
-std::atomic<const Zmq*> loaded = nullptr;  // for as long as the process lives
+std::atomic<const Zmq*> the_zmq = nullptr;  // for as long as the process lives
 
 /// REQUIRES: load_zmq() succeeded.
 const Zmq& libzmq() noexcept {
-  return *loaded.load(std::memory_order_acquire);
+  return *the_zmq.load(std::memory_order_acquire);
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ Result<void> load_zmq(const char* name) {
             problem)};
   }
   const Zmq* none = nullptr;
-  if (loaded.compare_exchange_strong(none, found.get())) static_cast<void>(found.release());
+  if (the_zmq.compare_exchange_strong(none, found.get())) static_cast<void>(found.release());
   return {};
 }
 
