@@ -97,3 +97,26 @@ TEST_CASE(
   std::filesystem::permissions(path, std::filesystem::perms(0640));
   CHECK(is_not_known(format("file: {} has mode 0640, so that others could use it; 0600 is right", path)));
 }
+
+TEST_CASE(
+    "tokens cannot be ended where nothing says where they stand, or nothing is there; nothing is made") {
+  const test::TempDir dir;
+  const std::string nowhere = dir / "nosuch";
+  config::Settings settings;
+  const auto refusal = [&](config::Engine engine, const std::string& place) {
+    settings.engine = engine;
+    settings.auth.token_dir = settings.auth.logged_out.file = place;
+    const auto done = engine::revoke(settings, "pam", "fred");
+    REQUIRE_FALSE(done);
+    CHECK(done.error().kind == ErrorKind::configuration);
+    return done.error().message;
+  };
+  CHECK(refusal(config::Engine::embedded, "") == "token_dir: it is empty, so tokens are off");
+  CHECK(refusal(config::Engine::embedded, nowhere) ==
+        format("token_dir: {}: No such file or directory", nowhere));
+  CHECK(refusal(config::Engine::salt, "") ==
+        "logged_out_file: it is empty, so each process knows its own alone");
+  CHECK(refusal(config::Engine::salt, nowhere)
+            .starts_with(format("logged_out_file: {}: No such file or directory. A service keeps", nowhere)));
+  CHECK_FALSE(std::filesystem::exists(nowhere));
+}
