@@ -263,6 +263,14 @@ TEST_CASE("a login gives a session, and a logout ends it") {
   });
 }
 
+TEST_CASE("a login that fails for another reason than its credentials is answered with that reason") {
+  const auto master = std::make_shared<FakeMaster>();
+  master->on_session = [](SteadyTime) { return Error{ErrorKind::unavailable, "The master is away.", {}}; };
+  Rest(netapi::RestCherrypyOptions{}, master)
+      .check({"POST /login", "", "{CRED}", 503, R"({"status": 503, "return": "<has>The master is away."})",
+              "-Set-Cookie"});
+}
+
 TEST_CASE("a session's cookie is for this site and no script, and gone after a logout") {
   Rest rest;
   const auto login = rest.ask({"POST /login", "Https: on", "{CRED}", 200, ""});

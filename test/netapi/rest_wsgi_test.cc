@@ -124,6 +124,15 @@ TEST_CASE("a body that the front end could not read is refused as it says") {
   CHECK(text_of(wsgi.ask(request)) == R"(400 {"return": "400: The body is short"})");
 }
 
+TEST_CASE("a body beyond the limit is refused") {
+  netapi::Options options;
+  options.max_request_body_size = 2;
+  const Wsgi wsgi(quick_options(), options);
+  CHECK(text_of(wsgi.post("[]")) == R"(200 {"return": []})");
+  CHECK(text_of(wsgi.post("[ ]")) ==
+        R"x(413 {"return": "413: Request body is larger than max_request_body_size (2 bytes)"})x");
+}
+
 TEST_CASE("a mistake in the lowstate is one plain sentence") {
   const Wsgi wsgi;
   CHECK(text_of(wsgi.post("42")) ==
