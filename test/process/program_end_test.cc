@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "../support/captured_log.h"
 #include "programs.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/unique_fd.h"
@@ -120,7 +121,7 @@ TEST_CASE("the time limit holds before the program runs, too") {
   CHECK(steady_clock::now() - start < std::chrono::seconds(30));
 }
 
-TEST_CASE("a program that took on another user is given up after the grace, with a sentence") {
+TEST_CASE("what took on another user is given up after the grace, with a sentence") {
   if (::geteuid() != 0) {
     MESSAGE("skipped: only root can make a program that others may not kill");
     return;
@@ -135,7 +136,8 @@ TEST_CASE("a program that took on another user is given up after the grace, with
   const auto nobody = account_of("nobody");
   REQUIRE(nobody.has_value());
   Result<Ended> ended = Ended{};
-  std::string who;
+  Result<Ended> left = Ended{};
+  const test::CapturedLog log;
   std::thread([&] {
     // This thread alone, as system calls without glibc's help have it; the helper that it starts runs as
     // nobody.
@@ -144,15 +146,25 @@ TEST_CASE("a program that took on another user is given up after the grace, with
     stays.time_limit = milliseconds(100);
     stays.grace = milliseconds(100);
     ended = ProgramRunner(helper).run(stays, {});
+    Program leaves = shell(sudo +
+                           " --reuid=0 sleep 1000 </dev/null >/dev/null 2>&1 & "
+                           "until [ \"$(cat /proc/$!/comm)\" = sleep ]; do sleep 0.01; done; exit 3");
+    leaves.grace = milliseconds(100);
+    left = ProgramRunner(helper).run(leaves, {});
   }).join();
   REQUIRE_FALSE(ended);
   CHECK(ended.error().kind == ErrorKind::internal);
-  const std::string said = ended.error().message;
-  const std::string begin =
-      format("The program '{}' left what cannot be ended, as it took on another user: process ", sudo);
-  REQUIRE(said.starts_with(begin));
-  CHECK(said.ends_with(" (sleep)"));
-  ::kill(std::stoi(said.substr(begin.size())), SIGKILL);
+  REQUIRE(left);
+  CHECK(left->code == 3);
+  for (const auto& [name, said] :
+       {std::pair(sudo, ended.error().message), std::pair(std::string("/bin/sh"), log.text())}) {
+    const std::string begin =
+        format("The program '{}' left what cannot be ended, as it took on another user: process ", name);
+    const std::size_t at = said.find(begin);
+    REQUIRE(at != std::string::npos);
+    CHECK(said.find(" (sleep)") != std::string::npos);
+    ::kill(std::stoi(said.substr(at + begin.size())), SIGKILL);
+  }
 }
 
 TEST_CASE("a rest_fcgi_run that does not answer is given up") {
