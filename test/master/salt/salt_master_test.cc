@@ -528,6 +528,21 @@ TEST_CASE("a runner that has begun once is waited for as long as its caller says
   CHECK(world.master().runner(permit, std::make_shared<master::RunnerReturns>()));
 }
 
+TEST_CASE("a job, or a runner, that gets the id of one that another call waits for fails with that id") {
+  SaltWorld world;
+  const master::Permit ping = world.permit(kPing);
+  const master::Permit runner = world.permit(R"("client": "runner", "fun": "manage.up")");
+  const auto first = std::make_shared<master::Returns>();
+  REQUIRE(world.master().publish(ping, {}, first));
+  for (const Error& refused :
+       {world.master().publish(ping, {}, std::make_shared<master::Returns>()).error(),
+        world.master().runner(runner, std::make_shared<master::RunnerReturns>()).error()}) {
+    CHECK(refused.kind == ErrorKind::unavailable);
+    CHECK(refused.message == format("Another call waits for the job {} already.", SaltWorld::kJid));
+    CHECK(refused.jid == SaltWorld::kJid);
+  }
+}
+
 TEST_CASE("a job whose id another call waits for is not published") {
   SaltWorld world;
   const std::string own = std::string(kPing) + R"(, "jid": "20261121000000000001")";

@@ -138,6 +138,13 @@ TEST_CASE("time has a limit, after which nothing of a call is left") {
   CHECK(::kill(std::stoi(salt.dir().read("child")), 0) != 0);
 }
 
+TEST_CASE("a call that is ended because its starter is asked to end is told so") {
+  const auto ran = StandIn("kill -TERM $PPID; sleep 1000").run();
+  REQUIRE_FALSE(ran);
+  CHECK(ran.error().kind == ErrorKind::unavailable);
+  CHECK(ran.error().message == "The client ssh was ended, since this process ends.");
+}
+
 TEST_CASE("a child that is left behind ends with the call") {
   const StandIn salt(
       R"sh(setsid sleep 1000 > /dev/null 2>&1 & echo $! > "$(dirname "$0")/child"; echo '{"return": 1}')sh");

@@ -100,6 +100,15 @@ TEST_CASE("a reply to a wheel that is none is a failure that quotes it or says w
   CHECK(failure(read_wheel_reply, packed("{}")).find("it is an empty map") != std::string::npos);
   CHECK(failure(read_wheel_reply, packed(R"({"tag": "t"})")).find("it has no 'data'") != std::string::npos);
   CHECK(failure(read_wheel_reply, packed(R"({"data": []})")).find("it has no 'data'") != std::string::npos);
+  CHECK(
+      failure(read_wheel_reply,
+              "\x81\xA4"
+              "data\x82\xA3"
+              "jid\xA1"
+              "1\xA6"
+              "return\x81\x81\x90\xC0\xC0")
+          .find("is not understood: Malformed msgpack: an array or map as key inside of one that is a key") !=
+      std::string::npos);
   CHECK(failure(read_wheel_reply, packed(R"({"data": {"jid": 1}})")).find("its 'data' has no 'jid'") !=
         std::string::npos);
 }

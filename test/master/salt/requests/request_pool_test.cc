@@ -18,6 +18,7 @@
 #include <zmq.hpp>
 
 #include "../../../support/fake_ret_port.h"
+#include "../../../support/limit.h"
 #include "master/salt/lines.h"
 #include "master/salt/requests/libzmq.h"
 #include "requests.h"
@@ -108,6 +109,15 @@ TEST_CASE("a libzmq that is not there, or is another library, is told with what 
           0);
     CHECK(loaded.error().message.find(other) != std::string::npos);
   }
+}
+
+TEST_CASE("without descriptors there is no pool, and the error says why") {
+  REQUIRE(load_zmq());  // a file, too
+  const rest_fcgi::test::Limit no_files(RLIMIT_NOFILE, 0);
+  const auto pool = RequestPool::make({.uri = "tcp://127.0.0.1:4506"});
+  REQUIRE_FALSE(pool);
+  CHECK(pool.error().kind == ErrorKind::internal);
+  CHECK(pool.error().message == "ZeroMQ: Too many open files.");
 }
 
 TEST_CASE("one request after the other goes over one connection") {
