@@ -44,6 +44,13 @@ Error out_of_reach(const Error& error) {
   return {ErrorKind::unavailable, "The tokens cannot be looked at now; the log has the cause."};
 }
 
+/// Same where a token could not be made, or ended.
+Error not_done(std::string_view what, const Error& error) {
+  if (error.kind == ErrorKind::unavailable) return out_of_reach(error);
+  log::error(format("a token was not {}: {}", what, error.message));
+  return {ErrorKind::internal, format("The token could not be {}; the log has the cause.", what)};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& options, const Clock& clock,
@@ -141,10 +148,8 @@ Result<TokenLogin> Authenticator::make_token(const Identity& identity) {
     return Error{ErrorKind::invocation, "There are no tokens here: `token_dir` is empty, or cannot be used."};
   }
   auto token = tokens_->add(identity.name(), identity.eauth(), identity.groups());
-  if (token) return holder(*token);
-  if (token.error().kind == ErrorKind::unavailable) return out_of_reach(token.error());
-  log::error(format("a token was not made: {}", token.error().message));
-  return Error{ErrorKind::internal, "The token could not be stored; the log has the cause."};
+  if (!token) return not_done("made", token.error());
+  return holder(*token);
 }
 
 Result<TokenLogin> Authenticator::holder(SecretView token) const {
@@ -163,10 +168,8 @@ Result<TokenLogin> Authenticator::holder(SecretView token) const {
 Result<void> Authenticator::end_token(SecretView token) {
   if (const auto held = holder(token); !held) return held.error();
   auto removed = tokens_->end(token);
-  if (removed) return removed;
-  if (removed.error().kind == ErrorKind::unavailable) return out_of_reach(removed.error());
-  log::error(format("a token was not ended: {}", removed.error().message));
-  return Error{ErrorKind::internal, "The token could not be removed; the log has the cause."};
+  if (!removed) return not_done("ended", removed.error());
+  return removed;
 }
 
 Result<std::size_t> end_tokens_of(const Options& options, std::string_view eauth, std::string_view username,

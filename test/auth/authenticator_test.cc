@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/auth/authenticator.h"
 
+#include <sys/fsuid.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -516,8 +519,34 @@ TEST_CASE("a token that cannot be stored is our own failure, with its cause in t
   const auto made = fixture.authenticator->make_token(*identity);
   REQUIRE_FALSE(made);
   CHECK(made.error().kind == ErrorKind::internal);
-  CHECK(made.error().message == "The token could not be stored; the log has the cause.");
+  CHECK(made.error().message == "The token could not be made; the log has the cause.");
   CHECK(log.has("a token was not made: its file cannot be created: No such file or directory"));
+}
+
+TEST_CASE("a token that cannot be ended is our own failure, too, and it stays good") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root can read a directory as somebody who may not write there");
+    return;
+  }
+  Fixture fixture;
+  const auto made = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
+  REQUIRE(made);
+  constexpr uid_t kNobody = 65534;
+  std::filesystem::permissions(fixture.dir.path(), std::filesystem::perms(0755));
+  std::filesystem::permissions(fixture.options.token_dir, std::filesystem::perms(0555));
+  for (const auto& file : std::filesystem::directory_iterator(fixture.options.token_dir)) {
+    REQUIRE(::chown(file.path().c_str(), kNobody, kNobody) == 0);
+  }
+  const test::CapturedLog log;
+  ::setfsuid(kNobody);
+  const auto ended = fixture.authenticator->end_token(made->token);
+  ::setfsuid(0);
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().kind == ErrorKind::internal);
+  CHECK(ended.error().message == "The token could not be ended; the log has the cause.");
+  CHECK(log.has("a token was not ended: its file "));
+  CHECK(log.has(" cannot be removed: Permission denied"));
+  CHECK(fixture.authenticator->holder(made->token));
 }
 
 TEST_CASE("an authenticator is not made of what cannot work") {

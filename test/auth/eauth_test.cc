@@ -354,6 +354,9 @@ TEST_CASE("a file that cannot be read is said in the log at start, and fails eve
   const std::string cause = "external_auth: file: " + (dir / "missing") +
                             " cannot be opened: No such file or directory; nobody can log in through it";
   CHECK(log.has(cause));
+  REQUIRE(::mkfifo((dir / "pipe").c_str(), 0600) == 0);
+  static_cast<void>(make({{"filename", dir / "pipe"}}));
+  CHECK(log.has("pipe is no regular file; nobody can log in through it"));
   const auto refused = eauth.verify({"fred", SecretView("sesame"), {}});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::internal);

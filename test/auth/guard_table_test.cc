@@ -2,6 +2,7 @@
 #include "auth/guard_table.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 
 #include "../support/captured_log.h"
 #include "../support/fork_alone.h"
+#include "../support/limit.h"
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/core/format.h"
@@ -209,6 +211,35 @@ TEST_CASE("a file of somebody else is not used" * doctest::skip(::geteuid() != 0
   fs::permissions(path, fs::perms(0600));
   REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
   CHECK(refusal(path).ends_with("belongs to user id 65534, not to this process's 0"));
+}
+
+TEST_CASE("a table that may not be replaced is not used" * doctest::skip(::geteuid() != 0)) {
+  const test::TempDir dir;
+  fs::permissions(dir.path(), fs::perms(0755));
+  const std::string path = dir / "guard";
+  REQUIRE(GuardMemory::shared(path));
+  std::string other_version = dir.read("guard");
+  other_version[7] = '2';
+  dir.write("guard", other_version);
+  REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
+  const test::CapturedLog log;
+  std::string why;
+  // As system calls without glibc's help have it, this thread alone is somebody else.
+  std::thread([&] {
+    CHECK(::syscall(SYS_setresuid, -1, 65534, -1) == 0);
+    why = refusal(path);
+  }).join();
+  CHECK(why.ends_with("cannot be replaced: Permission denied"));
+  CHECK(dir.read("guard") == other_version);
+}
+
+TEST_CASE("without room for a whole table there is none") {
+  const test::TempDir dir;
+  const auto previous = ::signal(SIGXFSZ, SIG_IGN);
+  const test::Limit small_files(RLIMIT_FSIZE, 4096);
+  const std::string why = refusal(dir / "guard");
+  ::signal(SIGXFSZ, previous);
+  CHECK(why.ends_with("cannot be made: File too large"));
 }
 
 TEST_CASE("failures are counted by key, and the one that reaches the limit refuses it") {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/limit.h"
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/core/format.h"
@@ -133,7 +135,26 @@ TEST_CASE("a table that cannot be read lets nobody through, and cannot be added 
   REQUIRE_FALSE(found);
   CHECK(found.error().kind == ErrorKind::internal);
   CHECK(log.has("logged-out tokens cannot be read: the file is cut"));
+  CHECK(table->has_ended("pam", "fred", clock.wall()).error().kind == ErrorKind::internal);
   CHECK(table->add(SecretView(token(1)), clock.wall() + hours(1)).error().kind == ErrorKind::unavailable);
+}
+
+TEST_CASE("without room for a table there is none, and without room in one a logout fails") {
+  const TempDir dir;
+  const test::ManualClock clock;
+  const auto table = opened(dir / "state/logged_out", clock);
+  const test::CapturedLog log;
+  const auto previous = ::signal(SIGXFSZ, SIG_IGN);
+  const test::Limit small_files(RLIMIT_FSIZE, 1 << 20);
+  const auto added = table->add(SecretView(token(1)), clock.wall() + hours(1));
+  const auto other = LoggedOut::make({dir / "state/other", false}, clock);
+  const auto alone = LoggedOut::make({}, clock);
+  ::signal(SIGXFSZ, previous);
+  CHECK(added.error().message == "The logout cannot be remembered; the log has the cause.");
+  CHECK(log.has("logged-out tokens cannot be written: File too large"));
+  CHECK(other.error().message ==
+        "logged_out_file: " + dir / "state/other" + " cannot be made: File too large");
+  CHECK(alone.error().message == "no memory for logged-out tokens: File too large");
 }
 
 TEST_CASE("threads that log out at the same time lose nothing") {
@@ -164,6 +185,7 @@ TEST_CASE(
   dir.write("state/shared", "");
   ::chmod((dir / "state/shared").c_str(), 0660);
   std::filesystem::create_symlink("short", dir / "state/link");
+  REQUIRE(::mkfifo((dir / "state/pipe").c_str(), 0600) == 0);
   std::filesystem::create_directory(dir / "open");
   std::filesystem::permissions(dir / "open", std::filesystem::perms(0777));
   for (const std::pair<std::string, std::string>& row : std::vector<std::pair<std::string, std::string>>{
@@ -171,6 +193,7 @@ TEST_CASE(
            {"state/shared", "/state/shared "},
            {"state/link", "cannot be opened: Too many levels of symbolic links"},
            {"state/.", "cannot be opened: "},
+           {"state/pipe", "is no regular file"},
            {"open/logged_out", "/open "}}) {
     const std::string& name = row.first;
     const std::string& why = row.second;

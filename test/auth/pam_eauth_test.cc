@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/limit.h"
 #include "pam_fixture.h"
 #include "rest_fcgi/core/files.h"
 
@@ -203,6 +205,9 @@ TEST_CASE("what fails once PAM was asked counts as a guess, and what never asks 
   PamFixture missing;
   missing.options.helper = missing.dir / "nosuch";
   CHECK_FALSE(error_of(missing).counts_as_guess);
+  PamFixture busy;
+  busy.script("helper", "printf '\\0\\0\\0\\4\\1\\5\\0\\0'; cat > /dev/null");
+  CHECK_FALSE(error_of(busy).counts_as_guess);
 }
 
 TEST_CASE("a good login is remembered for 5 seconds at most") {
@@ -272,8 +277,20 @@ TEST_CASE("a helper that ended is started again") {
   CHECK(pam.login("fred", "sesame") == Came::yes);
   CHECK(pam.dir.read("pid") == first);
   REQUIRE(::kill(std::stoi(first), SIGKILL) == 0);
+  while (is_running(std::stoi(first))) std::this_thread::yield();
   CHECK(pam.login("fred", "sesame") == Came::yes);
   CHECK(pam.dir.read("pid") != first);
+}
+
+TEST_CASE("a process that may have no descriptor more does not wait for a helper that it has") {
+  const test::CapturedLog log;
+  PamFixture pam;
+  CHECK(pam.login("fred", "sesame") == Came::yes);
+  {
+    const test::Limit no_files(RLIMIT_NOFILE, 0);  // poll(2) may be asked about no more than that
+    CHECK(pam.login("fred", "sesame") == Came::internal);
+  }
+  CHECK(log.has("external_auth: pam: the helper cannot be reached: Invalid argument"));
 }
 
 TEST_CASE("a stack that ends the helper is our failure, never a yes") {
@@ -495,6 +512,23 @@ TEST_CASE("a socket that is not there, or that is somebody else's, gets no passw
   longer.options.helper = "unix:/" + std::string(200, 'x');
   CHECK(longer.login("fred", "sesame") == Came::unavailable);
   CHECK(log.has("x is too long"));
+  if (::geteuid() != 0) {
+    MESSAGE("skipped in part: only root can listen as somebody else");
+    return;
+  }
+  PamFixture foreign;
+  const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM, 0));
+  sockaddr_un address{AF_UNIX, {}};
+  (foreign.dir / "sock").copy(address.sun_path, sizeof address.sun_path - 1);
+  REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  // As system calls without glibc's help have it, this thread alone is somebody else.
+  std::thread([&listener] {
+    CHECK(::syscall(SYS_setresuid, -1, 65534, -1) == 0);
+    CHECK(::listen(listener.get(), 1) == 0);
+  }).join();
+  foreign.options.helper = "unix:" + foreign.dir / "sock";
+  CHECK(foreign.login("fred", "sesame") == Came::unavailable);
+  CHECK(log.has("sock belongs neither to root nor to this process's user"));
 }
 
 }  // namespace rest_fcgi::auth

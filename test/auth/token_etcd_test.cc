@@ -180,6 +180,8 @@ TEST_CASE("a user of etcd who may not write there is a failure of the store, not
   const auto token = (*store)->add("fred", "file", {});
   REQUIRE_FALSE(token);
   CHECK(token.error().kind == ErrorKind::internal);
+  CHECK((*store)->end(SecretView(std::string(64, 'a'))).error().kind == ErrorKind::internal);
+  CHECK((*store)->end_all("", "fred").error().kind == ErrorKind::internal);
 }
 
 TEST_CASE("an endpoint of etcd that is none is a mistake of the configuration") {

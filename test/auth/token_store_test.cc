@@ -435,6 +435,18 @@ TEST_CASE("a token that cannot be written leaves no file behind") {
   CHECK(fixture.files().empty());
 }
 
+TEST_CASE("a folder in the place of a token's file keeps it from being stored, and cannot be removed") {
+  const test::TempDir dir;
+  const auto shelf = token_files(dir.path());
+  REQUIRE(shelf);
+  fs::create_directory(dir / kForeign);
+  CHECK((*shelf)->put(kForeign, "{}", seconds(1), at(1)).error().message ==
+        "its file cannot be stored: Is a directory");
+  CHECK((*shelf)->remove(kForeign).error().message ==
+        "its file " + kForeign + " cannot be removed: Is a directory");
+  CHECK_FALSE(fs::exists(dir / (kForeign + ".tmp")));
+}
+
 TEST_CASE("a directory that cannot be listed keeps its expired tokens, and the log says so") {
   StoreFixture fixture;
   const test::CapturedLog log;
