@@ -20,9 +20,7 @@ Error configuration(std::string message) {
 }
 
 Result<JsonDocument> object(const Json& json, std::string_view what, std::string_view id) {
-  JsonDocument document;
-  const Result<void> parsed = read_own(document, json.text());
-  if (!parsed) return configuration(format("the {} of minion {}: {}", what, id, parsed.error().message));
+  JsonDocument document = own_document(json);
   if (!document.root().is(JsonValue::Kind::object)) {
     return configuration(
         format("the {} of minion {} must be a map, found {}", what, id, document.root().type_name()));

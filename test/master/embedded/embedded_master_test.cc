@@ -182,6 +182,17 @@ TEST_CASE("a call returns from every minion that the target means") {
   }
 }
 
+TEST_CASE("the client ssh is refused in one sentence, to who proved who they are") {
+  EmbeddedEngine engine;
+  const char* const call = R"("client": "ssh", "tgt": "*", "fun": "test.ping")";
+  CHECK(engine.refusal(call, "fred", "wrong").kind == ErrorKind::authentication);
+  for (const Error& refused :
+       {engine.refusal(call), engine.master->ssh(engine.permit(kPingAll), 1 << 20).error()}) {
+    check(refused, ErrorKind::invocation,
+          "Client 'ssh' is not served by the embedded engine: it takes a Salt Master's host (engine: salt).");
+  }
+}
+
 TEST_CASE("a call that matches nobody is a job without jid and minions") {
   EmbeddedEngine engine;
   const auto [job, returns] = engine.publish(R"("client": "local", "tgt": "nosuch", "fun": "test.ping")");
@@ -354,6 +365,16 @@ TEST_CASE("a caller's own jid is taken, once") {
   REQUIRE_FALSE(again);
   check(again.error(), ErrorKind::invocation,
         "The jid 20260101000000000042 is taken: a job with it was published before.");
+}
+
+TEST_CASE("a caller's own jid that may be another job's soon is refused") {
+  EmbeddedEngine engine;
+  const auto refused = engine.master->publish(
+      engine.permit(R"("client": "local", "tgt": "ms-0", "fun": "test.ping", "jid": "20990101000000000042")"),
+      {}, std::make_shared<master::Returns>());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::invocation);
+  CHECK(refused.error().message.starts_with("The jid 20990101000000000042 is not of the past: 20"));
 }
 
 TEST_CASE("each publication of a batch has a jid of its own") {

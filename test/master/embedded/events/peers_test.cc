@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,9 +22,11 @@
 #include "../../../support/captured_log.h"
 #include "../../../support/embedded_engine.h"
 #include "../../../support/fork_alone.h"
+#include "../../../support/limit.h"
 #include "../../../support/manual_clock.h"
 #include "../../../support/temp_dir.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/unique_fd.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
@@ -408,4 +411,30 @@ TEST_CASE("a folder that others could write into is not used, and the log says s
   const auto opened = Peers::open(dir / "events", std::make_shared<master::EventLog>(system_clock()));
   REQUIRE_FALSE(opened);
   CHECK(opened.error().kind == ErrorKind::configuration);
+}
+
+TEST_CASE("who has no descriptor to hear others with reads so") {
+  const test::TempDir dir;
+  const Process one(dir.path());
+  const test::Limit no_files(RLIMIT_NOFILE, 0);
+  const auto reader = one.peers->reader(kAll, {});
+  REQUIRE_FALSE(reader);
+  CHECK(reader.error().kind == ErrorKind::unavailable);
+  CHECK(reader.error().message == "The events of other processes cannot be heard: Too many open files");
+}
+
+TEST_CASE("no more processes are told at a time than may be, and the log says so") {
+  const test::TempDir dir;
+  std::vector<UniqueFd> others;
+  for (std::size_t i = 0; i <= kMaxPeers; ++i) {
+    sockaddr_un address{AF_UNIX, {}};
+    (dir / format("{}-1.sock", i)).copy(address.sun_path, sizeof address.sun_path - 1);
+    const UniqueFd& other = others.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::bind(other.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::listen(other.get(), 1) == 0);
+  }
+  const Process one(dir.path());
+  const test::CapturedLog log;
+  CHECK(one.peers->wanted());
+  CHECK(log.has("listeners of another process do not hear this one: there are more than 256 of them"));
 }

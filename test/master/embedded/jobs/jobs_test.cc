@@ -10,9 +10,11 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/captured_log.h"
+#include "../../../support/embedded_engine.h"
 #include "../../../support/temp_dir.h"
 #include "../../../support/threads.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/master/embedded/embedded.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
@@ -41,7 +43,7 @@ class FullCache : public returner::Returner {
   bool has_room = false;
 
  private:
-  static Error full() { return {ErrorKind::internal, "the disk is full"}; }
+  static Error full() { return {ErrorKind::unavailable, "the disk is full"}; }
   [[nodiscard]] Result<void> kept() const { return has_room ? Result<void>() : Result<void>(full()); }
 };
 
@@ -233,6 +235,34 @@ TEST_CASE("what cannot be recorded as interrupted is left for later") {
             *ProcDir::open(dir.path()), kPlenty);
   CHECK(shown_in(dir) == 1);
   CHECK(log.has("the disk is full"));
+}
+
+TEST_CASE("a shutdown says of a job cache that it could not keep all") {
+  const auto runtime = embedded::make_runtime(
+      {}, returner::Returners::of("full", std::make_unique<FullCache>()), system_clock());
+  REQUIRE(runtime);
+  const test::CapturedLog log;
+  CHECK((*runtime)->shutdown(system_clock().steady()) == 0);
+  CHECK(log.has("the disk is full"));
+}
+
+TEST_CASE("who waits for a runner that the job cache does not serve reads why, with the runner's jid") {
+  test::EmbeddedEngine engine;
+  const auto runtime = embedded::make_runtime(
+      {}, returner::Returners::of("full", std::make_unique<FullCache>()), system_clock());
+  REQUIRE(runtime);
+  engine.runtime = *runtime;
+  engine.master = engine.reloaded();
+  const auto returns = std::make_shared<master::RunnerReturns>();
+  const auto started =
+      engine.master->runner(engine.permit(R"("client": "runner", "fun": "jobs.list_jobs")"), returns);
+  REQUIRE(started);
+  const auto ret = returns->take(test::EmbeddedEngine::soon());
+  REQUIRE(ret.has_value());
+  REQUIRE_FALSE(*ret);
+  CHECK(ret->error().kind == ErrorKind::unavailable);
+  CHECK(ret->error().message == "the disk is full");
+  CHECK(ret->error().jid == started->jid);
 }
 
 TEST_CASE("two processes see each other's jobs, and can stop them") {

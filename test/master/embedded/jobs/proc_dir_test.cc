@@ -16,6 +16,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/fork_alone.h"
+#include "../../../support/limit.h"
 #include "../../../support/temp_dir.h"
 #include "rest_fcgi/core/format.h"
 
@@ -122,6 +123,29 @@ TEST_CASE("a job is read as it was shown") {
   CHECK(job.load.user == "fred");
   CHECK(job.load.metadata->text() == R"({"a": 1})");
   CHECK(job.load.minions == std::vector<std::string>{"ms-0", "ms-1"});
+}
+
+TEST_CASE("a job that nobody could read again is not shown") {
+  const test::TempDir dir;
+  const auto proc = opened(dir.path());
+  returner::Load load = load_of(kJid);
+  load.arg = Json::string(std::string(64 << 20, 'x'));
+  const auto added = proc->add(load, "");
+  REQUIRE_FALSE(added);
+  CHECK(added.error().message.starts_with("its load has 67109"));
+  CHECK(files(dir.path()).size() == 1);
+}
+
+TEST_CASE("a directory that takes no file is a mistake") {
+  const test::TempDir dir;
+  const int next = ::dup(0);
+  ::close(next);
+  const test::Limit one_file(RLIMIT_NOFILE, static_cast<rlim_t>(next) + 1);
+  const auto refused = ProcDir::open(dir.path());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::configuration);
+  CHECK(refused.error().message ==
+        format("embedded: proc_dir: {} cannot be written to: Too many open files", dir.path().string()));
 }
 
 TEST_CASE("jobs of other processes are seen, and whether these still run") {

@@ -38,6 +38,13 @@ TEST_CASE("a function of a Python module is known with what it takes and says of
   CHECK(minion.ret("shop.f").find(R"("shop.f": "'shop.f' is not available.")") != std::string::npos);
 }
 
+TEST_CASE("a module that broke after it was loaded is not available, and its caller reads why") {
+  const Shop shop;
+  test::Execution minion = shop.minion();
+  (void)shop.dir.write("shop.py", "raise ValueError('sold out')\n");
+  CHECK(minion.ret("shop.fun", "[1]").find("sold out") != std::string::npos);
+}
+
 TEST_CASE("a stop request ends a function in Python") {
   const Shop shop("import time\ndef fun():\n    time.sleep(1000)\n");
   test::Execution minion = shop.minion();
