@@ -283,6 +283,7 @@ TEST_CASE("a jid that has no key is refused, with what one is") {
           "2899.");
   }
   CHECK_FALSE(cache->prep_jid("17").ok());
+  CHECK_FALSE(cache->save_job(load_of("17"), {}).ok());
   CHECK(cache->returner("17", return_of("a", "b")));
 }
 
