@@ -36,13 +36,13 @@ def error_path(names):
 
 
 def statement(lines, number):
-    """What begins in a line."""
+    """What begins in a line, and the number of its last one."""
     text = ""
-    for line in lines[number - 1 : number - 1 + LONGEST]:
+    for last, line in enumerate(lines[number - 1 : number - 1 + LONGEST], number):
         text += " " + line.partition("  // ")[0].strip()
         if text.endswith((";", ") {")):
             break
-    return text.strip()
+    return text.strip(), last
 
 
 def is_taken(line, text):
@@ -59,10 +59,23 @@ def lines_of(data):
 
 
 def paths_in(file, names):
-    """The error paths of a source: its line numbers, and what is stated there."""
+    """The error paths of a source: what is stated there, and the numbers of its lines."""
     source, makes_error = (TOP / file).read_text().splitlines(), error_path(names)
-    return {number: statement(source, number) for number, line in enumerate(source, 1)
-            if makes_error.search(line.partition("//")[0])}
+    found = {number: statement(source, number) for number, line in enumerate(source, 1)
+             if makes_error.search(line.partition("//")[0])}
+    return [(text, range(number, last + 1)) for number, (text, last) in found.items()]
+
+
+def taken_in(lines, paths):
+    """(path, whether it was taken) of those that were compiled. Of a call that goes on in the next line the compiler may
+    count what stands there alone."""
+    compiled = {}  # a line may be there several times
+    for line in lines:
+        compiled.setdefault(line["line_number"], []).append(line)
+    for text, numbers in paths:
+        counted = next((compiled[number] for number in numbers if number in compiled), [])
+        if counted:
+            yield (text, numbers[0]), any(is_taken(line, text) for line in counted)
 
 
 def untaken(folder):
@@ -72,11 +85,8 @@ def untaken(folder):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for said in pool.map(lines_of, sorted(Path(folder).rglob("*.gcno"))):
             for file, lines in said:
-                for line in lines:
-                    text = paths[file].get(line["line_number"])
-                    if text:
-                        path = (file, text, line["line_number"])
-                        taken[path] = taken.get(path, False) or is_taken(line, text)
+                for path, was_taken in taken_in(lines, paths[file]):
+                    taken[file, *path] = taken.get((file, *path), False) or was_taken
     found = {}
     for (file, text, number), was_taken in sorted(taken.items(), key=lambda one: (one[0][0], one[0][2])):
         if not was_taken:

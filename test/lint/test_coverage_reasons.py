@@ -10,7 +10,7 @@ from test_security_page import TOP, missing
 sys.path.insert(0, str(TOP / "test/coverage"))
 import uncovered  # noqa: E402
 
-PATHS = [(file, text) for file, names in uncovered.makers().items() for text in uncovered.paths_in(file, names).values()]
+PATHS = [(file, text) for file, names in uncovered.makers().items() for text, _ in uncovered.paths_in(file, names)]
 
 
 def test_there_are_error_paths():
@@ -57,6 +57,25 @@ def test_what_an_error_path_is(line, is_one):
 )
 def test_a_line_that_asks_first_may_run_without_its_error(text, count, unexecuted, taken):
     assert uncovered.is_taken({"count": count, "unexecuted_block": unexecuted}, text) == taken
+
+
+@pytest.mark.parametrize(
+    ("counts", "taken"),
+    [
+        ({}, []),
+        ({3: [0]}, [False]),
+        ({3: [0, 1]}, [True]),  # in one of several copies
+        ({3: [0], 4: [1]}, [False]),
+        ({4: [0]}, [False]),  # what is counted is the line that goes on
+        ({5: [1]}, [True]),
+        ({6: [1]}, []),
+    ],
+)
+def test_a_path_is_counted_where_its_statement_has_code(counts, taken):
+    lines = [{"line_number": number, "count": count, "unexecuted_block": count == 0}
+             for number, several in counts.items() for count in several]
+    found = list(uncovered.taken_in(lines, [("return unusable(a, b);", range(3, 6))]))
+    assert found == [(("return unusable(a, b);", 3), was_taken) for was_taken in taken]
 
 
 def test_a_path_without_a_reason_and_a_reason_without_a_path_fail(monkeypatch, capsys):
