@@ -6,7 +6,7 @@
 #   make test       sets up, builds and runs every test, against one real Salt
 #   make test-salt  runs the tests with a real Salt against each living line, beside Salt's own client; SELECT limits them
 #   make record-salt asks Salt's own client of each line again what test/vectors has of it
-#   make nightly    runs what takes long: all of test-salt, hundreds of kills, ten minutes of each soak
+#   make nightly    runs what takes long: all of test-salt, hundreds of kills, ten minutes of each soak, coverage
 #   make soak       all kinds of requests and streams for an hour with each engine; SOAK_SECONDS; tables in build/soak
 #   make unit       builds and runs the unit tests only; ROOMS="core auth" limits them to some rooms
 #   make wire       builds and runs the tests of the running program only; SELECT=tls limits them by name
@@ -226,6 +226,7 @@ nightly:
 	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(BUILD)/unit_tests $(BUILD)/judge salts REST_FCGI_NEWEST_SALT=1 SALT_LINES='$(EVERY_LINE)')
 	$(Q)REST_FCGI_LONG=1 $(LIVE) $(RUN_TESTS) --unit $(BUILD)/unit_tests test/wire
 	$(Q)REST_FCGI_QUIET=1 $(RUN_TESTS) --workers 1 test/wire/test_slow_peers.py
+	$(call then,coverage)
 
 # One engine after the other: two at once would have a processor each, and tell nothing.
 .PHONY: soak
