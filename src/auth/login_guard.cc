@@ -187,11 +187,15 @@ Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadlin
   if (who.username.empty()) return Attempt(this, who, since, {});
   Tiers tiers = tiers_of(who);
   std::erase_if(tiers, [](const Tier& tier) { return !tier.refuses; });
-  if (auto entered = enter(tiers, deadline); !entered) return std::move(entered).error();
-  return Attempt(this, who, since, std::move(tiers));
+  Attempt attempt(this, who, since, {});
+  if (auto entered = enter(tiers, attempt.entered_, deadline); !entered) {
+    return std::move(entered).error();
+  }
+  return attempt;
 }
 
-Result<void> LoginGuard::enter(const Tiers& tiers, SteadyTime deadline) {
+/// `entered` grows with each tier: where memory ends before the last one, its owner leaves those before.
+Result<void> LoginGuard::enter(const Tiers& tiers, Tiers& entered, SteadyTime deadline) {
   seconds refused_for{0};
   const auto decided = [&] {
     bool has_room_everywhere = true;
@@ -212,7 +216,11 @@ Result<void> LoginGuard::enter(const Tiers& tiers, SteadyTime deadline) {
     if (!in_time) return turn_did_not_come();
   }
   if (refused_for > seconds(0)) return throttled(refused_for);
-  for (const Tier& tier : tiers) ++under_way_[tier.key];
+  entered.reserve(tiers.size());
+  for (const Tier& tier : tiers) {
+    ++under_way_[tier.key];
+    entered.push_back(tier);
+  }
   return {};
 }
 

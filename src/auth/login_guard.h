@@ -110,7 +110,7 @@ class LoginGuard {
   [[nodiscard]] Tiers tiers_of(const Who& who) const;
   [[nodiscard]] GuardTable::Key key_of_user(const Who& who, std::string_view network) const;
   [[nodiscard]] bool has_room(const Tier& tier, unsigned failures) const;  // with mutex_ held
-  [[nodiscard]] Result<void> enter(const Tiers& tiers, SteadyTime deadline);
+  [[nodiscard]] Result<void> enter(const Tiers& tiers, Tiers& entered, SteadyTime deadline);
   void leave(const Tiers& tiers) noexcept;
   void keep_active(WallTime now);
   [[nodiscard]] std::chrono::milliseconds delay_after(unsigned failures) const;
