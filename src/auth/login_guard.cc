@@ -101,10 +101,8 @@ Result<void> LoginGuard::Attempt::failed(bool is_guess) {
 }
 
 Result<std::shared_ptr<const LoginMemory>> open_login_memory(const LoginGuardOptions& options) {
-  const bool alone = options.file.empty() || options.tries == 0;
-  auto memory = alone ? GuardMemory::alone()
-                      : GuardMemory::shared(options.file, options.file_is_default ? GuardMemory::Folder::own
-                                                                                  : GuardMemory::Folder::any);
+  const auto folder = options.file_is_default ? GuardMemory::Folder::own : GuardMemory::Folder::any;
+  auto memory = options.file.empty() ? GuardMemory::alone() : GuardMemory::shared(options.file, folder);
   if (!memory && options.file_is_default) {
     log::warning(format("failed logins are counted by each process alone: {}", memory.error().message));
     memory = GuardMemory::alone();
