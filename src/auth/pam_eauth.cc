@@ -154,6 +154,8 @@ namespace {
 constexpr std::chrono::seconds kCheckTimeout{5};
 // Nothing tells when an account is locked or a password changed, so PAM is asked again soon.
 constexpr std::chrono::seconds kKeep{5};
+constexpr std::chrono::seconds kBusyFor{2};
+constexpr std::chrono::milliseconds kBusyStep{100};
 
 Error failed(ErrorKind kind, std::string_view cause) {
   log::error(format("external_auth: pam: {}", cause));
@@ -193,15 +195,23 @@ class PamEauth {
   }
 
  private:
-  /// `asked`: when its turn had come. Those who wait for theirs do so whatever the name is.
+  /// `asked`: when PAM was. Those who wait for their turn, and while too many passwords were wrong, do so
+  /// whatever the name is.
   Result<Verdict> ask(const Login& login, SteadyTime& asked) {
     const SteadyTime patience = std::chrono::steady_clock::now() + options_.timeout;
     const auto pass = gate_.enter(login.remote, 0, std::min(login.deadline, patience));
     if (!pass) return pass.error();
     asked = std::chrono::steady_clock::now();
     const std::string_view remote = fits_on_a_line(login.remote) ? login.remote : std::string_view();
-    return verdict_of(
-        pool_.ask({pam::Ask::verify, options_.service, login.username, login.password, remote}));
+    const pam::Request request{pam::Ask::verify, options_.service, login.username, login.password, remote};
+    Result<pam::Answer> answer = pool_.ask(request);
+    const SteadyTime give_up = std::min(login.deadline, asked + kBusyFor) - kBusyStep;
+    while (answer && answer->outcome == pam::Outcome::busy && std::chrono::steady_clock::now() < give_up) {
+      std::this_thread::sleep_for(kBusyStep);
+      asked = std::chrono::steady_clock::now();
+      answer = pool_.ask(request);
+    }
+    return verdict_of(std::move(answer));
   }
 
   [[nodiscard]] Result<Verdict> verdict_of(Result<pam::Answer> answer) const {

@@ -47,7 +47,7 @@ class PamPool {
   explicit PamPool(PamOptions options) : options_(std::move(options)) {}
 
   /// Waits for a helper's answer, `timeout` at most. Errors: unavailable, where there is no helper; timeout,
-  /// where one was asked; internal.
+  /// where one was asked; not_found, where one that was just started ended without a look at it; internal.
   [[nodiscard]] Result<pam::Answer> ask(const pam::Request& request);
 
  private:

@@ -12,13 +12,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <thread>
 
 namespace rest_fcgi::helper {
 namespace {
 
 constexpr int kBurst = 5;  // seconds' worth of failures
-constexpr std::chrono::seconds kPatience{2};
 
 /// One clock for all processes, which nobody sets.
 std::chrono::nanoseconds now() {
@@ -40,30 +38,20 @@ FailureRate::FailureRate(int each_second, const std::string& folder)
 }
 
 bool FailureRate::enter() {
-  for (const Time give_up = now() + kPatience;;) {
-    const Time wait = take();
-    if (wait <= Time::zero()) return true;
-    if (now() + wait > give_up) return false;
-    std::this_thread::sleep_for(wait);
-  }
-}
-
-void FailureRate::forgive() {
-  change([this] { paid_ -= interval_; });
-}
-
-/// How long until there is room for one more; where there is, it is taken.
-FailureRate::Time FailureRate::take() {
-  Time wait{};
+  bool has_room = false;
   change([&] {
     const Time time = now();
     const Time most = time + kBurst * std::chrono::seconds(1);
     // No count of ours is later; a file that says so was damaged.
     paid_ = std::clamp(paid_, time, most);
-    wait = paid_ + interval_ - most;
-    if (wait <= Time::zero()) paid_ += interval_;
+    has_room = paid_ + interval_ <= most;
+    if (has_room) paid_ += interval_;
   });
-  return wait;
+  return has_room;
+}
+
+void FailureRate::forgive() {
+  change([this] { paid_ -= interval_; });
 }
 
 /// The count stands in the file while others may look at it. A process that ends lets go of the lock.

@@ -16,7 +16,7 @@ class FailureRate {
   /// `folder` is where helpers share their count; empty where they do not.
   FailureRate(int each_second, const std::string& folder);
 
-  /// Takes leave to try one password; waits for it, two seconds at most. False where too many were wrong.
+  /// Takes leave to try one password. False where too many were wrong.
   [[nodiscard]] bool enter();
   /// The password was good: it counts no more.
   void forgive();
@@ -24,7 +24,6 @@ class FailureRate {
  private:
   using Time = std::chrono::nanoseconds;  // since the host was started
 
-  Time take();
   template <class Change>
   void change(const Change& change);
 

@@ -470,6 +470,29 @@ TEST_CASE("a refusal that takes over a second takes as long as one that takes le
   CHECK(took("quick") >= milliseconds(1250));
 }
 
+TEST_CASE("while too many passwords were wrong a login waits, which is no time that PAM took") {
+  PamFixture pam;
+  const auto answering = [&](const std::string& outcomes) {
+    pam.script("helper", "exec perl -e '$| = 1; my @say = (" + outcomes +
+                             R"(); while (read(STDIN, my $size, 4)) {
+                                 read(STDIN, my $body, unpack("N", $size));
+                                 my $is_check = unpack("xC", $body) == 2;
+                                 print pack("NCCn", 4, 1, $is_check ? 1 : shift @say, 0);
+                               }')");
+    pam.start();
+  };
+  const auto took = [&](std::string_view password, Came came) {
+    const SteadyTime since = std::chrono::steady_clock::now();
+    CHECK(pam.login("fred", password) == came);
+    return std::chrono::steady_clock::now() - since;
+  };
+  answering("(5) x 12, 2, 2");
+  CHECK(took("wrong", Came::no) >= milliseconds(1200));
+  CHECK(took("wrong", Came::no) < milliseconds(1200));
+  answering("(5) x 30");
+  CHECK(took("wrong", Came::unavailable) >= milliseconds(1500));
+}
+
 TEST_CASE("salt-api#61: many logins at once each get their own answer") {
   PamFixture pam;
   pam.start();
