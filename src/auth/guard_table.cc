@@ -19,6 +19,7 @@
 #include <tuple>
 #include <utility>
 
+#include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -161,6 +162,11 @@ std::string site_of(std::string_view remote) {
   constexpr std::size_t kSiteBytes = 6;
   const std::string address = address_of(remote);
   return address.size() == sizeof(in6_addr) ? address.substr(0, kSiteBytes) : std::string();
+}
+
+std::string line_of(std::string_view remote) {
+  std::string site = site_of(remote);
+  return site.empty() ? network_of(remote) : site;
 }
 
 void GuardMemory::Unmap::operator()(GuardWords* words) const noexcept {

@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "auth/guard_table.h"
+#include "rest_fcgi/auth/logins.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -64,8 +64,7 @@ PasswordGate::Lines::iterator PasswordGate::next() {
 }
 
 PasswordGate::Lines::iterator PasswordGate::line_of(std::string_view remote) {
-  std::string whose = site_of(remote);
-  if (whose.empty()) whose = network_of(remote);
+  std::string whose = auth::line_of(remote);
   const auto line =
       std::find_if(lines_.begin(), lines_.end(), [&](const Line& one) { return one.whose == whose; });
   return line != lines_.end() ? line : lines_.insert(lines_.end(), Line{std::move(whose)});

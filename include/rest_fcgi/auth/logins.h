@@ -38,6 +38,10 @@ struct LoginMemory;
 /// that cannot is a line in the log, and this process counts alone.
 Result<std::shared_ptr<const LoginMemory>> open_login_memory(const LoginGuardOptions& options);
 
+/// In whose line somebody stands who comes from an address and has to wait: an IPv4 address, the 48-bit network of
+/// an IPv6 address, or what is no address as it is.
+[[nodiscard]] std::string line_of(std::string_view remote);
+
 /// The latest time that anybody saw who counts failures in the guard's file: by a clock that was set back
 /// since by a day at most, else now. Changes nothing. Errors: configuration, where no such file can be read.
 Result<WallTime> latest_time(const LoginGuardOptions& guard, const Clock& clock);

@@ -77,7 +77,8 @@ Result<void> Callers::log_out(SecretView token, const auth::Grant& grant) const 
 
 Result<void> Callers::confirm(const Credentials& credentials, SteadyTime deadline) const {
   const auto try_them = [&]() -> Result<void> {
-    const auto reply = requests_->request(kConfirm.lane, login_load(credentials), until(kConfirm, deadline));
+    const auto reply = requests_->request({kConfirm.lane, credentials.remote}, login_load(credentials),
+                                          until(kConfirm, deadline));
     if (!reply) return reply.error();
     const auto answer = read_publish_reply({reply->data(), reply->size()});
     if (answer) return {};
@@ -109,7 +110,8 @@ Result<auth::Grant> Callers::ask(const Credentials& credentials, SteadyTime dead
   const SendTerms& first = by_token ? kGetToken : kMakeToken;
   for (int tries = 1;; ++tries) {
     const SendTerms terms{first.lane, first.patience * tries};
-    auto reply = requests_->request(terms.lane, token_load(credentials), until(terms, deadline));
+    auto reply =
+        requests_->request({terms.lane, credentials.remote}, token_load(credentials), until(terms, deadline));
     if (!reply) {
       const bool lost = reply.error().kind == ErrorKind::timeout && system_clock().steady() < deadline;
       if (lost && tries < kTries) continue;
@@ -153,8 +155,8 @@ Result<void> Callers::send_once(const Permit& permit, const SendTerms& terms, co
                                 const Steps& steps) const {
   Result<WipedBytes> load = steps.write(caller);
   if (!load) return std::move(load).error();
-  const auto reply =
-      requests_->request(terms.lane, *std::move(load), until(terms, permit.deadline()), steps.before);
+  const auto reply = requests_->request({terms.lane, permit.chunk().credentials.remote}, *std::move(load),
+                                        until(terms, permit.deadline()), steps.before);
   if (!reply) return reply.error();
   Result<void> read = steps.read({reply->data(), reply->size()});
   if (!read && is_refusal(read.error())) {

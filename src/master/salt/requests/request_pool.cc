@@ -41,9 +41,9 @@ class Pool final : public RequestPool {
     turns_.end();
   }
 
-  Result<WipedBytes> request(Lane lane, WipedBytes message, SteadyTime deadline,
+  Result<WipedBytes> request(Errand errand, WipedBytes message, SteadyTime deadline,
                              const Before& before) override {
-    auto turn = turns_.take(lane, deadline);
+    auto turn = turns_.take(errand, deadline);
     if (!turn) return std::move(turn).error();
     auto connection = open_connection(deadline);
     if (!connection) return std::move(connection).error();
@@ -51,7 +51,7 @@ class Pool final : public RequestPool {
       if (Result<void> ready = before(); !ready) return std::move(ready).error();
     }
     if (auto sent = (*connection)->send(std::move(message)); !sent) return std::move(sent).error();
-    auto answer = receive(**connection, lane, *turn, deadline);
+    auto answer = receive(**connection, errand.lane, *turn, deadline);
     if (answer) idle_.put(*std::move(connection), now());
     return answer;
   }

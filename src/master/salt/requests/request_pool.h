@@ -32,10 +32,10 @@ class RequestPool {
   /// Sends a message and waits for its answer. What it holds is wiped. Errors: unavailable, where the master
   /// is not there (then nothing was sent), where the connection broke before the answer came, or where too
   /// many threads wait (nothing was sent); timeout; internal, for an answer that is none; those of `before`.
-  [[nodiscard]] virtual Result<WipedBytes> request(Lane lane, WipedBytes message, SteadyTime deadline,
+  [[nodiscard]] virtual Result<WipedBytes> request(Errand errand, WipedBytes message, SteadyTime deadline,
                                                    const Before& before) = 0;
-  [[nodiscard]] Result<WipedBytes> request(Lane lane, WipedBytes message, SteadyTime deadline) {
-    return request(lane, std::move(message), deadline, Before());
+  [[nodiscard]] Result<WipedBytes> request(Errand errand, WipedBytes message, SteadyTime deadline) {
+    return request(errand, std::move(message), deadline, Before());
   }
 };
 

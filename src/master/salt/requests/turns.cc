@@ -2,7 +2,9 @@
 #include "master/salt/requests/turns.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {
@@ -10,6 +12,11 @@ namespace {
 
 std::size_t at_least_one(std::size_t number) {
   return std::max<std::size_t>(1, number);
+}
+
+Error too_many(std::string_view what, std::size_t limit) {
+  return {ErrorKind::unavailable,
+          format("Too many {} wait for the Salt Master: {}, which is the limit.", what, limit)};
 }
 
 }  // namespace
@@ -63,7 +70,8 @@ Turns::Turns(const PoolOptions& options)
   for (const Lane lane : {Lane::login, Lane::token}) state(lane).max_waiting = options.max_waiting_logins;
 }
 
-Result<Turns::Turn> Turns::take(Lane lane, SteadyTime deadline) {
+Result<Turns::Turn> Turns::take(Errand errand, SteadyTime deadline) {
+  const Lane lane = errand.lane;
   std::unique_lock lock(mutex_);
   if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
   // Where somebody waits in this lane there is no room in it.
@@ -71,26 +79,47 @@ Result<Turns::Turn> Turns::take(Lane lane, SteadyTime deadline) {
     begin(state(lane));
     return Turn(this, {.lane = lane});
   }
-  const std::size_t in_lane = state(lane).waiters.size();
-  if (waiting_ >= max_waiting_ || in_lane >= state(lane).max_waiting) {
-    const bool all = waiting_ >= max_waiting_;
-    return Error{ErrorKind::unavailable,
-                 format("Too many {} wait for the Salt Master: {}, which is the limit.",
-                        all ? "requests" : state(lane).name, all ? waiting_ : in_lane)};
+  std::string line = auth::line_of(errand.remote);
+  const std::uint64_t round = round_of(state(lane), line);
+  if (waiting_ >= max_waiting_) return too_many("requests", waiting_);
+  if (state(lane).waiters.size() >= state(lane).max_waiting && !make_room(state(lane), round)) {
+    return too_many(state(lane).name, state(lane).max_waiting);
   }
-  return wait(lane, deadline, lock);
+  Waiter waiter{.number = next_number_++, .line = std::move(line), .round = round};
+  return wait(lane, waiter, deadline, lock);
 }
 
-Result<Turns::Turn> Turns::wait(Lane lane, SteadyTime deadline, std::unique_lock<std::mutex>& lock) {
-  Waiter waiter{.number = next_number_++};
+/// The one after that of the last one in its line; where there is none, that which goes on.
+std::uint64_t Turns::round_of(const LaneState& lane, std::string_view line) {
+  std::uint64_t round = lane.round;
+  for (const Waiter* waiter : lane.waiters) {
+    if (waiter->line == line) round = waiter->round + 1;
+  }
+  return round;
+}
+
+bool Turns::make_room(LaneState& lane, std::uint64_t round) {
+  if (lane.waiters.empty() || lane.waiters.back()->round <= round) return false;
+  lane.waiters.back()->state = Waiter::State::gives_way;
+  lane.waiters.back()->woken.notify_one();
+  lane.waiters.pop_back();
+  return true;
+}
+
+Result<Turns::Turn> Turns::wait(Lane lane, Waiter& waiter, SteadyTime deadline,
+                                std::unique_lock<std::mutex>& lock) {
+  using State = Waiter::State;
   auto& waiters = state(lane).waiters;
-  const auto place = waiters.insert(waiters.end(), &waiter);
+  const auto behind = std::find_if(waiters.begin(), waiters.end(),
+                                   [&](const Waiter* other) { return other->round > waiter.round; });
+  const auto place = waiters.insert(behind, &waiter);
   ++waiting_;
-  waiter.woken.wait_until(lock, deadline, [&] { return waiter.has_turn || ended_; });
+  waiter.woken.wait_until(lock, deadline, [&] { return waiter.state != State::waits || ended_; });
   --waiting_;
-  if (waiter.has_turn) return Turn(this, {.lane = lane});
-  waiters.erase(place);
+  if (waiter.state == State::has_turn) return Turn(this, {.lane = lane});
+  if (waiter.state == State::waits) waiters.erase(place);
   left_.notify_all();
+  if (waiter.state == State::gives_way) return too_many(state(lane).name, state(lane).max_waiting);
   if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
   return Error{ErrorKind::timeout,
                "The time was up before a connection to the Salt Master was free; nothing was sent."};
@@ -151,8 +180,9 @@ void Turns::wake_next() {
   while (LaneState* next = next_lane()) {
     Waiter& waiter = *next->waiters.front();
     next->waiters.pop_front();
+    next->round = waiter.round;
     begin(*next);
-    waiter.has_turn = true;
+    waiter.state = Waiter::State::has_turn;
     waiter.woken.notify_one();
   }
 }

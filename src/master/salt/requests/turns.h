@@ -30,6 +30,13 @@ enum class Lane {
 };
 inline constexpr std::size_t kLanes = 7;
 
+/// What takes a turn, and the address that it comes from; empty where it is our own.
+struct Errand {
+  Errand(Lane its_lane, std::string_view its_remote = {}) : lane(its_lane), remote(its_remote) {}
+  Lane lane;
+  std::string_view remote;
+};
+
 struct PoolOptions {
   std::string uri = "tcp://127.0.0.1:4506";  ///< the master's `ret_port`
   std::size_t connections = 16;              ///< at most so many at a time
@@ -52,7 +59,9 @@ std::size_t lane_limit(Lane lane, const PoolOptions& options);
 std::size_t slow_limit(const PoolOptions& options);
 
 /// Who may have a request under way: at most `connections` in all, and of each lane its limit. Who waits gets
-/// a turn in the order of arrival, but for those whose lane is full: they keep nobody else up. Thread-safe.
+/// a turn in the order of arrival, but for those whose lane is full: they keep nobody else up. In a lane
+/// addresses take turns, so that one which sends many requests keeps its own waiting; where no more may wait,
+/// who would be last gives way. Thread-safe.
 class Turns {
  public:
   struct GiveBack {
@@ -66,7 +75,7 @@ class Turns {
   explicit Turns(const PoolOptions& options);
 
   /// Waits for a turn. Errors: unavailable, when as many wait as may, or after `end`; timeout.
-  [[nodiscard]] Result<Turn> take(Lane lane, SteadyTime deadline);
+  [[nodiscard]] Result<Turn> take(Errand errand, SteadyTime deadline);
 
   /// This request goes on, but its answer does not come: others may have its place. A wheel keeps its place
   /// in its own lane, since it most likely runs and holds a worker. As many may be stalled at a time as
@@ -83,8 +92,10 @@ class Turns {
  private:
   struct Waiter {
     std::uint64_t number;  ///< of arrival
+    std::string line;
+    std::uint64_t round;  ///< in each, an address has one turn
     std::condition_variable woken{};
-    bool has_turn = false;
+    enum class State { waits, has_turn, gives_way } state = State::waits;
   };
   struct LaneState {
     std::size_t limit = 0;
@@ -93,6 +104,7 @@ class Turns {
     std::size_t max_waiting = 0;
     std::string_view name{};  ///< for messages: what waits in it
     std::size_t under_way = 0;
+    std::uint64_t round = 0;  ///< of whoever had the last turn
     std::list<Waiter*> waiters{};
   };
 
@@ -104,7 +116,9 @@ class Turns {
   void begin(LaneState& lane);
   void leave_shared(const LaneState& lane);
   LaneState* next_lane();
-  Result<Turn> wait(Lane lane, SteadyTime deadline, std::unique_lock<std::mutex>& lock);
+  static std::uint64_t round_of(const LaneState& lane, std::string_view line);
+  static bool make_room(LaneState& lane, std::uint64_t round);
+  Result<Turn> wait(Lane lane, Waiter& waiter, SteadyTime deadline, std::unique_lock<std::mutex>& lock);
   void give_back(const GiveBack& turn);
   void wake_next();
 

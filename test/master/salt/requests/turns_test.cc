@@ -42,14 +42,19 @@ class Queue {
   }
 
   /// Returns when the thread waits.
-  void add(Lane lane, char name) {
+  void add(Errand errand, char name) {
     const std::size_t before = turns_.waiting();
-    threads_.emplace_back([this, lane, name] {
-      const auto turn = turns_.take(lane, late());
+    push_out(errand, name);
+    REQUIRE(test::soon([&] { return turns_.waiting() == before + 1; }));
+  }
+
+  /// The same, where another one has to give way: that is to be awaited.
+  void push_out(Errand errand, char name) {
+    threads_.emplace_back([this, errand, name] {
+      const auto turn = turns_.take(errand, late());
       const std::scoped_lock lock(mutex_);
       order_ += turn ? std::string(1, name) : to_string(turn.error().kind);
     });
-    REQUIRE(test::soon([&] { return turns_.waiting() == before + 1; }));
   }
 
   [[nodiscard]] std::string order() const {
@@ -254,6 +259,25 @@ TEST_CASE(
   auto login = take(turns, Lane::login);
   first.reset();
   CHECK(test::soon([&] { return queue.order() == "a"; }));
+}
+
+TEST_CASE("in a lane addresses take turns, and one that sends many keeps its own waiting") {
+  PoolOptions options = of(4, 5);
+  options.max_waiting_logins = 4;
+  Turns turns(options);
+  std::optional<Turn> first = take(turns, Lane::token);
+  const Turn second = take(turns, Lane::token);
+  Queue queue(turns);
+  const Errand many(Lane::token, "192.0.2.7");
+  for (const char name : {'a', 'b', 'c', 'd'}) queue.add(many, name);
+  CHECK(turns.take(many, late()).error().kind == ErrorKind::unavailable);
+  queue.push_out({Lane::token, "192.0.2.8"}, 'x');
+  CHECK(test::soon([&] { return queue.order() == "!"; }));
+  queue.push_out({Lane::token, "2001:db8::1"}, 'y');
+  CHECK(test::soon([&] { return queue.order() == "!!"; }));
+  CHECK_FALSE(turns.take({Lane::token, "2001:db8:0:1::1"}, late()));
+  first.reset();
+  CHECK(test::soon([&] { return queue.order() == "!!axyb"; }));
 }
 
 TEST_CASE("the end sends away who waits, gives no more turns, and waits for those that were given") {
