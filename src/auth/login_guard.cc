@@ -18,6 +18,7 @@ using std::chrono::seconds;
 constexpr milliseconds kFirstDelay{100};
 constexpr milliseconds kLongestDelay{2000};
 constexpr std::chrono::hours kLongestRequest{24};
+constexpr std::size_t kEnoughThreads = 5;
 constexpr unsigned kRefusalsThatWait = 4;  // each second, of all processes
 
 Error throttled(seconds retry_after) {
@@ -27,8 +28,8 @@ Error throttled(seconds retry_after) {
   return error;
 }
 
-Error too_many_queue() {
-  return {ErrorKind::unavailable, "Too many logins wait for others to end; try again in a moment."};
+Error too_many_threads() {
+  return {ErrorKind::unavailable, "Too many logins are being checked, or wait; try again in a moment."};
 }
 
 Error turn_did_not_come() {
@@ -69,15 +70,8 @@ constexpr std::size_t kMaxLogged = 64;
 
 }  // namespace
 
-LoginGuard::Attempt::Attempt(Attempt&& other) noexcept
-    : guard_(std::exchange(other.guard_, nullptr)),
-      who_(other.who_),
-      since_(other.since_),
-      entered_(std::move(other.entered_)) {}
-
 void LoginGuard::Attempt::leave() noexcept {
-  LoginGuard* const guard = std::exchange(guard_, nullptr);
-  if (guard != nullptr && !entered_.empty()) guard->leave(entered_);
+  if (!entered_.empty()) guard_->leave(std::exchange(entered_, {}));
 }
 
 void LoginGuard::Attempt::succeeded() {
@@ -88,15 +82,14 @@ void LoginGuard::Attempt::succeeded() {
 }
 
 Result<void> LoginGuard::Attempt::failed(bool is_guess) {
-  LoginGuard* const guard = guard_;
-  if (guard == nullptr) return {};
-  const Answer answer = guard->answer_to_failure(who_, is_guess, guard->clock_.wall());
+  if (guard_ == nullptr) return {};
+  const Answer answer = guard_->answer_to_failure(who_, is_guess, guard_->clock_.wall());
   leave();
   const bool is_refused = answer.refused_for > seconds(0);
   // Nobody is kept waiting who may come as often as they like.
   if (is_refused && who_.username.empty()) return throttled(answer.refused_for);
-  const auto passed = std::chrono::duration_cast<milliseconds>(guard->clock_.steady() - since_);
-  auto waited = guard->wait(answer.delay - passed, is_refused ? For::refusal : For::failure);
+  const auto passed = std::chrono::duration_cast<milliseconds>(guard_->clock_.steady() - since_);
+  auto waited = guard_->wait(answer.delay - passed, is_refused ? For::refusal : For::failure);
   return is_refused ? throttled(answer.refused_for) : std::move(waited);
 }
 
@@ -179,16 +172,25 @@ bool LoginGuard::has_room(const Tier& tier, unsigned failures) const {
   return found == under_way_.end() || found->second + failures < tier.limit.tries;
 }
 
+Result<LoginGuard::KeptThread> LoginGuard::keep_thread(Share share) {
+  KeptThread thread(&kept_);
+  const std::size_t before = kept_.fetch_add(1);
+  const std::size_t most = options_.threads * static_cast<std::size_t>(share) / 10;
+  if (options_.threads >= kEnoughThreads && before >= most) return too_many_threads();
+  return thread;
+}
+
 Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadline) {
   const SteadyTime since = clock_.steady();
-  if (is_off()) return Attempt(nullptr, who, since, {});
-  if (who.username.empty()) return Attempt(this, who, since, {});
+  Attempt attempt(is_off() ? nullptr : this, who, since);
+  if (who.username.empty()) return attempt;
+  auto thread = keep_thread(Share::password);
+  if (!thread) return std::move(thread).error();
+  attempt.thread_ = *std::move(thread);
+  if (is_off()) return attempt;
   Tiers tiers = tiers_of(who);
   std::erase_if(tiers, [](const Tier& tier) { return !tier.refuses; });
-  Attempt attempt(this, who, since, {});
-  if (auto entered = enter(tiers, attempt.entered_, deadline); !entered) {
-    return std::move(entered).error();
-  }
+  if (auto entered = enter(tiers, attempt.entered_, deadline); !entered) return std::move(entered).error();
   return attempt;
 }
 
@@ -206,7 +208,7 @@ Result<void> LoginGuard::enter(const Tiers& tiers, Tiers& entered, SteadyTime de
   };
   std::unique_lock lock(mutex_);
   if (!decided()) {
-    if (queued_ >= options_.max_queued) return too_many_queue();
+    if (queued_ >= options_.max_queued) return too_many_threads();
     ++queued_;
     const auto left = std::min<SteadyTime::duration>(deadline - clock_.steady(), kLongestRequest);
     const bool in_time = left_.wait_for(lock, left, decided);
@@ -286,7 +288,8 @@ bool LoginGuard::may_wait_for_refusal() {
 Result<void> LoginGuard::wait(milliseconds time, For what) {
   const bool is_refusal = what == For::refusal;
   const std::size_t most = is_refusal ? options_.max_delayed / 2 : options_.max_delayed;
-  const bool may_wait = delayed_.fetch_add(1) < most && (!is_refusal || may_wait_for_refusal());
+  const auto thread = keep_thread(Share::password);
+  const bool may_wait = delayed_.fetch_add(1) < most && thread && (!is_refusal || may_wait_for_refusal());
   if (may_wait && time > milliseconds(0)) sleep_(time);
   --delayed_;
   return may_wait ? Result<void>() : throttled(seconds(1));

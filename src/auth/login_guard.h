@@ -55,12 +55,25 @@ class LoginGuard {
   };
   using Tiers = std::vector<Tier>;
 
+  /// Who keeps threads, and while how many tenths of all are kept by logins it may keep one more. A tenth
+  /// stays free for requests that need none of this. Where there are fewer than five threads nobody is
+  /// refused one.
+  enum class Share {
+    others_check = 7,  ///< who waits for a check of the same credentials that another thread makes
+    password = 8,      ///< who brings one to be checked, until it is answered; and who waits to be refused
+    token = 9,         ///< who brings one that somebody else has to be asked about
+  };
+  struct Free {
+    void operator()(std::atomic<std::size_t>* kept) const noexcept { --*kept; }
+  };
+  using KeptThread = std::unique_ptr<std::atomic<std::size_t>, Free>;  ///< counts until it goes
+
   /// A try that is under way. As many as could fail before the limit is reached go on at the same time;
   /// others wait for their turn, so that many tries at once get no further than one after the other. Moves;
   /// used by one thread.
   class Attempt {
    public:
-    Attempt(Attempt&& other) noexcept;
+    Attempt(Attempt&& other) noexcept = default;
     Attempt& operator=(Attempt&&) = delete;
     ~Attempt() { leave(); }
 
@@ -74,13 +87,13 @@ class LoginGuard {
 
    private:
     friend class LoginGuard;
-    Attempt(LoginGuard* guard, const Who& who, SteadyTime since, Tiers entered)
-        : guard_(guard), who_(who), since_(since), entered_(std::move(entered)) {}
+    Attempt(LoginGuard* guard, const Who& who, SteadyTime since) : guard_(guard), who_(who), since_(since) {}
     void leave() noexcept;
 
-    LoginGuard* guard_;  // null where there is nothing to leave
+    LoginGuard* guard_;  // null where it is off
     Who who_;
     SteadyTime since_;
+    KeptThread thread_;
     Tiers entered_;  // where others wait for it
   };
 
@@ -96,6 +109,10 @@ class LoginGuard {
   /// May they try? Costs next to nothing as long as nobody fails. Errors: throttled; where it is the address
   /// that is refused as late as a failure, for a few each second.
   [[nodiscard]] Result<Standing> check(const Who& who);
+
+  /// Counts this thread, whoever's it is, as one that logins keep. Errors: unavailable, where it would be one
+  /// too many.
+  [[nodiscard]] Result<KeptThread> keep_thread(Share share);
 
   /// Waits for their turn; tokens need none. Errors: throttled, where their limit was reached meanwhile;
   /// unavailable, where too many threads wait already; timeout, where it did not come until `deadline`.
@@ -131,6 +148,7 @@ class LoginGuard {
   // synchronizes itself
   GuardTable table_;
   GuardTable known_;                      // an entry for each pair of user and address that logged in
+  std::atomic<std::size_t> kept_ = 0;     // threads, with those that wait to answer a failure a second time
   std::atomic<std::size_t> delayed_ = 0;  // threads that wait before they answer a failure
   // tries under way in this process
   std::mutex mutex_;

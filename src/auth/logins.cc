@@ -56,10 +56,10 @@ std::string_view not_to_be_asked(const Credentials& credentials) {
   return beyond_limits(credentials);
 }
 
-/// Tokens of which something is known for a while. Where it is full, it begins anew. Not synchronized.
-class KnownTokens {
+/// Credentials of which something is known for a while. Where it is full, it begins anew. Not synchronized.
+class KnownCredentials {
  public:
-  KnownTokens(std::size_t most, std::chrono::seconds time) : most_(most), time_(time) {}
+  KnownCredentials(std::size_t most, std::chrono::seconds time) : most_(most), time_(time) {}
 
   [[nodiscard]] bool has(const GrantTable::Key& key, SteadyTime now) const {
     const auto found = until_.find(key);
@@ -105,6 +105,7 @@ class GuardedLogins final : public Logins {
   Outcome find_or_ask(const Credentials& credentials, const GrantTable::Key& key, SteadyTime deadline,
                       const Ask& ask_now);
   [[nodiscard]] Result<void> still_good(const Credentials& credentials) const;
+  Result<LoginGuard::KeptThread> keep_thread(bool is_bounded, LoginGuard::Share share);
   Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const;
   Outcome ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
   Outcome ask_for_holder(const Credentials& credentials, const Check& check);
@@ -125,10 +126,10 @@ class GuardedLogins final : public Logins {
   std::mutex mutex_;
   /// Nobody held them a moment ago: a client that comes again and again with one costs whoever decides
   /// little.
-  KnownTokens refused_{kMaxRefused, kRefusedFor};  // guarded by mutex_
-  /// Somebody held them once: who brings one guesses nothing, though whoever decides does not say it has
-  /// ended.
-  KnownTokens once_good_{kMaxKnown, kKnownFor};                                       // guarded by mutex_
+  KnownCredentials refused_{kMaxRefused, kRefusedFor};  // guarded by mutex_
+  /// Somebody held them once: who brings such a token guesses nothing, though whoever decides does not say it
+  /// has ended; and who waits for a check of them takes as long as a good one does.
+  KnownCredentials once_good_{kMaxKnown, kKnownFor};                                  // guarded by mutex_
   GrantTable grants_;                                                                 // guarded by mutex_
   std::unordered_map<GrantTable::Key, std::shared_ptr<Flight>, DigestHash> flights_;  // guarded by mutex_
 };
@@ -222,17 +223,16 @@ Result<bool> GuardedLogins::is_revoked(const Grant& grant) const {
   return logged_out_ == nullptr ? false : logged_out_->has_ended(grant.eauth, grant.name, grant.start);
 }
 
-/// Keeps in mind that the token was good once: that which was brought, or that which a password was given.
+/// Keeps in mind what was good once: that which was brought, and the token that a password was given.
 /// Whoever ends its user's tokens, another process maybe, has to know how late it was when it was given.
 Outcome GuardedLogins::given(const Credentials& credentials, Grant grant) {
   static_cast<void>(latest_.wall());
-  const bool is_token = credentials.kind == Credentials::Kind::token;
-  const std::string_view token = is_token ? credentials.token.reveal() : grant.token.reveal().text;
-  if (!token.empty()) {
-    const GrantTable::Key key = digest_.of({}, {}, token);
-    const std::lock_guard lock(mutex_);
-    once_good_.add(key, clock_.steady());
-  }
+  const SteadyTime now = clock_.steady();
+  const GrantTable::Key brought = key_of(credentials);
+  const GrantTable::Key token = digest_.of({}, {}, grant.token.reveal().text);
+  const std::lock_guard lock(mutex_);
+  once_good_.add(brought, now);
+  if (!grant.token.empty()) once_good_.add(token, now);
   return std::make_shared<const Grant>(std::move(grant));
 }
 
@@ -287,6 +287,9 @@ Outcome GuardedLogins::find_or_ask(const Credentials& credentials, const GrantTa
     if (auto grant = grants_.find(key, deadline)) return grant;
     for (auto found = flights_.find(key); found != flights_.end(); found = flights_.find(key)) {
       flight = found->second;
+      const bool were_good = once_good_.has(key_of(credentials), clock_.steady());
+      const auto waiting = keep_thread(!were_good, LoginGuard::Share::others_check);
+      if (!waiting) return waiting.error();
       flight->deadline = std::max(flight->deadline, deadline);
       Outcome outcome = wait(*flight, lock, deadline);
       // It is the thread that asked whose time was up: one that has more time asks again.
@@ -298,9 +301,14 @@ Outcome GuardedLogins::find_or_ask(const Credentials& credentials, const GrantTa
     flights_.emplace(key, flight);
   }
   Lead lead(*this, key, *flight);
-  Outcome outcome = ask_now();
+  const auto asking = keep_thread(credentials.kind == Credentials::Kind::token, LoginGuard::Share::token);
+  Outcome outcome = asking ? ask_now() : asking.error();
   lead.land(outcome);
   return outcome;
+}
+
+Result<LoginGuard::KeptThread> GuardedLogins::keep_thread(bool is_bounded, LoginGuard::Share share) {
+  return is_bounded ? guard_->keep_thread(share) : LoginGuard::KeptThread();
 }
 
 Outcome GuardedLogins::wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const {

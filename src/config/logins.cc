@@ -187,12 +187,13 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   guard.refuse_unknown_keys();
 }
 
-/// Threads wait because a login failed, because too many tries for the same user are under way, and for a
-/// turn at a hash or with PAM, or at a Salt master in place of these: all at once they leave a fifth of the
-/// threads free, where there are five.
+/// The guard has logins leave threads free for others. Of those that logins may keep no way to wait takes
+/// all: because a login failed, because too many tries for the same user are under way, and for a turn at a
+/// hash or with PAM, or at a Salt master in place of these.
 void bound_waiting(Settings& settings) {
   const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 5);
   auth::Options& auth = settings.auth;
+  auth.login_guard.threads = settings.gateway.max_threads;
   auth.login_guard.max_delayed = std::min(auth.login_guard.max_delayed, most);
   auth.login_guard.max_queued = most;
   auth.pam.max_waiting = std::min(auth.pam.max_waiting, most);

@@ -385,6 +385,47 @@ TEST_CASE("tokens wait for no turn, and those that fail at the same time are all
   CHECK_FALSE(attempts[2].failed());
 }
 
+TEST_CASE("logins leave threads free, more of them for tokens than for passwords") {
+  using Share = LoginGuard::Share;
+  for (const unsigned tries : {0U, 3U}) {
+    Fixture fixture({.tries = tries, .threads = 10});
+    std::vector<LoginGuard::Attempt> attempts;
+    const auto begins = [&](const LoginGuard::Who& who) {
+      auto attempt = fixture.guard->begin(who);
+      if (attempt) attempts.push_back(*std::move(attempt));
+      if (!attempt) CHECK(attempt.error().kind == ErrorKind::unavailable);
+      return attempt.ok();
+    };
+    for (const char* name : {"a", "b", "c", "d", "e", "f"}) CHECK(begins({name, "192.0.2.7"}));
+    CHECK(fixture.guard->keep_thread(Share::others_check));
+    CHECK(begins(kFred));
+    CHECK_FALSE(fixture.guard->keep_thread(Share::others_check));
+    CHECK(begins(kAnn));
+    CHECK_FALSE(begins({"g", "192.0.2.8"}));
+    {
+      const auto token = fixture.guard->keep_thread(Share::token);
+      CHECK(token);
+      CHECK_FALSE(fixture.guard->keep_thread(Share::token));
+    }
+    CHECK(begins(kToken));  // looked at here, at once
+    CHECK(attempts.back().failed().ok() == (tries == 0));
+    CHECK(fixture.slept.empty());
+    attempts.clear();
+    CHECK(begins({"g", "192.0.2.8"}));
+  }
+}
+
+TEST_CASE("where there are few threads logins may have all of them") {
+  Fixture fixture({.threads = 4});
+  std::vector<LoginGuard::Attempt> attempts;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    auto attempt = fixture.guard->begin({name, "192.0.2.7"});
+    REQUIRE(attempt);
+    attempts.push_back(*std::move(attempt));
+  }
+  for (auto& attempt : attempts) CHECK(attempt.failed());
+}
+
 TEST_CASE("a try that ends without a failure counts for nothing") {
   Fixture fixture({.tries = 1});
   for (int i = 0; i < 5; ++i) CHECK(fixture.guard->begin(kFred));

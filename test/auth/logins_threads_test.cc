@@ -220,6 +220,30 @@ TEST_CASE("who waits does so until its own deadline, and the login goes on witho
   CHECK(crowd.asked == 1);
 }
 
+TEST_CASE("who would wait for another's check where logins keep too many threads is told so at once") {
+  Crowd crowd({.tries = 0, .threads = 10});
+  const Outcome first = crowd.login(
+      [&] {
+        for (int i = 0; i < 6; ++i) crowd.follow(crowd.late());
+        const Outcome one_more = crowd.login([&] { return crowd.good(); }, crowd.late());
+        REQUIRE_FALSE(one_more);
+        CHECK(one_more.error().kind == ErrorKind::unavailable);
+        return crowd.good();
+      },
+      crowd.late());
+  CHECK(first);
+  for (const Outcome& other : crowd.others()) CHECK(other);
+  CHECK(crowd.asked == 1);
+  const SteadyTime next = crowd.late() + seconds(1);
+  CHECK(crowd.login(
+      [&] {
+        for (int i = 0; i < 12; ++i) crowd.follow(next);  // for credentials that were good
+        return crowd.good();
+      },
+      next));
+  for (std::size_t i = 6; i < 18; ++i) CHECK(crowd.others()[i]);
+}
+
 TEST_CASE("those that wait take no place of those that the guard lets wait") {
   Crowd crowd({.max_delayed = 0});
   CHECK(crowd.lead([&] { return crowd.good(); }));

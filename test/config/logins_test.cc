@@ -60,10 +60,11 @@ TEST_CASE("all waits of logins together leave threads free for others") {
     const Settings settings =
         settings_of("rest_fcgi: {min_threads: 1, max_threads: " + std::to_string(threads) + "}\n");
     const auth::LoginGuardOptions& guard = settings.auth.login_guard;
-    const std::size_t of_guard = guard.max_delayed + guard.max_queued;
-    CHECK(of_guard + guard.max_queued + settings.auth.pam.max_waiting <
-          threads);                                                    // that of hashes is as long
-    CHECK(of_guard + 2 * settings.salt.max_waiting_logins < threads);  // passwords, and tokens
+    CHECK(guard.threads == threads);
+    for (const std::size_t most : {guard.max_delayed, guard.max_queued, settings.auth.pam.max_waiting,
+                                   settings.salt.max_waiting_logins}) {
+      CHECK(most <= threads / 5);
+    }
   }
   const Settings few = settings_of("rest_fcgi: {max_threads: 10}\n");
   CHECK(few.auth.login_guard.max_delayed == 2);

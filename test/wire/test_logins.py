@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from support import daemon as daemons
 from support import fastcgi
 from support.api import local
 from support.daemon import LONG, SANITIZED
@@ -21,8 +22,8 @@ SPREADS = {
 }
 
 
-def settings(path, users, **ours):
-    file = {"^filename": str(path), "^hashtype": "crypt", **{user: [".*"] for user in users}}
+def settings(path, users, hashtype="crypt", **ours):
+    file = {"^filename": str(path), "^hashtype": hashtype, **{user: [".*"] for user in users}}
     return {"external_auth": {"file": file}, "rest_fcgi": ours}
 
 
@@ -66,7 +67,7 @@ def test_salt_issue_20285_two_thousand_logins_at_once_of_two_hundred_users_all_g
     users.write_text("".join(f"{user}:{stored}\n" for user in USERS))
     users.chmod(0o600)
     guard = {"address_tries": 8, "hash_memory": "64M"}
-    daemon = start(settings(users, USERS, login_guard=guard, max_threads=2500, request_timeout=600))
+    daemon = start(settings(users, USERS, login_guard=guard, max_threads=3000, request_timeout=600))
     with Guesser(daemon) as guesser:
         connections = []
         for number in range(2000):
@@ -98,14 +99,32 @@ def test_cve_2023_20897_bad_logins_do_not_keep_a_good_one_waiting(start, directo
     assert [fastcgi.receive(connection).status for connection in guessing] == [401] * 20
 
 
+def test_wrong_logins_leave_threads_free_for_those_who_need_no_check(start, directory):
+    """All threads would wait: for the check of the same password that another one makes, for a turn, and to answer."""
+    users = directory / "users"
+    users.write_text("fred:sesame\nalice:sesame\n")
+    users.chmod(0o600)
+    guard = {"tries": 8, "address_tries": 1000}
+    daemon = start(settings(users, ["fred", "alice"], hashtype="plaintext", login_guard=guard, max_threads=10))
+    made = daemons.run("--config", daemon.config_path, "--mk-token", "file:alice", stdin="sesame\n")
+    token = fastcgi.request(json.dumps([{**local("test.ping", tgt="ms-0"), "token": made.stdout.strip()}]).encode())
+    assert [fastcgi.talk(daemon.address, login("fred", "wrong")).status for _ in range(5)] == [401] * 5
+    assert fastcgi.talk(daemon.address, login("alice", "sesame")).status == 200
+    guessing = [sent(daemon.address, login("fred", password)) for password in 20 * ["wrong"] + [f"wrong {n}" for n in range(20)]]
+    assert [fastcgi.talk(daemon.address, request).status for request in (login("alice", "sesame"), token)] == [200, 200]
+    waiting = unanswered(guessing)
+    told = {fastcgi.receive(connection).status for connection in guessing if connection not in waiting}
+    assert 401 not in told, "that would be after 2 seconds"
+    rest = {fastcgi.receive(connection).status for connection in waiting}
+    assert {401, 503} <= told | rest <= {401, 429, 503}
+
+
 @pytest.mark.parametrize("now", ["fred:changed", "fred:!sesame", "ann:sesame", None])
 def test_cve_2016_9639_what_is_remembered_of_a_user_ends_when_the_file_changes(start, directory, now):
     users = directory / "users"
     users.write_text("fred:sesame\n")
     users.chmod(0o600)
-    changes = settings(users, ["fred"], auth_cache_ttl=300)
-    changes["external_auth"]["file"]["^hashtype"] = "plaintext"
-    daemon = start(changes)
+    daemon = start(settings(users, ["fred"], hashtype="plaintext", auth_cache_ttl=300))
     time.sleep(0.1)  # a file that was changed just now is read each time
     assert [fastcgi.talk(daemon.address, login("fred", "sesame")).status for _ in range(2)] == [200, 200]
     if now is None:

@@ -38,8 +38,8 @@ struct LoginMemory;
 /// that cannot is a line in the log, and this process counts alone.
 Result<std::shared_ptr<const LoginMemory>> open_login_memory(const LoginGuardOptions& options);
 
-/// In whose line somebody stands who comes from an address and has to wait: an IPv4 address, the 48-bit network of
-/// an IPv6 address, or what is no address as it is.
+/// In whose line somebody stands who comes from an address and has to wait: an IPv4 address, the 48-bit
+/// network of an IPv6 address, or what is no address as it is.
 [[nodiscard]] std::string line_of(std::string_view remote);
 
 /// The latest time that anybody saw who counts failures in the guard's file: by a clock that was set back
@@ -69,7 +69,8 @@ class Logins {
   /// counts for nothing with the guard. All logins with one `deadline` are taken for one request's: whatever
   /// `ttl` is, its credentials are asked about once. Another `stamp` is another question: nothing
   /// that was remembered under one answers under another. Errors: authentication, always with the same text;
-  /// throttled; those of `check`; timeout, where it waited for others until `deadline`.
+  /// throttled; unavailable, where logins keep too many threads; those of `check`; timeout, where it waited
+  /// for others until `deadline`.
   [[nodiscard]] virtual Result<std::shared_ptr<const Grant>> login(const Credentials& credentials,
                                                                    const Check& check, SteadyTime deadline,
                                                                    std::string_view stamp) = 0;

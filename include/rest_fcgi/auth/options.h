@@ -60,6 +60,7 @@ struct LoginGuardOptions {
   /// Nobody chose `file`: it lies in a folder of our own, and where it cannot be had, this process counts
   /// alone and the log says so. Else that is a mistake.
   bool file_is_default = false;
+  std::size_t threads = 1024;    ///< for all requests; logins, checked or waiting, leave a tenth of them free
   std::size_t max_delayed = 64;  ///< threads that may wait before they answer a failure; beyond it: refused
   /// Threads that may wait for others' tries to end, and as many for their turn at a hash; beyond it:
   /// unavailable.
