@@ -231,6 +231,19 @@ bool Modules::is_quick(std::string_view name) const {
   return is_asked_ && find_in(of_installed_, name) == nullptr;
 }
 
+/// Apart from `execute`: what it has on the stack is not there while a function takes its time.
+[[gnu::noinline]] static master::Return return_of(const Raised& raised, const Engine& engine,
+                                                  const Minion& minion, std::string_view fun,
+                                                  const LoadedFunction& function) {
+  if (raised.kind == Raised::Kind::unavailable) {
+    return failure(minion, not_available(engine.modules, fun, raised.message));
+  }
+  master::Return failed = failure(minion, Json::string(failure_text(function, raised)));
+  // The function said nothing: its job was stopped, which looks the same however far it had come.
+  if (raised.kind == Raised::Kind::interrupted) failed.out.clear();
+  return failed;
+}
+
 master::Return execute(const Engine& engine, const Minion& minion, std::string_view fun,
                        std::span<const JsonValue> args, std::span<const JsonMember> kwargs,
                        const JobContext& job, const std::stop_token& stop) {
@@ -238,13 +251,7 @@ master::Return execute(const Engine& engine, const Minion& minion, std::string_v
   if (function == nullptr) return failure(minion, not_available(engine.modules, fun, ""));
   Reply reply = function->run({engine, minion, job, stop}, args, kwargs);
   if (const auto* raised = std::get_if<Raised>(&reply)) {
-    if (raised->kind == Raised::Kind::unavailable) {
-      return failure(minion, not_available(engine.modules, fun, raised->message));
-    }
-    master::Return failed = failure(minion, Json::string(failure_text(*function, *raised)));
-    // The function said nothing: its job was stopped, which looks the same however far it had come.
-    if (raised->kind == Raised::Kind::interrupted) failed.out.clear();
-    return failed;
+    return return_of(*raised, engine, minion, fun, *function);
   }
   auto& [value, retcode, out] = std::get<Returned>(reply);
   if (retcode == 0 && reports_failure(value)) retcode = 1;
