@@ -340,6 +340,7 @@ TEST_CASE("of many minions, some of which are new, or have newer returns, each o
   CHECK(run(16, "ms-120", "ms-122") == "ms-110 of 14 ms-120 of 16 ms-123 of 14 ms-130 of 15 71");
   CHECK(run(9, "ms-110", "ms-180") == "ms-110 of 14 ms-120 of 16 ms-123 of 14 ms-130 of 15 71");  // older
   CHECK(run(17, "ms-110", "ms-180") == "ms-110 of 17 71");
+  CHECK(run(18, "ms-111", "ms-181") == "ms-110 of 17 ms-111 of 18 72");  // as many, and others
 }
 
 TEST_CASE("where there is no room for a while, writers wait, and nothing is lost") {

@@ -144,7 +144,8 @@ Result<void> save_again(SqliteConnection& connection, JidKey key, const LoadView
 /// says so of all; else there is one for each.
 template <class Place>
 Result<void> save_newest(SqliteConnection& connection, Place first, Place last) {
-  const auto [fun, key] = std::pair(first->first.first, first->second);
+  const std::string_view fun = first->first.first;
+  const JidKey key = first->second;
   constexpr std::ptrdiff_t kMany = 20;  // so that it costs less
   auto at = first;
   bool same = std::distance(first, last) >= kMany;
