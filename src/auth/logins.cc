@@ -106,7 +106,7 @@ class GuardedLogins final : public Logins {
                       const Ask& ask_now);
   [[nodiscard]] Result<void> still_good(const Credentials& credentials) const;
   Result<LoginGuard::KeptThread> keep_thread(bool is_bounded, LoginGuard::Share share);
-  Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const;
+  static Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime::duration left);
   Outcome ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
   Outcome ask_for_holder(const Credentials& credentials, const Check& check);
   [[nodiscard]] Result<LoginGuard::Standing> stand(const Credentials& credentials) const;
@@ -287,11 +287,12 @@ Outcome GuardedLogins::find_or_ask(const Credentials& credentials, const GrantTa
     if (auto grant = grants_.find(key, deadline)) return grant;
     for (auto found = flights_.find(key); found != flights_.end(); found = flights_.find(key)) {
       flight = found->second;
-      const bool were_good = once_good_.has(key_of(credentials), clock_.steady());
+      const SteadyTime now = clock_.steady();
+      const bool were_good = once_good_.has(key_of(credentials), now);
       const auto waiting = keep_thread(!were_good, LoginGuard::Share::others_check);
       if (!waiting) return waiting.error();
       flight->deadline = std::max(flight->deadline, deadline);
-      Outcome outcome = wait(*flight, lock, deadline);
+      Outcome outcome = wait(*flight, lock, deadline - now);
       // It is the thread that asked whose time was up: one that has more time asks again.
       const bool may_ask =
           !outcome && outcome.error().kind == ErrorKind::timeout && clock_.steady() < deadline;
@@ -311,8 +312,7 @@ Result<LoginGuard::KeptThread> GuardedLogins::keep_thread(bool is_bounded, Login
   return is_bounded ? guard_->keep_thread(share) : LoginGuard::KeptThread();
 }
 
-Outcome GuardedLogins::wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime deadline) const {
-  const auto left = deadline - clock_.steady();
+Outcome GuardedLogins::wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime::duration left) {
   if (!flight.landed.wait_for(lock, left, [&] { return flight.has_landed; })) {
     return Error{ErrorKind::timeout, "These credentials are being checked, and no answer came in time."};
   }

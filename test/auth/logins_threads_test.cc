@@ -225,7 +225,7 @@ TEST_CASE("who would wait for another's check where logins keep too many threads
   const Outcome first = crowd.login(
       [&] {
         for (int i = 0; i < 6; ++i) crowd.follow(crowd.late());
-        const Outcome one_more = crowd.login([&] { return crowd.good(); }, crowd.late());
+        const Outcome one_more = crowd.login([&] { return crowd.good(); }, crowd.now());
         REQUIRE_FALSE(one_more);
         CHECK(one_more.error().kind == ErrorKind::unavailable);
         return crowd.good();
