@@ -65,7 +65,7 @@ class Batch {
   Result<void> work();
   Result<void> fill_window();
   void take_in(const Arrival& arrival);
-  void take_silent(const std::string& minion);
+  void take_silent(std::string_view minion);
   void forget_old_places();
   [[nodiscard]] bool may_start() const noexcept { return !failed_ && started_ < minions_.size(); }
 
@@ -117,9 +117,9 @@ Result<void> Batch::fill_window() {
   const auto published = gatherer_.publish({Publication::What::call, next, {}});
   if (!published) return published.error();
   started_ += count;
-  const std::string& jid = published->job->jid;
+  const std::string& jid = (*published)->jid;
+  const std::vector<std::string>& expected = (*published)->minions;
   if (!jid.empty()) reply_.jid.append(reply_.jid.empty() ? "" : ",").append(jid);
-  const auto& expected = published->minions;
   for (const std::string& minion : next) {
     // One that went away after it had answered the ping is no part of the job.
     const bool there = !jid.empty() && std::find(expected.begin(), expected.end(), minion) != expected.end();
@@ -133,15 +133,15 @@ Result<void> Batch::fill_window() {
 }
 
 void Batch::take_in(const Arrival& arrival) {
-  if (at_work_.erase(arrival.minion) == 0) return;  // a minion that the batch did not start
+  if (at_work_.erase(std::string(arrival.minion)) == 0) return;  // a minion that the batch did not start
   if (local_.batch_wait.count() > 0) kept_places_.push_back(call_.clock.steady() + local_.batch_wait);
-  if (!arrival.ret) return take_silent(arrival.minion);
+  if (arrival.ret == nullptr) return take_silent(arrival.minion);
   if (local_.failhard && arrival.ret->retcode > 0) failed_ = true;
   reply_.items.push_back(local_.raw ? return_event(*arrival.ret, arrival.jid, call_.permit)
                                     : by_minion(arrival.minion, arrival.ret->ret));
 }
 
-void Batch::take_silent(const std::string& minion) {
+void Batch::take_silent(std::string_view minion) {
   if (local_.failhard) failed_ = true;
   reply_.items.push_back(by_minion(minion, Json::empty_object()));
 }

@@ -31,20 +31,18 @@ bool says_that_it_runs(const Return& answer) {
 }
 
 /// What it adds to a reply, about.
-std::size_t size_of(const master::Delivery& delivery) {
-  const auto* ret = std::get_if<Return>(&delivery);
-  if (ret == nullptr) return 0;
-  return ret->minion.size() + ret->ret.text().size() + (ret->event ? ret->event->text().size() : 0);
+std::size_t size_of(const Return& ret) {
+  return ret.minion.size() + ret.ret.text().size() + (ret.event ? ret.event->text().size() : 0);
 }
 
 }  // namespace
 
-Error reply_too_large(const Options& options) {
+Error reply_too_large(std::size_t max_reply_bytes) {
   return {ErrorKind::reply_too_large,
-          format("What was returned has more than {} bytes (max_reply_bytes)", options.max_reply_bytes)};
+          format("What was returned has more than {} bytes (max_reply_bytes)", max_reply_bytes)};
 }
 
-JobWait::JobWait(const std::vector<std::string>& minions, Patience patience, SteadyTime now)
+JobWait::JobWait(std::span<const std::string> minions, Patience patience, SteadyTime now)
     : patience_(patience), settled_(now + patience.syndic_wait), deadline_(now + patience.timeout) {
   for (const std::string& minion : minions) add(minion, deadline_);
 }
@@ -71,11 +69,11 @@ void JobWait::expect(const std::vector<std::string>& minions, const std::vector<
   }
 }
 
-bool JobWait::returned(std::string_view minion) {
-  if (limits_.erase(minion) + syndics_.erase(minion) > 0) return true;
-  if (patience_.syndic_wait.count() == 0 || !add(minion, deadline_)) return false;
-  limits_.erase(minion);
-  return true;
+std::optional<std::string_view> JobWait::returned(std::string_view minion) {
+  if (const auto syndic = syndics_.extract(minion)) return syndic.value();
+  if (patience_.syndic_wait.count() > 0) add(minion, deadline_);  // where it is not known
+  const auto waited_for = limits_.extract(minion);
+  return waited_for ? std::optional(waited_for.key()) : std::nullopt;
 }
 
 void JobWait::runs(std::string_view minion, SteadyTime now) {
@@ -118,11 +116,10 @@ std::vector<std::string> JobWait::waiting() const {
 Gatherer::Gatherer(const Call& call)
     : call_(call),
       patience_(patience_for(call.permit.chunk().local(), call.options)),
-      inbox_(std::make_shared<Inbox>()) {
-  inbox_->room = call.room;
-}
+      inbox_(std::make_shared<Inbox>(call.room, call.options.max_reply_bytes)) {}
 
-bool Gatherer::Inbox::take(std::size_t bytes) {
+bool Gatherer::Inbox::take(const Return& ret) {
+  const std::size_t bytes = size_of(ret);
   std::size_t left = room;
   do {
     if (bytes > left) return false;
@@ -130,58 +127,72 @@ bool Gatherer::Inbox::take(std::size_t bytes) {
   return true;
 }
 
-/// A mailbox for the returns of the next round. Where they count for the size of the reply, an Error comes in
-/// place of the first one that does not fit into it, and the others that do not fit are dropped as they come.
-std::shared_ptr<master::Returns> Gatherer::new_round(bool counts) {
-  return std::make_shared<master::Returns>(
-      [inbox = inbox_, round = rounds_.size(), counts,
-       too_large = reply_too_large(call_.options)](master::Delivery delivery) {
-        if (counts && !inbox->take(size_of(delivery))) {
-          if (inbox->full.exchange(true)) return;
-          delivery = too_large;
-        }
-        inbox->letters.put({round, std::move(delivery)});
-      });
-}
+/// Where the returns of one round go. Where they count for the size of the reply, an Error comes in place of
+/// the first one that does not fit into it, and the others that do not fit are dropped as they come.
+class Gatherer::Slot final : public master::Addressee {
+ public:
+  Slot(std::shared_ptr<Inbox> inbox, std::size_t round, bool counts)
+      : inbox_(std::move(inbox)), round_(round), counts_(counts) {}
 
-Result<Gatherer::Published> Gatherer::publish(const Publication& publication) {
-  auto returns = new_round(publication.what == Publication::What::call);
+  void put(master::Delivery delivery) override {
+    const auto* ret = std::get_if<Return>(&delivery);
+    if (counts_ && ret != nullptr && !inbox_->take(*ret)) {
+      if (inbox_->full.exchange(true)) return;
+      delivery = reply_too_large(inbox_->max_reply_bytes);
+    }
+    inbox_->letters.put({round_, std::move(delivery)});
+  }
+
+ private:
+  const std::shared_ptr<Inbox> inbox_;
+  const std::size_t round_;
+  const bool counts_;
+};
+
+Result<const master::Job*> Gatherer::publish(const Publication& publication) {
+  const bool counts = publication.what == Publication::What::call;
+  const auto returns = std::make_shared<Slot>(inbox_, rounds_.size(), counts);
   Result<master::Job> job = call_.master.publish(call_.permit, publication, returns);
   if (!job) return std::move(job).error();
   const SteadyTime now = call_.clock.steady();
-  std::vector<std::string> minions = job->minions;
   // A master does not know the minions below its syndics, and says of them that they are missing.
-  const bool may_be_below = patience_.syndic_wait.count() > 0 && !job->jid.empty();
-  if (publication.only && may_be_below) minions = *publication.only;
-  Active& active = jobs_.emplace_back(*std::move(job), minions, patience_, now);
-  rounds_.push_back({&active, false, std::move(returns)});
+  const bool may_be_below = patience_.syndic_wait.count() > 0 && !job->jid.empty() && job->returned.empty();
+  if (publication.only && may_be_below) job->minions = *publication.only;
+  Active& active = jobs_.emplace_back(*std::move(job), patience_, now);
+  ready_.reserve(ready_.size() + active.job.returned.size());
+  for (const Return& ret : active.job.returned) {
+    if (counts && !inbox_->take(ret)) {
+      too_large_ = master::with_jid(reply_too_large(inbox_->max_reply_bytes), active.job.jid);
+      break;
+    }
+    ready_.push_back({ret.minion, &ret, active.job.jid});
+  }
+  rounds_.push_back({&active, false, returns});
   if (active.job.jid.empty() || active.wait.done(now)) {
     active.is_over = true;
   } else {
     active_.push_back(&active);
   }
-  return Published{&active.job, active.wait.waiting()};
+  return &active.job;
 }
 
 Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
   while (true) {
-    if (!given_up_.empty()) {
-      std::optional<Arrival> arrival(std::move(given_up_.front()));
-      given_up_.pop_front();
-      return arrival;
-    }
+    if (handed_out_ < ready_.size()) return std::optional(ready_[handed_out_++]);
+    if (too_large_) return *too_large_;
+    ready_.clear();
+    handed_out_ = 0;
     if (active_.empty() && until == SteadyTime::max()) return std::optional<Arrival>();
     // What has come is looked at before the time is, so that a slow host does not give up what it has in its
     // hands.
-    auto letter = inbox_->letters.take(std::min({until, call_.permit.deadline(), due(call_.clock.steady())}));
-    const bool has_letter = letter.has_value();
-    if (has_letter) {
-      auto opened = open(*std::move(letter));
+    letter_ = inbox_->letters.take(std::min({until, call_.permit.deadline(), due(call_.clock.steady())}));
+    if (letter_) {
+      auto opened = open(*letter_);
       if (!opened || opened->has_value()) return opened;
     }
     const SteadyTime now = call_.clock.steady();
     if (now >= call_.permit.deadline()) return too_late();
-    if (has_letter) continue;
+    if (letter_) continue;
     if (Result<void> stepped = take_steps(now); !stepped) return std::move(stepped).error();
     if (now >= until) return std::optional<Arrival>();
   }
@@ -206,21 +217,21 @@ Result<void> Gatherer::take_steps(SteadyTime now) {
 
 Result<void> Gatherer::ask(Active& active, SteadyTime now) {
   const Publication question{Publication::What::find_job, active.wait.waiting(), active.job.jid};
-  auto answers = new_round(false);
+  const auto answers = std::make_shared<Slot>(inbox_, rounds_.size(), false);
   Result<master::Job> asked = call_.master.publish(call_.permit, question, answers);
   if (!asked) return master::with_jid(std::move(asked).error(), active.job.jid);
   // Who did not answer the last question is asked again by this one.
   if (active.question) rounds_[*active.question].returns.reset();
   active.question = rounds_.size();
-  rounds_.push_back({&active, true, std::move(answers)});
+  rounds_.push_back({&active, true, answers});
   active.wait.asked(now);
+  for (const Return& answer : asked->returned) note_answer(active, answer);
   return {};
 }
 
 void Gatherer::give_up(Active& active, const std::vector<std::string>& minions) {
   for (const std::string& minion : minions) {
-    if (!active.wait.returned(minion)) continue;
-    given_up_.push_back({minion, std::nullopt, active.job.jid});
+    if (const auto id = active.wait.returned(minion)) ready_.push_back({*id, nullptr, active.job.jid});
   }
   if (active.wait.done(call_.clock.steady())) finish(active);
 }
@@ -230,7 +241,7 @@ void Gatherer::finish(Active& active) {
   std::erase(active_, &active);
 }
 
-Result<std::optional<Arrival>> Gatherer::open(Letter letter) {
+Result<std::optional<Arrival>> Gatherer::open(Letter& letter) {
   const Round& round = rounds_[letter.round];
   Active& active = *round.about;
   if (auto* lost = std::get_if<Error>(&letter.delivery)) {
@@ -241,21 +252,20 @@ Result<std::optional<Arrival>> Gatherer::open(Letter letter) {
     if (!round.is_question) active.wait.expect(more->minions, more->syndics, now);
     return std::optional<Arrival>();
   }
-  auto& ret = std::get<Return>(letter.delivery);
-  if (!round.is_question) return take_in(active, std::move(ret));
+  const auto& ret = std::get<Return>(letter.delivery);
+  if (!round.is_question) return take_in(active, ret);
   note_answer(active, ret);
   return std::optional<Arrival>();
 }
 
-std::optional<Arrival> Gatherer::take_in(Active& active, Return ret) {
+std::optional<Arrival> Gatherer::take_in(Active& active, const Return& ret) {
   if (active.is_over || !active.wait.returned(ret.minion)) {
     log::debug(
         format("Job {}: ignored a return of {}, which was not waited for", active.job.jid, ret.minion));
     return std::nullopt;
   }
   if (active.wait.done(call_.clock.steady())) finish(active);
-  std::string minion = ret.minion;
-  return Arrival{std::move(minion), std::move(ret), active.job.jid};
+  return Arrival{ret.minion, &ret, active.job.jid};
 }
 
 void Gatherer::note_answer(Active& active, const Return& answer) {
@@ -282,8 +292,8 @@ Result<std::vector<std::string>> who_answers(const Call& call, Publication::What
     Result<std::optional<Arrival>> next = gatherer.next();
     if (!next) return std::move(next).error();
     if (!next->has_value()) return minions;
-    Arrival& arrival = **next;
-    if (arrival.ret && is_yes(*arrival.ret)) minions.push_back(std::move(arrival.minion));
+    const Arrival& arrival = **next;
+    if (arrival.ret != nullptr && is_yes(*arrival.ret)) minions.emplace_back(arrival.minion);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,7 +32,7 @@ struct Call {
 };
 
 /// For a call that gathered more than it may.
-[[nodiscard]] Error reply_too_large(const Options& options);
+[[nodiscard]] Error reply_too_large(std::size_t max_reply_bytes);
 
 /// How long one job is waited for.
 struct Patience {
@@ -51,16 +52,16 @@ struct Patience {
 /// Not synchronized.
 class JobWait {
  public:
-  JobWait(const std::vector<std::string>& minions, Patience patience, SteadyTime now);
+  JobWait(std::span<const std::string> minions, Patience patience, SteadyTime now);
 
   /// Syndics named minions of theirs. Those that are known are left alone, also where they have returned. The
   /// syndics themselves are not waited for, unless they are such minions as well.
   void expect(const std::vector<std::string>& minions, const std::vector<std::string>& syndics,
               SteadyTime now);
 
-  /// A minion returned. False where it has returned before, was given up, or is none of ours; where there are
-  /// syndics every minion may be one of ours.
-  bool returned(std::string_view minion);
+  /// A minion returned: its id, for as long as this lives. Absent where it has returned before, was given up,
+  /// or is none of ours; where there are syndics every minion may be one of ours.
+  std::optional<std::string_view> returned(std::string_view minion);
 
   /// A minion said that it is still at work.
   void runs(std::string_view minion, SteadyTime now);
@@ -96,11 +97,11 @@ class JobWait {
   bool ask_ = true;      ///< is there reason to ask when it has passed?
 };
 
-/// What came for one minion of a job.
+/// What came for one minion of a job. Looks into the Gatherer, until the next is asked for.
 struct Arrival {
-  std::string minion;
-  std::optional<master::Return> ret;  ///< absent: it will not return, as far as we can tell
-  std::string_view jid;               ///< into the Gatherer
+  std::string_view minion;
+  const master::Return* ret;  ///< null: it will not return, as far as we can tell
+  std::string_view jid;
 };
 
 /// Publishes jobs of one call and waits for their returns, one job or several at once. A return of a minion
@@ -108,21 +109,16 @@ struct Arrival {
 /// whether they still run the job, and are given up as Salt does it (`JobWait`), at the latest at the
 /// permit's deadline.
 ///
-/// For one thread; only what reaches it through a mailbox comes from others.
+/// For one thread; only what reaches it as an addressee comes from others.
 class Gatherer {
  public:
   explicit Gatherer(const Call& call);
   Gatherer(const Gatherer&) = delete;  // jobs are pointed at
   Gatherer& operator=(const Gatherer&) = delete;
 
-  /// A job that was published.
-  struct Published {
-    const master::Job* job;            ///< lives as long as the Gatherer
-    std::vector<std::string> minions;  ///< who is waited for, each once
-  };
-
-  /// Publishes a job whose returns `next` then gives. Errors: the master's.
-  Result<Published> publish(const master::Publication& publication);
+  /// Publishes a job whose returns `next` then gives, one of each of its minions. The job lives as long as
+  /// this. Errors: the master's.
+  Result<const master::Job*> publish(const master::Publication& publication);
 
   /// The next return; each minion of each job arrives once. Absent when nothing is waited for any more, or
   /// `until` has passed. Errors: timeout, naming the unfinished jobs, when the deadline has passed;
@@ -131,8 +127,8 @@ class Gatherer {
 
  private:
   struct Active {
-    Active(master::Job its_job, const std::vector<std::string>& minions, Patience patience, SteadyTime now)
-        : job(std::move(its_job)), wait(minions, patience, now) {}
+    Active(master::Job its_job, Patience patience, SteadyTime now)
+        : job(std::move(its_job)), wait(std::span(job.minions).subspan(job.returned.size()), patience, now) {}
 
     master::Job job;
     JobWait wait;
@@ -142,8 +138,8 @@ class Gatherer {
   /// What one publication's returns are about.
   struct Round {
     Active* about;
-    bool is_question;                          ///< find_job; else the job itself
-    std::shared_ptr<master::Returns> returns;  ///< they come as long as this is held
+    bool is_question;                            ///< find_job; else the job itself
+    std::shared_ptr<master::Addressee> returns;  ///< they come as long as this is held
   };
   struct Letter {
     std::size_t round;
@@ -151,21 +147,24 @@ class Gatherer {
   };
   /// What senders share with this, who may come late.
   struct Inbox {
+    Inbox(std::size_t most_here, std::size_t most_in_all) : room(most_here), max_reply_bytes(most_in_all) {}
+
+    /// False where it does not fit.
+    bool take(const master::Return& ret);
+
     master::Mailbox<Letter> letters;
     std::atomic<std::size_t> room;  ///< bytes of returns that may still come
     std::atomic<bool> full = false;
-
-    /// False where they do not fit.
-    bool take(std::size_t bytes);
+    const std::size_t max_reply_bytes;
   };
+  class Slot;
 
-  std::shared_ptr<master::Returns> new_round(bool counts);
   Result<void> take_steps(SteadyTime now);
   Result<void> ask(Active& active, SteadyTime now);
   void give_up(Active& active, const std::vector<std::string>& minions);
   void finish(Active& active);
-  Result<std::optional<Arrival>> open(Letter letter);
-  std::optional<Arrival> take_in(Active& active, master::Return ret);
+  Result<std::optional<Arrival>> open(Letter& letter);
+  std::optional<Arrival> take_in(Active& active, const master::Return& ret);
   void note_answer(Active& active, const master::Return& ret);
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
   [[nodiscard]] Error too_late() const;
@@ -174,9 +173,12 @@ class Gatherer {
   const Patience patience_;
   const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
-  std::list<Active> jobs_;       ///< all that were published; they stay where they are
-  std::vector<Active*> active_;  ///< those that somebody still has to return to
-  std::list<Arrival> given_up_;  ///< not handed out yet
+  std::list<Active> jobs_;          ///< all that were published; they stay where they are
+  std::vector<Active*> active_;     ///< those that somebody still has to return to
+  std::optional<Letter> letter_;    ///< the one that was opened last
+  std::vector<Arrival> ready_;      ///< what needs no waiting for
+  std::size_t handed_out_ = 0;      ///< of these
+  std::optional<Error> too_large_;  ///< what comes behind them
 };
 
 /// Asks all minions of a call, and says whose answers are a yes, in the order in which they came. Errors: as

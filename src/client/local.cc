@@ -42,10 +42,15 @@ constexpr std::string_view kNoResponse =
     "To look up the return data for this job later, run the following command:\n\n"
     "salt-run jobs.lookup_jid ";
 
-/// Writes the map by minion that `local` gives. Borrows the job's id. Not synchronized.
+/// Writes the map by minion that `local` gives. Borrows the job. Not synchronized.
 class ReturnMap {
  public:
-  ReturnMap(std::string_view jid, bool full_return) : writer_(text_), jid_(jid), full_return_(full_return) {
+  ReturnMap(const master::Job& job, bool full_return)
+      : writer_(text_), jid_(job.jid), full_return_(full_return) {
+    std::size_t size = 2;
+    for (const master::Return& ret : job.returned)
+      size += ret.minion.size() + ret.ret.text().size() + kAround;
+    text_.reserve(size);
     writer_.begin_object();
   }
   ReturnMap(const ReturnMap&) = delete;  // the writer looks at text_
@@ -85,6 +90,8 @@ class ReturnMap {
   }
 
  private:
+  static constexpr std::size_t kAround = 6;  ///< bytes around and between a key and its value
+
   std::string text_;
   JsonWriter writer_;
   std::string_view jid_;
@@ -95,11 +102,11 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
   Gatherer gatherer(call);
   const auto published = gatherer.publish(publication);
   if (!published) return published.error();
-  const master::Job& job = *published->job;
+  const master::Job& job = **published;
   if (job.jid.empty()) return nobody();
-  ReturnMap map(job.jid, call.permit.chunk().local().full_return);
+  ReturnMap map(job, call.permit.chunk().local().full_return);
   std::vector<std::string> missing = job.missing;  // also what is known to a syndic alone
-  std::vector<std::string> silent;
+  std::vector<std::string_view> silent;
   std::optional<Error> failure;
   while (true) {
     Result<std::optional<Arrival>> next = gatherer.next();
@@ -108,17 +115,17 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
       break;
     }
     if (!next->has_value()) break;
-    Arrival& arrival = **next;
+    const Arrival& arrival = **next;
     std::erase(missing, arrival.minion);
-    if (arrival.ret) {
+    if (arrival.ret != nullptr) {
       map.add(*arrival.ret);
     } else {
-      silent.push_back(std::move(arrival.minion));
+      silent.push_back(arrival.minion);
     }
   }
   if (failure && map.empty()) return *std::move(failure);
   if (!failure) {
-    for (const std::string& minion : silent) map.add_silent(minion);
+    for (const std::string_view minion : silent) map.add_silent(minion);
     for (const std::string& minion : missing) map.add_silent(minion);
   }
   Reply reply = reply_of(map.take(), job.jid);

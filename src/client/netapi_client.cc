@@ -15,7 +15,7 @@ using master::with_jid;
 
 /// A reply of one item, where that is not too large.
 Result<Reply> reply_with(const Call& call, Json item, std::string jid) {
-  if (item.text().size() > call.room) return with_jid(reply_too_large(call.options), jid);
+  if (item.text().size() > call.room) return with_jid(reply_too_large(call.options.max_reply_bytes), jid);
   Reply reply;
   reply.items.push_back(std::move(item));
   reply.jid = std::move(jid);
@@ -68,7 +68,8 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   Result<master::SshReply> ran = call.master.ssh(call.permit, call.room);
   if (ran) return reply_with(call, std::move(ran->reply), std::move(ran->jid));
   Error failed = std::move(ran).error();
-  if (failed.kind == ErrorKind::reply_too_large) failed.message = reply_too_large(call.options).message;
+  if (failed.kind == ErrorKind::reply_too_large)
+    failed.message = reply_too_large(call.options.max_reply_bytes).message;
   return failed;
 }
 
@@ -150,7 +151,7 @@ Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::s
   const std::size_t others = gathered->fetch_add(bytes);
   // The room was that of a chunk that runs by itself; others may have filled it meanwhile.
   if (others == before || others + bytes <= most) return reply;
-  return with_jid(reply_too_large(options_), reply->jid);
+  return with_jid(reply_too_large(most), reply->jid);
 }
 
 }  // namespace rest_fcgi::client

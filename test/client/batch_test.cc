@@ -52,6 +52,18 @@ TEST_CASE("a batch gives an item for each return, and works on so many minions a
   CHECK(reply->jid == fake_jid(2) + "," + fake_jid(3) + "," + fake_jid(4));
 }
 
+TEST_CASE("a batch goes on with those that return with their job") {
+  const Clients clients;
+  clients.master().minions = {"a", "b", "c", "d", "e"};
+  clients.master().at_once = {"1", "2"};
+  CHECK(clients.text(batch(R"("batch": 2)")) == R"({"a": 1}
+{"b": 2}
+{"c": 1}
+{"d": 1}
+{"e": 1})");
+  CHECK(clients.master().started() == Started{"ping a,b,c,d,e", "call a,b", "call c", "call d", "call e"});
+}
+
 TEST_CASE("a batch that is as large as the target is one job") {
   const Clients clients;
   CHECK(clients.run(batch(R"("batch": "100%")")));

@@ -79,7 +79,7 @@ TEST_CASE("minions are asked again for as long as one says that the job runs") {
 }
 
 TEST_CASE("a minion that said late that it runs has its timeout from then on") {
-  JobWait pending({"a", "b"}, {std::chrono::seconds(20), std::chrono::seconds(1)}, at(0));
+  JobWait pending(Ids{"a", "b"}, {std::chrono::seconds(20), std::chrono::seconds(1)}, at(0));
   pending.asked(at(20));
   pending.runs("a", at(20.5));
   CHECK(pending.step(at(21)) == Step::ask);

@@ -80,6 +80,20 @@ TEST_CASE("duplicates and strangers are not in the map") {
   CHECK(clients.text(kPing) == R"({"ms-0": 1, "ms-1": 1, "ms-2": 1})");
 }
 
+TEST_CASE("what returned with the job stands first in the map; the others are waited for") {
+  const Clients clients;
+  clients.master().at_once = {"1", "2"};
+  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
+                                  auto returns) {
+    returns->put(returned("ms-0", "7"));
+    returns->put(returned(minion, "3"));
+  };
+  CHECK(clients.text(kPing) == R"({"ms-0": 1, "ms-1": 2, "ms-2": 3})");
+  clients.master().at_once = {"1", "2", "3"};
+  CHECK(clients.text(kPing) == R"({"ms-0": 1, "ms-1": 2, "ms-2": 3})");
+  CHECK(clients.master().started().size() == 2);
+}
+
 TEST_CASE("where nobody matched the map is empty and there is no job") {
   const Clients clients;
   clients.master().minions.clear();
@@ -146,6 +160,23 @@ TEST_CASE("a job is waited for as long as its minion says that it runs") {
   CHECK(clients.text(kPing) == R"({"slow": 4})");
   CHECK(master.started() ==
         Started{"call slow", "find_job slow", "find_job slow", "find_job slow", "find_job slow"});
+}
+
+TEST_CASE("a minion may say that the job runs with the question's own job") {
+  const Clients clients;
+  FakeMaster& master = clients.master();
+  master.minions = {"slow"};
+  master.at_once = {R"({"pid": 1})"};
+  master.at_once_to = What::find_job;
+  auto job = std::make_shared<FakeMaster::Returns>();
+  master.on_minion = [=](const std::string&, const Publication&, const std::string&, auto returns) {
+    *job = returns;
+  };
+  master.on_start = [=, asked = 0](const std::string& what) mutable -> std::optional<Error> {
+    if (what == "find_job slow" && ++asked == 4) (*job)->put(returned("slow", "4"));
+    return std::nullopt;
+  };
+  CHECK(clients.text(kPing) == R"({"slow": 4})");
 }
 
 TEST_CASE("a chunk's gather_job_timeout of 0 does not make find_job a busy loop") {

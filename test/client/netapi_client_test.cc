@@ -241,6 +241,21 @@ TEST_CASE("returns that are more than fits into a reply end it, with the job's i
   CHECK(second.error().jid == fake_jid(2));
 }
 
+TEST_CASE("returns that come with their job count as well, and those that fit are kept") {
+  client::Options options = quick_options();
+  options.max_reply_bytes = 1500;
+  options.timeout = std::chrono::seconds(60);
+  const Clients clients(options);
+  const std::string large = '"' + std::string(600, 'x') + '"';
+  clients.master().at_once = {large, large, large};
+  const auto reply = clients.run(R"("client": "local", "tgt": "*", "fun": "test.ping")");
+  REQUIRE(reply);
+  REQUIRE(reply->failure);
+  CHECK(reply->failure->kind == ErrorKind::reply_too_large);
+  CHECK(reply->failure->jid == fake_jid(1));
+  CHECK(reply->items.at(0).text() == "{\"ms-0\": " + large + ", \"ms-1\": " + large + "}");
+}
+
 TEST_CASE("chunks that run at once share the room that one reply has") {
   client::Options options = quick_options();
   options.max_reply_bytes = 1000;

@@ -104,6 +104,7 @@ class EmbeddedEngine {
     const Result<master::Job> job = master->publish(permit(members), publication, mailbox);
     if (!job) FAIL(job.error().message);
     Returns returns;
+    for (const master::Return& ret : job->returned) returns.emplace(ret.minion, ret);
     while (returns.size() < job->minions.size()) {
       auto one = mailbox->take(soon());
       REQUIRE(one.has_value());

@@ -91,8 +91,11 @@ Result<master::Job> FakeMaster::publish(const master::Permit&, const Publication
   if (reached.empty()) return master::Job{};
   const auto jid = start(name_of(publication.what) + " " + joined(reached));
   if (!jid) return jid.error();
+  std::vector<master::Return> already;
   for (const std::string& minion : reached) {
-    if (on_minion) {
+    if (publication.what == at_once_to && already.size() < at_once.size()) {
+      already.push_back(returned(minion, at_once[already.size()]));
+    } else if (on_minion) {
       on_minion(minion, publication, *jid, returns);
     } else {
       returns->put(returned(minion, publication.what == What::find_job ? "{}" : "true"));
@@ -104,7 +107,7 @@ Result<master::Job> FakeMaster::publish(const master::Permit&, const Publication
   std::vector<std::string> not_known(above, reached.end());
   reached.erase(above, reached.end());
   if (!publication.only) not_known.insert(not_known.end(), missing.begin(), missing.end());
-  return master::Job{*jid, reached, not_known};
+  return master::Job{*jid, reached, not_known, std::move(already)};
 }
 
 Result<master::Job> FakeMaster::publish_async(const master::Permit&) {

@@ -24,13 +24,15 @@ namespace rest_fcgi::test {
 /// down what it was asked to start. Set the public members before the first call; the rest is thread-safe.
 class FakeMaster final : public master::Master {
  public:
-  using Returns = std::shared_ptr<master::Returns>;
+  using Returns = std::shared_ptr<master::Addressee>;
   using What = master::Publication::What;
 
   std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< whom every target matches
   std::vector<std::string> missing;
   std::vector<std::string> below_syndic;  ///< of `minions`, whom the master itself calls missing
   std::vector<std::string> gone;          ///< whom a call does not reach, though a ping did
+  std::vector<std::string> at_once;       ///< what the first minions return with the job, as JSON ...
+  What at_once_to = What::call;           ///< ... to publications of this kind
   /// What one minion does about one publication, of the job `jid`.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
       on_minion;

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
-#include <functional>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -12,19 +11,24 @@
 
 namespace rest_fcgi::master {
 
-/// How threads hand things to the one thread that waits for them. Thread-safe; who shares one holds a
-/// shared_ptr, so that a sender which comes late finds it still there.
+/// What threads hand things to that do not wait. Thread-safe; who shares one holds a shared_ptr, so that a
+/// sender which comes late finds it still there.
 template <class T>
-class Mailbox {
+class Sink {
  public:
-  Mailbox() = default;
+  Sink() = default;
+  virtual ~Sink() = default;
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
 
-  /// A mailbox that keeps nothing and hands each item on, for whoever waits for several senders in one place.
-  /// `forward` is called by the sending threads, many at once, and throws nothing.
-  explicit Mailbox(std::function<void(T)> forward) : forward_(std::move(forward)) {}
+  virtual void put(T item) = 0;
+};
 
-  void put(T item) {
-    if (forward_) return forward_(std::move(item));
+/// How threads hand things to the one thread that waits for them.
+template <class T>
+class Mailbox final : public Sink<T> {
+ public:
+  void put(T item) override {
     {
       const std::lock_guard lock(mutex_);
       items_.push_back(std::move(item));
@@ -42,10 +46,9 @@ class Mailbox {
   }
 
  private:
-  const std::function<void(T)> forward_;
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<T> items_;  // guarded by mutex_
+  std::list<T> items_;  // guarded by mutex_; an empty list has no memory, unlike a deque
 };
 
 }  // namespace rest_fcgi::master

@@ -83,8 +83,9 @@ struct MoreMinions {
 };
 
 /// What is heard of a publication. An Error: returns may have been missed; those that still come are
-/// delivered after it, as long as somebody holds the mailbox.
+/// delivered after it, as long as somebody holds the addressee.
 using Delivery = std::variant<Return, MoreMinions, Error>;
+using Addressee = Sink<Delivery>;
 using Returns = Mailbox<Delivery>;
 
 /// The same error, of a job that was given out already.
@@ -121,6 +122,9 @@ struct Job {
   std::string jid;                   ///< empty where nobody matched: then nothing was published
   std::vector<std::string> minions;  ///< who is expected to return
   std::vector<std::string> missing;  ///< ids of a list target that do not exist
+  /// What had come when the job was published: returns of the first of `minions`, in their order. Of these
+  /// nothing is delivered any more.
+  std::vector<Return> returned{};
 };
 
 /// A runner or wheel that was started.
@@ -174,12 +178,12 @@ class Master {
     return admit(chunk, deadline, nullptr);
   }
 
-  /// Starts functions on minions. Returns go to `returns`, from any thread, also before this call comes back,
-  /// for as long as the caller holds it; a duplicate is possible. A publication that matches nobody is a Job
-  /// without a jid, not an error.
-  /// REQUIRES: the permit's chunk is a local one.
+  /// Starts functions on minions. Returns that do not come with the Job go to `returns`, from any thread,
+  /// also before this call comes back, for as long as the caller holds it; a duplicate is possible. A
+  /// publication that matches nobody is a Job without a jid, not an error. REQUIRES: the permit's chunk is a
+  /// local one.
   [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
-                                            std::shared_ptr<Returns> returns) = 0;
+                                            std::shared_ptr<Addressee> returns) = 0;
 
   /// Starts functions on minions and lets them return to the job cache alone.
   [[nodiscard]] virtual Result<Job> publish_async(const Permit& permit) = 0;

@@ -26,7 +26,7 @@ class MasterJob;
 /// Runs local calls that were permitted, on the minions that they mean. Thread-safe.
 class Publisher {
  public:
-  using Mailbox = std::shared_ptr<master::Returns>;
+  using Addressee = std::shared_ptr<master::Addressee>;
 
   /// `workers` has to outlive it.
   Publisher(std::shared_ptr<const Minions> minions, std::shared_ptr<const Modules> modules,
@@ -45,30 +45,30 @@ class Publisher {
     std::string_view jid = {};  ///< the caller's own; empty: one is made
   };
 
-  /// Quick functions have returned when this comes back; others return from worker threads.
+  /// Quick functions have returned when this comes back, with the job; others return from worker threads.
   /// Errors: invocation for a jid that is taken, unavailable, internal.
-  [[nodiscard]] Result<master::Job> run(const Order& order, const Mailbox& returns);
+  [[nodiscard]] Result<master::Job> run(const Order& order, const Addressee& returns);
 
   /// All functions run on worker threads, and return to the job cache. Errors: as `run`.
   [[nodiscard]] Result<master::Job> run_async(const Order& order);
 
   /// `true` from each minion.
-  [[nodiscard]] master::Job ping(const Order& order, const Mailbox& returns);
+  [[nodiscard]] master::Job ping(const Order& order);
 
   /// Whether each minion has all functions of the call.
-  [[nodiscard]] master::Job has_function(const Order& order, const Mailbox& returns);
+  [[nodiscard]] master::Job has_function(const Order& order);
 
   /// What each minion runs of the job.
-  [[nodiscard]] master::Job find_job(const Order& order, std::string_view jid, const Mailbox& returns);
+  [[nodiscard]] master::Job find_job(const Order& order, std::string_view jid);
 
  private:
-  [[nodiscard]] Result<master::Job> run_here(const Order& order, master::Job job, const Mailbox& returns);
+  [[nodiscard]] Result<master::Job> run_here(const Order& order, master::Job job);
   [[nodiscard]] Result<master::Job> run_on_workers(const Order& order, master::Job job,
-                                                   const Mailbox& returns);
+                                                   const Addressee& returns);
   [[nodiscard]] master::Job job_for(const Order& order) const;
   [[nodiscard]] Result<returner::Load> take_jid(const Order& order, master::Job& job, LocalJob& local);
   template <class ReturnOf>
-  [[nodiscard]] master::Job answer(const Order& order, const Mailbox& returns, const ReturnOf& return_of);
+  [[nodiscard]] master::Job answer(const Order& order, const ReturnOf& return_of);
 
   const std::shared_ptr<const Minions> minions_;
   const std::shared_ptr<const Modules> modules_;

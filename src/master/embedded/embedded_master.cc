@@ -186,17 +186,17 @@ class EmbeddedMaster : public master::Master {
 
   [[nodiscard]] Result<master::Job> publish(const master::Permit& permit,
                                             const master::Publication& publication,
-                                            std::shared_ptr<master::Returns> returns) override {
+                                            std::shared_ptr<master::Addressee> returns) override {
     const Publisher::Order order = order_for(permit, publication.only);
     switch (publication.what) {
       case master::Publication::What::call:
         return publisher_.run(order, returns);
       case master::Publication::What::ping:
-        return publisher_.ping(order, returns);
+        return publisher_.ping(order);
       case master::Publication::What::has_function:
-        return publisher_.has_function(order, returns);
+        return publisher_.has_function(order);
       case master::Publication::What::find_job:
-        return publisher_.find_job(order, publication.jid, returns);
+        return publisher_.find_job(order, publication.jid);
     }
     return Error{ErrorKind::internal, "This publication is of no kind that exists."};
   }

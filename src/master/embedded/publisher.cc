@@ -219,10 +219,10 @@ master::Job Publisher::job_for(const Order& order) const {
   return job;
 }
 
-Result<master::Job> Publisher::run(const Order& order, const Mailbox& returns) {
+Result<master::Job> Publisher::run(const Order& order, const Addressee& returns) {
   master::Job job = job_for(order);
   if (job.minions.empty()) return job;
-  if (all_quick(*modules_, order.call.functions)) return run_here(order, std::move(job), returns);
+  if (all_quick(*modules_, order.call.functions)) return run_here(order, std::move(job));
   return run_on_workers(order, std::move(job), returns);
 }
 
@@ -243,21 +243,19 @@ Result<returner::Load> Publisher::take_jid(const Order& order, master::Job& job,
   return load;
 }
 
-Result<master::Job> Publisher::run_here(const Order& order, master::Job job, const Mailbox& returns) {
+Result<master::Job> Publisher::run_here(const Order& order, master::Job job) {
   LocalJob local(order.call, order.user);
   const Result<returner::Load> load = take_jid(order, job, local);
   if (!load) return load.error();
-  std::vector<master::Return> all;
-  all.reserve(order.selection.positions.size());
+  job.returned.reserve(order.selection.positions.size());
   for (const std::size_t position : order.selection.positions) {
-    all.push_back(local.run({*modules_, *jobs_}, minions_->all()[position], {}));
+    job.returned.push_back(local.run({*modules_, *jobs_}, minions_->all()[position], {}));
   }
-  jobs_->keep(*load, all, jobs_->also_for(order.call.ret), job.missing);
-  for (master::Return& ret : all) returns->put(std::move(ret));
+  jobs_->keep(*load, job.returned, jobs_->also_for(order.call.ret), job.missing);
   return job;
 }
 
-Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job job, const Mailbox& returns) {
+Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job job, const Addressee& returns) {
   // Functions that end at once are not worth a thread for each minion.
   const bool in_one_task = all_quick(*modules_, order.call.functions);
   Result<master::Workers::Reservation> room = workers_.reserve(in_one_task ? 1 : job.minions.size());
@@ -289,32 +287,33 @@ Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job jo
 }
 
 template <class ReturnOf>
-master::Job Publisher::answer(const Order& order, const Mailbox& returns, const ReturnOf& return_of) {
+master::Job Publisher::answer(const Order& order, const ReturnOf& return_of) {
   master::Job job = job_for(order);
   if (job.minions.empty()) return job;
   job.jid = jobs_->new_jid();
+  job.returned.reserve(job.minions.size());
   for (const std::string& minion : job.minions) {
-    returns->put(master::Return{minion, return_of(minion), 0, true, ""});
+    job.returned.push_back({minion, return_of(minion), 0, true, ""});
   }
   return job;
 }
 
-master::Job Publisher::ping(const Order& order, const Mailbox& returns) {
-  return answer(order, returns, [](const std::string&) { return Json::boolean(true); });
+master::Job Publisher::ping(const Order& order) {
+  return answer(order, [](const std::string&) { return Json::boolean(true); });
 }
 
-master::Job Publisher::has_function(const Order& order, const Mailbox& returns) {
+master::Job Publisher::has_function(const Order& order) {
   const std::vector<lowstate::Function>& functions = order.call.functions;
   const bool all = std::all_of(
       functions.begin(), functions.end(),
       [this](const lowstate::Function& function) { return modules_->find(function.name) != nullptr; });
-  return answer(order, returns, [all](const std::string&) { return Json::boolean(all); });
+  return answer(order, [all](const std::string&) { return Json::boolean(all); });
 }
 
-master::Job Publisher::find_job(const Order& order, std::string_view jid, const Mailbox& returns) {
+master::Job Publisher::find_job(const Order& order, std::string_view jid) {
   const std::shared_ptr<const RunningJob> job = jobs_->find_running(jid);
   const Json description = job ? describe_running(::getpid(), job->load(), job->ret()) : Json::empty_object();
-  return answer(order, returns, [&](const std::string& minion) {
+  return answer(order, [&](const std::string& minion) {
     return job && job->runs_on(minion) ? description : Json::empty_object();
   });
 }

@@ -53,7 +53,7 @@ class RecordingMaster final : public master::Master {
     return behind_->admit(chunk, deadline, before);
   }
   [[nodiscard]] Result<master::Job> publish(const Permit& permit, const Publication& publication,
-                                            std::shared_ptr<master::Returns> returns) override {
+                                            std::shared_ptr<master::Addressee> returns) override {
     if (publication.what != Publication::What::call) return behind_->publish(permit, publication, returns);
     return record(permit, publication, returns, returner::Durability::grouped);
   }
@@ -97,15 +97,14 @@ class RecordingMaster final : public master::Master {
 
  private:
   [[nodiscard]] Result<master::Job> record(const Permit& permit, const Publication& publication,
-                                           const std::shared_ptr<master::Returns>& listener,
+                                           const std::shared_ptr<master::Addressee>& listener,
                                            returner::Durability durability) {
     const auto recorded = std::make_shared<RecordedJob>(recorder_->caches(), listener);
-    auto tap = std::make_shared<master::Returns>(
-        [recorded](master::Delivery delivery) { recorded->hear(std::move(delivery)); });
-    Result<master::Job> job = behind_->publish(permit, publication, tap);
+    Result<master::Job> job = behind_->publish(permit, publication, recorded);
     if (!job || job->jid.empty()) return job;
     recorded->begin(load_of(permit, publication, *job), durability);
-    recorder_->hold(recorded, std::move(tap));
+    for (master::Return& ret : std::exchange(job->returned, {})) recorded->put(std::move(ret));
+    recorder_->hold(recorded);
     return job;
   }
 
@@ -178,7 +177,7 @@ Result<void> Caches::flush(SteadyTime deadline) {
   return Error{ErrorKind::unavailable, "ext_job_cache: not all that waits could be kept in time"};
 }
 
-void RecordedJob::hear(master::Delivery delivery) {
+void RecordedJob::put(master::Delivery delivery) {
   {
     const std::scoped_lock lock(mutex_);
     if (jid_.empty()) {
@@ -228,7 +227,7 @@ void RecordedJob::record_more(const master::MoreMinions& more) {
   });
 }
 
-void JobRecorder::hold(std::shared_ptr<const RecordedJob> job, std::shared_ptr<master::Returns> returns) {
+void JobRecorder::hold(std::shared_ptr<const RecordedJob> job) {
   if (job->done()) return;
   const SteadyTime now = clock_.steady();
   Held oldest;  // let go without the lock: it may be the last that holds it
@@ -244,7 +243,7 @@ void JobRecorder::hold(std::shared_ptr<const RecordedJob> job, std::shared_ptr<m
                  max_jobs_));
     }
   }
-  held_.push_back({now + kLongestJob, std::move(job), std::move(returns)});
+  held_.push_back({now + kLongestJob, std::move(job)});
 }
 
 void JobRecorder::sweep(SteadyTime now) {

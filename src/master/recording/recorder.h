@@ -59,14 +59,14 @@ class Caches {
 /// on to record what comes then; only what minions returned meanwhile is missed. Hears the master's
 /// deliveries from any thread, also before it is known which job they belong to: those wait here.
 /// Thread-safe.
-class RecordedJob {
+class RecordedJob final : public master::Addressee {
  public:
   /// `listener` may be null: nobody waits. Whoever waits no more has let go of it.
-  RecordedJob(std::shared_ptr<Caches> caches, const std::shared_ptr<master::Returns>& listener)
+  RecordedJob(std::shared_ptr<Caches> caches, const std::shared_ptr<master::Addressee>& listener)
       : caches_(std::move(caches)), listener_(listener) {}
 
   /// Records it, and hands it on.
-  void hear(master::Delivery delivery);
+  void put(master::Delivery delivery) override;
 
   /// The job was published: keeps its load, and then what came before.
   void begin(const returner::Load& load, returner::Durability durability);
@@ -80,7 +80,7 @@ class RecordedJob {
   void record_more(const master::MoreMinions& more);
 
   const std::shared_ptr<Caches> caches_;
-  const std::weak_ptr<master::Returns> listener_;
+  const std::weak_ptr<master::Addressee> listener_;
   mutable std::mutex mutex_;                  // also keeps what is recorded in the order in which it came
   std::string jid_;                           // empty before `begin`; guarded by mutex_, as all that follows
   std::vector<master::Delivery> early_;       // came before `begin`
@@ -89,7 +89,7 @@ class RecordedJob {
 };
 
 /// The Recorder that `make_recorder` makes. It holds what hears of a job, since a master tells only of jobs
-/// whose mailbox somebody holds.
+/// whose addressee somebody holds.
 class JobRecorder final : public Recorder {
  public:
   JobRecorder(std::shared_ptr<Caches> caches, const Clock& clock, std::size_t max_jobs)
@@ -97,9 +97,9 @@ class JobRecorder final : public Recorder {
 
   [[nodiscard]] const std::shared_ptr<Caches>& caches() const noexcept { return caches_; }
 
-  /// Holds both until all minions have returned, at most an hour. Beyond the number of jobs that may be held
+  /// Holds it until all minions have returned, at most an hour. Beyond the number of jobs that may be held
   /// the oldest is let go: returns that it still gets are not recorded, and the log says so.
-  void hold(std::shared_ptr<const RecordedJob> job, std::shared_ptr<master::Returns> returns);
+  void hold(std::shared_ptr<const RecordedJob> job);
 
   Result<void> flush(SteadyTime deadline) override { return caches_->flush(deadline); }
 
@@ -107,7 +107,6 @@ class JobRecorder final : public Recorder {
   struct Held {
     SteadyTime until;
     std::shared_ptr<const RecordedJob> job;
-    std::shared_ptr<master::Returns> returns;
   };
 
   /// Lets go of what is done or too old.

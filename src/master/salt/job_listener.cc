@@ -128,7 +128,7 @@ std::vector<std::string> read_syndic(std::string_view data) {
   return minions;
 }
 
-JobListener::JobListener(std::weak_ptr<master::Returns> returns, const std::vector<std::string>& minions,
+JobListener::JobListener(std::weak_ptr<master::Addressee> returns, const std::vector<std::string>& minions,
                          OwnCall own, Options options)
     : returns_(std::move(returns)),
       minions_(minions.begin(), minions.end()),
@@ -136,7 +136,7 @@ JobListener::JobListener(std::weak_ptr<master::Returns> returns, const std::vect
       options_(options) {}
 
 void JobListener::hear(const Topic& topic, std::string_view data) {
-  const std::shared_ptr<master::Returns> returns = returns_.lock();
+  const std::shared_ptr<master::Addressee> returns = returns_.lock();
   if (!returns) return;
   if (topic.kind == Topic::Kind::job_return) return hear_return(*returns, topic, data);
   if (topic.kind != Topic::Kind::syndic || !options_.syndics) return;
@@ -144,7 +144,7 @@ void JobListener::hear(const Topic& topic, std::string_view data) {
   if (!more.minions.empty()) returns->put(std::move(more));
 }
 
-void JobListener::hear_return(master::Returns& returns, const Topic& topic, std::string_view data) {
+void JobListener::hear_return(master::Addressee& returns, const Topic& topic, std::string_view data) {
   // Below a syndic minions may return before it has named them: all are expected that have not returned.
   const bool expected = options_.syndics ? returned_.count(std::string(topic.who)) == 0
                                          : minions_.count(std::string(topic.who)) > 0;

@@ -60,7 +60,7 @@ class JobListener final : public Listener {
     bool syndics = false;       ///< minions of theirs return as well, named by them before or not
   };
 
-  JobListener(std::weak_ptr<master::Returns> returns, const std::vector<std::string>& minions, OwnCall own,
+  JobListener(std::weak_ptr<master::Addressee> returns, const std::vector<std::string>& minions, OwnCall own,
               Options options);
 
   [[nodiscard]] bool wanted() const override { return !returns_.expired(); }
@@ -68,9 +68,9 @@ class JobListener final : public Listener {
   void lost(const Error& error) override;
 
  private:
-  void hear_return(master::Returns& returns, const Topic& topic, std::string_view data);
+  void hear_return(master::Addressee& returns, const Topic& topic, std::string_view data);
 
-  const std::weak_ptr<master::Returns> returns_;
+  const std::weak_ptr<master::Addressee> returns_;
   std::unordered_set<std::string> minions_;   ///< that have not returned
   std::unordered_set<std::string> returned_;  ///< where there are syndics: who has
   const OwnCall own_;

@@ -150,7 +150,7 @@ Result<master::Job> SaltMaster::send(const Permit& permit, const Publication& pu
 }
 
 Result<master::Job> SaltMaster::publish(const Permit& permit, const Publication& publication,
-                                        std::shared_ptr<master::Returns> returns) {
+                                        std::shared_ptr<master::Addressee> returns) {
   const auto bus = joined_bus(*runtime_, permit.deadline());
   if (!bus) return bus.error();
   const std::string_view jid =

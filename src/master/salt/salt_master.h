@@ -29,7 +29,7 @@ class SaltMaster final : public master::Master {
                                              const master::Permit* before) override;
   [[nodiscard]] Result<master::Job> publish(const master::Permit& permit,
                                             const master::Publication& publication,
-                                            std::shared_ptr<master::Returns> returns) override;
+                                            std::shared_ptr<master::Addressee> returns) override;
   [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) override;
   [[nodiscard]] Result<master::Started> runner(const master::Permit& permit,
                                                std::shared_ptr<master::RunnerReturns> returns) override;

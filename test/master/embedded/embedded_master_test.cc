@@ -229,6 +229,23 @@ TEST_CASE("a function is told about its job") {
   CHECK(kwargs.find("__pub_user")->text() == "fred");
 }
 
+TEST_CASE("what quick functions return comes with the job, in the order of its minions") {
+  EmbeddedEngine engine;
+  const auto returns = std::make_shared<master::Returns>();
+  for (const char* function : {"test.ping", "test.sleep"}) {
+    const auto job = engine.master->publish(
+        engine.permit(format(R"("client": "local", "tgt": "*", "fun": "{}", "arg": [])", function)), {},
+        returns);
+    REQUIRE(job);
+    REQUIRE(job->minions.size() == 3);
+    const bool quick = std::string_view(function) == "test.ping";
+    REQUIRE(job->returned.size() == (quick ? 3 : 0));
+    for (std::size_t i = 0; i < job->returned.size(); ++i) CHECK(job->returned[i].minion == job->minions[i]);
+    const auto delivery = returns->take(quick ? SteadyTime::min() : EmbeddedEngine::soon());
+    CHECK(delivery.has_value() != quick);
+  }
+}
+
 TEST_CASE("compound functions return a map, the largest retcode, and success only where all succeeded") {
   EmbeddedEngine engine;
   const auto [job, returns] = engine.publish(

@@ -94,10 +94,26 @@ TEST_CASE("a published job is recorded with its load and its returns, and is del
   CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
 }
 
+TEST_CASE("what returned with the job is recorded, and delivered as what comes later") {
+  const Recorded recorded;
+  recorded.fake->at_once = {"1", "2"};
+  const Admitted admitted(*recorded.fake, kPing);
+  const auto returns = std::make_shared<master::Returns>();
+  const auto job = recorded.master->publish(admitted.permit(), {}, returns);
+  REQUIRE(job);
+  CHECK(job->returned.empty());
+  for (const char* minion : {"ms-2", "ms-0", "ms-1"}) {
+    const auto delivery = returns->take(SteadyTime::max());
+    REQUIRE(delivery);
+    CHECK(std::get<master::Return>(*delivery).minion == minion);
+  }
+  CHECK(recorded.returned_to(job->jid).size() == 3);
+}
+
 TEST_CASE("what returns when nobody waits any more is recorded") {
   const Recorded recorded;
   FakeMaster::Returns late;
-  std::weak_ptr<master::Returns> kept;
+  std::weak_ptr<master::Addressee> kept;
   recorded.fake->on_minion = [&](const std::string& minion, const Publication&, const std::string&,
                                  const FakeMaster::Returns& returns) {
     if (minion != "ms-2") return returns->put(returned(minion));
@@ -166,7 +182,7 @@ TEST_CASE("a job that is not published is not recorded, and one that matches nob
 
 TEST_CASE("minions that a syndic names are expected, and the syndic is not") {
   const Recorded recorded;
-  std::weak_ptr<master::Returns> kept;
+  std::weak_ptr<master::Addressee> kept;
   recorded.fake->minions = {"syndic"};
   recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
                                  const FakeMaster::Returns& returns) {
@@ -188,7 +204,7 @@ TEST_CASE("minions that a syndic names are expected, and the syndic is not") {
 
 TEST_CASE("of more jobs than may be held the oldest is let go") {
   const Recorded recorded(2);
-  std::vector<std::weak_ptr<master::Returns>> kept;
+  std::vector<std::weak_ptr<master::Addressee>> kept;
   recorded.fake->minions = {"ms-0"};
   recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
                                  const FakeMaster::Returns& returns) { kept.push_back(returns); };
@@ -201,7 +217,7 @@ TEST_CASE("of more jobs than may be held the oldest is let go") {
 
 TEST_CASE("jobs whose minions all returned take no place") {
   const Recorded recorded(2);
-  std::vector<std::weak_ptr<master::Returns>> kept;
+  std::vector<std::weak_ptr<master::Addressee>> kept;
   recorded.fake->minions = {"ms-0"};
   recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
                                  const FakeMaster::Returns& returns) { kept.push_back(returns); };
@@ -216,7 +232,7 @@ TEST_CASE("jobs whose minions all returned take no place") {
 
 TEST_CASE("a job whose bus was lost goes on to be recorded when that is back") {
   const Recorded recorded(1000);
-  std::vector<std::weak_ptr<master::Returns>> kept;
+  std::vector<std::weak_ptr<master::Addressee>> kept;
   recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
                                  const FakeMaster::Returns& returns) { kept.push_back(returns); };
   recorded.fake->minions = {"ms-0", "ms-1"};
