@@ -42,18 +42,11 @@ class Execution {
     JsonDocument kwarg_document;
     REQUIRE(arg_document.parse(args).ok());
     REQUIRE(kwarg_document.parse(kwargs).ok());
-    std::vector<JsonValue> positional;
-    for (const JsonValue value : arg_document.root().elements()) positional.push_back(value);
-    std::vector<JsonMember> keywords;
-    for (const JsonMember member : kwarg_document.root().members()) keywords.push_back(member);
-    std::string published;
-    JsonWriter writer(published);
-    writer.begin_array();
-    for (const JsonValue& value : positional) value.write(writer);
-    if (!keywords.empty()) kwarg_document.root().write(writer);
-    writer.end_array();
-    const embedded::JobContext job{"20260101000000000001", fun, "saltdev", "glob", "", "\"*\"", published};
-    return embedded::execute(engine(), minion_, fun, positional, keywords, job, stop);
+    lowstate::Function called{fun, {}, {}};
+    for (const JsonValue value : arg_document.root().elements()) called.args.push_back(value);
+    for (const JsonMember member : kwarg_document.root().members()) called.kwargs.push_back(member);
+    const embedded::JobContext job{"20260101000000000001", fun, "saltdev", "glob", "", "\"*\"", called};
+    return embedded::execute(engine(), minion_, fun, called.args, called.kwargs, job, stop);
   }
 
   [[nodiscard]] const embedded::Modules& modules() const noexcept { return *modules_; }

@@ -66,7 +66,7 @@ class Publisher {
   [[nodiscard]] Result<master::Job> run_on_workers(const Order& order, master::Job job,
                                                    const Addressee& returns);
   [[nodiscard]] master::Job job_for(const Order& order) const;
-  [[nodiscard]] Result<returner::Load> take_jid(const Order& order, master::Job& job, LocalJob& local);
+  [[nodiscard]] Result<returner::Load> take_jid(const Order& order, master::Job& job);
   template <class ReturnOf>
   [[nodiscard]] master::Job answer(const Order& order, const ReturnOf& return_of);
 

@@ -25,70 +25,40 @@ int worse_retcode(int a, int b) {
 
 }  // namespace
 
-/// The functions of a local chunk with all that they need to run on any minion. Immutable once its jid is
-/// set; then it may be shared by threads.
+/// The functions of a local chunk with all that they need to run on any minion. Immutable; threads may share
+/// it.
 class LocalJob {
  public:
-  /// Its arguments stay where they are: it must not outlive the chunk.
-  LocalJob(const lowstate::LocalCall& call, std::string_view user)
-      : user_(user),
-        tgt_type_(lowstate::name_of(call.target.type)),
-        ret_(call.ret),
-        tgt_(call.target.as_sent.json()),
-        compound_(call.compound),
-        functions_(&call.functions) {
-    arg_json_.reserve(call.functions.size());
-    for (const lowstate::Function& function : call.functions) {
-      JsonWriter arguments(arg_json_.emplace_back());
-      lowstate::write_arguments(arguments, function);
-    }
-  }
+  /// Looks into the chunk, and must not outlive it.
+  explicit LocalJob(const lowstate::LocalCall& call)
+      : ret_(call.ret), compound_(call.compound), functions_(&call.functions) {}
 
   /// With arguments of its own: it may outlive the request. Errors: internal, where they cannot be copied.
-  [[nodiscard]] static Result<std::shared_ptr<LocalJob>> owning(const lowstate::LocalCall& call,
-                                                                std::string_view user) {
-    auto job = std::make_shared<LocalJob>(call, user);
+  [[nodiscard]] static Result<std::shared_ptr<LocalJob>> owning(const lowstate::LocalCall& call) {
+    auto job = std::make_shared<LocalJob>(call);
     if (Result<void> owned = job->own(call); !owned) return std::move(owned).error();
     return job;
   }
 
-  /// The job as the job cache keeps it, without jid and minions.
-  [[nodiscard]] returner::Load load(const lowstate::LocalCall& call) const {
-    returner::Load load;
-    load.fun = lowstate::published_functions(call);
-    load.arg = lowstate::published_arguments(call);
-    load.tgt = tgt_;
-    load.tgt_type = tgt_type_;
-    load.user = user_;
-    if (call.metadata) load.metadata = call.metadata->json();
-    return load;
-  }
-
-  /// It is for these minions alone, whatever the chunk's target says. Call before `load`.
-  void narrow(const std::vector<std::string>& minions) {
-    tgt_type_ = lowstate::name_of(lowstate::TargetType::list);
-    tgt_ = written_json([&minions](JsonWriter& writer) { write_strings(writer, minions); });
-  }
-
-  void set_jid(std::string jid) { jid_ = std::move(jid); }
   [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
 
-  /// Runs all functions on one minion.
-  [[nodiscard]] master::Return run(const Engine& engine, const Minion& minion,
+  /// Runs all functions on one minion, for the job with this load.
+  [[nodiscard]] master::Return run(const returner::Load& load, const Engine& engine, const Minion& minion,
                                    const std::stop_token& stop) const {
-    return compound_ ? run_all(engine, minion, stop) : run_one(engine, minion, 0, stop);
+    return compound_ ? run_all(load, engine, minion, stop) : run_one(load, engine, minion, 0, stop);
   }
 
  private:
   /// Apart from `run`: what it has on the stack is not there while a single function takes its time.
-  [[nodiscard, gnu::noinline]] master::Return run_all(const Engine& engine, const Minion& minion,
+  [[nodiscard, gnu::noinline]] master::Return run_all(const returner::Load& load, const Engine& engine,
+                                                      const Minion& minion,
                                                       const std::stop_token& stop) const {
     std::vector<master::Return> returns;
     // Of functions that are called twice the later return counts.
     std::unordered_map<std::string_view, std::size_t> last;
     master::Return all{minion.id, {}, 0, true, ""};
     for (std::size_t i = 0; i < functions_->size(); ++i) {
-      const master::Return& one = returns.emplace_back(run_one(engine, minion, i, stop));
+      const master::Return& one = returns.emplace_back(run_one(load, engine, minion, i, stop));
       last[(*functions_)[i].name] = i;
       all.retcode = worse_retcode(all.retcode, one.retcode);
       all.success = all.success && one.success;
@@ -127,20 +97,16 @@ class LocalJob {
     return {};
   }
 
-  [[nodiscard]] master::Return run_one(const Engine& engine, const Minion& minion, std::size_t index,
-                                       const std::stop_token& stop) const {
+  [[nodiscard]] master::Return run_one(const returner::Load& load, const Engine& engine, const Minion& minion,
+                                       std::size_t index, const std::stop_token& stop) const {
     const lowstate::Function& function = (*functions_)[index];
-    const JobContext context{jid_, function.name, user_, tgt_type_, ret_, tgt_.text(), arg_json_[index]};
+    const JobContext context{load.jid, function.name,   load.user, load.tgt_type,
+                             ret_,     load.tgt.text(), function};
     return execute(engine, minion, function.name, function.args, function.kwargs, context, stop);
   }
 
-  std::string jid_;
-  const std::string user_;
-  std::string_view tgt_type_;  // a constant's text
   const std::string ret_;
-  Json tgt_;
   const bool compound_;
-  std::vector<std::string> arg_json_;  // of each function
   struct Owned {
     JsonDocument arguments;
     std::vector<lowstate::Function> functions;  ///< look into `arguments`
@@ -179,7 +145,7 @@ struct Work {
   [[nodiscard]] master::Return run_on(const Minion& minion, const std::stop_token& stop) const {
     if (stop.stop_requested()) return {minion.id, Json::string(kTerminated), 1, false, ""};
     try {
-      return job->run({*modules, *jobs}, minion, stop);
+      return job->run(running->load(), {*modules, *jobs}, minion, stop);
     } catch (const std::exception& exception) {
       const std::string what = format("The minion function caused an exception: {}", exception.what());
       return {minion.id, Json::string(what), 1, false, ""};
@@ -232,24 +198,29 @@ Result<master::Job> Publisher::run_async(const Order& order) {
   return run_on_workers(order, std::move(job), nullptr);
 }
 
-Result<returner::Load> Publisher::take_jid(const Order& order, master::Job& job, LocalJob& local) {
+Result<returner::Load> Publisher::take_jid(const Order& order, master::Job& job) {
   Result<std::string> jid = jobs_->claim_jid(order.jid);
   if (!jid) return std::move(jid).error();
-  if (order.narrowed) local.narrow(job.minions);
-  returner::Load load = local.load(order.call);
+  returner::Load load;
+  job.jid = load.jid = *std::move(jid);
+  load.fun = lowstate::published_functions(order.call);
+  load.arg = lowstate::published_arguments(order.call);
+  load.tgt = order.narrowed ? written_json([&job](JsonWriter& writer) { write_strings(writer, job.minions); })
+                            : order.call.target.as_sent.json();
+  load.tgt_type = lowstate::name_of(order.narrowed ? lowstate::TargetType::list : order.call.target.type);
+  load.user = order.user;
+  if (order.call.metadata) load.metadata = order.call.metadata->json();
   load.minions = job.minions;
-  job.jid = load.jid = *jid;
-  local.set_jid(*std::move(jid));
   return load;
 }
 
 Result<master::Job> Publisher::run_here(const Order& order, master::Job job) {
-  LocalJob local(order.call, order.user);
-  const Result<returner::Load> load = take_jid(order, job, local);
+  const LocalJob local(order.call);
+  const Result<returner::Load> load = take_jid(order, job);
   if (!load) return load.error();
   job.returned.reserve(order.selection.positions.size());
   for (const std::size_t position : order.selection.positions) {
-    job.returned.push_back(local.run({*modules_, *jobs_}, minions_->all()[position], {}));
+    job.returned.push_back(local.run(*load, {*modules_, *jobs_}, minions_->all()[position], {}));
   }
   jobs_->keep(*load, job.returned, jobs_->also_for(order.call.ret), job.missing);
   return job;
@@ -260,9 +231,9 @@ Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job jo
   const bool in_one_task = all_quick(*modules_, order.call.functions);
   Result<master::Workers::Reservation> room = workers_.reserve(in_one_task ? 1 : job.minions.size());
   if (!room) return std::move(room).error();
-  Result<std::shared_ptr<LocalJob>> local = LocalJob::owning(order.call, order.user);
+  Result<std::shared_ptr<LocalJob>> local = LocalJob::owning(order.call);
   if (!local) return std::move(local).error();
-  Result<returner::Load> load = take_jid(order, job, **local);
+  Result<returner::Load> load = take_jid(order, job);
   if (!load) return std::move(load).error();
 
   const Jobs::Also also = jobs_->also_for(order.call.ret);

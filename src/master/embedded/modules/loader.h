@@ -17,6 +17,7 @@
 #include "master/embedded/python/python.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/master/master.h"
@@ -48,8 +49,8 @@ struct JobContext {
   std::string_view user;
   std::string_view tgt_type;
   std::string_view ret;
-  std::string_view tgt_json;  ///< the chunk's `tgt` as JSON text
-  std::string_view arg_json;  ///< JSON text: positional arguments, then keyword arguments as one object
+  std::string_view tgt_json;            ///< the chunk's `tgt` as JSON text
+  const lowstate::Function& published;  ///< with the arguments that the job has for it
 };
 
 struct Returned {

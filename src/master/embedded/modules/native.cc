@@ -114,7 +114,7 @@ Reply NativeFunction::call(const Context& context, std::span<const JsonValue> ar
 
 void write_publication(JsonWriter& writer, const JobContext& job) {
   writer.key("__pub_fun").string(job.fun);
-  writer.key("__pub_arg").raw(job.arg_json);
+  lowstate::write_arguments(writer.key("__pub_arg"), job.published);
   writer.key("__pub_tgt").raw(job.tgt_json);
   writer.key("__pub_jid").string(job.jid);
   writer.key("__pub_ret").string(job.ret);

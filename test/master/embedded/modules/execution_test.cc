@@ -122,7 +122,8 @@ TEST_CASE("many threads may run functions on one minion at once") {
     std::vector<std::jthread> threads;
     for (int& count : right) {
       threads.emplace_back([&] {
-        const JobContext job{"1", "grains.get", "u", "glob", "", "\"*\"", "[\"os\"]"};
+        const lowstate::Function called{"grains.get", {key}, {}};
+        const JobContext job{"1", "grains.get", "u", "glob", "", "\"*\"", called};
         for (int i = 0; i < 100; ++i) {
           const bool found =
               execute(engine, minion, "grains.get", {&key, 1}, {}, job, {}).ret.text() == R"("Debian")";
