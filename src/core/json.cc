@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "rest_fcgi/core/excerpt.h"
 
@@ -32,11 +33,39 @@ bool is_plain(char c) {
   return code >= 0x20 && code < 0x80 && c != '"' && c != '\\';
 }
 
+/// Are all eight bytes plain? A byte's highest bit is set in the first term from 0x80 on, and in the others
+/// where the subtraction borrows: below 0x20, and of what is 0 where the byte is a quote or a backslash.
+bool are_plain(std::uint64_t bytes) {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  const std::uint64_t quotes = bytes ^ (each * '"');
+  const std::uint64_t backslashes = bytes ^ (each * '\\');
+  return ((bytes | (bytes - each * 0x20) | (quotes - each) | (backslashes - each)) & (each * 0x80)) == 0;
+}
+
+/// How many bytes at the beginning are plain.
+std::size_t plain_length(std::string_view text) {
+  std::size_t length = 0;
+  for (std::uint64_t bytes = 0; length + sizeof bytes <= text.size(); length += sizeof bytes) {
+    std::memcpy(&bytes, text.data() + length, sizeof bytes);
+    if (!are_plain(bytes)) break;
+  }
+  while (length < text.size() && is_plain(text[length])) ++length;
+  return length;
+}
+
+/// Room for a large text and for what closes arrays and objects behind it, which would else double the
+/// memory.
+void make_room(std::string& out, std::size_t size) {
+  constexpr std::size_t large = 1024;
+  constexpr std::size_t closing = 64;
+  if (size >= large) out.reserve(out.size() + size + closing);
+}
+
 void append_string(std::string& out, std::string_view value) {
+  make_room(out, value.size());
   out += '"';
   while (!value.empty()) {
-    std::size_t plain = 0;
-    while (plain < value.size() && is_plain(value[plain])) ++plain;
+    const std::size_t plain = plain_length(value);
     out.append(value.substr(0, plain));
     value.remove_prefix(plain);
     if (value.empty()) break;
@@ -115,28 +144,28 @@ Json Json::string(std::string_view value) {
 }
 
 void JsonWriter::separate() {
-  if (out_.size() == start_) return;
-  // A bracket that was just opened, or the space behind a key's colon. A string's own space is followed by a
-  // quote.
-  const char last = out_.back();
-  if (last != '[' && last != '{' && last != ' ') out_ += ", ";
+  if (behind_value_) out_.append(", ", 2);
+  behind_value_ = true;
 }
 
 JsonWriter& JsonWriter::open(char bracket) {
   separate();
   out_ += bracket;
+  behind_value_ = false;
   return *this;
 }
 
 JsonWriter& JsonWriter::close(char bracket) {
   out_ += bracket;
+  behind_value_ = true;
   return *this;
 }
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   separate();
   append_string(out_, name);
-  out_ += ": ";
+  out_.append(": ", 2);
+  behind_value_ = false;
   return *this;
 }
 
@@ -166,6 +195,7 @@ JsonWriter& JsonWriter::null() {
 
 JsonWriter& JsonWriter::raw(std::string_view text) {
   separate();
+  make_room(out_, text.size());
   out_.append(text);
   return *this;
 }

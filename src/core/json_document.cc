@@ -22,6 +22,9 @@ namespace ondemand = simdjson::ondemand;
 constexpr std::size_t kKeptBytes = 64 * 1024;
 constexpr std::size_t kKeptNodes = 4096;
 
+/// Sorting the keys of an object takes longer than comparing each with each up to here.
+constexpr std::size_t kFewKeys = 8;
+
 // simdjson looks at bytes and quotes before it looks at values, and does not say where it stumbled. So
 // `first_bad_byte` does, and this.
 std::size_t offset_of_control_character(std::string_view text) {
@@ -212,6 +215,7 @@ class JsonDocument::Builder {
     const auto text = [&nodes](std::uint32_t key) {
       return std::string_view(nodes[key].text, nodes[key].text_size);
     };
+    if (keys_.size() <= kFewKeys) return shadow_few(text);
     std::sort(keys_.begin(), keys_.end(), [&text](std::uint32_t a, std::uint32_t b) {
       const int order = text(a).compare(text(b));
       return order != 0 ? order < 0 : a < b;
@@ -221,6 +225,19 @@ class JsonDocument::Builder {
       if (text(keys_[i - 1]) != text(keys_[i])) continue;
       nodes[keys_[i - 1]].flag = true;
       ++shadowed;
+    }
+    return shadowed;
+  }
+
+  /// The same for so few that each is compared with all behind it.
+  template <class TextOf>
+  std::uint32_t shadow_few(const TextOf& text) {
+    std::uint32_t shadowed = 0;
+    for (auto key = keys_.begin(); key != keys_.end(); ++key) {
+      const bool again =
+          std::any_of(key + 1, keys_.end(), [&](std::uint32_t later) { return text(*key) == text(later); });
+      if (again) ++shadowed;
+      document_.nodes_[*key].flag = again;
     }
     return shadowed;
   }

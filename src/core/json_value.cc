@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <string>
 
 #include "core/json_node.h"
@@ -22,8 +23,8 @@ bool take_digits(std::string_view& text) {
   return n != 0;
 }
 
-bool take(std::string_view& text, std::string_view one_of) {
-  if (text.empty() || one_of.find(text[0]) == std::string_view::npos) return false;
+bool take(std::string_view& text, char this_one, char or_that) {
+  if (text.empty() || (text[0] != this_one && text[0] != or_that)) return false;
   text.remove_prefix(1);
   return true;
 }
@@ -60,18 +61,18 @@ std::string python_quoted(std::string_view text) {
 }  // namespace
 
 std::optional<JsonValue::Kind> json_number_kind(std::string_view text) noexcept {
-  take(text, "-");
+  take(text, '-', '-');
   const bool leading_zero = !text.empty() && text[0] == '0';
   const std::size_t before = text.size();
   if (!take_digits(text) || (leading_zero && before - text.size() > 1)) return std::nullopt;
   auto kind = JsonValue::Kind::integer;
-  if (take(text, ".")) {
+  if (take(text, '.', '.')) {
     kind = JsonValue::Kind::real;
     if (!take_digits(text)) return std::nullopt;
   }
-  if (take(text, "eE")) {
+  if (take(text, 'e', 'E')) {
     kind = JsonValue::Kind::real;
-    take(text, "+-");
+    take(text, '+', '-');
     if (!take_digits(text)) return std::nullopt;
   }
   if (!text.empty()) return std::nullopt;
@@ -79,6 +80,9 @@ std::optional<JsonValue::Kind> json_number_kind(std::string_view text) noexcept 
 }
 
 bool is_finite_number(std::string_view text) {
+  const bool has_exponent =
+      text.find('e') != std::string_view::npos || text.find('E') != std::string_view::npos;
+  if (!has_exponent && text.size() <= std::numeric_limits<double>::max_exponent10) return true;
   if (read_number<double>(text)) return true;
   // from_chars does not tell a number that is too small, which is 0 for Python, from one that is too large.
   return std::isfinite(std::strtod(std::string(text).c_str(), nullptr));

@@ -98,7 +98,8 @@ Json yamlify_scalar(std::string_view text) {
 }
 
 std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::string_view text) {
-  if (text.empty() || !is_word(text[0]) || (text[0] >= '0' && text[0] <= '9')) return std::nullopt;
+  if (text.find('=') == std::string_view::npos) return std::nullopt;  // quickly, however long it is
+  if (!is_word(text[0]) || (text[0] >= '0' && text[0] <= '9')) return std::nullopt;
   std::size_t end = 1;
   while (end < text.size() && (is_word(text[end]) || text[end] == '.' || text[end] == '-')) ++end;
   if (end == text.size() || text[end] != '=') return std::nullopt;

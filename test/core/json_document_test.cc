@@ -86,6 +86,13 @@ TEST_CASE("of duplicate keys the last wins, at any number of them") {
   REQUIRE(document.parse(R"({"a":1,"b":0,"a":2,"a":3})"));
   CHECK(document.root().size() == 2);
   CHECK(document.root().find("a")->integer() == 3);
+  for (int others = 0; others < 12; ++others) {
+    std::string text = R"({"same": 0, )";
+    for (int i = 0; i < others; ++i) text += "\"k" + std::to_string(i) + "\": 0, ";
+    REQUIRE(document.parse(text + R"("same": 1, "same": 2})"));
+    CHECK(document.root().size() == static_cast<std::size_t>(others) + 1);
+    CHECK(document.root().find("same")->integer() == 2);
+  }
 }
 
 TEST_CASE("what is no JSON is refused with the byte where it goes wrong") {
@@ -113,6 +120,9 @@ TEST_CASE("Python's own words for numbers are refused") {
     CHECK(reread(text) == "Expecting value: byte 1");
   }
   CHECK(reread("[1e400]") == "Number out of range: byte 1");
+  CHECK(reread("[1E400]") == "Number out of range: byte 1");
+  CHECK(reread("[1" + std::string(400, '0') + ".0]") == "Number out of range: byte 1");
+  CHECK(reread("[1" + std::string(300, '0') + ".0]") == "[1e+300]");
 }
 
 TEST_CASE("lone surrogates and bad escapes are refused") {

@@ -30,6 +30,24 @@ TEST_CASE("strings are escaped as Python escapes them without ensure_ascii") {
   CHECK(Json::string("\xE2\x80\xA8").text() == "\"\xE2\x80\xA8\"");
 }
 
+TEST_CASE("a byte is escaped wherever it stands, and whatever stands beside it") {
+  const auto inside = [](const std::string& text) {
+    const std::string json = Json::string(text).text();
+    return json.substr(1, json.size() - 2);
+  };
+  for (int code = 0; code < 0x80; ++code) {
+    const std::string one(1, static_cast<char>(code));
+    for (std::size_t before = 0; before < 10; ++before) {
+      for (const std::string beside : {"a", "!", " ", "\x7F"}) {
+        std::string left, right;
+        for (std::size_t i = 0; i < before; ++i) left += beside;
+        for (std::size_t i = before; i < 20; ++i) right += beside;
+        CHECK(inside(left + one + right) == left + inside(one) + right);
+      }
+    }
+  }
+}
+
 TEST_CASE("bytes that are no UTF-8 become U+FFFD") {
   CHECK(Json::string("a\xFF"
                      "b")

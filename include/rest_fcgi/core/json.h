@@ -40,7 +40,7 @@ class Json {
 /// REQUIRES of the caller: in an object, each value follows its `key`; what is begun is ended.
 class JsonWriter {
  public:
-  explicit JsonWriter(std::string& out) : out_(out), start_(out.size()) {}
+  explicit JsonWriter(std::string& out) : out_(out) {}
 
   JsonWriter& begin_object() { return open('{'); }
   JsonWriter& end_object() { return close('}'); }
@@ -64,7 +64,7 @@ class JsonWriter {
   void separate();
 
   std::string& out_;
-  std::size_t start_;
+  bool behind_value_ = false;  ///< in the array or object that is open
 };
 
 /// What `write` writes with the JsonWriter that it is given. REQUIRES: one whole value.
