@@ -96,8 +96,8 @@ class Returner {
   /// Keeps a job; a second load of the same jid replaces the first one and keeps its returns.
   virtual Result<void> save_load(Load load, Durability durability) = 0;
 
-  /// Keeps a job that is whole: as `save_load`, grouped, and `returner` for each of its returns. Errors: the
-  /// first one; the rest is kept.
+  /// Keeps a job with what returned so far, all of it as a rule: as `save_load`, grouped, and `returner` for
+  /// each of the returns. Errors: the first one; the rest is kept.
   virtual Result<void> save_job(const Load& load, std::span<const ReturnView> returns);
 
   /// Adds minions to those that the job's load expects to return.

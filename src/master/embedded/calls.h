@@ -45,7 +45,8 @@ class Publisher {
     std::string_view jid = {};  ///< the caller's own; empty: one is made
   };
 
-  /// Quick functions have returned when this comes back, with the job; others return from worker threads.
+  /// Quick functions have returned when this comes back: with the job, or to `returns` where all that they
+  /// return is large; others return from worker threads.
   /// Errors: invocation for a jid that is taken, unavailable, internal.
   [[nodiscard]] Result<master::Job> run(const Order& order, const Addressee& returns);
 
@@ -62,7 +63,7 @@ class Publisher {
   [[nodiscard]] master::Job find_job(const Order& order, std::string_view jid);
 
  private:
-  [[nodiscard]] Result<master::Job> run_here(const Order& order, master::Job job);
+  [[nodiscard]] Result<master::Job> run_here(const Order& order, master::Job job, const Addressee& returns);
   [[nodiscard]] Result<master::Job> run_on_workers(const Order& order, master::Job job,
                                                    const Addressee& returns);
   [[nodiscard]] master::Job job_for(const Order& order) const;

@@ -166,6 +166,10 @@ void submit(master::Workers::Reservation& room, const std::shared_ptr<const Work
   }
 }
 
+/// So many bytes of returns are held until their job is kept with them. Each that comes after them goes on
+/// its way at once: together they may be larger than a reply may be, or than this host is.
+constexpr std::size_t kMostGathered = std::size_t{1} << 20;
+
 /// May a request's own thread run all of these functions?
 bool all_quick(const Modules& modules, const std::vector<lowstate::Function>& functions) {
   return std::all_of(functions.begin(), functions.end(), [&modules](const lowstate::Function& function) {
@@ -188,7 +192,7 @@ master::Job Publisher::job_for(const Order& order) const {
 Result<master::Job> Publisher::run(const Order& order, const Addressee& returns) {
   master::Job job = job_for(order);
   if (job.minions.empty()) return job;
-  if (all_quick(*modules_, order.call.functions)) return run_here(order, std::move(job));
+  if (all_quick(*modules_, order.call.functions)) return run_here(order, std::move(job), returns);
   return run_on_workers(order, std::move(job), returns);
 }
 
@@ -214,15 +218,27 @@ Result<returner::Load> Publisher::take_jid(const Order& order, master::Job& job)
   return load;
 }
 
-Result<master::Job> Publisher::run_here(const Order& order, master::Job job) {
+Result<master::Job> Publisher::run_here(const Order& order, master::Job job, const Addressee& returns) {
   const LocalJob local(order.call);
   const Result<returner::Load> load = take_jid(order, job);
   if (!load) return load.error();
-  job.returned.reserve(order.selection.positions.size());
-  for (const std::size_t position : order.selection.positions) {
-    job.returned.push_back(local.run(*load, {*modules_, *jobs_}, minions_->all()[position], {}));
+  const auto run_on = [&](std::size_t position) {
+    return local.run(*load, {*modules_, *jobs_}, minions_->all()[position], {});
+  };
+  const Jobs::Also also = jobs_->also_for(order.call.ret);
+  const std::vector<std::size_t>& positions = order.selection.positions;
+  job.returned.reserve(positions.size());
+  auto next = positions.begin();
+  for (std::size_t gathered = 0; next != positions.end() && gathered < kMostGathered; ++next) {
+    job.returned.push_back(run_on(*next));
+    gathered += job.returned.back().ret.text().size();
   }
-  jobs_->keep(*load, job.returned, jobs_->also_for(order.call.ret), job.missing);
+  jobs_->keep(*load, job.returned, also, job.missing);
+  for (; next != positions.end(); ++next) {
+    master::Return ret = run_on(*next);
+    jobs_->returned(*load, ret, also);
+    returns->put(std::move(ret));
+  }
   return job;
 }
 

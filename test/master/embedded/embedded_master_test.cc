@@ -246,6 +246,23 @@ TEST_CASE("what quick functions return comes with the job, in the order of its m
   }
 }
 
+TEST_CASE(
+    "of what quick functions return a mebibyte is held for the job, and what comes after it is delivered") {
+  EmbeddedEngine engine;
+  const auto returns = std::make_shared<master::Returns>();
+  const auto job = engine.master->publish(
+      engine.permit(format(R"("client": "local", "tgt": "*", "fun": "test.echo", "arg": ["{}"])",
+                           std::string(600'000, 'x'))),
+      {}, returns);
+  REQUIRE(job);
+  REQUIRE(job->returned.size() == 2);
+  const auto delivery = returns->take(SteadyTime::min());
+  REQUIRE(delivery);
+  CHECK(std::get<master::Return>(*delivery).minion == "ms-2");
+  CHECK(engine.runner(format(R"("fun": "jobs.list_job", "arg": ["{}"])", job->jid)).ret.text().size() >
+        3 * 600'000);
+}
+
 TEST_CASE("compound functions return a map, the largest retcode, and success only where all succeeded") {
   EmbeddedEngine engine;
   const auto [job, returns] = engine.publish(

@@ -136,7 +136,8 @@ class Jobs {
   Result<void> save(const returner::Load& load, returner::Durability durability, const Also& also,
                     const std::vector<std::string>& missing = {});
 
-  /// Keeps and announces a job that has its jid and is whole. Failures stand in the log.
+  /// Keeps and announces a job that has its jid, and what its first minions returned. Failures stand in the
+  /// log.
   void keep(const returner::Load& load, const std::vector<master::Return>& returns, const Also& also,
             const std::vector<std::string>& missing);
 
