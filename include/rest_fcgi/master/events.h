@@ -144,8 +144,8 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   const EventLimits limits_;
   const std::string epoch_;  ///< tells the ids of this log from those of others
 
-  std::atomic<bool> wanted_{
-      false};  ///< set under mutex_; read without it, since nobody listens most of the time
+  /// Set under mutex_; read without it, since nobody listens most of the time.
+  std::atomic<bool> wanted_{false};
 
   std::mutex mutex_;  // guards all that follows
   std::deque<EventPtr> events_;
