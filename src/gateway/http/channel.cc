@@ -172,19 +172,22 @@ Progress Channel::write(std::string_view bytes) noexcept {
   return write(std::span(&piece, 1));
 }
 
+/// One record of TLS. Not inlined: who writes without TLS keeps no stack for it.
+[[gnu::noinline]] Progress Channel::write_together(std::span<const iovec> pieces) noexcept {
+  std::array<char, SSL3_RT_MAX_PLAIN_LENGTH> together;
+  std::size_t size = 0;
+  for (const iovec& piece : pieces) {
+    const std::size_t part = std::min(piece.iov_len, together.size() - size);
+    std::copy_n(static_cast<const char*>(piece.iov_base), part, together.data() + size);
+    size += part;
+    if (size == together.size()) break;
+  }
+  return write(std::string_view(together.data(), size));
+}
+
 Progress Channel::write(std::span<const iovec> pieces) noexcept {
   using Outcome = Progress::Outcome;
-  if (tls_) {
-    std::array<char, SSL3_RT_MAX_PLAIN_LENGTH> together;
-    std::size_t size = 0;
-    for (const iovec& piece : pieces) {
-      const std::size_t part = std::min(piece.iov_len, together.size() - size);
-      std::copy_n(static_cast<const char*>(piece.iov_base), part, together.data() + size);
-      size += part;
-      if (size == together.size()) break;
-    }
-    return write(std::string_view(together.data(), size));
-  }
+  if (tls_) return write_together(pieces);
   msghdr message = {};
   message.msg_iov = const_cast<iovec*>(pieces.data());
   message.msg_iovlen = pieces.size();

@@ -81,6 +81,7 @@ class Channel {
     void operator()(SSL* tls) const noexcept { SSL_free(tls); }
   };
   Progress tls_progress(int result) noexcept;
+  Progress write_together(std::span<const iovec> pieces) noexcept;
 
   int socket_;
   std::unique_ptr<SSL, Free> tls_;

@@ -64,7 +64,8 @@ class Publisher {
 
  private:
   [[nodiscard]] Result<master::Job> run_here(const Order& order, master::Job job, const Addressee& returns);
-  [[nodiscard]] Result<master::Job> run_on_workers(const Order& order, master::Job job,
+  [[nodiscard]] Result<master::Job> run_on_workers(const Order& order,
+                                                   Result<std::shared_ptr<LocalJob>> local, master::Job job,
                                                    const Addressee& returns);
   [[nodiscard]] master::Job job_for(const Order& order) const;
   [[nodiscard]] Result<returner::Load> take_jid(const Order& order, master::Job& job);

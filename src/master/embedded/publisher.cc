@@ -193,13 +193,13 @@ Result<master::Job> Publisher::run(const Order& order, const Addressee& returns)
   master::Job job = job_for(order);
   if (job.minions.empty()) return job;
   if (all_quick(*modules_, order.call.functions)) return run_here(order, std::move(job), returns);
-  return run_on_workers(order, std::move(job), returns);
+  return run_on_workers(order, LocalJob::owning(order.call), std::move(job), returns);
 }
 
 Result<master::Job> Publisher::run_async(const Order& order) {
   master::Job job = job_for(order);
   if (job.minions.empty()) return job;
-  return run_on_workers(order, std::move(job), nullptr);
+  return run_on_workers(order, LocalJob::owning(order.call), std::move(job), nullptr);
 }
 
 Result<returner::Load> Publisher::take_jid(const Order& order, master::Job& job) {
@@ -242,13 +242,15 @@ Result<master::Job> Publisher::run_here(const Order& order, master::Job job, con
   return job;
 }
 
-Result<master::Job> Publisher::run_on_workers(const Order& order, master::Job job, const Addressee& returns) {
+/// `local` comes from outside because to copy it takes much stack: of the threads that wait for workers there
+/// may be thousands, each with as many pages as it ever took.
+Result<master::Job> Publisher::run_on_workers(const Order& order, Result<std::shared_ptr<LocalJob>> local,
+                                              master::Job job, const Addressee& returns) {
+  if (!local) return std::move(local).error();
   // Functions that end at once are not worth a thread for each minion.
   const bool in_one_task = all_quick(*modules_, order.call.functions);
   Result<master::Workers::Reservation> room = workers_.reserve(in_one_task ? 1 : job.minions.size());
   if (!room) return std::move(room).error();
-  Result<std::shared_ptr<LocalJob>> local = LocalJob::owning(order.call);
-  if (!local) return std::move(local).error();
   Result<returner::Load> load = take_jid(order, job);
   if (!load) return std::move(load).error();
 
