@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::auth {
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::string_view kSpecial = "\\^$+|(){}*?[]";
 constexpr std::string_view kBoundDigits = "0123456789";
+constexpr std::size_t kMaxShown = 256;
 
 bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -183,7 +185,7 @@ Result<AclPattern> AclPattern::make(std::string_view text) {
   if (!regex) {
     return Error{ErrorKind::configuration,
                  format("\"{}\" is neither an exact name nor a regular expression that is read here: {}",
-                        text, regex.error().message)};
+                        excerpt(text, kMaxShown), regex.error().message)};
   }
   pattern.regex_ = *std::move(regex);
   return pattern;

@@ -27,6 +27,15 @@ std::string mistake(std::string_view pattern) {
   return compiled.error().message.substr(start.size());
 }
 
+TEST_CASE("what is wrong with a long pattern is said with its beginning") {
+  const std::string pattern = "(" + std::string(5000, 'a');
+  const auto compiled = AclPattern::make(pattern);
+  REQUIRE_FALSE(compiled);
+  const std::string& message = compiled.error().message;
+  CHECK(message.starts_with("\"" + pattern.substr(0, 256) + "...\" is neither an exact name"));
+  CHECK(message.size() < 500);
+}
+
 TEST_CASE("a pattern without special characters is an exact name") {
   CHECK(matches("test.ping", "test.ping"));
   CHECK_FALSE(matches("test.ping", "testXping"));

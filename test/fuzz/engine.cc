@@ -24,8 +24,10 @@ namespace {
 
 constexpr std::string_view kSecret = "hunter2x";
 
-/// Does a key that names a secret stand before each place where the secret does?
+/// Does a key that names a secret stand before each place where the secret does? Only in a text where a line
+/// that looks like a key cannot be the inside of something else.
 bool is_kept_secret(std::string_view text) {
+  if (text.substr(0, text.rfind(kSecret)).find_first_of("'\"[{|>") != std::string_view::npos) return false;
   std::size_t places = 0;
   for (std::size_t at = text.find(kSecret); at != std::string_view::npos; at = text.find(kSecret, at + 1)) {
     const std::string_view before = text.substr(0, at);
