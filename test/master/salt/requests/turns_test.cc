@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/requests/turns.h"
 
+#include <array>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -23,8 +24,8 @@ PoolOptions of(std::size_t connections, std::size_t worker_threads, std::size_t 
   return {.connections = connections, .worker_threads = worker_threads, .max_waiting = max_waiting};
 }
 
-Turn take(Turns& turns, Lane lane) {
-  auto turn = turns.take(lane, late());
+Turn take(Turns& turns, Errand errand) {
+  auto turn = turns.take(errand, late());
   REQUIRE(turn);
   return *std::move(turn);
 }
@@ -278,6 +279,28 @@ TEST_CASE("in a lane addresses take turns, and one that sends many keeps its own
   CHECK_FALSE(turns.take({Lane::token, "2001:db8:0:1::1"}, late()));
   first.reset();
   CHECK(test::soon([&] { return queue.order() == "!!axyb"; }));
+}
+
+TEST_CASE("who comes to a lane later has not the turns that others had before") {
+  PoolOptions options = of(4, 5);
+  options.max_waiting_logins = 4;
+  Turns turns(options);
+  std::optional<Turn> first = take(turns, Lane::token);
+  const Turn second = take(turns, Lane::token);
+  const Errand many(Lane::token, "192.0.2.7");
+  std::array<std::future<Turn>, 2> early;
+  for (std::size_t i = 0; i < early.size(); ++i) {
+    early[i] = std::async(std::launch::async, [&] { return take(turns, many); });
+    REQUIRE(test::soon([&] { return turns.waiting() == i + 1; }));
+  }
+  Queue queue(turns);
+  queue.add(many, 'a');
+  first.reset();
+  early[0].get();
+  std::optional<Turn> held = early[1].get();
+  for (const char name : {'x', 'y'}) queue.add({Lane::token, "192.0.2.8"}, name);
+  held.reset();
+  CHECK(test::soon([&] { return queue.order() == "xay"; }));
 }
 
 TEST_CASE("the end sends away who waits, gives no more turns, and waits for those that were given") {
