@@ -16,11 +16,13 @@ constexpr std::size_t kPcreWork = 250;  // of one comparison
 constexpr std::size_t kShort = 16;      // bytes of a text that is no work to walk through
 
 std::optional<JsonValue> traverse(JsonValue value, std::string_view path, std::string_view delimiter) {
-  std::optional<JsonValue> found = value;
-  for (const std::string_view level : split(path, delimiter)) {
-    if (found) found = step_into(*found, level);
+  for (;;) {
+    const std::size_t end = path.find(delimiter);
+    const std::optional<JsonValue> found = step_into(value, path.substr(0, end));
+    if (!found || end == std::string_view::npos) return found;
+    value = *found;
+    path.remove_prefix(end + delimiter.size());
   }
-  return found;
 }
 
 std::vector<std::size_t> ends_of(std::string_view text, std::string_view delimiter) {
