@@ -7,7 +7,7 @@ import time
 
 
 def packed(value):
-    """msgpack of what an event holds here: maps, texts, bytes, integers, floats, booleans and None."""
+    """msgpack of what an event holds here: maps, lists, texts, bytes, integers, floats, booleans and None."""
     if value is None or isinstance(value, bool):
         return {None: b"\xc0", False: b"\xc2", True: b"\xc3"}[value]
     if isinstance(value, int):
@@ -18,6 +18,8 @@ def packed(value):
         return b"\xc6" + struct.pack(">I", len(value)) + value
     if isinstance(value, str):
         return b"\xdb" + struct.pack(">I", len(value.encode())) + value.encode()
+    if isinstance(value, list):
+        return b"\xdd" + struct.pack(">I", len(value)) + b"".join(map(packed, value))
     return b"\xdf" + struct.pack(">I", len(value)) + b"".join(packed(key) + packed(value[key]) for key in value)
 
 
