@@ -30,6 +30,16 @@ Turn take(Turns& turns, Errand errand) {
   return *std::move(turn);
 }
 
+/// Both places of the lane for tokens are taken.
+struct FullLane {
+  explicit FullLane(std::size_t max_waiting)
+      : turns(
+            {.connections = 4, .worker_threads = 5, .max_waiting = 100, .max_waiting_logins = max_waiting}) {}
+  Turns turns;
+  std::optional<Turn> first = take(turns, Lane::token);
+  const Turn second = take(turns, Lane::token);
+};
+
 bool is_full(Turns& turns, Lane lane) {
   return !turns.take(lane, std::chrono::steady_clock::now());
 }
@@ -245,11 +255,8 @@ TEST_CASE("a login is refused when as many logins wait as may, and others are no
 
 TEST_CASE(
     "tokens that anybody makes up leave connections, and places to wait, to what is asked with good ones") {
-  PoolOptions options = of(4, 5);
-  options.max_waiting_logins = 1;
-  Turns turns(options);
-  std::optional<Turn> first = take(turns, Lane::token);
-  const Turn second = take(turns, Lane::token);
+  FullLane lane(1);
+  Turns& turns = lane.turns;
   Queue queue(turns);
   queue.add(Lane::token, 'a');
   const auto refused = turns.take(Lane::token, late());
@@ -258,16 +265,13 @@ TEST_CASE(
   CHECK(refused.error().message == "Too many tokens wait for the Salt Master: 1, which is the limit.");
   auto publish = take(turns, Lane::publish);
   auto login = take(turns, Lane::login);
-  first.reset();
+  lane.first.reset();
   CHECK(test::soon([&] { return queue.order() == "a"; }));
 }
 
 TEST_CASE("in a lane addresses take turns, and one that sends many keeps its own waiting") {
-  PoolOptions options = of(4, 5);
-  options.max_waiting_logins = 4;
-  Turns turns(options);
-  std::optional<Turn> first = take(turns, Lane::token);
-  const Turn second = take(turns, Lane::token);
+  FullLane lane(4);
+  Turns& turns = lane.turns;
   Queue queue(turns);
   const Errand many(Lane::token, "192.0.2.7");
   for (const char name : {'a', 'b', 'c', 'd'}) queue.add(many, name);
@@ -277,16 +281,13 @@ TEST_CASE("in a lane addresses take turns, and one that sends many keeps its own
   queue.push_out({Lane::token, "2001:db8::1"}, 'y');
   CHECK(test::soon([&] { return queue.order() == "!!"; }));
   CHECK_FALSE(turns.take({Lane::token, "2001:db8:0:1::1"}, late()));
-  first.reset();
+  lane.first.reset();
   CHECK(test::soon([&] { return queue.order() == "!!axyb"; }));
 }
 
 TEST_CASE("who comes to a lane later has not the turns that others had before") {
-  PoolOptions options = of(4, 5);
-  options.max_waiting_logins = 4;
-  Turns turns(options);
-  std::optional<Turn> first = take(turns, Lane::token);
-  const Turn second = take(turns, Lane::token);
+  FullLane lane(4);
+  Turns& turns = lane.turns;
   const Errand many(Lane::token, "192.0.2.7");
   std::array<std::future<Turn>, 2> early;
   for (std::size_t i = 0; i < early.size(); ++i) {
@@ -295,7 +296,7 @@ TEST_CASE("who comes to a lane later has not the turns that others had before") 
   }
   Queue queue(turns);
   queue.add(many, 'a');
-  first.reset();
+  lane.first.reset();
   early[0].get();
   std::optional<Turn> held = early[1].get();
   for (const char name : {'x', 'y'}) queue.add({Lane::token, "192.0.2.8"}, name);
