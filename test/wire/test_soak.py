@@ -230,10 +230,10 @@ def growth(series):
     """KiB from the end of the warm-up on: all in all, and of that what comes all the time. A leak does; an allocator grows
     by a step when more threads than ever before are at work at once."""
     flat = [one["anonymous_kib"] for one in series if one["seconds"] >= WARM]
-    part = max(1, len(flat) // PARTS)
-    floors = [min(flat[at : at + part]) for at in range(0, part * PARTS, part)]
+    parts = min(PARTS, len(flat))
+    floors = [min(flat[len(flat) * at // parts : len(flat) * (at + 1) // parts]) for at in range(parts)]
     steady = statistics.median(after - before for before, after in itertools.pairwise(floors))
-    return floors[-1] - floors[0], steady * (PARTS - 1)
+    return floors[-1] - floors[0], steady * (parts - 1)
 
 
 def allowed(size):
@@ -254,12 +254,12 @@ def test_a_process_that_serves_for_long_stays_as_large_as_it_was(place, capsys):
         while time.monotonic() < since + SOAK_SECONDS and not load.failed:
             series.append(measure(place, load, since))
     write(place.engine, series)
+    assert load.failed == []
     (grew, leaked), size = growth(series), series[-1]["anonymous_kib"]
     with capsys.disabled():
         done = f"{load.fired} events, {dict(load.done)}"
         after = f"after {WARM:.0f} s {grew:+} KiB, of which {leaked:+.0f} all the time"
         print(f"\n  {place.engine}, {SOAK_SECONDS} s: {done}; {size} KiB, {after}; {idle} files idle")
-    assert load.failed == []
     assert min(load.done["one_of_each"], load.done["listen"], load.fired) > SOAK_SECONDS / 10
     wait_until(lambda: all(one.heard == load.fired or one.wrong for one in stayers), "those who stay have heard all")
     assert [one.wrong for one in stayers] == [None] * STAY
