@@ -329,8 +329,7 @@ def test_streams_end_with_a_reason_when_the_bus_is_lost_and_can_be_had_again(sal
             assert stream.event() is None, name
             assert isinstance(stream, Sse) or stream.end[0] == 1012, (name, stream.end)
     finally:
-        salt.master.start()
-        salt.await_minions()
+        salt.heal()
     wait_until(lambda: api_takes_logins(ours["rest_cherrypy"]), "the responder sees the master again")
     again = streams(ours)
     jid = salt.netapi({**CRED, "client": "local_async", "tgt": "ms-0", "fun": "test.ping"})["return"]["jid"]

@@ -80,6 +80,13 @@ def gone(pid):
         return True
 
 
+def send(pids, number):
+    """Sends a signal to all that are left of these processes."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 class Program:
     """A daemon of Salt's with its children. Not running until it is started."""
 
@@ -91,6 +98,7 @@ class Program:
         self.config_path.write_text(json.dumps(config))  # JSON is YAML
         self._argv = [folder / "bin/python", "-W", "ignore", folder / f"bin/salt-{name}", "-c", home]
         self._child = None
+        self.starts = 0
 
     @property
     def pids(self):
@@ -102,6 +110,8 @@ class Program:
         return self._child is not None and self._child.poll() is None
 
     def start(self):
+        # In it stands which process is the only one. Salt ends where it is started and that one seems to be alive.
+        (self.home / "process_responsibility_pid").unlink(missing_ok=True)
         # Salt without compiled files takes three times as long to start, and whoever runs tests may have none written.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         if self._packages:
@@ -110,28 +120,24 @@ class Program:
             self._child = subprocess.Popen(
                 self._argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
             )
+        self.starts += 1
 
     def stop(self, number=signal.SIGTERM):
-        """Ends all its processes and waits until they are gone. SIGKILL hits each of them."""
+        """Ends all its processes and waits until they are gone. SIGKILL hits each of them, when all stand still: one that
+        lives a little longer than the others answers that it met an exception."""
         if self._child is None:
             return
         pids = self.pids
-        for pid in pids if number == signal.SIGKILL else pids[:1]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
+        if number == signal.SIGKILL:
+            send(pids, signal.SIGSTOP)
+        send(pids if number == signal.SIGKILL else pids[:1], number)
         end = time.monotonic() + PATIENCE / 3
         while not all(map(gone, pids)):
             if time.monotonic() > end:  # a parent that ended first leaves some behind now and then
-                for pid in pids:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+                send(pids, signal.SIGKILL)
             time.sleep(0.01)
         self._child.wait()
         self._child = None
-        if number == signal.SIGKILL:
-            # In it stands which process is the only one. Salt takes one for alive until somebody has waited for it, and
-            # ends when it is started while that is so.
-            (self.home / "process_responsibility_pid").unlink(missing_ok=True)
 
     def log(self):
         logs = [path.read_text(errors="replace") for path in (self.home / "output", self.home / "log") if path.exists()]
@@ -212,11 +218,9 @@ class Salt:
             minion: Program(folder, "minion", minion_config(home / f"m{at}", minion, self.config), home / f"m{at}")
             for at, minion in enumerate(minions)
         }
+        self._masters = 0  # that the minions have seen
         try:
-            self.master.start()
-            for minion in self.minions.values():
-                minion.start()
-            self.await_minions()
+            self.heal()
         except BaseException:
             self.stop()
             raise
@@ -248,20 +252,39 @@ class Salt:
 
         def all_answer():
             nonlocal started
-            assert all(self.minions[minion].running for minion in wanted), f"of {wanted} not all run"
+            ended = [one.home.name for one in (self.master, *map(self.minions.get, wanted)) if not one.running]
+            assert not ended, f"{ended} do not run"
             try:
                 answer = self.netapi({**ping, "timeout": next(waits), "gather_job_timeout": 1}).get("return", {})
             except Unanswered:
                 return False
             heard = {minion for minion, value in answer.items() if value is True} if isinstance(answer, dict) else set()
-            if heard and time.monotonic() - started > 3 * PATIENCE:
+            if time.monotonic() - started > 3 * PATIENCE:
                 started = time.monotonic()
-                for minion in wanted - heard:
-                    self.minions[minion].stop(signal.SIGKILL)
-                    self.minions[minion].start()
+                self._start_again(wanted - heard)
             return heard >= wanted
 
-        wait_until(all_answer, f"{wanted} answer; the master says: {self.master.log()}", seconds)
+        try:
+            wait_until(all_answer, f"{wanted} answer", seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the master says: {self.master.log()}") from error
+
+    def heal(self):
+        """All of it runs and answers again, whatever was done to it. Minions that have seen the end of a master are ended,
+        too: one that answers a ping of the next master may still have no way for what it returns later (3007)."""
+        if not self.master.running:
+            self.master.stop(signal.SIGKILL)  # what one that ended by itself has left
+            self.master.start()
+        if self.master.starts > self._masters:
+            self._masters = self.master.starts
+            self._start_again(self.minions)
+        self._start_again(minion for minion, program in self.minions.items() if not program.running)
+        self.await_minions()
+
+    def _start_again(self, minions):
+        for minion in minions:
+            self.minions[minion].stop(signal.SIGKILL)
+            self.minions[minion].start()
 
     def accept(self, minion):
         """Accepts the key of a minion that there is none of."""
