@@ -6,17 +6,13 @@
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::auth {
 namespace {
 
 constexpr std::string_view kSpecial = "\\^$+|(){}*?[]";
-constexpr std::string_view kBoundDigits = "0123456789";
 constexpr std::size_t kMaxShown = 256;
-
-bool is_alphanumeric(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 /// What Python's `\d`, `\w` and `\s` stand for in a class of PCRE2, which counts other characters among these
 /// from release to release.
@@ -82,9 +78,9 @@ class Translator {
 
   /// The size of `{m}`, `{m,}` or `{m,n}`; 0: it is none of these.
   [[nodiscard]] std::size_t bounds() const {
-    std::size_t end = left_.find_first_not_of(kBoundDigits, 1);
+    std::size_t end = left_.find_first_not_of(kDecimalDigits, 1);
     if (end == 1 || end == std::string_view::npos) return 0;
-    if (left_[end] == ',') end = left_.find_first_not_of(kBoundDigits, end + 1);
+    if (left_[end] == ',') end = left_.find_first_not_of(kDecimalDigits, end + 1);
     return end != std::string_view::npos && left_[end] == '}' ? end + 1 : 0;
   }
 
@@ -102,7 +98,8 @@ class Translator {
 
   /// Does the escape stand for one character, the same to both?
   static bool is_literal(char c) {
-    return c == 'n' || c == 'r' || c == 't' || (static_cast<unsigned char>(c) < 0x80 && !is_alphanumeric(c));
+    return c == 'n' || c == 'r' || c == 't' ||
+           (static_cast<unsigned char>(c) < 0x80 && !is_letter(c) && !is_digit(c));
   }
 
   void read_class() {

@@ -13,6 +13,7 @@
 #include "auth/login_guard.h"
 #include "auth/never_back.h"
 #include "rest_fcgi/auth/logged_out.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -38,8 +39,7 @@ struct Flight {
 };
 
 bool has_form_of_token(std::string_view text) {
-  return text.size() >= kMinToken && text.size() <= kMaxToken &&
-         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+  return text.size() >= kMinToken && text.size() <= kMaxToken && only_of(text, kHexDigits);
 }
 
 constexpr std::string_view kRevoked = "the tokens of its user were ended";

@@ -10,6 +10,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -54,12 +55,8 @@ constexpr std::chrono::minutes kPurgeInterval{1};
 constexpr std::chrono::hours kKnownAfterEnd{24};
 constexpr std::chrono::seconds kMaxLife = std::chrono::years(100);
 
-bool is_hex(std::string_view text) {
-  return text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
-}
-
 bool has_form_of_own_token(std::string_view text) {
-  return text.size() >= kMinDigits && text.size() <= kMaxDigits && is_hex(text);
+  return text.size() >= kMinDigits && text.size() <= kMaxDigits && only_of(text, kHexDigits);
 }
 
 Error refused_token(std::string cause) {

@@ -114,10 +114,6 @@ struct Profile {
   returner::UnicodeErrors unicode_errors = returner::UnicodeErrors::replace;
 };
 
-bool only_of(std::string_view text, std::string_view letters) {
-  return !text.empty() && text.find_first_not_of(letters) == std::string_view::npos;
-}
-
 /// `HOST:PORT` for one entry of `etcd.host`; absent where it is none.
 std::optional<std::string> authority_of(std::string_view host, std::size_t port) {
   const bool is_bare_ipv6 = std::count(host.begin(), host.end(), ':') > 1 && !host.starts_with('[');

@@ -7,13 +7,10 @@
 
 #include "core/json_node.h"
 #include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// Takes one run of digits off the front; false where there is none.
 bool take_digits(std::string_view& text) {

@@ -19,18 +19,11 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-bool only_of(std::string_view text, std::string_view allowed) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [allowed](char c) {
-    return allowed.find(static_cast<char>(c | 0x20)) != std::string_view::npos ||
-           allowed.find(c) != std::string_view::npos;
-  });
-}
-
 bool is_host(std::string_view host) {
   if (host.starts_with('[') && host.ends_with(']')) {
-    return only_of(host.substr(1, host.size() - 2), "0123456789abcdef:.");
+    return only_of(lower(host.substr(1, host.size() - 2)), "0123456789abcdef:.");
   }
-  return only_of(host, "0123456789abcdefghijklmnopqrstuvwxyz.-_");
+  return only_of(lower(host), "0123456789abcdefghijklmnopqrstuvwxyz.-_");
 }
 
 bool is_port(std::string_view port) {

@@ -215,10 +215,8 @@ bool is_of_mod_fcgid(int fd) {
   const std::string_view path(address.sun_path, ::strnlen(address.sun_path, sizeof address.sun_path));
   const std::string_view name = path.substr(path.rfind('/') + 1);
   const std::size_t dot = name.find('.');
-  const auto is_number = [](std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  };
-  return dot != std::string_view::npos && is_number(name.substr(0, dot)) && is_number(name.substr(dot + 1));
+  return dot != std::string_view::npos && only_of(name.substr(0, dot), kDecimalDigits) &&
+         only_of(name.substr(dot + 1), kDecimalDigits);
 }
 
 }  // namespace

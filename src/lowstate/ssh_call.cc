@@ -5,6 +5,7 @@
 
 #include "lowstate/chunk_reader.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::lowstate {
 namespace {
@@ -18,8 +19,8 @@ constexpr std::string_view kAcceptedWords = "tgt, tgt_type, fun, arg, kwarg, tim
 
 constexpr std::size_t kLongestName = 255;
 
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+bool is_of_name(char c) {
+  return is_letter(c) || is_digit(c) || c == '_' || c == '.';
 }
 
 bool is_accepted(std::string_view key, bool of_forms) {
@@ -49,9 +50,9 @@ void check_function(ChunkReader& reader, const LocalCall& call) {
   if (call.compound) return reader.complain("'fun' is a list; the client ssh runs one function.");
   if (call.functions.empty()) return;
   const std::string_view name = call.functions.front().name;
-  const bool fits =
-      std::all_of(name.begin(), name.end(), [](char c) { return is_letter_or_digit(c) || c == '.'; }) &&
-      name.find('.') != std::string_view::npos && !name.starts_with('.') && !name.ends_with('.');
+  const bool fits = std::all_of(name.begin(), name.end(), is_of_name) &&
+                    name.find('.') != std::string_view::npos && !name.starts_with('.') &&
+                    !name.ends_with('.');
   if (!fits)
     reader.complain(format("'fun' must be a function's name such as test.ping; found {}.", quoted(name)));
 }
@@ -68,8 +69,7 @@ void read_roster(ChunkReader& reader, LocalCall& call) {
   call.roster_file = reader.text("roster_file");
   const std::string_view name = call.roster_file;
   const bool fits = name.size() <= kLongestName && !name.starts_with('.') && !name.starts_with('-') &&
-                    std::all_of(name.begin(), name.end(),
-                                [](char c) { return is_letter_or_digit(c) || c == '.' || c == '-'; });
+                    std::all_of(name.begin(), name.end(), [](char c) { return is_of_name(c) || c == '-'; });
   if (!fits) {
     reader.complain(
         format("'roster_file' must be the name of a file in one of the folders in the master's "

@@ -20,12 +20,8 @@ constexpr std::string_view kSecrets[] = {
 /// Longer names are of nothing that is known here.
 constexpr std::size_t kMaxName = 128;
 
-constexpr bool is_letter_or_digit(char byte) noexcept {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
-}
-
 constexpr bool is_of_name(char byte) noexcept {
-  return is_letter_or_digit(byte) || byte == '_' || byte == '-' || byte == '.';
+  return is_letter(byte) || is_digit(byte) || byte == '_' || byte == '-' || byte == '.';
 }
 
 bool ends_with_secret(std::string_view name) {
@@ -40,7 +36,7 @@ bool ends_with_secret(std::string_view name) {
 bool names_a_secret(std::string_view name) {
   std::string word;
   for (const char byte : name.substr(name.size() - std::min(name.size(), kMaxName))) {
-    if (is_letter_or_digit(byte)) word += lower(byte);
+    if (is_letter(byte) || is_digit(byte)) word += lower(byte);
   }
   if (ends_with_secret(word)) return true;
   return word.ends_with('s') && ends_with_secret(std::string_view(word).substr(0, word.size() - 1));

@@ -9,6 +9,7 @@
 #include "netapi/media.h"
 #include "netapi/request.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::netapi {
@@ -29,16 +30,11 @@ std::string log_time(WallTime when) {
                 text.substr(17, 8));
 }
 
-bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 /// Tokens are hexadecimal digits, many of them. Job ids are shorter.
 std::string without_tokens(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const auto digits =
-        static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_hex) - text.begin());
+    const std::size_t digits = std::min(text.find_first_not_of(kHexDigits), text.size());
     const std::size_t length = std::max<std::size_t>(digits, 1);
     out += digits >= kShortToken ? kMask : text.substr(0, length);
     text.remove_prefix(length);

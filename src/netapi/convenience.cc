@@ -11,6 +11,7 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
 // URLs that stand for one call each: what they are asked for is written down as a chunk, and run like any
@@ -128,8 +129,7 @@ Result<Json> returned_by_wheel(const Exchange& exchange, const client::Reply& re
 /// Names that may stand in a file name of a header, and that a master takes for a minion.
 bool is_minion_id(std::string_view text) {
   const auto is_good = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("._-:@+").find(c) != std::string_view::npos;
+    return is_letter(c) || is_digit(c) || std::string_view("._-:@+").find(c) != std::string_view::npos;
   };
   return !text.empty() && text.size() <= 255 && text.front() != '.' &&
          std::all_of(text.begin(), text.end(), is_good);

@@ -39,11 +39,9 @@ bool has_word(std::string_view header, std::string_view word) {
 /// 16 bytes in base64 (RFC 6455, 4.2.1).
 bool is_key(std::string_view text) {
   constexpr std::size_t kDigits = 22;
-  const auto is_digit = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
-  };
+  const auto is_of_key = [](char c) { return is_letter(c) || is_digit(c) || c == '+' || c == '/'; };
   return text.size() == kDigits + 2 && text.ends_with("==") &&
-         std::all_of(text.begin(), text.begin() + kDigits, is_digit);
+         std::all_of(text.begin(), text.begin() + kDigits, is_of_key);
 }
 
 /// WebSockets begin with HTTP/1.1.
@@ -188,15 +186,11 @@ bool is_digest_length(std::size_t digits) {
   return std::find(std::begin(kLengths), std::end(kLengths), digits) != std::end(kLengths);
 }
 
-bool is_hex_text(std::string_view text) {
-  return text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
-}
-
 /// Who opens a WebSocket of rest_tornado, whose token is the path's last part; or the answer.
 std::variant<Session, Response> session_of_path(const Exchange& exchange) {
   if (!is_carried(exchange, "rest_fcgi.websocket")) return needs_http(exchange);
   const std::string token = exchange.below.empty() ? std::string() : exchange.below.front();
-  const bool is_one = is_hex_text(token) && is_digest_length(token.size()) &&
+  const bool is_one = only_of(token, kHexDigits) && is_digest_length(token.size()) &&
                       exchange.target.path == path_text(*exchange.route) + "/" + token;
   if (!is_one) return refuse(exchange, Status::not_found, "A token has to be the last part of the path.");
   auto session = session_with(exchange, SecretView(token));

@@ -8,6 +8,7 @@
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -20,17 +21,13 @@ constexpr JidKey kLastCentury = 28;
 constexpr JidKey kLeast = (kFirstCentury - kOurCentury) * kCentury;
 constexpr JidKey kGreatest = (kLastCentury - kOurCentury + 1) * kCentury - 1;
 
-bool is_decimal(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
-
 /// The key of the least jid that is not before `text`.
 JidKey jid_bound(std::string_view text) noexcept {
   JidKey century = 0;
   JidKey rest = 0;
   bool in_digits = true;
   for (std::size_t i = 0; i < kJidDigits; ++i) {
-    in_digits = in_digits && i < text.size() && is_decimal(text[i]);
+    in_digits = in_digits && i < text.size() && is_digit(text[i]);
     const JidKey digit = in_digits ? text[i] - '0' : 0;
     JidKey& part = i < 2 ? century : rest;
     part = part * 10 + digit;
@@ -186,7 +183,7 @@ LoadView load_view(Unpacker& from) {
 }  // namespace
 
 std::optional<JidKey> key_of(std::string_view jid) noexcept {
-  if (jid.size() != kJidDigits || !std::all_of(jid.begin(), jid.end(), is_decimal)) return std::nullopt;
+  if (jid.size() != kJidDigits || !only_of(jid, kDecimalDigits)) return std::nullopt;
   const JidKey century = (jid[0] - '0') * 10 + (jid[1] - '0');
   if (century < kFirstCentury || century > kLastCentury) return std::nullopt;
   return jid_bound(jid);

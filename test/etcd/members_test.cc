@@ -31,7 +31,7 @@ TEST_CASE("what is no endpoint is refused, with what is accepted") {
   for (const std::string url :
        {"", "127.0.0.1:2379", "http://127.0.0.1", "http://:2379", "http://h:0", "http://h:65536",
         "http://h:2379/", "http://h:23x", "http://h:1?a", "ftp://h:1", "http://::1:2379", "http://[::1:2379",
-        "http://h h:1", "http://[g]:1", "http://h:"}) {
+        "http://h h:1", "http://h\r:1", "http://\x11:1", "http://[g]:1", "http://h:"}) {
     CAPTURE(url);
     const Result<void> checked = check_options({.endpoints = {"http://good:1", url}});
     REQUIRE_FALSE(checked);

@@ -13,6 +13,22 @@
 /// Plain text taken apart, and its ASCII letters in either case.
 namespace rest_fcgi {
 
+inline constexpr std::string_view kDecimalDigits = "0123456789";
+inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
+
+/// Is there something, and nothing but these characters?
+[[nodiscard]] constexpr bool only_of(std::string_view text, std::string_view characters) noexcept {
+  return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
+}
+
+[[nodiscard]] constexpr bool is_digit(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
+
+[[nodiscard]] constexpr bool is_letter(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 [[nodiscard]] constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }

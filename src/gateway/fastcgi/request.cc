@@ -62,10 +62,6 @@ std::pair<unsigned char*, std::size_t> next_chunk(FCGX_Stream& stream) {
   return {begin, static_cast<std::size_t>(stream.stop - begin)};
 }
 
-bool is_plain_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 }  // namespace
 
 Result<void> init_libfcgi() {
@@ -140,7 +136,7 @@ void Body::refuse(ErrorKind kind, std::string message) {
 
 void Body::accept_length(std::string_view content_length) {
   if (content_length.empty()) return;
-  if (!is_plain_number(content_length)) {
+  if (!only_of(content_length, kDecimalDigits)) {
     constexpr std::size_t kShown = 40;
     return refuse(ErrorKind::malformed,
                   format("CONTENT_LENGTH is '{}', and has to be a number of bytes in decimal digits",

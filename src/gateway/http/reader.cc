@@ -51,12 +51,6 @@ std::string_view view_of(beast::string_view text) noexcept {
   return {text.data(), text.size()};
 }
 
-bool is_alpha(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool is_digit(char c) noexcept {
-  return c >= '0' && c <= '9';
-}
 char upper(char c) noexcept {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
 }
@@ -113,7 +107,7 @@ std::string_view without_origin(std::string_view target) noexcept {
 /// A host, and a port where there is one (RFC 3986, 3.2): no characters that could end it in a URL.
 bool is_host(std::string_view text) noexcept {
   return std::all_of(text.begin(), text.end(), [](char c) {
-    return is_alpha(c) || is_digit(c) ||
+    return is_letter(c) || is_digit(c) ||
            std::string_view(".-_~:[]%!$&'()*+,;=").find(c) != std::string_view::npos;
   });
 }
@@ -136,7 +130,7 @@ std::string variable_of(std::string_view header) {
   }
   std::string name = "HTTP_";
   for (const char c : header) {
-    if (!is_alpha(c) && !is_digit(c) && c != '-') return {};
+    if (!is_letter(c) && !is_digit(c) && c != '-') return {};
     name += c == '-' ? '_' : upper(c);
   }
   return name;
@@ -315,7 +309,7 @@ std::size_t RequestReader::take(std::string_view bytes) {
     stage_ = Stage::head;
     // Who begins in another way, with TLS say, may never send the end of a line.
     if (bytes.front() < 'A' || bytes.front() > 'Z') {
-      refuse(is_alpha(bytes.front()) ? kMethod : kNoHttp);
+      refuse(is_letter(bytes.front()) ? kMethod : kNoHttp);
       return skipped;
     }
   }

@@ -7,6 +7,7 @@
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 /// Sessions are the master's tokens. It makes them (`mk_token`), says who holds one (`get_token`, remembered
@@ -49,9 +50,7 @@ Result<master::Session> SaltMaster::session_of(const Result<Callers::GrantPtr>& 
 
 Result<void> remove_token_file(const std::string& token_dir, std::string_view token) {
   const auto stays = [](std::string_view why) { return Error{ErrorKind::unavailable, std::string(why)}; };
-  if (token.empty() || token.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) {
-    return stays("it is not hexadecimal digits alone");
-  }
+  if (!only_of(token, kHexDigits)) return stays("it is not hexadecimal digits alone");
   const UniqueFd folder(::open(token_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::string name(token);
   struct stat status {};
