@@ -36,13 +36,6 @@ std::string_view view(const std::array<char, N>& bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-int digit_value(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  return -1;
-}
-
 }  // namespace
 
 Result<DigestAlgorithm> DigestAlgorithm::fetch(const char* openssl_name) {
@@ -125,19 +118,6 @@ WipedBytes to_hex(std::string_view bytes) {
     digits.push_back(kDigits[value & 15]);
   }
   return digits;
-}
-
-WipedBytes from_hex(std::string_view digits) {
-  if (digits.size() % 2 != 0) return {};
-  WipedBytes bytes;
-  bytes.reserve(digits.size() / 2);
-  for (std::size_t i = 0; i < digits.size(); i += 2) {
-    const int high = digit_value(digits[i]);
-    const int low = digit_value(digits[i + 1]);
-    if (high < 0 || low < 0) return {};
-    bytes.push_back(static_cast<char>(high * 16 + low));
-  }
-  return bytes;
 }
 
 }  // namespace rest_fcgi::auth

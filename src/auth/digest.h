@@ -96,7 +96,4 @@ Result<void> fill_random(std::span<char> bytes);
 /// Lower-case hexadecimal digits.
 [[nodiscard]] WipedBytes to_hex(std::string_view bytes);
 
-/// The bytes that hexadecimal digits of either case stand for; empty where `digits` is anything else.
-[[nodiscard]] WipedBytes from_hex(std::string_view digits);
-
 }  // namespace rest_fcgi::auth

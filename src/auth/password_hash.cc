@@ -17,6 +17,7 @@
 #include "auth/digest.h"
 #include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -33,10 +34,15 @@ constexpr DigestName kDigests[] = {
     {"sha3_512", "SHA3-512"}, {"blake2b", "BLAKE2B-512"}, {"blake2s", "BLAKE2S-256"},
 };
 
-/// Are `digits` what the digest is in hexadecimal?
+bool same(const WipedBytes& computed, std::string_view stored) {
+  return equal_in_constant_time({computed.data(), computed.size()}, stored);
+}
+
+/// Are `digits`, of either case, what the digest is in hexadecimal?
 bool is_in_hex(const DigestBytes& digest, std::string_view digits) {
-  const WipedBytes bytes = from_hex(digits);
-  return equal_in_constant_time(digest.view(), {bytes.data(), bytes.size()});
+  WipedBytes lowered(digits.begin(), digits.end());
+  for (char& digit : lowered) digit = lower(digit);
+  return same(to_hex(digest.view()), {lowered.data(), lowered.size()});
 }
 
 Result<PasswordHash> make_plain_hash() {
@@ -132,10 +138,6 @@ WipedBytes apr1(const DigestAlgorithm& md5, std::string_view password, std::stri
                      round % 7 != 0 ? password : "", odd ? digest.view() : password});
   }
   return md5crypt_text(digest.view());
-}
-
-bool same(const WipedBytes& computed, std::string_view stored) {
-  return equal_in_constant_time({computed.data(), computed.size()}, stored);
 }
 
 /// `salt_and_digest`: what follows `$apr1$`.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "lowstate/chunk_reader.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/lowstate/master_arguments.h"
 
 namespace rest_fcgi::lowstate {
 namespace {
@@ -33,31 +33,12 @@ std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
   return fun.text();
 }
 
-/// Keyword arguments from several places, of which a later one wins. Borrows the document. Not synchronized.
-class KeywordArguments {
- public:
-  void add(JsonMember argument) {
-    const auto [place, is_new] = places_.try_emplace(argument.key, members_.size());
-    if (is_new) {
-      members_.push_back(argument);
-    } else {
-      members_[place->second].value = argument.value;
-    }
-  }
-
-  [[nodiscard]] std::vector<JsonMember> take() && { return std::move(members_); }
-
- private:
-  std::vector<JsonMember> members_;
-  /// Where each key stands in members_. No hash table: callers choose the keys, and could choose those that
-  /// are slow there.
-  std::map<std::string_view, std::size_t> places_;
-};
+using Members = std::vector<JsonMember>;
 
 /// Reads arguments in the form in which they come for one function: a list, or one value, which is one
 /// argument. None where there is no `arg`, or an empty string, which Salt's examples send. An object among
 /// them with `"__kwarg__": true` is keyword arguments, as on Salt's wire.
-void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, KeywordArguments& kwargs) {
+void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, Members& kwargs) {
   if (!arg || (arg->is(JsonValue::Kind::string) && arg->text().empty())) return;
   const auto add = [&](JsonValue value) {
     if (!is_keyword_arguments(value)) {
@@ -65,7 +46,7 @@ void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, 
       return;
     }
     for (const JsonMember member : value.members()) {
-      if (member.key != kMarker) kwargs.add(member);
+      if (member.key != kMarker) kwargs.push_back(member);
     }
   };
   if (!arg->is(JsonValue::Kind::array)) {
@@ -82,9 +63,9 @@ constexpr std::size_t kMaxFunctions = 100;  // in one compound call
 /// them.
 constexpr std::string_view kPublished = "__pub_";
 
-/// Hands over `kwargs`, once they are known to be harmless.
-void set_kwargs(ChunkReader& reader, KeywordArguments kwargs, Function& function) {
-  function.kwargs = std::move(kwargs).take();
+/// Hands over `kwargs`, of which later ones win, once they are known to be harmless.
+void set_kwargs(ChunkReader& reader, const Members& kwargs, Function& function) {
+  function.kwargs = as_dictionary(kwargs);
   for (const JsonMember& member : function.kwargs) {
     if (member.key.substr(0, kPublished.size()) != kPublished) continue;
     reader.complain(
@@ -95,14 +76,14 @@ void set_kwargs(ChunkReader& reader, KeywordArguments kwargs, Function& function
 
 void read_one(ChunkReader& reader, JsonValue fun, Function& function) {
   function.name = read_function_name(reader, fun);
-  KeywordArguments kwargs;
+  Members kwargs;
   read_arguments(reader.find("arg"), function.args, kwargs);
   if (const auto object = reader.object("kwarg")) {
     for (const JsonMember member : object->members()) {
-      if (member.key != kMarker) kwargs.add(member);
+      if (member.key != kMarker) kwargs.push_back(member);
     }
   }
-  set_kwargs(reader, std::move(kwargs), function);
+  set_kwargs(reader, kwargs, function);
 }
 
 /// Gives each function the list that stands at its place in `arg`.
@@ -124,9 +105,9 @@ void deal_arguments(ChunkReader& reader, std::vector<Function>& functions) {
   for (const JsonValue list : arg->elements()) {
     if (!list.is(JsonValue::Kind::array))
       reader.refuse("arg", "a list of lists, since 'fun' is a list", list);
-    KeywordArguments kwargs;
+    Members kwargs;
     read_arguments(list, function->args, kwargs);
-    set_kwargs(reader, std::move(kwargs), *function++);
+    set_kwargs(reader, kwargs, *function++);
   }
 }
 
@@ -158,12 +139,12 @@ bool is_own_key(std::string_view key) {
 }
 
 /// Names such as `__user__` and `__jid__` are how Salt tells a function who called it.
-void add_kwarg(ChunkReader& reader, JsonMember member, KeywordArguments& kwargs) {
+void add_kwarg(ChunkReader& reader, JsonMember member, Members& kwargs) {
   if (member.key.substr(0, 2) == "__") {
     reader.complain(
         format("the key {} is refused; keys that begin with '__' are for Salt itself.", quoted(member.key)));
   }
-  kwargs.add(member);
+  kwargs.push_back(member);
 }
 
 }  // namespace
@@ -186,17 +167,17 @@ void read_master_function(ChunkReader& reader, Client client, Function& function
     return;
   }
   function.name = read_function_name(reader, *fun);
-  KeywordArguments from_arg;
+  Members from_arg;
   read_arguments(reader.find("arg"), function.args, from_arg);
-  KeywordArguments kwargs;
-  for (const JsonMember& member : std::move(from_arg).take()) add_kwarg(reader, member, kwargs);
+  Members kwargs;
+  for (const JsonMember& member : as_dictionary(from_arg)) add_kwarg(reader, member, kwargs);
   if (const auto object = reader.object("kwarg")) {
     for (const JsonMember member : object->members()) add_kwarg(reader, member, kwargs);
   }
   for (const JsonMember member : reader.chunk().members()) {
     if (!is_own_key(member.key)) add_kwarg(reader, member, kwargs);
   }
-  function.kwargs = std::move(kwargs).take();
+  function.kwargs = as_dictionary(kwargs);
 }
 
 }  // namespace rest_fcgi::lowstate
