@@ -81,53 +81,18 @@ void append_string(std::string& out, std::string_view value) {
   out += '"';
 }
 
-/// Digits and decimal exponent of the shortest text that reads back: 0.d1d2d3... times 10 to the power of
-/// `point`.
-struct Decimal {
-  std::string digits;
-  int point = 0;
-};
-
-Decimal shortest_digits(double value) {
-  std::array<char, 64> buffer{};
-  const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific).ptr;
-  const std::string_view text(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
-  const std::size_t e = text.find('e');
-  Decimal result;
-  for (const char c : text.substr(0, e)) {
-    if (c != '.') result.digits += c;
-  }
-  const std::string_view exponent = text.substr(text[e + 1] == '+' ? e + 2 : e + 1);
-  std::from_chars(exponent.data(), exponent.data() + exponent.size(), result.point);
-  ++result.point;
-  return result;
-}
-
-std::string with_exponent(const std::string& digits, int exponent) {
-  std::string out = digits.substr(0, 1);
-  if (digits.size() > 1) out += '.' + digits.substr(1);
-  out += exponent < 0 ? "e-" : "e+";
-  const std::string number = std::to_string(std::abs(exponent));
-  return out + (number.size() < 2 ? "0" : "") + number;
-}
-
-std::string without_exponent(std::string digits, int point) {
-  if (point <= 0) return "0." + std::string(static_cast<std::size_t>(-point), '0') + digits;
-  const auto whole = static_cast<std::size_t>(point);
-  if (digits.size() <= whole) return digits + std::string(whole - digits.size(), '0') + ".0";
-  return digits.insert(whole, ".");
-}
-
 }  // namespace
 
 std::string python_float(double value) {
-  if (value == 0) return std::signbit(value) ? "-0.0" : "0.0";
-  const Decimal decimal = shortest_digits(std::fabs(value));
-  // Python's repr uses an exponent outside of 1e-4 <= |value| < 1e16.
-  const bool plain = decimal.point > -4 && decimal.point <= 16;
-  return (value < 0 ? "-" : "") + (plain ? without_exponent(decimal.digits, decimal.point)
-                                         : with_exponent(decimal.digits, decimal.point - 1));
+  const double size = std::fabs(value);
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);  // else Python's repr uses an exponent
+  std::array<char, 64> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                 plain ? std::chars_format::fixed : std::chars_format::scientific)
+                       .ptr;
+  std::string text(buffer.data(), end);
+  if (plain && text.find('.') == std::string::npos) text += ".0";
+  return text;
 }
 
 Json Json::number(double value) {
