@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "../support/captured_log.h"
+#include "../support/limit.h"
 #include "programs.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/unique_fd.h"
@@ -203,6 +205,21 @@ TEST_CASE("a rest_fcgi_run that is not there, or goes away, is an error") {
   any = shell("kill -9 $PPID; exec sleep 1000");
   CHECK(refusal(shipped("rest_fcgi_run")).find(" is lost: rest_fcgi_run ended before it") !=
         std::string::npos);
+}
+
+TEST_CASE("with few descriptors left a program is not started, and the error says what is missing") {
+  Program any = program({"true"});
+  std::set<std::string> refusals;
+  const auto next = static_cast<rlim_t>(UniqueFd(::dup(STDIN_FILENO)).get());
+  for (rlim_t left = 0; left < 12; ++left) {
+    const test::Limit few_files(RLIMIT_NOFILE, next + left);
+    const Result<Ended> ended = runner().run(any, {});
+    if (ended) break;
+    CHECK(ended.error().message.ends_with("Too many open files"));
+    refusals.insert(ended.error().message);
+  }
+  CHECK(refusals.contains(
+      "The program 'true' cannot be started: there is no socket for the helper: Too many open files"));
 }
 
 TEST_CASE("a program ends when who answers its lines throws") {
