@@ -183,21 +183,21 @@ class Load:
 
 
 def fill_log(place):
-    """Of the latest events 32 MiB are kept, and whose the latest 50,000 jobs of a master are: from then on the process has no
-    reason to grow."""
+    """Of the latest events 100,000 or 32 MiB are kept, and whose the latest 50,000 jobs of a master are: from then on the
+    process has no reason to grow, where what is kept is as large as what comes."""
     stream = Sse(place.http, place.token)
     if place.engine == "embedded":
         for _ in range(40):
             hook(place.http, place.token, filler="x" * 900_000)
             stream.event()
     else:
-        one_of_each(place, place.http, 0)
+        one_of_each(place, place.http, 1_000_000)
         hook(place.http, place.token, number=0)
         usual = [stream.event()]
         while not usual[-1]["tag"].startswith("salt/netapi/hook/"):
             usual.append(stream.event())
         begun = [event for event in usual if event["tag"].endswith("/new")]
-        for number in range(120_000):
+        for number in range(150_000):
             place.fire_again(random.choice(begun if number < 50_000 else usual), f"20200101{number:012}")
             stream.event()
     stream.close()
