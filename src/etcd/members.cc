@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "etcd/members.h"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
