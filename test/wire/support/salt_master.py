@@ -218,7 +218,7 @@ class Salt:
             minion: Program(folder, "minion", minion_config(home / f"m{at}", minion, self.config), home / f"m{at}")
             for at, minion in enumerate(minions)
         }
-        self._masters = 0  # that the minions have seen
+        self._starts_seen = 0  # of the master, by the minions that run
         try:
             self.heal()
         except BaseException:
@@ -275,8 +275,8 @@ class Salt:
         if not self.master.running:
             self.master.stop(signal.SIGKILL)  # what one that ended by itself has left
             self.master.start()
-        if self.master.starts > self._masters:
-            self._masters = self.master.starts
+        if self.master.starts > self._starts_seen:
+            self._starts_seen = self.master.starts
             self._start_again(self.minions)
         self._start_again(minion for minion, program in self.minions.items() if not program.running)
         self.await_minions()
