@@ -33,17 +33,18 @@ def fcgid(directory):
 
 @contextlib.contextmanager
 def occupied(apache):
-    """Gives the only process there is a request that does not end, so that others go to other processes."""
-    (pid,) = apache.pids()
+    """Gives a process a request that does not end, so that others go to other processes."""
+    # A request's connection is closed a moment after its answer: none of before may be taken for the one that stays.
+    wait_until(lambda: apache.requests() == 0, "no process has a request")
     endless = threading.Thread(target=apache.post, args=[local("test.sleep", tgt="ms-0", arg=[600])])
     endless.start()
     try:
-        wait_until(lambda: apache.requests() == 1, "it has that request")
-        yield pid
-        # Others close their connections a moment after they were answered.
+        wait_until(lambda: apache.requests() == 1, "a process has that request")
+        yield
         wait_until(lambda: apache.requests() == 1, "it still has that request, and nothing else is left")
     finally:
-        os.kill(pid, signal.SIGKILL)
+        for pid in apache.pids():
+            os.kill(pid, signal.SIGKILL)
         endless.join()
 
 
@@ -62,9 +63,9 @@ def test_a_token_is_good_in_every_process(fcgid):
     token = apache.command("--mk-token", "file:saltdev", stdin="x\n").strip()
     low = {"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
     assert apache.run(low) == [{"ms-0": True}]
-    with occupied(apache) as first:
+    with occupied(apache):
         assert apache.run(low) == [{"ms-0": True}]
-        assert len(apache.pids() - {first}) == 1
+        assert len(apache.pids()) > 1
 
 
 def test_fcgid_max_processes_150_calls_at_once_are_all_answered_and_wrong_passwords_count_together(fcgid):
@@ -84,9 +85,9 @@ def test_fcgid_max_processes_150_calls_at_once_are_all_answered_and_wrong_passwo
 def test_a_job_of_one_process_is_looked_up_through_another(fcgid):
     apache = fcgid()
     jid = start_job(apache, 0)
-    with occupied(apache) as first:
+    with occupied(apache):
         wait_until(lambda: lookup(apache, jid) == EVERYBODY, "the second process finds what the first one did")
-        assert len(apache.pids() - {first}) == 1
+        assert len(apache.pids()) > 1
 
 
 def test_a_job_outlives_the_wish_to_end_its_process(fcgid):
