@@ -114,6 +114,7 @@ function show(user) {
 }
 
 function fill(id, rows, shown = rows.length) {
+  if (at("inside").hidden) rows = [];  // an answer that came after the logout
   at(`${id}-message`).textContent = "";
   at(`${id}-count`).textContent = shown < rows.length ? `${rows.length}, the newest ${shown}` : String(rows.length);
   at(id).replaceChildren(...rows.slice(0, shown).map(rowOf));
