@@ -61,7 +61,7 @@ class Host:
 
     def run(self, fun, *arg, **kwarg):
         low = {**CRED, "client": "local", "tgt": "ms-0", "fun": fun, "arg": list(arg), "kwarg": kwarg}
-        answer = fastcgi.talk(self.address, fastcgi.request(json.dumps([low]).encode()))
+        answer = fastcgi.talk(self.address, fastcgi.request(json.dumps([low]).encode()), 4 * PATIENCE)
         assert answer.status == 200, (answer.status, answer.body, self.booted.run("systemctl", "status", "rest_fcgi*", check=False))
         return json.loads(answer.body)["return"][0]["ms-0"]
 
@@ -104,11 +104,15 @@ def host():
 @pytest.fixture
 def conversation(host):
     """Somebody's conversation with PAM, under way; the number of its process."""
+
+    def units():
+        return re.findall(r"rest_fcgi-pam@\S+", host.booted.run("systemctl", "list-units", "--plain", "rest_fcgi-pam@*"))
+
+    wait_until(lambda: not units(), "none of before is left")
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(host.booted.outside("/run/rest_fcgi/pam.sock")))
-        wait_until(lambda: "rest_fcgi-pam@" in host.booted.run("systemctl", "list-units", "--plain", "rest_fcgi-pam@*"), "it runs")
-        unit = re.search(r"rest_fcgi-pam@\S+", host.booted.run("systemctl", "list-units", "--plain", "rest_fcgi-pam@*"))[0]
-        yield host.pid(unit)
+        (unit,) = wait_until(units, "it runs")
+        yield wait_until(lambda: host.pid(unit), "it has a process")
 
 
 def as_module(host, plan):
@@ -363,7 +367,12 @@ def test_a_port_that_the_unit_forbids_is_told_with_what_opens_it(http, unit, err
     assert f"0.0.0.0:443: {error}" in said and "http-port.conf" in said and HTTP in said
 
 
-ASK = "while [ ! -e /tmp/done ]; do curl -sS -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:8000/ || echo failed; done"
+ASK = "while [ ! -e /tmp/done ]; do curl -sS -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:8000/ || echo failed; echo >> /tmp/asked; done"
+
+
+def times_asked(host):
+    path = host.booted.outside("/tmp/asked")
+    return path.stat().st_size if path.exists() else 0
 
 
 def test_systemd_holds_the_port_of_http_while_the_service_is_started_again(http):
@@ -371,8 +380,10 @@ def test_systemd_holds_the_port_of_http_while_the_service_is_started_again(http)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         asked = pool.submit(http.booted.run, "sh", "-c", ASK)
         for _ in range(3):
+            before = times_asked(http)
             assert http.run("test.ping") is True
             http.booted.run("systemctl", "restart", SERVICE)
+            wait_until(lambda before=before: times_asked(http) > before + 1, "somebody asked meanwhile")
         http.booted.run("touch", "/tmp/done")
     statuses = asked.result().split()
     assert len(statuses) > 3 and set(statuses) == {"200"}

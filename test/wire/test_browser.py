@@ -7,6 +7,7 @@ from support.api import JSON
 from support.browser import pages
 from support.daemon import BINARY
 from support.nginx import certificate
+from support.process import wait_until
 from support.rest import api_of, login, serving, session
 
 PICTURES = BINARY.parent / "pictures"
@@ -54,6 +55,10 @@ def test_somebody_logs_in_sees_minions_and_jobs_and_logs_out(on_port, browser):
     assert unexpected(browser.complaints()) == []
 
 
+def await_events(browser):
+    wait_until(lambda: browser.run("return events.readyState === EventSource.OPEN"), "it hears events")
+
+
 def run_job(api, prefix="", **low):
     body = json.dumps({"client": "local", "tgt": "*", "fun": "test.ping", **low})
     reply = api.request("POST", f"{prefix}/", body, {**JSON, **session(login(api, prefix=prefix))})
@@ -65,13 +70,16 @@ def test_the_page_shows_jobs_as_they_return(on_port, browser):
     browser.open(f"{api.url}/")
     log_in(browser)
     browser.await_text("grains.items", "#jobs")
+    await_events(browser)
     before = len(rows(browser, "jobs"))
     run_job(api, fun="test.echo", arg=["x"])
     browser.await_text("test.echo", "#jobs")
     browser.await_text("3 of 3", "#jobs")
     shown = rows(browser, "jobs")
     assert len(shown) == before + 1 and "test.echo" in shown[0] and "saltdev" in shown[0]
+    browser.run("document.querySelector('#jobs').replaceChildren()")
     browser.click("#refresh")
+    browser.await_text("test.echo", "#jobs")
     browser.await_text("3 of 3", "#jobs")
     browser.click("#logout")
     browser.await_text("External auth", "#login")
@@ -86,6 +94,7 @@ def test_the_page_works_below_a_path_over_fastcgi(start, front, browser):
     log_in(browser)
     browser.await_text("ms-2", "#minions")
     browser.await_text("grains.items", "#jobs")
+    await_events(browser)
     run_job(nginx, "/api")
     browser.await_text("3 of 3", "#jobs")
     assert [cookie["path"] for cookie in browser.cookies()] == ["/api"]

@@ -201,8 +201,10 @@ def test_on_a_full_disk_requests_answer_and_what_is_lost_is_counted(small_disk, 
 def test_a_database_that_is_removed_while_in_use_goes_on_in_a_new_one(start):
     daemon = start()
     start_async(daemon.address)
+    daemon.kill(signal.SIGSTOP)  # it sees all of it, or nothing
     for path in database_of(daemon).parent.iterdir():
         path.unlink()
+    daemon.kill(signal.SIGCONT)
     jid = start_async(daemon.address)
     assert jid in runner(daemon.address, "jobs.list_jobs")
     assert daemon.log().count("was removed or replaced while in use") == 1

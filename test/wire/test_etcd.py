@@ -14,7 +14,7 @@ from support.api import CRED, JSON
 from support.daemon import KILLS, LONG
 from support.etcd import USER, Certificates
 from support.jobs import Clients, call, kill_again_and_again, refused, runner
-from support.process import wait_until
+from support.process import PATIENCE, wait_until
 from support.rest import api_of, login, serving, session
 
 ALL_PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
@@ -38,6 +38,11 @@ def looked_up(address, jid):
     return runner(address, "jobs.lookup_jid", jid=jid)
 
 
+def all_returned(address, jid):
+    """False also while the job cache cannot be asked."""
+    return call(address, {"client": "runner", "fun": "jobs.lookup_jid", "kwarg": {"jid": jid}}) == [ALL_PONG]
+
+
 def listed(address):
     return runner(address, "jobs.list_jobs")
 
@@ -47,7 +52,7 @@ def test_a_job_started_through_one_responder_is_found_through_another(start, sta
     etcd = start_etcd(v2=True)
     here, there = start(on(etcd, v2)), start(on(etcd, v2))
     jid = start_async(here.address)
-    wait_until(lambda: looked_up(there.address, jid) == ALL_PONG, "all returned")
+    wait_until(lambda: all_returned(there.address, jid), "all returned")
     assert jid in listed(there.address)
     own = {**PING, "jid": "20200101000000000000"}
     assert call(here.address, own) == [ALL_PONG]
@@ -64,7 +69,7 @@ def test_two_hosts_worth_of_processes_share_a_cluster_of_three(start, start_etcd
     assert len(set(started)) == len(started)
     for daemon in daemons:
         for jid in started:
-            wait_until(lambda d=daemon, j=jid: looked_up(d.address, j) == ALL_PONG, f"{jid} is found everywhere")
+            wait_until(lambda d=daemon, j=jid: all_returned(d.address, j), f"{jid} is found everywhere")
 
 
 @pytest.mark.parametrize("name", ["ext_job_cache", "ret"])
@@ -87,7 +92,7 @@ def test_with_passwords_and_certificates(start, start_etcd):
     )
     daemon = start(options)
     jid = start_async(daemon.address)
-    wait_until(lambda: looked_up(daemon.address, jid) == ALL_PONG, "all returned")
+    wait_until(lambda: all_returned(daemon.address, jid), "all returned")
     assert USER[1] not in daemon.log()
 
 
@@ -125,13 +130,13 @@ def test_a_profile_and_a_root_and_a_ttl(start, etcd):
         "etcd.returner_root": "/elsewhere",
         "my_etcd_config": {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": False},
         "etcd.returner_write_profile": "short",
-        "short": {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": False, "etcd.ttl": 2},
+        "short": {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": False, "etcd.ttl": 10},
     }
     daemon = start(options)
     jid = start_async(daemon.address)
-    wait_until(lambda: looked_up(daemon.address, jid) == ALL_PONG, "all returned")
+    wait_until(lambda: all_returned(daemon.address, jid), "all returned")
     assert any(key.startswith(b"/elsewhere/jobs/" + jid.encode()) for key in etcd.all("/"))
-    wait_until(lambda: not etcd.all("/elsewhere/"), "all of it went when its time was over")
+    wait_until(lambda: not etcd.all("/elsewhere/"), "all of it went when its time was over", 2 * PATIENCE)
 
 
 class SaltReturner:
@@ -206,21 +211,22 @@ def test_we_read_what_salts_own_returner_wrote(start, start_etcd, salt_returner,
     assert found == named
 
 
+def number_of_jobs(address):
+    """None while the job cache cannot be asked."""
+    answer = call(address, {"client": "runner", "fun": "jobs.list_jobs"})
+    return answer and len(answer[0])
+
+
 def test_while_the_cluster_is_away_calls_are_answered_and_delivered_later(start, etcd):
     daemon = start(on(etcd))
     first = start_async(daemon.address)
-    wait_until(lambda: looked_up(daemon.address, first) == ALL_PONG, "all returned")
+    wait_until(lambda: all_returned(daemon.address, first), "all returned")
     etcd.kill(0)
     assert [call(daemon.address, PING) for _ in range(20)] == [[ALL_PONG]] * 20
     said = refused(daemon.address, {"client": "runner", "fun": "jobs.list_jobs"})
     assert said.startswith("The job cache etcd cannot be used now: "), said
     etcd.restart(0)
-
-    def all_there():
-        answer = call(daemon.address, {"client": "runner", "fun": "jobs.list_jobs"})
-        return answer is not None and len(answer[0]) == 21  # none: it is not back yet
-
-    wait_until(all_there, "what was kept meanwhile is delivered")
+    wait_until(lambda: number_of_jobs(daemon.address) == 21, "what was kept meanwhile is delivered")
     assert daemon.stop() == 0
 
 
@@ -234,9 +240,7 @@ def test_what_a_killed_responder_had_not_delivered_the_next_one_delivers(start, 
     daemon.wait()
     etcd.restart(0)
     daemon_again = start(on(etcd, cachedir=str(daemon.directory / "cache")))
-    wait_until(lambda: len(listed(daemon_again.address)) == 6, "all six are there")
-
-
+    wait_until(lambda: number_of_jobs(daemon_again.address) == 6, "all six are there")
 
 
 def found_in(etcd):

@@ -52,7 +52,7 @@ class Host:
         self.token = login(self.api)
 
     def listen(self):
-        return Listener(Sse(self.api, self.token, timeout=120))
+        return Listener(Sse(self.api, self.token))
 
     def run(self, *low):
         return self.api.request("POST", "/", json.dumps(low), {**JSON, **session(self.token)}).ret
@@ -114,15 +114,16 @@ def test_all_jobs_are_heard_once_on_both_hosts_while_members_are_killed_and_conn
     etcd = start_etcd(members=3)
     both = hosts(etcd, log_level="warning")
     listeners = [host.listen() for host in both]
-    jids, done, chance = [], collections.Counter(), random.Random(12)
+    jids, done, chance, stop = [], collections.Counter(), random.Random(12), threading.Event()
 
     def start_jobs():
-        while len(jids) < JOBS or done["kills"] < 2:
+        while not stop.is_set() and (len(jids) < JOBS or done["kills"] < 2):
             for host in both:
                 jids.extend(host.start_jobs(AT_ONCE))
             time.sleep(0.05)
 
-    with concurrent.futures.ThreadPoolExecutor(1) as starter:
+    with concurrent.futures.ThreadPoolExecutor(1) as starter, contextlib.ExitStack() as cleanup:
+        cleanup.callback(stop.set)
         started = starter.submit(start_jobs)
         while not started.done():  # on this thread: a member ends with the one that started it
             time.sleep(1)

@@ -147,22 +147,22 @@ def test_silent_connections_do_not_keep_the_others_waiting(start):
 
 
 def test_silent_connections_on_all_threads_are_given_up_after_the_receive_timeout(start):
-    daemon = start({"rest_fcgi": {"receive_timeout": 1, "min_threads": 2, "max_threads": 4}})
+    daemon = start({"rest_fcgi": {"receive_timeout": 5, "min_threads": 2, "max_threads": 4}})
     silent = [connect(daemon.address) for _ in range(4)]
     for connection in silent:
-        connection.sendall(fastcgi.begin()[:5])
+        fastcgi.send(connection, fastcgi.begin()[:5])
     assert answers_properly(daemon)
     for connection in silent:
         connection.close()
 
 
 def test_a_byte_now_and_then_on_all_threads_is_given_up_after_the_receive_timeout(start):
-    daemon = start({"rest_fcgi": {"receive_timeout": 1, "min_threads": 2, "max_threads": 4}})
+    daemon = start({"rest_fcgi": {"receive_timeout": 5, "min_threads": 2, "max_threads": 4}})
     dripping = [connect(daemon.address) for _ in range(4)]
     good = connect(daemon.address)
     request = fastcgi.request(BODY)
     for connection in dripping:
-        connection.sendall(request[:1])
+        fastcgi.send(connection, request[:1])
     good.sendall(request)
     answered = False
     for byte in request[1:200]:
@@ -181,13 +181,13 @@ def test_a_byte_now_and_then_on_all_threads_is_given_up_after_the_receive_timeou
 
 
 def test_a_slow_body_that_comes_all_the_time_may_take_longer_than_the_receive_timeout(start):
-    daemon = start({"rest_fcgi": {"receive_timeout": 2}})
+    daemon = start({"rest_fcgi": {"receive_timeout": 8}})
     body = BODY + b" " * 40000
     request = fastcgi.request(body, piece=10000)
     with connect(daemon.address) as connection:
         for at in range(0, len(request), 6000):
             connection.sendall(request[at : at + 6000])
-            time.sleep(0.4)
+            time.sleep(1.5)
         assert fastcgi.receive(connection).status == 200
 
 
@@ -214,7 +214,7 @@ def test_without_a_say_in_what_libfcgi_reads_it_does_not_start(tmp_path):
 
 def test_fcgi2_issue_60_a_connection_closed_mid_request_is_logged_once_and_leaks_nothing(daemon):
     with connect(daemon.address) as connection:
-        connection.sendall(fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[1])]).encode()))
+        connection.sendall(fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[5])]).encode()))
         wait_until(lambda: daemon.connections() == 1, "the connection is served")
     daemon.await_log("did not take a reply")
     wait_until(lambda: daemon.connections() == 0, "it is closed")

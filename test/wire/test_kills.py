@@ -130,28 +130,29 @@ def test_a_web_servers_processes_and_all_of_it(unit, front, directory, ledger, c
     assert ledger.send(over_fastcgi(unit.address)) == "answered" and unit.starts == 1
 
 
-def kill_some(program, every, stop):
-    """Kills each so-manieth process of that program until it is told to stop; how many."""
-    killed, seen = 0, set()
+def kill_some(program, every, stop, killed):
+    """Kills each so-manieth process of that program until it is told to stop, and adds it to `killed`."""
+    seen = set()
     while not stop.is_set():
         for pid in processes_of(program):
             if pid not in seen:
                 seen.add(pid)
-                killed += len(seen) % every == 0 and kill(pid)
+                if len(seen) % every == 0 and kill(pid):
+                    killed.append(pid)
         time.sleep(0.002)
-    return killed
 
 
 @contextlib.contextmanager
 def helpers_dying(program, every):
-    """While the block runs; gives a function that says how many it were."""
-    stop = threading.Event()
+    """While the block runs; gives those that were killed."""
+    stop, killed = threading.Event(), []
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        killer = pool.submit(kill_some, program, every, stop)
+        killer = pool.submit(kill_some, program, every, stop, killed)
         try:
-            yield lambda: killer.result(PATIENCE)
+            yield killed
         finally:
             stop.set()
+    killer.result()
 
 
 def test_what_starts_the_programs_of_jobs(start, directory, capsys):
@@ -160,8 +161,9 @@ def test_what_starts_the_programs_of_jobs(start, directory, capsys):
     with helpers_dying(helper, 3) as killed:
         with load(ledger, over_fastcgi(daemon.address), clients=["local"]):
             await_answers(ledger, 10 * KILLS)
-    ledger.close(f"{killed()} kills of rest_fcgi_run", capsys=capsys)
-    assert killed() > KILLS and set(ledger.statuses) == {200}
+            wait_until(lambda: len(killed) > KILLS and ledger.reasons, "some were killed, and were needed")
+    ledger.close(f"{len(killed)} kills of rest_fcgi_run", capsys=capsys)
+    assert set(ledger.statuses) == {200}
     refused = [ledger.reasons[word] for word in ledger.reasons]
     assert refused and all(MINION in text for text in refused), "the minion's return says so"
     wait_until(lambda: not any(str(ledger.marks).encode() in argv for argv in all_arguments()), "nothing goes on")
@@ -216,11 +218,11 @@ def test_what_checks_passwords(start, pam, directory, ledger, capsys):
         workers = [pool.submit(log_in) for _ in range(4)]
         try:
             await_answers(ledger, 10 * KILLS)
+            wait_until(lambda: killed, "some were killed")
         finally:
             stop.set()
         [worker.result() for worker in workers]
-    ledger.close(f"{killed()} kills of rest_fcgi_pam", capsys=capsys)
-    assert killed() > 0
+    ledger.close(f"{len(killed)} kills of rest_fcgi_pam", capsys=capsys)
     assert set(ledger.statuses) <= {200, 500, 503}, "a good password is never a wrong one"
     assert set(wrong.statuses) <= {401, 500, 503} and not wrong.ran(), "and a wrong one never good"
 

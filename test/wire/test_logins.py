@@ -93,9 +93,10 @@ def test_cve_2023_20897_bad_logins_do_not_keep_a_good_one_waiting(start, directo
 
     for _ in range(5):  # they wait for 0.1, 0.2, 0.4, 0.8 and 1.6 seconds
         assert [fastcgi.receive(connection).status for connection in guess()] == [401] * 20
+    begun = time.monotonic()
     guessing = guess()  # for 2
     assert fastcgi.talk(daemon.address, login("alice", "sesame", "198.51.100.1")).status == 200
-    assert unanswered(guessing), "some wait still, also where the machine took long to send them all"
+    assert unanswered(guessing) or time.monotonic() - begun > 2, "some wait still"
     assert [fastcgi.receive(connection).status for connection in guessing] == [401] * 20
 
 
@@ -110,11 +111,13 @@ def test_wrong_logins_leave_threads_free_for_those_who_need_no_check(start, dire
     token = fastcgi.request(json.dumps([{**local("test.ping", tgt="ms-0"), "token": made.stdout.strip()}]).encode())
     assert [fastcgi.talk(daemon.address, login("fred", "wrong")).status for _ in range(5)] == [401] * 5
     assert fastcgi.talk(daemon.address, login("alice", "sesame")).status == 200
+    begun = time.monotonic()
     guessing = [sent(daemon.address, login("fred", password)) for password in 20 * ["wrong"] + [f"wrong {n}" for n in range(20)]]
     assert [fastcgi.talk(daemon.address, request).status for request in (login("alice", "sesame"), token)] == [200, 200]
     waiting = unanswered(guessing)
+    is_late = time.monotonic() - begun > 2
     told = {fastcgi.receive(connection).status for connection in guessing if connection not in waiting}
-    assert 401 not in told, "that would be after 2 seconds"
+    assert is_late or 401 not in told, "that would be after 2 seconds"
     rest = {fastcgi.receive(connection).status for connection in waiting}
     assert {401, 503} <= told | rest <= {401, 429, 503}
 

@@ -28,7 +28,7 @@ from support.rest import api_of, serving
 CUTS = int(os.environ.get("CUTS", 1000 if LONG else 6 if SANITIZED else 15))
 WITHOUT_ETCD = CUTS // 5  # of them; each takes some seconds
 LIVES = 25  # cuts until there is a new disk, so that all that it has can be looked at after each
-WRITTEN_BY_THEN = 1.0  # seconds; 35 ms and the disk's own time are promised, and machines may be slow
+WRITTEN_BY_THEN = 3.0  # seconds; 35 ms and the disk's own time are promised, and machines may be slow
 
 
 class Answered:

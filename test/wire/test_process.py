@@ -18,7 +18,7 @@ import pytest
 from support import daemon as daemons
 from support import fastcgi
 from support.api import chunk, local
-from support.process import Process, answers, wait_until
+from support.process import PATIENCE, Process, answers, wait_until
 
 BODY = json.dumps([local("test.ping", tgt="ms-0")]).encode()
 
@@ -57,10 +57,10 @@ def test_mapserver_issue_7504_an_idle_process_ends_at_once_with_status_0(start, 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_request_in_flight_is_answered_before_the_end(start, front, number):
     daemon = start(PATIENT)
-    reply = in_background(front(daemon).post, local("test.sleep", arg=[3]))
+    reply = in_background(front(daemon).post, local("test.sleep", arg=[10]))
     await_job(daemon)
     daemon.kill(number)
-    assert daemon.wait() == 0
+    assert daemon.wait(2 * PATIENCE) == 0
     assert reply().ret == [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 
@@ -72,7 +72,7 @@ def test_an_idle_kept_connection_does_not_delay_the_end(start, front):
 
 
 def test_the_end_comes_after_the_shutdown_timeout_whatever_runs(start, front):
-    daemon = start({"rest_fcgi": {"shutdown_timeout": 1}})
+    daemon = start({"rest_fcgi": {"shutdown_timeout": 5}})
     reply = in_background(front(daemon).post, local("test.sleep", arg=[600]))
     await_job(daemon)
     daemon.kill(signal.SIGTERM)

@@ -250,9 +250,9 @@ ODD = """
 
 def test_what_a_function_does_to_its_process_gives_a_clear_sentence(start, front, modules):
     write(modules, "odd.py", ODD)
-    daemon = start(with_modules(modules, script_timeout=3))
+    daemon = start(with_modules(modules, script_timeout=8))
     api = front(daemon)
-    assert call(api, "odd.loop") == "The function odd.loop took longer than 3 seconds and was ended."
+    assert call(api, "odd.loop") == "The function odd.loop took longer than 8 seconds and was ended."
     assert call(api, "odd.leave", 4) == "The function odd.leave ended with exit status 4: on my way"
     assert call(api, "odd.vanish") == "The function odd.vanish ended its process without an answer."
     assert call(api, "odd.die") == "The function odd.die was ended by signal 9."

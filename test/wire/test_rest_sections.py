@@ -59,7 +59,7 @@ def test_a_rotated_log_is_begun_anew(start, log):
     api.request("GET", "/first")
     log.rename(log.with_suffix(".1"))
     daemon.kill(signal.SIGHUP)
-    wait_until(log.exists, "the new file is there")
+    daemon.await_log("configuration reread")
     api.request("GET", "/second")
     assert len(lines(log)) == len(lines(log.with_suffix(".1"))) == 1
 

@@ -75,7 +75,7 @@ def test_a_job_that_ends_by_itself_leaves_nothing_behind(start, front, tree):
 
 def test_a_time_limit_leaves_nothing_behind(start, front, tree):
     api = front(start())
-    has_returned(api, tree.start(api, "wait", timeout=1))
+    has_returned(api, tree.start(api, "wait", timeout=10))
     assert tree.left() == []
 
 

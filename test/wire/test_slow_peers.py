@@ -2,7 +2,7 @@
 """500 clients that send slowly, read slowly or hang up, over each front end: others go on at the rate that they had. Who
 the others are sends one request after the other, in turns without the slow ones and with them. How fast that is means
 something on a machine that does nothing else: with REST_FCGI_QUIET the rate has to be 0.9 of what it was. Otherwise more
-than one a second are answered: whoever has to wait for slow ones waits for seconds."""
+than one a second are answered, or a quarter of what it was: whoever has to wait for slow ones waits for seconds."""
 
 import json
 import re
@@ -100,4 +100,4 @@ def test_others_go_on_at_their_rate(front_ends, name, capsys):
     rate = beside / statistics.median([without, after])
     with capsys.disabled():
         print(f"\n  {name}: {without:.0f} a second, beside 500 slow clients {beside:.0f}, after them {after:.0f}: {rate:.2f}")
-    assert rate > 0.9 if QUIET else beside > 1
+    assert rate > 0.9 if QUIET else beside > min(1, without / 4)

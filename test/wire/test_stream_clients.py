@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from support.browser import pages
 from support.foreign_clients import STREAM_CLIENT, require
-from support.process import wait_until
+from support.process import PATIENCE, wait_until
 from support.rest import login, running
 from support.streams import hook
 
@@ -62,7 +62,7 @@ def test_curl_prints_events_as_they_happen(rest, way_in, tmp_path):
             wait_until(lambda: f'"post": {{"number": {number}}}' in output.read_text(), "it is printed at once")
         if rest.module == "rest_cherrypy":  # the other one has no logout
             api.request("POST", "/logout", headers={"X-Auth-Token": token})
-            assert curl.wait(10) == 0, "the stream ends in order"
+            assert curl.wait(PATIENCE) == 0, "the stream ends in order"
     finally:
         curl.kill()
         curl.wait()
@@ -98,9 +98,15 @@ WEB_SOCKET = LOGIN + """
 const { token } = await login();
 const socket = new WebSocket(api.replace("http", "ws") + "%s".replace("TOKEN", token)), heard = [];
 return await new Promise((resolve) => {
-  socket.onopen = () => { socket.send("websocket client ready"); setTimeout(() => fire(token), 300); };
+  let heardAny = false;
+  socket.onopen = async () => {
+    socket.send("websocket client ready");
+    while (!heardAny) await post("/hook/begin", {}, token);
+    fire(token);
+  };
   socket.onmessage = (message) => {
     if (message.data === "server received message") return;
+    heardAny = true;
     const number = numberOf(message.data.replace(/^data: /, ""));
     if (number !== null) heard.push(number);
     if (number === 19) %s;

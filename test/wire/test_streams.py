@@ -10,7 +10,7 @@ import pytest
 from support import daemon as daemons
 from support.api import JSON
 from support.daemon import merge
-from support.process import wait_until
+from support.process import PATIENCE, wait_until
 from support.rest import api_of, login, serving, session
 from support.streams import BINARY, CLOSE, PING, PONG, READY, TEXT, Sse, WebSocket, about, hook, tagged, until
 
@@ -160,7 +160,7 @@ def test_a_logout_ends_streams_within_a_second_also_on_another_process(serve, mo
         assert all(tag.startswith("salt/run/") for tag in before)
         return seconds
 
-    assert in_one_of_some_tries(lambda: seconds_after_a_logout() < 1.2)
+    assert in_one_of_some_tries(lambda: seconds_after_a_logout() < 1.2, 20)
     run(api, other)
     assert until(kept, about("test.ping"))[-1]["tag"].endswith("/new")
 
@@ -176,16 +176,16 @@ def test_streams_of_a_user_whose_tokens_are_ended_close(serve, module):
 
 
 def test_salt_issue_53742_a_stream_ends_when_its_token_expires(serve, module):
-    api, _ = serve(module, token_expire=3)
+    api, _ = serve(module, token_expire=10)
 
     def ends_in_time():
         begun = time.monotonic()
         token = login(api)
         events, socket = Sse(api, token), ready(api, all_path(module, token))
         late = took(lambda: socket.closed())
-        assert time.monotonic() - begun > 2
+        assert time.monotonic() - begun > 9
         assert events.event() is None
-        return late < 3.5
+        return late < 10.5
 
     assert in_one_of_some_tries(ends_in_time)
 
@@ -205,7 +205,7 @@ def test_there_may_be_so_many_streams(serve, module):
 
 
 def test_a_reload_keeps_streams_and_a_stop_ends_them(serve, module):
-    api, daemon = serve(module)
+    api, daemon = serve(module, rest_fcgi={"shutdown_timeout": 600})
     token = login(api)
     events, socket = Sse(api, token), ready(api, all_path(module, token))
     daemon.kill(1)
@@ -219,7 +219,7 @@ def test_a_reload_keeps_streams_and_a_stop_ends_them(serve, module):
     while events.event():
         pass
     stopped.join()
-    assert time.monotonic() - since < 10
+    assert time.monotonic() - since < PATIENCE
 
 
 def test_what_a_limited_user_may_not_see_never_comes(serve, module):

@@ -22,6 +22,7 @@ FRONTS = [f"{server} {sample}" for server, samples in (("nginx", OVER_NGINX), ("
 ONE_OF_EACH = ["nginx unix.conf", "nginx proxy_tls.conf", "apache proxy_unix.conf", "apache proxy_http.conf", "apache fcgid.conf"]
 
 MINIONS = [f"ms-{number}" for number in range(20)]
+KEPT = "KeepAliveTimeout 60\n"  # one connection for all sizes
 CHANGES = {"rest_fcgi": {"netapi": ["rest_wsgi"], "embedded": {"minions": {minion: {} for minion in MINIONS}}}}
 
 
@@ -33,7 +34,7 @@ def front_of(name):
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(shutil.rmtree, home)
         if sample == "fcgid.conf":
-            front = apaches.Fcgid(home / "web", CHANGES)
+            front = apaches.Fcgid(home / "web", CHANGES, more=KEPT)
         else:
             port = free_port() if sample.startswith(("proxy_tls", "proxy_http")) else None
             changes = daemons.merge(CHANGES, {"rest_wsgi": {"port": port}} if port else {})
@@ -44,7 +45,7 @@ def front_of(name):
             if server == "nginx":
                 front = Nginx(home / "web", [daemon.address], sample, http_port=port)
             else:
-                front = apaches.Proxying(home / "web", daemon, port)
+                front = apaches.Proxying(home / "web", daemon, port, more=KEPT)
         cleanup.callback(front.stop)
         yield front, "/api/" if sample == "prefix.conf" else "/"
 

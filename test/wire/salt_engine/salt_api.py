@@ -63,7 +63,9 @@ class Server:
             body = json.dumps(LOGINS[who]).encode()
             status, _, body = self.send("POST", "/login", body, {"Content-Type": "application/json"})
             assert status == 200, (who, status, body)
-            self._tokens[who] = json.loads(body)["return"][0]["token"]
+            token = json.loads(body)["return"][0]["token"]
+            self._tokens[who] = token
+            return token
         return self._tokens[who]
 
     def _body(self, row, media, body):

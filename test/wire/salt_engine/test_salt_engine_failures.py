@@ -75,7 +75,7 @@ def test_a_master_that_comes_later_is_found(breakable, start_engine):
     engine = start_engine()
     for low in (local("test.ping"), call("runner", "manage.up"), call("wheel", "key.list_all")):
         reply, seconds = timed(lambda low=low: engine.post(low))
-        assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < 5
+        assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < PATIENCE / 2
     breakable.heal()
     await_all(engine, breakable)
 
@@ -85,7 +85,7 @@ def test_salt_issue_21740_a_master_that_is_stopped_in_order_is_not_available(bre
     engine.run(local("test.ping", "ms-0"))
     breakable.master.stop(signal.SIGTERM)
     reply, seconds = timed(lambda: engine.post(local("test.ping")))
-    assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < 5
+    assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < PATIENCE / 2
 
 
 def jobs_found(engine):
@@ -95,8 +95,8 @@ def jobs_found(engine):
 
 @EVERY_LINE
 def test_a_master_that_is_killed_under_load_and_comes_back(breakable, start_engine, tmp_path, capsys):
-    engine = start_engine({"rest_fcgi": {"request_timeout": 15}})
-    ledger = Ledger(tmp_path, timeout=3, gather_job_timeout=2)
+    engine = start_engine({"rest_fcgi": {"request_timeout": 20}})
+    ledger = Ledger(tmp_path, timeout=5, gather_job_timeout=5)
     with load(ledger, over_fastcgi(engine.address), threads=8, clients=["local"], pause=0.2):
         await_answers(ledger, 8)
         breakable.master.stop(signal.SIGKILL)
@@ -114,7 +114,7 @@ def test_a_master_that_is_killed_under_load_and_comes_back(breakable, start_engi
 
 @ONE_LINE
 def test_a_minion_that_is_killed_under_load_and_comes_back(breakable, engine, tmp_path, capsys):
-    ledger = Ledger(tmp_path, timeout=3, gather_job_timeout=2)
+    ledger = Ledger(tmp_path, timeout=5, gather_job_timeout=5)
     with load(ledger, over_fastcgi(engine.address), threads=4, pause=0.1):
         for _ in range(1 + 4 * LONG):
             await_answers(ledger, 8)
@@ -132,7 +132,7 @@ def test_a_minion_that_is_killed_under_load_and_comes_back(breakable, engine, tm
 def test_a_minion_that_is_killed_in_the_middle_of_a_job(breakable, engine, record):
     victim = breakable.minions["ms-1"]
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        low = record.chunk("killed", ["ms-0", "ms-1"], 4, tgt_type="list", timeout=2, gather_job_timeout=2)
+        low = record.chunk("killed", ["ms-0", "ms-1"], 10, tgt_type="list", timeout=5, gather_job_timeout=10)
         waiting = pool.submit(engine.post, low)
         wait_until(lambda: record.counts() == {"killed": 2}, "both have begun")
         victim.stop(signal.SIGKILL)
@@ -171,18 +171,18 @@ def test_a_worker_of_the_master_that_never_answers(breakable, start_engine, reco
         answers = list(pool.map(lambda low: timed(lambda: engine.post(low)), chunks))
     statuses = collections.Counter(reply.status for reply, _ in answers)
     assert statuses[200] >= 6 and set(statuses) <= {200, 503, 504}, statuses
-    assert max(seconds for _, seconds in answers) < 40
+    assert max(seconds for _, seconds in answers) < 30 + PATIENCE
     await_all(engine, breakable)
     assert max(record.counts().values()) == 1
 
 
 @ONE_LINE
 def test_salt_issue_53147_a_master_that_stands_still(breakable, start_engine, record):
-    engine = start_engine({"rest_fcgi": {"request_timeout": 10}})
+    engine = start_engine({"rest_fcgi": {"request_timeout": 20}})
     engine.run(record.chunk("before"))
     with standing_still(breakable.master.pids):
         reply, seconds = timed(lambda: engine.post(record.chunk("during")))
-    assert reply.status == 504 and seconds < 20
+    assert reply.status == 504 and seconds < 20 + PATIENCE
     await_all(engine, breakable)
     engine.run(record.chunk("after"))
     counts = record.counts()

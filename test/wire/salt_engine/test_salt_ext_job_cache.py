@@ -30,8 +30,11 @@ def test_jobs_are_kept_with_what_returns_and_what_returns_late(start_engine, etc
     engine = start_engine({"rest_fcgi": {"ext_job_cache": "etcd"}, **kept_in(etcd)})
     (ret,) = engine.run(local("test.ping"))
     assert ret == PONG
-    jids = {key.split(b"/")[4].decode() for key in etcd.all("/salt/return/jobs/")}
-    wait_until(lambda: any(looked_up(jid) == PONG for jid in jids), "all returns are kept")
+
+    def kept():
+        return {key.split(b"/")[4].decode() for key in etcd.all("/salt/return/jobs/")}
+
+    wait_until(lambda: any(looked_up(jid) == PONG for jid in kept()), "all returns are kept")
     (started,) = engine.run(local("test.sleep", arg=[1], client="local_async"))
     wait_until(lambda: looked_up(started["jid"]) == PONG, "what nobody waits for is kept")
 

@@ -13,7 +13,7 @@ from support import fastcgi, salts
 from support.api import CRED
 from support.daemon import merge
 from support.disk import Disk, private_mounts
-from support.process import wait_until
+from support.process import PATIENCE, wait_until
 
 pytestmark = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
 
@@ -151,7 +151,7 @@ def test_a_hook_is_an_event_that_salt_s_own_listener_hears(salt, start_engine):
     with open(output, "w") as heard:
         listener = subprocess.Popen(argv, stdout=heard)
     try:
-        wait_until(lambda: output.read_text().startswith("reading"), "it listens")
+        wait_until(lambda: output.read_text().startswith("reading"), "it listens", 4 * PATIENCE)
         body = {"n": 1, "text": "\u00e4 \U0001f600", "list": [None, 1.5, {}]}
         assert send(engine, "/hook/some/tag", body, session["token"]) == (200, {"success": True})
         wait_until(lambda: '"tag": "salt/netapi/hook/some/tag"' in output.read_text(), "it hears")

@@ -58,7 +58,7 @@ def logout(api, token):
     """The code with which the socket is closed; None where it stays open."""
     socket = WebSocket(api, "/ws", token)
     assert api.request("POST", "/logout", headers=session(token)).status == 200
-    socket.patience(3)
+    socket.patience(15)
     with contextlib.suppress(TimeoutError):
         return socket.closed()[0]
     return None

@@ -111,7 +111,7 @@ class Member:
 
     def request(self, method, path, body="", headers=None):
         """Status and body; raises OSError where there is no answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.plain, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.plain, timeout=PATIENCE)
         try:
             connection.request(method, path, body, headers or {})
             reply = connection.getresponse()

@@ -10,7 +10,7 @@ import time
 
 from . import fastcgi
 from .api import CRED
-
+from .process import wait_until
 
 
 def call(address, *chunks):
@@ -78,11 +78,12 @@ class Clients:
 
 
 def kill_again_and_again(start_again, rounds, clients):
-    """Each time after a moment of its own. Nobody connects while nobody listens."""
+    """Each time after a moment of its own, but at first when something is answered. Nobody connects while nobody listens."""
     chance = random.Random(4)
     for _ in range(rounds):
         daemon = start_again()
         clients.aim_at(daemon.address)
+        wait_until(lambda: clients.jobs and clients.words, "jobs of both kinds are answered")
         time.sleep(chance.uniform(0, 0.1))
         daemon.kill(signal.SIGKILL)
         clients.aim_at(None)

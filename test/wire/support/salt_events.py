@@ -14,7 +14,7 @@ import salt.utils.event
 def main():
     opts = salt.config.client_config(sys.argv[1])
     with salt.utils.event.get_event("master", sock_dir=opts["sock_dir"], opts=opts, listen=True) as bus:
-        assert bus.connect_pub(timeout=30)
+        assert bus.connect_pub(timeout=100)
         print("reading", flush=True)
         for event in bus.iter_events(full=True):
             print(json.dumps(event, default=repr), flush=True)

@@ -40,7 +40,7 @@ class SyndicatedSalt(BareSalt):
 
     def __init__(self, folder, home, line, minions, changes=None):
         self.lower = self._syndic = None
-        super().__init__(folder, home, line, {"order_masters": True, "syndic_wait": 2, **(changes or {})}, ())
+        super().__init__(folder, home, line, {"order_masters": True, "syndic_wait": 5, **(changes or {})}, ())
         try:
             (home / "lower").mkdir()
             above = {"syndic_master": "127.0.0.1", "syndic_master_port": self.config["ret_port"], **QUICK}

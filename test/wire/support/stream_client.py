@@ -93,7 +93,8 @@ async def by_websockets(session, url, path, count):
     """It pings by itself, and asks for compression."""
     headers = {"X-Auth-Token": session.auth["token"]}
     place = url.replace("http", "ws", 1) + path
-    async with websockets.connect(place, additional_headers=headers, ping_interval=0.2, ping_timeout=5) as socket:
+    patience = {"open_timeout": 60, "ping_timeout": 60, "close_timeout": 60}
+    async with websockets.connect(place, additional_headers=headers, ping_interval=0.2, **patience) as socket:
         await socket.send(READY)
         if first_answer(path):
             assert await socket.recv() == "server received message"
@@ -103,7 +104,7 @@ async def by_websockets(session, url, path, count):
         numbers = []
         while len(numbers) < count:
             numbers += heard([await socket.recv()], 1)
-        await asyncio.wait_for(await socket.ping(), 5)
+        await asyncio.wait_for(await socket.ping(), 60)
     assert socket.close_code == 1000, socket.close_code
     return numbers
 

@@ -14,6 +14,7 @@ from .rest import session
 
 READY = "websocket client ready"
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
+SILENCE = 4 * PATIENCE  # seconds; a stream without events says something each 30
 
 
 def hook(api, token, path="/hook/test", **data):
@@ -25,8 +26,8 @@ def hook(api, token, path="/hook/test", **data):
 class Sse:
     """A stream of server-sent events, open where `status` is 200. An event is {"tag": ..., "data": {...}}."""
 
-    def __init__(self, api, token=None, path="/events", headers=None, timeout=PATIENCE):
-        self._connection = api.connection(timeout)
+    def __init__(self, api, token=None, path="/events", headers=None):
+        self._connection = api.connection(SILENCE)
         self._connection.request("GET", path, headers={**session(token), **(headers or {})})
         self.reply = self._connection.getresponse()
         self.status = self.reply.status
@@ -86,7 +87,7 @@ class WebSocket:
 
     def __init__(self, api, path, token=None, headers=None, upgrade=None):
         """`upgrade` are the headers of a handshake that is none."""
-        connection = api.connection(PATIENCE)
+        connection = api.connection(SILENCE)
         connection.connect()
         self._socket = connection.sock
         own = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": self.KEY}
@@ -188,7 +189,7 @@ class WebSocket:
         except TimeoutError:
             return True
         finally:
-            self.patience(PATIENCE)
+            self.patience(SILENCE)
 
     def patience(self, seconds):
         """How long it waits for a frame until it raises TimeoutError."""
