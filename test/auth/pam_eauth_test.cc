@@ -346,8 +346,8 @@ TEST_CASE("a stack that never answers is given up, ended, and keeps nobody else"
   const test::CapturedLog log;
   PamFixture pam;
   pam.script("auth", "read -r word; test \"$word\" = sesame && exit 0; echo $PPID > " + pam.dir / "pid" +
-                         "; exec sleep 20");
-  pam.options.timeout = milliseconds(1500);
+                         "; exec sleep 100");
+  pam.options.timeout = milliseconds(8000);
   pam.start();
   Came slow = Came::yes;
   std::thread hanging([&] {
@@ -377,10 +377,10 @@ TEST_CASE("an answer that is none is our failure") {
 
 TEST_CASE("logins beyond the helpers wait, and beyond those that may wait they are refused") {
   PamFixture pam;
-  pam.script("auth", "exec sleep 20");
+  pam.script("auth", "exec sleep 100");
   pam.options.max_helpers = 1;
   pam.options.max_waiting = 1;
-  pam.options.timeout = milliseconds(1000);
+  pam.options.timeout = milliseconds(5000);
   pam.start();
   std::vector<std::thread> threads;
   std::mutex mutex;
@@ -402,9 +402,9 @@ TEST_CASE("logins beyond the helpers wait, and beyond those that may wait they a
 
 TEST_CASE("a login waits for its turn no longer than its request has time, and that is no guess") {
   PamFixture pam;
-  pam.script("auth", "touch " + pam.dir / "asked" + "; exec sleep 20");
+  pam.script("auth", "touch " + pam.dir / "asked" + "; exec sleep 100");
   pam.options.max_helpers = 1;
-  pam.options.timeout = milliseconds(3000);
+  pam.options.timeout = milliseconds(8000);
   pam.start();
   std::thread hanging([&] { CHECK_FALSE(pam.eauth->verify({"fred", SecretView("slow"), "192.0.2.7"})); });
   while (!std::filesystem::exists(pam.dir / "asked")) std::this_thread::sleep_for(milliseconds(5));
@@ -483,9 +483,13 @@ TEST_CASE("while too many passwords were wrong a login waits, which is no time t
     CHECK(pam.login("fred", password) == came);
     return std::chrono::steady_clock::now() - since;
   };
-  answering("(5) x 12, 2, 2");
-  CHECK(took("wrong", Came::no) >= milliseconds(1200));
-  CHECK(took("wrong", Came::no) < milliseconds(1200));
+  bool is_quick = false;
+  for (int i = 0; i < 5 && !is_quick; ++i) {  // a busy host may hold one up
+    answering("(5) x 12, 2, 2");
+    CHECK(took("wrong", Came::no) >= milliseconds(1200));
+    is_quick = took("wrong", Came::no) < milliseconds(1200);
+  }
+  CHECK(is_quick);
   answering("(5) x 30");
   CHECK(took("wrong", Came::unavailable) >= milliseconds(1500));
 }

@@ -203,7 +203,7 @@ TEST_CASE("with no member there, the API v2 is unavailable at the deadline, and 
   options.endpoints.push_back("http://127.0.0.1:" + std::to_string(test::unused_port()));
   const auto client = keys_of(options);
   cluster.kill(0);
-  const auto put = client->put({.key = "/a", .value = "v"}, in(milliseconds(500)));
+  const auto put = client->put({.key = "/a", .value = "v"}, in(milliseconds(4000)));
   CHECK(kind_of(put) == ErrorKind::unavailable);
   for (const std::string& url : options.endpoints) {
     CHECK(put.error().message.find(url) != std::string::npos);
@@ -257,7 +257,7 @@ TEST_CASE("a read of the API v2 asks a majority, and again where one is being el
 
 TEST_CASE("where no member carries a put of the API v2 out, its outcome is not known at the deadline") {
   const ScriptedEtcd server({{kPath, always(kElection)}});
-  const auto put = keys_of(server)->put({.key = "/a", .value = "v"}, in(std::chrono::milliseconds(300)));
+  const auto put = keys_of(server)->put({.key = "/a", .value = "v"}, in(std::chrono::milliseconds(3000)));
   REQUIRE_FALSE(put);
   CHECK(put.error().kind == ErrorKind::timeout);
   CHECK(put.error().message.find("During Leader Election") != std::string::npos);

@@ -117,13 +117,13 @@ TEST_CASE("a server that is silent, or never ends, is left at the deadline") {
   for (const FakeGateway* server :
        {static_cast<const FakeGateway*>(&silent), static_cast<const FakeGateway*>(&endless)}) {
     const auto start = std::chrono::steady_clock::now();
-    const Result<HttpReply> reply = transport()->exchange({.url = server->url(), .body = "{}"}, in(300ms));
+    const Result<HttpReply> reply = transport()->exchange({.url = server->url(), .body = "{}"}, in(1500ms));
     REQUIRE_FALSE(reply);
     CHECK(reply.error().kind == ErrorKind::timeout);
-    CHECK(std::chrono::steady_clock::now() - start >= 290ms);
+    CHECK(std::chrono::steady_clock::now() - start >= 1490ms);
   }
   const Result<HttpReply> tried =
-      transport({.try_timeout = 100ms})
+      transport({.try_timeout = 1500ms})
           ->exchange({.url = silent.url(), .body = "{}"}, in(std::chrono::hours(1)));
   CHECK(tried.error().kind == ErrorKind::timeout);
 }

@@ -190,7 +190,7 @@ TEST_CASE(
   const ScriptedEtcd server({{"/v3/watch", always(going_on(canceled("out of order")))}});
   const auto client = client_of(options_of(server));
   Watcher watcher(*client, {.key = "a"});
-  const auto events = watcher.next(in(seconds(1)));
+  const auto events = watcher.next(in(seconds(3)));
   CHECK(kind_of(events) == ErrorKind::unavailable);
   CHECK(events.error().message.find("out of order") != std::string::npos);
   CHECK(server.count("/v3/watch") >= 2);
@@ -213,7 +213,7 @@ TEST_CASE(
   const ScriptedEtcd led({{"/v3/watch", always(going_on(kCreated + changes(5, 1)))}});
   Options options = options_of(lonely);
   options.endpoints.push_back(led.url());
-  options.try_timeout = milliseconds(200);
+  options.try_timeout = milliseconds(1500);
   const auto client = client_of(options);
   Watcher watcher(*client, {.key = "a"});
   CHECK(next(watcher) == "a");
@@ -227,10 +227,13 @@ TEST_CASE("a member that says nothing on a watch and sees a leader has nothing t
   const ScriptedEtcd server(
       {{"/v3/watch", always(going_on(kCreated))}, {"/v3/maintenance/status", always(status)}});
   Options options = options_of(server);
-  options.try_timeout = milliseconds(700);
+  options.try_timeout = milliseconds(1000);
   const auto client = client_of(options);
   Watcher watcher(*client, {.key = "a"});
-  CHECK(next(watcher, in(seconds(2))).empty());
+  const Deadline patience = in();
+  while (server.count("/v3/maintenance/status") < 2 && std::chrono::steady_clock::now() < patience) {
+    REQUIRE(next(watcher, in(seconds(1))).empty());
+  }
   CHECK(server.count("/v3/watch") == 1);
   CHECK(server.count("/v3/maintenance/status") >= 2);
 }
@@ -241,7 +244,7 @@ TEST_CASE("a watch that was never answered is asked for again, also where its me
   const ScriptedEtcd server({{"/v3/watch", in_turn({going_on(""), going_on(kCreated + changes(5, 1))})},
                              {"/v3/maintenance/status", always(status)}});
   Options options = options_of(server);
-  options.try_timeout = milliseconds(300);
+  options.try_timeout = milliseconds(1500);
   const auto client = client_of(options);
   Watcher watcher(*client, {.key = "a"});
   CHECK(next(watcher) == "a");

@@ -66,7 +66,7 @@ class Parts final : public http::Stream {
 };
 
 /// Becomes true within `patience`?
-inline bool eventually(const std::function<bool()>& holds, milliseconds patience = milliseconds(10000)) {
+inline bool eventually(const std::function<bool()>& holds, milliseconds patience = milliseconds(30000)) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!holds()) {
     if (std::chrono::steady_clock::now() > deadline) return false;

@@ -190,7 +190,9 @@ TEST_CASE(
     return answered;
   };
   // A busy machine may take longer than the second that there is.
-  CHECK((is_served() || is_served() || is_served()));
+  bool was_served = false;
+  for (int i = 0; i < 10 && !was_served; ++i) was_served = is_served();
+  CHECK(was_served);
 }
 
 TEST_CASE("SIGHUP brings the next application, also on kept connections") {
@@ -200,7 +202,7 @@ TEST_CASE("SIGHUP brings the next application, also on kept connections") {
   served.signal(SIGHUP);
   CHECK(eventually([&] { return served.connect().request(post("")).body == "new"; }));
   CHECK(kept.request(post("", {}, true)).body == "new");
-  CHECK(served.log().has("configuration reread"));
+  CHECK(eventually([&] { return served.log().has("configuration reread"); }));
 }
 
 TEST_CASE("a request in flight goes on with the application it began with") {

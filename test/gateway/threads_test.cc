@@ -164,7 +164,8 @@ TEST_CASE("who says nothing holds up the refusal of others for a moment only") {
   auto working = send_slow(served, 1);
   REQUIRE(door.waiting(1) == 1);
   FcgiClient silent = served.connect();
-  CHECK(served.connect().request(post("x")).body.find("All 1 threads are busy") == 0);
+  CHECK(eventually(
+      [&] { return served.connect().request(post("x")).body.find("All 1 threads are busy") == 0; }));
   CHECK(silent.closed_within(milliseconds(10000)));
   door.open();
   check_answered(working);

@@ -124,7 +124,7 @@ TEST_CASE("a master that does not answer ends no stream, and the end of the sess
   std::atomic<bool> away = false;
   std::atomic<int> asked = 0;
   const Table table;
-  table.master->expire = system_clock().wall() + std::chrono::milliseconds(900);
+  table.master->expire = system_clock().wall() + std::chrono::seconds(4);
   table.master->on_session = [&](SteadyTime) -> std::optional<Error> {
     if (!away) return std::nullopt;
     ++asked;
@@ -137,7 +137,7 @@ TEST_CASE("a master that does not answer ends no stream, and the end of the sess
   CHECK((*seat)->news(nullptr).over.empty());
   CHECK(next_news(**seat).over == "The session has ended.");
   CHECK(system_clock().wall() >= session.expire);
-  CHECK(system_clock().wall() < session.expire + std::chrono::seconds(5));
+  CHECK(system_clock().wall() < session.expire + std::chrono::seconds(15));
 }
 
 TEST_CASE("one token that cannot be answered keeps no other from being looked at") {

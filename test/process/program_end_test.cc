@@ -95,7 +95,7 @@ TEST_CASE("a daemon and its children end when the program's time is over") {
   const test::TempDir dir;
   Program leaves = shell(kDaemon + " sleep 1000");
   leaves.cwd = dir.path();
-  leaves.time_limit = milliseconds(500);
+  leaves.time_limit = milliseconds(3000);
   CHECK(run(leaves).how == How::timed_out);
   CHECK_FALSE(is_alive(dir.read("daemon")));
   CHECK_FALSE(is_alive(dir.read("grandchild")));
@@ -146,7 +146,7 @@ TEST_CASE("what took on another user is given up after the grace, with a sentenc
     // nobody.
     REQUIRE(::syscall(SYS_setresuid, nobody->uid, nobody->uid, nobody->uid) == 0);
     Program stays = program({sudo, "--reuid=0", "sleep", "1000"});
-    stays.time_limit = milliseconds(100);
+    stays.time_limit = milliseconds(3000);
     stays.grace = milliseconds(100);
     ended = ProgramRunner(helper).run(stays, {});
     Program leaves = shell(sudo +

@@ -128,7 +128,7 @@ TEST_CASE("from the moment when it has started, nothing is missed, and nothing o
     REQUIRE(host.heard.lines(2) == Lines{job_line(turn), ret_line(turn)});
     const auto before = steady_clock::now();
     host.watch.reset();
-    CHECK(steady_clock::now() - before < seconds(2));
+    CHECK(steady_clock::now() - before < seconds(15));
   }
   Host host(options);
   host.start();
@@ -201,7 +201,7 @@ TEST_CASE("a return that etcd does not keep is said to be lost, here and elsewhe
   REQUIRE(one.cache->returner(jid_number(0), return_of("large", std::string(3'000'000, 'x'))));
   for (Host* host : {&one, &two}) {
     CHECK(within(seconds(20), [&] { return host->heard.count("lost") == 1; }));
-    CHECK(host->heard.count("ret") == 1);
+    CHECK(within(seconds(20), [&] { return host->heard.count("ret") == 1; }));
   }
 }
 

@@ -108,12 +108,15 @@ TEST_CASE("a job cache that no other host has is not watched") {
 TEST_CASE("a watch that cannot begin says why, and may be started again") {
   const Scripted host;
   host.script->no_begin = error_of(ErrorKind::authorization, "no right");
+  const auto begun = std::chrono::steady_clock::now();
   const Result<void> started = host.watch->start(watch_deadline());
   REQUIRE_FALSE(started);
   CHECK(started.error().message == "no right");
   host.script->no_begin.reset();
   host.etcd->fail(error_of(ErrorKind::unavailable, "no member"));
-  CHECK(host.watch->start(watch_deadline()).error().message == "no right");  // it asks once a second
+  const std::string again = host.watch->start(watch_deadline()).error().message;
+  CHECK((again == "no right" ||
+         std::chrono::steady_clock::now() - begun > milliseconds(1000)));  // it asks once a second
   std::this_thread::sleep_for(milliseconds(1100));
   CHECK(host.watch->start(watch_deadline()).error().message == "no member");
   host.etcd->fail({});
@@ -123,7 +126,7 @@ TEST_CASE("a watch that cannot begin says why, and may be started again") {
 
 TEST_CASE("while one listener waits for a cluster, the others do not wait for long") {
   const Scripted host;
-  host.script->begin_time = milliseconds(3000);
+  host.script->begin_time = milliseconds(8000);
   auto first = std::async(std::launch::async, [&] { return host.watch->start(watch_deadline()); });
   const auto begun = [&] {
     const std::lock_guard lock(host.script->mutex);
@@ -133,7 +136,7 @@ TEST_CASE("while one listener waits for a cluster, the others do not wait for lo
   const auto before = std::chrono::steady_clock::now();
   CHECK(host.watch->start(watch_deadline()).error().kind == ErrorKind::unavailable);
   CHECK(host.watch->start(watch_deadline()).error().message == "etcd has not answered so far");
-  CHECK(std::chrono::steady_clock::now() - before < milliseconds(2000));
+  CHECK(std::chrono::steady_clock::now() - before < milliseconds(6000));
   CHECK(first.get());
   host.start();
   CHECK(begun() == 1);
@@ -152,7 +155,7 @@ TEST_CASE("the loads of one batch are looked up in one time, and not after a sto
   Scripted host;
   host.start();
   std::vector<EtcdChange> returns;
-  for (int i = 10; i < 30; ++i) {
+  for (int i = 10; i < 60; ++i) {
     const std::string job = kFolder + "jobs/202611202315001234" + std::to_string(i) + "/m1/";
     returns.push_back({job + "retcode", "0", true, false, 1});
     returns.push_back({job + "return", "1", true, false, 1});
@@ -166,7 +169,7 @@ TEST_CASE("the loads of one batch are looked up in one time, and not after a sto
   REQUIRE(looked_up().size() >= 2);
   CHECK(looked_up()[0] == looked_up()[1]);
   host.watch.reset();
-  CHECK(looked_up().size() < 20);
+  CHECK(looked_up().size() < 50);
 }
 
 TEST_CASE("changes that are gone for ever are lost once, and it begins anew") {

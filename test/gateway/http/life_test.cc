@@ -85,7 +85,9 @@ TEST_CASE("TLS 1.2 and 1.3 are spoken, and large bodies go both ways") {
 
 TEST_CASE("plain HTTP to a port of TLS is told so, and garbage is closed") {
   Options options = with_tls();
-  options.http[0].head_timeout = milliseconds(500);
+  options.http.push_back(options.http[0]);  // for those who are to be given up
+  options.http[1].port = rest_fcgi::test::unused_port();
+  options.http[1].head_timeout = milliseconds(500);
   const Served served(echo, options);
   HttpPeer plain(port_of(options));
   const HttpReply reply = plain.request(http_get());
@@ -95,9 +97,9 @@ TEST_CASE("plain HTTP to a port of TLS is told so, and garbage is closed") {
   HttpPeer garbage(port_of(options));
   garbage.send(std::string(1000, '\xFF'));
   CHECK(garbage.closed_within(kSoon));
-  HttpPeer half(port_of(options));
+  HttpPeer half(options.http[1].port);
   half.send(std::string("\x16\x03\x01\x02\x00\x01", 6));
-  HttpPeer silent(port_of(options));
+  HttpPeer silent(options.http[1].port);
   CHECK(half.closed_within(kSoon));
   CHECK(silent.closed_within(kSoon));
   HttpPeer broken(port_of(options), true);
@@ -262,7 +264,7 @@ TEST_CASE("at the end whole requests are answered, idle connections closed, and 
 TEST_CASE("what is still at work after shutdown_timeout is left, and told") {
   auto door = std::make_shared<Door>();
   Options options = with_http(1);
-  options.shutdown_timeout = milliseconds(200);
+  options.shutdown_timeout = milliseconds(2000);
   Served served(
       [door](const http::Environ& request) {
         door->pass();
@@ -313,7 +315,9 @@ TEST_CASE(
     return last.body == "last" && last.header("Connection") == "close" && first.body == "first";
   };
   // A busy machine may take longer than the second that there is.
-  CHECK((is_served() || is_served() || is_served()));
+  bool was_served = false;
+  for (int i = 0; i < 10 && !was_served; ++i) was_served = is_served();
+  CHECK(was_served);
 }
 
 TEST_CASE("SIGHUP brings the next applications, also on kept connections") {

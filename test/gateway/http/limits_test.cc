@@ -46,7 +46,7 @@ const std::string kHalfBody = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\
 }  // namespace
 
 TEST_CASE("a head that does not come whole in time is answered with 408, also where bytes keep coming") {
-  const Options options = in_short_time(milliseconds(500), milliseconds(60000), milliseconds(60000));
+  const Options options = in_short_time(milliseconds(2000), milliseconds(60000), milliseconds(60000));
   const Served served(echo, options);
   HttpPeer silent(port_of(options));
   HttpPeer half(port_of(options));
@@ -101,7 +101,7 @@ TEST_CASE("who does not take a reply is given up, and holds up nobody meanwhile"
   CHECK(HttpPeer(port_of(options)).request(http_get()).body == "small");  // on the only thread
   CHECK(HttpPeer(port_of(options)).request(http_get("/large")).body == large);
   std::this_thread::sleep_until(given_up);                        // threads that end close descriptors, too
-  CHECK(eventually([&] { return open_files() == before + 1; }));  // our side
+  CHECK(eventually([&] { return open_files() <= before + 1; }));  // our side
   CHECK(!stuck.reply().whole);
 }
 
@@ -181,13 +181,15 @@ TEST_CASE("with all connections half way through a body or a reply, the oldest m
       options);
   HttpPeer unread(port_of(options));
   unread.send(http_post("large"));
+  CHECK(unread.bytes(1) == "H");
   HttpPeer half(port_of(options));
   half.send(kHalfBody);
   HttpPeer third(port_of(options));
   third.send(kHalfBody);
   CHECK(half.closed_within(kSoon));
   HttpPeer fourth(port_of(options));
-  CHECK(fourth.request(http_post("")).status == 200);
+  CHECK(fourth.request(http_post("", "Connection: close\r\n")).status == 200);
+  CHECK(fourth.closed_within(kSoon));
   CHECK(third.closed_within(kSoon));
   HttpPeer fifth(port_of(options));
   fifth.send(kHalfBody);
@@ -255,7 +257,8 @@ TEST_CASE("requests wait for a thread in one queue with those of FastCGI, and be
   CHECK(reply.status == 503);
   CHECK(reply.header("Retry-After") == "1");
   CHECK(reply.body.find("max_threads, max_waiting") != std::string::npos);
-  CHECK(served.connect().request(post("refused")).body.find("All 2 threads are busy") == 0);
+  CHECK(eventually(
+      [&] { return served.connect().request(post("refused")).body.find("All 2 threads are busy") == 0; }));
   door.open();
   CHECK(first.reply().body == "slow");
   CHECK(second.reply().body == "slow");
@@ -300,7 +303,8 @@ TEST_CASE("many clients at once get each its own answer") {
 TEST_CASE("where descriptors are short, that is said once and connections wait") {
   const Options options = with_http(1);
   const Served served(echo, options);
-  REQUIRE(HttpPeer(port_of(options)).request(http_post("x")).body == "x");
+  HttpPeer first(port_of(options));  // kept: its end would free a descriptor
+  REQUIRE(first.request(http_post("x")).body == "x");
   ReadableLog log;
   std::vector<HttpPeer> peers;
   {

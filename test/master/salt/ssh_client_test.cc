@@ -132,7 +132,7 @@ TEST_CASE("output has a limit") {
 
 TEST_CASE("time has a limit, after which nothing of a call is left") {
   const StandIn salt(R"sh(sleep 1000 & echo $! > "$(dirname "$0")/child"; wait)sh");
-  const auto ran = salt.run(milliseconds(300));
+  const auto ran = salt.run(milliseconds(3000));
   REQUIRE_FALSE(ran);
   CHECK(ran.error().kind == ErrorKind::timeout);
   CHECK(::kill(std::stoi(salt.dir().read("child")), 0) != 0);
@@ -153,18 +153,21 @@ TEST_CASE("a child that is left behind ends with the call") {
 }
 
 TEST_CASE("no more calls run at a time than may, and who waited too long is told") {
-  const StandIn salt("sleep 1; echo '{\"return\": 1}'", 1);
+  const StandIn salt(R"sh(cd "$(dirname "$0")"; touch began
+until test -e go; do sleep 0.02; done; echo '{"return": 1}')sh",
+                     1);
   const salt::SshClient client(salt.options(), "/etc/salt/master");
   const test::ReadChunk chunk(format(R"({{"token": "x", {}}})", kCall));
   const auto run = [&](milliseconds time) {
     return client.run(chunk->local(), "1", system_clock().steady() + time, 100);
   };
   std::thread first([&] { CHECK(run(milliseconds(20000)).ok()); });
-  std::this_thread::sleep_for(milliseconds(300));
+  while (!std::filesystem::exists(salt.dir() / "began")) std::this_thread::sleep_for(milliseconds(5));
   const auto late = run(milliseconds(100));
   REQUIRE_FALSE(late);
   CHECK(late.error().message ==
         "The client ssh was not started: no place was free in time (salt_ssh: max_running: 1).");
+  salt.dir().write("go", "");
   CHECK(run(milliseconds(20000)).ok());
   first.join();
 }

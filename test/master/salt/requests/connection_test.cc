@@ -185,14 +185,16 @@ TEST_CASE("a request that is not answered ends at its deadline") {
 }
 
 TEST_CASE("an answer that did not come in time may be waited for again") {
-  FakeRetPort port([](std::string body) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::latch may_answer(1);
+  FakeRetPort port([&may_answer](std::string body) {
+    may_answer.wait();
     return std::optional(std::move(body));
   });
   Client client(port.uri());
   REQUIRE(client.connection->wait_until_open(late()));
   REQUIRE(client.connection->send(bytes("question")));
   CHECK(client.connection->receive(std::chrono::steady_clock::now()).error().kind == ErrorKind::timeout);
+  may_answer.count_down();
   const auto answer = client.connection->receive(late());
   REQUIRE(answer);
   CHECK(text(*answer) == "question");
