@@ -56,6 +56,16 @@ class JsonDocument::Builder {
         // simdjson's `unescape` writes bytes; strings_ is made of char.
         next_string_(reinterpret_cast<std::uint8_t*>(document.strings_.data())) {}
 
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  /// simdjson's own memory has five bytes for each of the text, places in it and room that is never written
+  /// to. To wipe that would take longer than to parse.
+  ~Builder() {
+    const PlainFreed plain;
+    parser_ = ondemand::parser();
+  }
+
   /// Errors: malformed. After one, the document holds what came before it.
   Result<void> build(std::size_t size) {
     size_ = size;

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace rest_fcgi {
 namespace {
@@ -20,6 +21,12 @@ WipingFreed::WipingFreed() noexcept {
 
 WipingFreed::~WipingFreed() {
   --wiping_freed;
+}
+
+PlainFreed::PlainFreed() noexcept : wiping_(std::exchange(wiping_freed, 0)) {}
+
+PlainFreed::~PlainFreed() {
+  wiping_freed = wiping_;
 }
 
 void wipe(void* data, std::size_t size) noexcept {

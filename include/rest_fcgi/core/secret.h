@@ -21,6 +21,19 @@ class WipingFreed {
   WipingFreed& operator=(const WipingFreed&) = delete;
 };
 
+/// While one of these is there, what the calling thread gives back is not wiped, whatever `WipingFreed` says:
+/// for what has no secrets and is large.
+class PlainFreed {
+ public:
+  PlainFreed() noexcept;
+  ~PlainFreed();
+  PlainFreed(const PlainFreed&) = delete;
+  PlainFreed& operator=(const PlainFreed&) = delete;
+
+ private:
+  const std::size_t wiping_;
+};
+
 /// Allocator that wipes memory before it gives it back, also when a container grows. Stateless.
 template <class T>
 struct WipingAllocator {
