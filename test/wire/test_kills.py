@@ -19,7 +19,7 @@ from support import daemon as daemons
 from support.api import chunk
 from support.jobs import call, runner
 from support.ledger import MINION, Ledger, await_answers, load, over_fastcgi, over_http
-from support.process import PATIENCE, wait_until
+from support.process import wait_until
 from support.units import Unit
 
 KILLS = 50 if daemons.LONG else 3

@@ -21,7 +21,7 @@ import pytest
 from support.api import CRED, JSON, chunk, local
 from support.daemon import LONG, SANITIZED
 from support.disk import Disk, private_mounts
-from support.process import PATIENCE, free_port, wait_until
+from support.process import PATIENCE, wait_until
 from support.relay import Relay
 from support.rest import api_of, serving
 

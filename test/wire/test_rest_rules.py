@@ -8,7 +8,6 @@ import http.cookies
 import io
 import json
 import tarfile
-import time
 
 import pytest
 
@@ -19,7 +18,6 @@ from support.rest import WAYS_IN, api_of, login, running, serving, session
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 YAML = {"Accept": "application/x-yaml"}
-SLEEP = {"client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [1]}
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +139,8 @@ def test_a_logout_leaves_a_cookie_that_is_over(api, token):
 
 
 def test_a_job_that_runs_is_shown_without_returns(api, token):
-    job = post(api, "/minions", [{**SLEEP, "client": "local_async", "arg": [10]}], token)
+    low = {"client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [10]}
+    job = post(api, "/minions", [low], token)
     path = job.json["_links"]["jobs"][0]["href"]
     (about,) = api.request("GET", path, headers=token).json["info"]
     assert about["Result"] == {} and about["Minions"] == ["ms-0"] and about["Function"] == "test.sleep"

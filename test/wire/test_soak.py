@@ -6,7 +6,6 @@ of a real master where it lasts for ten minutes or more. What was measured is in
 import collections
 import itertools
 import json
-import os
 import random
 import shutil
 import statistics
