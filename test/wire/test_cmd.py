@@ -8,7 +8,7 @@ import pytest
 
 from support.api import chunk, local
 from support.daemon import NEEDS_PTRACE
-from support.process import PATIENCE, wait_until
+from support.process import PATIENCE, gone, wait_until
 
 TGT = "ms-0"
 
@@ -68,11 +68,7 @@ def is_gone(marker):
     """Has the process whose pid the file holds ended?"""
     if not marker.exists() or not marker.read_text().strip():
         return False
-    try:
-        with open(f"/proc/{marker.read_text().strip()}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
+    return gone(marker.read_text().strip())
 
 
 def test_a_job_that_is_killed_takes_its_command_along(api, directory):

@@ -2,7 +2,6 @@
 """`make help`, `make demo` and the script behind `make deps`, as a user runs them."""
 
 import os
-import pathlib
 import re
 import signal
 import socket
@@ -12,7 +11,7 @@ import pytest
 
 from support.daemon import BINARY, ROOT
 from support.make import make
-from support.process import free_port
+from support.process import free_port, gone
 
 DEMO = ROOT / "deploy/demo/demo.sh"
 
@@ -53,12 +52,6 @@ def pid_of(demo, name):
     return int((demo.home / f"{name}.pid").read_text())
 
 
-def runs(pid):
-    """Has this process a command line? One that has ended, and waits for its parent to notice, has none."""
-    path = pathlib.Path(f"/proc/{pid}/cmdline")
-    return path.exists() and path.read_bytes() != b""
-
-
 def test_the_demo_shows_requests_and_replies_and_works_twice(demo):
     for _ in range(2):
         result = demo("start")
@@ -85,9 +78,9 @@ def test_what_the_demo_prints_can_be_typed(demo):
 def test_the_demo_stops_what_it_started(demo):
     demo("start")
     pids = [pid_of(demo, "nginx"), pid_of(demo, "rest_fcgi")]
-    assert all(runs(pid) for pid in pids)
+    assert not any(gone(pid) for pid in pids)
     assert demo("stop").returncode == 0
-    assert not any(runs(pid) for pid in pids)
+    assert all(gone(pid) for pid in pids)
     assert demo("stop").stdout == ""
 
 

@@ -19,7 +19,7 @@ from support import daemon as daemons
 from support.api import chunk
 from support.jobs import call, runner
 from support.ledger import MINION, Ledger, await_answers, load, over_fastcgi, over_http
-from support.process import wait_until
+from support.process import command_lines, processes_of, wait_until
 from support.units import Unit
 
 KILLS = 50 if daemons.LONG else 3
@@ -45,16 +45,6 @@ def children(pid):
     with contextlib.suppress(OSError):
         return [int(one) for one in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return []
-
-
-def processes_of(program):
-    """Those that run now, by the path that they were started with."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if path.read_bytes().split(b"\0")[0] == bytes(program):
-                found.append(int(path.parent.name))
-    return found
 
 
 def own_copy(name, directory):
@@ -166,14 +156,8 @@ def test_what_starts_the_programs_of_jobs(start, directory, capsys):
     assert set(ledger.statuses) == {200}
     refused = [ledger.reasons[word] for word in ledger.reasons]
     assert refused and all(MINION in text for text in refused), "the minion's return says so"
-    wait_until(lambda: not any(str(ledger.marks).encode() in argv for argv in all_arguments()), "nothing goes on")
-
-
-def all_arguments():
-    """Of each process."""
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            yield path.read_bytes()
+    marks = bytes(ledger.marks)
+    wait_until(lambda: not any(marks in b" ".join(arguments) for _, arguments in command_lines()), "nothing goes on")
 
 
 PASSWORDS = """#!/bin/sh

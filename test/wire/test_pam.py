@@ -15,7 +15,7 @@ import pytest
 
 from support import daemon as daemons
 from support.memory import holds
-from support.process import wait_until
+from support.process import gone, wait_until
 
 HELPER = daemons.BINARY.parent / "rest_fcgi_pam"
 PASSWORD = "correct horse " + secrets.token_hex(4)
@@ -237,7 +237,7 @@ def test_no_password_stands_in_a_helpers_arguments_or_environment_and_it_ends_wi
         assert PASSWORD.encode() not in shown
         assert str(HELPER).encode() in shown
     assert served.stop() == 0
-    wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}/exe").exists() for pid in helpers), "helpers have ended")
+    wait_until(lambda: all(gone(pid) for pid in helpers), "helpers have ended")
 
 
 @daemons.NEEDS_PTRACE

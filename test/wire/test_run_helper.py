@@ -13,7 +13,7 @@ import pytest
 
 from support import daemon as daemons
 from support.api import chunk, local
-from support.process import Process, socket_of, wait_until
+from support.process import Process, gone, socket_of, wait_until
 
 HELPER = daemons.BINARY.parent / "rest_fcgi_run"
 TGT = "ms-0"
@@ -32,14 +32,6 @@ def call(api, fun, *arg, **kwarg):
     return api.run(local(fun, tgt=TGT, arg=list(arg), kwarg=kwarg))[0][TGT]
 
 
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 class Tree:
     """The processes that a job started, which tell their numbers in a folder."""
 
@@ -55,7 +47,7 @@ class Tree:
 
     def left(self):
         pids = [(self.folder / name).read_text().strip() for name in ("child", "grandchild", "daemon")]
-        return [pid for pid in pids if is_alive(pid)]
+        return [pid for pid in pids if not gone(pid)]
 
 
 @pytest.fixture

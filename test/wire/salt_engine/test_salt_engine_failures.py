@@ -5,7 +5,6 @@ import collections
 import concurrent.futures
 import contextlib
 import os
-import pathlib
 import signal
 import time
 
@@ -14,8 +13,7 @@ from comparison import JID
 from rows import call, local
 from support.daemon import LONG
 from support.ledger import MINION, Ledger, await_answers, load, over_fastcgi
-from support.process import PATIENCE, wait_until
-from support.salt_master import gone
+from support.process import PATIENCE, command_lines, wait_until
 
 EVERY_LINE = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
 ONE_LINE = pytest.mark.parametrize("salt", ["3006"], indirect=True)
@@ -150,13 +148,14 @@ def standing_still(pids):
         yield
     finally:
         for pid in pids:
-            if not gone(pid):
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 
 
 def worker_of(salt):
     """One of the processes that answer the master's requests."""
-    return next(pid for pid in salt.master.pids if b"MWorker-" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+    pids = set(salt.master.pids)
+    return next(pid for pid, arguments in command_lines() if pid in pids and b"MWorker-" in b" ".join(arguments))
 
 
 @ONE_LINE

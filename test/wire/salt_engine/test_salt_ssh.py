@@ -18,8 +18,8 @@ from support import fastcgi
 from support.api import CRED
 from support.daemon import CLIENTS, merge
 from support.netapi import Netapi
-from support.process import PATIENCE, wait_until
-from support.salt_master import family, gone
+from support.process import PATIENCE, gone, wait_until
+from support.salt_master import family
 from support.sshd import Sshd
 
 pytestmark = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)

@@ -3,7 +3,6 @@
 
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
@@ -11,7 +10,7 @@ import subprocess
 from .api import Api
 from .daemon import BINARY, ROOT, master_config, merge
 from .nginx import certificate
-from .process import Process, free_port, wait_until
+from .process import Process, free_port, processes_of, wait_until
 
 APACHE = shutil.which("apache2", path=os.environ["PATH"] + ":/usr/sbin")
 OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.conf"]
@@ -155,19 +154,13 @@ class Fcgid(Apache):
 
     def pids(self):
         """The responders that run."""
-        return {int(path.parent.name) for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if self._is_ours(path)}
+        return set(processes_of(self.program))
 
     def requests(self):
         """How many requests they have, from the kernel's table of all sockets: a connection each."""
         with open("/proc/net/unix") as table:
             rows = [line.split() for line in table if f" {self.directory}/fcgid/" in line]
         return sum(row[3] != LISTENING for row in rows)
-
-    def _is_ours(self, cmdline):
-        try:
-            return cmdline.read_bytes().split(b"\0")[0] == bytes(self.program)
-        except OSError:  # it has ended
-            return False
 
     def log(self):
         """That of all responders."""

@@ -92,6 +92,26 @@ def meanwhile(do, every):
         thread.join()
 
 
+def command_lines():
+    """Of each process: its number, and its arguments. A glob for /proc/*/cmdline fails where one ends meanwhile."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            yield int(name), pathlib.Path("/proc", name, "cmdline").read_bytes().split(b"\0")
+
+
+def processes_of(program):
+    """Those that run now, by the path that they were started with."""
+    return [pid for pid, arguments in command_lines() if arguments[0] == bytes(program)]
+
+
+def gone(pid):
+    """Has it ended? What nobody has waited for yet, has."""
+    try:
+        return open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def unanswered(connections):
     """Those of the connections on which nothing came yet."""
     readable, _, _ = select.select(connections, [], [], 0)

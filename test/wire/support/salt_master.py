@@ -18,7 +18,7 @@ import time
 from .api import CRED
 from .daemon import CLIENTS, merge, file_eauth
 from .netapi import Netapi, Unanswered
-from .process import PATIENCE, free_port, wait_until
+from .process import PATIENCE, free_port, gone, wait_until
 
 SECRET = "s3cret-of-the-master"
 MINIONS = ("ms-0", "ms-1", "ms-2.example.org")
@@ -70,14 +70,6 @@ def family(pid):
     for one in found:
         found += children.get(one, [])
     return found
-
-
-def gone(pid):
-    """Has it ended? What nobody has waited for yet, has."""
-    try:
-        return open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def send(pids, number):
