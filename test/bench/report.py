@@ -80,7 +80,8 @@ def ratios(figures):
         x = middle + 60 * power
         parts += [line(x, top, x, bottom, INK if power == 0 else PALE), text(x, top - 4, number(2.0**power), anchor="middle", size=10)]
     for row, figure in enumerate(shown):
-        y, length = top + step * row, 60 * max(min(math.log2(figure.ratio), 4), -4)
+        # A difference of two costs that are alike may be less than nothing.
+        y, length = top + step * row, 60 * math.log2(max(min(figure.ratio, 16), 1 / 16))
         better = (figure.ratio >= 1) == (figure.what in ("rate", "speed"))
         parts.append(text(left, y + 13, f"{figure.case}: {figure.at}, {figure.what}", anchor="end", size=11))
         parts.append(f'<rect x="{middle + min(length, 0):.1f}" y="{y + 3}" width="{abs(length):.1f}" height="{step - 6}" fill="{GOOD if better else BAD}"/>')
