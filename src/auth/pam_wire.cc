@@ -10,10 +10,6 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kMaxUsername = 256;
 constexpr std::size_t kMaxService = 64;
 
-void append(WipedBytes& to, std::string_view bytes) {
-  to.insert(to.end(), bytes.begin(), bytes.end());
-}
-
 void append_number(WipedBytes& to, std::size_t number, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) {
     to.push_back(static_cast<char>(number >> shift & 0xff));

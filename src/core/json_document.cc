@@ -221,6 +221,7 @@ class JsonDocument::Builder {
   std::uint32_t shadow_duplicates(std::uint32_t object) {
     auto& nodes = document_.nodes_;
     keys_.clear();
+    keys_.reserve(kFewKeys);
     for (std::uint32_t key = object + 1; key < nodes.size(); key = nodes[key + 1].end) keys_.push_back(key);
     const auto text = [&nodes](std::uint32_t key) {
       return std::string_view(nodes[key].text, nodes[key].text_size);
@@ -318,8 +319,8 @@ Result<void> JsonDocument::parse(std::string_view text, const JsonLimits& limits
     return Error{ErrorKind::malformed, "Text of 2 GiB or more"};
   }
   text_.reserve(text.size() + simdjson::SIMDJSON_PADDING);
-  text_.assign(text.begin(), text.end());
-  text_.resize(text.size() + simdjson::SIMDJSON_PADDING);
+  append(text_, text);
+  text_.resize(text.size() + simdjson::SIMDJSON_PADDING, '\0');
   strings_.resize(text.size() + simdjson::SIMDJSON_PADDING);
   Result<void> result = Builder(*this, limits).build(text.size());
   if (!result) clear();

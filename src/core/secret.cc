@@ -4,7 +4,10 @@
 #include <malloc.h>
 #include <string.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -31,6 +34,31 @@ PlainFreed::~PlainFreed() {
 
 void wipe(void* data, std::size_t size) noexcept {
   if (size != 0) explicit_bzero(data, size);
+}
+
+void append(WipedBytes& to, std::string_view bytes) {
+  const std::size_t before = to.size();
+  if (to.capacity() - before < bytes.size()) {
+    // What a vector does when it grows, which takes one byte at a time for an allocator that is not the
+    // usual.
+    WipedBytes larger;
+    larger.reserve(std::max(2 * before, before + bytes.size()));
+    append(larger, {to.data(), before});
+    to.swap(larger);
+  }
+  to.resize(before + bytes.size());
+  char* out = to.data() + before;
+  const char* in = bytes.data();
+  std::size_t left = bytes.size();
+  for (std::uint64_t word = 0; left >= sizeof word; left -= sizeof word) {
+    std::memcpy(&word, in, sizeof word);
+    // Keeps the compiler from making one memcpy of the loop.
+    asm volatile("" : "+r"(word));
+    std::memcpy(out, &word, sizeof word);
+    in += sizeof word;
+    out += sizeof word;
+  }
+  for (; left != 0; --left) *out++ = *in++;
 }
 
 bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept {

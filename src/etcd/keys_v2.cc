@@ -91,9 +91,9 @@ Secret basic_authorization(const Options& options) {
   const std::string_view password = options.password ? options.password->reveal().text : std::string_view();
   WipedBytes plain;
   plain.reserve(options.username.size() + 1 + password.size());
-  plain.insert(plain.end(), options.username.begin(), options.username.end());
+  append(plain, options.username);
   plain.push_back(':');
-  plain.insert(plain.end(), password.begin(), password.end());
+  append(plain, password);
   constexpr std::string_view kScheme = "Basic ";
   WipedBytes text(kScheme.begin(), kScheme.end());
   append_base64(text, {plain.data(), plain.size()});

@@ -173,7 +173,7 @@ class Transfer {
     WipedBytes line(name.begin(), name.end());
     line.reserve(name.size() + value.size() + 3);
     line.insert(line.end(), {':', ' '});
-    line.insert(line.end(), value.begin(), value.end());
+    append(line, value);
     line.push_back('\0');
     curl_slist* longer = curl().slist_append(headers_, line.data());
     if (longer == nullptr) {

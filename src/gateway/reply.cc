@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include "gateway/reply.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string>
 #include <string_view>
 
 #include "gateway/sys.h"
-#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::gateway {
 namespace {
 
+constexpr auto is_control = [](char c) {
+  const auto code = static_cast<unsigned char>(c);
+  return code < 0x20 || code == 0x7F;
+};
+
 void append_clean(std::string_view text, std::string& out) {
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code >= 0x20 && code != 0x7F) out += c;
-  }
+  const auto clean = std::find_if(text.begin(), text.end(), is_control);
+  out.append(text.begin(), clean);
+  std::remove_copy_if(clean, text.end(), std::back_inserter(out), is_control);
 }
 
 }  // namespace
@@ -27,7 +33,7 @@ void append_headers(const http::Response& response, std::string& head) {
   }
   const auto* text = std::get_if<std::string>(&response.body);
   if (text != nullptr && http::may_have_body(response.status)) {
-    head.append(format("Content-Length: {}\r\n", text->size()));
+    head.append("Content-Length: ").append(std::to_string(text->size())).append("\r\n");
   }
 }
 

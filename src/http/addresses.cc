@@ -65,7 +65,7 @@ Result<Addresses> Addresses::make(const std::vector<std::string>& texts) {
 }
 
 bool Addresses::has(std::string_view address) const {
-  if (all_) return true;
+  if (all_ || networks_.empty()) return all_;
   const auto bytes = bytes_of(address);
   return bytes && std::any_of(networks_.begin(), networks_.end(), [&](const Network& network) {
            return same_start(network.bytes.data(), bytes->data(), network.bits);

@@ -19,14 +19,14 @@ constexpr std::size_t kMaxValue = 256;
 
 using Field = std::pair<std::string_view, std::string_view>;
 
-bool is_plain(char c) {
+constexpr auto needs_no_quotes = [](char c) {
   return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
-}
+};
 
 void append_value(std::string& line, std::string_view value) {
   if (value.empty()) {
     line += '-';
-  } else if (value != "-" && std::all_of(value.begin(), value.end(), is_plain)) {
+  } else if (value != "-" && std::all_of(value.begin(), value.end(), needs_no_quotes)) {
     line += excerpt(value, kMaxValue);
   } else {
     JsonWriter(line).string(excerpt(value, kMaxValue));

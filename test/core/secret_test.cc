@@ -4,14 +4,17 @@
 #include <array>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include <doctest/doctest.h>
 
+using rest_fcgi::append;
 using rest_fcgi::equal_in_constant_time;
 using rest_fcgi::Secret;
 using rest_fcgi::SecretView;
 using rest_fcgi::wipe;
+using rest_fcgi::WipedBytes;
 
 namespace {
 template <class T, class = void>
@@ -32,6 +35,17 @@ TEST_CASE("wipe overwrites all it is given, and nothing else") {
   wipe(bytes.data(), 3);
   CHECK(std::string_view(bytes.data(), 4) == std::string_view("\0\0\0d", 4));
   wipe(nullptr, 0);
+}
+
+TEST_CASE("bytes are added as they are, however many") {
+  const std::string text = "0123456789abcdefghijklmnopqrstuvwxyz";
+  for (std::size_t size = 0; size <= text.size(); ++size) {
+    CAPTURE(size);
+    WipedBytes bytes = {'<'};
+    append(bytes, std::string_view(text).substr(text.size() - size));
+    append(bytes, ">");
+    CHECK(std::string_view(bytes.data(), bytes.size()) == "<" + text.substr(text.size() - size) + ">");
+  }
 }
 
 TEST_CASE("a secret is read by reveal alone") {

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace rest_fcgi {
@@ -46,6 +48,10 @@ struct WipingAllocator {
     wipe(data, n * sizeof(T));
     std::allocator<T>().deallocate(data, n);
   }
+  /// Bytes of a vector that was given a size have no value yet: who asks for them writes them.
+  template <class U>
+  requires std::is_same_v<U, char>
+  void construct(U* at) noexcept { ::new (static_cast<void*>(at)) U; }
   template <class U>
   bool operator==(const WipingAllocator<U>&) const noexcept {
     return true;
@@ -55,6 +61,11 @@ struct WipingAllocator {
 /// Bytes that may hold a secret, such as a request's body. A vector, since a string keeps short texts inside
 /// itself, where no allocator wipes them.
 using WipedBytes = std::vector<char, WipingAllocator<char>>;
+
+/// Adds `bytes` at the end. memcpy(3) would leave some of them in vector registers, which the system may put
+/// where nobody wipes them, and the vector's own `insert` takes one at a time. REQUIRES: `bytes` are none of
+/// `to`.
+void append(WipedBytes& to, std::string_view bytes);
 
 /// A secret that we own: a shared secret of the configuration, a freshly made token. It is wiped when it
 /// goes, moves but does not copy by accident, compares in constant time only, and cannot be printed,

@@ -160,7 +160,7 @@ void Body::take(std::string_view chunk) {
   if (error_) {
     discarded_ += chunk.size();
   } else if (!declared_ || received_ <= *declared_) {
-    bytes_.insert(bytes_.end(), chunk.begin(), chunk.end());
+    append(bytes_, chunk);
   }
 }
 

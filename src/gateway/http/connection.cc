@@ -397,10 +397,10 @@ http::Response HttpConnection::call_application() {
   const std::string client(http::client_behind(shared_->proxies, peer_, environ.get("HTTP_X_FORWARDED_FOR")));
   environ.set("REMOTE_ADDR", client);
   if (client == peer_) environ.set("REMOTE_PORT", peer_port_);
-  environ.set("SERVER_PORT", format("{}", port_->options.port));
+  environ.set("SERVER_PORT", std::to_string(port_->options.port));
   if (environ.get("SERVER_NAME").empty()) environ.set("SERVER_NAME", port_->options.host);
   const bool encrypted =
-      port_->tls || (shared_->proxies.has(peer_) && environ.get("HTTP_X_FORWARDED_PROTO") == "https");
+      port_->tls || (environ.get("HTTP_X_FORWARDED_PROTO") == "https" && shared_->proxies.has(peer_));
   if (encrypted) environ.set("HTTPS", "on");
   environ.set("rest_fcgi.streams", "1");
   environ.set("rest_fcgi.websocket", "1");

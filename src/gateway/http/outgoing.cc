@@ -15,17 +15,32 @@
 namespace rest_fcgi::gateway {
 namespace {
 
+/// What most heads take, so that they grow once at most.
+constexpr std::size_t kUsualHead = 512;
+
 /// A body that is copied behind its head, to go out with it.
 constexpr std::size_t kSmallBody = 16u << 10;
 
 /// What is made of a stream before it is sent.
 constexpr std::size_t kStreamed = 64u << 10;
 
+/// Each thread writes it once a second.
+std::string_view date_of_now() {
+  using std::chrono::seconds;
+  thread_local std::chrono::sys_seconds written;
+  thread_local std::string date;
+  const auto now = std::chrono::floor<seconds>(std::chrono::system_clock::now());
+  if (date.empty() || now != written) date = http::http_date(written = now);
+  return date;
+}
+
 /// Status line and headers, but for the blank line.
 std::string head_of(const http::Response& response) {
-  std::string head =
-      format("HTTP/1.1 {} {}\r\nServer: rest_fcgi\r\nDate: {}\r\n", static_cast<int>(response.status),
-             http::reason(response.status), http::http_date(std::chrono::system_clock::now()));
+  std::string head;
+  head.reserve(kUsualHead);
+  head.append("HTTP/1.1 ").append(std::to_string(static_cast<int>(response.status)));
+  head.append(" ").append(http::reason(response.status));
+  head.append("\r\nServer: rest_fcgi\r\nDate: ").append(date_of_now()).append("\r\n");
   append_headers(response, head);
   return head;
 }

@@ -232,7 +232,7 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
     }
     const std::string_view comma = name == "HTTP_COOKIE" ? "; " : ", ";
     WipedBytes list(before.begin(), before.end());
-    for (const std::string_view part : {comma, value}) list.insert(list.end(), part.begin(), part.end());
+    for (const std::string_view part : {comma, value}) append(list, part);
     environ_.set(name, {list.data(), list.size()});
     return true;
   }
@@ -246,7 +246,7 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
   }
 
   std::size_t on_body_impl(Text bytes, Code& /*code*/) override {
-    body_.insert(body_.end(), bytes.begin(), bytes.end());
+    append(body_, {bytes.data(), bytes.size()});
     return bytes.size();
   }
 
@@ -319,7 +319,7 @@ std::size_t RequestReader::take(std::string_view bytes) {
     pending_.assign(bytes.begin() + static_cast<std::ptrdiff_t>(used), bytes.end());
   } else {
     const std::size_t before = pending_.size();
-    pending_.insert(pending_.end(), bytes.begin(), bytes.end());
+    append(pending_, bytes);
     const std::size_t used = parse({pending_.data(), pending_.size()});
     if (stage_ != Stage::head && stage_ != Stage::body) return skipped + (used > before ? used - before : 0);
     if (used != 0)
