@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <malloc.h>
 #include <sysexits.h>
 
 #include <algorithm>
@@ -240,10 +239,7 @@ int run(int argc, const char* const* argv) {
   if (command_line->action == Action::show_help) return print(config::help_text());
   if (command_line->action == Action::show_version) return print(format("rest_fcgi {}\n", kVersion));
   gateway::harden_process();
-  // Threads here mostly wait. With an arena each, malloc would keep what each of them once used.
-  ::mallopt(M_ARENA_MAX, 4);
-  // What one large request took goes back to the system with it; left to itself, the threshold would rise.
-  ::mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+  gateway::keep_memory();
   auto settings = read_settings(*command_line);
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);

@@ -14,7 +14,8 @@
 #include "rest_fcgi/core/unique_fd.h"
 
 /// The small change of POSIX that the gateway's files share, and what a serving process does to itself;
-/// `harden_process` is declared in rest_fcgi/gateway/gateway.h.
+/// `harden_process` and `keep_memory` are declared in
+/// rest_fcgi/gateway/gateway.h.
 namespace rest_fcgi::gateway {
 
 /// For how long after it was made, or last answered, a connection may bring another request although the
@@ -48,6 +49,10 @@ int wait_for_signal();
 
 /// Allows this process `wanted` open files, or as many as it may have.
 void raise_file_limit(std::size_t wanted);
+
+/// Gives back to the system what malloc(3) keeps free: whole pages inside all arenas, and the end of the
+/// calling thread's. For a thread that had work and has none now.
+void trim_memory() noexcept;
 
 /// To be called where an exception is handled: logs that it came from `where`, and its type; its text may
 /// quote a request. Without memory for that, nothing.

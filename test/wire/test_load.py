@@ -155,3 +155,23 @@ def test_salt_issue_41444_memory_stays_where_it_was(start):
     before = resident(daemon)
     many(300)
     assert resident(daemon) < before + 15_000
+
+
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
+def test_what_large_requests_took_is_given_back_when_there_are_none(start):
+    daemon = start({"master_job_cache": "memory", "rest_fcgi": {"jobs_bytes_kept": "1K", "idle_thread_timeout": 600}})
+    request = json.dumps([local("test.echo", tgt="*", arg=["x" * 900_000])]).encode()
+
+    def on_a_connection_that_stays(_):
+        connection = connect(daemon.address)
+        connection.sendall(fastcgi.request(request, keep=True))
+        assert fastcgi.receive(connection).status == 200
+        return connection
+
+    before = resident(daemon)
+    stay = at_once(8, on_a_connection_that_stays)
+    assert {fastcgi.talk(daemon.address, fastcgi.request(request)).status for _ in range(8)} == {200}
+    assert int(daemon.status("VmHWM")) > before + 30_000  # KiB
+    wait_until(lambda: resident(daemon) < before + 25_000, "memory is given back")
+    for connection in stay:
+        connection.close()

@@ -19,6 +19,10 @@ namespace rest_fcgi::gateway {
 /// holds passwords; umask 077; the signals that `serve` waits for are blocked.
 void harden_process();
 
+/// Has malloc(3) keep what large requests took for the next ones: to be given fresh pages costs many times
+/// what is done with them. To be called before there are threads.
+void keep_memory() noexcept;
+
 /// What answers.
 struct Applications {
   http::Application fastcgi;            ///< on FastCGI, where there is one

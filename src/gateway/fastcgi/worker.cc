@@ -27,6 +27,9 @@ constexpr milliseconds kCrowdCheck{1000};
 /// The pause after a failed accept: whatever is short does not come back sooner by asking more often.
 constexpr milliseconds kAcceptPause{100};
 
+/// A worker that had nothing to do for so long does not need the memory of what it did.
+constexpr milliseconds kQuiet{1000};
+
 /// For each step of a request that is refused: no peer may hold up the thread that accepts all others.
 constexpr milliseconds kRefusalTime{1000};
 
@@ -72,6 +75,7 @@ void Worker::run() noexcept {
     if (pool_->many_work()) turn_away();
     do {
       if (work.task) {
+        worked_ = true;
         run_task(work.task);
       } else {
         serve(std::move(work.connection));
@@ -107,16 +111,25 @@ void Worker::turn_away() {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, pool_->listener().fd(), nullptr);
 }
 
+/// False: it had no work since it did that last.
+bool Worker::give_memory_back() noexcept {
+  if (!std::exchange(worked_, false)) return false;
+  trim_memory();
+  return true;
+}
+
 Work Worker::next_work() {
   const PoolEvents& events = pool_->events();
   while (!pool_->stopping()) {
     if (Work work = pool_->take_waiting()) return work;
-    const int patience = poll_timeout(listen() ? pool_->options().idle_thread_timeout : kAcceptPause);
+    const milliseconds idle = pool_->options().idle_thread_timeout;
+    const milliseconds patience = !listen() ? kAcceptPause : worked_ ? std::min(idle, kQuiet) : idle;
     epoll_event event = {};
-    const int ready = ::epoll_wait(epoll_.get(), &event, 1, patience);
+    const int ready = ::epoll_wait(epoll_.get(), &event, 1, poll_timeout(patience));
     if (pool_->stopping()) break;
     if (ready == 0) {
-      if (pool_->dismiss_idle()) return {};
+      const bool only_quiet = give_memory_back() && patience < idle;
+      if (!only_quiet && pool_->dismiss_idle()) return {};
     } else if (event.data.fd == events.waiting.get()) {
       pool_->hear_waiting();
     } else if (UniqueFd connection = pool_->accept()) {
@@ -145,6 +158,7 @@ void Worker::serve(UniqueFd connection) noexcept {
 
 /// True: another request may come on the connection.
 bool Worker::answer(Request& request) {
+  worked_ = true;
   environ_.clear();
   request.take_variables(environ_);
   environ_.set("rest_fcgi.streams", pool_->listener().carries_streams() ? "1" : "");
@@ -254,8 +268,9 @@ bool Worker::await_next_request(int connection) {
          {stopping ? -1 : pool_events.stop.get(), POLLIN, 0},
          {exhausted ? pool_events.waiting.get() : -1, POLLIN, 0},
          {exhausted && pool_->listener().shared() ? pool_->listener().fd() : -1, POLLIN, 0}}};
-    ::poll(events.data(), events.size(), poll_timeout(std::min(left, kCrowdCheck)));
+    const int ready = ::poll(events.data(), events.size(), poll_timeout(std::min(left, kCrowdCheck)));
     comes = events[0].revents != 0;
+    if (ready == 0) give_memory_back();
     if (events[2].revents != 0) pool_->hear_waiting();
     if (events[3].revents != 0) successor_.connection = pool_->accept();
     if (successor_) break;

@@ -42,9 +42,11 @@ class Worker {
   void give_away(Request& request, std::unique_ptr<http::Feed> feed);
   static Result<int> send_parts(Request& request, std::string head, http::Stream& stream);
   bool await_next_request(int connection);
+  bool give_memory_back() noexcept;
 
   const std::shared_ptr<Pool> pool_;
   const UniqueFd epoll_;
+  bool worked_ = false;  ///< since it gave memory back last
   bool listens_ = false;
   Work successor_;  ///< for which a kept connection has to make room
   Body body_;
