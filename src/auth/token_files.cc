@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "auth/token_store.h"
@@ -25,6 +26,8 @@ constexpr std::size_t kMaxTokenFile = std::size_t{64} << 10;
 constexpr std::string_view kTemporary = ".tmp";
 constexpr std::chrono::minutes kStale{1};   // whoever wrote a temporary file so long ago is gone
 constexpr std::size_t kPurgedAtOnce = 100;  // names: some milliseconds
+constexpr std::size_t kMostKnown = 1000;    // files whose data is kept in mind
+constexpr std::size_t kMaxKnownData = 1024;
 
 bool is_token_file(std::string_view name) {
   return name.size() == kDigits && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -42,16 +45,18 @@ std::array<timespec, 2> file_times(WallTime time) {
 
 /// A file for each token, named after its digits. Its time of modification is when it may go, so that it need
 /// not be read to know that; files of an older version, which have another time, are read once. A Salt
-/// master may keep its own in the same directory.
+/// master may keep its own in the same directory. What was read is kept in mind for as long as the file has
+/// not changed, which is looked at each time.
 class TokenFiles final : public TokenShelf {
  public:
   explicit TokenFiles(UniqueFd directory) : directory_(std::move(directory)) {}
 
   Result<std::optional<std::string>> get(const std::string& digits) override {
-    const auto bytes = read_regular_file(directory_.get(), digits, Links::refuse, kMaxTokenFile);
-    if (bytes) return std::optional<std::string>(std::in_place, bytes->begin(), bytes->end());
-    if (bytes.error().kind == ErrorKind::not_found) return std::optional<std::string>();
-    return Error{bytes.error().kind, format("its file {} {}", digits, bytes.error().message)};
+    const std::string stamp = stamp_of(digits);
+    if (auto known = recall(digits, stamp)) return known;
+    auto data = read(digits);
+    if (data && *data) remember(digits, stamp, **data);
+    return data;
   }
 
   /// What is put there is whole at once, and outlives a power cut.
@@ -84,7 +89,7 @@ class TokenFiles final : public TokenShelf {
     while (const dirent* const found = ::readdir(listing.get())) {
       const std::string name = found->d_name;
       if (!is_token_file(name)) continue;
-      const auto data = get(name);
+      const auto data = read(name);
       if (!data && data.error().kind == ErrorKind::unavailable) return data.error();
       if (!data || !*data) continue;  // nobody takes it for a token's either
       if (auto seen = visit(name, **data); !seen) return seen;
@@ -114,6 +119,41 @@ class TokenFiles final : public TokenShelf {
   }
 
  private:
+  struct Known {
+    std::string stamp;
+    std::string data;
+  };
+
+  [[nodiscard]] Result<std::optional<std::string>> read(const std::string& digits) const {
+    const auto bytes = read_regular_file(directory_.get(), digits, Links::refuse, kMaxTokenFile);
+    if (bytes) return std::optional<std::string>(std::in_place, bytes->begin(), bytes->end());
+    if (bytes.error().kind == ErrorKind::not_found) return std::optional<std::string>();
+    return Error{bytes.error().kind, format("its file {} {}", digits, bytes.error().message)};
+  }
+
+  /// Empty also where there is none.
+  [[nodiscard]] std::string stamp_of(const std::string& digits) const {
+    struct stat status {};
+    if (::fstatat(directory_.get(), digits.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {};
+    return file_stamp(status);
+  }
+
+  [[nodiscard]] std::optional<std::string> recall(const std::string& digits, std::string_view stamp) {
+    if (stamp.empty()) return std::nullopt;
+    const std::lock_guard lock(known_mutex_);
+    const auto found = known_.find(digits);
+    if (found == known_.end() || found->second.stamp != stamp) return std::nullopt;
+    return found->second.data;
+  }
+
+  /// REQUIRES: the stamp was taken before the data was read.
+  void remember(const std::string& digits, const std::string& stamp, const std::string& data) {
+    if (stamp.empty() || data.size() > kMaxKnownData) return;
+    const std::lock_guard lock(known_mutex_);
+    if (known_.size() >= kMostKnown) known_.clear();
+    known_.insert_or_assign(digits, Known{stamp, data});
+  }
+
   static Error failed(std::string_view what) {
     const int error = errno;
     return {errno_kind(error), format("{}: {}", what, errno_text(error))};
@@ -152,7 +192,7 @@ class TokenFiles final : public TokenShelf {
       return;
     }
     if (time > now) return;
-    const auto data = get(name);
+    const auto data = read(name);
     const std::optional<WallTime> end = data && *data ? end_of(**data) : std::nullopt;
     if (!end) return;
     if (*end <= now) {
@@ -165,6 +205,8 @@ class TokenFiles final : public TokenShelf {
   const UniqueFd directory_;
   std::mutex mutex_;
   Listing listing_;  // of a purge that is not through; guarded by mutex_
+  std::mutex known_mutex_;
+  std::unordered_map<std::string, Known> known_;  // by digits; guarded by known_mutex_
 };
 
 }  // namespace

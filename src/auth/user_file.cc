@@ -27,8 +27,6 @@ constexpr std::size_t kMaxFileSize = std::size_t{16} << 20;
 constexpr std::size_t kMaxKinds = 16;
 constexpr milliseconds kShortestStep{5};
 constexpr milliseconds kLongestStep{1000};
-/// The kernel's clock for files goes in steps of up to 10 ms.
-constexpr milliseconds kMayChangeUnseen{20};
 
 std::optional<std::string_view> field(std::string_view line, std::string_view separator, std::size_t index) {
   for (; index > 0; --index) {
@@ -51,22 +49,6 @@ std::string_view kind_of(std::string_view stored) {
   return stored.substr(0, stored.find('$', method + 1));
 }
 
-nanoseconds in_nanoseconds(const timespec& time) {
-  return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
-}
-
-/// Empty for a file that may change without another stamp.
-std::string stamp_of(const struct stat& status) {
-  const nanoseconds changed = in_nanoseconds(status.st_ctim);
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  if (std::chrono::abs(now - changed) < kMayChangeUnseen) return {};
-  const std::array<std::uint64_t, 5> numbers = {
-      status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-      static_cast<std::uint64_t>(in_nanoseconds(status.st_mtim).count()),
-      static_cast<std::uint64_t>(changed.count())};
-  return {reinterpret_cast<const char*>(numbers.data()), sizeof numbers};
-}
-
 /// The file and what tells it from others.
 struct Opened {
   UniqueFd fd;
@@ -82,7 +64,7 @@ Result<Opened> open_trusted(const std::string& path) {
   }
   if (!S_ISREG(status.st_mode)) return Error{ErrorKind::internal, "is no regular file"};
   if (auto why = distrust(status)) return Error{ErrorKind::configuration, *std::move(why)};
-  return Opened{std::move(fd), stamp_of(status)};
+  return Opened{std::move(fd), file_stamp(status)};
 }
 
 }  // namespace
@@ -144,7 +126,7 @@ Result<std::shared_ptr<UserFile>> UserFile::make(std::string path, FieldLayout l
 std::string UserFile::stamp() const {
   struct stat status {};
   if (::stat(path_.c_str(), &status) != 0) return "gone";
-  std::string stamp = stamp_of(status);
+  std::string stamp = file_stamp(status);
   if (!stamp.empty()) return stamp;
   static std::atomic<std::uint64_t> number = 0;
   return format("changed just now {}", ++number);

@@ -4,7 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +15,13 @@
 
 namespace rest_fcgi {
 namespace {
+
+/// The kernel's clock for files goes in steps of up to 10 ms.
+constexpr std::chrono::milliseconds kMayChangeUnseen{20};
+
+std::chrono::nanoseconds since_epoch(const timespec& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 bool make_folder(const std::string& path) {
   return ::mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST;
@@ -97,6 +107,17 @@ Result<WipedBytes> read_regular_file(int folder, const std::string& path, Links 
   }
   if (!S_ISREG(status.st_mode)) return Error{ErrorKind::internal, "is no regular file"};
   return read_to_end(fd.get(), most);
+}
+
+std::string file_stamp(const struct stat& status) {
+  const auto changed = since_epoch(status.st_ctim);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  if (std::chrono::abs(now - changed) < kMayChangeUnseen) return {};
+  const std::array<std::uint64_t, 5> numbers = {
+      status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+      static_cast<std::uint64_t>(since_epoch(status.st_mtim).count()),
+      static_cast<std::uint64_t>(changed.count())};
+  return {reinterpret_cast<const char*>(numbers.data()), sizeof numbers};
 }
 
 std::optional<std::string> distrust(const struct stat& status, Trust trust) {

@@ -486,6 +486,67 @@ TEST_CASE("many threads may make and use tokens at once") {
   CHECK(fixture.files().size() == 80);
 }
 
+TEST_CASE("a token's file is read once, and what becomes of it counts at once") {
+  StoreFixture fixture;
+  const std::string token = fixture.add();
+  const auto await_stamp = [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
+  const auto find_unread = [&] {
+    const test::Limit no_files(RLIMIT_NOFILE, 0);
+    return fixture.find(token);
+  };
+  const auto of = [](std::string_view name) {
+    return R"({"start": 1, "expire": 9e9, "name": ")" + std::string(name) +
+           R"(", "eauth": "file", "groups": []})";
+  };
+  await_stamp();
+  REQUIRE(fixture.find(token) == "of fred");
+  CHECK(find_unread() == "of fred");
+  fixture.plant(token, of("anne"));
+  CHECK(fixture.find(token) == "of anne");
+  fixture.plant(token, of("mary"));
+  CHECK(fixture.find(token) == "of mary");
+  await_stamp();
+  REQUIRE(fixture.find(token) == "of mary");
+  CHECK(find_unread() == "of mary");
+  fixture.dir().write("other", of("john"));
+  await_stamp();
+  fs::rename(fixture.dir() / "other", fixture.dir() / StoreFixture::file_of(token));
+  CHECK(fixture.find(token) == "of john");
+  await_stamp();
+  REQUIRE(fixture.find(token) == "of john");
+  SUBCASE("removed") {
+    fs::remove(fixture.dir() / StoreFixture::file_of(token));
+  }
+  SUBCASE("a link in its place") {
+    fs::rename(fixture.dir() / StoreFixture::file_of(token), fixture.dir() / "other");
+    fs::create_symlink("other", fixture.dir() / StoreFixture::file_of(token));
+  }
+  CHECK_FALSE(fixture.find(token).starts_with("of "));
+}
+
+TEST_CASE("the data of some tokens is kept in mind, however many come, and none that is long") {
+  StoreFixture fixture;
+  const auto find_unread = [&](std::string_view token) {
+    const test::Limit no_files(RLIMIT_NOFILE, 0);
+    return fixture.store().find(SecretView(token)).ok();
+  };
+  const std::string first = fixture.add();
+  const std::string long_one = fixture.add(std::string(2000, 'n'));
+  std::vector<std::string> others;
+  for (int number = 0; number < 1000; ++number) {
+    others.push_back(format("{:064x}", number));
+    fixture.plant(others.back(),
+                  R"({"start": 1, "expire": 9e9, "name": "x", "eauth": "file", "groups": []})");
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (const std::string& token : {first, long_one}) REQUIRE(fixture.find(token).starts_with("of "));
+  CHECK(find_unread(first));
+  CHECK_FALSE(find_unread(long_one));
+  for (const std::string& token : others) REQUIRE(fixture.find(token) == "of x");
+  CHECK(find_unread(others.back()));
+  CHECK_FALSE(find_unread(first));
+}
+
 TEST_CASE("while files cannot be opened a good token is out of reach, and not refused") {
   StoreFixture fixture;
   const std::string token = fixture.add();

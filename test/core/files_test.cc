@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -146,6 +149,29 @@ TEST_CASE("a missing file is told apart from one that cannot be used") {
   const auto below_file = read(dir.write("file", "") + "/x");
   REQUIRE_FALSE(below_file);
   CHECK(below_file.error().kind == ErrorKind::internal);
+}
+
+TEST_CASE(
+    "a stamp tells a file from what was in its place, and there is none for one that was just changed") {
+  const TempDir dir;
+  const auto stamp = [&] {
+    struct stat status {};
+    REQUIRE(::stat((dir / "file").c_str(), &status) == 0);
+    return file_stamp(status);
+  };
+  std::set<std::string> stamps;
+  for (const std::string_view bytes : {"one", "two", "three"}) {
+    const auto begun = std::chrono::steady_clock::now();
+    dir.write("file", bytes);
+    const bool is_empty = stamp().empty();
+    const bool is_late = std::chrono::steady_clock::now() - begun > std::chrono::milliseconds(10);
+    CHECK((is_empty || is_late));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    CHECK_FALSE(stamp().empty());
+    CHECK(stamp() == stamp());
+    stamps.insert(stamp());
+  }
+  CHECK(stamps.size() == 3);
 }
 
 TEST_CASE("pipes and directories are refused without a wait") {

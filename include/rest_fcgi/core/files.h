@@ -38,6 +38,10 @@ enum class Links { follow, refuse };
 /// the cause.
 Result<WipedBytes> read_regular_file(int folder, const std::string& path, Links links, std::size_t most);
 
+/// What tells the bytes of a file from those that were in its place before. Empty where it has changed so
+/// lately that it may change again, and nobody could tell.
+[[nodiscard]] std::string file_stamp(const struct stat& status);
+
 /// Which files and folders may be trusted.
 struct Trust {
   bool of_root = true;                   ///< root's as well as those of this process's user
