@@ -15,6 +15,8 @@
 #include <mutex>
 #include <typeinfo>
 
+#include <openssl/crypto.h>
+
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/gateway/gateway.h"
@@ -59,6 +61,8 @@ void harden_process() {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   // A peer that is gone is an error of write(2), no reason to die.
   ::signal(SIGPIPE, SIG_IGN);
+  // Threads that nobody waits for may still give back what OpenSSL gave them while the process exits.
+  ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 
 int wait_for_signal() {

@@ -16,7 +16,8 @@
 namespace rest_fcgi::gateway {
 
 /// Before any thread starts and anything is read: no core dumps and no ptrace by the same user, since memory
-/// holds passwords; umask 077; the signals that `serve` waits for are blocked.
+/// holds passwords; umask 077; the signals that `serve` waits for are blocked; OpenSSL lasts as long as the
+/// process.
 void harden_process();
 
 /// Has malloc(3) keep what large requests took for the next ones: to be given fresh pages costs many times
