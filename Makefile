@@ -29,7 +29,8 @@
 #
 # Variables: V=1 shows commands; CXX=clang++ chooses the compiler; SAN=address,undefined or SAN=thread adds
 # sanitizers; BUILD=DIR builds elsewhere; DEMO_PORT=8080; PREFIX=/usr/local; SKIP_DEPS=1 installs nothing;
-# AS_BUILT=1 installs what was built, whatever has changed since; CXXFLAGS and LDFLAGS are yours.
+# AS_BUILT=1 installs what was built, whatever has changed since; CXXFLAGS and LDFLAGS are yours. With TRAINED=1 all is
+# built twice, in build/trained: a training run with some of the benchmark's requests shows the compiler what matters.
 
 # As many compilers as there are processors, unless make is told otherwise; those that it starts share them.
 ifeq ($(MAKELEVEL),0)
@@ -51,6 +52,12 @@ SAN      ?=
 # The responder is optimized as a whole when it is linked (a tenth less CPU for a ping); what else is linked from the same
 # objects, tests say, is not.
 CXXFLAGS ?= -O2 -g1 -flto=auto -ffat-lto-objects
+TRAINED  ?=
+ifneq ($(TRAINED),)
+override BUILD := $(BUILD)/trained
+PLAIN_CXXFLAGS := $(CXXFLAGS)
+override CXXFLAGS += -fprofile-use -fprofile-correction -fprofile-partial-training -Wno-missing-profile
+endif
 # All but the helpers, which are programs of their own.
 ROOMS    ?= $(filter-out helper,$(sort $(patsubst src/%/,%,$(wildcard src/*/ src/*/*/ src/*/*/*/))))
 
@@ -400,7 +407,7 @@ INSTALL = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$
 # Nothing is compiled as root on the way: what lay in the user's clone afterwards would be root's. What was built with
 # another prefix would look for its helper elsewhere.
 ROOT := $(filter 0,$(shell id -u))
-TO_BUILD := $(MAKE) $(if $(filter-out build,$(BUILD)),BUILD=$(BUILD)) $(if $(filter-out /usr/local,$(PREFIX)),PREFIX=$(PREFIX))
+TO_BUILD := $(MAKE) $(if $(TRAINED),TRAINED=1,$(if $(filter-out build,$(BUILD)),BUILD=$(BUILD))) $(if $(filter-out /usr/local,$(PREFIX)),PREFIX=$(PREFIX))
 install: $(if $(AS_BUILT)$(ROOT),,$(BUILD)/rest_fcgi $(HELPERS))
 	$(if $(AS_BUILT),,$(Q)[ -x $(BUILD)/rest_fcgi ] && [ -x $(word 1,$(HELPERS)) ] && [ -x $(word 2,$(HELPERS)) ] && [ "$$(cat $(BUILD)/prefix)" = '$(PREFIX)' ] && \
 	  [ -z "$$(find src include -name '*.[ch]*' -newer $(BUILD)/rest_fcgi)" ] || \
@@ -421,12 +428,24 @@ $(BUILD)/flags: FORCE
 	@printf '%s\n' '$(FLAGS_NOW)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_NOW)' > $@
 .PHONY: FORCE
 
+# The compiler takes what the training run left beside each object only for the very source that ran.
+ifneq ($(TRAINED),)
+$(BUILD)/flags: $(BUILD)/training
+$(BUILD)/training: $(sort $(shell find include src -name '*.cc' -o -name '*.h'))
+	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
+	@mkdir -p $(@D)
+	$(Q)find $(@D) -name '*.gcda' -delete
+	$(call then,TRAINED= BUILD='$(BUILD)' CXXFLAGS='$(PLAIN_CXXFLAGS) -fprofile-generate -fprofile-update=prefer-atomic' $(BUILD)/rest_fcgi)
+	$(Q)$(BENCH) train
+	@touch $@
+endif
+
 # Tests run in no time; what counts is how long they take to compile. Undefined behaviour is looked for in what they call.
 $(BUILD)/test/%: private override CXXFLAGS += -O0 -fno-lto -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
 
 # The standard library's headers are parsed once. That each file includes what it uses is what lint proves, where nothing
 # of the kind is. PCH= builds without, for a compiler cache. Where g++ optimizes what it took from a precompiled header, it
-# warns of memory errors inside the standard library that are none; with EACH=1 these warnings are on.
+# warns of memory errors inside the standard library that are none, and so it does when trained; with EACH=1 they are on.
 PCH ?= $(if $(EACH),,1)
 PRECOMPILED := $(if $(PCH),$(BUILD)/test/standard.h $(BUILD)/src/standard.h)
 $(PRECOMPILED:=.gch): src/standard.h $(BUILD)/flags
@@ -435,7 +454,7 @@ $(PRECOMPILED:=.gch): src/standard.h $(BUILD)/flags
 	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) -x c++-header $< -o $@
 
 FALSE_ALARMS := -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
-$(BUILD)/src/%.o $(BUILD)/unity/%.o: private FLAGS += $(if $(PCH),$(FALSE_ALARMS))
+$(BUILD)/src/%.o $(BUILD)/unity/%.o: private FLAGS += $(if $(PCH)$(TRAINED),$(FALSE_ALARMS))
 precompiled = $(filter $(BUILD)/$(1)/%,$(PRECOMPILED))
 compile = $(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(addprefix -include ,$(call precompiled,$(1))) -MMD -MP -c $< -o $@
 # UNITY: what is written here is compiled in place of a room's files, so that headers are parsed once a room.
