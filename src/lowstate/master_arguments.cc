@@ -112,6 +112,7 @@ std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::
 
 Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs) {
   Arguments arguments;
+  if (args.empty() && kwargs.empty()) return arguments;  // most calls, on each minion
   std::vector<JsonMember> keywords;
   const Json derived = written_array([&](JsonWriter& writer) {
     for (const JsonValue& arg : args) {

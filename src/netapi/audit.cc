@@ -77,7 +77,7 @@ std::string_view eauth_of(const Credentials& credentials) {
 
 std::string audit_line(const AuditEntry& entry, bool as_json) {
   const std::string time = iso_time(entry.time);
-  const double milliseconds = std::chrono::duration<double, std::milli>(entry.took).count();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(entry.took);
   const std::array<Field, 9> fields{{{"time", time},
                                      {"user", entry.user},
                                      {"eauth", entry.eauth},
@@ -93,7 +93,7 @@ std::string audit_line(const AuditEntry& entry, bool as_json) {
     JsonWriter writer(line);
     writer.begin_object();
     for (const auto& [key, value] : fields) writer.key(key).string(excerpt(value, kMaxValue));
-    writer.key("ms").number(milliseconds).end_object();
+    writer.key("ms").number(std::chrono::duration<double, std::milli>(entry.took).count()).end_object();
     return line;
   }
   for (const auto& [key, value] : fields) {
@@ -101,7 +101,7 @@ std::string audit_line(const AuditEntry& entry, bool as_json) {
     append_value(line, value);
     line += ' ';
   }
-  return line += format("ms={:.3f}", milliseconds);
+  return line += format("ms={}.{:03}", milliseconds.count(), (entry.took - milliseconds).count());
 }
 
 AuditEntry AuditTrail::entry(std::string_view outcome) const {
