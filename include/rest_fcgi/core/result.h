@@ -2,7 +2,7 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -44,12 +44,33 @@ struct Error {
   bool counts_as_guess = false;
 };
 
+/// An Error that a Result holds, or none. It lies apart, so that a success is no larger and no slower for the
+/// failure that it might have been. Copied and moved as its content.
+class HeldError {
+ public:
+  HeldError() = default;
+  // Cold, as all that leads there and nowhere else: the compiler puts it out of the way of what succeeds.
+  [[gnu::cold]] explicit HeldError(Error&& error) : error_(new Error(std::move(error))) {}
+  HeldError(const HeldError& other) : error_(other.error_ ? new Error(*other.error_) : nullptr) {}
+  HeldError& operator=(const HeldError& other) { return *this = HeldError(other); }
+  HeldError(HeldError&&) noexcept = default;
+  HeldError& operator=(HeldError&&) noexcept = default;
+  ~HeldError() = default;
+
+  [[nodiscard]] bool is_there() const noexcept { return error_ != nullptr; }
+  /// REQUIRES: is_there().
+  [[nodiscard]] Error& operator*() const noexcept { return *error_; }
+
+ private:
+  std::unique_ptr<Error> error_;
+};
+
 /// Either a value or the `Error` that kept us from having it. Moves as its content does; not synchronized.
 template <class T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}
+  [[gnu::cold]] Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}
 
   [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
@@ -62,11 +83,11 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &std::get<0>(content_); }
 
   /// The failure. REQUIRES: !ok().
-  [[nodiscard]] const Error& error() const& { return std::get<1>(content_); }
-  [[nodiscard]] Error&& error() && { return std::get<1>(std::move(content_)); }
+  [[nodiscard]] const Error& error() const& { return *std::get<1>(content_); }
+  [[nodiscard]] Error&& error() && { return std::move(*std::get<1>(content_)); }
 
  private:
-  std::variant<T, Error> content_;
+  std::variant<T, HeldError> content_;
 };
 
 /// Success without a value, or the `Error`.
@@ -74,17 +95,17 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error) : error_(std::move(error)) {}
+  [[gnu::cold]] Result(Error error) : error_(std::move(error)) {}
 
-  [[nodiscard]] bool ok() const noexcept { return !error_.has_value(); }
+  [[nodiscard]] bool ok() const noexcept { return !error_.is_there(); }
   explicit operator bool() const noexcept { return ok(); }
 
   /// The failure. REQUIRES: !ok().
   [[nodiscard]] const Error& error() const& { return *error_; }
-  [[nodiscard]] Error&& error() && { return *std::move(error_); }
+  [[nodiscard]] Error&& error() && { return std::move(*error_); }
 
  private:
-  std::optional<Error> error_;
+  HeldError error_;
 };
 
 }  // namespace rest_fcgi
