@@ -125,6 +125,9 @@ class Gatherer {
   /// reply_too_large; the master's.
   Result<std::optional<Arrival>> next(SteadyTime until = SteadyTime::max());
 
+  /// Bytes of all returns that have come so far, those that `next` has still to give included.
+  [[nodiscard]] std::size_t gathered() const noexcept { return call_.room - inbox_->room; }
+
  private:
   struct Active {
     Active(master::Job its_job, Patience patience, SteadyTime now)

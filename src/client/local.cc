@@ -47,16 +47,15 @@ class ReturnMap {
  public:
   ReturnMap(const master::Job& job, bool full_return)
       : writer_(text_), jid_(job.jid), full_return_(full_return) {
-    std::size_t size = 2;
-    for (const master::Return& ret : job.returned)
-      size += ret.minion.size() + ret.ret.text().size() + kAround;
-    text_.reserve(size);
     writer_.begin_object();
   }
   ReturnMap(const ReturnMap&) = delete;  // the writer looks at text_
   ReturnMap& operator=(const ReturnMap&) = delete;
 
-  void add(const master::Return& ret) {
+  /// `gathered`: bytes of all returns that have come so far. They get room at once: large ones would be copied
+  /// again and again while the text grows.
+  void add(const master::Return& ret, std::size_t gathered) {
+    if (text_.capacity() < gathered) text_.reserve(gathered + gathered / 8 + kBehind);
     writer_.key(ret.minion);
     if (!full_return_) {
       writer_.json(ret.ret);
@@ -90,7 +89,7 @@ class ReturnMap {
   }
 
  private:
-  static constexpr std::size_t kAround = 6;  ///< bytes around and between a key and its value
+  static constexpr std::size_t kBehind = 256;  ///< bytes that close the map and the reply around it
 
   std::string text_;
   JsonWriter writer_;
@@ -118,7 +117,7 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
     const Arrival& arrival = **next;
     std::erase(missing, arrival.minion);
     if (arrival.ret != nullptr) {
-      map.add(*arrival.ret);
+      map.add(*arrival.ret, gatherer.gathered());
     } else {
       silent.push_back(arrival.minion);
     }
