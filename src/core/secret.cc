@@ -98,7 +98,8 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept {
   std::free(data);
 }
 
-[[gnu::weak]] void operator delete(void* data, std::size_t /*size*/) noexcept {
-  operator delete(data);
+[[gnu::weak]] void operator delete(void* data, std::size_t size) noexcept {
+  if (data != nullptr && rest_fcgi::wiping_freed != 0) rest_fcgi::wipe(data, size);
+  std::free(data);
 }
 #endif
