@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "rest_fcgi/core/files.h"
@@ -41,12 +42,13 @@ unsigned as_unsigned(Number number) {
   return static_cast<unsigned>(number);
 }
 
-}  // namespace
+using Digits = std::array<char, lowstate::kJidDigits>;
 
-std::string jid_at(WallTime time) {
+/// Those of a jid.
+Digits digits_at(WallTime time) {
   const Civil at = civil(time);
-  std::string jid(lowstate::kJidDigits, '0');
-  char* out = jid.data();
+  Digits digits;
+  char* out = digits.data();
   put_digits(out, as_unsigned(static_cast<int>(at.date.year())), 4);
   put_digits(out, as_unsigned(at.date.month()), 2);
   put_digits(out, as_unsigned(at.date.day()), 2);
@@ -54,7 +56,14 @@ std::string jid_at(WallTime time) {
   put_digits(out, as_unsigned(at.time.minutes().count()), 2);
   put_digits(out, as_unsigned(at.time.seconds().count()), 2);
   put_digits(out, as_unsigned(at.time.subseconds().count()), 6);
-  return jid;
+  return digits;
+}
+
+}  // namespace
+
+std::string jid_at(WallTime time) {
+  const Digits digits = digits_at(time);
+  return {digits.data(), digits.size()};
 }
 
 std::optional<WallTime> jid_time(std::string_view jid) noexcept {
@@ -83,9 +92,9 @@ std::string jid_start_time(std::string_view jid) {
 }
 
 std::string iso_stamp(WallTime time) {
-  const std::string jid = jid_at(time);
+  const Digits digits = digits_at(time);
   std::string stamp = "____-__-__T__:__:__.______+00:00";
-  auto digit = jid.begin();
+  const char* digit = digits.data();
   for (char& c : stamp) {
     if (c == '_') c = *digit++;
   }

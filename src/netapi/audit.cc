@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "rest_fcgi/core/excerpt.h"
-#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/jid.h"
@@ -26,11 +26,21 @@ constexpr auto needs_no_quotes = [](char c) {
 void append_value(std::string& line, std::string_view value) {
   if (value.empty()) {
     line += '-';
-  } else if (value != "-" && std::all_of(value.begin(), value.end(), needs_no_quotes)) {
+  } else if (value == "-" || !std::all_of(value.begin(), value.end(), needs_no_quotes)) {
+    JsonWriter(line).string(excerpt(value, kMaxValue));
+  } else if (value.size() > kMaxValue) {
     line += excerpt(value, kMaxValue);
   } else {
-    JsonWriter(line).string(excerpt(value, kMaxValue));
+    line += value;
   }
+}
+
+/// The milliseconds as a number with three digits behind its point.
+void append_milliseconds(std::string& line, std::chrono::microseconds time) {
+  constexpr std::int64_t kThousand = 1000;
+  const std::int64_t micros = time.count();
+  line.append(std::to_string(micros / kThousand)).append(".");
+  line.append(std::to_string(kThousand + micros % kThousand), 1);
 }
 
 /// ISO 8601, UTC, milliseconds.
@@ -77,7 +87,6 @@ std::string_view eauth_of(const Credentials& credentials) {
 
 std::string audit_line(const AuditEntry& entry, bool as_json) {
   const std::string time = iso_time(entry.time);
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(entry.took);
   const std::array<Field, 9> fields{{{"time", time},
                                      {"user", entry.user},
                                      {"eauth", entry.eauth},
@@ -88,7 +97,7 @@ std::string audit_line(const AuditEntry& entry, bool as_json) {
                                      {"jid", entry.jid},
                                      {"outcome", entry.outcome}}};
   std::string line;
-  line.reserve(256);
+  line.reserve(512);
   if (as_json) {
     JsonWriter writer(line);
     writer.begin_object();
@@ -101,7 +110,8 @@ std::string audit_line(const AuditEntry& entry, bool as_json) {
     append_value(line, value);
     line += ' ';
   }
-  return line += format("ms={}.{:03}", milliseconds.count(), (entry.took - milliseconds).count());
+  append_milliseconds(line.append("ms="), entry.took);
+  return line;
 }
 
 AuditEntry AuditTrail::entry(std::string_view outcome) const {
