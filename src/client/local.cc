@@ -52,8 +52,8 @@ class ReturnMap {
   ReturnMap(const ReturnMap&) = delete;  // the writer looks at text_
   ReturnMap& operator=(const ReturnMap&) = delete;
 
-  /// `gathered`: bytes of all returns that have come so far. They get room at once: large ones would be copied
-  /// again and again while the text grows.
+  /// `gathered`: bytes of all returns that have come so far. They get room at once: large ones would be
+  /// copied again and again while the text grows.
   void add(const master::Return& ret, std::size_t gathered) {
     if (text_.capacity() < gathered) text_.reserve(gathered + gathered / 8 + kBehind);
     writer_.key(ret.minion);

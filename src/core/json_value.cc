@@ -118,8 +118,12 @@ std::size_t JsonValue::size() const noexcept {
 }
 
 std::optional<JsonValue> JsonValue::find(std::string_view key) const noexcept {
-  for (const JsonMember member : members()) {
-    if (member.key == key) return member.value;
+  if (!is(Kind::object)) return std::nullopt;
+  const auto& nodes = document_->nodes_;
+  const std::uint32_t end = nodes[index_].end;
+  for (std::uint32_t at = index_ + 1; at != end; at = nodes[at + 1].end) {
+    if (!nodes[at].flag && std::string_view(nodes[at].text, nodes[at].text_size) == key)
+      return JsonValue(document_, at + 1);
   }
   return std::nullopt;
 }

@@ -215,8 +215,8 @@ bool is_of_mod_fcgid(int fd) {
   const std::string_view path(address.sun_path, ::strnlen(address.sun_path, sizeof address.sun_path));
   const std::string_view name = path.substr(path.rfind('/') + 1);
   const std::size_t dot = name.find('.');
-  return dot != std::string_view::npos && only_of(name.substr(0, dot), kDecimalDigits) &&
-         only_of(name.substr(dot + 1), kDecimalDigits);
+  return dot != std::string_view::npos && only_digits(name.substr(0, dot)) &&
+         only_digits(name.substr(dot + 1));
 }
 
 }  // namespace

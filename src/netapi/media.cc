@@ -112,6 +112,7 @@ std::string_view content_type_of(Media media) noexcept {
 }
 
 Result<Media> media_in(std::string_view content_type) {
+  if (content_type == kNames.front().type) return kNames.front().media;  // as most send it
   std::string_view rest = content_type;
   const std::string type = lower(take_unquoted(rest, ';'));
   const auto name =

@@ -183,7 +183,7 @@ LoadView load_view(Unpacker& from) {
 }  // namespace
 
 std::optional<JidKey> key_of(std::string_view jid) noexcept {
-  if (jid.size() != kJidDigits || !only_of(jid, kDecimalDigits)) return std::nullopt;
+  if (jid.size() != kJidDigits || !only_digits(jid)) return std::nullopt;
   const JidKey century = (jid[0] - '0') * 10 + (jid[1] - '0');
   if (century < kFirstCentury || century > kLastCentury) return std::nullopt;
   return jid_bound(jid);

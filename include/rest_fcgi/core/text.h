@@ -25,6 +25,11 @@ inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
   return c >= '0' && c <= '9';
 }
 
+/// Is there something, and nothing but digits?
+[[nodiscard]] constexpr bool only_digits(std::string_view text) noexcept {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
 [[nodiscard]] constexpr bool is_letter(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }

@@ -12,7 +12,7 @@ inline constexpr std::size_t kJidDigits = 20;
 
 /// Has this the form of a job id? The day and time in it are not looked at.
 [[nodiscard]] constexpr bool is_jid(std::string_view text) noexcept {
-  return text.size() == kJidDigits && only_of(text, kDecimalDigits);
+  return text.size() == kJidDigits && only_digits(text);
 }
 
 }  // namespace rest_fcgi::lowstate

@@ -136,7 +136,7 @@ void Body::refuse(ErrorKind kind, std::string message) {
 
 void Body::accept_length(std::string_view content_length) {
   if (content_length.empty()) return;
-  if (!only_of(content_length, kDecimalDigits)) {
+  if (!only_digits(content_length)) {
     constexpr std::size_t kShown = 40;
     return refuse(ErrorKind::malformed,
                   format("CONTENT_LENGTH is '{}', and has to be a number of bytes in decimal digits",
@@ -205,7 +205,8 @@ void Body::wipe() noexcept {
 }
 
 void write_head(const http::Response& response, std::string& head) {
-  head = format("Status: {} {}\r\n", static_cast<int>(response.status), http::reason(response.status));
+  head.assign("Status: ").append(std::to_string(static_cast<int>(response.status)));
+  head.append(" ").append(http::reason(response.status)).append("\r\n");
   append_headers(response, head);
   head.append("\r\n");
 }
