@@ -151,6 +151,7 @@ struct Applying {
 using Rules = std::vector<Applying>;
 
 void append(const CompiledPrincipal& principal, Rules& to) {
+  to.reserve(to.size() + principal.rules.size());
   for (const AclRule& rule : principal.rules) to.push_back({&principal, &rule});
 }
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "gateway/reply.h"
-#include "gateway/streams/gathered.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
@@ -114,14 +113,13 @@ void Request::take_variables(http::Environ& environ) {
 
 int Request::reply(std::string_view head, std::string_view body, bool last) {
   // libfcgi would copy them through 8 KiB at a time, which it holds for as long as a request lasts.
-  const std::vector<http::Feed::Part> parts = {{nullptr, head}, {nullptr, body}};
+  const std::array<http::Feed::Part, 2> parts = {{{nullptr, head}, {nullptr, body}}};
   const Framing framing(Framing::Form::records, libfcgi_.requestId);
-  Gathered records;
-  framing.gather(parts, records);
-  if (last) records.add_glue(framing.end({}));
+  framing.gather(parts, records_);
+  if (last) records_.add_glue(framing.end({}));
   Channel channel(connection_.get(), nullptr);
   for (;;) {
-    const Progress sent = records.send(channel);
+    const Progress sent = records_.send(channel);
     if (sent.outcome == Progress::Outcome::moved) return 0;
     if (sent.outcome == Progress::Outcome::ended) return errno;
     pollfd room = {connection_.get(), POLLOUT, 0};

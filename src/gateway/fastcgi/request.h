@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "gateway/fastcgi/incoming.h"
+#include "gateway/streams/gathered.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -80,6 +81,7 @@ class Request {
   const std::chrono::milliseconds send_timeout_;
   Incoming incoming_;
   FCGX_Request libfcgi_ = {};
+  Gathered records_;  // of a reply
   bool keeps_connection_ = false;
 };
 

@@ -14,9 +14,6 @@ namespace {
 /// sendmsg(2) takes no more pieces (UIO_MAXIOV).
 constexpr std::size_t kMostPieces = 1024;
 
-/// The most bytes that are put before, between and behind parts, for each of them.
-constexpr std::size_t kGlue = 24;
-
 constexpr std::size_t kMostInRecord = 65528;  // a multiple of 8, as the specification asks for
 
 // FastCGI Specification 1.0, section 8.
@@ -37,8 +34,10 @@ std::string_view view_of(const std::array<char, 8>& bytes) noexcept {
 void Gathered::begin(std::size_t glue) {
   pieces_.clear();
   parts_.clear();
+  pieces_.reserve(2 * glue);
+  parts_.reserve(2 * glue);
   glue_.clear();
-  glue_.reserve(glue);  // so that nothing moves
+  glue_.reserve(glue * kMostGlue);  // so that nothing moves
   at_ = 0;
 }
 
@@ -85,10 +84,10 @@ std::vector<http::Feed::Part> Gathered::rest() const {
   return rest;
 }
 
-void Framing::gather(const std::vector<http::Feed::Part>& parts, Gathered& out) const {
+void Framing::gather(std::span<const http::Feed::Part> parts, Gathered& out) const {
   std::size_t size = 0;
   for (const auto& part : parts) size += part.text.size();
-  out.begin((parts.size() + size / kMostInRecord + 2) * kGlue);
+  out.begin(parts.size() + size / kMostInRecord + 2);
   // Nothing would be the end of chunks and of records.
   if (size == 0 && form_ != Form::messages) return;
   if (form_ == Form::records) return gather_records(parts, size, out);
@@ -100,8 +99,7 @@ void Framing::gather(const std::vector<http::Feed::Part>& parts, Gathered& out) 
   if (form_ == Form::chunks) out.add_glue("\r\n");
 }
 
-void Framing::gather_records(const std::vector<http::Feed::Part>& parts, std::size_t size,
-                             Gathered& out) const {
+void Framing::gather_records(std::span<const http::Feed::Part> parts, std::size_t size, Gathered& out) const {
   std::size_t room = 0;  // in the record
   for (const auto& part : parts) {
     for (std::string_view text = part.text; !text.empty();) {

@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,10 @@ class Gathered {
  public:
   using Part = http::Feed::Part;
 
-  /// Forgets all. There is room for `glue` bytes of `add_glue` then.
+  /// The most bytes that one call of `add_glue` may add.
+  static constexpr std::size_t kMostGlue = 24;
+
+  /// Forgets all. There is room for so many calls of `add_glue` then.
   void begin(std::size_t glue);
 
   /// A few bytes, which are copied. REQUIRES: there is room.
@@ -59,13 +63,13 @@ class Framing {
   [[nodiscard]] Form form() const noexcept { return form_; }
 
   /// Replaces what is in `out` by `parts`, which it borrows. With `records` there is room for `end()` then.
-  void gather(const std::vector<http::Feed::Part>& parts, Gathered& out) const;
+  void gather(std::span<const http::Feed::Part> parts, Gathered& out) const;
 
   /// What follows the last part.
   [[nodiscard]] std::string end(const http::Feed::End& why) const;
 
  private:
-  void gather_records(const std::vector<http::Feed::Part>& parts, std::size_t size, Gathered& out) const;
+  void gather_records(std::span<const http::Feed::Part> parts, std::size_t size, Gathered& out) const;
 
   Form form_;
   unsigned request_;

@@ -2,6 +2,7 @@
 #include "master/embedded/target/target.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <unordered_set>
 
@@ -185,9 +186,14 @@ Selection select_ids(const Minions& minions, const std::vector<std::string_view>
 
 Result<Selection> select(const Minions& minions, const lowstate::Target& target) {
   if (target.type == lowstate::TargetType::list) return select_ids(minions, target.list);
+  Selection selection;
+  if (target.type == lowstate::TargetType::glob && target.expression == "*") {
+    selection.positions.resize(minions.all().size());
+    std::iota(selection.positions.begin(), selection.positions.end(), std::size_t{0});
+    return selection;
+  }
   const Result<TargetMatcher> matcher = TargetMatcher::compile(target, minions.nodegroups());
   if (!matcher) return matcher.error();
-  Selection selection;
   for (std::size_t i = 0; i < minions.all().size(); ++i) {
     if (matcher->matches(minions.all()[i])) selection.positions.push_back(i);
   }
