@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/result.h"
+
+#include <string>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+using rest_fcgi::Error;
+using rest_fcgi::ErrorKind;
+using rest_fcgi::Result;
+
+TEST_CASE("a failure is copied with its result, and goes with one that is moved") {
+  Result<std::string> failed = Error{ErrorKind::timeout, "too late", "a jid"};
+  Result<std::string> copy = failed;
+  CHECK(std::move(failed).error().message == "too late");
+  failed = std::string("a value");
+  CHECK(*failed == "a value");
+  REQUIRE_FALSE(copy);
+  CHECK(copy.error().jid == "a jid");
+  failed = copy;
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().kind == ErrorKind::timeout);
+}
+
+TEST_CASE("a result without a value is a success until it is given a failure") {
+  Result<void> done;
+  CHECK(done);
+  const Result<void> failed = Error{ErrorKind::unavailable, "not now"};
+  done = failed;
+  REQUIRE_FALSE(done);
+  CHECK(done.error().message == "not now");
+  CHECK(failed.error().message == "not now");
+  done = {};
+  CHECK(done);
+}
