@@ -131,9 +131,12 @@ $(BUILD)/rest_fcgi: $(OBJECTS) $(MAIN)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LINK) $(CXXFLAGS) $(FALSE_ALARMS) $(LDFLAGS) $(filter %.o,$^) $(LIBS) -o $@
 
+# What tests share is taken from an archive: where ROOMS leaves rooms out, some of it would not link.
+SHARED_BY_TESTS := $(BUILD)/test/support/%.o
 $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(LINK) $(LDFLAGS) $(filter %.o,$^) $(LIBS) -lzmq -o $@
+	$(Q)rm -f $(BUILD)/support.a && $(AR) rc $(BUILD)/support.a $(filter $(SHARED_BY_TESTS),$^)
+	$(Q)$(CXX) $(LINK) $(LDFLAGS) $(filter-out $(SHARED_BY_TESTS),$(filter %.o,$^)) $(BUILD)/support.a $(LIBS) -lzmq -o $@
 
 # Tells tests of rules what the embedded engine would permit.
 $(BUILD)/judge: $(OBJECTS) $(BUILD)/test/wire/support/judge.o
