@@ -25,6 +25,9 @@ constexpr std::size_t kKeptNodes = 4096;
 /// Sorting the keys of an object takes longer than comparing each with each up to here.
 constexpr std::size_t kFewKeys = 8;
 
+constexpr std::string_view kInArray = "Expecting ',' or ']'";
+constexpr std::string_view kInObject = "Expecting ',' or '}', or a key in quotes and ':'";
+
 // simdjson looks at bytes and quotes before it looks at values, and does not say where it stumbled. So
 // `first_bad_byte` does, and this.
 std::size_t offset_of_control_character(std::string_view text) {
@@ -127,11 +130,11 @@ class JsonDocument::Builder {
     const std::uint32_t self = next_index();
     if (!open(JsonValue::Kind::array, at)) return false;
     ondemand::array array;
-    if (auto code = value.get_array().get(array)) return fail(code, at);
+    if (auto code = value.get_array().get(array)) return fail(code, at, kInArray);
     std::uint32_t count = 0;
     for (auto element : array) {
       ondemand::value child;
-      if (auto code = element.get(child)) return fail(code, here());
+      if (auto code = element.get(child)) return fail(code, here(), kInArray);
       if (!add(child)) return false;
       ++count;
     }
@@ -143,11 +146,11 @@ class JsonDocument::Builder {
     const std::uint32_t self = next_index();
     if (!open(JsonValue::Kind::object, at)) return false;
     ondemand::object object;
-    if (auto code = value.get_object().get(object)) return fail(code, at);
+    if (auto code = value.get_object().get(object)) return fail(code, at, kInObject);
     std::uint32_t count = 0;
     for (auto member : object) {
       ondemand::field field;
-      if (auto code = std::move(member).get(field)) return fail(code, here());
+      if (auto code = std::move(member).get(field)) return fail(code, here(), kInObject);
       if (!add_member(field)) return false;
       ++count;
     }
@@ -286,9 +289,12 @@ class JsonDocument::Builder {
     }
   }
 
-  bool fail(simdjson::error_code code, std::size_t at) {
+  /// `expected`: what to say of a text that goes on otherwise than it has to; simdjson counts up all that may
+  /// be wrong then.
+  bool fail(simdjson::error_code code, std::size_t at, std::string_view expected = "Expecting value") {
     if (code == simdjson::MEMALLOC) throw std::bad_alloc();  // nothing is wrong with the text
-    return fail(simdjson::error_message(code), at);
+    const bool goes_on_wrongly = code == simdjson::TAPE_ERROR || code == simdjson::INCOMPLETE_ARRAY_OR_OBJECT;
+    return fail(goes_on_wrongly ? expected : simdjson::error_message(code), at);
   }
 
   bool fail(std::string_view what, std::size_t at) {

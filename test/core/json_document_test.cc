@@ -103,7 +103,13 @@ TEST_CASE("what is no JSON is refused with the byte where it goes wrong") {
   CHECK(reread("[1, nope]") == "Expecting value: byte 4");
   CHECK(reread("[1] x") == "Extra data: byte 4");
   CHECK(reread("42 43") == "Expecting value: byte 0");
-  CHECK(reread("[1 2]").find("byte 3") != std::string::npos);
+  CHECK(reread("[1 2]") == "Expecting ',' or ']': byte 3");
+  CHECK(reread("[1") == "Expecting ',' or ']': byte 2");
+  for (const std::string_view text :
+       {R"([{1: 2}])", R"([{"a" 1}])", R"([{"a": 1 "b": 2}])", R"([{"a": 1,}])", R"([{"a": 1)"}) {
+    CAPTURE(text);
+    CHECK(reread(text).starts_with("Expecting ',' or '}', or a key in quotes and ':': byte "));
+  }
   CHECK(reread(R"({"a" 1})").find("byte") != std::string::npos);
   CHECK(reread(R"({"a":1,})").find("byte") != std::string::npos);
   CHECK(reread(R"({a:1})").find("byte") != std::string::npos);
