@@ -291,13 +291,14 @@ class JsonDocument::Builder {
 
   /// `expected`: what to say of a text that goes on otherwise than it has to; simdjson counts up all that may
   /// be wrong then.
-  bool fail(simdjson::error_code code, std::size_t at, std::string_view expected = "Expecting value") {
+  [[gnu::cold]] bool fail(simdjson::error_code code, std::size_t at,
+                          std::string_view expected = "Expecting value") {
     if (code == simdjson::MEMALLOC) throw std::bad_alloc();  // nothing is wrong with the text
     const bool goes_on_wrongly = code == simdjson::TAPE_ERROR || code == simdjson::INCOMPLETE_ARRAY_OR_OBJECT;
     return fail(goes_on_wrongly ? expected : simdjson::error_message(code), at);
   }
 
-  bool fail(std::string_view what, std::size_t at) {
+  [[gnu::cold]] bool fail(std::string_view what, std::size_t at) {
     problem_ = Error{ErrorKind::malformed, format("{}: byte {}", what, at)};
     return false;
   }

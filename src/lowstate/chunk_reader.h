@@ -44,10 +44,10 @@ class ChunkReader {
   std::optional<JsonValue> object(std::string_view key);
 
   /// Keeps `sentence`, behind words that say which chunk it is about, unless there was a complaint already.
-  void complain(std::string_view sentence);
+  [[gnu::cold]] void complain(std::string_view sentence);
 
   /// `'key' must be <accepted>; found <type of value>.`
-  void refuse(std::string_view key, std::string_view accepted, JsonValue found);
+  [[gnu::cold]] void refuse(std::string_view key, std::string_view accepted, JsonValue found);
 
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
 

@@ -46,7 +46,7 @@ class RecordFilter {
     std::size_t version, type, id, content, padding;
   };
 
-  void refuse(std::string_view rule, std::optional<std::size_t> found = {}) noexcept;
+  [[gnu::cold]] void refuse(std::string_view rule, std::optional<std::size_t> found = {}) noexcept;
   void take_header(std::string_view& bytes) noexcept;
   [[nodiscard]] Header header() const noexcept;
   void open(const Header& record) noexcept;

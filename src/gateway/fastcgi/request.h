@@ -120,7 +120,7 @@ class Body {
   void accept_length(std::string_view content_length);
   void take(std::string_view chunk);
   void check_length();
-  void refuse(ErrorKind kind, std::string message);
+  [[gnu::cold]] void refuse(ErrorKind kind, std::string message);
   [[nodiscard]] bool tired_of_discarding(SteadyTime deadline) const;
 
   BodyLimits limits_;
