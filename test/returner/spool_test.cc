@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,33 @@ std::unique_ptr<Spool> adopted(const test::TempDir& dir, const std::string& cont
   auto files = SpoolFile::left_behind(dir / "jobs.db");
   REQUIRE(files.size() == 1);
   return Spool::adopt(std::move(files[0]));
+}
+
+/// KiB of the spool's file that this process has in its memory (proc(5)).
+std::size_t resident(const Spool& spool) {
+  std::ifstream maps("/proc/self/smaps");
+  bool is_spool = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.ends_with(spool.file().path())) is_spool = true;
+    if (is_spool && line.starts_with("Rss:")) return std::stoul(line.substr(4));
+  }
+  FAIL("the spool is not mapped");
+  return 0;
+}
+
+TEST_CASE("the memory of what was dropped is given back, and what comes behind it stays") {
+  const test::TempDir dir;
+  const auto spool = spool_in(dir, 8 << 20);
+  const std::string record(1000, 'r');
+  for (int written = 0; written < 20'000; ++written) {  // more than two laps
+    REQUIRE(spool->append(record + std::to_string(written)));
+    if (written % 100 != 99) continue;
+    const Records records = records_of(*spool);
+    REQUIRE(records.size() == 100);
+    CHECK(records.back() == record + std::to_string(written));
+    spool->drop(spool->tail());
+    CHECK(resident(*spool) < 2048);
+  }
 }
 
 TEST_CASE("records are taken as far as somebody takes them") {

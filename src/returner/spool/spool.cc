@@ -51,6 +51,7 @@ constexpr std::uint32_t kWithdrawn = 1U << 31;  // in the size of a record that 
 // With the version of what is inside. Releases that know the first one alone leave the second where it is.
 constexpr char kMagic[16] = "rest_fcgi sp 2\n";
 constexpr char kFirstMagic[16] = "rest_fcgi sp 1\n";
+constexpr std::uint64_t kGivenBack = 1 << 20;  // bytes of records
 constexpr std::uint64_t kMixer = 0x9e3779b97f4a7c15;
 
 std::uint64_t aligned(std::uint64_t size) noexcept {
@@ -220,6 +221,25 @@ std::optional<Spool::Stretch> Spool::stretch_at(std::uint64_t position, std::uin
   if (checksum_of(position, record) != found.checksum) return std::nullopt;
   const bool is_seen = (found.size & kWithdrawn) == 0;  // which an edge has as well
   return Stretch{position + size, is_seen ? std::optional(record) : std::nullopt};
+}
+
+void Spool::drop(std::uint64_t position) noexcept {
+  const std::uint64_t before = head();
+  header_->head = position;
+  if (before / kGivenBack != position / kGivenBack) give_back(before / kGivenBack * kGivenBack, position);
+}
+
+/// What is in the file stays there, also the records of a next lap.
+void Spool::give_back(std::uint64_t begin, std::uint64_t end) noexcept {
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  while (begin < end) {
+    const std::uint64_t size = std::min(end - begin, up_to_the_edge(begin));
+    const auto start = static_cast<std::uint64_t>(at(begin) - file_->data());
+    const std::uint64_t first = (start + page - 1) / page * page;
+    const std::uint64_t last = (start + size) / page * page;  // whole pages alone
+    if (first < last) ::madvise(file_->data() + first, last - first, MADV_DONTNEED);
+    begin += size;
+  }
 }
 
 Spool::Taken Spool::take(std::uint64_t end, const Taker& taker) const {

@@ -98,8 +98,9 @@ class Spool {
   /// checksum.
   [[nodiscard]] Taken take(std::uint64_t end, const Taker& taker) const;
 
-  /// Makes room: the records before `position` are in the database.
-  void drop(std::uint64_t position) noexcept { header_->head = position; }
+  /// Makes room: the records before `position` are in the database. Now and then the process gives back the
+  /// memory where they were, so that it does not come to hold the whole ring; the file keeps its size.
+  void drop(std::uint64_t position) noexcept;
 
   [[nodiscard]] SpoolFile& file() const noexcept { return *file_; }
 
@@ -126,6 +127,7 @@ class Spool {
     return capacity_ - position % capacity_;
   }
   void put(std::uint64_t position, std::uint32_t size, std::string_view record);
+  void give_back(std::uint64_t begin, std::uint64_t end) noexcept;
   /// Absent where nothing that can be read begins at `position`.
   [[nodiscard]] std::optional<Stretch> stretch_at(std::uint64_t position, std::uint64_t end) const;
 
