@@ -75,7 +75,7 @@ TEST_CASE("the memory of what was dropped is given back, and what comes behind i
     REQUIRE(records.size() == 100);
     CHECK(records.back() == record + std::to_string(written));
     spool->drop(spool->tail());
-    CHECK(resident(*spool) < 2048);
+    if (written % 1000 == 999) CHECK(resident(*spool) < 2048);
   }
 }
 
