@@ -51,7 +51,7 @@ constexpr std::uint32_t kWithdrawn = 1U << 31;  // in the size of a record that 
 // With the version of what is inside. Releases that know the first one alone leave the second where it is.
 constexpr char kMagic[16] = "rest_fcgi sp 2\n";
 constexpr char kFirstMagic[16] = "rest_fcgi sp 1\n";
-constexpr std::uint64_t kGivenBack = 1 << 20;  // bytes of records
+constexpr std::uint64_t kGivenBack = 1 << 20;  // bytes: so often is the memory of dropped records given back
 constexpr std::uint64_t kMixer = 0x9e3779b97f4a7c15;
 
 std::uint64_t aligned(std::uint64_t size) noexcept {
