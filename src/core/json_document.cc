@@ -4,9 +4,12 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
+#include <memory>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "core/json_node.h"
 #include "rest_fcgi/core/excerpt.h"
@@ -49,9 +52,39 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-/// Walks once over what simdjson found, and writes the nodes. Lives for one `parse`, and so does simdjson's
-/// parser: it is larger than most texts, and documents are kept while what they ask for runs.
+/// Walks once over what simdjson found, and writes the nodes. Lives for one `parse`.
 class JsonDocument::Builder {
+  /// simdjson's parser, for one text. It is larger than most texts and made of seven pieces, which takes as
+  /// long as to parse a usual request; so one waits for the next text, and no document or thread keeps its
+  /// own.
+  class Parser {
+   public:
+    Parser() : own_(waiting_.exchange(nullptr, std::memory_order_acquire)) {
+      if (own_ == nullptr) own_ = std::make_unique<ondemand::parser>();
+    }
+
+    Parser(const Parser&) = delete;
+    Parser& operator=(const Parser&) = delete;
+
+    /// simdjson's own memory has five bytes for each of the text, places in it and room that is never written
+    /// to. To wipe that would take longer than to parse.
+    ~Parser() {
+      const PlainFreed plain;
+      if (own_->capacity() <= kKeptText) {
+        own_.reset(waiting_.exchange(own_.release(), std::memory_order_acq_rel));
+      }
+      own_.reset();
+    }
+
+    ondemand::parser* operator->() noexcept { return own_.get(); }
+
+   private:
+    static constexpr std::size_t kKeptText = 16 * 1024;
+    static inline std::atomic<ondemand::parser*> waiting_{nullptr};
+
+    std::unique_ptr<ondemand::parser> own_;
+  };
+
  public:
   Builder(JsonDocument& document, const JsonLimits& limits)
       : document_(document),
@@ -61,13 +94,7 @@ class JsonDocument::Builder {
 
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
-
-  /// simdjson's own memory has five bytes for each of the text, places in it and room that is never written
-  /// to. To wipe that would take longer than to parse.
-  ~Builder() {
-    const PlainFreed plain;
-    parser_ = ondemand::parser();
-  }
+  ~Builder() = default;
 
   /// Errors: malformed. After one, the document holds what came before it.
   Result<void> build(std::size_t size) {
@@ -81,8 +108,10 @@ class JsonDocument::Builder {
 
   bool add_root() {
     const std::size_t levels = std::min(limits_.max_depth + 2, simdjson::DEFAULT_MAX_DEPTH);
-    if (auto code = parser_.allocate(size_, levels)) return unreadable(code);
-    if (auto code = parser_.iterate(document_.text_.data(), size_, document_.text_.size()).get(found_)) {
+    if (parser_->capacity() < size_ || parser_->max_depth() < levels) {
+      if (auto code = parser_->allocate(size_, levels)) return unreadable(code);
+    }
+    if (auto code = parser_->iterate(document_.text_.data(), size_, document_.text_.size()).get(found_)) {
       return unreadable(code);
     }
     ondemand::json_type type{};
@@ -171,7 +200,7 @@ class JsonDocument::Builder {
   bool add_string(ondemand::raw_json_string raw) {
     last_ = offset(raw.raw()) - 1;
     std::string_view text;
-    if (parser_.unescape(raw, next_string_).get(text) != simdjson::SUCCESS) {
+    if (parser_->unescape(raw, next_string_).get(text) != simdjson::SUCCESS) {
       return fail("Invalid string: a bad escape, or a lone surrogate", last_);
     }
     return append(JsonValue::Kind::string, text);
@@ -305,7 +334,7 @@ class JsonDocument::Builder {
 
   JsonDocument& document_;
   const JsonLimits& limits_;
-  ondemand::parser parser_;
+  Parser parser_;
   ondemand::document found_;
   std::uint8_t* next_string_;
   std::vector<std::uint32_t> keys_;
