@@ -67,11 +67,23 @@ std::vector<std::pair<std::string_view, std::string_view>> Environ::all() const 
   return all;
 }
 
+void Environ::reserve_usual() {
+  if (variables_.capacity() != 0) return;
+  text_.reserve(kUsualText);
+  variables_.reserve(kUsualVariables);
+}
+
+void Environ::set(std::string_view variable, std::size_t equals) {
+  reserve_usual();
+  const auto at = static_cast<std::uint32_t>(text_.size());
+  const auto name_size = static_cast<std::uint32_t>(equals);
+  append(text_, variable);
+  variables_.push_back(
+      {at, name_size, at + name_size + 1, static_cast<std::uint32_t>(variable.size() - equals - 1)});
+}
+
 void Environ::set(std::string_view name, std::string_view value) {
-  if (variables_.capacity() == 0) {
-    text_.reserve(kUsualText);
-    variables_.reserve(kUsualVariables);
-  }
+  reserve_usual();
   const auto at = static_cast<std::uint32_t>(text_.size());
   append(text_, name);
   append(text_, value);

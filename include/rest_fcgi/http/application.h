@@ -36,6 +36,9 @@ class Environ {
   /// Of two values for one name the last counts.
   void set(std::string_view name, std::string_view value);
 
+  /// The same for one text, `NAME=VALUE`, as CGI has it. REQUIRES: an equals sign stands at `equals`.
+  void set(std::string_view variable, std::size_t equals);
+
   /// Forgets all variables, wipes them, and forgets the body. Memory is kept for the next request, unless it
   /// is much.
   void clear() noexcept;
@@ -48,6 +51,8 @@ class Environ {
   struct Variable {
     std::uint32_t name, name_size, value, value_size;  // into text_
   };
+  void reserve_usual();
+
   WipedBytes text_;
   std::vector<Variable> variables_;
 };

@@ -51,6 +51,8 @@ Result<void> check_reads() {
 /// What a thread keeps for its next request.
 constexpr std::size_t kKeptCapacity = 64u << 10;
 
+constexpr std::size_t kUsualHead = 256;
+
 /// The part of the stream that libfcgi has in its buffer, after it read from the connection where that was
 /// empty. Empty at the end of the stream. libfcgi forgets the part, and the caller wipes it.
 std::pair<unsigned char*, std::size_t> next_chunk(FCGX_Stream& stream) {
@@ -105,8 +107,7 @@ void Request::take_variables(http::Environ& environ) {
     const std::string_view text = *variable;
     const std::size_t equals = text.find('=');
     // A name with a NUL byte inside has no equals sign either.
-    if (equals != 0 && equals != std::string_view::npos)
-      environ.set(text.substr(0, equals), text.substr(equals + 1));
+    if (equals != 0 && equals != std::string_view::npos) environ.set(text, equals);
     wipe(*variable, text.size());
   }
 }
@@ -203,6 +204,7 @@ void Body::wipe() noexcept {
 }
 
 void write_head(const http::Response& response, std::string& head) {
+  head.reserve(kUsualHead);
   head.assign("Status: ").append(std::to_string(static_cast<int>(response.status)));
   head.append(" ").append(http::reason(response.status)).append("\r\n");
   append_headers(response, head);
