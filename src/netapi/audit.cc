@@ -17,11 +17,21 @@ namespace {
 
 constexpr std::size_t kMaxValue = 256;
 
-using Field = std::pair<std::string_view, std::string_view>;
+struct Field {
+  std::string_view label;  ///< the name between a space and an equals sign
+  std::string_view value;
 
-constexpr auto needs_no_quotes = [](char c) {
-  return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
+  [[nodiscard]] std::string_view name() const { return label.substr(1, label.size() - 2); }
 };
+
+/// By character: may a value have it without quotes?
+constexpr auto kNeedsNoQuotes = [] {
+  std::array<bool, 256> plain{};
+  for (int c = '!'; c <= '~'; ++c) plain[static_cast<std::size_t>(c)] = c != '"' && c != '\\' && c != '=';
+  return plain;
+}();
+
+constexpr auto needs_no_quotes = [](unsigned char c) { return kNeedsNoQuotes[c]; };
 
 void append_value(std::string& line, std::string_view value) {
   if (value.empty()) {
@@ -39,8 +49,8 @@ void append_value(std::string& line, std::string_view value) {
 void append_milliseconds(std::string& line, std::chrono::microseconds time) {
   constexpr std::int64_t kThousand = 1000;
   const std::int64_t micros = time.count();
-  line.append(std::to_string(micros / kThousand)).append(".");
-  line.append(std::to_string(kThousand + micros % kThousand), 1);
+  line.append(std::to_string(micros / kThousand)).append(std::to_string(kThousand + micros % kThousand));
+  line[line.size() - 4] = '.';
 }
 
 /// ISO 8601, UTC, milliseconds.
@@ -87,30 +97,29 @@ std::string_view eauth_of(const Credentials& credentials) {
 
 std::string audit_line(const AuditEntry& entry, bool as_json) {
   const std::string time = iso_time(entry.time);
-  const std::array<Field, 9> fields{{{"time", time},
-                                     {"user", entry.user},
-                                     {"eauth", entry.eauth},
-                                     {"remote_addr", entry.remote},
-                                     {"client", entry.client},
-                                     {"fun", entry.fun},
-                                     {"tgt", entry.tgt},
-                                     {"jid", entry.jid},
-                                     {"outcome", entry.outcome}}};
+  const std::array<Field, 9> fields{{{" time=", time},
+                                     {" user=", entry.user},
+                                     {" eauth=", entry.eauth},
+                                     {" remote_addr=", entry.remote},
+                                     {" client=", entry.client},
+                                     {" fun=", entry.fun},
+                                     {" tgt=", entry.tgt},
+                                     {" jid=", entry.jid},
+                                     {" outcome=", entry.outcome}}};
   std::string line;
   line.reserve(512);
   if (as_json) {
     JsonWriter writer(line);
     writer.begin_object();
-    for (const auto& [key, value] : fields) writer.key(key).string(excerpt(value, kMaxValue));
+    for (const Field& field : fields) writer.key(field.name()).string(excerpt(field.value, kMaxValue));
     writer.key("ms").number(std::chrono::duration<double, std::milli>(entry.took).count()).end_object();
     return line;
   }
-  for (const auto& [key, value] : fields) {
-    line.append(key).append("=");
-    append_value(line, value);
-    line += ' ';
+  for (const Field& field : fields) {
+    line.append(line.empty() ? field.label.substr(1) : field.label);
+    append_value(line, field.value);
   }
-  append_milliseconds(line.append("ms="), entry.took);
+  append_milliseconds(line.append(" ms="), entry.took);
   return line;
 }
 

@@ -89,7 +89,9 @@ const ErrorRow& row_for(ErrorKind kind) noexcept {
 }
 
 http::Response json_reply(http::Status status, std::string text) {
-  return {status, {{"Content-Type", "application/json"}}, std::move(text)};
+  http::Response response{status, {}, std::move(text)};
+  response.headers.emplace_back("Content-Type", "application/json");
+  return response;
 }
 
 std::string items_text(std::vector<Completed> completed) {
