@@ -183,7 +183,7 @@ class JsonDocument::Builder {
       if (!add_member(field)) return false;
       ++count;
     }
-    return close(self, count - shadow_duplicates(self));
+    return close(self, count - shadow_duplicates(self, count));
   }
 
   bool add_member(ondemand::field& field) {
@@ -250,15 +250,14 @@ class JsonDocument::Builder {
   }
 
   /// Marks keys that a later one of the same name hides. Returns how many.
-  std::uint32_t shadow_duplicates(std::uint32_t object) {
+  std::uint32_t shadow_duplicates(std::uint32_t object, std::uint32_t count) {
     auto& nodes = document_.nodes_;
-    keys_.clear();
-    keys_.reserve(kFewKeys);
-    for (std::uint32_t key = object + 1; key < nodes.size(); key = nodes[key + 1].end) keys_.push_back(key);
     const auto text = [&nodes](std::uint32_t key) {
       return std::string_view(nodes[key].text, nodes[key].text_size);
     };
-    if (keys_.size() <= kFewKeys) return shadow_few(text);
+    if (count <= kFewKeys) return shadow_few(object, text);
+    keys_.clear();
+    for (std::uint32_t key = object + 1; key < nodes.size(); key = nodes[key + 1].end) keys_.push_back(key);
     std::sort(keys_.begin(), keys_.end(), [&text](std::uint32_t a, std::uint32_t b) {
       const int order = text(a).compare(text(b));
       return order != 0 ? order < 0 : a < b;
@@ -274,13 +273,14 @@ class JsonDocument::Builder {
 
   /// The same for so few that each is compared with all behind it.
   template <class TextOf>
-  std::uint32_t shadow_few(const TextOf& text) {
+  std::uint32_t shadow_few(std::uint32_t object, const TextOf& text) {
+    auto& nodes = document_.nodes_;
     std::uint32_t shadowed = 0;
-    for (auto key = keys_.begin(); key != keys_.end(); ++key) {
-      const bool again =
-          std::any_of(key + 1, keys_.end(), [&](std::uint32_t later) { return text(*key) == text(later); });
-      if (again) ++shadowed;
-      document_.nodes_[*key].flag = again;
+    for (std::uint32_t key = object + 1; key < nodes.size(); key = nodes[key + 1].end) {
+      std::uint32_t later = nodes[key + 1].end;
+      while (later < nodes.size() && text(key) != text(later)) later = nodes[later + 1].end;
+      nodes[key].flag = later < nodes.size();
+      if (nodes[key].flag) ++shadowed;
     }
     return shadowed;
   }

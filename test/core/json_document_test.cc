@@ -187,12 +187,14 @@ TEST_CASE("a document of a large text is cleared where there is no memory left")
 }
 
 TEST_CASE("that memory is short is not the text's fault") {
+  const std::string large = "[" + std::string(40000, ' ') + "8]";  // than what a parser keeps memory for
   JsonDocument document;
-  REQUIRE(document.parse("[7]"));
+  REQUIRE(document.parse(large));
+  REQUIRE(JsonDocument().parse("[7]"));
   bool thrown = false;
   no_memory = true;
   try {
-    static_cast<void>(document.parse("[8]"));
+    static_cast<void>(document.parse(large));
   } catch (const std::bad_alloc&) {
     thrown = true;
   }
