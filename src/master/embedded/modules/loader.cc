@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <system_error>
 
 #include "master/embedded/modules/module_files.h"
@@ -20,19 +19,15 @@ std::string_view module_of(std::string_view name) {
   return name.substr(0, name.find('.'));
 }
 
-LoadedFunctions::const_iterator place_of(const LoadedFunctions& functions, std::string_view name) {
-  return std::lower_bound(functions.begin(), functions.end(), name,
-                          [](const auto& function, std::string_view n) { return function->name() < n; });
+const LoadedFunction* find_in(const FunctionTable& functions, std::string_view name) {
+  const auto found = functions.find(name);
+  return found == functions.end() ? nullptr : found->second.get();
 }
 
-const LoadedFunction* find_in(const LoadedFunctions& functions, std::string_view name) {
-  const auto found = place_of(functions, name);
-  return found != functions.end() && (*found)->name() == name ? found->get() : nullptr;
-}
-
-void sort(LoadedFunctions& functions) {
-  std::sort(functions.begin(), functions.end(),
-            [](const auto& a, const auto& b) { return a->name() < b->name(); });
+/// Takes the function; false, and does not, where there is one of that name.
+bool add_to(FunctionTable& functions, std::unique_ptr<const LoadedFunction>& function) {
+  const std::string_view name = function->name();
+  return functions.try_emplace(name, std::move(function)).second;
 }
 
 /// The Python modules that are installed with the program, by name.
@@ -146,31 +141,24 @@ Result<void> Modules::load() {
   }
   std::erase_if(brought, [this](const auto& one) { return !find_in(functions_, one.first)->is_listed(); });
   add_native();
-  sort(functions_);
   python_->set_functions(brought, functions_);
   return {};
 }
 
 void Modules::add(std::unique_ptr<const LoadedFunction> function, std::string_view from) {
-  const auto place = place_of(functions_, function->name());
-  if (place != functions_.end() && (*place)->name() == function->name()) {
-    log::warning(format("rest_fcgi: embedded: module_dirs: {} of {} is left out: another one comes first",
-                        function->name(), from));
-    return;
-  }
-  functions_.insert(place, std::move(function));
+  if (add_to(functions_, function)) return;
+  log::warning(format("rest_fcgi: embedded: module_dirs: {} of {} is left out: another one comes first",
+                      function->name(), from));
 }
 
 void Modules::add_native() {
-  LoadedFunctions native = native_functions();
-  std::erase_if(native, [this](const auto& function) {
-    return find_in(functions_, function->name()) != nullptr || broken_.count(function->module()) != 0;
-  });
-  std::move(native.begin(), native.end(), std::back_inserter(functions_));
+  for (auto& function : native_functions()) {
+    if (broken_.count(function->module()) == 0) add_to(functions_, function);
+  }
 }
 
-const LoadedFunctions& Modules::installed() const {
-  static const LoadedFunctions none;
+const FunctionTable& Modules::installed() const {
+  static const FunctionTable none;
   const std::lock_guard lock(mutex_);
   if (!is_asked_) {
     std::vector<PythonFile> files;
@@ -181,10 +169,9 @@ const LoadedFunctions& Modules::installed() const {
     why_not_ = std::move(index.why_not);
     for (auto& [path, functions] : index.functions) {
       for (auto& function : functions) {
-        if (find_in(functions_, function->name()) == nullptr) of_installed_.push_back(std::move(function));
+        if (find_in(functions_, function->name()) == nullptr) add_to(of_installed_, function);
       }
     }
-    sort(of_installed_);
     is_asked_ = why_not_.empty();
   }
   return is_asked_ ? of_installed_ : none;
@@ -198,8 +185,8 @@ const LoadedFunction* Modules::find(std::string_view name) const {
 
 std::vector<const LoadedFunction*> Modules::all() const {
   std::vector<const LoadedFunction*> all;
-  for (const LoadedFunctions* functions : {&functions_, &installed()}) {
-    for (const auto& function : *functions) {
+  for (const FunctionTable* functions : {&functions_, &installed()}) {
+    for (const auto& [name, function] : *functions) {
       if (function->is_listed()) all.push_back(function.get());
     }
   }

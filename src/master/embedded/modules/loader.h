@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -118,6 +119,9 @@ class LoadedFunction {
 
 using LoadedFunctions = std::vector<std::unique_ptr<const LoadedFunction>>;
 
+/// By their names, which they have themselves.
+using FunctionTable = std::unordered_map<std::string_view, std::unique_ptr<const LoadedFunction>>;
+
 using StringMap = std::map<std::string, std::string, std::less<>>;
 
 class Python;
@@ -159,19 +163,19 @@ class Modules {
   Result<void> load();
   void add(std::unique_ptr<const LoadedFunction> function, std::string_view from);
   void add_native();
-  const LoadedFunctions& installed() const;
+  const FunctionTable& installed() const;
 
   const ModuleOptions options_;
   const ProgramRunner programs_;
   std::unique_ptr<Python> python_;
-  LoadedFunctions functions_;  // sorted by name; without the installed modules'
-  StringMap broken_;           // module: why it cannot be had
-  StringMap installed_;        // module: path of its file
+  FunctionTable functions_;  // without the installed modules'
+  StringMap broken_;         // module: why it cannot be had
+  StringMap installed_;      // module: path of its file
 
   mutable std::mutex mutex_;  // of what follows
   mutable bool is_asked_ = false;
-  mutable std::string why_not_;           // no function of the installed modules could be had
-  mutable LoadedFunctions of_installed_;  // sorted; does not change once it is there
+  mutable std::string why_not_;         // no function of the installed modules could be had
+  mutable FunctionTable of_installed_;  // does not change once it is there
 };
 
 /// Runs one execution function on one minion, with a minion's own texts for what goes wrong: no such

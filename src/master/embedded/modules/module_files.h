@@ -100,7 +100,7 @@ class Python {
 
   /// Sets what a module finds in `__salt__` besides its own functions.
   void set_installed(const StringMap& files);
-  void set_functions(const StringMap& python, const LoadedFunctions& all);
+  void set_functions(const StringMap& python, const FunctionTable& all);
 
   /// Calls a function of the module in the file `path`.
   [[nodiscard]] Reply call(const Context& context, const std::string& path, const std::string& fun,

@@ -133,11 +133,11 @@ void Python::set_installed(const StringMap& files) {
   installed_ = object_of(files);
 }
 
-void Python::set_functions(const StringMap& python, const LoadedFunctions& all) {
+void Python::set_functions(const StringMap& python, const FunctionTable& all) {
   python_ = object_of(python);
   native_ = written_array([&](JsonWriter& writer) {
-    for (const auto& function : all) {
-      if (python.count(function->name()) == 0 && function->is_listed()) writer.string(function->name());
+    for (const auto& [name, function] : all) {
+      if (python.count(name) == 0 && function->is_listed()) writer.string(name);
     }
   });
 }
