@@ -95,12 +95,6 @@ std::string python_float(double value) {
   return text;
 }
 
-Json Json::number(double value) {
-  std::string text;
-  JsonWriter(text).number(value);
-  return Json(std::move(text));
-}
-
 Json Json::string(std::string_view value) {
   std::string text;
   text.reserve(value.size() + 2);

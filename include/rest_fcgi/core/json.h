@@ -16,7 +16,6 @@ class Json {
 
   static Json boolean(bool value) { return Json(value ? "true" : "false"); }
   static Json integer(std::int64_t value) { return Json(std::to_string(value)); }
-  static Json number(double value);
   static Json string(std::string_view value);
   static Json empty_object() { return Json("{}"); }
 
