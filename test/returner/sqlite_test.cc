@@ -343,6 +343,21 @@ TEST_CASE("of many minions, some of which are new, or have newer returns, each o
   CHECK(run(18, "ms-111", "ms-181") == "ms-110 of 17 ms-111 of 18 72");  // as many, and others
 }
 
+TEST_CASE("of jobs that are written together and are alike, the newest one's returns are found") {
+  const Database database;
+  const auto cache = database.open();
+  const auto save = [&](int number, const char* fun, std::string_view ret) {
+    const std::vector<ReturnView> returns{{"ms-0", ret}};
+    REQUIRE(cache->save_job(load_of(jid_number(number), fun), returns));
+  };
+  for (const int number : {2, 4, 3}) save(number, "test.ping", "true");
+  save(5, "test.arg", "true");
+  save(1, "test.ping", "true");
+  save(6, "test.arg", "false");
+  CHECK(cache->get_fun("test.ping")->at(0).jid == jid_number(4));
+  CHECK(cache->get_fun("test.arg")->at(0).ret.ret.text() == "false");
+}
+
 TEST_CASE("where there is no room for a while, writers wait, and nothing is lost") {
   Database database;
   database.options.spool_bytes = 64 * 1024;

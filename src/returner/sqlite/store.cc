@@ -245,12 +245,13 @@ bool SqliteGroup::add(std::string_view record) {
 }
 
 Result<void> SqliteGroup::write(SqliteConnection& connection) const {
-  Newest newest;
+  std::vector<Run> runs;
   std::size_t jobs = 0;
   for (const NewJob& job : jobs_) {
-    if (Result<void> written = write(connection, job, newest); !written) return written;
+    if (Result<void> written = write(connection, job, runs); !written) return written;
     if (++jobs % kJobsOfATurn == 0) std::this_thread::yield();
   }
+  const Newest newest = newest_of(runs);
   for (auto at = newest.begin(); at != newest.end();) {
     const auto first = at;
     const auto is_of_first = [&](const auto& one) {
@@ -265,21 +266,34 @@ Result<void> SqliteGroup::write(SqliteConnection& connection) const {
   return {};
 }
 
-Result<void> SqliteGroup::write(SqliteConnection& connection, const NewJob& job, Newest& newest) {
+Result<void> SqliteGroup::write(SqliteConnection& connection, const NewJob& job, std::vector<Run>& runs) {
   LoadView load = job.load;
   if (!job.returns.empty()) load.returns = job.returns;
   const Result<bool> inserted = insert_load(connection, job.key, load);
   if (!inserted) return inserted.error();
   if (!*inserted) return save_again(connection, job.key, load);
-  ReturnReader returns(load.returns, load.minions, load.packing);
-  auto place = newest.begin();
-  while (const auto ret = returns.next()) {
-    // Most come in order.
-    place = newest.try_emplace(place, {load.fun, ret->minion}, job.key);
-    place->second = std::max(place->second, job.key);
-    ++place;
-  }
+  const auto is_alike = [&load](const LoadView& other) {
+    return load.fun == other.fun && load.minions == other.minions && load.returns == other.returns &&
+           load.packing == other.packing;
+  };
+  if (runs.empty() || !is_alike(runs.back().load)) runs.push_back({load, job.key});
+  runs.back().newest = std::max(runs.back().newest, job.key);
   return {};
+}
+
+SqliteGroup::Newest SqliteGroup::newest_of(const std::vector<Run>& runs) {
+  Newest newest;
+  for (const auto& [load, key] : runs) {
+    ReturnReader returns(load.returns, load.minions, load.packing);
+    auto place = newest.begin();
+    while (const auto ret = returns.next()) {
+      // Most come in order.
+      place = newest.try_emplace(place, {load.fun, ret->minion}, key);
+      place->second = std::max(place->second, key);
+      ++place;
+    }
+  }
+  return newest;
 }
 
 Result<void> find_load(SqliteConnection& connection, JidKey key, std::optional<Load>& load) {

@@ -67,9 +67,16 @@ class SqliteGroup {
     std::string returns;  ///< all, where some came after the load; empty where it has them all
     bool is_closed;       ///< it came again: what follows belongs to that
   };
+  /// Jobs one after the other of the same function, whose minions returned the same.
+  struct Run {
+    LoadView load;
+    JidKey newest = 0;
+  };
   using Newest = std::map<std::pair<std::string_view, std::string_view>, JidKey>;
 
-  [[nodiscard]] static Result<void> write(SqliteConnection& connection, const NewJob& job, Newest& newest);
+  [[nodiscard]] static Result<void> write(SqliteConnection& connection, const NewJob& job,
+                                          std::vector<Run>& runs);
+  [[nodiscard]] static Newest newest_of(const std::vector<Run>& runs);
 
   std::vector<NewJob> jobs_;
   std::unordered_map<JidKey, std::size_t> by_key_;  // places in jobs_
