@@ -358,6 +358,26 @@ TEST_CASE("of jobs that are written together and are alike, the newest one's ret
   CHECK(cache->get_fun("test.arg")->at(0).ret.ret.text() == "false");
 }
 
+TEST_CASE("of many jobs that are written together, some may be kept already") {
+  const Database database;
+  const auto cache = database.open();
+  const auto save = [&](int number, std::string_view ret) {
+    const std::vector<ReturnView> returns{{"ms-0", ret}};
+    REQUIRE(cache->save_job(load_of(jid_number(number)), returns));
+  };
+  save(3, "\"before\"");
+  REQUIRE(cache->flush());
+  for (int number = 1; number <= 40; ++number) save(number, std::to_string(number));
+  CHECK(jids_of(*cache).size() == 40);
+  for (int number = 1; number <= 40; ++number) {
+    const std::vector<JobReturn> returns = *cache->get_jid(jid_number(number));
+    REQUIRE(returns.size() == 1);
+    CHECK(returns[0].ret.text() == std::to_string(number));
+    CHECK((*cache->get_load(jid_number(number)))->minions == load_of(jid_number(number)).minions);
+  }
+  CHECK(cache->get_fun("test.ping")->at(0).jid == jid_number(40));
+}
+
 TEST_CASE("where there is no room for a while, writers wait, and nothing is lost") {
   Database database;
   database.options.spool_bytes = 64 * 1024;

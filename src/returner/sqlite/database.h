@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -41,6 +42,14 @@ class SqliteQuery {
   void bind(std::string_view text);
   void bind(SqliteBlob blob);
   void bind(const std::optional<std::string_view>& text);
+  template <class... Values>
+  void bind(const std::tuple<Values...>& values) {
+    std::apply([this](const Values&... each) { (bind(each), ...); }, values);
+  }
+  template <class Values>
+  void bind(const std::vector<Values>& rows) {
+    for (const Values& row : rows) bind(row);
+  }
 
   /// True for a row, false at the end. Errors: unavailable, with SQLite's words.
   [[nodiscard]] Result<bool> step();

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -66,6 +67,9 @@ class SqliteGroup {
     LoadView load;
     std::string returns;  ///< all, where some came after the load; empty where it has them all
     bool is_closed;       ///< it came again: what follows belongs to that
+
+    /// The load with all returns.
+    [[nodiscard]] LoadView whole() const;
   };
   /// Jobs one after the other of the same function, whose minions returned the same.
   struct Run {
@@ -74,8 +78,11 @@ class SqliteGroup {
   };
   using Newest = std::map<std::pair<std::string_view, std::string_view>, JidKey>;
 
+  [[nodiscard]] static Result<void> write_together(SqliteConnection& connection, std::span<const NewJob> jobs,
+                                                   std::vector<Run>& runs);
   [[nodiscard]] static Result<void> write(SqliteConnection& connection, const NewJob& job,
                                           std::vector<Run>& runs);
+  static void add_to(std::vector<Run>& runs, const NewJob& job);
   [[nodiscard]] static Newest newest_of(const std::vector<Run>& runs);
 
   std::vector<NewJob> jobs_;
