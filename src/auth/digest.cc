@@ -46,7 +46,7 @@ Result<DigestAlgorithm> DigestAlgorithm::fetch(const char* openssl_name) {
   return DigestAlgorithm(std::move(algorithm));
 }
 
-DigestBytes DigestAlgorithm::of(std::span<const std::string_view> parts) const {
+DigestBytes DigestAlgorithm::run(std::span<const std::string_view> parts) const {
   EVP_MD_CTX* const context = context_of_this_thread();
   require(EVP_DigestInit_ex2(context, algorithm_.get(), nullptr) == 1);
   for (const std::string_view part : parts) {
@@ -56,8 +56,13 @@ DigestBytes DigestAlgorithm::of(std::span<const std::string_view> parts) const {
   unsigned size = 0;
   require(EVP_DigestFinal_ex(context, reinterpret_cast<unsigned char*>(result.bytes_.data()), &size) == 1);
   result.size_ = size;
+  return result;
+}
+
+DigestBytes DigestAlgorithm::of(std::span<const std::string_view> parts) const {
+  DigestBytes result = run(parts);
   // The context is kept, and what it holds of the digest is not.
-  require(EVP_DigestInit_ex2(context, algorithm_.get(), nullptr) == 1);
+  require(EVP_DigestInit_ex2(context_of_this_thread(), algorithm_.get(), nullptr) == 1);
   return result;
 }
 
@@ -94,7 +99,7 @@ KeyedDigest::Value KeyedDigest::of(std::initializer_list<std::string_view> parts
     if (part + 1 != parts.end()) all[count++] = {reinterpret_cast<const char*>(&size), sizeof size};
     all[count++] = *part;
   }
-  const auto inner = sha256_.of(std::span(all).first(count));
+  const auto inner = sha256_.run(std::span(all).first(count));
   const auto outer = sha256_.of({view(outer_), inner.view()});
   Value value;
   std::memcpy(value.data(), outer.view().data(), value.size());

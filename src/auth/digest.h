@@ -47,7 +47,12 @@ class DigestAlgorithm {
   }
 
  private:
+  friend class KeyedDigest;
   explicit DigestAlgorithm(std::shared_ptr<const evp_md_st> algorithm) : algorithm_(std::move(algorithm)) {}
+
+  /// The same, but it leaves the digest in this thread's context, until the next one.
+  [[nodiscard]] DigestBytes run(std::span<const std::string_view> parts) const;
+
   std::shared_ptr<const evp_md_st> algorithm_;
 };
 
