@@ -306,7 +306,8 @@ def test_a_responder_that_takes_too_much_memory_is_started_again_and_no_answer_i
                 before = deaths()
                 list(pool.map(large, range(11)))
                 wait_until(lambda before=before: deaths() > before, "they were too much")
-                assert large() == 200
+                # Those that came to the one that was started again may have been too much for it, too.
+                wait_until(lambda: large() == 200, "a large reply alone")
         finally:
             over.set()
         beside.result()
