@@ -37,6 +37,23 @@ void operator delete(void* memory, std::size_t /*size*/) noexcept {
   std::free(memory);
 }
 
+// So that those for arrays call these: a sanitizer's do not.
+void* operator new[](std::size_t size, const std::nothrow_t& /*none*/) noexcept {
+  return operator new(size, std::nothrow);
+}
+
+void* operator new[](std::size_t size) {
+  return operator new(size);
+}
+
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+
+void operator delete[](void* memory, std::size_t /*size*/) noexcept {
+  std::free(memory);
+}
+
 namespace {
 
 /// What the text says, written again; or the error's message.
