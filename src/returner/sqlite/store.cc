@@ -259,17 +259,17 @@ bool SqliteGroup::add(std::string_view record) {
 }
 
 Result<void> SqliteGroup::write(SqliteConnection& connection) const {
-  std::vector<Run> runs;
+  std::vector<Alike> alike;
   std::span<const NewJob> left = jobs_;
   for (; left.size() >= kJobsOfATurn; left = left.subspan(kJobsOfATurn)) {
     const std::span<const NewJob> turn = left.first(kJobsOfATurn);
-    if (Result<void> written = write_together(connection, turn, runs); !written) return written;
+    if (Result<void> written = write_together(connection, turn, alike); !written) return written;
     std::this_thread::yield();
   }
   for (const NewJob& job : left) {
-    if (Result<void> written = write(connection, job, runs); !written) return written;
+    if (Result<void> written = write(connection, job, alike); !written) return written;
   }
-  const Newest newest = newest_of(runs);
+  const Newest newest = newest_of(alike);
   for (auto at = newest.begin(); at != newest.end();) {
     const auto first = at;
     const auto is_of_first = [&](const auto& one) {
@@ -291,45 +291,42 @@ LoadView SqliteGroup::NewJob::whole() const {
 }
 
 Result<void> SqliteGroup::write_together(SqliteConnection& connection, std::span<const NewJob> jobs,
-                                         std::vector<Run>& runs) {
+                                         std::vector<Alike>& alike) {
   std::vector<decltype(row_of(0, {}))> rows;
   rows.reserve(jobs.size());
   for (const NewJob& job : jobs) rows.push_back(row_of(job.key, job.whole()));
   Result<void> done = connection.execute(kInsertLoads, rows);
-  // Some were there before. Each is saved again then, also those that were not: they read the same after it.
-  const bool one_by_one = done && connection.changes() != static_cast<int>(jobs.size());
-  for (auto job = jobs.begin(); done && job != jobs.end(); ++job) {
-    if (one_by_one) {
-      done = write(connection, *job, runs);
-    } else {
-      add_to(runs, *job);
-    }
+  if (done && connection.changes() == static_cast<int>(jobs.size())) {
+    for (const NewJob& job : jobs) add_to(alike, job);
+    return done;
   }
+  // Some were there before. Each is saved again then, also those that were not: they read the same after it.
+  for (auto job = jobs.begin(); done && job != jobs.end(); ++job) done = write(connection, *job, alike);
   return done;
 }
 
-Result<void> SqliteGroup::write(SqliteConnection& connection, const NewJob& job, std::vector<Run>& runs) {
+Result<void> SqliteGroup::write(SqliteConnection& connection, const NewJob& job, std::vector<Alike>& alike) {
   const LoadView load = job.whole();
   const Result<bool> inserted = insert_load(connection, job.key, load);
   if (!inserted) return inserted.error();
   if (!*inserted) return save_again(connection, job.key, load);
-  add_to(runs, job);
+  add_to(alike, job);
   return {};
 }
 
-void SqliteGroup::add_to(std::vector<Run>& runs, const NewJob& job) {
+void SqliteGroup::add_to(std::vector<Alike>& alike, const NewJob& job) {
   const LoadView load = job.whole();
   const auto is_alike = [&load](const LoadView& other) {
     return load.fun == other.fun && load.minions == other.minions && load.returns == other.returns &&
            load.packing == other.packing;
   };
-  if (runs.empty() || !is_alike(runs.back().load)) runs.push_back({load, job.key});
-  runs.back().newest = std::max(runs.back().newest, job.key);
+  if (alike.empty() || !is_alike(alike.back().load)) alike.push_back({load, job.key});
+  alike.back().newest = std::max(alike.back().newest, job.key);
 }
 
-SqliteGroup::Newest SqliteGroup::newest_of(const std::vector<Run>& runs) {
+SqliteGroup::Newest SqliteGroup::newest_of(const std::vector<Alike>& alike) {
   Newest newest;
-  for (const auto& [load, key] : runs) {
+  for (const auto& [load, key] : alike) {
     ReturnReader returns(load.returns, load.minions, load.packing);
     auto place = newest.begin();
     while (const auto ret = returns.next()) {

@@ -72,18 +72,18 @@ class SqliteGroup {
     [[nodiscard]] LoadView whole() const;
   };
   /// Jobs one after the other of the same function, whose minions returned the same.
-  struct Run {
+  struct Alike {
     LoadView load;
     JidKey newest = 0;
   };
   using Newest = std::map<std::pair<std::string_view, std::string_view>, JidKey>;
 
   [[nodiscard]] static Result<void> write_together(SqliteConnection& connection, std::span<const NewJob> jobs,
-                                                   std::vector<Run>& runs);
+                                                   std::vector<Alike>& alike);
   [[nodiscard]] static Result<void> write(SqliteConnection& connection, const NewJob& job,
-                                          std::vector<Run>& runs);
-  static void add_to(std::vector<Run>& runs, const NewJob& job);
-  [[nodiscard]] static Newest newest_of(const std::vector<Run>& runs);
+                                          std::vector<Alike>& alike);
+  static void add_to(std::vector<Alike>& alike, const NewJob& job);
+  [[nodiscard]] static Newest newest_of(const std::vector<Alike>& alike);
 
   std::vector<NewJob> jobs_;
   std::unordered_map<JidKey, std::size_t> by_key_;  // places in jobs_
