@@ -82,12 +82,13 @@ LINK     := -pthread -pie -fno-lto $(NO_STUBS) -Wl,-z,relro,-z,now $(SANITIZE)
 LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lz
 
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.cc)))
-# One file a room is compiled, which includes all of the room's (see UNITY below). With EACH=1 each file is compiled
-# alone, and rooms of APART always are.
+# One file a room is compiled, which includes all of the room's (see UNITY below), and one for its tests. With EACH=1 each
+# file is compiled alone, and rooms of APART always are.
 EACH     ?=
 APART    ?=
 JOINED   := $(if $(EACH),,$(filter-out $(APART),$(ROOMS)))
 unit_of  = $(BUILD)/unity/$(subst /,-,$(1)).cc
+tests_of = $(BUILD)/test/unity/$(subst /,-,$(1)).cc
 ALONE    := $(foreach room,$(filter-out $(JOINED),$(ROOMS)),$(wildcard src/$(room)/*.cc))
 UNITS    := $(foreach room,$(JOINED),$(call unit_of,$(room)))
 # What fuzzers found is tried again where all rooms are there.
@@ -103,7 +104,10 @@ RUN_SOURCES := src/helper/run.cc src/helper/stream.cc src/process/run_wire.cc
 HELPER_SOURCES := $(sort $(PAM_SOURCES) $(RUN_SOURCES))
 HELPERS  := $(BUILD)/rest_fcgi_pam $(BUILD)/rest_fcgi_run
 HELPER_OBJECTS := $(HELPERS:$(BUILD)/%=$(BUILD)/unity/%.o)
-TEST_OBJECTS := $(TESTS:%.cc=$(BUILD)/%.o)
+# What is no room's stands alone: what tests share, and what the fuzzer shares with its tests.
+TESTED   := $(if $(EACH),,$(foreach room,$(filter-out $(APART) fuzz,$(TEST_ROOMS)),$(if $(wildcard test/$(room)/*_test.cc),$(room))))
+TEST_OBJECTS := $(patsubst %.cc,%.o,$(foreach room,$(TESTED),$(call tests_of,$(room))) \
+                $(addprefix $(BUILD)/,$(filter-out $(foreach room,$(TESTED),$(wildcard test/$(room)/*_test.cc)),$(TESTS))))
 
 .PHONY: all objects unit wire help deps demo demo-stop test sanitize bench bench-check lint format install uninstall clean
 .DELETE_ON_ERROR:
@@ -470,12 +474,17 @@ $(1): FORCE
 	@printf '#include "%s"\n' $(2) | cmp -s - $$@ || printf '#include "%s"\n' $(2) > $$@
 endef
 $(foreach room,$(JOINED),$(eval $(call unity,$(call unit_of,$(room)),$(sort $(wildcard src/$(room)/*.cc)))))
+$(foreach room,$(TESTED),$(eval $(call unity,$(call tests_of,$(room)),$(sort $(wildcard test/$(room)/*_test.cc)))))
 $(eval $(call unity,$(BUILD)/unity/rest_fcgi_pam.cc,$(PAM_SOURCES)))
 $(eval $(call unity,$(BUILD)/unity/rest_fcgi_run.cc,$(RUN_SOURCES)))
 
 $(BUILD)/unity/%.o: $(BUILD)/unity/%.cc $(BUILD)/flags $(addsuffix .gch,$(call precompiled,src))
 	$(call say,CXX,$*)
-	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(addprefix -include ,$(call precompiled,src)) -I. -MMD -MP -c $< -o $@
+	$(call compile,src) -I.
+
+$(BUILD)/test/unity/%.o: $(BUILD)/test/unity/%.cc $(BUILD)/flags $(addsuffix .gch,$(call precompiled,test))
+	$(call say,CXX,tests of $*)
+	$(call compile,test) -I.
 
 $(BUILD)/src/%.o: src/%.cc $(BUILD)/flags $(addsuffix .gch,$(call precompiled,src))
 	@mkdir -p $(@D)

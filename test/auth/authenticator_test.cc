@@ -18,20 +18,13 @@
 #include "../support/temp_dir.h"
 #include "auth/login_guard.h"
 #include "auth/token_store.h"
+#include "logins_fixture.h"
 #include "rest_fcgi/auth/logins.h"
 
 namespace rest_fcgi::auth {
 namespace {
 
 using std::chrono::seconds;
-
-Credentials with_password(std::string_view eauth, std::string_view username, std::string_view password) {
-  return {Credentials::Kind::eauth, eauth, username, SecretView(password), {}};
-}
-
-Credentials with_token(SecretView token) {
-  return {Credentials::Kind::token, {}, {}, {}, token};
-}
 
 /// The deadline of a request; each is one of its own, for the credentials of one request are asked about
 /// once.
@@ -42,9 +35,9 @@ SteadyTime request_end() {
 
 /// An authenticator with the user fred, whose password is sesame, in a file, and with the shared secret
 /// canary.
-class Fixture {
+class AuthenticatorFixture {
  public:
-  Fixture() {
+  AuthenticatorFixture() {
     options.external_auth.push_back({"file", {{"filename", dir.write("users", "fred:sesame\n")}}, {}});
     options.external_auth.push_back({"sharedsecret", {}, {}});
     options.sharedsecret = Secret("canary");
@@ -73,7 +66,7 @@ class Fixture {
 
   Result<Identity> login(std::string_view username, std::string_view password,
                          std::string_view eauth = "file") {
-    return authenticator->authenticate(with_password(eauth, username, password), request_end());
+    return authenticator->authenticate(with_password(username, password, eauth), request_end());
   }
 
   /// Are they refused with what everybody gets to see, and does the log say why?
@@ -102,7 +95,7 @@ class Fixture {
 }  // namespace
 
 TEST_CASE("good credentials make an identity") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   const auto identity = fixture.login("fred", "sesame");
   REQUIRE(identity);
   CHECK(identity->name() == "fred");
@@ -112,20 +105,20 @@ TEST_CASE("good credentials make an identity") {
 }
 
 TEST_CASE("the back ends that are on have their names") {
-  CHECK(Fixture().authenticator->eauths() == std::vector<std::string>{"file", "sharedsecret"});
+  CHECK(AuthenticatorFixture().authenticator->eauths() == std::vector<std::string>{"file", "sharedsecret"});
 }
 
 TEST_CASE(
     "salt#34750: whatever is wrong with credentials, the answer is the same, and the log says what it was") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.refuses({}, "authentication refused at form: there are no credentials");
-  fixture.refuses(with_password("file", "fred", "canary"),
+  fixture.refuses(with_password("fred", "canary", "file"),
                   "at verification: unknown user or wrong password; eauth \"file\", user \"fred\"");
-  fixture.refuses(with_password("file", "nobody", "canary"),
+  fixture.refuses(with_password("nobody", "canary", "file"),
                   "at verification: unknown user or wrong password");
-  fixture.refuses(with_password("pam", "fred", "canary"),
+  fixture.refuses(with_password("fred", "canary", "pam"),
                   "at verification: no such back end is on; eauth \"pam\"");
-  fixture.refuses(with_password("", "fred", "canary"), "at limits: the name of the back end is empty");
+  fixture.refuses(with_password("fred", "canary", ""), "at limits: the name of the back end is empty");
   fixture.refuses(with_token(SecretView("canary")),
                   "at limits: the token is not 32 to 128 hexadecimal digits");
 }
@@ -133,7 +126,7 @@ TEST_CASE(
 TEST_CASE("a back end that is not on is told from a wrong password neither by its count nor by its answer") {
   for (const char* eauth : {"file", "pam"}) {
     CAPTURE(eauth);
-    Fixture fixture;
+    AuthenticatorFixture fixture;
     fixture.options.login_guard.tries = 2;
     fixture.start();
     for (int i = 0; i < 2; ++i) {
@@ -144,26 +137,26 @@ TEST_CASE("a back end that is not on is told from a wrong password neither by it
 }
 
 TEST_CASE("a back end that is not on costs a look at the users, as a wrong password does") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   std::filesystem::remove(fixture.dir / "users");
-  fixture.refuses(with_password("pam", "fred", "canary"), "external_auth: file: ");
+  fixture.refuses(with_password("fred", "canary", "pam"), "external_auth: file: ");
 }
 
 TEST_CASE("absurd credentials are refused before any back end is asked") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   std::filesystem::remove(fixture.dir / "users");
   const std::string name(257, 'n');
   const std::string password(1025, 'p');
-  fixture.refuses(with_password("file", "", "canary"), "at limits: the user name is empty");
-  fixture.refuses(with_password("file", name, "canary"), "at limits: the user name is longer than 256 bytes");
-  fixture.refuses(with_password("file", "fred", password),
+  fixture.refuses(with_password("", "canary", "file"), "at limits: the user name is empty");
+  fixture.refuses(with_password(name, "canary", "file"), "at limits: the user name is longer than 256 bytes");
+  fixture.refuses(with_password("fred", password, "file"),
                   "at limits: the password is longer than 1024 bytes");
-  fixture.refuses(with_password("file", {"fr\0ed", 5}, "canary"), "at limits: the user name holds a NUL");
-  fixture.refuses(with_password("file", "fred", {"can\0ary", 7}), "at limits: the password holds a NUL");
+  fixture.refuses(with_password({"fr\0ed", 5}, "canary", "file"), "at limits: the user name holds a NUL");
+  fixture.refuses(with_password("fred", {"can\0ary", 7}, "file"), "at limits: the password holds a NUL");
 }
 
 TEST_CASE("names and passwords may be as long as the limits") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   const std::string name(256, 'n');
   const std::string password(1024, 'p');
   fixture.dir.write("users", name + ":" + password + "\n");
@@ -171,13 +164,13 @@ TEST_CASE("names and passwords may be as long as the limits") {
 }
 
 TEST_CASE("a name in the log is short, and forges no line") {
-  Fixture fixture;
-  fixture.refuses(with_password("file", std::string(63, 'n') + "\n" + std::string(100, 'm'), "x"),
+  AuthenticatorFixture fixture;
+  fixture.refuses(with_password(std::string(63, 'n') + "\n" + std::string(100, 'm'), "x", "file"),
                   "user \"" + std::string(63, 'n') + "\\");
 }
 
 TEST_CASE("a back end that fails by itself slows who meets it") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.login_guard.tries = 1;
   fixture.start();
   const test::CapturedLog log;
@@ -187,7 +180,7 @@ TEST_CASE("a back end that fails by itself slows who meets it") {
 }
 
 TEST_CASE("without a descriptor for the file nobody is refused, and nothing counts as a guess") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.login_guard.tries = 1;
   fixture.start();
   const test::CapturedLog log;
@@ -211,7 +204,7 @@ TEST_CASE("a guard that cannot have the file that it was given is a mistake") {
 }
 
 TEST_CASE("a back end that fails by itself is no refusal") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   const test::CapturedLog log;
   std::filesystem::remove(fixture.dir / "users");
   const auto identity = fixture.login("fred", "sesame");
@@ -221,7 +214,7 @@ TEST_CASE("a back end that fails by itself is no refusal") {
 
 TEST_CASE("who guesses is refused, whether the user exists or not, and others are not") {
   for (const std::string_view user : {"fred", "nobody"}) {
-    Fixture fixture;
+    AuthenticatorFixture fixture;
     fixture.options.login_guard.tries = 2;
     fixture.start();
     const test::CapturedLog log;
@@ -231,7 +224,7 @@ TEST_CASE("who guesses is refused, whether the user exists or not, and others ar
     REQUIRE_FALSE(third);
     CHECK(third.error().kind == ErrorKind::throttled);
     CHECK(third.error().retry_after == seconds(300));
-    Credentials elsewhere = with_password("file", "fred", "sesame");
+    Credentials elsewhere = with_password("fred", "sesame", "file");
     elsewhere.remote = "192.0.2.8";
     CHECK(fixture.authenticator->authenticate(elsewhere, request_end()));
     fixture.clock.advance(seconds(300));
@@ -240,11 +233,11 @@ TEST_CASE("who guesses is refused, whether the user exists or not, and others ar
 }
 
 TEST_CASE("who guesses is refused also a password that others have shown to be good a moment ago") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.login_guard.tries = 2;
   fixture.start();
   const test::CapturedLog log;
-  Credentials owner = with_password("file", "fred", "sesame");
+  Credentials owner = with_password("fred", "sesame", "file");
   owner.remote = "192.0.2.8";
   for (int i = 0; i < 2; ++i) CHECK_FALSE(fixture.login("fred", "wrong"));
   CHECK(fixture.authenticator->authenticate(owner, request_end()));
@@ -252,7 +245,7 @@ TEST_CASE("who guesses is refused also a password that others have shown to be g
 }
 
 TEST_CASE("a good login forgives the failures before it, also where its password was remembered") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.login_guard.tries = 2;
   fixture.start();
   CHECK(fixture.login("fred", "sesame"));
@@ -263,7 +256,7 @@ TEST_CASE("a good login forgives the failures before it, also where its password
 }
 
 TEST_CASE("bad tokens are counted, but not those that have expired or were revoked, however often") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.login_guard.address_tries = 2;
   fixture.options.login_guard.tries = 1;
   fixture.start();
@@ -298,26 +291,26 @@ TEST_CASE("bad tokens are counted, but not those that have expired or were revok
 }
 
 TEST_CASE("salt-api#151: a verified password is not verified again for a while") {
-  Fixture fixture;
-  Fixture::let_file_rest();
+  AuthenticatorFixture fixture;
+  AuthenticatorFixture::let_file_rest();
   CHECK(fixture.login("fred", "sesame"));
   fixture.keep_busy();
   fixture.clock.advance(seconds(29));
   CHECK(fixture.login("fred", "sesame"));
   fixture.clock.advance(seconds(1));
   const auto late =
-      fixture.authenticator->authenticate(with_password("file", "fred", "sesame"), SteadyTime());
+      fixture.authenticator->authenticate(with_password("fred", "sesame", "file"), SteadyTime());
   CHECK(late.error().kind == ErrorKind::timeout);
 }
 
 TEST_CASE("what is remembered of a file's user ends at once when the file says so") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.auth_cache_ttl = seconds(300);
   fixture.start();
   for (const std::string now : {"fred:changed\n", "fred:!sesame\n", "somebody:sesame\n"}) {
     CAPTURE(now);
     fixture.dir.write("users", "fred:sesame\n");
-    Fixture::let_file_rest();
+    AuthenticatorFixture::let_file_rest();
     CHECK(fixture.login("fred", "sesame"));
     fixture.dir.write("users", now);
     CHECK_FALSE(fixture.login("fred", "sesame"));
@@ -325,7 +318,7 @@ TEST_CASE("what is remembered of a file's user ends at once when the file says s
 }
 
 TEST_CASE("CVE-2023-20898: a new authenticator remembers nothing of the one before") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   CHECK(fixture.login("fred", "sesame"));
   fixture.dir.write("users", "fred:changed\n");
   fixture.start();
@@ -333,7 +326,7 @@ TEST_CASE("CVE-2023-20898: a new authenticator remembers nothing of the one befo
 }
 
 TEST_CASE("without the cache each password is verified") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.auth_cache_ttl = seconds(0);
   fixture.start();
   CHECK(fixture.login("fred", "sesame"));
@@ -342,20 +335,20 @@ TEST_CASE("without the cache each password is verified") {
 }
 
 TEST_CASE("a failure is never remembered") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   CHECK_FALSE(fixture.login("fred", "changed"));
   fixture.dir.write("users", "fred:changed\n");
   CHECK(fixture.login("fred", "changed"));
 }
 
 TEST_CASE("CVE-2016-9639: what one back end verified is nothing to another") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   CHECK(fixture.login("fred", "canary", "sharedsecret"));
   CHECK_FALSE(fixture.login("fred", "canary", "file"));
 }
 
 TEST_CASE("a token stands for whom it was made") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   const auto identity = fixture.login("fred", "sesame");
   REQUIRE(identity);
   const auto token = fixture.authenticator->make_token(*identity);
@@ -369,7 +362,7 @@ TEST_CASE("a token stands for whom it was made") {
 }
 
 TEST_CASE("a token brings the groups that it was made with") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   const auto store = TokenStore::make(*token_files(fixture.options.token_dir), seconds(60), fixture.clock);
   REQUIRE(store);
   const auto token = (*store)->add("fred", "file", {"ops"});
@@ -380,7 +373,7 @@ TEST_CASE("a token brings the groups that it was made with") {
 }
 
 TEST_CASE("tokens of a back end that is off are refused") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   const auto identity = fixture.login("fred", "canary", "sharedsecret");
   REQUIRE(identity);
   const auto token = fixture.authenticator->make_token(*identity);
@@ -391,7 +384,7 @@ TEST_CASE("tokens of a back end that is off are refused") {
 }
 
 TEST_CASE("without token_dir there are no tokens") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.token_dir.clear();
   fixture.start();
   const std::string token(64, 'a');
@@ -403,7 +396,7 @@ TEST_CASE("without token_dir there are no tokens") {
 }
 
 TEST_CASE("a token tells whose it is and how long it lasts, until it is ended") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   const auto made = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
   REQUIRE(made);
   const auto held = fixture.authenticator->holder(made->token);
@@ -421,7 +414,7 @@ TEST_CASE("a token tells whose it is and how long it lasts, until it is ended") 
 TEST_CASE("a clock that steps back revives no token, nor after a restart") {
   for (const seconds back : {seconds(1), seconds(3600), seconds(365 * 24 * 3600)}) {
     CAPTURE(back.count());
-    Fixture fixture;
+    AuthenticatorFixture fixture;
     fixture.options.login_guard.file = fixture.dir / "guard";
     fixture.options.login_guard.tries = 5;  // else there is nothing to share
     fixture.start();
@@ -447,7 +440,7 @@ TEST_CASE("a clock that steps back revives no token, nor after a restart") {
 
 TEST_CASE("a clock that was years ahead for a moment leaves tokens as they were, and revives none") {
   constexpr std::chrono::hours kYears(24 * 3650);
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.login_guard.file = fixture.dir / "guard";
   fixture.start();
   const auto make = [&] {
@@ -483,7 +476,7 @@ TEST_CASE("a clock that was years ahead for a moment leaves tokens as they were,
 }
 
 TEST_CASE("a question for the holder of a token is no guess, whatever comes of it") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.login_guard = {.tries = 1, .address_tries = 1};
   fixture.start();
   const auto made = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
@@ -499,7 +492,7 @@ TEST_CASE("a question for the holder of a token is no guess, whatever comes of i
 }
 
 TEST_CASE("without token_dir nobody holds a token, and one of a back end that is off is nobody's") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   const auto made = fixture.authenticator->make_token(*fixture.login("fred", "canary", "sharedsecret"));
   REQUIRE(made);
   fixture.options.external_auth.pop_back();
@@ -511,7 +504,7 @@ TEST_CASE("without token_dir nobody holds a token, and one of a back end that is
 }
 
 TEST_CASE("a token that cannot be stored is our own failure, with its cause in the log") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   const auto identity = fixture.login("fred", "sesame");
   REQUIRE(identity);
   std::filesystem::remove_all(fixture.options.token_dir);
@@ -528,7 +521,7 @@ TEST_CASE("a token that cannot be ended is our own failure, too, and it stays go
     MESSAGE("skipped: only root can read a directory as somebody who may not write there");
     return;
   }
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   const auto made = fixture.authenticator->make_token(*fixture.login("fred", "sesame"));
   REQUIRE(made);
   constexpr uid_t kNobody = 65534;
@@ -576,18 +569,18 @@ TEST_CASE("where the default token directory cannot be had, tokens are off and t
 }
 
 TEST_CASE("also without the cache a request's password is verified once") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.auth_cache_ttl = seconds(0);
   fixture.start();
-  Fixture::let_file_rest();
+  AuthenticatorFixture::let_file_rest();
   const SteadyTime end = request_end();
-  CHECK(fixture.authenticator->authenticate(with_password("file", "fred", "sesame"), end));
+  CHECK(fixture.authenticator->authenticate(with_password("fred", "sesame", "file"), end));
   fixture.keep_busy();
-  CHECK(fixture.authenticator->authenticate(with_password("file", "fred", "sesame"), end));
+  CHECK(fixture.authenticator->authenticate(with_password("fred", "sesame", "file"), end));
 }
 
 TEST_CASE("a good password gets in however many bring it at once") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   fixture.options.login_guard.tries = 1;
   fixture.options.login_guard.max_delayed = 0;  // nobody may wait for a turn
   fixture.start();
@@ -601,7 +594,7 @@ TEST_CASE("a good password gets in however many bring it at once") {
 }
 
 TEST_CASE("many threads may authenticate at once") {
-  Fixture fixture;
+  AuthenticatorFixture fixture;
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -56,7 +56,7 @@ std::string entry(const Settings& settings, std::string_view line) {
   return found ? std::string(found->username) + "=" + std::string(found->stored) : "none";
 }
 
-std::string mistake(const Settings& settings) {
+std::string settings_mistake(const Settings& settings) {
   const auto read = read_file_settings(settings);
   REQUIRE_FALSE(read);
   CHECK(read.error().kind == ErrorKind::configuration);
@@ -171,21 +171,21 @@ TEST_CASE("Apache's files have their own layout, and comments") {
 
 TEST_CASE("a wrong setting is named with what was found and what is accepted") {
   const std::pair<std::string, std::string> filename("filename", "/users");
-  CHECK(mistake({}) ==
+  CHECK(settings_mistake({}) ==
         "external_auth: file: ^filename: \"\" found, the path of the file with the users expected");
-  CHECK(mistake({filename, {"filetype", "csv"}}) ==
+  CHECK(settings_mistake({filename, {"filetype", "csv"}}) ==
         "external_auth: file: ^filetype: \"csv\" found, text, htpasswd or htdigest expected");
   for (const std::string wrong : {"0", "-1", "two", "2nd", "", "99999999999999999999"}) {
     for (const std::string field : {"username_field", "password_field"}) {
-      CHECK(mistake({filename, {field, wrong}}) ==
+      CHECK(settings_mistake({filename, {field, wrong}}) ==
             "external_auth: file: ^" + field + ": \"" + wrong + "\" found, a number from 1 expected");
     }
   }
-  CHECK(mistake({filename, {"field_separator", ""}}) ==
+  CHECK(settings_mistake({filename, {"field_separator", ""}}) ==
         "external_auth: file: ^field_separator: \"\" found, at least one character expected");
-  CHECK(mistake({filename, {"filetype", "htdigest"}}) ==
+  CHECK(settings_mistake({filename, {"filetype", "htdigest"}}) ==
         "external_auth: file: ^realm: \"\" found, the realm, which htdigest files need, expected");
-  CHECK(mistake({filename, {"hash", "md5"}}) ==
+  CHECK(settings_mistake({filename, {"hash", "md5"}}) ==
         "external_auth: file: ^hash: unknown setting; there are ^filename, ^filetype, ^realm, ^hashtype, "
         "^field_separator, ^username_field and ^password_field");
 }

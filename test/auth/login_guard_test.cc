@@ -24,7 +24,7 @@ using std::chrono::seconds;
 const LoginGuard::Who kFred{"fred", "192.0.2.7"};
 const LoginGuard::Who kFredElsewhere{"fred", "192.0.2.8"};
 const LoginGuard::Who kAnn{"ann", "192.0.2.7"};
-const LoginGuard::Who kToken{"", "192.0.2.7"};
+const LoginGuard::Who kWithToken{"", "192.0.2.7"};
 
 std::shared_ptr<const LoginMemory> memory_for(const LoginGuardOptions& options) {
   auto memory = open_login_memory(options);
@@ -33,9 +33,9 @@ std::shared_ptr<const LoginMemory> memory_for(const LoginGuardOptions& options) 
 }
 
 /// A guard of this process that writes down how long it would sleep.
-class Fixture {
+class GuardFixture {
  public:
-  explicit Fixture(LoginGuardOptions options = {}) {
+  explicit GuardFixture(LoginGuardOptions options = {}) {
     guard.emplace(options, memory_for(options), clock, [this](milliseconds time) {
       slept.push_back(time);
       if (sleep_takes_time) clock.advance(time);
@@ -64,7 +64,7 @@ class Fixture {
 
 TEST_CASE("after too many failures a user is refused at that address, and told when to come again") {
   const test::CapturedLog log;
-  Fixture fixture;
+  GuardFixture fixture;
   fixture.fail(kFred, 10);
   const auto open = fixture.guard->check(kFred);
   REQUIRE_FALSE(open);
@@ -77,18 +77,18 @@ TEST_CASE("after too many failures a user is refused at that address, and told w
 }
 
 TEST_CASE("nobody can lock a user out from elsewhere, nor another user at the same address") {
-  Fixture fixture;
+  GuardFixture fixture;
   fixture.fail(kFred, 10);
   CHECK(fixture.refuses(kFred));
   CHECK_FALSE(fixture.refuses(kFredElsewhere));
   CHECK_FALSE(fixture.refuses(kAnn));
-  CHECK_FALSE(fixture.refuses(kToken));
+  CHECK_FALSE(fixture.refuses(kWithToken));
   CHECK_FALSE(fixture.refuses({"fred", ""}));
 }
 
 TEST_CASE("who goes from user to user is refused at that address altogether") {
   const test::CapturedLog log;
-  Fixture fixture({.address_tries = 20});
+  GuardFixture fixture({.address_tries = 20});
   for (int i = 0; i < 20; ++i) fixture.fail({"user" + std::to_string(i), "192.0.2.7"}, 1);
   CHECK(fixture.refuses(kFred));
   CHECK_FALSE(fixture.refuses(kFredElsewhere));
@@ -97,14 +97,14 @@ TEST_CASE("who goes from user to user is refused at that address altogether") {
 
 TEST_CASE("tokens that fail are counted by address, and refused at the limit; one that is good never is") {
   const test::CapturedLog log;
-  Fixture fixture({.address_tries = 20});
-  fixture.fail(kToken, 20);
+  GuardFixture fixture({.address_tries = 20});
+  fixture.fail(kWithToken, 20);
   CHECK(log.has("login guard: tokens at \"192.0.2.7\": refused"));
   CHECK(fixture.slept.back() == milliseconds(2000));
   fixture.slept.clear();
   for (int i = 0; i < 3; ++i) {
-    REQUIRE(fixture.guard->check(kToken));
-    auto attempt = fixture.guard->begin(kToken);
+    REQUIRE(fixture.guard->check(kWithToken));
+    auto attempt = fixture.guard->begin(kWithToken);
     REQUIRE(attempt);  // by now it is good, or fails
     const auto failed = attempt->failed();
     REQUIRE_FALSE(failed);
@@ -114,13 +114,13 @@ TEST_CASE("tokens that fail are counted by address, and refused at the limit; on
   CHECK(fixture.slept.empty());
   CHECK(fixture.fail({"", "192.0.2.8"}));
   CHECK_FALSE(fixture.refuses(kFred));
-  auto ended = fixture.guard->begin(kToken);
+  auto ended = fixture.guard->begin(kWithToken);
   REQUIRE(ended);
   CHECK(ended->failed(false));  // is no guess
 }
 
 TEST_CASE("a good login forgets the failures of its user at its address, and no others") {
-  Fixture fixture({.address_tries = 19});
+  GuardFixture fixture({.address_tries = 19});
   fixture.fail(kFred, 9);
   fixture.fail(kAnn, 9);
   fixture.guard->forgive(kFred);
@@ -131,7 +131,7 @@ TEST_CASE("a good login forgets the failures of its user at its address, and no 
 
 TEST_CASE("networks of one IPv6 site are refused together when four of them could have been") {
   const test::CapturedLog log;
-  Fixture fixture({.address_tries = 20});
+  GuardFixture fixture({.address_tries = 20});
   fixture.sleep_takes_time = false;
   int looked_at = 0;
   std::string last;
@@ -147,7 +147,7 @@ TEST_CASE("networks of one IPv6 site are refused together when four of them coul
 
 TEST_CASE("a limit for a whole site is never too high to be reached") {
   const test::CapturedLog log;
-  Fixture fixture({.address_tries = 4000, .window = std::chrono::hours(24)});
+  GuardFixture fixture({.address_tries = 4000, .window = std::chrono::hours(24)});
   for (unsigned n = 0; n < GuardTable::kMostFailures; ++n) {
     fixture.fail({"fred", format("2001:db8:1:{:x}::1", n)}, 1);
   }
@@ -156,7 +156,7 @@ TEST_CASE("a limit for a whole site is never too high to be reached") {
 
 TEST_CASE("who logged in lately is not refused for what others do at the same address") {
   const test::CapturedLog log;
-  Fixture fixture;
+  GuardFixture fixture;
   fixture.sleep_takes_time = false;
   const auto user = [](int n) { return format("user{}", n); };
   const auto log_in = [&](const LoginGuard::Who& who) {
@@ -182,7 +182,7 @@ TEST_CASE("who logged in lately is not refused for what others do at the same ad
 TEST_CASE("a failure does not tell who logged in from that address before, nor does one after the refusal") {
   const test::CapturedLog log;
   const auto answers_to = [](const LoginGuard::Who& who) {
-    Fixture fixture({.address_tries = 20, .refuse = seconds(30)});
+    GuardFixture fixture({.address_tries = 20, .refuse = seconds(30)});
     {
       auto attempt = fixture.guard->begin(kFred);
       REQUIRE(attempt);
@@ -219,7 +219,7 @@ TEST_CASE("a failure does not tell who logged in from that address before, nor d
 
 TEST_CASE("a user is known for a week, at that address alone") {
   const test::CapturedLog log;
-  Fixture fixture({.address_tries = 2, .refuse = seconds(1000)});
+  GuardFixture fixture({.address_tries = 2, .refuse = seconds(1000)});
   {
     auto attempt = fixture.guard->begin(kFred);
     REQUIRE(attempt);
@@ -240,7 +240,7 @@ TEST_CASE("a user is known for a week, at that address alone") {
 }
 
 TEST_CASE("a failure is answered the later the more there were, up to two seconds") {
-  Fixture fixture;
+  GuardFixture fixture;
   fixture.fail(kFred, 7);
   const std::vector<milliseconds> expected{milliseconds(100), milliseconds(200),  milliseconds(400),
                                            milliseconds(800), milliseconds(1600), milliseconds(2000),
@@ -249,7 +249,7 @@ TEST_CASE("a failure is answered the later the more there were, up to two second
 }
 
 TEST_CASE("the time that the check itself took is part of the wait") {
-  Fixture fixture;
+  GuardFixture fixture;
   auto quick = fixture.guard->begin(kFred);
   REQUIRE(quick);
   fixture.clock.advance(milliseconds(70));
@@ -262,14 +262,14 @@ TEST_CASE("the time that the check itself took is part of the wait") {
 }
 
 TEST_CASE("who goes from user to user is slowed, too") {
-  Fixture fixture({.address_tries = 20});
+  GuardFixture fixture({.address_tries = 20});
   for (int i = 0; i < 8; ++i) fixture.fail({"user" + std::to_string(i), "192.0.2.7"}, 1);
   CHECK(fixture.slept.front() == milliseconds(100));
   CHECK(fixture.slept.back() == milliseconds(800));
 }
 
 TEST_CASE("where too many wait already, a failure is refused at once, and counted") {
-  Fixture fixture({.tries = 2, .max_delayed = 0});
+  GuardFixture fixture({.tries = 2, .max_delayed = 0});
   auto attempt = fixture.guard->begin(kFred);
   REQUIRE(attempt);
   const auto counted = attempt->failed();
@@ -284,7 +284,7 @@ TEST_CASE("where too many wait already, a failure is refused at once, and counte
 TEST_CASE("who is refused with all others of an address leaves half of the threads that may wait to others") {
   const test::CapturedLog log;
   for (const std::size_t may_wait : {1U, 2U}) {
-    Fixture fixture({.address_tries = 1, .max_delayed = may_wait});
+    GuardFixture fixture({.address_tries = 1, .max_delayed = may_wait});
     fixture.fail({"x", kFred.remote}, 1);
     fixture.slept.clear();
     CHECK(fixture.refuses(kFred));
@@ -297,9 +297,9 @@ TEST_CASE("over all processes four refusals of addresses a second wait, whoever 
   const test::CapturedLog log;
   const test::TempDir dir;
   const LoginGuardOptions options{.address_tries = 1, .file = dir / "guard"};
-  Fixture one(options);
-  Fixture other(options);
-  for (Fixture* process : {&one, &other}) process->sleep_takes_time = false;
+  GuardFixture one(options);
+  GuardFixture other(options);
+  for (GuardFixture* process : {&one, &other}) process->sleep_takes_time = false;
   {
     auto attempt = one.guard->begin(kFred);
     REQUIRE(attempt);
@@ -307,7 +307,7 @@ TEST_CASE("over all processes four refusals of addresses a second wait, whoever 
   }
   one.fail({"x", kFred.remote}, 1);
   one.slept.clear();
-  const auto waits = [](Fixture& process, const LoginGuard::Who& who) {
+  const auto waits = [](GuardFixture& process, const LoginGuard::Who& who) {
     const std::size_t before = process.slept.size();
     CHECK_FALSE(process.fail(who));
     return process.slept.size() > before;
@@ -317,7 +317,7 @@ TEST_CASE("over all processes four refusals of addresses a second wait, whoever 
     CHECK(waits(other, kAnn));
     CHECK(waits(other, kFred));
     CHECK(waits(one, kFred));
-    for (Fixture* process : {&one, &other}) {
+    for (GuardFixture* process : {&one, &other}) {
       CHECK_FALSE(waits(*process, kAnn));
       CHECK_FALSE(waits(*process, kFred));
     }
@@ -328,7 +328,7 @@ TEST_CASE("over all processes four refusals of addresses a second wait, whoever 
 }
 
 TEST_CASE("who would have to wait for their turn where too many wait already is told so at once") {
-  Fixture fixture({.tries = 1, .max_queued = 0});
+  GuardFixture fixture({.tries = 1, .max_queued = 0});
   {
     const auto first = fixture.guard->begin(kFred);
     REQUIRE(first);
@@ -341,7 +341,7 @@ TEST_CASE("who would have to wait for their turn where too many wait already is 
 }
 
 TEST_CASE("who would have to wait for their turn does so until their deadline") {
-  Fixture fixture({.tries = 1});
+  GuardFixture fixture({.tries = 1});
   const SteadyTime now = fixture.clock.steady();
   {
     const auto first = fixture.guard->begin(kFred, now);
@@ -356,7 +356,7 @@ TEST_CASE("who would have to wait for their turn does so until their deadline") 
 }
 
 TEST_CASE("whoever waits for others' tries is no failure, and takes no place from those that are") {
-  Fixture fixture({.tries = 1, .max_delayed = 1, .max_queued = 2});
+  GuardFixture fixture({.tries = 1, .max_delayed = 1, .max_queued = 2});
   std::vector<std::thread> threads;
   std::atomic<int> in_time = 0;
   {
@@ -373,11 +373,11 @@ TEST_CASE("whoever waits for others' tries is no failure, and takes no place fro
 
 TEST_CASE("tokens wait for no turn, and those that fail at the same time are all counted") {
   const test::CapturedLog log;
-  Fixture fixture({.address_tries = 3, .max_queued = 0});
-  CHECK(fixture.fail(kToken));
+  GuardFixture fixture({.address_tries = 3, .max_queued = 0});
+  CHECK(fixture.fail(kWithToken));
   std::vector<LoginGuard::Attempt> attempts;
   for (int i = 0; i < 5; ++i) {
-    auto attempt = fixture.guard->begin(kToken);
+    auto attempt = fixture.guard->begin(kWithToken);
     REQUIRE(attempt);
     attempts.push_back(*std::move(attempt));
   }
@@ -388,7 +388,7 @@ TEST_CASE("tokens wait for no turn, and those that fail at the same time are all
 TEST_CASE("logins leave threads free, more of them for tokens than for passwords") {
   using Share = LoginGuard::Share;
   for (const unsigned tries : {0U, 3U}) {
-    Fixture fixture({.tries = tries, .threads = 10});
+    GuardFixture fixture({.tries = tries, .threads = 10});
     std::vector<LoginGuard::Attempt> attempts;
     const auto begins = [&](const LoginGuard::Who& who) {
       auto attempt = fixture.guard->begin(who);
@@ -407,7 +407,7 @@ TEST_CASE("logins leave threads free, more of them for tokens than for passwords
       CHECK(token);
       CHECK_FALSE(fixture.guard->keep_thread(Share::token));
     }
-    CHECK(begins(kToken));  // looked at here, at once
+    CHECK(begins(kWithToken));  // looked at here, at once
     CHECK(attempts.back().failed().ok() == (tries == 0));
     CHECK(fixture.slept.empty());
     attempts.clear();
@@ -416,7 +416,7 @@ TEST_CASE("logins leave threads free, more of them for tokens than for passwords
 }
 
 TEST_CASE("where there are few threads logins may have all of them") {
-  Fixture fixture({.threads = 4});
+  GuardFixture fixture({.threads = 4});
   std::vector<LoginGuard::Attempt> attempts;
   for (const char* name : {"a", "b", "c", "d"}) {
     auto attempt = fixture.guard->begin({name, "192.0.2.7"});
@@ -427,13 +427,13 @@ TEST_CASE("where there are few threads logins may have all of them") {
 }
 
 TEST_CASE("a try that ends without a failure counts for nothing") {
-  Fixture fixture({.tries = 1});
+  GuardFixture fixture({.tries = 1});
   for (int i = 0; i < 5; ++i) CHECK(fixture.guard->begin(kFred));
   CHECK_FALSE(fixture.refuses(kFred));
 }
 
 TEST_CASE("many tries at once get no further than one after the other") {
-  Fixture fixture({.tries = 3, .max_delayed = 1000});
+  GuardFixture fixture({.tries = 3, .max_delayed = 1000});
   std::atomic<int> looked_at = 0;
   std::vector<std::thread> threads;
   std::mutex mutex;  // the fixture's clock and list are for one thread
@@ -452,7 +452,7 @@ TEST_CASE("many tries at once get no further than one after the other") {
 }
 
 TEST_CASE("many good logins at once all have their turn") {
-  Fixture fixture({.tries = 2});
+  GuardFixture fixture({.tries = 2});
   std::atomic<int> done = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 16; ++i) {
@@ -467,7 +467,7 @@ TEST_CASE("many good logins at once all have their turn") {
 }
 
 TEST_CASE("a guard that is off refuses nobody and lets nobody wait") {
-  Fixture fixture({.tries = 0});
+  GuardFixture fixture({.tries = 0});
   fixture.fail(kFred, 50);
   fixture.guard->forgive(kFred);
   CHECK_FALSE(fixture.refuses(kFred));

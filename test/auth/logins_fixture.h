@@ -22,8 +22,11 @@ inline Credentials with_password(std::string_view username, std::string_view pas
   return {Credentials::Kind::eauth, eauth, username, SecretView(password), {}};
 }
 
+inline Credentials with_token(SecretView token) {
+  return {Credentials::Kind::token, {}, {}, {}, token};
+}
 inline Credentials with_token(std::string_view token) {
-  return {Credentials::Kind::token, {}, {}, {}, SecretView(token)};
+  return with_token(SecretView(token));
 }
 
 /// Remote logins, and who decides: all tokens are good, and the password `sesame`. Thread-safe, but for what

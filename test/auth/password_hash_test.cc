@@ -26,12 +26,12 @@ bool matches(std::string_view hashtype, std::string_view password, std::string_v
   return (*hash)("fred", SecretView(password), stored);
 }
 
-struct Vector {
+struct HashVector {
   std::string_view hashtype;
   std::string_view stored;  // what stands for `sesame`
 };
 
-constexpr Vector kVectors[] = {
+constexpr HashVector kHashVectors[] = {
     {"plaintext", "sesame"},
     {"plain", "sesame"},
     {"md5", "c8dae1c50e092f3d877192fc555b1dcf"},
@@ -77,7 +77,7 @@ constexpr Vector kVectors[] = {
 }  // namespace
 
 TEST_CASE("each hashtype knows the password that was stored, and no other one") {
-  for (const Vector& vector : kVectors) {
+  for (const HashVector& vector : kHashVectors) {
     CAPTURE(vector.hashtype);
     CAPTURE(vector.stored);
     CHECK(matches(vector.hashtype, "sesame", vector.stored));

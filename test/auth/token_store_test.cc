@@ -25,8 +25,8 @@
 namespace rest_fcgi::auth {
 namespace {
 
-WallTime at(double seconds) {
-  return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double>(seconds)));
+WallTime at(double since_epoch) {
+  return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double>(since_epoch)));
 }
 
 using test::TempDir;

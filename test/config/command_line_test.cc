@@ -18,7 +18,7 @@ Result<CommandLine> parse(std::vector<const char*> arguments) {
   return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
 }
 
-std::string mistake(std::vector<const char*> arguments) {
+std::string argument_mistake(std::vector<const char*> arguments) {
   const auto parsed = parse(std::move(arguments));
   if (parsed) return "none";
   CHECK(parsed.error().kind == ErrorKind::configuration);
@@ -87,7 +87,7 @@ TEST_CASE("--revoke names a user, of one back end or of all") {
   CHECK(parsed->eauth == "pam");
   CHECK(parsed->username == "alice");
   for (const std::string user : {"", ":alice", "file:", ":"}) {
-    CHECK(mistake({"--revoke", user.c_str()}) ==
+    CHECK(argument_mistake({"--revoke", user.c_str()}) ==
           "--revoke: found \"" + user + "\", expected USER or EAUTH:USER");
   }
 }
@@ -101,26 +101,26 @@ TEST_CASE("--explain takes a user, a function and a target") {
   CHECK(parsed->tgt == "web* and G@os:Debian");
   CHECK(parse({"--explain", "alice", "jobs.list_jobs", "@runner", "-c", "/a"})->config == "/a");
   const std::string expected = " arguments, expected USER FUN TGT, such as alice test.ping 'web*'";
-  CHECK(mistake({"--explain", "alice", "test.ping"}) == "--explain: found 2" + expected);
-  CHECK(mistake({"--explain", "alice", "test.ping", "*", "*"}) == "--explain: found 4" + expected);
-  CHECK(mistake({"--explain", "alice", "", "*"}) == "--explain: found 3" + expected);
+  CHECK(argument_mistake({"--explain", "alice", "test.ping"}) == "--explain: found 2" + expected);
+  CHECK(argument_mistake({"--explain", "alice", "test.ping", "*", "*"}) == "--explain: found 4" + expected);
+  CHECK(argument_mistake({"--explain", "alice", "", "*"}) == "--explain: found 3" + expected);
 }
 
 TEST_CASE("what is wrong on the command line is named") {
-  CHECK(mistake({"--nonsense"}) == "unrecognised option '--nonsense'");
-  CHECK(mistake({"-x"}) == "unrecognised option '-x'");
-  CHECK(mistake({"--conf", "/a"}) == "unrecognised option '--conf'");
-  CHECK(mistake({"--positional", "/a"}) == "found \"/a\", which belongs to no option");
-  CHECK(mistake({"/a", "b"}) == "found \"/a\", which belongs to no option");
-  CHECK(mistake({"--check-config", "--", "-x"}) == "found \"-x\", which belongs to no option");
-  CHECK(mistake({"--config"}) == "the required argument for option '--config' is missing");
-  CHECK(mistake({"--config", "/a", "--config", "/b"}) ==
+  CHECK(argument_mistake({"--nonsense"}) == "unrecognised option '--nonsense'");
+  CHECK(argument_mistake({"-x"}) == "unrecognised option '-x'");
+  CHECK(argument_mistake({"--conf", "/a"}) == "unrecognised option '--conf'");
+  CHECK(argument_mistake({"--positional", "/a"}) == "found \"/a\", which belongs to no option");
+  CHECK(argument_mistake({"/a", "b"}) == "found \"/a\", which belongs to no option");
+  CHECK(argument_mistake({"--check-config", "--", "-x"}) == "found \"-x\", which belongs to no option");
+  CHECK(argument_mistake({"--config"}) == "the required argument for option '--config' is missing");
+  CHECK(argument_mistake({"--config", "/a", "--config", "/b"}) ==
         "option '--config' cannot be specified more than once");
-  CHECK(mistake({"--version=1"}) == "option '--version' does not take any arguments");
-  CHECK(mistake({"--config", ""}) == "--config: found \"\", expected a file");
-  CHECK(mistake({"--listen", "9000"}) ==
+  CHECK(argument_mistake({"--version=1"}) == "option '--version' does not take any arguments");
+  CHECK(argument_mistake({"--config", ""}) == "--config: found \"\", expected a file");
+  CHECK(argument_mistake({"--listen", "9000"}) ==
         "--listen: found \"9000\", expected unix:PATH, tcp:HOST:PORT or fd:0");
-  CHECK(mistake({"--log-level", "loud"}) ==
+  CHECK(argument_mistake({"--log-level", "loud"}) ==
         "--log-level: found \"loud\", expected all, garbage, trace, debug, "
         "profile, info, warning, error, critical or quiet");
 }
@@ -128,7 +128,7 @@ TEST_CASE("what is wrong on the command line is named") {
 TEST_CASE("a user for --mk-token without back end or name is an error") {
   for (const char* user : {"alice", ":alice", "file:", ":"}) {
     CAPTURE(user);
-    CHECK(mistake({"--mk-token", user}) ==
+    CHECK(argument_mistake({"--mk-token", user}) ==
           std::string("--mk-token: found \"") + user + "\", expected EAUTH:USERNAME");
   }
 }

@@ -14,7 +14,7 @@ namespace {
 using Texts = std::vector<std::string>;
 using returner::EtcdOptions;
 
-EtcdOptions options_of(const std::string& master) {
+EtcdOptions etcd_of(const std::string& master) {
   return settings_of("master_job_cache: etcd\n" + master).returner.etcd;
 }
 
@@ -26,7 +26,7 @@ std::string mistake_in(const std::string& master) {
 const std::string kProfile = "etcd.returner: my_etcd_config\nmy_etcd_config:\n";
 
 TEST_CASE("without a profile the top level says how to reach etcd, with Salt's defaults") {
-  const EtcdOptions options = options_of("");
+  const EtcdOptions options = etcd_of("");
   CHECK(options.is_chosen);
   CHECK(options.require_v2);
   CHECK(options.root == "/salt/return");
@@ -36,7 +36,7 @@ TEST_CASE("without a profile the top level says how to reach etcd, with Salt's d
   CHECK(options.encode_values);
   CHECK(options.unicode_errors == returner::UnicodeErrors::replace);
   CHECK(options.spool == "/var/cache/salt/master/rest_fcgi/etcd");
-  CHECK(options_of("etcd.host: e1\netcd.port: 4001\n").writing.endpoints == Texts{"http://e1:4001"});
+  CHECK(etcd_of("etcd.host: e1\netcd.port: 4001\n").writing.endpoints == Texts{"http://e1:4001"});
 }
 
 TEST_CASE("etcd is opened where a job cache names it, or a key of its returner stands there") {
@@ -51,12 +51,12 @@ TEST_CASE("etcd is opened where a job cache names it, or a key of its returner s
 }
 
 TEST_CASE("a profile stands in place of the top level") {
-  const EtcdOptions options = options_of(kProfile +
-                                         "  etcd.host: e1\n  etcd.port: 4001\n  etcd.require_v2: false\n"
-                                         "  etcd.encode_values: false\n  etcd.unicode_errors: strict\n"
-                                         "  etcd.raw_keys: true\n  etcd.raw_values: true\n"
-                                         "etcd.username: nobody\netcd.password: secret\n"
-                                         "etcd.returner_root: /jobs\n");
+  const EtcdOptions options = etcd_of(kProfile +
+                                      "  etcd.host: e1\n  etcd.port: 4001\n  etcd.require_v2: false\n"
+                                      "  etcd.encode_values: false\n  etcd.unicode_errors: strict\n"
+                                      "  etcd.raw_keys: true\n  etcd.raw_values: true\n"
+                                      "etcd.username: nobody\netcd.password: secret\n"
+                                      "etcd.returner_root: /jobs\n");
   CHECK(options.writing.endpoints == Texts{"http://e1:4001"});
   CHECK(options.writing.username.empty());
   CHECK_FALSE(options.require_v2);
@@ -75,9 +75,9 @@ TEST_CASE("a profile that does not exist is a mistake") {
 
 TEST_CASE("there may be a profile to read with, and one to write with") {
   const EtcdOptions options =
-      options_of(kProfile +
-                 "  etcd.host: both\netcd.returner_read_profile: r\nr: {etcd.host: reads}\n"
-                 "etcd.returner_write_profile: w\nw: {etcd.host: writes, etcd.ttl: 60}\n");
+      etcd_of(kProfile +
+              "  etcd.host: both\netcd.returner_read_profile: r\nr: {etcd.host: reads}\n"
+              "etcd.returner_write_profile: w\nw: {etcd.host: writes, etcd.ttl: 60}\n");
   CHECK(options.reading.endpoints == Texts{"http://reads:2379"});
   CHECK(options.writing.endpoints == Texts{"http://writes:2379"});
   CHECK(options.ttl == std::chrono::seconds(60));
@@ -86,8 +86,8 @@ TEST_CASE("there may be a profile to read with, and one to write with") {
 }
 
 TEST_CASE("the time to live is of the profile for writing, or else of the top level alone") {
-  CHECK(options_of("etcd.ttl: 5\n").ttl == std::chrono::seconds(5));
-  CHECK(options_of("etcd.ttl: 5\netcd.returner_write_profile: w\nw: {}\n").ttl == std::chrono::seconds(0));
+  CHECK(etcd_of("etcd.ttl: 5\n").ttl == std::chrono::seconds(5));
+  CHECK(etcd_of("etcd.ttl: 5\netcd.returner_write_profile: w\nw: {}\n").ttl == std::chrono::seconds(0));
   const ConfigDir dir("ext_job_cache: etcd\n" + kProfile + "  etcd.ttl: 7\n");
   const Settings settings = *dir.load();
   CHECK(settings.returner.etcd.ttl == std::chrono::seconds(0));
@@ -98,9 +98,10 @@ TEST_CASE("the time to live is of the profile for writing, or else of the top le
 }
 
 TEST_CASE("several endpoints are a list, each with a port of its own or the common one") {
-  CHECK(options_of("etcd.host: [e1, 'e2:2380', '10.0.0.1', '::1', '[::1]:99', '[fe80::1]']\n")
-            .writing.endpoints == Texts{"http://e1:2379", "http://e2:2380", "http://10.0.0.1:2379",
-                                        "http://[::1]:2379", "http://[::1]:99", "http://[fe80::1]:2379"});
+  CHECK(
+      etcd_of("etcd.host: [e1, 'e2:2380', '10.0.0.1', '::1', '[::1]:99', '[fe80::1]']\n").writing.endpoints ==
+      Texts{"http://e1:2379", "http://e2:2380", "http://10.0.0.1:2379", "http://[::1]:2379",
+            "http://[::1]:99", "http://[fe80::1]:2379"});
   for (const char* host :
        {"'http://e1'", "[]", "[5]", "'e1:0'", "'e1:99999'", "'a b'", "'u@h'", "''", "'[::1'"}) {
     CAPTURE(host);
@@ -110,7 +111,7 @@ TEST_CASE("several endpoints are a list, each with a port of its own or the comm
 }
 
 TEST_CASE("a name and a password go together, and no message shows the password") {
-  const EtcdOptions options = options_of("etcd.username: larry\netcd.password: 123pass\n");
+  const EtcdOptions options = etcd_of("etcd.username: larry\netcd.password: 123pass\n");
   CHECK(options.writing.username == "larry");
   REQUIRE(options.writing.password != nullptr);
   CHECK(options.writing.password->reveal().text == "123pass");
@@ -123,7 +124,7 @@ TEST_CASE("a name and a password go together, and no message shows the password"
 
 TEST_CASE("a CA means TLS, and a certificate of our own needs one, with its key") {
   const EtcdOptions options =
-      options_of("etcd.ca: /ca.pem\netcd.client_cert: /c.pem\netcd.client_key: /k.pem\n");
+      etcd_of("etcd.ca: /ca.pem\netcd.client_cert: /c.pem\netcd.client_key: /k.pem\n");
   CHECK(options.writing.endpoints == Texts{"https://127.0.0.1:2379"});
   CHECK(options.writing.ca == "/ca.pem");
   CHECK(options.writing.client_cert == "/c.pem");
@@ -135,7 +136,7 @@ TEST_CASE("a CA means TLS, and a certificate of our own needs one, with its key"
 }
 
 TEST_CASE("encoded keys are refused, since nothing could be looked up by them") {
-  CHECK(options_of("etcd.encode_keys: false\n").is_chosen);
+  CHECK(etcd_of("etcd.encode_keys: false\n").is_chosen);
   CHECK(mistake_in("etcd.encode_keys: true\n") ==
         "master:2: etcd.encode_keys: found true, expected false: encoded keys have no common beginnings, so "
         "that no job could be looked up");

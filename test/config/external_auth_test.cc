@@ -32,7 +32,7 @@ std::string rules(const std::string& entries) {
 }
 
 /// The message for alice's rules, which begin on line 4.
-std::string mistake(const std::string& entries) {
+std::string rule_mistake(const std::string& entries) {
   return error_of("external_auth:\n  file:\n    alice:\n" + entries);
 }
 
@@ -132,32 +132,34 @@ TEST_CASE("a user's rules have to be a list of functions and targets") {
         "master:1: external_auth: file: alice: found \"test.ping\", expected a list of" + kEntries.substr(8));
   CHECK(error_of("external_auth: {file: {alice: {web: test.ping}}}\n") ==
         "master:1: external_auth: file: alice: found a map, expected a list of" + kEntries.substr(8));
-  CHECK(mistake("    - test.ping\n    - 5\n") ==
+  CHECK(rule_mistake("    - test.ping\n    - 5\n") ==
         "master:5: external_auth: file: alice: found 5, " + kEntries);
-  CHECK(mistake("    - ''\n") == "master:4: external_auth: file: alice: found \"\", " + kEntries);
-  CHECK(mistake("    - [test.ping]\n") == "master:4: external_auth: file: alice: found a list, " + kEntries);
-  CHECK(mistake("    - {a: b, c: d}\n") == "master:4: external_auth: file: alice: found a map, " + kEntries);
-  CHECK(mistake("    - {'': test.ping}\n") ==
+  CHECK(rule_mistake("    - ''\n") == "master:4: external_auth: file: alice: found \"\", " + kEntries);
+  CHECK(rule_mistake("    - [test.ping]\n") ==
+        "master:4: external_auth: file: alice: found a list, " + kEntries);
+  CHECK(rule_mistake("    - {a: b, c: d}\n") ==
+        "master:4: external_auth: file: alice: found a map, " + kEntries);
+  CHECK(rule_mistake("    - {'': test.ping}\n") ==
         "master:4: external_auth: file: alice: found a map, " + kEntries);
 }
 
 TEST_CASE("a target needs functions: an empty list allows nothing in Salt, and is never taken for all") {
-  CHECK(mistake("    - '@runner': []\n") ==
+  CHECK(rule_mistake("    - '@runner': []\n") ==
         "master:4: external_auth: file: alice: @runner: found an empty list, " + kFunctions);
-  CHECK(mistake("    - '@runner':\n") ==
+  CHECK(rule_mistake("    - '@runner':\n") ==
         "master:4: external_auth: file: alice: @runner: found nothing, " + kFunctions);
-  CHECK(mistake("    - 'web*':\n      - test.ping\n      - 7\n") ==
+  CHECK(rule_mistake("    - 'web*':\n      - test.ping\n      - 7\n") ==
         "master:6: external_auth: file: alice: web*: found 7, " + kFunctions);
-  CHECK(mistake("    - 'web*': ['']\n") ==
+  CHECK(rule_mistake("    - 'web*': ['']\n") ==
         "master:4: external_auth: file: alice: web*: found \"\", " + kFunctions);
-  CHECK(mistake("    - 'web*': {a: {}, b: {}}\n") ==
+  CHECK(rule_mistake("    - 'web*': {a: {}, b: {}}\n") ==
         "master:4: external_auth: file: alice: web*: found a map, " + kFunctions);
 }
 
 TEST_CASE("a function's conditions have to be maps of args and kwargs, and are never taken for none") {
   const std::string where = "external_auth: file: alice: web*: test.arg: ";
   const auto condition = [](const std::string& text) {
-    return mistake("    - 'web*': {test.arg: " + text + "}\n");
+    return rule_mistake("    - 'web*': {test.arg: " + text + "}\n");
   };
   CHECK(condition("[]") == "master:4: " + where + "found an empty list, expected args and kwargs");
   CHECK(condition("") ==

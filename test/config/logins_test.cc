@@ -12,7 +12,7 @@ namespace {
 using std::chrono::seconds;
 
 /// The message for a guard with these keys.
-std::string mistake(const std::string& guard) {
+std::string guard_mistake(const std::string& guard) {
   return error_of("rest_fcgi: {login_guard: {" + guard + "}}\n");
 }
 
@@ -44,14 +44,14 @@ TEST_CASE("the guard is as the section says") {
 }
 
 TEST_CASE("a guard that cannot be is a mistake with its place") {
-  CHECK(mistake("tries: 1001") ==
+  CHECK(guard_mistake("tries: 1001") ==
         "master:1: rest_fcgi: login_guard: tries: found 1001, expected an integer from 0 to 1000");
-  CHECK(mistake("address_tries: 0") ==
+  CHECK(guard_mistake("address_tries: 0") ==
         "master:1: rest_fcgi: login_guard: address_tries: found 0, expected an integer from 1 to 4000");
-  CHECK(mistake("window: 0").ends_with("expected whole seconds from 1 to 86400"));
-  CHECK(mistake("refuse: 86401").ends_with("expected whole seconds from 1 to 86400"));
-  CHECK(mistake("file: guard").ends_with("expected a path that begins with a slash"));
-  CHECK(mistake("trie: 1").ends_with("did you mean tries?"));
+  CHECK(guard_mistake("window: 0").ends_with("expected whole seconds from 1 to 86400"));
+  CHECK(guard_mistake("refuse: 86401").ends_with("expected whole seconds from 1 to 86400"));
+  CHECK(guard_mistake("file: guard").ends_with("expected a path that begins with a slash"));
+  CHECK(guard_mistake("trie: 1").ends_with("did you mean tries?"));
 }
 
 TEST_CASE("all waits of logins together leave threads free for others") {

@@ -21,7 +21,7 @@ std::string minions(const std::string& text) {
   return shown;
 }
 
-std::string mistake(const std::string& text) {
+std::string minion_mistake(const std::string& text) {
   return error_of(file_with(text));
 }
 
@@ -42,26 +42,27 @@ TEST_CASE("minions have grains and pillar, in a list or in a map") {
 
 TEST_CASE("minions of another form are errors") {
   CHECK(
-      mistake(" ms-0") ==
+      minion_mistake(" ms-0") ==
       "master:3: rest_fcgi: embedded: minions: found \"ms-0\", expected a list of ids, or maps such as web1: "
       "{grains: {role: web}, pillar: {}}");
   const std::string expected = ", expected ids, or maps such as web1: {grains: {role: web}, pillar: {}}";
-  CHECK(mistake("\n    - a\n    - [b]") == "master:5: rest_fcgi: embedded: minions: found a list" + expected);
-  CHECK(mistake("\n    - {a: {}, b: {}}") ==
+  CHECK(minion_mistake("\n    - a\n    - [b]") ==
+        "master:5: rest_fcgi: embedded: minions: found a list" + expected);
+  CHECK(minion_mistake("\n    - {a: {}, b: {}}") ==
         "master:4: rest_fcgi: embedded: minions: found a map" + expected);
-  CHECK(mistake("\n    - ~") == "master:4: rest_fcgi: embedded: minions: found nothing" + expected);
+  CHECK(minion_mistake("\n    - ~") == "master:4: rest_fcgi: embedded: minions: found nothing" + expected);
 }
 
 TEST_CASE("what a minion has, other than grains and pillar, is an error") {
-  CHECK(mistake("\n    - a: [b]") ==
+  CHECK(minion_mistake("\n    - a: [b]") ==
         "master:4: rest_fcgi: embedded: minions: a: found a list, expected a map with grains and pillar");
-  CHECK(mistake("\n    - a: {grain: {}}") ==
+  CHECK(minion_mistake("\n    - a: {grain: {}}") ==
         "master:4: rest_fcgi: embedded: minions: a: \"grain\": there is no such key, did you mean grains?");
-  CHECK(mistake("\n    - a: {grains: [x]}") ==
+  CHECK(minion_mistake("\n    - a: {grains: [x]}") ==
         "master:4: rest_fcgi: embedded: minions: a: grains: found a list, expected a map");
-  CHECK(mistake("\n    - a: {pillar: x}") ==
+  CHECK(minion_mistake("\n    - a: {pillar: x}") ==
         "master:4: rest_fcgi: embedded: minions: a: pillar: found \"x\", expected a map");
-  CHECK(mistake("\n    - a: {pillar: {x: .nan}}") ==
+  CHECK(minion_mistake("\n    - a: {pillar: {x: .nan}}") ==
         "master:4: rest_fcgi: embedded: minions: a: pillar: found .nan, expected numbers that JSON can hold");
 }
 
@@ -69,17 +70,17 @@ TEST_CASE("an id that cannot be one is an error") {
   for (const char* id : {"", ".", "..", "a/b", "a\\\\b", "a b"}) {
     CAPTURE(id);
     const std::string shown = std::string(id) == "a\\\\b" ? "a\\b" : id;
-    CHECK(mistake(std::string(" [\"") + id + "\"]") ==
+    CHECK(minion_mistake(std::string(" [\"") + id + "\"]") ==
           "master:3: rest_fcgi: embedded: minions: found the id \"" + shown +
               "\", expected up to 255 characters without slashes and spaces");
   }
-  CHECK(mistake(" [" + std::string(256, 'a') + "]") ==
+  CHECK(minion_mistake(" [" + std::string(256, 'a') + "]") ==
         "master:3: rest_fcgi: embedded: minions: found the id \"" + std::string(60, 'a') +
             "...\", expected up to 255 characters without slashes and spaces");
 }
 
 TEST_CASE("an id that is there twice is an error") {
-  CHECK(mistake("\n    - a\n    - b\n    - a: {}") ==
+  CHECK(minion_mistake("\n    - a\n    - b\n    - a: {}") ==
         "master:6: rest_fcgi: embedded: minions: found the id \"a\" for the second time");
 }
 

@@ -8,11 +8,11 @@ namespace {
 
 using Folders = std::vector<std::string>;
 
-embedded::ModuleOptions with(const std::string& entry) {
+embedded::ModuleOptions modules_with(const std::string& entry) {
   return settings_of("rest_fcgi: {embedded: {" + entry + "}}\n").embedded.modules;
 }
 
-std::string mistake(const std::string& entry) {
+std::string module_mistake(const std::string& entry) {
   const std::string message = error_of("rest_fcgi: {embedded: {" + entry + "}}\n");
   const std::string prefix = "master:1: rest_fcgi: embedded: ";
   return message.starts_with(prefix) ? message.substr(prefix.size()) : "without its place: " + message;
@@ -20,25 +20,25 @@ std::string mistake(const std::string& entry) {
 
 TEST_CASE("script modules have folders, a time limit and a user") {
   const embedded::ModuleOptions options =
-      with("module_dirs: [/srv/one, /srv/two], script_timeout: 2.5, script_user: nobody");
+      modules_with("module_dirs: [/srv/one, /srv/two], script_timeout: 2.5, script_user: nobody");
   CHECK(options.module_dirs == Folders{"/srv/one", "/srv/two"});
   CHECK(options.script_timeout == std::chrono::milliseconds(2500));
   CHECK(options.script_user == "nobody");
 }
 
 TEST_CASE("without a word about them there are no script modules") {
-  CHECK(with("").module_dirs.empty());
-  CHECK(with("module_dirs: []").module_dirs.empty());
-  CHECK(with("").script_timeout == std::chrono::seconds(60));
-  CHECK(with("").script_user.empty());
+  CHECK(modules_with("").module_dirs.empty());
+  CHECK(modules_with("module_dirs: []").module_dirs.empty());
+  CHECK(modules_with("").script_timeout == std::chrono::seconds(60));
+  CHECK(modules_with("").script_user.empty());
 }
 
 TEST_CASE("what starts programs is a program, or a socket behind which there is one") {
-  CHECK(with("").run_helper.empty());
-  CHECK(with("run_helper: /opt/run").run_helper == "/opt/run");
-  CHECK(with("run_helper: 'unix:/run/x.sock'").run_helper == "unix:/run/x.sock");
+  CHECK(modules_with("").run_helper.empty());
+  CHECK(modules_with("run_helper: /opt/run").run_helper == "/opt/run");
+  CHECK(modules_with("run_helper: 'unix:/run/x.sock'").run_helper == "unix:/run/x.sock");
   for (const char* wrong : {"run", "'unix:x'", "''", "5"}) {
-    CHECK(mistake("run_helper: " + std::string(wrong))
+    CHECK(module_mistake("run_helper: " + std::string(wrong))
               .find("expected a path that begins with a slash, or unix:PATH") != std::string::npos);
   }
 }
@@ -68,12 +68,13 @@ TEST_CASE("a program that cannot start programs is a warning with its place") {
 }
 
 TEST_CASE("folders of script modules are absolute paths in a list") {
-  CHECK(mistake("module_dirs: /srv") == "module_dirs: found \"/srv\", expected a list");
-  CHECK(mistake("module_dirs: [srv]") ==
+  CHECK(module_mistake("module_dirs: /srv") == "module_dirs: found \"/srv\", expected a list");
+  CHECK(module_mistake("module_dirs: [srv]") ==
         "module_dirs: found \"srv\", expected paths that begin with a slash");
-  CHECK(mistake("module_dirs: [/srv, 5]") == "module_dirs: found 5, expected paths that begin with a slash");
-  CHECK(mistake("script_timeout: 0") == "script_timeout: found 0, expected seconds from 0.1 to 86400");
-  CHECK(mistake("script_user: 5") == "script_user: found 5, expected text");
+  CHECK(module_mistake("module_dirs: [/srv, 5]") ==
+        "module_dirs: found 5, expected paths that begin with a slash");
+  CHECK(module_mistake("script_timeout: 0") == "script_timeout: found 0, expected seconds from 0.1 to 86400");
+  CHECK(module_mistake("script_user: 5") == "script_user: found 5, expected text");
 }
 
 }  // namespace

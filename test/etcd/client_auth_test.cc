@@ -24,10 +24,6 @@ std::unique_ptr<Client> client_as(const EtcdCluster& etcd, std::string name, std
                     .password = std::make_shared<const Secret>(password)});
 }
 
-Result<PutReply> put(Client& client, std::string key = "/salt/k") {
-  return client.put({.key = std::move(key), .value = "v"}, in());
-}
-
 TEST_CASE("a user may do what the role allows, and no more") {
   if (test::no_etcd()) return;
   const EtcdCluster etcd({.auth = true});

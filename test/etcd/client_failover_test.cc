@@ -14,10 +14,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::EtcdCluster;
 
-Result<PutReply> put(Client& client, const std::string& key, std::chrono::milliseconds time = 60s) {
-  return client.put({.key = key, .value = key}, in(time));
-}
-
 bool has(Client& client, const std::string& key) {
   const Result<RangeReply> reply = client.range({.key = key}, in());
   return reply && reply->kvs.size() == 1;

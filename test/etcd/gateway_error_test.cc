@@ -10,7 +10,7 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-struct Row {
+struct AnswerRow {
   long status;
   int code;
   std::string text;
@@ -23,13 +23,13 @@ HttpReply json_reply(long status, const std::string& body) {
   return {status, body};
 }
 
-HttpReply reply_of(const Row& row) {
+HttpReply reply_of(const AnswerRow& row) {
   return json_reply(row.status,
                     format(R"({{"error":"{}","message":"{}","code":{}}})", row.text, row.text, row.code));
 }
 
 TEST_CASE("each answer of the gateway has its kind and its remedy") {
-  const Row rows[] = {
+  const AnswerRow rows[] = {
       {400, 3, "etcdserver: authentication failed, invalid user ID or password", ErrorKind::authentication,
        Remedy::none, true},
       {400, 3, "etcdserver: user name is empty", ErrorKind::authentication, Remedy::authenticate, true},
@@ -55,7 +55,7 @@ TEST_CASE("each answer of the gateway has its kind and its remedy") {
       {500, 13, "panic", ErrorKind::internal, Remedy::none, false},
       {418, 2, "a teapot", ErrorKind::internal, Remedy::none, false},
   };
-  for (const Row& row : rows) {
+  for (const AnswerRow& row : rows) {
     CAPTURE(row.text);
     const Failure failure = gateway_failure(reply_of(row), "http://h:1");
     CHECK(failure.error.kind == row.kind);

@@ -27,10 +27,6 @@ Options as_larry(std::vector<std::string> endpoints) {
           .password = std::make_shared<const Secret>("12\"sesame")};
 }
 
-Result<PutReply> put(Client& client, std::chrono::milliseconds time = 60s) {
-  return client.put({.key = "k", .value = "v"}, in(time));
-}
-
 Result<TxnReply> txn_once(Client& client) {
   return client.txn({.success = {{PutRequest{"k", "v"}}}}, in(), Repeat::no);
 }
@@ -39,7 +35,7 @@ ScriptedEtcd::Answer first_then(std::string first, std::string then) {
   return [first = std::move(first), then = std::move(then)](std::size_t n) { return n == 0 ? first : then; };
 }
 
-std::string token(const std::string& text) {
+std::string token_reply(const std::string& text) {
   return FakeGateway::reply(200, R"({"header":{"cluster_id":"7"},"token":")" + text + R"("})");
 }
 
@@ -76,7 +72,7 @@ TEST_CASE("a member that was replaced by another version is asked where its API 
 TEST_CASE("a login goes where the API is now, too") {
   const ScriptedEtcd etcd({{kStatus, first_then(ScriptedEtcd::not_found(), ScriptedEtcd::header_only())},
                            {"/v3beta/maintenance/status", always(ScriptedEtcd::header_only())},
-                           {kLogin, always(token("abc"))}});
+                           {kLogin, always(token_reply("abc"))}});
   CHECK(put(*client_of(as_larry({etcd.url()}))));
   CHECK(etcd.count("/v3beta/auth/authenticate") == 1);
   CHECK(etcd.count(kLogin) == 1);
@@ -216,7 +212,7 @@ TEST_CASE("where no member answers, each one's words are told, at the deadline")
                           {"/v3/kv/range", always("")}});
   const auto client = client_of({.endpoints = {nobody, bad.url()}});
   const auto start = std::chrono::steady_clock::now();
-  const Result<PutReply> reply = put(*client, 6s);
+  const Result<PutReply> reply = put(*client, "k", 6s);
   REQUIRE_FALSE(reply);
   CHECK(std::chrono::steady_clock::now() - start < 30s);
   CHECK(reply.error().kind == ErrorKind::timeout);
@@ -225,11 +221,11 @@ TEST_CASE("where no member answers, each one's words are told, at the deadline")
         std::string::npos);
   CHECK(bad.count(kPut) >= 2);
   CHECK(client->range({.key = "k"}, in(500ms)).error().kind == ErrorKind::unavailable);
-  CHECK(put(*client_of({.endpoints = {nobody}}), 300ms).error().kind == ErrorKind::unavailable);
+  CHECK(put(*client_of({.endpoints = {nobody}}), "k", 300ms).error().kind == ErrorKind::unavailable);
 }
 
 TEST_CASE("a token is fetched once, in time, and said with each call") {
-  const ScriptedEtcd etcd({{kLogin, always(token("abc.1"))}});
+  const ScriptedEtcd etcd({{kLogin, always(token_reply("abc.1"))}});
   const auto client = client_of(as_larry({etcd.url()}));
   std::vector<std::thread> threads;
   std::atomic<int> good{0};
@@ -253,14 +249,14 @@ TEST_CASE("a token that does not hold any more is fetched anew, once a call") {
                                   ScriptedEtcd::error(400, 3, "etcdserver: revision of auth store is old"),
                                   FakeGateway::reply(401, "no", "text/plain")};
   for (const std::string& refusal : refusals) {
-    const ScriptedEtcd etcd({{kLogin, first_then(token("old"), token("new"))},
+    const ScriptedEtcd etcd({{kLogin, first_then(token_reply("old"), token_reply("new"))},
                              {kTxn, first_then(refusal, ScriptedEtcd::header_only())}});
     const auto client = client_of(as_larry({etcd.url()}));
     CHECK(txn_once(*client));
     CHECK(etcd.count(kLogin) == 2);
     CHECK(authorization(etcd.requests().back()) == "new");
   }
-  const ScriptedEtcd never({{kLogin, always(token("old"))}, {kPut, always(refusals[0])}});
+  const ScriptedEtcd never({{kLogin, always(token_reply("old"))}, {kPut, always(refusals[0])}});
   CHECK(put(*client_of(as_larry({never.url()}))).error().kind == ErrorKind::authentication);
   CHECK(never.count(kLogin) == 2);
   CHECK(never.count(kPut) == 2);
@@ -269,7 +265,7 @@ TEST_CASE("a token that does not hold any more is fetched anew, once a call") {
 TEST_CASE("a wrong password is an error, tells no secret, and is tried again with the next call") {
   const std::string wrong =
       ScriptedEtcd::error(400, 3, "etcdserver: authentication failed, invalid user ID or password");
-  const ScriptedEtcd etcd({{kLogin, first_then(wrong, token("good"))}});
+  const ScriptedEtcd etcd({{kLogin, first_then(wrong, token_reply("good"))}});
   const auto client = client_of(as_larry({etcd.url()}));
   const Result<PutReply> refused = put(*client);
   REQUIRE_FALSE(refused);
@@ -283,7 +279,7 @@ TEST_CASE("a cluster without users is asked without a token, and with one when i
   const std::string off = ScriptedEtcd::error(412, 9, "etcdserver: authentication is not enabled");
   const std::string empty = ScriptedEtcd::error(400, 3, "etcdserver: user name is empty");
   const ScriptedEtcd etcd(
-      {{kLogin, first_then(off, token("abc"))},
+      {{kLogin, first_then(off, token_reply("abc"))},
        {kPut, [&](std::size_t n) { return n == 1 ? empty : ScriptedEtcd::header_only(); }}});
   const auto client = client_of(as_larry({etcd.url()}));
   CHECK(put(*client));
@@ -307,7 +303,7 @@ TEST_CASE("who has no name, and is asked for one, is told so") {
 
 TEST_CASE("a login that breaks goes on to the next member, and one that is none does not") {
   const ScriptedEtcd first({{kLogin, always("")}});
-  const ScriptedEtcd second({{kLogin, always(token("abc"))}});
+  const ScriptedEtcd second({{kLogin, always(token_reply("abc"))}});
   CHECK(txn_once(*client_of(as_larry({first.url(), second.url()}))));
   CHECK(first.count(kTxn) == 0);
   for (const std::string body : {"<html>", "{}", "{\"token\": 1}"}) {
@@ -321,7 +317,7 @@ TEST_CASE("a login that breaks goes on to the next member, and one that is none 
 
 TEST_CASE("members of two clusters are told before anything is asked of the second") {
   const ScriptedEtcd first({{kPut, first_then(ScriptedEtcd::header_only(), "")}});
-  const ScriptedEtcd second({{kLogin, always(token("abc"))}}, "8");
+  const ScriptedEtcd second({{kLogin, always(token_reply("abc"))}}, "8");
   const auto client = client_of({.endpoints = {first.url(), second.url()}});
   CHECK(put(*client));
   const Result<PutReply> reply = put(*client);
@@ -333,7 +329,7 @@ TEST_CASE("members of two clusters are told before anything is asked of the seco
 
 TEST_CASE("a cluster that was made anew gives another token") {
   const ScriptedEtcd etcd(
-      {{kLogin, first_then(token("old"), token("new"))},
+      {{kLogin, first_then(token_reply("old"), token_reply("new"))},
        {"/v3/maintenance/status", first_then(ScriptedEtcd::header_only("7"), ScriptedEtcd::header_only("8"))},
        {kPut, [](std::size_t n) {
           if (n == 1) return std::string();

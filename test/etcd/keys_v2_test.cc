@@ -24,25 +24,10 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using test::EtcdCluster;
 
-Deadline soon() {
-  return in(seconds(20));
-}
-
-Options options_of(const EtcdCluster& cluster) {
-  Options options;
-  options.endpoints = cluster.urls();
-  return options;
-}
-
 std::unique_ptr<KeysV2> keys_of(Options options) {
   auto client = KeysV2::make(std::move(options));
   REQUIRE(client);
   return *std::move(client);
-}
-
-ErrorKind kind_of(const Result<NodeV2>& result) {
-  REQUIRE_FALSE(result);
-  return result.error().kind;
 }
 
 TEST_CASE("a key of the API v2 is put and read, whatever is in its name and value") {
@@ -51,25 +36,25 @@ TEST_CASE("a key of the API v2 is put and read, whatever is in its name and valu
   const auto client = keys_of(options_of(cluster));
   const std::string all = "\"\\/&=%+ \t\n<>\xC3\xA4\xE2\x82\xAC";
   for (const std::string key : {"/salt/return/jobs/1/.load.p", "/salt/a b/ä?x=1&y#%2f+;", "/x"}) {
-    const auto put = client->put({.key = key, .value = all}, soon());
+    const auto put = client->put({.key = key, .value = all}, in());
     REQUIRE(put);
     CHECK(put->key == key);
     CHECK(put->value == all);
-    const auto got = client->get(key, false, soon());
+    const auto got = client->get(key, false, in());
     REQUIRE(got);
     REQUIRE(got->has_value());
     CHECK((*got)->value == all);
     CHECK_FALSE((*got)->dir);
   }
-  CHECK_FALSE(client->get("/y", false, soon())->has_value());
+  CHECK_FALSE(client->get("/y", false, in())->has_value());
 }
 
 TEST_CASE("slashes too many in a key of the API v2 mean nothing") {
   if (test::no_etcd()) return;
   const EtcdCluster cluster({.enable_v2 = true});
   const auto client = keys_of(options_of(cluster));
-  CHECK(client->put({.key = "/salt//jobs///1/", .value = "v"}, soon())->key == "/salt/jobs/1");
-  CHECK((*client->get("salt/jobs/1", false, soon()))->value == "v");
+  CHECK(client->put({.key = "/salt//jobs///1/", .value = "v"}, in())->key == "/salt/jobs/1");
+  CHECK((*client->get("salt/jobs/1", false, in()))->value == "v");
 }
 
 TEST_CASE("directories of the API v2 are listed, sorted, one level or all") {
@@ -77,16 +62,16 @@ TEST_CASE("directories of the API v2 are listed, sorted, one level or all") {
   const EtcdCluster cluster({.enable_v2 = true});
   const auto client = keys_of(options_of(cluster));
   for (const char* key : {"/t/b/2", "/t/b/1", "/t/a", "/t/c/d/e", "/t/_hidden"}) {
-    REQUIRE(client->put({.key = key, .value = "v"}, soon()));
+    REQUIRE(client->put({.key = key, .value = "v"}, in()));
   }
-  const auto level = client->get("/t", false, soon());
+  const auto level = client->get("/t", false, in());
   REQUIRE(level);
   REQUIRE((*level)->nodes.size() == 3);
   CHECK((*level)->dir);
   CHECK((*level)->nodes[0].key == "/t/a");
   CHECK((*level)->nodes[1].dir);
   CHECK((*level)->nodes[1].nodes.empty());
-  const auto tree = client->get("/t", true, soon());
+  const auto tree = client->get("/t", true, in());
   REQUIRE(tree);
   CHECK((*tree)->nodes[1].nodes[0].key == "/t/b/1");
   CHECK((*tree)->nodes[2].nodes[0].nodes[0].value == "v");
@@ -96,43 +81,41 @@ TEST_CASE("a key of the API v2 with a ttl goes by itself") {
   if (test::no_etcd()) return;
   const EtcdCluster cluster({.enable_v2 = true});
   const auto client = keys_of(options_of(cluster));
-  REQUIRE(client->put({.key = "/t", .value = "v", .ttl = seconds(1)}, soon()));
-  CHECK(client->put({.key = "/long", .value = "v", .ttl = seconds(100)}, soon())->ttl == 100);
-  const Deadline patience = soon();
-  while (client->get("/t", false, soon())->has_value()) {
+  REQUIRE(client->put({.key = "/t", .value = "v", .ttl = seconds(1)}, in()));
+  CHECK(client->put({.key = "/long", .value = "v", .ttl = seconds(100)}, in())->ttl == 100);
+  const Deadline patience = in();
+  while (client->get("/t", false, in())->has_value()) {
     REQUIRE(std::chrono::steady_clock::now() < patience);
     std::this_thread::sleep_for(milliseconds(50));
   }
-  CHECK((*client->get("/long", false, soon()))->ttl.has_value());
+  CHECK((*client->get("/long", false, in()))->ttl.has_value());
 }
 
 TEST_CASE("a put of the API v2 with a condition that does not hold changes nothing") {
   if (test::no_etcd()) return;
   const EtcdCluster cluster({.enable_v2 = true});
   const auto client = keys_of(options_of(cluster));
-  CHECK(kind_of(client->put({.key = "/c", .value = "0", .prev_exist = true}, soon())) ==
-        ErrorKind::not_found);
-  REQUIRE(client->put({.key = "/c", .value = "1", .prev_exist = false}, soon()));
-  CHECK(kind_of(client->put({.key = "/c", .value = "2", .prev_exist = false}, soon())) ==
+  CHECK(kind_of(client->put({.key = "/c", .value = "0", .prev_exist = true}, in())) == ErrorKind::not_found);
+  REQUIRE(client->put({.key = "/c", .value = "1", .prev_exist = false}, in()));
+  CHECK(kind_of(client->put({.key = "/c", .value = "2", .prev_exist = false}, in())) ==
         ErrorKind::invocation);
-  CHECK(kind_of(client->put({.key = "/c", .value = "2", .prev_value = "9"}, soon())) ==
-        ErrorKind::invocation);
-  CHECK((*client->get("/c", false, soon()))->value == "1");
-  CHECK(client->put({.key = "/c", .value = "2", .prev_value = "1"}, soon())->value == "2");
+  CHECK(kind_of(client->put({.key = "/c", .value = "2", .prev_value = "9"}, in())) == ErrorKind::invocation);
+  CHECK((*client->get("/c", false, in()))->value == "1");
+  CHECK(client->put({.key = "/c", .value = "2", .prev_value = "1"}, in())->value == "2");
 }
 
 TEST_CASE("what the API v2 refuses is refused in its words") {
   if (test::no_etcd()) return;
   const EtcdCluster cluster({.enable_v2 = true});
   const auto client = keys_of(options_of(cluster));
-  REQUIRE(client->put({.key = "/d/k", .value = "v"}, soon()));
-  const auto on_dir = client->put({.key = "/d", .value = "v"}, soon());
+  REQUIRE(client->put({.key = "/d/k", .value = "v"}, in()));
+  const auto on_dir = client->put({.key = "/d", .value = "v"}, in());
   CHECK(kind_of(on_dir) == ErrorKind::invocation);
   CHECK(on_dir.error().message.find("Not a file") != std::string::npos);
   CHECK(on_dir.error().message.find(cluster.url()) != std::string::npos);
-  CHECK(kind_of(client->put({.key = "/", .value = "v"}, soon())) == ErrorKind::invocation);
-  CHECK(kind_of(client->put({.key = "/d/../e", .value = "v"}, soon())) == ErrorKind::invocation);
-  CHECK(client->get("/d/../e", false, soon()).error().kind == ErrorKind::invocation);
+  CHECK(kind_of(client->put({.key = "/", .value = "v"}, in())) == ErrorKind::invocation);
+  CHECK(kind_of(client->put({.key = "/d/../e", .value = "v"}, in())) == ErrorKind::invocation);
+  CHECK(client->get("/d/../e", false, in()).error().kind == ErrorKind::invocation);
 }
 
 TEST_CASE("the API v2 knows its users by their passwords, and lets them where they may go") {
@@ -142,14 +125,14 @@ TEST_CASE("the API v2 knows its users by their passwords, and lets them where th
   options.username = "larry";
   options.password = std::make_shared<const Secret>("123pass");
   const auto larry = keys_of(options);
-  CHECK(larry->put({.key = "/salt/a", .value = "v"}, soon()).ok());
-  CHECK((*larry->get("/salt/a", false, soon()))->value == "v");
-  CHECK(kind_of(larry->put({.key = "/other", .value = "v"}, soon())) == ErrorKind::authentication);
+  CHECK(larry->put({.key = "/salt/a", .value = "v"}, in()).ok());
+  CHECK((*larry->get("/salt/a", false, in()))->value == "v");
+  CHECK(kind_of(larry->put({.key = "/other", .value = "v"}, in())) == ErrorKind::authentication);
   options.password = std::make_shared<const Secret>("wrong-word");
-  const auto refused = keys_of(options)->put({.key = "/salt/a", .value = "other"}, soon());
+  const auto refused = keys_of(options)->put({.key = "/salt/a", .value = "other"}, in());
   CHECK(kind_of(refused) == ErrorKind::authentication);
   CHECK(refused.error().message.find("wrong-word") == std::string::npos);
-  CHECK(kind_of(keys_of(options_of(cluster))->put({.key = "/salt/a", .value = "v"}, soon())) ==
+  CHECK(kind_of(keys_of(options_of(cluster))->put({.key = "/salt/a", .value = "v"}, in())) ==
         ErrorKind::authentication);
 }
 
@@ -162,27 +145,27 @@ TEST_CASE("the API v2 is spoken over TLS with a client's certificate") {
         ErrorKind::internal);
   options.client_cert = cluster.certificates().client_cert;
   options.client_key = cluster.certificates().client_key;
-  CHECK(keys_of(options)->put({.key = "/a", .value = "v"}, soon()).ok());
+  CHECK(keys_of(options)->put({.key = "/a", .value = "v"}, in()).ok());
 }
 
 TEST_CASE("a server without the API v2 is a mistake of the configuration, and the error says so") {
   if (test::no_etcd()) return;
   const EtcdCluster cluster;
   const auto client = keys_of(options_of(cluster));
-  const auto put = client->put({.key = "/a", .value = "v"}, soon());
+  const auto put = client->put({.key = "/a", .value = "v"}, in());
   CHECK(kind_of(put) == ErrorKind::configuration);
   CHECK(put.error().message.find("--enable-v2") != std::string::npos);
-  CHECK(client->get("/a", false, soon()).error().kind == ErrorKind::configuration);
+  CHECK(client->get("/a", false, in()).error().kind == ErrorKind::configuration);
 }
 
 TEST_CASE("the API v2 goes on at another member when one is killed") {
   if (test::no_etcd()) return;
   EtcdCluster cluster({.members = 3, .enable_v2 = true});
   const auto client = keys_of(options_of(cluster));
-  REQUIRE(client->put({.key = "/a", .value = "1"}, soon()));
+  REQUIRE(client->put({.key = "/a", .value = "1"}, in()));
   cluster.kill(0);
-  CHECK(client->put({.key = "/a", .value = "2"}, soon()).ok());
-  CHECK((*client->get("/a", false, soon()))->value == "2");
+  CHECK(client->put({.key = "/a", .value = "2"}, in()).ok());
+  CHECK((*client->get("/a", false, in()))->value == "2");
 }
 
 TEST_CASE("the API v2 goes on at another member when one falls silent") {
@@ -192,8 +175,8 @@ TEST_CASE("the API v2 goes on at another member when one falls silent") {
   options.try_timeout = milliseconds(700);
   const auto client = keys_of(options);
   cluster.freeze(0);
-  CHECK(client->put({.key = "/a", .value = "1"}, soon()).ok());
-  CHECK((*client->get("/a", false, soon()))->value == "1");
+  CHECK(client->put({.key = "/a", .value = "1"}, in()).ok());
+  CHECK((*client->get("/a", false, in()))->value == "1");
 }
 
 TEST_CASE("with no member there, the API v2 is unavailable at the deadline, and the error names all") {
@@ -263,16 +246,16 @@ TEST_CASE("where no member carries a put of the API v2 out, its outcome is not k
   CHECK(put.error().message.find("During Leader Election") != std::string::npos);
 }
 
-const std::string kUrl = "http://10.0.0.1:2379";
+const std::string kMember = "http://10.0.0.1:2379";
 
 NodeV2 node_of(const std::string& body) {
-  const auto read = read_v2_node({200, body}, kUrl);
+  const auto read = read_v2_node({200, body}, kMember);
   REQUIRE(std::holds_alternative<NodeV2>(read));
   return std::get<NodeV2>(read);
 }
 
 Failure failure_of(long status, const std::string& body) {
-  const auto read = read_v2_node({status, body}, kUrl);
+  const auto read = read_v2_node({status, body}, kMember);
   REQUIRE(std::holds_alternative<Failure>(read));
   return std::get<Failure>(read);
 }
@@ -328,7 +311,7 @@ TEST_CASE("what is no node is an error that names the member and shows nothing")
     const Failure failure = failure_of(200, body);
     CAPTURE(body);
     CHECK(failure.error.kind == ErrorKind::internal);
-    CHECK(failure.error.message.find(kUrl) != std::string::npos);
+    CHECK(failure.error.message.find(kMember) != std::string::npos);
     CHECK(failure.error.message.find("secret") == std::string::npos);
   }
 }

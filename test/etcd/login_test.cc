@@ -6,16 +6,13 @@
 
 #include <doctest/doctest.h>
 
+#include "client_calls.h"
 #include "etcd/gateway.h"
 
 namespace rest_fcgi::etcd {
 namespace {
 
 using namespace std::chrono_literals;
-
-Deadline in(std::chrono::milliseconds time) {
-  return std::chrono::steady_clock::now() + time;
-}
 
 Token token(std::string_view text) {
   return std::make_shared<const Secret>(text);

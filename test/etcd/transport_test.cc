@@ -11,6 +11,7 @@
 #include "../support/environment.h"
 #include "../support/loopback_http.h"
 #include "../support/temp_dir.h"
+#include "client_calls.h"
 #include "fake_gateway.h"
 
 namespace rest_fcgi::etcd {
@@ -18,10 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Method = HttpRequest::Method;
-
-Deadline in(std::chrono::milliseconds time) {
-  return std::chrono::steady_clock::now() + time;
-}
 
 std::unique_ptr<Transport> transport(Options options = {}) {
   return *Transport::make(std::move(options));

@@ -52,23 +52,16 @@ ScriptedEtcd::Answer in_turn(std::vector<std::string> replies) {
 }
 
 Options options_of(const ScriptedEtcd& server) {
-  Options options;
-  options.endpoints = {server.url()};
-  return options;
+  return {.endpoints = {server.url()}};
 }
 
 /// The keys of the next revision's events; the error's message where there is one.
-std::string next(Watcher& watcher, Deadline deadline = in()) {
+std::string next_keys(Watcher& watcher, Deadline deadline = in()) {
   const auto events = watcher.next(deadline);
   if (!events) return events.error().message;
   std::string keys;
   for (const WatchEvent& event : *events) keys += event.kv.key;
   return keys;
-}
-
-ErrorKind kind_of(const Result<std::vector<WatchEvent>>& events) {
-  REQUIRE_FALSE(events);
-  return events.error().kind;
 }
 
 /// From which revision on each watch was asked for; empty: from now on.
@@ -93,9 +86,9 @@ TEST_CASE("a watch that breaks goes on behind the last revision that was told as
                                                     going_on(kCreated + changes(7, 2))})}});
   const auto client = client_of(options_of(server));
   Watcher watcher(*client, {.key = "a", .range_end = "d"});
-  CHECK(next(watcher) == "a");
-  CHECK(next(watcher) == "ab");
-  CHECK(next(watcher, in(milliseconds(50))).empty());
+  CHECK(next_keys(watcher) == "a");
+  CHECK(next_keys(watcher) == "ab");
+  CHECK(next_keys(watcher, in(milliseconds(50))).empty());
   CHECK(starts(server) == std::vector<std::string>{"", "6"});
 }
 
@@ -103,7 +96,7 @@ TEST_CASE("a watch that broke before anything happened goes on from where it beg
   const ScriptedEtcd server({{"/v3/watch", in_turn({ended(kCreated), going_on(kCreated + changes(5, 1))})}});
   const auto client = client_of(options_of(server));
   Watcher watcher(*client, {.key = "a"});
-  CHECK(next(watcher) == "a");
+  CHECK(next_keys(watcher) == "a");
   CHECK(starts(server) == std::vector<std::string>{"", "5"});
 }
 
@@ -113,7 +106,7 @@ TEST_CASE("what a server tells of its progress moves on where a watch is mended"
       {{"/v3/watch", in_turn({ended(kCreated + progress), going_on(kCreated + changes(51, 1))})}});
   const auto client = client_of(options_of(server));
   Watcher watcher(*client, {.key = "a", .start_revision = 3});
-  CHECK(next(watcher) == "a");
+  CHECK(next_keys(watcher) == "a");
   CHECK(starts(server) == std::vector<std::string>{"3", "51"});
 }
 
@@ -123,7 +116,7 @@ TEST_CASE("a server that does not know the word fragment is asked without it") {
                               going_on(kCreated + changes(5, 1))})}});
   const auto client = client_of(options_of(server));
   Watcher watcher(*client, {.key = "a"});
-  CHECK(next(watcher) == "a");
+  CHECK(next_keys(watcher) == "a");
   std::vector<bool> has_word;
   for (const auto& request : server.requests()) {
     if (request.path == "/v3/watch") has_word.push_back(request.body.find("fragment") != std::string::npos);
@@ -142,7 +135,7 @@ TEST_CASE("a token that a watch is refused with is replaced once, and then it is
   options.password = std::make_shared<const Secret>("123pass");
   const auto client = client_of(options);
   Watcher watcher(*client, {.key = "a"});
-  CHECK(next(watcher) == "a");
+  CHECK(next_keys(watcher) == "a");
   CHECK(mended.count("/v3/auth/authenticate") == 2);
 
   const ScriptedEtcd stubborn({{"/v3/auth/authenticate", token}, {"/v3/watch", always(refused)}});
@@ -166,7 +159,7 @@ TEST_CASE("a watch that is refused says why, and is tried again by the next call
   CHECK(kind_of(watcher.next(in())) == ErrorKind::authorization);
   CHECK(kind_of(watcher.next(in())) == ErrorKind::authorization);
   CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
-  CHECK(next(watcher) == "a");
+  CHECK(next_keys(watcher) == "a");
 }
 
 TEST_CASE("what is no reply of a watch, or tells a member's own trouble, is asked for again") {
@@ -180,7 +173,7 @@ TEST_CASE("what is no reply of a watch, or tells a member's own trouble, is aske
     const ScriptedEtcd server({{"/v3/watch", in_turn({reply, going_on(kCreated + changes(5, 1))})}});
     const auto client = client_of(options_of(server));
     Watcher watcher(*client, {.key = "a"});
-    CHECK(next(watcher) == "a");
+    CHECK(next_keys(watcher) == "a");
     CHECK(server.count("/v3/watch") == 2);
   }
 }
@@ -202,7 +195,7 @@ TEST_CASE("a cluster that was made anew ends a watch") {
   const ScriptedEtcd server({{"/v3/watch", in_turn({ended(kCreated + changes(5, 1)), going_on(other)})}});
   const auto client = client_of(options_of(server));
   Watcher watcher(*client, {.key = "a"});
-  CHECK(next(watcher) == "a");
+  CHECK(next_keys(watcher) == "a");
   CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
   CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
 }
@@ -216,7 +209,7 @@ TEST_CASE(
   options.try_timeout = milliseconds(1500);
   const auto client = client_of(options);
   Watcher watcher(*client, {.key = "a"});
-  CHECK(next(watcher) == "a");
+  CHECK(next_keys(watcher) == "a");
   CHECK(lonely.count("/v3/watch") == 1);
   CHECK(starts(led) == std::vector<std::string>{"5"});
 }
@@ -232,7 +225,7 @@ TEST_CASE("a member that says nothing on a watch and sees a leader has nothing t
   Watcher watcher(*client, {.key = "a"});
   const Deadline patience = in();
   while (server.count("/v3/maintenance/status") < 2 && std::chrono::steady_clock::now() < patience) {
-    REQUIRE(next(watcher, in(seconds(1))).empty());
+    REQUIRE(next_keys(watcher, in(seconds(1))).empty());
   }
   CHECK(server.count("/v3/watch") == 1);
   CHECK(server.count("/v3/maintenance/status") >= 2);
@@ -247,7 +240,7 @@ TEST_CASE("a watch that was never answered is asked for again, also where its me
   options.try_timeout = milliseconds(1500);
   const auto client = client_of(options);
   Watcher watcher(*client, {.key = "a"});
-  CHECK(next(watcher) == "a");
+  CHECK(next_keys(watcher) == "a");
   CHECK(server.count("/v3/watch") == 2);
 }
 

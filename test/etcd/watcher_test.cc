@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/etcd_server.h"
+#include "client_calls.h"
 
 namespace rest_fcgi::etcd {
 namespace {
@@ -20,37 +21,18 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 using test::EtcdCluster;
 
-Deadline in(milliseconds time) {
-  return steady_clock::now() + time;
-}
-Deadline soon() {
-  return in(seconds(30));
-}
-
-Options options_of(const EtcdCluster& cluster) {
-  Options options;
-  options.endpoints = cluster.urls();
-  return options;
-}
-
-std::unique_ptr<Client> client_of(Options options) {
-  auto client = Client::make(std::move(options));
-  REQUIRE(client);
-  return *std::move(client);
-}
-
 WatchRequest below(const std::string& prefix) {
   return {.key = prefix, .range_end = prefix_end(prefix)};
 }
 
 std::int64_t put(Client& client, const std::string& key, const std::string& value) {
-  const auto reply = client.put({.key = key, .value = value}, soon());
+  const auto reply = client.put({.key = key, .value = value}, in());
   REQUIRE(reply);
   return reply->header.revision;
 }
 
 /// What the events of the next revision say: `+key=value`, `-key`; the error's message where there is one.
-std::string next(Watcher& watcher, Deadline deadline = soon()) {
+std::string next(Watcher& watcher, Deadline deadline = in()) {
   const auto events = watcher.next(deadline);
   if (!events) return events.error().message;
   std::string text;
@@ -96,8 +78,8 @@ TEST_CASE("changes are told in order, those of one transaction together") {
   REQUIRE(client->txn({.success = {{PutRequest{.key = "/w/b", .value = "2"}},
                                    {PutRequest{.key = "/w/c", .value = std::string("\0\xff", 2)}},
                                    {DeleteRangeRequest{.key = "/w/before"}}}},
-                      soon(), Repeat::no));
-  REQUIRE(client->delete_range({.key = "/w/", .range_end = "/w0"}, soon()));
+                      in(), Repeat::no));
+  REQUIRE(client->delete_range({.key = "/w/", .range_end = "/w0"}, in()));
   CHECK(next(watcher) == "+/w/a=1");
   CHECK(next(watcher) == std::string("+/w/b=2+/w/c=\0\xff-/w/before", 25));
   CHECK(next(watcher) == "-/w/a-/w/b-/w/c");
@@ -111,7 +93,7 @@ TEST_CASE("a watch from an old revision on tells all that happened since, and wh
   put(*client, "/w/k", "0");
   const std::int64_t start = put(*client, "/w/k", "1");
   put(*client, "/w/k", "2");
-  REQUIRE(client->delete_range({.key = "/w/k"}, soon()));
+  REQUIRE(client->delete_range({.key = "/w/k"}, in()));
   WatchRequest request = below("/w/");
   request.start_revision = start;
   request.prev_kv = true;
@@ -143,7 +125,7 @@ TEST_CASE("large changes that a watch is behind with come all") {
   for (int i = 0; i < 6; ++i) put(*client, "/w/k", std::to_string(i) + large);
   REQUIRE(client->txn(
       {.success = {{PutRequest{.key = "/w/a", .value = large}}, {PutRequest{.key = "/w/b", .value = large}}}},
-      soon(), Repeat::no));
+      in(), Repeat::no));
   WatchRequest request = below("/w/");
   request.start_revision = start;
   Watcher watcher(*client, request);
@@ -177,7 +159,7 @@ TEST_CASE("when its member is killed, a watch goes on at another, and no change 
     const auto watcher = standing(*client);
     std::thread writes([&writer] {
       for (int value = 1; value <= 300; ++value) {
-        CHECK(writer->put({.key = "/w/k", .value = std::to_string(value)}, soon()).ok());
+        CHECK(writer->put({.key = "/w/k", .value = std::to_string(value)}, in()).ok());
       }
     });
     check_all_come(*watcher, 1, 100);
@@ -219,7 +201,7 @@ TEST_CASE("when its member falls silent, a watch notices and goes on at another"
   put(*client_of({.endpoints = {cluster.url(cluster.leader())}}), "/w/k", "1");
   // Also where each call is shorter than that takes.
   std::string told;
-  for (const Deadline patience = soon(); told != "+/w/k=1" && steady_clock::now() < patience;) {
+  for (const Deadline patience = in(); told != "+/w/k=1" && steady_clock::now() < patience;) {
     told = next(*watcher, in(milliseconds(50)));
   }
   CHECK(told == "+/w/k=1");
@@ -240,7 +222,7 @@ TEST_CASE("a watch that a majority of the members is lost to goes on when it is 
   cluster.await_healthy(1);
   put(*client, "/w/k", "1");
   std::string told;
-  for (const Deadline patience = soon(); told != "+/w/k=1" && steady_clock::now() < patience;) {
+  for (const Deadline patience = in(); told != "+/w/k=1" && steady_clock::now() < patience;) {
     told = next(*watcher, in(seconds(1)));
   }
   CHECK(told == "+/w/k=1");
@@ -253,12 +235,12 @@ TEST_CASE("a watch of what is compacted away says up to where, for ever") {
   const std::int64_t first = put(*client, "/w/k", "1");
   put(*client, "/w/k", "2");
   const std::int64_t third = put(*client, "/w/k", "3");
-  REQUIRE(client->compact(third, true, soon()));
+  REQUIRE(client->compact(third, true, in()));
   WatchRequest request = below("/w/");
   request.start_revision = first;
   Watcher watcher(*client, request);
   for (int i = 0; i < 2; ++i) {
-    const auto events = watcher.next(soon());
+    const auto events = watcher.next(in());
     REQUIRE_FALSE(events);
     CHECK(events.error().kind == ErrorKind::invocation);
     CHECK(events.error().message.find(std::to_string(third)) != std::string::npos);
@@ -275,7 +257,7 @@ TEST_CASE("a user watches where it may read, and nowhere else") {
   const auto fails_with = [](Options as, const std::string& prefix) {
     const auto client = client_of(std::move(as));
     Watcher watcher(*client, below(prefix));
-    const auto events = watcher.next(soon());
+    const auto events = watcher.next(in());
     REQUIRE_FALSE(events);
     CHECK(events.error().message.find("wrong-word") == std::string::npos);
     return events.error().kind;

@@ -8,8 +8,6 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-constexpr std::string_view kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
-
 /// The audit lines so far, without time, address and what else is the same in all.
 std::string audit_of(const Wsgi& wsgi) {
   const std::string start = "time=2023-11-14T22:13:20.000Z ";
@@ -32,8 +30,8 @@ std::string denied(const std::string& eauth, const std::string& user, const std:
 
 TEST_CASE("each chunk that ran has an audit line, with its job") {
   const Wsgi wsgi;
-  CHECK(wsgi.post("[" + Wsgi::chunk(kPing) + ", " + Wsgi::chunk(R"("client": "runner", "fun": "manage.up")") +
-                  "]")
+  CHECK(wsgi.post("[" + Wsgi::chunk(kPingKeys) + ", " +
+                  Wsgi::chunk(R"("client": "runner", "fun": "manage.up")") + "]")
             .status == http::Status::ok);
   CHECK(audit_of(wsgi) ==
         "user=saltdev eauth=auto remote_addr=192.0.2.7 client=local fun=test.ping tgt=* jid=" + fake_jid(1) +
@@ -49,8 +47,8 @@ TEST_CASE("the audit tells how long each chunk took by itself") {
     wsgi.clock().advance(std::chrono::milliseconds(what == "runner" ? 5 : 7));
     return std::nullopt;
   };
-  CHECK(wsgi.post("[" + Wsgi::chunk(kPing) + ", " + Wsgi::chunk(R"("client": "runner", "fun": "manage.up")") +
-                  "]")
+  CHECK(wsgi.post("[" + Wsgi::chunk(kPingKeys) + ", " +
+                  Wsgi::chunk(R"("client": "runner", "fun": "manage.up")") + "]")
             .status == http::Status::ok);
   CHECK(wsgi.log().has("outcome=ok ms=7.000"));
   CHECK(wsgi.log().has("outcome=ok ms=5.000"));
@@ -78,7 +76,7 @@ TEST_CASE("a chunk that was denied is in the audit, and so are those that did no
   const Wsgi wsgi;
   const std::string bad =
       R"({"eauth": "pam", "username": "eve", "password": "wrong", "client": "local", "tgt": "*", "fun": "test.ping"})";
-  CHECK(wsgi.post("[" + Wsgi::chunk(kPing) + ", " + bad + ", " + Wsgi::chunk(kPing) + "]").status ==
+  CHECK(wsgi.post("[" + Wsgi::chunk(kPingKeys) + ", " + bad + ", " + Wsgi::chunk(kPingKeys) + "]").status ==
         http::Status::unauthorized);
   CHECK(audit_of(wsgi) == denied("auto", "saltdev", "not-run") + denied("pam", "eve", "denied") +
                               denied("auto", "saltdev", "not-run"));
@@ -119,7 +117,7 @@ TEST_CASE("who tries too often is told when to come again, and the audit says th
     error.retry_after = std::chrono::seconds(42);
     return error;
   };
-  const auto response = wsgi.run(kPing);
+  const auto response = wsgi.run(kPingKeys);
   CHECK(text_of(response) == R"(429 {"return": "Too many failed tries."})");
   CHECK(header(response, "Retry-After") == "42");
   CHECK(audit_of(wsgi) == denied("auto", "saltdev", "throttled"));
@@ -141,7 +139,8 @@ TEST_CASE("a failure while running is in the audit, and so are those that did no
   for (const auto& [kind, outcome] : outcomes) {
     const Wsgi wsgi;
     wsgi.master().on_start = [kind = kind](const std::string&) { return Error{kind, "no", {}}; };
-    CHECK(wsgi.post("[" + Wsgi::chunk(kPing) + ", " + Wsgi::chunk(kPing) + "]").status != http::Status::ok);
+    CHECK(wsgi.post("[" + Wsgi::chunk(kPingKeys) + ", " + Wsgi::chunk(kPingKeys) + "]").status !=
+          http::Status::ok);
     CHECK(audit_of(wsgi) == denied("auto", "saltdev", outcome) + denied("auto", "saltdev", "not-run"));
   }
 }
@@ -158,7 +157,7 @@ TEST_CASE("the audit may be JSON") {
   netapi::Options options;
   options.audit_as_json = true;
   const Wsgi wsgi(quick_options(), options);
-  CHECK(wsgi.run(kPing).status == http::Status::ok);
+  CHECK(wsgi.run(kPingKeys).status == http::Status::ok);
   CHECK(wsgi.log().has(R"({"time": "2023-11-14T22:13:20.000Z", "user": "saltdev", "eauth": "auto", )"));
 }
 

@@ -27,7 +27,6 @@ constexpr const char* kHandshake =
 constexpr const char* kUpgrade =
     "Upgrade: WebSocket | Connection: Upgrade | Sec-WebSocket-Version: 13 | "
     "Sec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA==";
-constexpr const char* kWith = "X-Auth-Token: TOKEN";
 constexpr std::size_t kMuch = 65536;
 
 /// What a front end does with a feed.

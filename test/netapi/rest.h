@@ -36,6 +36,11 @@ struct Row {
   std::string shows{};  ///< `Name: value | Name: value` of the response; `-Name`: is not there
 };
 
+// Of many rows: fred's session, a chunk, and what it returns.
+inline constexpr const char* kWith = "X-Auth-Token: TOKEN";
+inline constexpr const char* kPing = R"({"client": "local", "tgt": "*", "fun": "test.ping"})";
+inline constexpr const char* kPong = R"({"return": [{"ms-0": true, "ms-1": true, "ms-2": true}]})";
+
 inline void replace_all(std::string& text, std::string_view what, std::string_view with) {
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
     text.replace(at, what.size(), with);

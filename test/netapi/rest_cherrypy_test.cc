@@ -8,15 +8,12 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-constexpr const char* kPing = R"({"client": "local", "tgt": "*", "fun": "test.ping"})";
-constexpr const char* kPong = R"({"return": [{"ms-0": true, "ms-1": true, "ms-2": true}]})";
 constexpr const char* kNoSession =
     R"({"status": 401, "return": "No permission -- see authorization schemes"})";
 constexpr const char* kNoSuchUri = R"({"status": 404, "return": "Nothing matches the given URI"})";
 const std::string kWelcome =
     R"({"return": "Welcome", "clients": ["local", "local_async", "local_batch", "local_subset", "runner", )"
     R"("runner_async", "ssh", "wheel", "wheel_async"]})";
-constexpr const char* kWith = "X-Auth-Token: TOKEN";
 
 }  // namespace
 

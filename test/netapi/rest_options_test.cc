@@ -7,12 +7,6 @@
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
 
-namespace {
-
-constexpr const char* kWith = "X-Auth-Token: TOKEN";
-
-}  // namespace
-
 TEST_CASE("who is not among authorized_ips is refused before all else") {
   netapi::RestCherrypyOptions options;
   options.authorized_ips = {"198.51.100.0/24"};

@@ -12,12 +12,9 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-constexpr const char* kPing = R"({"client": "local", "tgt": "*", "fun": "test.ping"})";
-constexpr const char* kPong = R"({"return": [{"ms-0": true, "ms-1": true, "ms-2": true}]})";
 constexpr const char* kLogIn = R"({"status": "401 Unauthorized", "return": "Please log in"})";
 constexpr const char* kFailed = R"({"status": "401 Unauthorized", "return": ["Failed to authenticate"]})";
 constexpr const char* kNobody = "No minions matched the target. No command was sent, no jid was assigned.";
-constexpr const char* kWith = "X-Auth-Token: TOKEN";
 constexpr const char* kForm = "X-Auth-Token: TOKEN | Content-Type: application/x-www-form-urlencoded";
 
 Rest tornado_with(const client::Options& client = Rest::enabled()) {

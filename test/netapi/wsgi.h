@@ -14,6 +14,8 @@
 
 namespace rest_fcgi::test {
 
+inline constexpr std::string_view kPingKeys = R"("client": "local", "tgt": "*", "fun": "test.ping")";
+
 /// The application over a FakeMaster, asked directly. Catches the log, so there may be one at a time.
 class Wsgi {
  public:

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -24,6 +26,9 @@ inline std::string jid_number(int number) {
   return "20231114221320" + std::string(6 - digits.size(), '0') + digits;
 }
 
+/// A jid of a later year.
+inline const std::string kJid = "20261120231500123456";
+
 inline Load load_of(const std::string& jid, std::string_view fun = "test.ping") {
   return {jid, Json::string(fun), Json::trusted("[]"), Json::string("*"), "glob", "fred", {}, {"ms-0"}};
 }
@@ -40,6 +45,13 @@ inline Jids jids_of(const Returner& cache, const JobQuery& query = {}) {
   });
   REQUIRE_MESSAGE(walked.ok(), walked.error().message);
   return jids;
+}
+
+/// How often `part` is in `text`.
+inline std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t times = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++times;
+  return times;
 }
 
 /// Options of a database in a folder of its own.

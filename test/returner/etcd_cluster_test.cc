@@ -34,17 +34,6 @@ std::vector<etcd::KeyValue> below(const Options& options, const std::string& fol
   return client_of(options)->range({.key = key, .range_end = etcd::prefix_end(key)}, soon())->kvs;
 }
 
-/// As long as calls fail because the cluster is not there.
-template <class Call>
-bool within(seconds time, const Call& call) {
-  const auto deadline = SteadyClock::now() + time;
-  while (!call()) {
-    if (SteadyClock::now() > deadline) return false;
-    std::this_thread::sleep_for(milliseconds(100));
-  }
-  return true;
-}
-
 TEST_CASE("what is written with a time to live shares leases that last a little longer") {
   if (test::no_etcd()) return;
   const test::TempDir dir;

@@ -11,7 +11,6 @@ namespace rest_fcgi::returner {
 namespace {
 
 constexpr auto kReplace = UnicodeErrors::replace;
-const std::string kJid = "20261120231500123456";
 
 Load example() {
   return {kJid, Json::string("test.ping"), Json::trusted("[]"), Json::string("*"), "glob", "root", {}, {}};

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "../etcd/fake_gateway.h"
+#include "caches.h"
 #include "etcd/kv.h"
 #include "fake_etcd_store.h"
 #include "rest_fcgi/core/json_document.h"
@@ -23,12 +24,6 @@ constexpr std::string_view kHeader = R"({"header":{"cluster_id":"7","revision":"
 
 std::string ok(std::string_view rest) {
   return FakeGateway::reply(200, std::string(kHeader) + std::string(rest) + "}");
-}
-
-std::size_t count(std::string_view text, std::string_view part) {
-  std::size_t times = 0;
-  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++times;
-  return times;
 }
 
 /// A page of a folder `f/` with 10,000 keys. One that is asked for without a limit is refused.

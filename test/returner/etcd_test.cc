@@ -9,9 +9,8 @@
 namespace rest_fcgi::returner {
 namespace {
 
-const std::string kJid = "20261120231500123456";
-const std::string kJobs = "/salt/return/jobs/";
-const std::string kMinions = "/salt/return/minions/";
+const std::string kJobsFolder = "/salt/return/jobs/";
+const std::string kMinionsFolder = "/salt/return/minions/";
 
 /// A job cache over a cluster that is none.
 struct Etcd {
@@ -35,7 +34,7 @@ TEST_CASE("a job of two minions is in etcd as Salt's returner writes it, byte fo
   REQUIRE(etcd->returner(kJid, {"m1", Json::boolean(true), 0, true, ""}));
   REQUIRE(etcd->returner(kJid,
                          {"m2", Json::trusted(R"({"ä": "é\n", "n": 1, "f": 1.5, "z": null})"), 0, true, ""}));
-  const std::string job = kJobs + kJid;
+  const std::string job = kJobsFolder + kJid;
   FakeEtcd::Map expected{
       {job + "/.load.p",
        "\xd9\x9e{\"fun\": \"test.ping\", \"jid\": \"20261120231500123456\", \"tgt\": \"*\", \"tgt_type\": "
@@ -45,7 +44,7 @@ TEST_CASE("a job of two minions is in etcd as Salt's returner writes it, byte fo
       {job + "/m2/return", "\xd9\x2b{\"\xc3\xa4\": \"\xc3\xa9\\n\", \"n\": 1, \"f\": 1.5, \"z\": null}"}};
   for (const std::string minion : {"m1", "m2"}) {
     const std::string folder = job + "/" + minion + "/";
-    expected[kMinions + minion] = "\xb4" + kJid;
+    expected[kMinionsFolder + minion] = "\xb4" + kJid;
     expected[folder + "cmd"] = "\xa9\"_return\"";
     expected[folder + "id"] = "\xa4\"" + minion + "\"";
     expected[folder + "success"] = "\xa4true";
@@ -83,7 +82,7 @@ TEST_CASE("a job with many minions is written in few transactions, some at a tim
 
 TEST_CASE("what Salt's returner wrote is read, in either form, with what is missing or foreign") {
   const Etcd etcd;
-  const std::string job = kJobs + kJid;
+  const std::string job = kJobsFolder + kJid;
   etcd.put(job + "/.load.p", R"({"id": "m1", "return": true, "fun": "test.arg", "fun_args": [1]})");
   etcd.put(job + "/m1/return", "\xa4true");
   etcd.put(job + "/m1/retcode",
@@ -109,16 +108,16 @@ TEST_CASE("what Salt's returner wrote is read, in either form, with what is miss
 
 TEST_CASE("what is in etcd and no job of ours is passed over") {
   const Etcd etcd;
-  etcd.put(kJobs + kJid + "/m1/return", "true");  // of a minion's own, without a load
-  etcd.put(kJobs + "20261120231500123457/.load.p", "no JSON");
-  etcd.put(kJobs + "req/.load.p", "{}");
+  etcd.put(kJobsFolder + kJid + "/m1/return", "true");  // of a minion's own, without a load
+  etcd.put(kJobsFolder + "20261120231500123457/.load.p", "no JSON");
+  etcd.put(kJobsFolder + "req/.load.p", "{}");
   etcd.put("/salt/return/jobs2/20261120231500123458/.load.p", "{}");
-  etcd.put(kMinions + "m1", "\xb4" + kJid);
-  etcd.put(kMinions + "m2",
+  etcd.put(kMinionsFolder + "m1", "\xb4" + kJid);
+  etcd.put(kMinionsFolder + "m2",
            "\xb4"
            "20261120231500123459");
-  etcd.put(kMinions + "m3", "no jid");
-  etcd.put(kJobs + kJid + "/m1/fun", "\"test.ping\"");
+  etcd.put(kMinionsFolder + "m3", "no jid");
+  etcd.put(kJobsFolder + kJid + "/m1/fun", "\"test.ping\"");
   CHECK(jids_of(*etcd.cache).empty());
   CHECK(jids_of(*etcd.cache, {.newest_first = true}).empty());
   CHECK_FALSE(etcd->get_load(kJid)->has_value());
@@ -155,11 +154,11 @@ TEST_CASE("the last job of a minion never goes back to an older one") {
   };
   run(2, "m1");
   run(1, "m1");  // in one transaction
-  CHECK(etcd.map().at(kMinions + "m1") == "\xb4" + jid_number(2));
+  CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
   run(0, "m1");  // in another one
-  CHECK(etcd.map().at(kMinions + "m1") == "\xb4" + jid_number(2));
+  CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
   run(3, "m1");
-  CHECK(etcd.map().at(kMinions + "m1") == "\xb4" + jid_number(3));
+  CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(3));
   CHECK(etcd->get_jid(jid_number(0))->size() == 1);
 }
 
@@ -170,7 +169,7 @@ TEST_CASE("a return goes with its job's function also long after the load") {
   REQUIRE(etcd->save_load(load, Durability::durable));
   etcd.cache = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);  // another process, so to speak
   REQUIRE(etcd->returner(jid_number(1), return_of("ms-0", "x")));
-  const std::string folder = kJobs + jid_number(1) + "/ms-0/";
+  const std::string folder = kJobsFolder + jid_number(1) + "/ms-0/";
   CHECK(etcd.map().at(folder + "fun") == "\xaa\"test.arg\"");
   CHECK(etcd.map().at(folder + "fun_args") == "\xa6[1, 2]");
 }
@@ -204,9 +203,9 @@ TEST_CASE("what cannot be a key is refused with a sentence") {
 
 TEST_CASE("minions join a load that another one wrote, and what else is in it stays") {
   const Etcd etcd;
-  etcd.put(kJobs + kJid + "/.load.p", R"({"fun": "a.b", "foreign": 1.0})");
+  etcd.put(kJobsFolder + kJid + "/.load.p", R"({"fun": "a.b", "foreign": 1.0})");
   REQUIRE(etcd->save_minions(kJid, {"m1"}));
-  CHECK(decoded(etcd.map().at(kJobs + kJid + "/.load.p")) ==
+  CHECK(decoded(etcd.map().at(kJobsFolder + kJid + "/.load.p")) ==
         R"({"fun": "a.b", "foreign": 1.0, "Minions": ["m1"]})");
 }
 
@@ -215,7 +214,7 @@ TEST_CASE("jobs of all times are walked, the newest first, each once, whatever t
   std::set<std::string> jids{"20010101000000000000", "20231113221320000000", "20991231235959999999",
                              "28991231235959999999", "11000101000000000000", kJid + "_4711"};
   for (int i = 0; i < 1500; ++i) jids.insert(jid_number(i));
-  for (const std::string& jid : jids) etcd.put(kJobs + jid + "/.load.p", R"({"fun": "test.ping"})");
+  for (const std::string& jid : jids) etcd.put(kJobsFolder + jid + "/.load.p", R"({"fun": "test.ping"})");
   CHECK(jids_of(*etcd.cache) == Jids(jids.begin(), jids.end()));
   CHECK(jids_of(*etcd.cache, {.newest_first = true}) == Jids(jids.rbegin(), jids.rend()));
   CHECK(jids_of(*etcd.cache, {.first = jid_number(1499), .last = kJid, .newest_first = true}) ==

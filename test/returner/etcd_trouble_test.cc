@@ -11,14 +11,6 @@
 namespace rest_fcgi::returner {
 namespace {
 
-const std::string kJobs = "/salt/return/jobs/";
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t times = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
-  return times;
-}
-
 /// With a job that was kept before the trouble.
 struct EtcdTrouble {
   test::ManualClock clock;

@@ -84,16 +84,6 @@ void check_all(Heard& heard, int count) {
   }
 }
 
-template <class Condition>
-bool within(seconds time, const Condition& condition) {
-  const auto deadline = steady_clock::now() + time;
-  while (!condition()) {
-    if (steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(milliseconds(20));
-  }
-  return true;
-}
-
 }  // namespace
 
 TEST_CASE("jobs and returns of one host are heard on all, in order and once") {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../support/etcd_server.h"
@@ -39,6 +40,17 @@ inline std::unique_ptr<Returner> open_etcd(const Options& options, const Clock& 
   auto opened = open_etcd_returner(options, clock);
   REQUIRE_MESSAGE(opened.ok(), opened.error().message);
   return *std::move(opened);
+}
+
+/// Whether that comes true in time: members take a while to go and to come back.
+template <class Condition>
+bool within(std::chrono::seconds time, const Condition& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + time;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
 }
 
 /// A job cache in a real cluster; where there is no etcd, in one that is none.

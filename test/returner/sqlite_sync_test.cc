@@ -69,7 +69,7 @@ class FailingDisk {
   sqlite3_vfs vfs_ = *real_;
 };
 
-struct Cache {
+struct FailingCache {
   FailingDisk disk;
   test::TempDir dir;
   test::ManualClock clock;
@@ -85,7 +85,7 @@ struct Cache {
 }  // namespace
 
 TEST_CASE("after a sync that failed, nothing is durable until all was written anew") {
-  Cache jobs;
+  FailingCache jobs;
   CHECK(jobs.save(0) == "kept");
   jobs.disk.fail(true, true);
   CHECK(jobs.save(1).find("the disk did not take what was written") != std::string::npos);
@@ -105,7 +105,7 @@ TEST_CASE("after a sync that failed, nothing is durable until all was written an
 }
 
 TEST_CASE("a reader that is in the way of writing all anew keeps work from being durable") {
-  Cache jobs;
+  FailingCache jobs;
   CHECK(jobs.save(0) == "kept");
   auto reader = *SqliteConnection::open(jobs.dir / "jobs/jobs.db", std::chrono::milliseconds(1000));
   REQUIRE(reader->run("BEGIN; SELECT count(*) FROM job"));

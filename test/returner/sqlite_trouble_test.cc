@@ -14,21 +14,15 @@
 namespace rest_fcgi::returner {
 namespace {
 
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t times = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
-  return times;
-}
-
 /// With a job that was kept before the trouble.
-struct Trouble {
+struct SqliteTrouble {
   test::TempDir dir;
   test::ManualClock clock;
   test::CapturedLog log;
   Options options;
   std::unique_ptr<Returner> cache;
 
-  explicit Trouble(std::size_t spool_bytes = 256 * 1024) : options(sqlite_options(dir)) {
+  explicit SqliteTrouble(std::size_t spool_bytes = 256 * 1024) : options(sqlite_options(dir)) {
     options.sqlite3.timeout = std::chrono::milliseconds(50);
     options.spool_bytes = spool_bytes;
     cache = open_sqlite(options, clock);
@@ -81,7 +75,7 @@ class FullDisk {
 };
 
 TEST_CASE("while the database is locked, jobs wait and callers are told; the log says it once") {
-  const Trouble trouble;
+  const SqliteTrouble trouble;
   {
     const Lock lock(trouble.options);
     for (int i = 1; i <= 10; ++i) trouble.save(i);
@@ -97,7 +91,7 @@ TEST_CASE("while the database is locked, jobs wait and callers are told; the log
 }
 
 TEST_CASE("a write that failed waits for nobody who reads") {
-  const Trouble trouble;
+  const SqliteTrouble trouble;
   std::future<void> writes;
   const Result<void> walked = trouble.cache->get_jids({}, [&](const Load&) {
     writes = std::async(std::launch::async, [&] {
@@ -116,7 +110,7 @@ TEST_CASE("a write that failed waits for nobody who reads") {
 }
 
 TEST_CASE("what finds no room in the spool is counted as lost, and that is said") {
-  const Trouble trouble(64 * 1024);
+  const SqliteTrouble trouble(64 * 1024);
   {
     const Lock lock(trouble.options);
     trouble.save(1);
@@ -137,7 +131,7 @@ TEST_CASE("what finds no room in the spool is counted as lost, and that is said"
 }
 
 TEST_CASE("of a whole job that finds no room, all returns are counted as lost") {
-  const Trouble trouble(64 * 1024);
+  const SqliteTrouble trouble(64 * 1024);
   {
     const Lock lock(trouble.options);
     const std::string large = Json::string(std::string(7'000, 'x')).text();
@@ -152,7 +146,7 @@ TEST_CASE("of a whole job that finds no room, all returns are counted as lost") 
 }
 
 TEST_CASE("a return that is larger than the spool is lost where the database is locked, and that is said") {
-  const Trouble trouble(64 * 1024);
+  const SqliteTrouble trouble(64 * 1024);
   {
     const Lock lock(trouble.options);
     CHECK(trouble.cache->returner(jid_number(0), return_of("ms-0", std::string(100'000, 'x'))));
@@ -163,7 +157,7 @@ TEST_CASE("a return that is larger than the spool is lost where the database is 
 }
 
 TEST_CASE("what waits when a process ends is found by the next one") {
-  Trouble trouble;
+  SqliteTrouble trouble;
   {
     const Lock lock(trouble.options);
     for (int i = 1; i <= 10; ++i) trouble.save(i);
@@ -178,7 +172,7 @@ TEST_CASE("what waits when a process ends is found by the next one") {
 }
 
 TEST_CASE("on a full disk jobs wait and callers are told, until there is space again") {
-  const Trouble trouble;
+  const SqliteTrouble trouble;
   {
     const FullDisk disk(8 * 1024);
     for (int i = 1; i <= 500; ++i) trouble.save(i);
@@ -191,7 +185,7 @@ TEST_CASE("on a full disk jobs wait and callers are told, until there is space a
 }
 
 TEST_CASE("a database that is removed while in use is made anew, and the log says so") {
-  const Trouble trouble;
+  const SqliteTrouble trouble;
   std::filesystem::remove_all(std::filesystem::path(trouble.options.sqlite3.database).parent_path());
   trouble.save(1);
   CHECK(jids_of(*trouble.cache) == Jids{jid_number(1)});
@@ -201,7 +195,7 @@ TEST_CASE("a database that is removed while in use is made anew, and the log say
 }
 
 TEST_CASE("a database that is overwritten while in use is told of, and is not touched") {
-  const Trouble trouble;
+  const SqliteTrouble trouble;
   {
     // As by a copy of something else over it, with its log.
     const std::string folder = std::filesystem::path(trouble.options.sqlite3.database).parent_path();

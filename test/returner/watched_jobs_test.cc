@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "caches.h"
 #include "heard.h"
 
 namespace rest_fcgi::returner {
@@ -16,7 +17,6 @@ namespace {
 using std::chrono::milliseconds;
 using Lines = Heard::Lines;
 
-const std::string kJid = "20261120231500123456";
 const std::string kLoad = R"({"fun": "test.ping", "user": "fred", "tgt": "*"})";
 const std::string kNewJob = "job " + kJid + " \"test.ping\" fred";
 const std::string kReturned = "ret " + kJid + " \"test.ping\" fred m1 true";

@@ -25,7 +25,6 @@ class Execution {
     REQUIRE(minion_.grains.parse(grains).ok());
   }
 
-  /// REQUIRES: `pillar` is an object.
   /// Keeps jobs as these options say.
   void keep_jobs(const returner::Options& options) {
     auto returners = returner::Returners::make(options, system_clock());
@@ -33,6 +32,7 @@ class Execution {
     jobs_ = std::make_unique<embedded::Jobs>(*std::move(returners), system_clock(), nullptr, 1 << 20);
   }
 
+  /// REQUIRES: `pillar` is an object.
   void set_pillar(std::string_view pillar) { REQUIRE(minion_.pillar.parse(pillar).ok()); }
 
   /// REQUIRES: `args` is an array, `kwargs` an object.

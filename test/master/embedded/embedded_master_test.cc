@@ -7,11 +7,13 @@
 
 #include "../../support/captured_log.h"
 #include "../../support/embedded_engine.h"
+#include "../../support/holds.h"
 #include "../../support/temp_dir.h"
 #include "../session_contract.h"
 
 using namespace rest_fcgi;
 using test::EmbeddedEngine;
+using test::holds;
 using What = master::Publication::What;
 
 namespace {
@@ -21,10 +23,6 @@ constexpr const char* kPingAll = R"("client": "local", "tgt": "*", "fun": "test.
 void check(const Error& error, ErrorKind kind, std::string_view message) {
   CHECK(error.kind == kind);
   CHECK(error.message == message);
-}
-
-bool holds(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 }  // namespace

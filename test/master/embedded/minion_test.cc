@@ -6,10 +6,12 @@
 
 #include <doctest/doctest.h>
 
+#include "../../support/holds.h"
 #include "master/embedded/host/grains.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
+using test::holds;
 
 namespace {
 
@@ -26,10 +28,6 @@ MinionOptions with_grains(const char* grains) {
 
 JsonValue grain(const Minions& minions, std::string_view name) {
   return minions.all().front().grains.root().find(name).value_or(JsonValue());
-}
-
-bool holds(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 }  // namespace

@@ -9,14 +9,16 @@
 #include <doctest/doctest.h>
 
 #include "../../support/captured_log.h"
+#include "../../support/holds.h"
 #include "salt_world.h"
 
 using namespace rest_fcgi;
+using test::holds;
+using test::kPing;
 using test::SaltWorld;
 
 namespace {
 
-constexpr const char* kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 constexpr const char* kRefused = R"({"error": {"name": "AuthenticationError", "message": "x"}})";
 
 /// What `admit` looks up: a group that there is, one that there is not, one inside of a compound target, a
@@ -29,10 +31,6 @@ const std::vector<std::string> kLookedUp{
     R"("client": "local", "tgt": "*", "fun": ["test.ping", "cmd.run"], "arg": [[], ["id"]])",
     R"("client": "local", "tgt": "*", "fun": "test.ping", "jid": "20261121000000000007")"};
 
-bool holds(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 salt::Options inline_login() {
   salt::Options options;
   options.inline_login = true;
@@ -40,7 +38,7 @@ salt::Options inline_login() {
   return options;
 }
 
-std::vector<auth::EauthOptions> rules() {
+std::vector<auth::EauthOptions> ping_rules() {
   return {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}}}};
 }
 
@@ -94,7 +92,7 @@ TEST_CASE("with inline_login a stranger learns nothing of the configuration, wha
   const test::CapturedLog log;
   for (const std::string& call : kLookedUp) {
     CAPTURE(call);
-    SaltWorld world(inline_login(), rules());
+    SaltWorld world(inline_login(), ping_rules());
     world.on("publish", check_password);
     const Error refused = world.refusal(call, "wrong");
     CHECK(refused.kind == ErrorKind::authentication);
@@ -107,7 +105,7 @@ TEST_CASE("with inline_login a stranger learns nothing of the configuration, wha
 }
 
 TEST_CASE("with inline_login who is logged in is told what is wrong before anything runs") {
-  SaltWorld world(inline_login(), rules());
+  SaltWorld world(inline_login(), ping_rules());
   world.on("publish", check_password);
   for (const std::size_t unknown : {1U, 2U, 3U}) {
     const Error refused = world.refusal(kLookedUp[unknown]);

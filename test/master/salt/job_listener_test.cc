@@ -15,7 +15,7 @@ using test::packed;
 namespace {
 
 constexpr std::string_view kJid = "20261121000000000001";
-const OwnCall kPing{{"test.ping"}, "fred"};
+const OwnCall kOwnPing{{"test.ping"}, "fred"};
 
 Topic returned_by(std::string_view minion) {
   return {Topic::Kind::job_return, kJid, minion};
@@ -40,7 +40,7 @@ std::string value_of(const std::optional<master::Delivery>& delivery) {
 
 TEST_CASE("returns of the minions that a job expects are handed on, the first of each") {
   const auto returns = std::make_shared<master::Returns>();
-  JobListener listener(returns, {"a", "b"}, kPing, {});
+  JobListener listener(returns, {"a", "b"}, kOwnPing, {});
   listener.hear(returned_by("a"), event("a", "1"));
   listener.hear(returned_by("a"), event("a", "2"));
   CHECK(value_of(next(*returns)) == "1");
@@ -51,7 +51,7 @@ TEST_CASE("returns of the minions that a job expects are handed on, the first of
 
 TEST_CASE("a stranger's return, a forged one and one of another kind go nowhere") {
   const auto returns = std::make_shared<master::Returns>();
-  JobListener listener(returns, {"a"}, kPing, {});
+  JobListener listener(returns, {"a"}, kOwnPing, {});
   listener.hear(returned_by("stranger"), event("stranger", "1"));
   listener.hear(returned_by("a"), event("b", "1"));
   listener.hear({Topic::Kind::runner_return, kJid, ""}, event("a", "1"));
@@ -61,7 +61,7 @@ TEST_CASE("a stranger's return, a forged one and one of another kind go nowhere"
 
 TEST_CASE("a return of somebody else's job with the same id goes nowhere, and the minion's own is heard") {
   const auto returns = std::make_shared<master::Returns>();
-  JobListener listener(returns, {"a"}, kPing, {});
+  JobListener listener(returns, {"a"}, kOwnPing, {});
   const auto foreign = [](const std::string& members) {
     return packed(R"({"cmd": "_return", "jid": "20261121000000000001", "id": "a", "return": 1, )" + members +
                   "}");
@@ -77,7 +77,7 @@ TEST_CASE("a return of somebody else's job with the same id goes nowhere, and th
 
 TEST_CASE("a listener is wanted as long as somebody holds the mailbox") {
   auto returns = std::make_shared<master::Returns>();
-  JobListener listener(returns, {"a"}, kPing, {});
+  JobListener listener(returns, {"a"}, kOwnPing, {});
   CHECK(listener.wanted());
   returns.reset();
   CHECK_FALSE(listener.wanted());
@@ -99,7 +99,7 @@ TEST_CASE("a list of the function's names becomes whether the minion has it") {
   options.has_function = true;
   for (const auto& [names, has] :
        {std::pair(R"(["test.ping"])", "true"), {"[]", "false"}, {"\"no\"", "false"}}) {
-    JobListener listener(returns, {"a"}, kPing, options);
+    JobListener listener(returns, {"a"}, kOwnPing, options);
     listener.hear(returned_by("a"), event("a", names));
     CHECK(value_of(next(*returns)) == has);
   }
@@ -109,7 +109,7 @@ TEST_CASE("with syndics their minions are expected, and one that was not named y
   const auto returns = std::make_shared<master::Returns>();
   JobListener::Options options;
   options.syndics = true;
-  JobListener listener(returns, {}, kPing, options);
+  JobListener listener(returns, {}, kOwnPing, options);
   listener.hear({Topic::Kind::syndic, kJid, "s"}, packed(R"({"minions": ["x", "y"]})"));
   const auto more = next(*returns);
   REQUIRE(more.has_value());
@@ -133,7 +133,7 @@ TEST_CASE("with syndics their minions are expected, and one that was not named y
 
 TEST_CASE("a lost bus reaches who waits, for a job and for a runner") {
   const auto returns = std::make_shared<master::Returns>();
-  JobListener(returns, {"a"}, kPing, {}).lost({ErrorKind::unavailable, "gone"});
+  JobListener(returns, {"a"}, kOwnPing, {}).lost({ErrorKind::unavailable, "gone"});
   const auto lost = next(*returns);
   REQUIRE(lost.has_value());
   REQUIRE(std::holds_alternative<Error>(*lost));

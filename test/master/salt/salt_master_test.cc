@@ -8,20 +8,17 @@
 #include <doctest/doctest.h>
 
 #include "../../support/captured_log.h"
+#include "../../support/holds.h"
 #include "../../support/threads.h"
 #include "salt_world.h"
 
 using namespace rest_fcgi;
+using test::holds;
+using test::kPing;
 using test::SaltWorld;
 using What = master::Publication::What;
 
 namespace {
-
-constexpr const char* kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
-
-bool holds(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// Publishes, and waits for one delivery.
 std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::Permit& permit,

@@ -27,6 +27,8 @@
 
 namespace rest_fcgi::test {
 
+inline constexpr const char* kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
+
 /// The engine in front of a master that is a port and a bus here. What it answers to a load of each `cmd` is
 /// a test's to say; without being told it gives tokens to everybody whose password is not `wrong`, publishes
 /// to the minion `ms-0`, and starts every runner and wheel.

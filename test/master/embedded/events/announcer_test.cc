@@ -8,17 +8,20 @@
 
 #include "../../../support/captured_log.h"
 #include "../../../support/embedded_engine.h"
+#include "../../../support/holds.h"
 #include "../../../support/temp_dir.h"
 #include "master/embedded/jobs/jobs.h"
+#include "read_events.h"
 
 using namespace rest_fcgi;
 using test::EmbeddedEngine;
+using test::holds;
 
 namespace {
 
+using test::kAll;
+using test::read;
 using Reader = std::unique_ptr<master::EventReader>;
-
-const master::EventPermit kAll{auth::EventScope::all, "fred"};
 
 Reader listen(EmbeddedEngine& engine, const master::EventPermit& permit = kAll) {
   auto reader = engine.master->events(permit, {});
@@ -30,17 +33,6 @@ std::vector<master::EventPtr> read(master::EventReader& reader) {
   std::vector<master::EventPtr> events;
   const auto done = reader.read(events, 1 << 20, nullptr);
   if (!done) FAIL(done.error().message);
-  return events;
-}
-
-/// Reads on until there are so many.
-std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count) {
-  std::vector<master::EventPtr> events;
-  CHECK(EmbeddedEngine::eventually([&] {
-    REQUIRE(reader.read(events, 1 << 20, nullptr));
-    return events.size() >= count;
-  }));
-  CHECK(events.size() == count);
   return events;
 }
 
@@ -64,10 +56,6 @@ std::string tags(const std::vector<master::EventPtr>& events) {
   std::string all;
   for (const master::EventPtr& event : events) all += event->tag() + "\n";
   return all;
-}
-
-bool holds(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 /// All texts of all forms.

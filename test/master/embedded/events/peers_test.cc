@@ -25,6 +25,7 @@
 #include "../../../support/limit.h"
 #include "../../../support/manual_clock.h"
 #include "../../../support/temp_dir.h"
+#include "read_events.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/unique_fd.h"
 
@@ -34,7 +35,8 @@ using test::EmbeddedEngine;
 
 namespace {
 
-const master::EventPermit kAll{auth::EventScope::all, ""};
+using test::kAll;
+using test::read;
 
 /// One process's end, as far as others can tell.
 struct Process {
@@ -59,17 +61,6 @@ struct Process {
   std::shared_ptr<master::EventLog> log;
   std::unique_ptr<Peers> peers;
 };
-
-std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count) {
-  std::vector<master::EventPtr> events;
-  CHECK(EmbeddedEngine::eventually([&] {
-    const auto done = reader.read(events, 1 << 20, nullptr);
-    if (!done) FAIL(done.error().message);
-    return events.size() >= count;
-  }));
-  CHECK(events.size() == count);
-  return events;
-}
 
 /// Why the reader ends, after that many events.
 std::string end_of(master::EventReader& reader, std::size_t* count = nullptr) {

@@ -13,15 +13,16 @@
 #include "../../../support/embedded_engine.h"
 #include "../../../support/temp_dir.h"
 #include "../../../support/threads.h"
+#include "load.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
+using test::kJid;
+using test::load_of;
 
 namespace {
-
-constexpr const char* kJid = "20261120230610043746";
 
 /// A job cache whose disk is full, until somebody makes room.
 class FullCache : public returner::Returner {
@@ -46,18 +47,6 @@ class FullCache : public returner::Returner {
   static Error full() { return {ErrorKind::unavailable, "the disk is full"}; }
   [[nodiscard]] Result<void> kept() const { return has_room ? Result<void>() : Result<void>(full()); }
 };
-
-returner::Load load_of(std::string jid, std::vector<std::string> minions = {"ms-0", "ms-1"}) {
-  returner::Load load;
-  load.jid = std::move(jid);
-  load.fun = Json::string("test.sleep");
-  load.arg = Json::trusted("[600]");
-  load.tgt = Json::string("*");
-  load.tgt_type = "glob";
-  load.user = "fred";
-  load.minions = std::move(minions);
-  return load;
-}
 
 std::shared_ptr<RunningJob> job_of(std::string jid) {
   return std::make_shared<RunningJob>(load_of(std::move(jid)), "", [](const returner::Load&, std::size_t) {});

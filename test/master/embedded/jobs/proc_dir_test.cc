@@ -18,27 +18,15 @@
 #include "../../../support/fork_alone.h"
 #include "../../../support/limit.h"
 #include "../../../support/temp_dir.h"
+#include "load.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
+using test::kJid;
+using test::load_of;
 
 namespace {
-
-constexpr const char* kJid = "20261120230610043746";
-
-returner::Load load_of(const std::string& jid) {
-  returner::Load load;
-  load.jid = jid;
-  load.fun = Json::string("test.sleep");
-  load.arg = Json::trusted("[600]");
-  load.tgt = Json::string("*");
-  load.tgt_type = "glob";
-  load.user = "fred";
-  load.metadata = Json::trusted(R"({"a": 1})");
-  load.minions = {"ms-0", "ms-1"};
-  return load;
-}
 
 std::unique_ptr<ProcDir> opened(const std::string& path) {
   auto directory = ProcDir::open(path);

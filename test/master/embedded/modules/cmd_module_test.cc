@@ -12,21 +12,18 @@
 #include "../../../support/environment.h"
 #include "../../../support/execution.h"
 #include "../../../support/temp_dir.h"
+#include "outcome.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
+using test::check;
+
 class Cmd : public test::Execution {
  public:
   Cmd() { ::signal(SIGPIPE, SIG_IGN); }
 };
-
-void check(const master::Return& outcome, std::string_view ret, int retcode) {
-  CHECK(outcome.ret.text() == ret);
-  CHECK(outcome.retcode == retcode);
-  CHECK(outcome.success == (retcode == 0));
-}
 
 /// The members of an object but for its pid.
 std::string without_pid(const master::Return& outcome) {

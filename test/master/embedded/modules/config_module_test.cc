@@ -6,7 +6,7 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-test::Execution minion() {
+test::Execution minion_with_settings() {
   test::Execution made(R"({"os": "Debian", "both": "grain", "map": {"g": 1, "x": 1}, "id": "grain"})");
   made.set_pillar(R"({"both": "pillar", "map": {"p": 2, "x": 2}, "list": [1], "own": "p", )"
                   R"("master": {"list": [2], "map": {"m": 3}, "far": "m", "status.x": 1}})");
@@ -14,7 +14,7 @@ test::Execution minion() {
 }
 
 TEST_CASE("config.get looks into options, grains, pillar and the pillar's master, in this order") {
-  test::Execution m = minion();
+  test::Execution m = minion_with_settings();
   CHECK(m.ret("config.get", R"(["id"])") == R"("ms-0")");
   CHECK(m.ret("config.get", R"(["both"])") == R"("grain")");
   CHECK(m.ret("config.get", R"(["both"])", R"({"omit_grains": true})") == R"("pillar")");
@@ -28,7 +28,7 @@ TEST_CASE("config.get looks into options, grains, pillar and the pillar's master
 }
 
 TEST_CASE("config.get lays all that it looks into together when asked to") {
-  test::Execution m = minion();
+  test::Execution m = minion_with_settings();
   CHECK(m.ret("config.get", R"(["map"])", R"({"merge": "recurse"})") ==
         R"({"m": 3, "p": 2, "x": 1, "g": 1})");
   CHECK(m.ret("config.get", R"(["map"])", R"({"merge": "overwrite"})") == R"({"g": 1, "x": 1})");

@@ -2,14 +2,16 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/execution.h"
+#include "outcome.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
+using test::kInvalid;
+
 constexpr std::string_view kGrains =
     R"({"os": "Debian", "pkg": {"apache": "httpd", "deep": {"n": [10, 20]}}, "list": ["a", {"b": 1}, "c"], "num": 5, )"
     R"("none": null, "host": "web", "serialnumber": "ABCDEFGH", "a.b": "dotted", "flag": true})";
-const std::string kInvalid = "Passed invalid arguments to ";
 
 TEST_CASE("grains.items returns all grains") {
   test::Execution minion(kGrains);

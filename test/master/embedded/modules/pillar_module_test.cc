@@ -2,20 +2,21 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/execution.h"
+#include "outcome.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
-const std::string kException = "The minion function caused an exception: ";
+using test::kException;
 
-test::Execution minion() {
+test::Execution minion_with_pillar() {
   test::Execution made;
   made.set_pillar(R"({"pkg": {"apache": "httpd", "deep": {"n": [10, 20]}}, "list": ["a", "b"], "num": 5})");
   return made;
 }
 
 TEST_CASE("pillar.get walks through the pillar, and gives the default for what is not there") {
-  test::Execution m = minion();
+  test::Execution m = minion_with_pillar();
   CHECK(m.ret("pillar.get", R"(["pkg:deep:n:1"])") == "20");
   CHECK(m.ret("pillar.fetch", R"(["pkg|apache"])", R"({"delimiter": "|"})") == R"("httpd")");
   CHECK(m.ret("pillar.get", R"(["nosuch"])") == R"("")");
@@ -25,7 +26,7 @@ TEST_CASE("pillar.get walks through the pillar, and gives the default for what i
 }
 
 TEST_CASE("pillar.get lays maps and lists over the default when asked to") {
-  test::Execution m = minion();
+  test::Execution m = minion_with_pillar();
   CHECK(m.ret("pillar.get", R"(["pkg:deep", {"n": [1, 10], "own": 1}])", R"({"merge": true})") ==
         R"({"n": [10, 20], "own": 1})");
   CHECK(m.ret("pillar.get", R"(["pkg:deep", {"n": [1, 10]}])",
@@ -50,14 +51,14 @@ TEST_CASE("pillar.items returns all, with what is laid over it, or the named val
 }
 
 TEST_CASE("pillar.item says which name is none") {
-  test::Execution m = minion();
+  test::Execution m = minion_with_pillar();
   const std::string start = "ERROR executing 'pillar.item': a name is a text such as 'pkg:apache', found ";
   CHECK(m.sentence("pillar.item", R"(["num", ["pkg", "apache"]])") == start + "['pkg', 'apache']");
   CHECK(m.sentence("pillar.item", R"([{"pkg": 1}])") == start + "{'pkg': 1}");
 }
 
 TEST_CASE("pillar.ls and pillar.keys return keys") {
-  test::Execution m = minion();
+  test::Execution m = minion_with_pillar();
   CHECK(m.ret("pillar.ls") == R"(["pkg", "list", "num"])");
   CHECK(m.sentence("pillar.ls", "[null]") ==
         "ERROR executing 'pillar.ls': a key is a text such as 'pkg:apache' or a list of such, found None");
@@ -71,7 +72,7 @@ TEST_CASE("pillar.ls and pillar.keys return keys") {
 }
 
 TEST_CASE("pillar.raw returns all, or what stands under a key") {
-  test::Execution m = minion();
+  test::Execution m = minion_with_pillar();
   CHECK(m.ret("pillar.raw", R"(["list"])") == R"(["a", "b"])");
   CHECK(m.ret("pillar.raw", R"(["nosuch"])") == "{}");
   CHECK(m.ret("pillar.raw", "[7]") == "{}");

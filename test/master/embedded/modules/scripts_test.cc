@@ -11,12 +11,14 @@
 #include "../../../support/execution.h"
 #include "../../../support/temp_dir.h"
 #include "master/embedded/modules/module_files.h"
+#include "outcome.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
 namespace fs = std::filesystem;
+using test::check;
 
 /// A folder with script modules, and a minion that has them.
 class Scripts {
@@ -45,12 +47,6 @@ class Scripts {
   test::TempDir dir;
   ModuleOptions options;
 };
-
-void check(const master::Return& outcome, std::string_view ret, int retcode) {
-  CHECK(outcome.ret.text() == ret);
-  CHECK(outcome.retcode == retcode);
-  CHECK(outcome.success == (retcode == 0));
-}
 
 TEST_CASE("what a script prints as JSON is its return") {
   Scripts scripts;

@@ -7,13 +7,14 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/execution.h"
+#include "outcome.h"
 #include "rest_fcgi/core/version.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
-const std::string kException = "The minion function caused an exception: ";
-const std::string kInvalid = "Passed invalid arguments to ";
+using test::kException;
+using test::kInvalid;
 
 TEST_CASE("functions that return what they are given or always the same") {
   test::Execution minion;

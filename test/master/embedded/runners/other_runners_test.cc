@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../../support/holds.h"
 #include "runner_call.h"
 
 using namespace rest_fcgi;

@@ -24,8 +24,4 @@ inline std::string text(EmbeddedEngine& engine, std::string_view members) {
   return text_of(engine.runner(members).ret);
 }
 
-inline bool holds(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 }  // namespace rest_fcgi::test

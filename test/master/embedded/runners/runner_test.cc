@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../../support/holds.h"
 #include "rest_fcgi/master/jid.h"
 #include "runner_call.h"
 

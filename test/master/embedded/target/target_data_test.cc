@@ -4,12 +4,14 @@
 
 #include <doctest/doctest.h>
 
+#include "../../../support/holds.h"
 #include "endless_work.h"
 #include "master/embedded/target/target.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
 using lowstate::TargetType;
+using test::holds;
 
 namespace {
 
@@ -63,10 +65,6 @@ std::string mistake(const std::vector<master::NodegroupOptions>& nodegroups) {
   REQUIRE_FALSE(minions);
   CHECK(minions.error().kind == ErrorKind::configuration);
   return minions.error().message;
-}
-
-bool holds(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 }  // namespace

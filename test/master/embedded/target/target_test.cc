@@ -6,12 +6,14 @@
 
 #include <doctest/doctest.h>
 
+#include "../../../support/holds.h"
 #include "endless_work.h"
 #include "master/embedded/target/target.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
 using lowstate::TargetType;
+using test::holds;
 using Ids = std::vector<std::string>;
 
 namespace {
@@ -40,15 +42,15 @@ Ids ids_of(const Minions& minions, const Selection& selection) {
   return ids;
 }
 
-Ids matched(const lowstate::Target& target) {
+Ids matched_ids(const lowstate::Target& target) {
   const auto minions = five_minions();
   const Result<Selection> selection = select(*minions, target);
   REQUIRE(selection);
   return ids_of(*minions, *selection);
 }
 
-Ids matched(TargetType type, std::string_view expression) {
-  return matched(target_of(type, expression));
+Ids matched_ids(TargetType type, std::string_view expression) {
+  return matched_ids(target_of(type, expression));
 }
 
 std::string error_of(TargetType type, std::string_view expression) {
@@ -57,10 +59,6 @@ std::string error_of(TargetType type, std::string_view expression) {
   REQUIRE_FALSE(selection);
   CHECK(selection.error().kind == ErrorKind::invocation);
   return selection.error().message;
-}
-
-bool holds(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 std::string joined(const Ids& ids) {
@@ -77,7 +75,7 @@ struct Row {
 void check(TargetType type, const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     CAPTURE(row.expression);
-    CHECK(joined(matched(type, row.expression)) == joined(row.ids));
+    CHECK(joined(matched_ids(type, row.expression)) == joined(row.ids));
   }
 }
 
@@ -96,7 +94,7 @@ TEST_CASE("a pcre target has to match the start of an id only") {
   check(TargetType::pcre, {{"web", {"web1", "web2"}},
                            {"b1", {}},
                            {"(web|db)1$", {"db1", "web1"}},
-                           {"", matched(TargetType::glob, "*")}});
+                           {"", matched_ids(TargetType::glob, "*")}});
 }
 
 TEST_CASE("a pcre target that is no regular expression says where it is wrong") {
@@ -154,10 +152,10 @@ TEST_CASE("a grain target goes down into objects, by value, by key and by any ke
 TEST_CASE("a grain target takes another delimiter, of any length") {
   lowstate::Target target = target_of(TargetType::grain, "disk|sda|size|10");
   target.delimiter = "|";
-  CHECK(matched(target) == Ids{"db1"});
+  CHECK(matched_ids(target) == Ids{"db1"});
   target.expression = "disk::sda::size::10";
   target.delimiter = "::";
-  CHECK(matched(target) == Ids{"db1"});
+  CHECK(matched_ids(target) == Ids{"db1"});
 }
 
 TEST_CASE("a grain target with too many levels is refused") {
@@ -199,7 +197,7 @@ TEST_CASE("a compound target's word that names no matcher is a glob, as is a bra
 TEST_CASE("a compound target may be a list of words") {
   lowstate::Target target = target_of(TargetType::compound, "");
   target.list = {"web*", "and", "not", "G@os:Debian"};
-  CHECK(matched(target) == Ids{"web2"});
+  CHECK(matched_ids(target) == Ids{"web2"});
 }
 
 TEST_CASE("a compound target that is none says at which word") {

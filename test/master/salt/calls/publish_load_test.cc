@@ -15,11 +15,11 @@ using lowstate::TargetType;
 using test::json_of;
 using test::ReadChunk;
 
-constexpr std::string_view kLogin = R"("eauth": "pam", "username": "fred", "password": "sesame")";
+constexpr std::string_view kPamLogin = R"("eauth": "pam", "username": "fred", "password": "sesame")";
 
 /// The load of a chunk's own call, as JSON; `part` is between its client and its credentials.
 std::string load_of(const std::string& part, const std::function<void(PublishLoad&)>& change = {}) {
-  const ReadChunk chunk(R"({"client": "local", "tgt": "*", )" + part + ", " + std::string(kLogin) + "}");
+  const ReadChunk chunk(R"({"client": "local", "tgt": "*", )" + part + ", " + std::string(kPamLogin) + "}");
   PublishLoad load{
       .target = {TargetType::glob, "*"}, .call = &chunk->local(), .metadata = chunk->local().metadata};
   if (change) change(load);
@@ -31,7 +31,7 @@ std::string expected(const std::string& call, const std::string& more_kwargs = "
                      const std::string& jid = "", const std::string& end = "") {
   return R"({"enc": "clear", "load": {"cmd": "publish", "tgt": "*", )" + call +
          R"(, "tgt_type": "glob", "ret": "", )" + jid + R"("user": "fred", "kwargs": {)" +
-         std::string(kLogin) + more_kwargs + "}" + end + R"(}, "version": 3})";
+         std::string(kPamLogin) + more_kwargs + "}" + end + R"(}, "version": 3})";
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ master::Job job_in(std::string_view bytes) {
   return *std::move(answer);
 }
 
-Error refusal_in(std::string_view bytes) {
+Error publish_refusal_in(std::string_view bytes) {
   const auto answer = read_publish_reply(bytes);
   REQUIRE_FALSE(answer);
   return answer.error();
@@ -82,10 +82,10 @@ TEST_CASE("thousands of minions are read, and each is there once") {
 }
 
 TEST_CASE("a login that is not good, and a right that is missing, are told apart") {
-  const auto login = refusal_in(vector_file("10-publish-reply-auth-error.bin"));
+  const auto login = publish_refusal_in(vector_file("10-publish-reply-auth-error.bin"));
   CHECK(login.kind == ErrorKind::authentication);
   CHECK(login.message == "Authentication error occurred.");
-  const auto right = refusal_in(vector_file("11-publish-reply-authz-error.bin"));
+  const auto right = publish_refusal_in(vector_file("11-publish-reply-authz-error.bin"));
   CHECK(right.kind == ErrorKind::authorization);
   CHECK(right.message == "Authorization error occurred.");
 }

@@ -13,7 +13,7 @@
 using namespace rest_fcgi;
 using salt::BusLog;
 using salt::FrameReader;
-using salt::test::HeardBus;
+using test::HeardBus;
 using test::packed;
 
 TEST_CASE("an event is shown as Salt's own API shows it, with its id and tag") {

@@ -29,12 +29,12 @@ namespace {
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::salt;
-using rest_fcgi::salt::test::kBusLost;
-using rest_fcgi::salt::test::kPatience;
-using rest_fcgi::salt::test::Recorder;
 using rest_fcgi::test::CapturedLog;
 using rest_fcgi::test::event_frame;
 using rest_fcgi::test::FakeEventBus;
+using rest_fcgi::test::kBusLost;
+using rest_fcgi::test::kPatience;
+using rest_fcgi::test::Recorder;
 using rest_fcgi::test::TempDir;
 
 using Heard = std::vector<std::string>;

@@ -22,8 +22,8 @@ namespace {
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::salt;
-using rest_fcgi::salt::test::kPatience;
 using rest_fcgi::test::FakeEventBus;
+using rest_fcgi::test::kPatience;
 using rest_fcgi::test::TempDir;
 
 /// A descriptor for the end of all waiting.

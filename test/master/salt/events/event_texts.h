@@ -12,7 +12,7 @@
 #include "../calls/reply_fixture.h"
 #include "master/salt/events/bus_log.h"
 
-namespace rest_fcgi::salt::test {
+namespace rest_fcgi::test {
 
 /// What comes from a bus, and what a listener hears of it.
 class HeardBus {
@@ -24,7 +24,7 @@ class HeardBus {
   }
 
   void fire(std::string_view tag, std::string_view json) {
-    const std::string data = rest_fcgi::test::packed(json);
+    const std::string data = packed(json);
     bus_.hear({tag, data});
   }
   void fire_bytes(std::string_view tag, std::string_view data) { bus_.hear({tag, data}); }
@@ -49,13 +49,13 @@ class HeardBus {
     return std::string(events[0]->data());
   }
 
-  BusLog& bus() { return bus_; }
+  salt::BusLog& bus() { return bus_; }
   master::EventReader& reader() { return *reader_; }
 
  private:
   const std::shared_ptr<master::EventLog> log_ = std::make_shared<master::EventLog>(system_clock());
-  BusLog bus_{log_};
+  salt::BusLog bus_{log_};
   std::unique_ptr<master::EventReader> reader_;
 };
 
-}  // namespace rest_fcgi::salt::test
+}  // namespace rest_fcgi::test

@@ -10,7 +10,7 @@
 
 using namespace rest_fcgi;
 using salt::JobOwners;
-using salt::test::HeardBus;
+using test::HeardBus;
 using test::packed;
 
 namespace {

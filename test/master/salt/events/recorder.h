@@ -13,20 +13,20 @@
 
 #include "master/salt/events/registry.h"
 
-namespace rest_fcgi::salt::test {
+namespace rest_fcgi::test {
 
 /// How long a test waits for what has to come.
 inline constexpr std::chrono::seconds kPatience{60};
 
 /// A listener that writes down what it hears. Thread-safe.
-class Recorder final : public Listener {
+class Recorder final : public salt::Listener {
  public:
   /// Called with each event before it is written down. To be set before anybody can call.
   std::function<void(std::string_view data)> on_hear = [](std::string_view) {};
 
   [[nodiscard]] bool wanted() const override { return wanted_; }
 
-  void hear(const Topic& topic, std::string_view data) override {
+  void hear(const salt::Topic& topic, std::string_view data) override {
     const Visit visit(*this);
     on_hear(data);
     write(std::string(topic.who) + "=" + std::string(data));
@@ -83,4 +83,4 @@ inline const std::string kBusLost =
     "lost: Salt Master is not available. Its event bus was lost while the job was under way: returns may be "
     "missing.";
 
-}  // namespace rest_fcgi::salt::test
+}  // namespace rest_fcgi::test

@@ -12,7 +12,7 @@
 using namespace rest_fcgi;
 using master::names_a_secret;
 using salt::Redaction;
-using salt::test::HeardBus;
+using test::HeardBus;
 
 namespace {
 

@@ -16,9 +16,9 @@ namespace {
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::salt;
-using rest_fcgi::salt::test::kBusLost;
-using rest_fcgi::salt::test::kPatience;
-using rest_fcgi::salt::test::Recorder;
+using rest_fcgi::test::kBusLost;
+using rest_fcgi::test::kPatience;
+using rest_fcgi::test::Recorder;
 
 using Heard = std::vector<std::string>;
 

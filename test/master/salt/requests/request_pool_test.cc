@@ -49,7 +49,7 @@ std::future<Result<WipedBytes>> asked(RequestPool& pool, std::string message, La
                     [&pool, message = std::move(message), lane] { return ask(pool, message, lane); });
 }
 
-std::optional<std::string> echo(std::string body) {
+std::optional<std::string> reply_to(std::string body) {
   return "re: " + body;
 }
 
@@ -77,12 +77,12 @@ class GatedMaster {
 
  private:
   std::optional<std::string> handle(std::string body) {
-    if (!body.starts_with("slow")) return echo(std::move(body));
+    if (!body.starts_with("slow")) return reply_to(std::move(body));
     std::unique_lock lock(mutex_);
     most_ = std::max(most_, ++inside_);
     changed_.wait(lock, [this] { return open_; });
     --inside_;
-    return answer_ ? echo(std::move(body)) : std::nullopt;
+    return answer_ ? reply_to(std::move(body)) : std::nullopt;
   }
   [[nodiscard]] int count(const int& number) const {
     const std::scoped_lock lock(mutex_);
@@ -121,7 +121,7 @@ TEST_CASE("without descriptors there is no pool, and the error says why") {
 }
 
 TEST_CASE("one request after the other goes over one connection") {
-  FakeRetPort master(echo);
+  FakeRetPort master(reply_to);
   const auto pool = pool_of({.uri = master.uri()});
   for (int i = 0; i < 100; ++i) {
     const auto answer = ask(*pool, std::to_string(i));
@@ -143,7 +143,7 @@ TEST_CASE("many threads get their own answers over few connections, each with on
         for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) continue;
         std::this_thread::yield();
         --in_flight;
-        return echo(std::move(body));
+        return reply_to(std::move(body));
       },
       kThreads);
   const auto pool = pool_of({.uri = master.uri(), .connections = 8});
@@ -181,7 +181,7 @@ TEST_CASE("as many requests are under way as there are connections, and the othe
 }
 
 TEST_CASE("a master that is not there is unavailable, and never gets what was refused") {
-  FakeRetPort master(echo);
+  FakeRetPort master(reply_to);
   master.stop();
   const auto pool = pool_of({.uri = master.uri()});
   for (int i = 0; i < 10; ++i) {
@@ -197,7 +197,7 @@ TEST_CASE("a master that is not there is unavailable, and never gets what was re
 }
 
 TEST_CASE("a master that came back is found by requests over kept connections") {
-  FakeRetPort master(echo, 4);
+  FakeRetPort master(reply_to, 4);
   const auto pool = pool_of({.uri = master.uri()});
   for (int round = 0; round < 3; ++round) {
     std::vector<std::future<Result<WipedBytes>>> answers;
@@ -353,7 +353,7 @@ TEST_CASE("beyond those that may wait a request is refused, and nothing of it is
 }
 
 TEST_CASE("a request whose time is up is not sent") {
-  FakeRetPort master(echo);
+  FakeRetPort master(reply_to);
   const auto pool = pool_of({.uri = master.uri()});
   CHECK(ask(*pool, "first"));
   const auto answer = pool->request(Lane::publish, bytes("second"), std::chrono::steady_clock::now());
@@ -413,7 +413,7 @@ TEST_CASE("a pool that goes ends what is under way and what waits") {
 }
 
 TEST_CASE("a pool that was never used, and one with kept connections, go without a word") {
-  FakeRetPort master(echo);
+  FakeRetPort master(reply_to);
   pool_of({.uri = master.uri()}).reset();
   auto pool = pool_of({.uri = master.uri()});
   CHECK(ask(*pool, "question"));
@@ -422,7 +422,7 @@ TEST_CASE("a pool that was never used, and one with kept connections, go without
 }
 
 TEST_CASE("a process that may open no more files refuses a request, and lives") {
-  FakeRetPort master(echo);
+  FakeRetPort master(reply_to);
   const auto pool = pool_of({.uri = master.uri()});
   rlimit limit = {};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);

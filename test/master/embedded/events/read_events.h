@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../../../support/embedded_engine.h"
+
+namespace rest_fcgi::test {
+
+/// Who may hear all.
+inline const master::EventPermit kAll{auth::EventScope::all, "fred"};
+
+/// Reads on until there are so many.
+inline std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count) {
+  std::vector<master::EventPtr> events;
+  CHECK(EmbeddedEngine::eventually([&] {
+    const auto done = reader.read(events, 1 << 20, nullptr);
+    if (!done) FAIL(done.error().message);
+    return events.size() >= count;
+  }));
+  CHECK(events.size() == count);
+  return events;
+}
+
+}  // namespace rest_fcgi::test
