@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs tests and sums them up in one line, `N passed, N failed`. Exit status 0 only if none failed.
 
-Most tests wait most of the time: unit tests run in two parts side by side, and then pytest's in several processes where
+Most tests wait most of the time: unit tests run in parts side by side, and then pytest's in several processes where
 there is pytest-xdist. Files of tests share what they start, and so stay together. The two kinds do not run at once: unit
 tests know how soon something happens, and some of the others start thousands of threads. With REST_FCGI_COUNTS=FILE the
 sums are added to that file, a line a run, and what failed to FILE.failed.
@@ -37,7 +37,7 @@ def judge(status, count):
     return count
 
 
-SHARDS = 2  # of the unit tests
+SHARDS = 6  # of the unit tests: they wait, most of the time
 LIMIT = 20 * 60  # seconds, for a part of them; a test that hangs is told by its name then
 ORDER = ["--order-by=rand", "--rand-seed=10"]  # spreads those that wait evenly
 
