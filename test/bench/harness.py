@@ -152,7 +152,7 @@ class Request:
 def load(api, pids, request, connections, seconds=None):
     """One run of wrk: requests a second, microseconds that one takes, and microseconds of CPU of those processes for one."""
     seconds = seconds or SECONDS
-    argv = ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s" if seconds >= 1 else "-d1s", "--timeout", "30s", "--latency"]
+    argv = ["wrk", "-t1", f"-c{connections}", f"-d{max(round(seconds), 1)}s", "--timeout", "30s", "--latency"]  # whole seconds
     used = cpu(pids)
     out = subprocess.run([*argv, "-s", request.script, f"http://127.0.0.1:{api.port}/"], capture_output=True, text=True, check=True).stdout
     used = cpu(pids) - used
