@@ -134,21 +134,22 @@ Result<void> Modules::load() {
     }
     for (const PythonFile& file : folder.python) {
       for (auto& function : index.functions[file.path]) {
-        if (function->is_listed()) brought.emplace(function->name(), file.path);
-        add(std::move(function), file.path);
+        const LoadedFunction& added = *function;
+        if (add(std::move(function), file.path) && added.is_listed())
+          brought.emplace(added.name(), file.path);
       }
     }
   }
-  std::erase_if(brought, [this](const auto& one) { return !find_in(functions_, one.first)->is_listed(); });
   add_native();
   python_->set_functions(brought, functions_);
   return {};
 }
 
-void Modules::add(std::unique_ptr<const LoadedFunction> function, std::string_view from) {
-  if (add_to(functions_, function)) return;
+bool Modules::add(std::unique_ptr<const LoadedFunction> function, std::string_view from) {
+  if (add_to(functions_, function)) return true;
   log::warning(format("rest_fcgi: embedded: module_dirs: {} of {} is left out: another one comes first",
                       function->name(), from));
+  return false;
 }
 
 void Modules::add_native() {

@@ -69,7 +69,8 @@ struct Context {
   const Minion& minion;
   const JobContext& job;
   const std::stop_token& stop;
-  std::optional<SteadyTime> deadline = {};  ///< when what the function starts has to be ended; absent: never
+  /// When what the function starts has to be ended: it was called from Python. Absent: never.
+  std::optional<SteadyTime> deadline = {};
 };
 
 /// An execution function, whoever brought it. Immutable; shared by all threads.
@@ -161,7 +162,8 @@ class Modules {
  private:
   explicit Modules(const ModuleOptions& options);
   Result<void> load();
-  void add(std::unique_ptr<const LoadedFunction> function, std::string_view from);
+  /// False: another one comes first.
+  bool add(std::unique_ptr<const LoadedFunction> function, std::string_view from);
   void add_native();
   const FunctionTable& installed() const;
 

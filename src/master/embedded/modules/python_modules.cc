@@ -219,6 +219,9 @@ void Python::take_module(const JsonValue& module, const StringMap& modules, Pyth
 
 Reply Python::call(const Context& context, const std::string& path, const std::string& fun,
                    std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const {
+  // Python calls its own functions by itself, and asks for native ones. Who asks for others from there would
+  // have one program wait for the next, each on this thread's stack.
+  if (context.deadline) return Raised{Raised::Kind::unavailable, "", fun};
   Context inner = context;
   const auto limit = time_left(context, settings_.timeout).value_or(settings_.timeout);
   inner.deadline = SteadyTime::clock::now() + limit;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <doctest/doctest.h>
 
@@ -43,6 +44,28 @@ TEST_CASE("a module that broke after it was loaded is not available, and its cal
   test::Execution minion = shop.minion();
   (void)shop.dir.write("shop.py", "raise ValueError('sold out')\n");
   CHECK(minion.ret("shop.fun", "[1]").find("sold out") != std::string::npos);
+}
+
+TEST_CASE("a module that has the program call its functions for it is refused, so that no call is endless") {
+  const Shop shop(
+      "def fun():\n    try:\n        __salt__.call_native('shop.fun')\n    except KeyError as error:\n"
+      "        return str(error)\ndef ping():\n    return __salt__.call_native('test.ping')\n");
+  test::Execution minion = shop.minion();
+  CHECK(minion.ret("shop.fun") == R"("'shop.fun'")");
+  CHECK(minion.ret("shop.ping") == "true");
+}
+
+TEST_CASE("a script of the first folder is what modules of another one find, too") {
+  Shop shop("def price():\n    return 'python'\ndef fun():\n    return __salt__['shop.price']()\n");
+  const test::TempDir first;
+  const std::string script = first.write("shop.price", "#!/bin/sh\necho '\"script\"'\n");
+  REQUIRE(::chmod(script.c_str(), 0755) == 0);
+  shop.options.module_dirs = {first.path(), shop.dir.path()};
+  const test::CapturedLog log;
+  test::Execution minion = shop.minion();
+  CHECK(log.has("shop.price of " + shop.dir.path().string() + "/shop.py is left out: another one comes first"));
+  CHECK(minion.ret("shop.price") == R"("script")");
+  CHECK(minion.ret("shop.fun") == R"("script")");
 }
 
 TEST_CASE("a stop request ends a function in Python") {
