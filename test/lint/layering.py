@@ -45,7 +45,7 @@ FOLDERS = {
     "master/embedded/events": ["text.h"],
     "master/embedded/jobs": ["events", "host", "target", "text.h"],
     "master/embedded/modules": ["python", "host", "jobs", "minion.h", "text.h"],
-    "master/embedded/runners": ["python", "host", "target", "jobs", "modules", "minion.h", "text.h"],
+    "master/embedded/runners": ["python", "host", "target", "events", "jobs", "modules", "minion.h", "text.h"],
     "master/salt/packed": [],
     "master/salt/requests": ["lines.h"],
     "master/salt/events": ["lines.h", "packed"],

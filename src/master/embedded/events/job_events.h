@@ -29,7 +29,8 @@ struct EventText {
 /// One of its minions returned.
 [[nodiscard]] EventText job_ret_event(const returner::Load& load, const master::Return& ret, WallTime now);
 
-/// Is it the job of a runner or wheel? Their functions are called `runner.NAME` and `wheel.NAME`.
+/// Is it the job of a runner or wheel, of this process or another one? Their functions are called
+/// `runner.NAME` and `wheel.NAME`, and return under a master's id alone.
 [[nodiscard]] bool is_master_call(const returner::Load& load);
 
 /// A runner or wheel is about to run.

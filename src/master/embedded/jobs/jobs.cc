@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "master/embedded/events/job_events.h"
 #include "master/embedded/host/grains.h"
 #include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
@@ -183,7 +184,7 @@ Result<void> Jobs::save(const returner::Load& load, returner::Durability durabil
 }
 
 void Jobs::announce(const returner::Load& load, const std::vector<std::string>& missing) {
-  if (is_on_the_master(load)) {
+  if (is_master_call(load)) {
     announcer_->master_new(load, Kept::yes);
   } else {
     announcer_->job_new(load, missing);
@@ -306,7 +307,7 @@ void Jobs::settle(const ProcDir::Entry& orphan) {
   }
   if (!proc_->drop(orphan)) return;
   for (const std::string& minion : *recorded) {
-    if (is_on_the_master(load)) {
+    if (is_master_call(load)) {
       announcer_->master_ret(load, Json::string(kOrphaned), false, Kept::yes);
     } else {
       announcer_->job_ret(load, {minion, Json::string(kOrphaned), 1, false, ""});
@@ -340,7 +341,7 @@ Result<std::vector<std::string>> Jobs::record_orphan(const ActiveJob& orphan) {
 }
 
 Json Jobs::orphaned_return(const returner::Load& load) const {
-  if (!is_on_the_master(load)) return Json::string(kOrphaned);
+  if (!is_master_call(load)) return Json::string(kOrphaned);
   // Runners and wheels return their whole event.
   return written_object([&](JsonWriter& writer) {
     writer.key("fun").json(load.fun).key("jid").string(load.jid);

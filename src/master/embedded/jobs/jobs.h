@@ -173,11 +173,6 @@ class Jobs {
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
   [[nodiscard]] Announcer& announcer() const noexcept { return *announcer_; }
 
-  /// Is it the job of a runner or wheel? These return under the master's id alone.
-  [[nodiscard]] bool is_on_the_master(const returner::Load& load) const {
-    return load.minions.size() == 1 && load.minions.front() == master_id_;
-  }
-
   /// The id under which runners and wheels return, as a master's own minion does.
   [[nodiscard]] const std::string& master_id() const noexcept { return master_id_; }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "master/embedded/events/job_events.h"
 #include "master/embedded/python/python.h"
 #include "master/embedded/runners/runners.h"
 #include "master/embedded/text.h"
@@ -113,7 +114,7 @@ Result<Json> active(const MasterContext& context, const Bound&) {
   JsonWriter writer(text);
   writer.begin_object();
   for (const ActiveJob& job : context.jobs.active()) {
-    if (context.jobs.is_on_the_master(job.load) || job.running.empty()) continue;
+    if (is_master_call(job.load) || job.running.empty()) continue;
     const Result<std::vector<returner::JobReturn>> returns = context.jobs.cache().get_jid(job.load.jid);
     if (!returns) return returns.error();
     write_active(writer, job, *returns);
@@ -125,7 +126,7 @@ Result<Json> active(const MasterContext& context, const Bound&) {
 Result<Json> master(const MasterContext& context, const Bound&) {
   return written_array([&context](JsonWriter& writer) {
     for (const ActiveJob& job : context.jobs.active()) {
-      if (context.jobs.is_on_the_master(job.load)) writer.json(describe_running(job.pid, job.load, job.ret));
+      if (is_master_call(job.load)) writer.json(describe_running(job.pid, job.load, job.ret));
     }
   });
 }
