@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <random>
 
 #include "rest_fcgi/core/files.h"
@@ -275,7 +276,19 @@ void Peers::refuse() {
 
 /// False where there is nothing more to come. Who went without a word was killed, and told all that it had
 /// told: only a part of a frame is a loss.
+/// Large frames may take more memory than there is. What came of them is lost then, and the process goes on.
 bool Peers::receive(Teller& teller) {
+  try {
+    return receive_some(teller);
+  } catch (const std::exception& exception) {
+    teller.bytes = std::string();
+    log::error(format("events of another process cannot be taken: {}", exception.what()));
+    lose();
+    return false;
+  }
+}
+
+bool Peers::receive_some(Teller& teller) {
   char chunk[65536];
   for (std::size_t got_all = 0; got_all < kMostAtOnce;) {
     const ssize_t got = ::recv(teller.socket.get(), chunk, sizeof chunk, 0);

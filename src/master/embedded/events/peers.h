@@ -132,6 +132,7 @@ class Peers {
   [[nodiscard]] bool accept(int listening);
   void refuse();
   [[nodiscard]] bool receive(Teller& teller);
+  [[nodiscard]] bool receive_some(Teller& teller);
   [[nodiscard]] bool take_frames(Teller& teller);
   void lose();
 
