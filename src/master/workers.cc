@@ -25,7 +25,7 @@ Error unavailable(std::string message) {
 }
 
 /// Tasks catch what they can answer for; what is left must not end the process.
-void run_task(const std::function<void(const std::stop_token&)>& task, const std::stop_token& stop) {
+void run_task(const Workers::Task& task, const std::stop_token& stop) {
   try {
     task(stop);
   } catch (const std::exception& exception) {

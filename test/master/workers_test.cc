@@ -100,6 +100,22 @@ TEST_CASE("a task that throws ends alone") {
   CHECK(log.has("a task in the background failed: no luck"));
 }
 
+TEST_CASE("a task is moved to its thread and not copied, whatever it holds") {
+  struct Copied {
+    explicit Copied(std::atomic<int>& count) : copies(count) {}
+    Copied(const Copied& other) : copies(other.copies) { ++copies; }
+    Copied(Copied&& other) noexcept : copies(other.copies) {}
+    std::atomic<int>& copies;
+  };
+  std::atomic<int> copies = 0;
+  Workers workers({1, 0});
+  Workers::Task task = [held = Copied(copies)](const std::stop_token&) {};
+  const int before = copies;
+  submit(workers, std::move(task));
+  CHECK(workers.close(soon()));
+  CHECK(copies == before);
+}
+
 TEST_CASE("no threads at all count as one") {
   Workers workers({0, 0});
   CHECK_FALSE(workers.reserve(2));
