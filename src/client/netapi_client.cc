@@ -145,12 +145,12 @@ Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::s
   const std::size_t before = gathered == nullptr ? 0 : gathered->load();
   const Call call{*master_, permit, options_, clock_, most - std::min(before, most)};
   Result<Reply> reply = run_call(call);
-  if (gathered == nullptr || !reply || reply->failure) return reply;
+  if (gathered == nullptr || !reply) return reply;
   std::size_t bytes = 0;
   for (const Json& item : reply->items) bytes += item.text().size();
   const std::size_t others = gathered->fetch_add(bytes);
   // The room was that of a chunk that runs by itself; others may have filled it meanwhile.
-  if (others == before || others + bytes <= most) return reply;
+  if (reply->failure || others == before || others + bytes <= most) return reply;
   return with_jid(reply_too_large(most), reply->jid);
 }
 

@@ -248,12 +248,16 @@ TEST_CASE("returns that come with their job count as well, and those that fit ar
   const Clients clients(options);
   const std::string large = '"' + std::string(600, 'x') + '"';
   clients.master().at_once = {large, large, large};
-  const auto reply = clients.run(R"("client": "local", "tgt": "*", "fun": "test.ping")");
+  const Admitted ping(clients.master(), R"("client": "local", "tgt": "*", "fun": "test.ping")",
+                      clients.client().deadline());
+  std::atomic<std::size_t> gathered = 0;  // of all chunks
+  const auto reply = clients.client().run(ping.permit(), &gathered);
   REQUIRE(reply);
   REQUIRE(reply->failure);
   CHECK(reply->failure->kind == ErrorKind::reply_too_large);
   CHECK(reply->failure->jid == fake_jid(1));
   CHECK(reply->items.at(0).text() == "{\"ms-0\": " + large + ", \"ms-1\": " + large + "}");
+  CHECK(gathered == reply->items.at(0).text().size());
 }
 
 TEST_CASE("chunks that run at once share the room that one reply has") {
