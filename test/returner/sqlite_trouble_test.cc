@@ -197,12 +197,11 @@ TEST_CASE("a database that is removed while in use is made anew, and the log say
 TEST_CASE("a database that is overwritten while in use is told of, and is not touched") {
   const SqliteTrouble trouble;
   {
-    // As by a copy of something else over it, with its log.
+    // Something else takes its place at once, and its log goes.
     const std::string folder = std::filesystem::path(trouble.options.sqlite3.database).parent_path();
-    std::filesystem::remove(folder + "/jobs.db");
     std::filesystem::remove(folder + "/jobs.db-wal");
     std::filesystem::remove(folder + "/jobs.db-shm");
-    trouble.dir.write("jobs/jobs.db", std::string(8192, 'x'));
+    std::filesystem::rename(trouble.dir.write("other", std::string(8192, 'x')), folder + "/jobs.db");
   }
   trouble.save(1);
   CHECK(trouble.refusal() == "The job cache sqlite3 cannot be used now: file is not a database.");
