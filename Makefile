@@ -98,9 +98,8 @@ TESTS    := $(sort $(foreach room,$(TEST_ROOMS),$(wildcard test/$(room)/*_test.c
             $(if $(filter fuzz,$(TEST_ROOMS)),$(FUZZ_TESTS)))
 OBJECTS  := $(UNITS:.cc=.o) $(ALONE:%.cc=$(BUILD)/%.o)
 MAIN     := $(BUILD)/src/main.o
-PAM_SOURCES := src/helper/pam.cc src/helper/failure_rate.cc src/helper/pam_stack.cc src/helper/stream.cc \
-               src/auth/pam_wire.cc src/core/secret.cc src/core/users.cc
-RUN_SOURCES := src/helper/run.cc src/helper/stream.cc src/process/run_wire.cc
+PAM_SOURCES := src/helper/pam.cc src/helper/pam_stack.cc src/auth/pam_wire.cc src/core/secret.cc src/core/users.cc
+RUN_SOURCES := src/helper/run.cc src/process/run_wire.cc
 HELPER_SOURCES := $(sort $(PAM_SOURCES) $(RUN_SOURCES))
 HELPERS  := $(BUILD)/rest_fcgi_pam $(BUILD)/rest_fcgi_run
 HELPER_OBJECTS := $(HELPERS:$(BUILD)/%=$(BUILD)/unity/%.o)

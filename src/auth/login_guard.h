@@ -55,9 +55,9 @@ class LoginGuard {
   };
   using Tiers = std::vector<Tier>;
 
-  /// Who keeps threads, and while how many tenths of all are kept by logins it may keep one more. A tenth
-  /// stays free for requests that need none of this. Where there are fewer than five threads nobody is
-  /// refused one.
+  /// Who keeps a thread: the tenths of `threads` that logins may hold in all before this kind is refused one.
+  /// A tenth stays free for requests that need none of this. Where there are fewer than five threads nobody
+  /// is refused one.
   enum class Share {
     others_check = 7,  ///< who waits for a check of the same credentials that another thread makes
     password = 8,      ///< who brings one to be checked, until it is answered; and who waits to be refused

@@ -362,9 +362,9 @@ Result<void> GuardedLogins::guarded(const Credentials& credentials, const Try& t
   if (!attempt) return std::move(attempt).error();
   Result<void> taken = try_them();
   // A call may break for reasons of its own, which say nothing about who made it.
-  const bool refused = !taken && (taken.error().kind == ErrorKind::authentication ||
-                                  taken.error().kind == ErrorKind::not_found);
-  if (!taken && !refused) return taken;
+  const bool is_refusal = !taken && (taken.error().kind == ErrorKind::authentication ||
+                                     taken.error().kind == ErrorKind::not_found);
+  if (!taken && !is_refusal) return taken;
   if (!taken) return failed(*attempt, std::move(taken).error(), credentials);
   attempt->succeeded();
   forgive(credentials, *standing);

@@ -8,8 +8,11 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -18,6 +21,7 @@
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/secret.h"
 
 #ifndef REST_FCGI_PAM_HELPER  // the Makefile says where it is installed
 #define REST_FCGI_PAM_HELPER "/usr/local/lib/rest_fcgi/rest_fcgi_pam"
@@ -45,17 +49,8 @@ Error unreachable() {
   return {ErrorKind::internal, format("the helper cannot be reached: {}", errno_text())};
 }
 
-}  // namespace
-
-Result<PamHelper> PamHelper::start(const std::string& helper, SteadyTime deadline) {
-  Result<HelperProcess> process =
-      HelperProcess::start(helper, std::chrono::milliseconds(milliseconds_until(deadline)));
-  if (!process) return std::move(process).error();
-  return PamHelper(*std::move(process));
-}
-
-Result<void> PamHelper::wait_for(short event, SteadyTime deadline) const {
-  pollfd wanted{process_.socket(), event, 0};
+Result<void> wait_for(int socket, short event, SteadyTime deadline) {
+  pollfd wanted{socket, event, 0};
   for (;;) {
     const int ready = ::poll(&wanted, 1, milliseconds_until(deadline));
     if (ready > 0) return {};
@@ -64,21 +59,21 @@ Result<void> PamHelper::wait_for(short event, SteadyTime deadline) const {
   }
 }
 
-Result<void> PamHelper::send(std::string_view bytes, SteadyTime deadline) const {
+Result<void> send(int socket, std::string_view bytes, SteadyTime deadline) {
   while (!bytes.empty()) {
-    if (auto ready = wait_for(POLLOUT, deadline); !ready) return ready;
-    const ssize_t sent = ::send(process_.socket(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (auto ready = wait_for(socket, POLLOUT, deadline); !ready) return ready;
+    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && !is_passing(errno)) return unreachable();
     if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
   return {};
 }
 
-Result<WipedBytes> PamHelper::receive(std::size_t size, SteadyTime deadline) const {
+Result<WipedBytes> receive(int socket, std::size_t size, SteadyTime deadline) {
   WipedBytes bytes(size);
   for (std::size_t got = 0; got < size;) {
-    if (auto ready = wait_for(POLLIN, deadline); !ready) return std::move(ready).error();
-    const ssize_t more = ::recv(process_.socket(), bytes.data() + got, size - got, MSG_DONTWAIT);
+    if (auto ready = wait_for(socket, POLLIN, deadline); !ready) return std::move(ready).error();
+    const ssize_t more = ::recv(socket, bytes.data() + got, size - got, MSG_DONTWAIT);
     if (more == 0) return ended(ErrorKind::internal);
     if (more < 0 && !is_passing(errno)) return unreachable();
     if (more > 0) got += static_cast<std::size_t>(more);
@@ -86,56 +81,54 @@ Result<WipedBytes> PamHelper::receive(std::size_t size, SteadyTime deadline) con
   return bytes;
 }
 
-Result<pam::Answer> PamHelper::ask(const WipedBytes& frame, SteadyTime deadline) {
-  if (auto sent = send({frame.data(), frame.size()}, deadline); !sent) return std::move(sent).error();
-  const auto header = receive(pam::kHeader, deadline);
+/// Sends a frame and waits for the answer. After an error the helper is good for nothing more. Errors:
+/// not_found, where it ended before it had all of the frame; timeout; internal.
+Result<pam::Answer> ask_helper(int socket, const WipedBytes& frame, SteadyTime deadline) {
+  if (auto sent = send(socket, {frame.data(), frame.size()}, deadline); !sent) return std::move(sent).error();
+  const auto header = receive(socket, pam::kHeader, deadline);
   if (!header) return header.error();
   const auto size = pam::body_size({header->data(), header->size()});
   if (!size) return Error{ErrorKind::internal, "the helper's answer is longer than any can be"};
-  const auto body = receive(*size, deadline);
+  const auto body = receive(socket, *size, deadline);
   if (!body) return body.error();
   auto answer = pam::read_answer({body->data(), body->size()});
   if (!answer) return Error{ErrorKind::internal, "the helper's answer is none of this version"};
   return *std::move(answer);
 }
 
+}  // namespace
+
 Result<pam::Answer> PamPool::ask(const pam::Request& request) {
   const WipedBytes frame = to_frame(request);
-  MaybeHelper helper = take();
-  Result<pam::Answer> answer = ask_one(helper, frame, std::chrono::steady_clock::now() + options_.timeout);
-  // One that failed may do so for ever: modules leave things behind.
-  if (answer && answer->outcome != pam::Outcome::failed) give_back(*std::move(helper));
-  return answer;
-}
-
-/// One that stands, if any.
-PamPool::MaybeHelper PamPool::take() {
-  const std::lock_guard lock(mutex_);
-  if (idle_.empty()) return std::nullopt;
-  MaybeHelper helper(std::move(idle_.back()));
-  idle_.pop_back();
-  return helper;
-}
-
-void PamPool::give_back(PamHelper helper) {
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(helper));
-}
-
-Result<pam::Answer> PamPool::ask_one(MaybeHelper& helper, const WipedBytes& frame,
-                                     SteadyTime deadline) const {
-  if (helper) {
-    Result<pam::Answer> answer = helper->ask(frame, deadline);
-    // A kept helper may have ended long ago, without a look at this request: then a new one is asked. One
-    // that ended after it had read the request may have tried the password, and is not replaced: modules that
-    // count failures must see that password once.
-    if (answer || answer.error().kind != ErrorKind::not_found) return answer;
-    helper.reset();
+  const SteadyTime deadline = std::chrono::steady_clock::now() + options_.timeout;
+  std::optional<HelperProcess> helper;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      helper.emplace(std::move(idle_.back()));
+      idle_.pop_back();
+    }
   }
-  Result<PamHelper> started = PamHelper::start(options_.helper, deadline);
-  if (!started) return std::move(started).error();
-  helper.emplace(*std::move(started));
-  return helper->ask(frame, deadline);
+  // None that is kept is like one that has ended.
+  Result<pam::Answer> answer =
+      helper ? ask_helper(helper->socket(), frame, deadline) : ended(ErrorKind::not_found);
+  // A kept helper may have ended long ago, without a look at this request: then a new one is asked. One
+  // that ended after it had read the request may have tried the password, and is not replaced: modules that
+  // count failures must see that password once.
+  if (!answer && answer.error().kind == ErrorKind::not_found) {
+    helper.reset();
+    auto started =
+        HelperProcess::start(options_.helper, std::chrono::milliseconds(milliseconds_until(deadline)));
+    if (!started) return std::move(started).error();
+    helper.emplace(*std::move(started));
+    answer = ask_helper(helper->socket(), frame, deadline);
+  }
+  // One that failed may do so for ever: modules leave things behind.
+  if (answer && answer->outcome != pam::Outcome::failed) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(*std::move(helper));
+  }
+  return answer;
 }
 
 SteadyTime::duration RefusalTime::of(SteadyTime::duration passed) {

@@ -29,7 +29,7 @@ Result<PasswordGate::Pass> PasswordGate::enter(std::string_view remote, std::siz
                                                SteadyTime deadline) {
   memory = std::min(memory, limits_.memory);
   std::unique_lock lock(mutex_);
-  const auto line = line_of(remote);
+  const auto line = find_or_add_line(remote);
   if (has_room(memory) && line->inside < limits_.of_one && next() == lines_.end()) {
     take(line, memory);
     return Pass(this, line, memory);
@@ -63,8 +63,8 @@ PasswordGate::Lines::iterator PasswordGate::next() {
   });
 }
 
-PasswordGate::Lines::iterator PasswordGate::line_of(std::string_view remote) {
-  std::string whose = auth::line_of(remote);
+PasswordGate::Lines::iterator PasswordGate::find_or_add_line(std::string_view remote) {
+  std::string whose = line_of(remote);
   const auto line =
       std::find_if(lines_.begin(), lines_.end(), [&](const Line& one) { return one.whose == whose; });
   return line != lines_.end() ? line : lines_.insert(lines_.end(), Line{std::move(whose)});

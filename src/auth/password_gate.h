@@ -64,7 +64,7 @@ class PasswordGate {
   // all with mutex_ held
   [[nodiscard]] bool has_room(std::size_t memory) const;
   [[nodiscard]] Lines::iterator next();
-  [[nodiscard]] Lines::iterator line_of(std::string_view remote);
+  [[nodiscard]] Lines::iterator find_or_add_line(std::string_view remote);
   void take(Lines::iterator line, std::size_t memory);
   void admit();
   [[nodiscard]] bool make_room(const Line& own);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +14,8 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -22,11 +26,11 @@
 
 #include <security/pam_appl.h>
 
-#include "helper/failure_rate.h"
 #include "helper/pam_stack.h"
 #include "helper/stream.h"
 #include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/core/users.h"
 
 // The one program that talks to PAM: its modules are not thread-safe, and many of them want root. It reads
@@ -222,6 +226,71 @@ std::string why_not(std::string_view name, const std::string& confdir) {
   }
   return {};
 }
+
+constexpr int kBurst = 5;  // seconds' worth of failures
+
+/// One clock for all processes, which nobody sets.
+std::chrono::nanoseconds now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+/// Bounds how many passwords a second may turn out wrong, over all helpers that share a folder: so many a
+/// second in the long run, and five times as many at once. What is not shared, this process counts alone. Not
+/// synchronized.
+class FailureRate {
+ public:
+  /// `folder` is where helpers share their count; empty where they do not.
+  FailureRate(int each_second, const std::string& folder)
+      : interval_(Time(std::chrono::seconds(1)) / each_second) {
+    if (folder.empty()) return;
+    const std::string path = folder + "/failures";
+    file_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!file_)
+      std::fprintf(stderr, "rest_fcgi_pam: %s: %s; this process counts alone\n", path.c_str(),
+                   ::strerror(errno));
+  }
+
+  /// Takes leave to try one password. False where too many were wrong.
+  [[nodiscard]] bool enter() {
+    bool has_room = false;
+    change([&] {
+      const Time time = now();
+      const Time most = time + kBurst * std::chrono::seconds(1);
+      // No count of ours is later; a file that says so was damaged.
+      paid_ = std::clamp(paid_, time, most);
+      has_room = paid_ + interval_ <= most;
+      if (has_room) paid_ += interval_;
+    });
+    return has_room;
+  }
+
+  /// The password was good: it counts no more.
+  void forgive() {
+    change([this] { paid_ -= interval_; });
+  }
+
+ private:
+  using Time = std::chrono::nanoseconds;  // since the host was started
+
+  /// The count stands in the file while others may look at it. A process that ends lets go of the lock.
+  template <class Change>
+  void change(const Change& change) {
+    if (!file_) return change();
+    ::flock(file_.get(), LOCK_EX);
+    std::int64_t stored = 0;
+    if (::pread(file_.get(), &stored, sizeof stored, 0) == sizeof stored) paid_ = Time(stored);
+    change();
+    stored = paid_.count();
+    if (::pwrite(file_.get(), &stored, sizeof stored, 0) < 0) file_.reset();
+    if (file_) ::flock(file_.get(), LOCK_UN);
+  }
+
+  const Time interval_;
+  UniqueFd file_;
+  Time paid_{0};  // when all that was taken will have been paid off
+};
 
 constexpr unsigned kLongestRequest = 60;  // seconds; the responder has given up long before
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <pwd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstddef>
 #include <string>
 
@@ -8,12 +13,36 @@
 namespace rest_fcgi::helper {
 
 /// Is this user, or root, at the other end of standard input?
-[[nodiscard]] bool is_peer(const std::string& user);
+[[nodiscard]] inline bool is_peer(const std::string& user) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  const passwd* const entry = ::getpwnam(user.c_str());
+  return peer.uid == 0 || (entry != nullptr && peer.uid == entry->pw_uid);
+}
 
 /// False at the end of the stream before all was read.
-[[nodiscard]] bool read_all(int fd, char* to, std::size_t size);
+[[nodiscard]] inline bool read_all(int fd, char* to, std::size_t size) {
+  while (size > 0) {
+    const ssize_t got = ::read(fd, to, size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to += got;
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
 
 /// False where nobody reads it any more.
-bool write_all(int fd, const char* from, std::size_t size);
+inline bool write_all(int fd, const char* from, std::size_t size) {
+  while (size > 0) {
+    const ssize_t written = ::write(fd, from, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    from += written;
+    size -= static_cast<std::size_t>(written);
+  }
+  return true;
+}
 
 }  // namespace rest_fcgi::helper
