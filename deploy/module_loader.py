@@ -127,7 +127,6 @@ def raised_by(answer):
     """The exception that a function of rest_fcgi raised."""
     kinds = {
         "command": exceptions.CommandExecutionError,
-        "command_not_found": exceptions.CommandNotFoundError,
         "invocation": exceptions.SaltInvocationError,
         "type_error": TypeError,
         "unavailable": KeyError,

@@ -84,7 +84,7 @@ class TokenFiles final : public TokenShelf {
   }
 
   Result<void> each(const Visit& visit) override {
-    const Listing listing = list();
+    const Listing listing = list_folder(directory_.get());
     if (!listing) return failed("token_dir cannot be listed");
     while (const dirent* const found = ::readdir(listing.get())) {
       const std::string name = found->d_name;
@@ -102,7 +102,7 @@ class TokenFiles final : public TokenShelf {
   bool purge(WallTime now, const EndOf& end_of) override {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
-    if (!listing_) listing_ = list();
+    if (!listing_) listing_ = list_folder(directory_.get());
     if (!listing_) {
       log::warning(format("token_dir: expired tokens stay, as it cannot be listed: {}", errno_text()));
       return false;
@@ -167,19 +167,6 @@ class TokenFiles final : public TokenShelf {
 
   /// Where it does not matter whether it comes back.
   void drop(const std::string& name) const { ::unlinkat(directory_.get(), name.c_str(), 0); }
-
-  struct Close {
-    void operator()(DIR* stream) const { ::closedir(stream); }
-  };
-  using Listing = std::unique_ptr<DIR, Close>;
-
-  /// Null: errno says why.
-  [[nodiscard]] Listing list() const {
-    UniqueFd copy(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    Listing listing(copy.is_open() ? ::fdopendir(copy.get()) : nullptr);
-    if (listing) static_cast<void>(copy.release());
-    return listing;
-  }
 
   void purge_one(const std::string& name, WallTime now, const EndOf& end_of) {
     const bool temporary = is_temporary(name);

@@ -109,6 +109,13 @@ Result<WipedBytes> read_regular_file(int folder, const std::string& path, Links 
   return read_to_end(fd.get(), most);
 }
 
+Listing list_folder(int folder) {
+  UniqueFd fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Listing listing(fd.is_open() ? ::fdopendir(fd.get()) : nullptr);
+  if (listing) static_cast<void>(fd.release());  // the listing closes it
+  return listing;
+}
+
 std::string file_stamp(const struct stat& status) {
   const auto changed = since_epoch(status.st_ctim);
   const auto now = std::chrono::system_clock::now().time_since_epoch();

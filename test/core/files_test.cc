@@ -53,6 +53,22 @@ TEST_CASE("a missing private folder is made for its owner alone, and so is the o
   CHECK(mode_of(dir / "cache/tokens") == 0700);
 }
 
+TEST_CASE("each listing of a folder has all that is in it") {
+  const TempDir dir;
+  dir.write("one", "");
+  const auto folder = open_private_folder(dir.path().string());
+  REQUIRE(folder);
+  for (int times = 0; times < 2; ++times) {
+    const Listing listing = list_folder(folder->get());
+    REQUIRE(listing);
+    std::set<std::string> names;
+    while (const dirent* entry = ::readdir(listing.get())) names.insert(entry->d_name);
+    CHECK(names == std::set<std::string>{".", "..", "one"});
+  }
+  CHECK_FALSE(list_folder(-1));
+  CHECK(errno == EBADF);
+}
+
 TEST_CASE("a private folder that is there is taken as it is") {
   const TempDir dir;
   REQUIRE(::mkdir((dir / "tokens").c_str(), 0750) == 0);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <dirent.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +39,15 @@ enum class Links { follow, refuse };
 /// device that somebody put in its place. Errors: those of `read_to_end`; not_found; of `errno_kind`, with
 /// the cause.
 Result<WipedBytes> read_regular_file(int folder, const std::string& path, Links links, std::size_t most);
+
+struct CloseListing {
+  void operator()(DIR* stream) const noexcept { ::closedir(stream); }
+};
+using Listing = std::unique_ptr<DIR, CloseListing>;
+
+/// What is in an open folder, for `readdir`; from its start on, however far others that list it have come.
+/// Null: errno says why.
+[[nodiscard]] Listing list_folder(int folder);
 
 /// What tells the bytes of a file from those that were in its place before. Empty where it has changed so
 /// lately that it may change again, and nobody could tell.

@@ -11,8 +11,8 @@
 
 namespace rest_fcgi::master {
 
-/// What threads hand things to that do not wait. Thread-safe; who shares one holds a shared_ptr, so that a
-/// sender which comes late finds it still there.
+/// What threads hand things to without waiting: `put` comes back at once. Thread-safe; who shares one holds a
+/// shared_ptr, so that a sender which comes late finds it still there.
 template <class T>
 class Sink {
  public:

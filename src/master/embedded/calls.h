@@ -46,12 +46,10 @@ class Publisher {
   };
 
   /// Quick functions have returned when this comes back: with the job, or to `returns` where all that they
-  /// return is large; others return from worker threads.
+  /// return is large; others return from worker threads. `returns`: null where nobody waits; then all
+  /// functions run on worker threads, and return to the job cache alone.
   /// Errors: invocation for a jid that is taken, unavailable, internal.
   [[nodiscard]] Result<master::Job> run(const Order& order, const Addressee& returns);
-
-  /// All functions run on worker threads, and return to the job cache. Errors: as `run`.
-  [[nodiscard]] Result<master::Job> run_async(const Order& order);
 
   /// `true` from each minion.
   [[nodiscard]] master::Job ping(const Order& order);
@@ -96,11 +94,10 @@ class MasterCaller {
       : facts_(std::move(facts)), jobs_(std::move(jobs)), workers_(workers) {}
 
   /// A quick runner has returned when this comes back; others return from a worker thread, and to the job
-  /// cache, too, since their caller may have gone by then. Errors: unavailable, internal.
+  /// cache, too, since their caller may have gone by then. `returns`: null where nobody waits; then all
+  /// functions run on a worker thread, wheels too, and return to the job cache alone. Errors: unavailable,
+  /// internal.
   [[nodiscard]] Result<master::Started> run(const Order& order, const Mailbox& returns);
-
-  /// Runs on a worker thread, and returns to the job cache. Errors: unavailable, internal.
-  [[nodiscard]] Result<master::Started> run_async(const Order& order);
 
   /// Runs a wheel to its end.
   [[nodiscard]] master::WheelReply wheel(const Order& order);

@@ -129,7 +129,7 @@ class EmbeddedRuntime : public Runtime {
   }
 
   /// The minions of the latest master.
-  void has(const Minions& minions) {
+  void set_minions(const Minions& minions) {
     const std::lock_guard lock(mutex_);
     minions_.clear();
     for (const Minion& minion : minions.all()) minions_.insert(minion.id);
@@ -202,7 +202,7 @@ class EmbeddedMaster : public master::Master {
   }
 
   [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) override {
-    return publisher_.run_async(order_for(permit, std::nullopt));
+    return publisher_.run(order_for(permit, std::nullopt), nullptr);
   }
 
   [[nodiscard]] Result<master::Started> runner(const master::Permit& permit,
@@ -211,7 +211,7 @@ class EmbeddedMaster : public master::Master {
   }
 
   [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) override {
-    return caller_.run_async(order_of(permit));
+    return caller_.run(order_of(permit), nullptr);
   }
 
   [[nodiscard]] Result<master::WheelReply> wheel(const master::Permit& permit) override {
@@ -219,7 +219,7 @@ class EmbeddedMaster : public master::Master {
   }
 
   [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override {
-    return caller_.run_async(order_of(permit));
+    return caller_.run(order_of(permit), nullptr);
   }
 
   [[nodiscard]] Result<master::SshReply> ssh(const master::Permit&, std::size_t) override { return no_ssh(); }
@@ -354,7 +354,7 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
   if (!modules) return std::move(modules).error();
   const auto live =
       std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime));  // make_runtime makes no other
-  live->has(**minions);
+  live->set_minions(**minions);
   const auto facts = std::make_shared<const MasterFacts>(
       MasterFacts{*std::move(minions), *std::move(modules), options.config_values, live->keys()});
   return std::shared_ptr<master::Master>(std::make_shared<EmbeddedMaster>(

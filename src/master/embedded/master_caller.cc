@@ -139,7 +139,7 @@ void deliver(Jobs& jobs, const MasterJob& job, MasterJob::Outcome outcome,
 
 Result<master::Started> MasterCaller::run(const Order& order, const Mailbox& returns) {
   auto job = std::make_shared<MasterJob>(order, jobs_->clock().wall());
-  if (!job->quick()) return run_on_worker(std::move(job), returns);
+  if (!returns || !job->quick()) return run_on_worker(std::move(job), returns);
   job->set_jid(jobs_->new_jid());
   job->announce_start(*jobs_, Kept::no);
   MasterJob::Outcome outcome = job->run(*facts_, *jobs_, {});
@@ -147,10 +147,6 @@ Result<master::Started> MasterCaller::run(const Order& order, const Mailbox& ret
   Json event = job->event(outcome);
   returns->put(job->reply(std::move(outcome), std::move(event)));
   return master::Started{job->jid(), job->tag()};
-}
-
-Result<master::Started> MasterCaller::run_async(const Order& order) {
-  return run_on_worker(std::make_shared<MasterJob>(order, jobs_->clock().wall()), nullptr);
 }
 
 master::WheelReply MasterCaller::wheel(const Order& order) {
@@ -173,7 +169,7 @@ Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> j
   master::Started started{job->jid(), job->tag()};
 
   const std::shared_ptr<const MasterJob> shared = std::move(job);
-  // The table that interrupts is the Jobs' own: a shared_ptr here would keep it alive for ever.
+  // Jobs holds the RunningJob, which holds this function: a shared_ptr to Jobs in it would be a cycle.
   auto interrupt = [shared, returns, owner = jobs_.get()](const returner::Load&, std::size_t) {
     log::warning(format("{} was interrupted: the engine shuts down", shared->tag()));
     deliver(*owner, *shared, {Json::string(kInterrupted), false}, returns);

@@ -86,7 +86,9 @@ class LocalJob {
       }
     });
     owned_ = std::make_unique<Owned>();
-    if (Result<void> read = read_own(owned_->arguments, copy.text()); !read) return read;
+    if (const auto copied = owned_->arguments.parse(copy.text(), JsonLimits::none()); !copied) {
+      return Error{ErrorKind::internal, format("The arguments cannot be copied: {}", copied.error().message)};
+    }
     for (const JsonValue one : owned_->arguments.root().elements()) {
       auto& [name, args, kwargs] = owned_->functions.emplace_back();
       name = member_of(one, "fun").text();
@@ -192,14 +194,8 @@ master::Job Publisher::job_for(const Order& order) const {
 Result<master::Job> Publisher::run(const Order& order, const Addressee& returns) {
   master::Job job = job_for(order);
   if (job.minions.empty()) return job;
-  if (all_quick(*modules_, order.call.functions)) return run_here(order, std::move(job), returns);
+  if (returns && all_quick(*modules_, order.call.functions)) return run_here(order, std::move(job), returns);
   return run_on_workers(order, LocalJob::owning(order.call), std::move(job), returns);
-}
-
-Result<master::Job> Publisher::run_async(const Order& order) {
-  master::Job job = job_for(order);
-  if (job.minions.empty()) return job;
-  return run_on_workers(order, LocalJob::owning(order.call), std::move(job), nullptr);
 }
 
 Result<returner::Load> Publisher::take_jid(const Order& order, master::Job& job) {
@@ -255,7 +251,7 @@ Result<master::Job> Publisher::run_on_workers(const Order& order, Result<std::sh
   if (!load) return std::move(load).error();
 
   const Jobs::Also also = jobs_->also_for(order.call.ret);
-  // The table that interrupts is the Jobs' own: a shared_ptr here would keep it alive for ever.
+  // Jobs holds the RunningJob, which holds this function: a shared_ptr to Jobs in it would be a cycle.
   const Deliver deliver = [owner = jobs_.get(), also, returns](const returner::Load& of, master::Return ret) {
     owner->returned(of, ret, also);
     if (returns) returns->put(std::move(ret));

@@ -9,17 +9,9 @@
 #include <cstdint>
 #include <set>
 
-#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::embedded {
-
-Result<void> read_own(JsonDocument& document, std::string_view text) {
-  const Result<void> parsed = document.parse(text, JsonLimits::none());
-  if (parsed) return {};
-  return Error{ErrorKind::internal,
-               format("JSON text of this engine cannot be read again: {}", parsed.error().message)};
-}
 
 std::optional<JsonValue> step_into(const JsonValue& value, std::string_view step) {
   if (!value.is(JsonValue::Kind::array)) return value.find(step);
@@ -92,12 +84,8 @@ std::optional<std::string> read_text(const std::string& path, std::size_t most) 
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (end != 0) lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  std::vector<std::string_view> lines = split(text, "\n");
+  std::erase(lines, "");
   return lines;
 }
 

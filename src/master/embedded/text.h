@@ -9,10 +9,9 @@
 
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
-#include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/text.h"
 
-/// How this engine writes JSON text, reads again what it wrote itself, and takes plain text apart.
+/// How this engine writes JSON text, reads JSON values, and takes plain text apart.
 namespace rest_fcgi::embedded {
 
 /// The arguments of a call as two members of an object that is begun: an array, and an object.
@@ -25,10 +24,6 @@ void write_arguments(JsonWriter& writer, std::string_view args_key, const Values
   for (const auto& [key, value] : kwargs) value.write(writer.key(key));
   writer.end_object();
 }
-
-/// Reads text that a JsonWriter wrote, so that it needs no limits: those held for the values of which it was
-/// made, though they may lie a little deeper now. Errors: internal, where it cannot be read all the same.
-Result<void> read_own(JsonDocument& document, std::string_view text);
 
 /// The member of that name; null where there is none.
 [[nodiscard]] inline JsonValue member_of(const JsonValue& object, std::string_view key) {

@@ -31,11 +31,10 @@ TEST_CASE("maps are laid over each other, and lists replaced or joined") {
 }
 
 TEST_CASE("what was written is read without limits") {
-  JsonDocument document;
   std::string many = "[0";
   for (int i = 0; i < 120'000; ++i) many += ", 0";
-  CHECK(read_own(document, many + "]"));
-  CHECK_FALSE(read_own(document, "["));
+  CHECK(own_document(Json::trusted(many + "]")).root().size() == 120'001);
+  CHECK(own_document(Json::trusted("[")).root().is(JsonValue::Kind::null));
   CHECK(own_document(Json::trusted("[1]")).root().size() == 1);
 }
 

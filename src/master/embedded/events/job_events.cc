@@ -140,7 +140,8 @@ EventText job_ret_event(const returner::Load& load, const master::Return& ret, W
 
 bool is_master_call(const returner::Load& load) {
   const bool is_named = load.fun.text().starts_with("\"runner.") || load.fun.text().starts_with(kWheel);
-  return is_named && load.minions.size() == 1 && load.minions.front().ends_with("_master");
+  if (!is_named || load.minions.empty()) return is_named;  // another program may keep a load without them
+  return load.minions.size() == 1 && load.minions.front().ends_with("_master");
 }
 
 EventText master_new_event(const returner::Load& load, WallTime now) {

@@ -66,18 +66,12 @@ Error unavailable(std::string what) {
   return {ErrorKind::unavailable, std::move(what)};
 }
 
-struct CloseDirectory {
-  void operator()(DIR* stream) const { ::closedir(stream); }
-};
-
 /// The sockets in the folder that have their final names. Errors: unavailable.
 Result<std::vector<std::string>> sockets_in(int folder) {
   std::vector<std::string> names;
-  UniqueFd fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const std::unique_ptr<DIR, CloseDirectory> stream(fd ? ::fdopendir(fd.get()) : nullptr);
-  if (!stream) return unavailable(errno_text());
-  (void)fd.release();  // the stream closes it
-  while (const dirent* entry = ::readdir(stream.get())) {
+  const Listing listing = list_folder(folder);
+  if (!listing) return unavailable(errno_text());
+  while (const dirent* entry = ::readdir(listing.get())) {
     const std::string_view name = entry->d_name;
     if (name.ends_with(".sock") && !name.starts_with('.')) names.emplace_back(name);
   }

@@ -145,7 +145,8 @@ class Peers {
   std::vector<Teller> tellers_;        // of the thread
   std::optional<SteadyTime> refused_;  // when readers were told last that there are too many; of the thread
 
-  std::atomic<std::int64_t> nobody_at_{kNever};  // what `listened_` was when nobody else did
+  // What `listened_` was when nobody else did: as long as it still is, `wanted` says no without the mutex.
+  std::atomic<std::int64_t> nobody_at_{kNever};
 
   std::mutex mutex_;                 // guards all that follows
   UniqueFd listening_;               // open: somebody listens here; closed by the thread alone

@@ -230,6 +230,45 @@ void write_kernel_grains(JsonWriter& writer, const utsname& system) {
   writer.key("cpuarch").string(system.machine);
 }
 
+/// The signs on this host. `cpuinfo`: the text of /proc/cpuinfo.
+VirtualSigns virtual_signs(std::string_view cpuinfo) {
+  VirtualSigns signs;
+  signs.container = stripped(read_text("/run/systemd/container", 4096).value_or(""));
+  if (signs.container.empty() && ::access("/run/.containerenv", F_OK) == 0) signs.container = "podman";
+  if (signs.container.empty() && ::access("/.dockerenv", F_OK) == 0) signs.container = "docker";
+  for (const char* file : {"sys_vendor", "product_name", "bios_vendor"}) {
+    signs.dmi += read_text(std::string("/sys/class/dmi/id/") + file, 4096).value_or("");
+  }
+  const auto flags = parse_cpu(cpuinfo).flags;
+  signs.hypervisor = std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
+  return signs;
+}
+
+/// Of the process that we are: uid, gid, username, groupname, pid, path, systempath, shell.
+void write_process_grains(JsonWriter& writer) {
+  const uid_t uid = ::geteuid();
+  const gid_t gid = ::getegid();
+  writer.key("uid").integer(uid);
+  writer.key("gid").integer(gid);
+  writer.key("username").string(user_name(uid).value_or(""));
+  writer.key("groupname").string(group_name(gid).value_or(""));
+  writer.key("pid").integer(::getpid());
+  const std::string_view path = stripped(environment("PATH", ""));
+  write_strings(writer.key("path").string(path).key("systempath"), split(path, ":"));
+  writer.key("shell").string(environment("SHELL", "/bin/sh"));
+}
+
+/// init, machine_id.
+void write_init_grains(JsonWriter& writer) {
+  writer.key("init").string(init_system());
+  for (const char* file : {"/etc/machine-id", "/var/lib/dbus/machine-id"}) {
+    const auto id = read_text(file, 4096);
+    if (!id) continue;
+    writer.key("machine_id").string(stripped(*id));
+    return;
+  }
+}
+
 }  // namespace
 
 Json os_grains(std::string_view os_release) {
@@ -279,19 +318,6 @@ void write_firmware_grains(JsonWriter& writer, const std::string& folder) {
   }
 }
 
-VirtualSigns virtual_signs(std::string_view cpuinfo) {
-  VirtualSigns signs;
-  signs.container = stripped(read_text("/run/systemd/container", 4096).value_or(""));
-  if (signs.container.empty() && ::access("/run/.containerenv", F_OK) == 0) signs.container = "podman";
-  if (signs.container.empty() && ::access("/.dockerenv", F_OK) == 0) signs.container = "docker";
-  for (const char* file : {"sys_vendor", "product_name", "bios_vendor"}) {
-    signs.dmi += read_text(std::string("/sys/class/dmi/id/") + file, 4096).value_or("");
-  }
-  const auto flags = parse_cpu(cpuinfo).flags;
-  signs.hypervisor = std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
-  return signs;
-}
-
 void write_virtual_grains(JsonWriter& writer, const VirtualSigns& signs) {
   auto found = recognized(signs.container, kContainers);
   if (!found) found = recognized(signs.dmi, kMachines);
@@ -299,29 +325,6 @@ void write_virtual_grains(JsonWriter& writer, const VirtualSigns& signs) {
   if (!found && signs.hypervisor) found = Virtual{"", "kvm"};
   writer.key("virtual").string(found ? found->name : "physical");
   if (found && !found->subtype.empty()) writer.key("virtual_subtype").string(found->subtype);
-}
-
-void write_process_grains(JsonWriter& writer) {
-  const uid_t uid = ::geteuid();
-  const gid_t gid = ::getegid();
-  writer.key("uid").integer(uid);
-  writer.key("gid").integer(gid);
-  writer.key("username").string(user_name(uid).value_or(""));
-  writer.key("groupname").string(group_name(gid).value_or(""));
-  writer.key("pid").integer(::getpid());
-  const std::string_view path = stripped(environment("PATH", ""));
-  write_strings(writer.key("path").string(path).key("systempath"), split(path, ":"));
-  writer.key("shell").string(environment("SHELL", "/bin/sh"));
-}
-
-void write_init_grains(JsonWriter& writer) {
-  writer.key("init").string(init_system());
-  for (const char* file : {"/etc/machine-id", "/var/lib/dbus/machine-id"}) {
-    const auto id = read_text(file, 4096);
-    if (!id) continue;
-    writer.key("machine_id").string(stripped(*id));
-    return;
-  }
 }
 
 Json host_grains() {

@@ -15,8 +15,8 @@ namespace rest_fcgi::embedded {
 [[nodiscard]] std::string host_name();
 
 /// The grains about the operating system that Salt derives from the text of `/etc/os-release`: os, os_family,
-/// osfullname, osrelease, osmajorrelease, oscodename, osfinger. Members that the text does not tell are left
-/// out.
+/// osfullname, osrelease, osmajorrelease, osrelease_info, oscodename, osfinger. Members that the text does
+/// not tell are left out.
 [[nodiscard]] Json os_grains(std::string_view os_release);
 
 /// What is known about this host, under Salt's names and computed as Salt does; read anew with each call.
@@ -45,9 +45,6 @@ struct VirtualSigns {
 /// virtual, virtual_subtype.
 void write_virtual_grains(JsonWriter& writer, const VirtualSigns& signs);
 
-/// The signs on this host. `cpuinfo`: the text of /proc/cpuinfo.
-[[nodiscard]] VirtualSigns virtual_signs(std::string_view cpuinfo);
-
 /// A host's names and addresses as far as this host itself knows them: no name server is ever asked, since
 /// that may take long.
 struct HostNames {
@@ -58,9 +55,6 @@ struct HostNames {
 /// What `/etc/hosts`, whose text is `hosts`, says of `hostname`. The first name on its line is the fully
 /// qualified one; without such a line it is the hostname itself.
 [[nodiscard]] HostNames names_in(std::string_view hosts, std::string_view hostname);
-
-/// Of this host, now.
-[[nodiscard]] HostNames host_names();
 
 /// host, domain, fqdn, fqdn_ip4, fqdn_ip6.
 void write_name_grains(JsonWriter& writer, const HostNames& names);
@@ -87,12 +81,6 @@ void write_gateway_grains(JsonWriter& writer, std::string_view route, std::strin
 
 /// dns, out of the text of resolv.conf.
 void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf);
-
-/// Of the process that we are: uid, gid, username, groupname, pid, path, systempath, shell.
-void write_process_grains(JsonWriter& writer);
-
-/// init, machine_id.
-void write_init_grains(JsonWriter& writer);
 
 /// All of this host that has to do with the network.
 void write_host_network_grains(JsonWriter& writer);

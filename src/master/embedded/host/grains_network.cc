@@ -145,6 +145,11 @@ std::string resolv_conf() {
   return behind ? *behind : read_text("/etc/resolv.conf").value_or("");
 }
 
+/// Of this host, now.
+HostNames host_names() {
+  return names_in(read_text("/etc/hosts").value_or(""), host_name());
+}
+
 }  // namespace
 
 std::string host_name() {
@@ -168,10 +173,6 @@ HostNames names_in(std::string_view hosts, std::string_view hostname) {
   }
   found.addresses.assign(addresses.begin(), addresses.end());
   return found;
-}
-
-HostNames host_names() {
-  return names_in(read_text("/etc/hosts").value_or(""), host_name());
 }
 
 void write_name_grains(JsonWriter& writer, const HostNames& names) {

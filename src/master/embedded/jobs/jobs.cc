@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kPause{500};  // between two looks for marks
 
-/// The job's own copies of it, as JSON text and parsed, are about four times that.
+/// What counts for `max_queued_bytes`: the JSON text alone. The job's own copies of it, as text and parsed,
+/// are about four times that.
 std::size_t bytes_of(const returner::Load& load) {
   const std::size_t metadata = load.metadata ? load.metadata->text().size() : 0;
   return load.fun.text().size() + load.arg.text().size() + load.tgt.text().size() + metadata;

@@ -31,10 +31,6 @@ Error internal_error() {
   return {ErrorKind::internal, errno_text()};
 }
 
-struct CloseDirectory {
-  void operator()(DIR* stream) const { ::closedir(stream); }
-};
-
 /// What the name of a file in the directory says. An owner is the `PID-NUMBER` of a process.
 struct ProcName {
   enum class Kind {
@@ -88,7 +84,7 @@ Json text_of(const returner::Load& load, std::string_view ret) {
 ActiveJob job_in(std::string_view text) {
   JsonDocument document;
   ActiveJob job;
-  if (!read_own(document, text)) return job;
+  if (!document.parse(text, JsonLimits::none())) return job;
   const JsonValue kept = document.root();
   job.load.fun = member_of(kept, "fun").json();
   job.load.arg = member_of(kept, "arg").json();
@@ -181,12 +177,9 @@ void ProcDir::remove(const std::string& jid) {
 
 std::vector<std::string> ProcDir::names() const {
   std::vector<std::string> names;
-  // A stream of its own: a shared one has one position for all threads.
-  UniqueFd fd(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const std::unique_ptr<DIR, CloseDirectory> stream(fd.is_open() ? ::fdopendir(fd.get()) : nullptr);
-  if (!stream) return names;
-  (void)fd.release();  // the stream closes it
-  while (const dirent* entry = ::readdir(stream.get())) {
+  const Listing listing = list_folder(directory_.get());
+  if (!listing) return names;
+  while (const dirent* entry = ::readdir(listing.get())) {
     if (names.size() == kMaxEntries) break;
     names.emplace_back(entry->d_name);
   }

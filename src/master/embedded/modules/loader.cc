@@ -34,9 +34,8 @@ bool add_to(FunctionTable& functions, std::unique_ptr<const LoadedFunction>& fun
 StringMap installed_modules(const std::string& folder) {
   StringMap files;
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().extension() == ".py") files.emplace(entry->path().stem(), entry->path());
+  for (const std::filesystem::path& path : entries_of(folder, error)) {
+    if (path.extension() == ".py") files.emplace(path.stem(), path);
   }
   if (error) {
     log::warning(format("{}: {}; the execution modules that are installed with the program are not there",
@@ -51,8 +50,7 @@ bool reports_failure(const Json& value) {
   if (!text.starts_with('{')) return false;
   if (text.find("\"result\"") == std::string::npos && text.find("\"success\"") == std::string::npos)
     return false;
-  JsonDocument document;
-  if (!document.parse(text, JsonLimits::none())) return false;
+  const JsonDocument document = own_document(value);
   for (const std::string_view key : {"result", "success"}) {
     const std::optional<JsonValue> verdict = document.root().find(key);
     if (verdict && !python_bool(*verdict)) return true;
@@ -70,8 +68,6 @@ std::string failure_text(const LoadedFunction& function, const Raised& raised) {
       return format("ERROR executing '{}': {}", function.name(), raised.message);
     case Raised::Kind::command:
       return "ERROR: " + raised.message;
-    case Raised::Kind::command_not_found:
-      return format("Command required for '{}' not found: {}", function.name(), raised.message);
     case Raised::Kind::exception:
       return "The minion function caused an exception: " + raised.line();
     case Raised::Kind::worded:
@@ -116,9 +112,8 @@ Result<void> Modules::load() {
   if (!settings) return std::move(settings).error();
   Result<std::vector<ModuleFolder>> folders = read_module_folders(options_, *settings);
   if (!folders) return std::move(folders).error();
-  python_ = std::make_unique<Python>(programs_, *settings, options_);
   installed_ = installed_modules(shipped("modules"));
-  python_->set_installed(installed_);
+  python_ = std::make_unique<Python>(programs_, *settings, options_, installed_);
 
   std::vector<PythonFile> files;
   for (const ModuleFolder& folder : *folders) {
@@ -140,7 +135,9 @@ Result<void> Modules::load() {
       }
     }
   }
-  add_native();
+  for (auto& function : native_functions()) {
+    if (broken_.count(function->module()) == 0) add_to(functions_, function);
+  }
   python_->set_functions(brought, functions_);
   return {};
 }
@@ -150,12 +147,6 @@ bool Modules::add(std::unique_ptr<const LoadedFunction> function, std::string_vi
   log::warning(format("rest_fcgi: embedded: module_dirs: {} of {} is left out: another one comes first",
                       function->name(), from));
   return false;
-}
-
-void Modules::add_native() {
-  for (auto& function : native_functions()) {
-    if (broken_.count(function->module()) == 0) add_to(functions_, function);
-  }
 }
 
 const FunctionTable& Modules::installed() const {

@@ -50,7 +50,7 @@ struct JobContext {
   std::string_view user;
   std::string_view tgt_type;
   std::string_view ret;
-  std::string_view tgt_json;            ///< the chunk's `tgt` as JSON text
+  std::string_view tgt_json;            ///< the job's `tgt` as JSON text; of a batch or subset a list of ids
   const lowstate::Function& published;  ///< with the arguments that the job has for it
 };
 
@@ -164,7 +164,6 @@ class Modules {
   Result<void> load();
   /// False: another one comes first.
   bool add(std::unique_ptr<const LoadedFunction> function, std::string_view from);
-  void add_native();
   const FunctionTable& installed() const;
 
   const ModuleOptions options_;

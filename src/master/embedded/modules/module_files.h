@@ -2,11 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "master/embedded/modules/loader.h"
@@ -18,16 +20,11 @@ namespace rest_fcgi::embedded {
 /// How the programs of modules are run, the same for all. Plain value.
 struct ScriptSettings {
   std::chrono::milliseconds timeout{};
-  std::optional<Identity> identity;      ///< absent: that of this process
-  std::vector<std::string> environment;  ///< `NAME=value`
-  bool inherit = false;                  ///< what rest_fcgi_run knows of its user is passed on, too
+  Program program;  ///< to be given its arguments and a time limit
 };
 
 /// Errors: configuration, for a user who does not exist.
 [[nodiscard]] Result<ScriptSettings> script_settings(const ModuleOptions& options);
-
-/// A program of these settings, to be given its arguments and a time limit.
-[[nodiscard]] Program program_for(const ScriptSettings& settings);
 
 /// What a call gives whose program came to no good end: a sentence that begins with `what`, and a retcode:
 /// the exit status, a signal's number negated, else 1. Absent: the program ended with status 0.
@@ -66,6 +63,10 @@ struct PythonFile {
   std::string refused;  ///< why it must not be used; empty: it may be
 };
 
+/// What is in a folder, sorted. Where `error` is set, what could be read of it.
+[[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::string& folder,
+                                                            std::error_code& error);
+
 /// What one module folder has. Movable.
 struct ModuleFolder {
   std::vector<std::unique_ptr<ScriptFunction>> scripts;
@@ -88,18 +89,19 @@ struct PythonIndex {
   std::string why_not;  ///< what kept Python itself from starting; empty: nothing did
 };
 
-/// Runs Python modules by way of deploy/module_loader.py. Immutable once its two setters were called; then
+/// Runs Python modules by way of deploy/module_loader.py. Immutable once `set_functions` was called; then
 /// thread-safe. Borrows `programs`.
 class Python {
  public:
-  Python(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options);
+  /// `installed`: the files of the modules that are installed with the program, by module.
+  Python(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
+         const StringMap& installed);
 
   /// Asks for the functions of these files, in one program; they borrow this. What cannot be loaded is
   /// broken, and the log says so.
   [[nodiscard]] PythonIndex index(const std::vector<PythonFile>& files) const;
 
-  /// Sets what a module finds in `__salt__` besides its own functions.
-  void set_installed(const StringMap& files);
+  /// Sets what a module finds in `__salt__` besides its own functions and the installed modules'.
   void set_functions(const StringMap& python, const FunctionTable& all);
 
   /// Calls a function of the module in the file `path`.
@@ -121,7 +123,7 @@ class Python {
   const ScriptSettings settings_;
   const ModuleOptions options_;
   const std::string loader_;  // path of the program
-  Json installed_ = Json::empty_object();
+  const Json installed_;
   Json python_ = Json::empty_object();
   Json native_ = Json::trusted("[]");
 };

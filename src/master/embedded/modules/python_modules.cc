@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <array>
 #include <stop_token>
 #include <utility>
 
@@ -24,18 +23,29 @@ JsonLimits line_limits() {
   return limits;
 }
 
-/// What the loader calls the kinds of Raised, in their order. What it need not tell apart is a `command`.
-constexpr std::array<std::string_view, 8> kKinds = {"type_error",        "invocation", "command",
-                                                    "command_not_found", "exception",  "command",
-                                                    "unavailable",       "command"};
+/// What the loader calls a kind. What it need not tell apart is a `command`.
+std::string_view name_of(Raised::Kind kind) {
+  switch (kind) {
+    case Raised::Kind::type_error:
+      return "type_error";
+    case Raised::Kind::invocation:
+      return "invocation";
+    case Raised::Kind::exception:
+      return "exception";
+    case Raised::Kind::unavailable:
+      return "unavailable";
+    case Raised::Kind::command:
+    case Raised::Kind::worded:
+    case Raised::Kind::interrupted:
+      break;
+  }
+  return "command";
+}
 
 std::string line_of(const Reply& reply) {
   return written_object([&reply](JsonWriter& writer) {
            if (const auto* raised = std::get_if<Raised>(&reply)) {
-             writer.key("raised")
-                 .string(kKinds.at(static_cast<std::size_t>(raised->kind)))
-                 .key("type")
-                 .string(raised->type);
+             writer.key("raised").string(name_of(raised->kind)).key("type").string(raised->type);
              writer.key("message").string(raised->message);
            } else {
              const auto& returned = std::get<Returned>(reply);
@@ -126,12 +136,13 @@ class Python::Answers {
   bool is_valid_ = false;
 };
 
-Python::Python(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options)
-    : programs_(programs), settings_(settings), options_(options), loader_(shipped("module_loader.py")) {}
-
-void Python::set_installed(const StringMap& files) {
-  installed_ = object_of(files);
-}
+Python::Python(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
+               const StringMap& installed)
+    : programs_(programs),
+      settings_(settings),
+      options_(options),
+      loader_(shipped("module_loader.py")),
+      installed_(object_of(installed)) {}
 
 void Python::set_functions(const StringMap& python, const FunctionTable& all) {
   python_ = object_of(python);
@@ -144,7 +155,7 @@ void Python::set_functions(const StringMap& python, const FunctionTable& all) {
 
 Result<Ended> Python::run_loader(std::string request, std::chrono::milliseconds limit,
                                  const std::stop_token& stop, Answers& answers) const {
-  Program program = program_for(settings_);
+  Program program = settings_.program;
   program.argv = {options_.python, "-I", "-S", "-B", loader_};
   program.time_limit = limit;
   program.input = std::move(request) + "\n";

@@ -80,21 +80,6 @@ std::vector<std::string> environment_of(const Account& account) {
           "LOGNAME=" + account.name};
 }
 
-/// What is in the folder, sorted.
-Result<std::vector<fs::path>> entries_of(const std::string& folder) {
-  std::error_code error;
-  std::vector<fs::path> entries;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    entries.push_back(entry->path());
-  }
-  if (error) {
-    return bad_setting(format("rest_fcgi: embedded: module_dirs: {}: {}; expected a folder that can be read",
-                              folder, error.message()));
-  }
-  std::sort(entries.begin(), entries.end());
-  return entries;
-}
-
 /// REQUIRES: `file` is where `path` leads.
 void read_python(const fs::path& path, const fs::path& file, ModuleFolder& folder) {
   const std::string module = path.stem();
@@ -128,14 +113,17 @@ void read_script(const fs::path& path, const fs::path& file, const ScriptSetting
 
 Result<ModuleFolder> read_folder(const std::string& path, const ScriptSettings& settings) {
   ModuleFolder folder;
-  const Result<std::vector<fs::path>> entries = entries_of(path);
-  if (!entries) return entries.error();
   std::error_code error;
+  const std::vector<fs::path> entries = entries_of(path, error);
+  if (error) {
+    return bad_setting(format("rest_fcgi: embedded: module_dirs: {}: {}; expected a folder that can be read",
+                              path, error.message()));
+  }
   if (const auto suspected = suspicion(fs::canonical(path, error))) {
     leave_out(path, *suspected);
     return folder;
   }
-  for (const fs::path& entry : *entries) {
+  for (const fs::path& entry : entries) {
     const fs::path file = fs::canonical(entry, error);
     if (error || !fs::is_regular_file(file, error)) continue;
     if (entry.extension() == ".py") {
@@ -149,14 +137,22 @@ Result<ModuleFolder> read_folder(const std::string& path, const ScriptSettings& 
 
 }  // namespace
 
+std::vector<fs::path> entries_of(const std::string& folder, std::error_code& error) {
+  std::vector<fs::path> entries;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    entries.push_back(entry->path());
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
 Result<ScriptSettings> script_settings(const ModuleOptions& options) {
-  ScriptSettings settings;
-  settings.timeout = options.script_timeout;
+  ScriptSettings settings{options.script_timeout, {}};
   std::string user = options.script_user;
   const bool is_here = ProgramRunner(options.run_helper).is_here();
   if (user.empty() && !is_here) {  // whoever it is, rest_fcgi_run has their variables
-    settings.environment = {kPath, "LANG=C.UTF-8"};
-    settings.inherit = true;
+    settings.program.environment = {kPath, "LANG=C.UTF-8"};
+    settings.program.inherit = true;
     return settings;
   }
   if (user.empty()) user = user_name(::geteuid()).value_or("");
@@ -164,22 +160,15 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   if (!account && !options.script_user.empty()) {
     return bad_setting(format("rest_fcgi: embedded: script_user: there is no user {}", user));
   }
-  settings.environment = environment_of(account.value_or(Account{user, ::geteuid(), ::getegid(), "/", ""}));
+  settings.program.environment =
+      environment_of(account.value_or(Account{user, ::geteuid(), ::getegid(), "/", ""}));
   if (options.script_user.empty()) return settings;
-  settings.identity = identity_of(*account);
+  settings.program.identity = identity_of(*account);
   if (is_here && ::geteuid() != 0 && account->uid != ::geteuid()) {
     log::warning(format(
         "rest_fcgi: embedded: script_user: scripts cannot run as {}, since this does not run as root", user));
   }
   return settings;
-}
-
-Program program_for(const ScriptSettings& settings) {
-  Program program;
-  program.environment = settings.environment;
-  program.inherit = settings.inherit;
-  program.identity = settings.identity;
-  return program;
 }
 
 Reply failed(const std::string& what_happened, std::string_view errors, int retcode) {
@@ -218,7 +207,7 @@ ScriptFunction::ScriptFunction(std::string name, std::string path, std::string d
 
 Reply ScriptFunction::call(const Context& context, std::span<const JsonValue> args,
                            std::span<const JsonMember> kwargs) const {
-  Program program = program_for(settings_);
+  Program program = settings_.program;
   program.argv = {path_};
   program.time_limit = time_left(context, settings_.timeout);
   program.input = input_for(context, args, kwargs);

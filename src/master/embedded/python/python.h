@@ -20,14 +20,13 @@ namespace rest_fcgi::embedded {
 /// value.
 struct Raised {
   enum class Kind {
-    type_error,         ///< arguments that do not fit: the minion adds the function's documentation
-    invocation,         ///< SaltInvocationError and SaltClientError
-    command,            ///< CommandExecutionError
-    command_not_found,  ///< CommandNotFoundError
-    exception,          ///< any other
-    worded,             ///< any, and `message` is the minion's whole text about it
-    unavailable,        ///< there is no such function after all; `message` says why, or is empty
-    interrupted,        ///< no exception of Python's: the engine shut down while the function ran
+    type_error,   ///< arguments that do not fit: the minion adds the function's documentation
+    invocation,   ///< SaltInvocationError and SaltClientError
+    command,      ///< CommandExecutionError
+    exception,    ///< any other
+    worded,       ///< any, and `message` is the minion's whole text about it
+    unavailable,  ///< there is no such function after all; `message` says why, or is empty
+    interrupted,  ///< no exception of Python's: the engine shut down while the function ran
   };
   Kind kind = Kind::exception;
   std::string type;  ///< the class as a traceback's last line names it: `ValueError`

@@ -144,7 +144,6 @@ class Compiler {
 }  // namespace
 
 std::vector<std::string_view> split_ids(std::string_view list) {
-  if (list.empty()) return {};
   std::vector<std::string_view> ids = split(list, ",");
   std::erase(ids, "");
   return ids;

@@ -365,6 +365,7 @@ TEST_CASE("of a job cache that hosts share, all listeners hear what becomes of i
   returner::Load run = load;
   run.jid = "20261120230610043747";
   run.fun = Json::string("runner.test.arg");
+  run.minions = {"other_master"};
   announcer.job_new(load, {});
   announcer.job_ret(load, {"ms-0", Json::boolean(true), 0, true, ""});
   announcer.master_new(run, embedded::Kept::yes);

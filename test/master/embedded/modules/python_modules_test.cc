@@ -63,7 +63,8 @@ TEST_CASE("a script of the first folder is what modules of another one find, too
   shop.options.module_dirs = {first.path(), shop.dir.path()};
   const test::CapturedLog log;
   test::Execution minion = shop.minion();
-  CHECK(log.has("shop.price of " + shop.dir.path().string() + "/shop.py is left out: another one comes first"));
+  CHECK(
+      log.has("shop.price of " + shop.dir.path().string() + "/shop.py is left out: another one comes first"));
   CHECK(minion.ret("shop.price") == R"("script")");
   CHECK(minion.ret("shop.fun") == R"("script")");
 }
