@@ -16,31 +16,6 @@ Token nobody() {
   return std::make_shared<const Secret>();
 }
 
-/// The request for a token, in memory that is wiped.
-class LoginBody {
- public:
-  explicit LoginBody(const Options& options) {
-    const std::string_view password = options.password->reveal().text;
-    // No byte takes more than six characters: the text never moves, and leaves no copy behind.
-    text_.reserve(6 * (options.username.size() + password.size()) + 64);
-    JsonWriter(text_)
-        .begin_object()
-        .key("name")
-        .string(options.username)
-        .key("password")
-        .string(password)
-        .end_object();
-  }
-  ~LoginBody() { wipe(text_.data(), text_.size()); }
-  LoginBody(const LoginBody&) = delete;
-  LoginBody& operator=(const LoginBody&) = delete;
-
-  [[nodiscard]] std::string_view text() const noexcept { return text_; }
-
- private:
-  std::string text_;
-};
-
 Failure no_answer(const std::string& url, std::string_view what) {
   return {{ErrorKind::internal, "etcd: " + url + ": " + std::string(what)}, Remedy::none, false};
 }
@@ -208,9 +183,16 @@ std::optional<Failure> Gateway::learn_cluster(std::size_t member, std::uint64_t 
 }
 
 Tried<Token> Gateway::authenticate(const std::string& url, Deadline deadline) {
-  const LoginBody body(options_);
-  Result<HttpReply> reply =
-      transport_->exchange({.url = url + "/auth/authenticate", .body = body.text()}, deadline);
+  const WipingFreed wiping;  // the password and the token pass through strings
+  std::string body;
+  JsonWriter(body)
+      .begin_object()
+      .key("name")
+      .string(options_.username)
+      .key("password")
+      .string(options_.password->reveal().text)
+      .end_object();
+  Result<HttpReply> reply = transport_->exchange({.url = url + "/auth/authenticate", .body = body}, deadline);
   Failure failure;
   if (!reply) {
     failure = transport_failure(std::move(reply).error());
@@ -220,7 +202,6 @@ Tried<Token> Gateway::authenticate(const std::string& url, Deadline deadline) {
   } else {
     JsonDocument document;
     const Result<void> parsed = document.parse(reply->body, JsonLimits::none());
-    wipe(reply->body.data(), reply->body.size());
     const std::optional<JsonValue> token = document.root().find("token");
     if (parsed && token && token->is(JsonValue::Kind::string)) {
       return std::make_shared<const Secret>(token->text());

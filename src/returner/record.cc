@@ -21,22 +21,6 @@ constexpr JidKey kLastCentury = 28;
 constexpr JidKey kLeast = (kFirstCentury - kOurCentury) * kCentury;
 constexpr JidKey kGreatest = (kLastCentury - kOurCentury + 1) * kCentury - 1;
 
-/// The key of the least jid that is not before `text`.
-JidKey jid_bound(std::string_view text) noexcept {
-  JidKey century = 0;
-  JidKey rest = 0;
-  bool in_digits = true;
-  for (std::size_t i = 0; i < kJidDigits; ++i) {
-    in_digits = in_digits && i < text.size() && is_digit(text[i]);
-    const JidKey digit = in_digits ? text[i] - '0' : 0;
-    JidKey& part = i < 2 ? century : rest;
-    part = part * 10 + digit;
-  }
-  if (century < kFirstCentury) return kLeast;
-  if (century > kLastCentury) return kGreatest + 1;
-  return (century - kOurCentury) * kCentury + rest;
-}
-
 /// Appends numbers, and texts, each after its length, to `out`, which it borrows. Not synchronized.
 class Packer {
  public:
@@ -205,22 +189,33 @@ Error no_key_of(std::string_view jid, std::string_view cache) {
 }
 
 JidKey least_key(std::string_view first) noexcept {
-  return jid_bound(first);
+  JidKey century = 0;
+  JidKey rest = 0;
+  bool in_digits = true;
+  for (std::size_t i = 0; i < kJidDigits; ++i) {
+    in_digits = in_digits && i < first.size() && is_digit(first[i]);
+    const JidKey digit = in_digits ? first[i] - '0' : 0;
+    JidKey& part = i < 2 ? century : rest;
+    part = part * 10 + digit;
+  }
+  if (century < kFirstCentury) return kLeast;
+  if (century > kLastCentury) return kGreatest + 1;
+  return (century - kOurCentury) * kCentury + rest;
 }
 
 JidKey greatest_key(std::string_view last) noexcept {
   if (last.empty()) return kGreatest;
-  return last.size() < kJidDigits ? jid_bound(last) - 1 : jid_bound(last);
+  return last.size() < kJidDigits ? least_key(last) - 1 : least_key(last);
 }
 
 JidKeys keys_of(const JobQuery& query) noexcept {
   JidKeys keys{least_key(query.first), greatest_key(query.last)};
   // A jid is greater than each of its beginnings, and than itself with something behind it smaller.
   if (!query.after.empty())
-    keys.least = std::max(keys.least, jid_bound(query.after) + (query.after.size() < kJidDigits ? 0 : 1));
+    keys.least = std::max(keys.least, least_key(query.after) + (query.after.size() < kJidDigits ? 0 : 1));
   if (!query.before.empty()) {
     keys.greatest =
-        std::min(keys.greatest, jid_bound(query.before) - (query.before.size() > kJidDigits ? 0 : 1));
+        std::min(keys.greatest, least_key(query.before) - (query.before.size() > kJidDigits ? 0 : 1));
   }
   return keys;
 }
@@ -327,10 +322,6 @@ std::string packed_returns(const std::vector<std::string>& minions, std::span<co
   Packer packer(packed);
   pack_returns(packer, minions, returns);
   return packed;
-}
-
-std::string packed_return(const ReturnView& ret) {
-  return packed_returns({}, {&ret, 1});
 }
 
 std::optional<ReturnView> ReturnReader::next() {

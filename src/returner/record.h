@@ -98,11 +98,10 @@ struct StampedRecord {
 [[nodiscard]] std::string packed_minions(const std::vector<std::string>& minions);
 [[nodiscard]] std::vector<std::string> minions_in(std::string_view packed, Packing packing);
 
-/// Returns of a job whose minions these are. They can be read together with the same minions alone.
+/// Returns of a job whose minions these are: they can be read together with the same minions alone. Without
+/// minions, of any job.
 [[nodiscard]] std::string packed_returns(const std::vector<std::string>& minions,
                                          std::span<const ReturnView> returns);
-/// One of any job.
-[[nodiscard]] std::string packed_return(const ReturnView& ret);
 
 /// Reads returns that are packed one after the other; of one minion, the last one counts. Borrows both, as
 /// what it gives does. Not synchronized.

@@ -161,6 +161,21 @@ TEST_CASE("what etcd refuses is told of and counted, and takes nothing else with
   }
 }
 
+TEST_CASE("what etcd refuses is told of once, also where what came with it has to be written again") {
+  EtcdTrouble trouble;
+  trouble.in.etcd->refuse_beyond(1000);
+  trouble.in.etcd->lose_next_answer(Error{ErrorKind::timeout, "no answer"});
+  trouble.cache.reset();
+  const JobReturn large = return_of("m1", std::string(2000, 'x'));
+  trouble.leave_behind({trouble.told(1, return_record(*key_of(jid_number(0)), large)),
+                        trouble.told(2, return_record(*key_of(jid_number(0)), return_of("m2", "fits")))});
+  trouble.open();
+  trouble.come_back();
+  CHECK(trouble.cache->get_jid(jid_number(0))->size() == 1);
+  CHECK(count(trouble.log.text(), "etcd does not keep the return of m1") == 1);
+  CHECK(trouble.log.has("cannot be written: no answer"));
+}
+
 TEST_CASE("where nothing but nonsense is answered, jobs wait, and none is put aside") {
   EtcdTrouble trouble;
   trouble.in.etcd->fail(Error{ErrorKind::internal, "HTTP 418"});
@@ -231,6 +246,7 @@ TEST_CASE("a second return replaces the first also where the clock was set back 
 
 TEST_CASE("a file under a spool's name that is none stays, and is told of once") {
   EtcdTrouble trouble;
+  trouble.cache.reset();  // which would remove it while nothing is written into it so far
   const std::string path = trouble.in.dir.write("jobs/etcd-spool-abcdef", std::string(8192, 'x'));
   trouble.open();
   REQUIRE(trouble.cache->get_minions());

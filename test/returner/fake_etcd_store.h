@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -69,6 +70,11 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     next_error_ = std::move(error);
   }
+  /// The next write throws, as where memory is short.
+  void throw_at_next_write() {
+    const std::lock_guard lock(mutex_);
+    next_throws_ = true;
+  }
   /// The next write is carried out, and its answer is lost.
   void lose_next_answer(Error error) {
     const std::lock_guard lock(mutex_);
@@ -97,6 +103,7 @@ class FakeEtcd {
   Map map_;
   std::optional<Error> error_;
   std::optional<Error> next_error_;   // of a write
+  bool next_throws_ = false;          // of writes
   std::optional<Error> lost_answer_;  // of a write
   std::size_t most_bytes_ = static_cast<std::size_t>(-1);
   ErrorKind refusal_ = ErrorKind::invocation;
@@ -151,6 +158,7 @@ class FakeEtcdStore : public EtcdStore {
     if (etcd_->door != nullptr) etcd_->door->pass();
     const std::lock_guard lock(etcd_->mutex_);
     if (etcd_->error_) return *etcd_->error_;
+    if (std::exchange(etcd_->next_throws_, false)) throw std::bad_alloc();
     if (etcd_->next_error_) return *std::exchange(etcd_->next_error_, std::nullopt);
     std::size_t puts = 0;
     for (const EtcdWrite& write : writes) {

@@ -63,7 +63,9 @@ struct Place {
   std::mutex mutex;
   Records records;
   bool fails = false;
-  std::atomic<int> chores{0};  // of the sink's own, each due at once
+  std::atomic<int> chores{0};             // of the sink's own, each due at once
+  std::atomic<bool> chore_throws{false};  // the next one
+  std::atomic<int> given_up{0};
 };
 
 class FakeSink : public SpoolSink {
@@ -83,7 +85,9 @@ class FakeSink : public SpoolSink {
     trouble.tell_of_unreadable(taken.unreadable, work.spool.file().path());
     return {};
   }
+  void give_up() override { ++place_.given_up; }
   Result<void> tend(bool) override {
+    if (place_.chore_throws.exchange(false)) throw std::bad_alloc();
     if (place_.chores > 0) --place_.chores;
     return {};
   }
@@ -195,6 +199,19 @@ TEST_CASE("a task that throws fails alone, and the writer goes on") {
   CHECK(done.error().kind == ErrorKind::unavailable);
   CHECK(done.error().message == "The job cache fake cannot be used now: std::bad_alloc.");
   CHECK(jobs.writer->run(Durability::durable, [] { return Result<void>(); }));
+}
+
+TEST_CASE("a sink that throws where it does what is due gives that up, and the writer goes on") {
+  Written jobs;
+  jobs.place.chore_throws = true;
+  const auto run = [&] { return jobs.writer->run(Durability::grouped, [] { return Result<void>(); }); };
+  CHECK(run());
+  CHECK(run());  // which comes after the chore of the one before
+  CHECK(jobs.place.given_up == 1);
+  CHECK(jobs.log.has("fake cannot be written: std::bad_alloc"));
+  jobs.writer->append("later");
+  CHECK(jobs.writer->flush());
+  CHECK(jobs.records() == Records{"later"});
 }
 
 TEST_CASE("however many processes end with jobs that wait, they leave some spools, and all jobs are found") {

@@ -26,9 +26,9 @@ struct Jobs {
       const bool has_returned = i % 100 == 0;
       const std::string record =
           load_record(*key_of(load.jid), load, WallTime(), {&large, has_returned ? std::size_t{1} : 0});
-      const RecordView view = *view_of(record);
-      REQUIRE(insert_load(*connection, view.key, view.load));
-      if (has_returned) REQUIRE(save_newest(*connection, view.load.fun, "ms-0", view.key));
+      SqliteGroup group;
+      REQUIRE(group.add(record));
+      REQUIRE(group.write(*connection));
     }
     REQUIRE(connection->run("COMMIT"));
     connection = *SqliteConnection::open(options.sqlite3.database, std::chrono::milliseconds(1000));

@@ -248,4 +248,18 @@ TEST_CASE("events that may have been told are told again as they were") {
   CHECK(host.etcd->map().at(kOwnEvents) > told);
 }
 
+TEST_CASE("events wait while memory is short, and are told later") {
+  const test::CapturedLog log;
+  const Scripted host;
+  host.etcd->put(kFolder + "listeners/other", "");
+  host.etcd->throw_at_next_write();
+  host.publish();
+  for (int i = 0; i < 1000 && host.etcd->transactions().empty(); ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  REQUIRE(host.etcd->map().contains(kOwnEvents));
+  CHECK(host.etcd->map().at(kOwnEvents).find(R"("tag": "a")") != std::string::npos);
+  CHECK(log.has("other hosts are not told of events here so far: std::bad_alloc"));
+}
+
 }  // namespace rest_fcgi::returner

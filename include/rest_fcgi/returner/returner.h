@@ -36,7 +36,8 @@ struct JobReturn {
   int retcode = 0;
   bool success = true;
   std::string out;
-  bool stands_in = false;  ///< for one that did not come: takes nobody's place, and any that comes takes its
+  /// Made for a minion that did not answer: it never replaces a return, and any real return replaces it.
+  bool stands_in = false;
 };
 
 /// A return whose texts are somebody else's.
@@ -84,7 +85,7 @@ class ClusterListener;
 class Watch;
 
 /// A job cache, by the names of Salt's returner interface. Abstract because jobs are kept in memory, in
-/// SQLite or (later) in etcd. Thread-safe. Failures of every call: unavailable, internal.
+/// SQLite or in etcd. Thread-safe. Failures of every call: unavailable, internal.
 class Returner {
  public:
   virtual ~Returner() = default;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <map>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -102,6 +103,24 @@ class Flight {
   std::set<std::string> places_;
 };
 
+/// What etcd refused of some records. It is told of when all of them are through: until then they may be
+/// delivered again, and it is refused again. Thread-safe.
+class Refusals {
+ public:
+  void add(std::string what, std::string why) {
+    const std::lock_guard lock(mutex_);
+    all_.emplace_back(std::move(what), std::move(why));
+  }
+  void tell(Trouble& trouble) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [what, why] : all_) trouble.refuse(what, why);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::pair<std::string, std::string>> all_;  // guarded by mutex_
+};
+
 /// Used by the writer's thread alone.
 class EtcdSink : public SpoolSink {
  public:
@@ -120,7 +139,9 @@ class EtcdSink : public SpoolSink {
         bytes += record.size();
         return true;
       });
-      if (Result<void> written = deliver(records, trouble); !written) return written;
+      Refusals refusals;
+      if (Result<void> written = deliver(records, refusals); !written) return written;
+      refusals.tell(trouble);
       trouble.tell_of_unreadable(taken.unreadable, work.spool.file().path());
       if (taken.end >= work.end) return {};
       work.written(taken.end);
@@ -132,7 +153,7 @@ class EtcdSink : public SpoolSink {
   }
 
  private:
-  [[nodiscard]] Result<void> deliver(const std::vector<std::string_view>& records, Trouble& trouble) {
+  [[nodiscard]] Result<void> deliver(const std::vector<std::string_view>& records, Refusals& refusals) {
     recent_.trim();  // only now: the items of a delivery need all that its look-up found
     std::vector<Stamped> all;
     for (const std::string_view record : records) {
@@ -140,23 +161,23 @@ class EtcdSink : public SpoolSink {
       if (const auto view = view_of(stamped.record)) {
         all.push_back({stamped.stamp, *view});
       } else {
-        trouble.refuse("a record of its spool", "it cannot be read");
+        refusals.add("a record of its spool", "it cannot be read");
       }
     }
     if (Result<void> found = look_up_jobs(all); !found) return found;
     Flight flight;
     for (const Stamped& one : all) {
       if (one.record.kind == RecordView::Kind::minions) {
-        if (Result<void> sent = send(flight, trouble); !sent) return sent;
-        if (Result<void> added = add_minions(one.record, trouble); !added) return added;
+        if (Result<void> sent = send(flight, refusals); !sent) return sent;
+        if (Result<void> added = add_minions(one.record, refusals); !added) return added;
         continue;
       }
       std::optional<Item> item = item_of(one);
       if (!item || flight.add(*item)) continue;
-      if (Result<void> sent = send(flight, trouble); !sent) return sent;
+      if (Result<void> sent = send(flight, refusals); !sent) return sent;
       flight.add(*item);
     }
-    return send(flight, trouble);
+    return send(flight, refusals);
   }
 
   /// The jobs of returns whose loads are not among the records, and were not seen lately.
@@ -232,7 +253,7 @@ class EtcdSink : public SpoolSink {
     return item;
   }
 
-  [[nodiscard]] Result<void> add_minions(const RecordView& record, Trouble& trouble) {
+  [[nodiscard]] Result<void> add_minions(const RecordView& record, Refusals& refusals) {
     const std::string key = layout_.load(jid_of(record.key));
     for (int tries = 0; tries < kMostChanges; ++tries) {
       const auto found = store_.get({key});
@@ -245,19 +266,19 @@ class EtcdSink : public SpoolSink {
       if (after == *before) return {};
       const Result<bool> done = store_.replace({key, after}, *before);
       if (!done && done.error().kind != ErrorKind::invocation) return done.error();
-      if (!done) trouble.refuse(format("minions of job {}", jid_of(record.key)), done.error().message);
+      if (!done) refusals.add(format("minions of job {}", jid_of(record.key)), done.error().message);
       if (!done || *done) return {};
     }
     return Error{ErrorKind::unavailable, format("others write {} again and again", key)};
   }
 
-  [[nodiscard]] Result<void> send(Flight& flight, Trouble& trouble) {
+  [[nodiscard]] Result<void> send(Flight& flight, Refusals& refusals) {
     const Flight now = std::exchange(flight, {});
     const std::vector<Batch>& batches = now.batches();
-    return at_once(batches.size(), kSendsAtOnce, [&](std::size_t i) { return send(batches[i], trouble); });
+    return at_once(batches.size(), kSendsAtOnce, [&](std::size_t i) { return send(batches[i], refusals); });
   }
 
-  [[nodiscard]] Result<void> send(const Batch& batch, Trouble& trouble) {
+  [[nodiscard]] Result<void> send(const Batch& batch, Refusals& refusals) {
     Result<void> written = store_.write(batch.writes());
     const auto failed_as = [&](ErrorKind kind) { return !written && written.error().kind == kind; };
     const bool is_there = failed_as(ErrorKind::internal) && takes_another();
@@ -265,14 +286,14 @@ class EtcdSink : public SpoolSink {
     const bool is_refused = failed_as(ErrorKind::invocation) || (is_there && failed_as(ErrorKind::internal));
     if (!is_refused) return written;
     if (batch.items().size() == 1) {
-      trouble.refuse(batch.items().front().what, written.error().message);
+      refusals.add(batch.items().front().what, written.error().message);
       return {};
     }
     // One of them is refused, and the others need not suffer for that.
     for (Item item : batch.items()) {
       Batch alone;
       alone.add(item);
-      if (Result<void> sent = send(alone, trouble); !sent) return sent;
+      if (Result<void> sent = send(alone, refusals); !sent) return sent;
     }
     return {};
   }

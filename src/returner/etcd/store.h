@@ -38,9 +38,9 @@ struct EtcdWrite {
   enum class Unless {
     exists,   ///< left out where there is the key `guard`
     greater,  ///< left out where the value of the key `guard` is greater than `than`, as bytes compare
-    /// Left out where the key `guard` was changed since the cluster was last heard of before the write: one
-    /// that timed out, and is carried out late, undoes nothing. API v2 has no such comparison, and does it at
-    /// any rate.
+    /// A write that timed out, and is carried out late, undoes nothing: it is left out where the key `guard`
+    /// was changed since the cluster was last heard of before the write. API v2 has no such comparison, and
+    /// writes at any rate.
     changed,
   };
   Unless unless = Unless::exists;

@@ -173,7 +173,7 @@ class EtcdEvents {
 
   /// Sends what waits, or some of it. Errors: it waits still, and is sent again as it was: etcd may have put
   /// it without saying so, and who watches passes over a value that does not change.
-  [[nodiscard]] Result<void> send() {
+  [[nodiscard]] Result<void> send() try {
     const Result<bool> heard = somebody_listens();
     if (!heard) return heard.error();
     if (batch_.empty()) batch_ = next_batch();
@@ -185,18 +185,24 @@ class EtcdEvents {
     }
     batch_.clear();
     return {};
+  } catch (const std::exception& exception) {  // memory is short
+    return Error{ErrorKind::unavailable, exception.what()};
   }
 
   [[nodiscard]] std::string next_batch() {
     std::string events;
     const std::lock_guard lock(mutex_);
-    while (!waiting_.empty() && events.size() < kMostOfEvents) {
-      events.append(events.empty() ? "" : ", ").append(waiting_.front());
-      bytes_ -= waiting_.front().size();
-      waiting_.pop_front();
+    auto rest = waiting_.begin();
+    for (; rest != waiting_.end() && events.size() < kMostOfEvents; ++rest) {
+      events.append(events.empty() ? "" : ", ").append(*rest);
     }
-    const bool dropped = std::exchange(dropped_, false);
-    return numbered(format(R"({}, "events": [{}])", dropped ? R"(, "dropped": true)" : "", events));
+    std::string batch =
+        numbered(format(R"({}, "events": [{}])", dropped_ ? R"(, "dropped": true)" : "", events));
+    // Only now, when nothing can fail any more.
+    for (auto event = waiting_.begin(); event != rest; ++event) bytes_ -= event->size();
+    waiting_.erase(waiting_.begin(), rest);
+    dropped_ = false;
+    return batch;
   }
 
   [[nodiscard]] Result<bool> somebody_listens() {
@@ -224,14 +230,13 @@ class EtcdEvents {
   const std::string listeners_;
   const std::string own_listener_;
   const std::string key_;
-  std::mutex mutex_;                 // guards what follows, up to the next empty line
-  std::deque<std::string> waiting_;  // events, as JSON
-  std::size_t bytes_ = 0;            // of waiting_
-  bool dropped_ = false;             // since the last batch was made
-
+  std::mutex mutex_;
+  std::deque<std::string> waiting_;  // events, as JSON; guarded by mutex_
+  std::size_t bytes_ = 0;            // of waiting_; guarded by mutex_
+  bool dropped_ = false;             // since the last batch was made; guarded by mutex_
   std::atomic<std::uint64_t> puts_{0};
-  std::string batch_;                    // being sent; of the thread alone, as is the next one
-  std::optional<SteadyTime> nobody_at_;  // when it was seen
+  std::string batch_;                    // being sent; of the thread alone
+  std::optional<SteadyTime> nobody_at_;  // when it was seen; of the thread alone
   std::condition_variable_any came_;
   std::stop_source ending_;
   Thread thread_;  // guarded by mutex_

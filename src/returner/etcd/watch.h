@@ -62,7 +62,7 @@ class EtcdLosses {
     const std::lock_guard lock(mutex_);
     if (hear_) hear_();
   }
-  /// `hear` is not called any more when this is called again.
+  /// When this returns, the callback before is not running, and will not be called.
   void hear(std::function<void()> hear) {
     const std::lock_guard lock(mutex_);
     hear_ = std::move(hear);

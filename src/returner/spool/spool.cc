@@ -32,14 +32,14 @@ bool is_ours(int fd, struct stat& status) {
   return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && !distrust(status, {.of_root = false});
 }
 
-std::vector<std::string> spools_of(const std::string& database) {
-  const std::filesystem::path path(database);
-  const std::string prefix = path.filename().string() + std::string(kSuffix);
+std::vector<std::string> spools_of(const std::string& prefix) {
+  const std::filesystem::path path(prefix);
+  const std::string beginning = path.filename().string() + std::string(kSuffix);
   std::vector<std::string> found;
   std::error_code error;
   std::filesystem::directory_iterator entries(path.parent_path(), error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
-    if (entries->path().filename().string().starts_with(prefix)) found.push_back(entries->path().string());
+    if (entries->path().filename().string().starts_with(beginning)) found.push_back(entries->path().string());
   }
   return found;
 }
@@ -72,11 +72,11 @@ std::uint32_t checksum_of(std::uint64_t position, std::string_view bytes) noexce
 
 }  // namespace
 
-Result<std::unique_ptr<SpoolFile>> SpoolFile::create(const std::string& database, std::size_t size) {
+Result<std::unique_ptr<SpoolFile>> SpoolFile::create(const std::string& prefix, std::size_t size) {
   std::unique_ptr<SpoolFile> file;
   // Whoever looks for what dead processes left may come before our lock, and take it away.
   while (file == nullptr || file->is_gone()) {
-    std::string path = database + std::string(kSuffix) + "XXXXXX";
+    std::string path = prefix + std::string(kSuffix) + "XXXXXX";
     UniqueFd fd(::mkostemp(path.data(), O_CLOEXEC));
     if (!fd) return unusable(path, errno);
     file.reset(new SpoolFile(std::move(fd), std::move(path)));
@@ -89,9 +89,9 @@ Result<std::unique_ptr<SpoolFile>> SpoolFile::create(const std::string& database
   return unusable(file->path(), error);
 }
 
-std::vector<std::unique_ptr<SpoolFile>> SpoolFile::left_behind(const std::string& database) {
+std::vector<std::unique_ptr<SpoolFile>> SpoolFile::left_behind(const std::string& prefix) {
   std::vector<std::unique_ptr<SpoolFile>> found;
-  for (std::string& path : spools_of(database)) {
+  for (std::string& path : spools_of(prefix)) {
     UniqueFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!opened) continue;
     const int fd = opened.get();
@@ -158,8 +158,8 @@ Spool::Spool(std::unique_ptr<SpoolFile> file)
       ring_(file_->data() + kHeaderSize),
       capacity_((file_->size() - kHeaderSize) / kAlign * kAlign) {}
 
-Result<std::unique_ptr<Spool>> Spool::create(const std::string& database, std::size_t size) {
-  auto file = SpoolFile::create(database, kHeaderSize + size);
+Result<std::unique_ptr<Spool>> Spool::create(const std::string& prefix, std::size_t size) {
+  auto file = SpoolFile::create(prefix, kHeaderSize + size);
   if (!file) return std::move(file).error();
   std::unique_ptr<Spool> spool(new Spool(*std::move(file)));
   std::memcpy(spool->header_->magic, kMagic, sizeof kMagic);

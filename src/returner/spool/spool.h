@@ -16,17 +16,16 @@
 
 namespace rest_fcgi::returner {
 
-/// A file next to the database, or where one would be, mapped into memory and locked for as long as this
+/// A file whose path begins with a job cache's prefix, mapped into memory and locked for as long as this
 /// lives; the lock says that its process does. What is written into the mapping outlives the process, however
 /// it ends. Not synchronized.
 class SpoolFile {
  public:
   /// Makes one with `size` bytes that the disk has set aside. Errors: unavailable, with the cause.
-  [[nodiscard]] static Result<std::unique_ptr<SpoolFile>> create(const std::string& database,
-                                                                 std::size_t size);
+  [[nodiscard]] static Result<std::unique_ptr<SpoolFile>> create(const std::string& prefix, std::size_t size);
 
   /// Those that processes left behind which do not live any more. What cannot be read is left alone.
-  [[nodiscard]] static std::vector<std::unique_ptr<SpoolFile>> left_behind(const std::string& database);
+  [[nodiscard]] static std::vector<std::unique_ptr<SpoolFile>> left_behind(const std::string& prefix);
 
   ~SpoolFile();
   SpoolFile(const SpoolFile&) = delete;
@@ -62,8 +61,8 @@ class SpoolFile {
   bool unsure_ = false;  // a sync failed, and not all of it was written since
 };
 
-/// A ring of records in a spool file: what was told to be kept, and is not in the database, or in etcd, so
-/// far. Positions count bytes from the first record ever on and never go back. Not synchronized; but records
+/// A ring of records in a spool file: what was told to be kept, and is not in the job cache so far.
+/// Positions count bytes from the first record ever on and never go back. Not synchronized; but records
 /// before `tail()` do not change until they are dropped, so that they may be read while others are appended.
 class Spool {
  public:
@@ -74,7 +73,7 @@ class Spool {
     std::uint64_t unreadable = 0;  ///< bytes before that which cannot be read
   };
 
-  [[nodiscard]] static Result<std::unique_ptr<Spool>> create(const std::string& database, std::size_t size);
+  [[nodiscard]] static Result<std::unique_ptr<Spool>> create(const std::string& prefix, std::size_t size);
 
   /// What a dead process left; null where the file is no spool of this version.
   [[nodiscard]] static std::unique_ptr<Spool> adopt(std::unique_ptr<SpoolFile> file);
@@ -98,7 +97,7 @@ class Spool {
   /// checksum.
   [[nodiscard]] Taken take(std::uint64_t end, const Taker& taker) const;
 
-  /// Makes room: the records before `position` are in the database. Now and then the process gives back the
+  /// Makes room: the records before `position` are in the job cache. Now and then the process gives back the
   /// memory where they were, so that it does not come to hold the whole ring; the file keeps its size.
   void drop(std::uint64_t position) noexcept;
 

@@ -24,6 +24,15 @@ Error cannot(std::string message) {
   return {ErrorKind::unavailable, std::move(message)};
 }
 
+/// What `call` returns; where it throws, the sink gives up what it was about.
+template <class Call>
+Result<void> guarded(SpoolSink& sink, const Call& call) try {
+  return call();
+} catch (const std::exception& exception) {  // memory is short
+  sink.give_up();
+  return cannot(exception.what());
+}
+
 /// One of its own; or where many processes left theirs, the emptiest of them, so that their number is
 /// bounded.
 Result<std::unique_ptr<Spool>> spool_for(const SpooledWriterOptions& options) {
@@ -265,12 +274,9 @@ void SpooledWriter::loop() {
     if (look_around) house_due_ = now + kHouseTime;
     if (last) look_around = attempt_ == 0;  // for what was left before, at least once
     attempt(lock, look_around);
-    const Result<void> tended = [&] {
-      lock.unlock();
-      Result<void> done = sink_->tend(last);
-      lock.lock();
-      return done;
-    }();
+    lock.unlock();
+    const Result<void> tended = guarded(*sink_, [&] { return sink_->tend(last); });
+    lock.lock();
     if (!tended) trouble_.begin(tended.error());
   }
 }
@@ -295,18 +301,12 @@ void SpooledWriter::wait_for_work(Lock& lock) {
 void SpooledWriter::attempt(Lock& lock, bool look_around) {
   std::vector<Waiting*> waiting;
   waiting.swap(tasks_);
-  std::vector<const WriterTask*> tasks;
-  bool durable = false;
-  for (const Waiting* one : waiting) {
-    tasks.push_back(&one->task);
-    durable = durable || one->durability == Durability::durable;
-  }
   taken_ = spool_->tail();
   ++attempt_;
   const std::uint64_t looks = looks_wanted_;
-  const bool anything = !spool_->empty() || !tasks.empty();
+  const bool anything = !spool_->empty() || !waiting.empty();
   lock.unlock();
-  Result<void> written = anything ? write(*spool_, taken_, tasks, durable) : Result<void>();
+  Result<void> written = anything ? write(*spool_, taken_, waiting, false) : Result<void>();
   lock.lock();
   if (written) spool_->drop(taken_);
   taken_ = 0;
@@ -318,7 +318,7 @@ void SpooledWriter::attempt(Lock& lock, bool look_around) {
   done_.notify_all();
   if (!written || !look_around) return;
   lock.unlock();
-  written = write_left_behind();
+  written = guarded(*sink_, [&] { return write_left_behind(); });
   lock.lock();
   if (written) looks_done_ = looks;
   note(written);
@@ -340,18 +340,22 @@ void SpooledWriter::note(const Result<void>& written) {
   due_ = RealTime::now() + pause_;
 }
 
-Result<void> SpooledWriter::write(Spool& spool, std::uint64_t end,
-                                  const std::vector<const WriterTask*>& tasks, bool durable) try {
-  return sink_->write({spool, end, tasks, durable,
-                       [&](std::uint64_t position) {
-                         const std::lock_guard lock(mutex_);
-                         spool.drop(position);
-                         done_.notify_all();
-                       }},
-                      trouble_);
-} catch (const std::exception& exception) {  // memory is short
-  sink_->give_up();
-  return cannot(exception.what());
+Result<void> SpooledWriter::write(Spool& spool, std::uint64_t end, const std::vector<Waiting*>& waiting,
+                                  bool durable) {
+  return guarded(*sink_, [&] {
+    std::vector<const WriterTask*> tasks;
+    for (const Waiting* one : waiting) {
+      tasks.push_back(&one->task);
+      durable = durable || one->durability == Durability::durable;
+    }
+    return sink_->write({spool, end, tasks, durable,
+                         [&](std::uint64_t position) {
+                           const std::lock_guard lock(mutex_);
+                           spool.drop(position);
+                           done_.notify_all();
+                         }},
+                        trouble_);
+  });
 }
 
 Result<void> SpooledWriter::write_left_behind() {

@@ -75,15 +75,16 @@ struct SpooledWork {
   std::function<void(std::uint64_t)> written{};  ///< tells up to where it is written before all of it is
 };
 
-/// Where the records of a spool belong. Used by the writer's thread alone, but for `view`.
+/// Where the records of a spool belong. Used by the writer's thread alone, but for `view`. `write` and `tend`
+/// may throw, for memory.
 class SpoolSink {
  public:
   virtual ~SpoolSink() = default;
 
-  /// Writes the records and runs the tasks, or some of the records and fails. May throw, for memory.
+  /// Writes the records and runs the tasks, or some of the records and fails.
   [[nodiscard]] virtual Result<void> write(const SpooledWork& work, Trouble& trouble) = 0;
 
-  /// A write threw: nothing of it may stay half done.
+  /// `write` or `tend` threw: nothing of it may stay half done.
   virtual void give_up() {}
 
   /// Does what is due beside writing; at the end of the process, all of that. Errors: what keeps it from
@@ -182,8 +183,8 @@ class SpooledWriter {
   void wait_for_work(Lock& lock);
   void attempt(Lock& lock, bool look_around);
   void note(const Result<void>& written);  // REQUIRES: mutex_
-  [[nodiscard]] Result<void> write(Spool& spool, std::uint64_t end,
-                                   const std::vector<const WriterTask*>& tasks, bool durable);
+  [[nodiscard]] Result<void> write(Spool& spool, std::uint64_t end, const std::vector<Waiting*>& waiting,
+                                   bool durable);
   [[nodiscard]] Result<void> write_left_behind();
   void tell_once(const std::string& path, std::string_view line);
 

@@ -244,54 +244,38 @@ Result<std::unique_ptr<SqliteConnection>> open_database(const SqliteOptions& opt
   return connection;
 }
 
-class SqliteReaders::Loan {
- public:
-  explicit Loan(SqliteReaders& readers) : readers_(readers) {
-    std::unique_lock lock(readers_.mutex_);
-    readers_.returned_.wait(lock, [&] { return readers_.lent_ < kMostLent; });
-    ++readers_.lent_;
-    generation_ = readers_.generation_;
-    if (readers_.idle_.empty()) return;
-    connection = std::move(readers_.idle_.back());
-    readers_.idle_.pop_back();
-  }
-  ~Loan() {
-    connection.reset();
-    {
-      const std::lock_guard lock(readers_.mutex_);
-      --readers_.lent_;
-    }
-    readers_.returned_.notify_one();
-  }
-  Loan(const Loan&) = delete;
-  Loan& operator=(const Loan&) = delete;
-
-  /// Keeps the connection for the next reader, unless there are enough, or the file is another one now.
-  void keep() {
-    const std::lock_guard lock(readers_.mutex_);
-    if (generation_ == readers_.generation_ && readers_.idle_.size() < kMostIdle) {
-      readers_.idle_.push_back(std::move(connection));
-    }
-  }
-
-  std::unique_ptr<SqliteConnection> connection;
-
- private:
-  SqliteReaders& readers_;
-  std::uint64_t generation_ = 0;
-};
-
 Result<void> SqliteReaders::with(const std::function<Result<void>(SqliteConnection&)>& read) {
-  Loan loan(*this);
-  if (loan.connection == nullptr) {
+  std::unique_lock lock(mutex_);
+  returned_.wait(lock, [&] { return lent_ < kMostLent; });
+  ++lent_;
+  const auto give_back = [](SqliteReaders* readers) {
+    {
+      const std::lock_guard again(readers->mutex_);
+      --readers->lent_;
+    }
+    readers->returned_.notify_one();
+  };
+  // A place among those that may read at once: given back however this ends, when the connection is gone.
+  const std::unique_ptr<SqliteReaders, decltype(give_back)> place(this, give_back);
+  std::unique_ptr<SqliteConnection> connection;
+  const std::uint64_t generation = generation_;
+  if (!idle_.empty()) {
+    connection = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  lock.unlock();
+  if (connection == nullptr) {
     auto opened = SqliteConnection::open(options_.database, options_.timeout);
     if (!opened) return std::move(opened).error();
     if (Result<void> limited = (*opened)->run("PRAGMA query_only = 1"); !limited) return limited;
-    loan.connection = *std::move(opened);
+    connection = *std::move(opened);
   }
-  Result<void> done = read(*loan.connection);
+  Result<void> done = read(*connection);
   // After an error, or what `read` throws, it may be in any state.
-  if (done) loan.keep();
+  if (!done) return done;
+  const std::lock_guard again(mutex_);
+  // Kept for the next reader, unless there are enough, or the file is another one now.
+  if (generation == generation_ && idle_.size() < kMostIdle) idle_.push_back(std::move(connection));
   return done;
 }
 

@@ -165,10 +165,6 @@ class SqliteReaders {
   void renew();
 
  private:
-  /// A place among those that may read at once, and an idle connection where there is one. The place is given
-  /// back when this goes, however that comes about.
-  class Loan;
-
   const SqliteOptions options_;
   std::mutex mutex_;
   std::condition_variable returned_;

@@ -112,7 +112,7 @@ auto row_of(JidKey key, const LoadView& load) {
 
 /// A return of a job whose load may have come long before; nothing for one that is not kept.
 Result<void> save_late(SqliteConnection& connection, const char* sql, JidKey key, const ReturnView& ret) {
-  const std::string packed = packed_return(ret);
+  const std::string packed = packed_returns({}, {&ret, 1});
   Result<void> saved = connection.execute(sql, key, ret.minion, SqliteBlob{packed});
   return saved ? connection.execute(kLateIsNewest, key, ret.minion) : saved;
 }
@@ -178,7 +178,9 @@ Result<void> save_newest(SqliteConnection& connection, Place first, Place last) 
   };
   Result<void> saved = same ? connection.each(kNewest, compare, fun) : Result<void>();
   if (saved && same && at == last) return connection.execute(kAllNewer, fun, key);
-  for (at = first; saved && at != last; ++at) saved = save_newest(connection, fun, at->first.second, key);
+  for (at = first; saved && at != last; ++at) {
+    saved = connection.execute(kSaveNewest, fun, at->first.second, key);
+  }
   return saved;
 }
 
@@ -199,16 +201,6 @@ Result<void> save_alone(SqliteConnection& connection, const RecordView& record) 
 }
 
 }  // namespace
-
-Result<bool> insert_load(SqliteConnection& connection, JidKey key, const LoadView& load) {
-  const Result<void> run = connection.execute(kInsertLoad, row_of(key, load));
-  return run ? Result(connection.changes() > 0) : run.error();
-}
-
-Result<void> save_newest(SqliteConnection& connection, std::string_view fun, std::string_view minion,
-                         JidKey key) {
-  return connection.execute(kSaveNewest, fun, minion, key);
-}
 
 Result<bool> claim_jid(SqliteConnection& connection, JidKey key, WallTime now) {
   const Result<void> run = connection.execute(kClaim, key, number_of(now));
@@ -307,9 +299,9 @@ Result<void> SqliteGroup::write_together(SqliteConnection& connection, std::span
 
 Result<void> SqliteGroup::write(SqliteConnection& connection, const NewJob& job, std::vector<Alike>& alike) {
   const LoadView load = job.whole();
-  const Result<bool> inserted = insert_load(connection, job.key, load);
-  if (!inserted) return inserted.error();
-  if (!*inserted) return save_again(connection, job.key, load);
+  Result<void> inserted = connection.execute(kInsertLoad, row_of(job.key, load));
+  if (!inserted) return inserted;
+  if (connection.changes() == 0) return save_again(connection, job.key, load);
   add_to(alike, job);
   return {};
 }

@@ -30,13 +30,6 @@ namespace rest_fcgi::returner {
 // What is written into the database, statement by statement, inside of a transaction. Errors of all:
 // unavailable, after which the transaction has to be rolled back.
 
-/// A load, and those of its returns that are known already. False where the job is kept: nothing was done.
-[[nodiscard]] Result<bool> insert_load(SqliteConnection& connection, JidKey key, const LoadView& load);
-
-/// That this is where the newest return of that function by that minion is, unless a newer one is known.
-[[nodiscard]] Result<void> save_newest(SqliteConnection& connection, std::string_view fun,
-                                       std::string_view minion, JidKey key);
-
 /// False where the jid is taken.
 [[nodiscard]] Result<bool> claim_jid(SqliteConnection& connection, JidKey key, WallTime now);
 
