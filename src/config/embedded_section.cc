@@ -103,9 +103,9 @@ std::vector<Named> own_folders(const Settings& settings) {
   for (const std::string& folder : settings.embedded.modules.module_dirs) {
     folders.emplace_back("embedded: module_dirs", folder);
   }
-  const std::string& database = settings.returner.sqlite3.database;
-  if (!database.empty()) {
-    folders.emplace_back("sqlite3.database", std::filesystem::path(database).parent_path().string());
+  for (const auto& [key, file] : {Named{"sqlite3.database", settings.returner.sqlite3.database},
+                                  Named{"the spool of etcd", settings.returner.etcd.spool}}) {
+    if (!file.empty()) folders.emplace_back(key, std::filesystem::path(file).parent_path().string());
   }
   return folders;
 }

@@ -94,9 +94,8 @@ Result<HandedOver> HandedOver::take() {
   return taken;
 }
 
-UniqueFd HandedOver::take_port(in_port_t port) {
-  const auto found =
-      std::find_if(sockets_.begin(), sockets_.end(), [port](const Socket& one) { return one.port == port; });
+UniqueFd HandedOver::take_first(const std::function<bool(const Socket&)>& fits) {
+  const auto found = std::find_if(sockets_.begin(), sockets_.end(), fits);
   if (found == sockets_.end()) return {};
   UniqueFd fd = std::move(found->fd);
   sockets_.erase(found);
@@ -105,13 +104,20 @@ UniqueFd HandedOver::take_port(in_port_t port) {
 
 Result<UniqueFd> HandedOver::on_port(const sockaddr& wanted) {
   const Endpoint asked = endpoint_of(wanted);
-  UniqueFd fd = take_port(asked.port);
-  if (!fd) return fd;
-  const sockaddr_storage name = address_of(fd.get());
-  const Endpoint given = endpoint_of(name);
+  const auto is_at = [&asked](const Socket& one) {
+    const sockaddr_storage name = address_of(one.fd.get());
+    return one.port == asked.port && endpoint_of(name).bytes == asked.bytes;
+  };
+  if (UniqueFd fd = take_first(is_at)) return fd;
+  const auto has_port = [&asked](const Socket& one) { return one.port == asked.port; };
+  if (std::none_of(sockets_.begin(), sockets_.end(), has_port)) return UniqueFd();
   // Any address of IPv6 is any of IPv4 as well, and not the other way round.
   const bool any = asked.bytes.find_first_not_of('\0') == std::string_view::npos;
-  if (given.bytes == asked.bytes || (any && given.bytes.size() <= asked.bytes.size())) return fd;
+  const auto is_within = [&](const Socket& one) {
+    const sockaddr_storage name = address_of(one.fd.get());
+    return any && has_port(one) && endpoint_of(name).bytes.size() <= asked.bytes.size();
+  };
+  if (UniqueFd fd = take_first(is_within)) return fd;
   return mistake("the socket that was handed over for this port listens on another address");
 }
 

@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 
+#include <functional>
 #include <vector>
 
 #include "gateway/sys.h"
@@ -21,10 +22,13 @@ class HandedOver {
   static Result<HandedOver> take();
 
   /// The unix socket, which is FastCGI's. None: there is none, or it was given already.
-  [[nodiscard]] UniqueFd unix_socket() { return take_port(0); }
+  [[nodiscard]] UniqueFd unix_socket() {
+    return take_first([](const Socket& one) { return one.port == 0; });
+  }
 
-  /// The one on the port of `wanted`, an IP address and a port. None: as above. Errors: configuration, where
-  /// it listens on an address that `wanted` does not hold: nobody else is let in than who was meant to be.
+  /// The one on the port of `wanted`, an IP address and a port; of several, the one on that very address
+  /// where it is there. None: as above. Errors: configuration, where it listens on an address that `wanted`
+  /// does not hold: nobody else is let in than who was meant to be.
   [[nodiscard]] Result<UniqueFd> on_port(const sockaddr& wanted);
 
   /// Errors: configuration, where a TCP socket was not asked for: who connects there would wait forever. A
@@ -32,12 +36,13 @@ class HandedOver {
   [[nodiscard]] Result<void> check_rest() const;
 
  private:
-  UniqueFd take_port(in_port_t port);
-
   struct Socket {
     UniqueFd fd;
     in_port_t port;  ///< 0: a unix socket
   };
+  /// None: there is none that fits.
+  UniqueFd take_first(const std::function<bool(const Socket&)>& fits);
+
   std::vector<Socket> sockets_;
 };
 

@@ -34,16 +34,6 @@ Options sane(Options options) {
   return options;
 }
 
-/// Without memory for a line in the log there is none.
-template <class Log>
-void log_safely(const Log& write) noexcept {
-  try {
-    write();
-  } catch (const std::exception&) {
-    return;
-  }
-}
-
 }  // namespace
 
 Result<PoolEvents> PoolEvents::make() {
@@ -145,7 +135,7 @@ void Pool::begin_work() noexcept {
 
 void Pool::report_exhaustion() noexcept {
   if (exhaustion_reported_.load(std::memory_order_relaxed) || exhaustion_reported_.exchange(true)) return;
-  log_safely([this] {
+  log::safely([this] {
     log::warning(format("all {} threads are busy; further requests wait for one of them (max_threads)",
                         options_.max_threads));
   });
@@ -171,7 +161,7 @@ void Pool::accept_ahead(Worker& refuser) noexcept {
         if (!add_worker()) break;
       }
     } catch (const std::exception&) {
-      log_safely([] { log::error("a connection was dropped for want of memory"); });
+      log::safely([] { log::error("a connection was dropped for want of memory"); });
     }
     if (closing_) break;  // what told of that may have been cleared above
     await_crowd();
@@ -228,7 +218,7 @@ UniqueFd Pool::accept() {
   }
   const bool passing = error == EAGAIN || error == EINTR || error == ECONNABORTED;
   if (passing || listener_->closed() || accept_failing_.exchange(true)) return connection;
-  log_safely(
+  log::safely(
       [error] { log::error(format("cannot accept a connection, trying again: {}", errno_text(error))); });
   return connection;
 }

@@ -26,7 +26,7 @@ class Worker;
 /// back.
 inline constexpr std::ptrdiff_t kMostListening = 32;
 
-/// What waits for a thread: a connection of FastCGI, or a task. One of both, or nothing.
+/// What waits for a thread: a connection of FastCGI, or a task; at most one of the two is set.
 struct Work {
   UniqueFd connection;
   std::function<void()> task;

@@ -52,6 +52,7 @@ constexpr std::size_t kLookedAt = 64 << 10;
 
 }  // namespace
 
+// This and `keep_memory` are declared in rest_fcgi/gateway/gateway.h.
 void harden_process() {
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   const rlimit no_core = {0, 0};
@@ -99,11 +100,7 @@ void trim_memory() noexcept {
 }
 
 void log_exception(std::string_view where) noexcept {
-  try {
-    log::error(format("{}: {}", where, exception_name()));
-  } catch (const std::exception&) {
-    return;
-  }
+  log::safely([where] { log::error(format("{}: {}", where, exception_name())); });
 }
 
 }  // namespace rest_fcgi::gateway

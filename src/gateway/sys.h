@@ -13,9 +13,7 @@
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/unique_fd.h"
 
-/// The small change of POSIX that the gateway's files share, and what a serving process does to itself;
-/// `harden_process` and `keep_memory` are declared in
-/// rest_fcgi/gateway/gateway.h.
+/// The small change of POSIX that the gateway's files share, and what a serving process does to itself.
 namespace rest_fcgi::gateway {
 
 /// For how long after it was made, or last answered, a connection may bring another request although the

@@ -348,6 +348,9 @@ class Input : public std::streambuf {
 
 Result<Node> read(const std::string& file, std::string_view text, const Limits& limits) {
   const auto name = std::make_shared<const std::string>(file);
+  // yaml-cpp does not count a byte order mark where it tells positions.
+  static constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  while (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   // yaml-cpp takes one of these characters for the end of the file.
   const auto control = std::find_if(text.begin(), text.end(), is_control_character);
   if (control != text.end()) {

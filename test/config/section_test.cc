@@ -155,6 +155,12 @@ TEST_CASE("the root of the functions that change files is an absolute path, and 
                               "{embedded: {file_root: /var/log}, log_file: /var/log/rest_fcgi.log}"}) {
     CHECK_MESSAGE(mistake(overlap).find("expected a folder apart from ") != std::string::npos, overlap);
   }
+  const std::string others_elsewhere =
+      "sqlite3.database: /d/jobs.db\nrest_fcgi: {login_guard: {file: /g/failed_logins},\n"
+      "  embedded: {file_root: /var/cache/salt/master/rest_fcgi}}\n";
+  CHECK(error_of("ext_job_cache: etcd\n" + others_elsewhere).find("apart from the spool of etcd, ") !=
+        std::string::npos);
+  CHECK(error_of(others_elsewhere) == "");
   CHECK(
       with("embedded: {file_root: /srv/modules2, module_dirs: [/srv/modules]}").embedded.modules.file_root ==
       "/srv/modules2");

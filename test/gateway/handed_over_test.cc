@@ -133,6 +133,27 @@ TEST_CASE("sockets that were handed over are told by their addresses, and no chi
   CHECK(in_service({http.get(), fastcgi.get()}, "2", nullptr, use) == "all went well");
 }
 
+TEST_CASE("of two sockets on one port each goes to who asks for its address, in whichever order they come") {
+  const UniqueFd first = bound(SOCK_STREAM, on_loopback());
+  const sockaddr_in one = on_loopback(first.get());
+  sockaddr_in other = one;
+  other.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+  const UniqueFd second = bound(SOCK_STREAM, other);
+  REQUIRE(second);
+  const auto use = [&]() -> std::string {
+    auto taken = HandedOver::take();
+    if (!taken) return taken.error().message;
+    for (const sockaddr_in& address : {one, other}) {
+      const auto fd = taken->on_port(plain(address));
+      if (!fd) return fd.error().message;
+      if (!*fd || on_loopback(fd->get()).sin_addr.s_addr != address.sin_addr.s_addr) return "another one";
+    }
+    return taken->check_rest() ? "all went well" : "something is left";
+  };
+  CHECK(in_service({first.get(), second.get()}, "2", nullptr, use) == "all went well");
+  CHECK(in_service({second.get(), first.get()}, "2", nullptr, use) == "all went well");
+}
+
 TEST_CASE("what was handed over to another process is left alone") {
   const UniqueFd http = bound(SOCK_STREAM, on_loopback());
   const sockaddr_in port = on_loopback(http.get());

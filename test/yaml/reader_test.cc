@@ -28,6 +28,11 @@ TEST_CASE("an empty text is null, and so is one of comments") {
   CHECK(read("---\n") == "null");
 }
 
+TEST_CASE("a byte order mark changes nothing") {
+  const std::string mark = "\xEF\xBB\xBF";
+  for (const std::string text : {"[a,  ~]", "[a, ,b]", "", "a: \x01"}) CHECK(read(mark + text) == read(text));
+}
+
 TEST_CASE("a scalar in quotes is text, whatever it looks like") {
   CHECK(read("['1', \"yes\", '~', '']") == R"(["1", "yes", "~", ""])");
 }

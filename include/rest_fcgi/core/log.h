@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,17 @@ Result<void> open(const Options& options);
 [[gnu::cold]] void info(std::string_view message);
 [[gnu::cold]] void warning(std::string_view message);
 [[gnu::cold]] void error(std::string_view message);
+
+/// For what no exception may leave, such as the top of a thread. `write` writes lines; without memory for
+/// that there are none.
+template <class Write>
+void safely(const Write& write) noexcept {
+  try {
+    write();
+  } catch (const std::exception&) {
+    return;
+  }
+}
 
 /// One audit line, written whatever the level is, without a prefix of ours: it carries its own time.
 void audit(std::string line);

@@ -147,7 +147,10 @@ void Worker::serve(UniqueFd connection) noexcept {
     const Options& options = pool_->options();
     Request request(std::move(connection), {options.receive_timeout, options.send_timeout});
     do {
-      if (!request.receive()) return log_lost(request, "without a whole request");
+      if (!request.receive()) {
+        log_lost(request, "without a whole request");
+        break;
+      }
     } while (answer(request) && await_next_request(request.connection()));
   } catch (...) {
     log_exception("a request was dropped");
@@ -176,19 +179,20 @@ void Worker::refuse(UniqueFd connection) noexcept {
   try {
     Request request(std::move(connection), {kRefusalTime, kRefusalTime});
     if (!request.receive()) return;
-    environ_.clear();
     request.take_variables(environ_);
     // A web server that is still sending would not see an answer.
     Body unread({.max_size = 0, .discard_time = kRefusalTime});
-    if (unread.read(request.input(), {}) == Body::End::broken) return;
-    environ_.body =
-        Error{ErrorKind::unavailable,
-              format("All {} threads are busy and {} requests wait for one (max_threads, max_waiting)",
-                     pool_->options().max_threads, pool_->options().max_waiting)};
-    static_cast<void>(reply(request));
+    if (unread.read(request.input(), {}) != Body::End::broken) {
+      environ_.body =
+          Error{ErrorKind::unavailable,
+                format("All {} threads are busy and {} requests wait for one (max_threads, max_waiting)",
+                       pool_->options().max_threads, pool_->options().max_waiting)};
+      static_cast<void>(reply(request));
+    }
   } catch (...) {
     log_exception("a request was dropped");
   }
+  environ_.clear();
 }
 
 bool Worker::reply(Request& request) {

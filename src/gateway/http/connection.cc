@@ -126,6 +126,7 @@ bool HttpConnection::step() {
 }
 
 void HttpConnection::expire(SteadyTime at) noexcept {
+  if (abandoned_) return close();
   if (!deadline_ || at < *deadline_ || state_ == State::lent) return;
   deadline_.reset();
   const bool begun = reader_.stage() == Stage::head || reader_.stage() == Stage::body;
@@ -389,6 +390,7 @@ void HttpConnection::hand_back(State next) noexcept {
     });
   } catch (...) {
     log_exception("a connection was lost");
+    abandoned_ = true;
   }
 }
 

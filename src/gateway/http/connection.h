@@ -137,8 +137,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::posix::stream_descriptor socket_;
   Channel channel_;
   State state_;
-  SteadyTime since_;                    ///< when this state, or this part of a request, began
-  std::optional<SteadyTime> deadline_;  ///< of what is waited for
+  std::atomic<bool> abandoned_ = false;  ///< it is lent, and who had it could not hand it back
+  SteadyTime since_;                     ///< when this state, or this part of a request, began
+  std::optional<SteadyTime> deadline_;   ///< of what is waited for
 
   Progress handshake_;  ///< how far its last step came
   RequestReader reader_;

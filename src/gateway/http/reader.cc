@@ -77,7 +77,8 @@ Refusal refusal_of(beast::error_code code, std::string_view bytes) noexcept {
 }
 
 /// Replaces `%XX` by what it means. False: that is malformed, or gives a control character.
-bool decode_path(std::string_view path, std::string& decoded) {
+bool decode_path(std::string_view path, WipedBytes& decoded) {
+  decoded.reserve(path.size());
   for (std::size_t at = 0; at < path.size(); ++at) {
     char c = path[at];
     if (c == '%') {
@@ -88,7 +89,7 @@ bool decode_path(std::string_view path, std::string& decoded) {
     }
     const auto code = static_cast<unsigned char>(c);
     if (code < 0x20 || code == 0x7F) return false;
-    decoded += c;
+    decoded.push_back(c);
   }
   return true;
 }
@@ -180,10 +181,10 @@ class RequestReader::Parser final : public beast::http::basic_parser<true> {
     const bool path = !target.empty() && target.front() == '/';
     if ((!path && !asterisk) || target.find('#') != std::string_view::npos) return refuse(kTarget, code);
     const std::size_t question = target.find('?');
-    std::string decoded;
+    WipedBytes decoded;  // a token may be a part of it
     if (!decode_path(target.substr(0, question), decoded)) return refuse(kPath, code);
     environ_.set("REQUEST_URI", target);
-    environ_.set("PATH_INFO", decoded);
+    environ_.set("PATH_INFO", {decoded.data(), decoded.size()});
     environ_.set("QUERY_STRING",
                  question == std::string_view::npos ? std::string_view() : target.substr(question + 1));
   }

@@ -24,6 +24,10 @@ constexpr std::chrono::minutes kWheelAsync{10};
 /// When a runner that is there has mostly begun.
 constexpr std::chrono::milliseconds kBeginsSoon{300};
 
+/// Functions that are remembered to begin: more than a master has. A master may say of names that callers
+/// make up, too, that they begin, and these are not to fill the memory.
+constexpr std::size_t kMostKnownRunners = 4096;
+
 /// Was it possibly carried out, though nobody knows?
 bool is_lost(const Error& error) {
   return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout ||
@@ -223,7 +227,7 @@ Result<void> SaltMaster::wait_until_begun(const Permit& permit, RunnerListener& 
   if (seen == Seen::nothing) seen = wait(there ? std::chrono::milliseconds(0) : options_.runner_begins);
   if (seen == Seen::begun || there == true) {
     const std::lock_guard lock(mutex_);
-    known_runners_.emplace(runner);
+    if (known_runners_.size() < kMostKnownRunners) known_runners_.emplace(runner);
     return {};
   }
   if (seen == Seen::ended) return {};

@@ -54,7 +54,7 @@ class SaltMaster final : public master::Master {
                                        SteadyTime deadline) const;
   [[nodiscard]] Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,
                                          const Callers::Before& before) const;
-  /// What one runner call needs of the bus, from before it is sent.
+  /// A runner that was started, and who hears of it.
   struct Heard {
     std::shared_ptr<RunnerListener> listener;
     master::Started started;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "master/salt/events/event_socket.h"
 #include "rest_fcgi/core/format.h"
@@ -48,23 +49,17 @@ Result<void> EventBus::wait_until_joined(SteadyTime deadline) {
   return registry_.wait_until_joined(std::min(deadline, SteadyClock::now() + kJoinTime));
 }
 
-Result<EventBus::Expectation> EventBus::expect(std::string_view jid) {
-  auto ticket = registry_.expect(jid);
-  if (!ticket) return std::move(ticket).error();
-  return Expectation(registry_, *std::move(ticket));
-}
-
 void EventBus::run() {
   const auto longest_pause = 10 * options_.rejoin_pause;
   auto next_pause = options_.rejoin_pause;
   while (!stopping_) {
     const auto begun = SteadyClock::now();
-    auto socket = EventSocket::connect(options_, stop_.get());
-    if (socket) {
-      serve(*socket);
-    } else {
-      tell_refused(socket.error());
-      registry_.not_joined(socket.error().kind);
+    try {
+      join_and_read();
+    } catch (const std::exception& exception) {  // memory is short
+      log::safely([&exception] {
+        log::warning(format("the Salt master's event bus is to be joined anew: {}", exception.what()));
+      });
     }
     // A connection that was lost at once counts like one that could not be made: the pauses grow.
     if (SteadyClock::now() - begun > longest_pause) next_pause = options_.rejoin_pause;
@@ -73,8 +68,17 @@ void EventBus::run() {
   }
 }
 
+void EventBus::join_and_read() {
+  if (owes_loss_) tell_lost();  // that failed the last time
+  auto socket = EventSocket::connect(options_, stop_.get());
+  if (socket) return serve(*socket);
+  tell_refused(socket.error());
+  registry_.not_joined(socket.error().kind);
+}
+
 void EventBus::serve(EventSocket& socket) {
   tell_joined();
+  owes_loss_ = true;
   registry_.joined();
   const Result<void> read = read_until_lost(socket);
   if (read) return;
@@ -82,10 +86,7 @@ void EventBus::serve(EventSocket& socket) {
       "the Salt master's event bus was lost: {}; jobs under way fail, and it is joined again as soon as "
       "that can be",
       read.error().message));
-  not_joined_ = ErrorKind::unavailable;
-  registry_.not_joined(ErrorKind::unavailable);
-  // In this order: who begins to read in between finds that the bus is not joined.
-  log_.lost();
+  tell_lost();
 }
 
 Result<void> EventBus::read_until_lost(EventSocket& socket) {
@@ -130,6 +131,14 @@ void EventBus::tell_joined() {
     log::info("the Salt master's event bus is joined");
   }
   not_joined_.reset();
+}
+
+void EventBus::tell_lost() {
+  not_joined_ = ErrorKind::unavailable;
+  registry_.not_joined(ErrorKind::unavailable);
+  // In this order: who begins to read in between finds that the bus is not joined.
+  log_.lost();
+  owes_loss_ = false;
 }
 
 void EventBus::pause(std::chrono::milliseconds time) const {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include "master/salt/events/bus_log.h"
 #include "master/salt/events/event.h"
@@ -26,32 +25,7 @@ class EventSocket;
 /// begins and ends. Thread-safe.
 class EventBus {
  public:
-  /// While one of these lives, returns of jobs that nobody listens to are kept: a job's id is known only from
-  /// the reply to its publication, which its first return may overtake. Moves; used by one thread; outlived
-  /// by the bus.
-  class Expectation {
-   public:
-    Expectation(Expectation&& other) noexcept
-        : registry_(std::exchange(other.registry_, nullptr)), ticket_(std::move(other.ticket_)) {}
-    Expectation& operator=(Expectation&&) = delete;
-    ~Expectation() {
-      if (registry_ != nullptr) registry_->forget(ticket_);
-    }
-
-    /// From now on `listener` hears what comes of this job, beginning with what came since this expectation
-    /// was made. The bus drops it when it is not `wanted` any more. Where the bus was lost meanwhile, it is
-    /// told so at once. Errors: unavailable, where another one listens to this job.
-    Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener) {
-      return registry_->listen(ticket_, jid, std::move(listener));
-    }
-
-   private:
-    friend class EventBus;
-    Expectation(Registry& registry, Registry::Ticket ticket)
-        : registry_(&registry), ticket_(std::move(ticket)) {}
-    Registry* registry_;
-    Registry::Ticket ticket_;
-  };
+  using Expectation = Registry::Expectation;
 
   /// Starts the thread, which joins the bus at once. Errors: internal, where no thread can be had.
   static Result<std::unique_ptr<EventBus>> start(BusOptions options, std::shared_ptr<master::EventLog> log);
@@ -66,18 +40,20 @@ class EventBus {
 
   /// To be made before what starts a job is sent. `jid`: the job's, where that is known already. Errors:
   /// unavailable, as above; also where too many jobs are listened to, or another call has that job.
-  [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
+  [[nodiscard]] Result<Expectation> expect(std::string_view jid = {}) { return registry_.expect(jid); }
 
  private:
   EventBus(BusOptions options, std::shared_ptr<master::EventLog> log);
 
   void run();
+  void join_and_read();
   void serve(EventSocket& socket);
   /// Errors: why it is lost. Else the thread shall end.
   [[nodiscard]] Result<void> read_until_lost(EventSocket& socket);
   [[nodiscard]] Result<void> hear_all(FrameReader& reader);
   void tell_refused(const Error& why);
   void tell_joined();
+  void tell_lost();
   void pause(std::chrono::milliseconds time) const;
 
   const BusOptions options_;
@@ -88,6 +64,7 @@ class EventBus {
   // The thread's own:
   BusLog log_;
   std::optional<ErrorKind> not_joined_;  // why it is not, as the log knows it
+  bool owes_loss_ = false;               // it was joined: who listens has to be told when that is over
   std::chrono::steady_clock::time_point sweep_due_;
 
   Thread thread_;

@@ -123,10 +123,13 @@ void Registry::joined() {
 
 void Registry::not_joined(ErrorKind why) {
   std::vector<JobPtr> told;
+  const Error error = bus_lost();
   {
     const std::lock_guard lock(mutex_);
     why_ = why;
-    if (!std::exchange(joined_, false)) return;
+    if (!joined_) return;
+    told.reserve(jobs_.size());  // where there is no memory for that, it can be said once more
+    joined_ = false;
     ++losses_;
     early_.clear();
     dropping_early_ = false;
@@ -134,7 +137,7 @@ void Registry::not_joined(ErrorKind why) {
       if (!job->replaying) told.push_back(job);  // else the thread that replays tells it
     }
   }
-  for (const JobPtr& job : told) job->listener->lost(bus_lost());
+  for (const JobPtr& job : told) job->listener->lost(error);
 }
 
 void Registry::close() {
@@ -217,7 +220,7 @@ Result<void> Registry::wait_until_joined(SteadyTime until) {
   return closed_ || !joined_ ? for_callers(why_) : Result<void>();
 }
 
-Result<Registry::Ticket> Registry::expect(std::string_view jid) {
+Result<Registry::Expectation> Registry::expect(std::string_view jid) {
   std::vector<JobPtr> dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   if (closed_ || !joined_) return for_callers(why_);
@@ -231,7 +234,7 @@ Result<Registry::Ticket> Registry::expect(std::string_view jid) {
   if (!jid.empty() && (jobs_.count(jid) > 0 || !claimed_.emplace(jid).second)) return another_waits(jid);
   Ticket ticket{next_number_++, losses_, std::string(jid)};
   expectations_.insert(ticket.number);
-  return ticket;
+  return Expectation(*this, std::move(ticket));
 }
 
 void Registry::forget(const Ticket& ticket) {
@@ -248,7 +251,14 @@ Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_p
   dropped = take_unwanted(jid);
   const auto job = std::make_shared<Job>(Job{std::string(jid), std::move(listener)});
   if (!jobs_.try_emplace(job->jid, job).second) return another_waits(jid);
-  replay(std::move(ticket), *job, lock);
+  try {
+    replay(std::move(ticket), *job, lock);
+  } catch (...) {  // memory is short; and nobody else takes out what is replaying
+    if (!lock.owns_lock()) lock.lock();
+    jobs_.erase(job->jid);
+    lock.unlock();
+    throw;
+  }
   return {};
 }
 

@@ -106,23 +106,44 @@ class Registry {
   /// Waits until then for the bus to be joined. Errors: unavailable.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime until);
 
-  /// An expectation, as it is known here.
-  struct Ticket {
-    std::uint64_t number;  // of the first event that it may want
-    std::uint64_t losses;  // of the bus, before it
-    std::string jid;       // that was claimed with it; empty: none
+  /// While one of these lives, returns of jobs that nobody listens to are kept: a job's id is known only from
+  /// the reply to its publication, which its first return may overtake. Moves; used by one thread; outlived
+  /// by the registry.
+  class Expectation {
+   public:
+    Expectation(Expectation&& other) noexcept
+        : registry_(std::exchange(other.registry_, nullptr)), ticket_(std::move(other.ticket_)) {}
+    Expectation& operator=(Expectation&&) = delete;
+    ~Expectation() {
+      if (registry_ != nullptr) registry_->forget(ticket_);
+    }
+
+    /// From now on `listener` hears what comes of this job, beginning with what came since this expectation
+    /// was made. It is dropped when it is not `wanted` any more. Where the bus was lost meanwhile, it is told
+    /// so at once. Errors: unavailable, where another one listens to this job.
+    Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener) {
+      return registry_->listen(ticket_, jid, std::move(listener));
+    }
+
+   private:
+    friend class Registry;
+    struct Ticket {
+      std::uint64_t number;  // of the first event that it may want
+      std::uint64_t losses;  // of the bus, before it
+      std::string jid;       // that was claimed with it; empty: none
+    };
+    Expectation(Registry& registry, Ticket ticket) : registry_(&registry), ticket_(std::move(ticket)) {}
+    Registry* registry_;
+    Ticket ticket_;
   };
 
   /// From now on events are kept, and there is a place for a listener: for one to the job `jid`, where the
   /// caller knows that already. Errors: unavailable, where the bus is not joined, where there is no place, or
   /// where another call has that job.
-  [[nodiscard]] Result<Ticket> expect(std::string_view jid = {});
-  void forget(const Ticket& ticket);
-
-  /// See EventBus::Expectation::listen.
-  [[nodiscard]] Result<void> listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener);
+  [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:
+  using Ticket = Expectation::Ticket;
   struct Job {
     std::string jid;
     std::shared_ptr<Listener> listener;  // shared with who made it
@@ -135,6 +156,8 @@ class Registry {
     using is_transparent = void;
   };
 
+  void forget(const Ticket& ticket);
+  [[nodiscard]] Result<void> listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener);
   void replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock);
   void keep(const Topic& topic, const Event& event, std::unique_lock<std::mutex>& lock);
   /// Takes jobs whose listeners are not wanted any more out: to be destroyed without the lock.

@@ -299,6 +299,30 @@ TEST_CASE("what fails while an event is handed on costs the connection, and not 
   CHECK(listener->heard(2) == Heard{kBusLost, "m=b"});
 }
 
+TEST_CASE(
+    "what fails while a loss is told ends neither the process nor the bus, and streams hear of the loss") {
+  /// As where memory is short, once.
+  struct Failing final : Listener {
+    [[nodiscard]] bool wanted() const override { return !failed; }
+    void hear(const Topic& /*topic*/, std::string_view /*data*/) override {}
+    void lost(const Error& /*error*/) override {
+      if (!failed.exchange(true)) throw std::bad_alloc();
+    }
+    std::atomic<bool> failed = false;
+  };
+  const CapturedLog log;
+  Joined joined;
+  CHECK(expect_soon(*joined.bus).listen("1", std::make_shared<Failing>()));
+  Stream stream(*joined.log);
+  joined.master.close_all();
+  stream.tags(1);
+  CHECK(stream.end == "The Salt master's event bus was lost: events may have been missed.");
+  const auto listener = joined.listen("2");  // joined again
+  joined.master.send(ret("2", "m"), "a");
+  CHECK(listener->heard(1) == Heard{"m=a"});
+  CHECK(log.has("the Salt master's event bus is to be joined anew: std::bad_alloc"));
+}
+
 TEST_CASE("a master that is not there at the start is joined as soon as it is") {
   const CapturedLog log;
   const TempDir dir;

@@ -2,6 +2,8 @@
 #include "master/salt/events/registry.h"
 
 #include <memory>
+#include <new>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -30,18 +32,15 @@ struct Played : Registry {
 
   void returns(const std::string& jid, std::string_view data) { hear({"salt/job/" + jid + "/ret/m", data}); }
 
-  Ticket ticket() {
+  Expectation expectation() {
     auto made = expect();
     REQUIRE(made);
-    return *made;
+    return *std::move(made);
   }
 
   /// Makes an expectation and lets it go, as a caller does.
   Result<void> listen_at_once(std::string_view jid, std::shared_ptr<Listener> listener) {
-    const Ticket made = ticket();
-    Result<void> listening = listen(made, jid, std::move(listener));
-    forget(made);
-    return listening;
+    return expectation().listen(jid, std::move(listener));
   }
 };
 
@@ -78,21 +77,19 @@ TEST_CASE("a listener hears the events of its job, and nothing else") {
 TEST_CASE("what came of a job since the expectation was made is told first, in order, to who listens then") {
   Played registry;
   registry.returns("1", "too early");
-  const auto older = registry.ticket();
+  const auto older = registry.expectation();
   registry.returns("1", "early");
-  const auto ticket = registry.ticket();
+  auto expectation = registry.expectation();
   for (const char* data : {"a", "b", "c"}) registry.returns("1", data);
   const auto listener = std::make_shared<Recorder>();
-  CHECK(registry.listen(ticket, "1", listener));
+  CHECK(expectation.listen("1", listener));
   registry.returns("1", "d");
   CHECK(listener->heard(0) == Heard{"m=a", "m=b", "m=c", "m=d"});
-  registry.forget(ticket);
-  registry.forget(older);
 }
 
 TEST_CASE("what comes of a job while a listener is told of earlier events is told after these") {
   Played registry;
-  const auto ticket = registry.ticket();
+  auto expectation = registry.expectation();
   registry.returns("1", "a");
   registry.returns("1", "b");
   const auto listener = std::make_shared<Recorder>();
@@ -100,16 +97,15 @@ TEST_CASE("what comes of a job while a listener is told of earlier events is tol
     if (data == "a") std::thread([&] { registry.returns("1", "c"); }).join();
     if (data == "c") std::thread([&] { registry.returns("1", "d"); }).join();
   };
-  CHECK(registry.listen(ticket, "1", listener));
+  CHECK(expectation.listen("1", listener));
   registry.returns("1", "e");
   CHECK(listener->heard(0) == Heard{"m=a", "m=b", "m=c", "m=d", "m=e"});
   CHECK_FALSE(listener->crowded());
-  registry.forget(ticket);
 }
 
 TEST_CASE("events of other jobs are heard while a listener works") {
   Played registry;
-  const auto ticket = registry.ticket();
+  auto expectation = registry.expectation();
   registry.returns("1", "a");
   const auto other = std::make_shared<Recorder>();
   CHECK(registry.listen_at_once("2", other));
@@ -119,7 +115,7 @@ TEST_CASE("events of other jobs are heard while a listener works") {
     CHECK(other->heard(1) == Heard{"m=b"});
     CHECK(registry.expect());  // a listener may call
   };
-  CHECK(registry.listen(ticket, "1", slow));
+  CHECK(expectation.listen("1", slow));
   CHECK(slow->heard(0).size() == 1);
 }
 
@@ -130,16 +126,14 @@ TEST_CASE("events are kept no longer than an expectation lives that may want the
   registry.returns("1", "a");
   registry.returns("1", "a");
   for (int i = 0; i < 3; ++i) {
-    const auto ticket = registry.ticket();
+    const auto expectation = registry.expectation();
     registry.returns("1", "a");
-    registry.forget(ticket);
   }
-  const auto first = registry.ticket();
+  std::optional first(registry.expectation());
   registry.returns("1", "a");
-  const auto second = registry.ticket();
-  registry.forget(first);
+  const auto second = registry.expectation();
+  first.reset();
   registry.returns("1", "b");
-  registry.forget(second);
   CHECK(log.text().empty());  // there was room for each
 }
 
@@ -147,43 +141,41 @@ TEST_CASE("where kept events had to be dropped, the log says so once, and their 
   const std::size_t each = EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
   Played registry({.max_early_bytes = 2 * each});
   const rest_fcgi::test::CapturedLog log;
-  const auto ticket = registry.ticket();
+  auto expectation = registry.expectation();
   for (const char* data : {"a", "b", "c", "d"}) registry.returns("1", data);
   const std::string text = log.text();
   const std::size_t told = text.find("bytes of events came for jobs whose publication is not answered yet");
   CHECK(told != std::string::npos);
   CHECK(text.find("bytes of events", told + 1) == std::string::npos);
   const auto listener = std::make_shared<Recorder>();
-  CHECK(registry.listen(ticket, "1", listener));
+  CHECK(expectation.listen("1", listener));
   CHECK(listener->heard(0) == Heard{"m=c", "m=d", events_lost(2 * each)});
   registry.returns("1", "e");
   CHECK(listener->heard(0).size() == 4);  // what comes later is heard
   listener->want_no_more();
   const auto again = std::make_shared<Recorder>();
-  CHECK(registry.listen(registry.ticket(), "1", again));
+  CHECK(registry.expectation().listen("1", again));
   registry.returns("1", "f");
   CHECK(again->heard(0) == Heard{"m=f"});
-  registry.forget(ticket);
 }
 
 TEST_CASE("a job all of whose kept events had to be dropped hears of a loss, and others do not") {
   Played registry({.max_early_bytes = 1000});
-  const auto ticket = registry.ticket();
+  auto expectation = registry.expectation();
   registry.returns("1", std::string(1000, 'x'));
   const auto other = std::make_shared<Recorder>();
-  CHECK(registry.listen(ticket, "2", other));
+  CHECK(expectation.listen("2", other));
   registry.returns("2", "a");
   CHECK(other->heard(0) == Heard{"m=a"});
   const auto listener = std::make_shared<Recorder>();
-  CHECK(registry.listen(ticket, "1", listener));
+  CHECK(expectation.listen("1", listener));
   CHECK(listener->heard(0) == Heard{events_lost(1000)});
-  registry.forget(ticket);
 }
 
 TEST_CASE("events that have to be dropped while a listener is told of earlier ones are a loss") {
   const std::size_t each = EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
   Played registry({.max_early_bytes = each});
-  const auto ticket = registry.ticket();
+  auto expectation = registry.expectation();
   registry.returns("1", "a");
   const auto listener = std::make_shared<Recorder>();
   listener->on_hear = [&](std::string_view data) {
@@ -191,9 +183,8 @@ TEST_CASE("events that have to be dropped while a listener is told of earlier on
     registry.returns("1", "b");
     registry.returns("1", "c");
   };
-  CHECK(registry.listen(ticket, "1", listener));
+  CHECK(expectation.listen("1", listener));
   CHECK(listener->heard(0) == Heard{"m=a", "m=c", events_lost(each)});
-  registry.forget(ticket);
 }
 
 TEST_CASE("a listener that is not wanted any more is dropped with the next event of its job") {
@@ -268,7 +259,7 @@ TEST_CASE("a job has one listener, and a new one where that is not wanted any mo
 
 TEST_CASE("a listener that is still told of earlier events keeps its job, wanted or not") {
   Played registry;
-  const auto ticket = registry.ticket();
+  auto expectation = registry.expectation();
   registry.returns("1", "a");
   const auto first = std::make_shared<Recorder>();
   first->on_hear = [&](std::string_view) {
@@ -276,10 +267,22 @@ TEST_CASE("a listener that is still told of earlier events keeps its job, wanted
     registry.sweep();
     CHECK_FALSE(registry.listen_at_once("1", std::make_shared<Recorder>()));
   };
-  CHECK(registry.listen(ticket, "1", first));
+  CHECK(expectation.listen("1", first));
   first->on_hear = {};
-  CHECK(registry.listen(ticket, "1", std::make_shared<Recorder>()));
-  registry.forget(ticket);
+  CHECK(expectation.listen("1", std::make_shared<Recorder>()));
+}
+
+TEST_CASE("a listener that fails while it is told of earlier events does not keep its job") {
+  Played registry;
+  auto expectation = registry.expectation();
+  registry.returns("1", "a");
+  const auto first = std::make_shared<Recorder>();
+  first->on_hear = [](std::string_view) { throw std::bad_alloc(); };
+  CHECK_THROWS_AS(static_cast<void>(expectation.listen("1", first)), std::bad_alloc);
+  const auto second = std::make_shared<Recorder>();
+  CHECK(expectation.listen("1", second));
+  registry.returns("1", "b");
+  CHECK(second->heard(0) == Heard{"m=b"});
 }
 
 TEST_CASE("every listener is told once that the bus is lost, and hears what comes when it is back") {
@@ -301,20 +304,20 @@ TEST_CASE("every listener is told once that the bus is lost, and hears what come
 TEST_CASE(
     "an expectation from before a loss gives its listeners the loss, also once the bus is joined again") {
   Played registry;
-  const auto ticket = registry.ticket();
+  std::optional expectation(registry.expectation());
   registry.returns("1", "a");
   registry.not_joined(kGone);
   const auto first = std::make_shared<Recorder>();
-  CHECK(registry.listen(ticket, "1", first));
+  CHECK(expectation->listen("1", first));
   CHECK(first->heard(0) == Heard{kBusLost});
   registry.joined();
   registry.returns("1", "b");
   CHECK(first->heard(0) == Heard{kBusLost, "m=b"});
   registry.returns("2", "c");
   const auto second = std::make_shared<Recorder>();
-  CHECK(registry.listen(ticket, "2", second));
+  CHECK(expectation->listen("2", second));
   CHECK(second->heard(0) == Heard{kBusLost, "m=c"});
-  registry.forget(ticket);
+  expectation.reset();
   const auto third = std::make_shared<Recorder>();
   CHECK(registry.listen_at_once("3", third));
   registry.returns("3", "d");
@@ -324,7 +327,7 @@ TEST_CASE(
 TEST_CASE("a bus that is lost while a listener is told of earlier events is lost after these") {
   for (const bool rejoined : {false, true}) {
     Played registry;
-    const auto ticket = registry.ticket();
+    auto expectation = registry.expectation();
     registry.returns("1", "a");
     registry.returns("1", "b");
     const auto listener = std::make_shared<Recorder>();
@@ -333,9 +336,8 @@ TEST_CASE("a bus that is lost while a listener is told of earlier events is lost
       registry.not_joined(kGone);
       if (rejoined) registry.joined();
     };
-    CHECK(registry.listen(ticket, "1", listener));
+    CHECK(expectation.listen("1", listener));
     CHECK(listener->heard(0) == Heard{"m=a", "m=b", kBusLost});
-    registry.forget(ticket);
   }
 }
 
@@ -369,15 +371,16 @@ TEST_CASE("who waits for the bus is let go, and who listens is told, when the re
 
 TEST_CASE("a job that a caller chose is claimed before it is published, and again when that is over") {
   Played registry;
-  const auto first = registry.expect("1");
-  REQUIRE(first);
+  auto claim = registry.expect("1");
+  REQUIRE(claim);
+  std::optional first(*std::move(claim));
   const auto refused = registry.expect("1");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "Another call waits for the job 1 already.");
   CHECK(registry.expect("2"));
   const auto listener = std::make_shared<Recorder>();
-  CHECK(registry.listen(*first, "1", listener));
-  registry.forget(*first);
+  CHECK(first->listen("1", listener));
+  first.reset();
   CHECK_FALSE(registry.expect("1"));
   listener->want_no_more();
   CHECK(registry.expect("1"));
@@ -388,25 +391,24 @@ TEST_CASE("an event of a job whose listener is not wanted any more is kept for t
   const auto first = std::make_shared<Recorder>();
   CHECK(registry.listen_at_once("1", first));
   first->want_no_more();
-  const auto ticket = registry.ticket();
+  auto expectation = registry.expectation();
   registry.returns("1", "a");
   const auto second = std::make_shared<Recorder>();
-  CHECK(registry.listen(ticket, "1", second));
+  CHECK(expectation.listen("1", second));
   CHECK(second->heard(0) == Heard{"m=a"});
   CHECK(first->heard(0).empty());
-  registry.forget(ticket);
 }
 
 TEST_CASE("a place for a listener is there before something is published, or it is not") {
   Played registry({.max_jobs = 2});
-  const auto first = registry.ticket();
-  const auto second = registry.ticket();
+  auto first = registry.expectation();
+  std::optional second(registry.expectation());
   CHECK_FALSE(registry.expect());
-  registry.forget(second);
-  const auto third = registry.expect();
+  second.reset();
+  auto third = registry.expect();
   REQUIRE(third);
-  CHECK(registry.listen(first, "1", std::make_shared<Recorder>()));
-  CHECK(registry.listen(*third, "2", std::make_shared<Recorder>()));
+  CHECK(first.listen("1", std::make_shared<Recorder>()));
+  CHECK(third->listen("2", std::make_shared<Recorder>()));
 }
 
 }  // namespace
