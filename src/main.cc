@@ -26,7 +26,6 @@
 #include "rest_fcgi/master/salt/salt.h"
 #include "rest_fcgi/netapi/mount.h"
 #include "rest_fcgi/netapi/rest.h"
-#include "rest_fcgi/netapi/rest_wsgi.h"
 #include "rest_fcgi/netapi/streams.h"
 
 // The first file to read: which rooms there are, and what is handed from one to the next.

@@ -142,13 +142,6 @@ void read_port(Reader& section, Module module, std::string_view host_key, gatewa
   settings.front_ends.http.push_back(module);
 }
 
-/// Keys that salt-api has and that change nothing here.
-void accept(Reader& section, std::initializer_list<std::string_view> keys, FrontEnds& front_ends) {
-  for (const std::string_view key : keys) {
-    if (section.value(key) != nullptr) front_ends.inert.push_back(section.path_to(key));
-  }
-}
-
 void read_debug(Reader& section, Settings& settings) {
   bool debug = false;
   section.flag("debug", debug);
@@ -231,7 +224,9 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   section.count("backlog", http.queue_size, {1, 65535});
   read_port(section, Module::rest_tornado, "address", std::move(http), settings);
   read_debug(section, settings);
-  accept(section, {"num_processes"}, settings.front_ends);
+  if (section.value("num_processes") != nullptr) {  // which salt-api has
+    settings.front_ends.inert.push_back(section.path_to("num_processes"));
+  }
   section.warn_of_unknown_keys();
 }
 

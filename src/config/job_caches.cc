@@ -35,14 +35,7 @@ std::string_view job_cache(std::string_view name) {
 
 std::vector<std::string> parts_of(std::string_view list) {
   std::vector<std::string> parts;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    std::string_view part = list.substr(0, comma);
-    list.remove_prefix(std::min(comma + 1, list.size()));
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
-    parts.emplace_back(part);
-  }
+  while (!list.empty()) parts.emplace_back(trimmed(take_part(list, ',')));
   return parts;
 }
 
@@ -127,7 +120,7 @@ std::optional<std::string> authority_of(std::string_view host, std::size_t port)
     return std::nullopt;
   }
   if (colon == std::string::npos) return format("{}:{}", text, port);
-  return is_port(std::string_view(text).substr(colon + 1)) ? std::optional(text) : std::nullopt;
+  return port_in(std::string_view(text).substr(colon + 1)) ? std::optional(text) : std::nullopt;
 }
 
 /// With the scheme that TLS asks for.

@@ -224,16 +224,12 @@ std::optional<log::Level> level_of(std::string_view name) {
   return log::level_named(lower(name));
 }
 
-bool is_port(std::string_view text) {
-  return number_in<std::uint16_t>(text).value_or(0) > 0;
-}
-
 bool is_listen_address(std::string_view address) {
   if (address == "fd:0") return true;
   if (address.starts_with("unix:")) return address.size() > 5;
   if (!address.starts_with("tcp:")) return false;
   const std::size_t colon = address.rfind(':');
-  return colon > 4 && is_port(address.substr(colon + 1));
+  return colon > 4 && port_in(address.substr(colon + 1));
 }
 
 }  // namespace rest_fcgi::config

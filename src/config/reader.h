@@ -195,8 +195,6 @@ template <class Things>
 inline constexpr std::string_view kLogLevels =
     "all, garbage, trace, debug, profile, info, warning, error, critical or quiet";
 
-[[nodiscard]] bool is_port(std::string_view text);
-
 /// Does `address` have the form of an address to listen on? Whether it can be had shows when it is opened.
 [[nodiscard]] bool is_listen_address(std::string_view address);
 inline constexpr std::string_view kListenAddresses = "unix:PATH, tcp:HOST:PORT or fd:0";

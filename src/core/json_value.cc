@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -24,13 +23,6 @@ bool take(std::string_view& text, char this_one, char or_that) {
   if (text.empty() || (text[0] != this_one && text[0] != or_that)) return false;
   text.remove_prefix(1);
   return true;
-}
-
-template <class Number>
-std::optional<Number> read_number(std::string_view text) {
-  Number value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  return result.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 /// Digits as Python writes the number that it read from them.
@@ -80,8 +72,8 @@ bool is_finite_number(std::string_view text) {
   const bool has_exponent =
       text.find('e') != std::string_view::npos || text.find('E') != std::string_view::npos;
   if (!has_exponent && text.size() <= std::numeric_limits<double>::max_exponent10) return true;
-  if (read_number<double>(text)) return true;
-  // from_chars does not tell a number that is too small, which is 0 for Python, from one that is too large.
+  if (number_in<double>(text)) return true;
+  // number_in does not tell a number that is too small, which is 0 for Python, from one that is too large.
   return std::isfinite(std::strtod(std::string(text).c_str(), nullptr));
 }
 
@@ -106,11 +98,11 @@ bool JsonValue::boolean() const noexcept {
 }
 
 std::optional<std::int64_t> JsonValue::integer() const noexcept {
-  return is(Kind::integer) ? read_number<std::int64_t>(text()) : std::nullopt;
+  return is(Kind::integer) ? number_in<std::int64_t>(text()) : std::nullopt;
 }
 
 std::optional<double> JsonValue::number() const noexcept {
-  return is(Kind::integer) || is(Kind::real) ? read_number<double>(text()) : std::nullopt;
+  return is(Kind::integer) || is(Kind::real) ? number_in<double>(text()) : std::nullopt;
 }
 
 std::size_t JsonValue::size() const noexcept {

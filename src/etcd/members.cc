@@ -25,17 +25,13 @@ bool is_host(std::string_view host) {
   return only_of(lower(host), "0123456789abcdefghijklmnopqrstuvwxyz.-_");
 }
 
-bool is_port(std::string_view port) {
-  return number_in<std::uint16_t>(port).value_or(0) >= 1;
-}
-
 bool is_endpoint(std::string_view url) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!url.starts_with(scheme)) continue;
     const std::string_view authority = url.substr(scheme.size());
     const std::size_t colon = authority.rfind(':');
     return colon != std::string_view::npos && is_host(authority.substr(0, colon)) &&
-           is_port(authority.substr(colon + 1));
+           port_in(authority.substr(colon + 1));
   }
   return false;
 }

@@ -62,9 +62,8 @@ Result<HostPort> split(std::string_view address) {
   if (colon == std::string_view::npos) return failure(format("the port is missing; {}", kTcpAccepted));
   std::string_view host = address.substr(0, colon);
   const std::string_view port_text = address.substr(colon + 1);
-  const auto port = number_in<in_port_t>(port_text);
-  if (!port || *port == 0)
-    return failure(format("'{}' is not a port from 1 to 65535; {}", port_text, kTcpAccepted));
+  const auto port = port_in(port_text);
+  if (!port) return failure(format("'{}' is not a port from 1 to 65535; {}", port_text, kTcpAccepted));
 
   const bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
   if (brackets) {

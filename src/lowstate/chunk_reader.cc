@@ -19,13 +19,13 @@ std::string shown(JsonValue value) {
                                                              : std::string(value.type_name());
 }
 
-std::optional<double> number_in(std::string_view text) noexcept {
-  const auto value = rest_fcgi::number_in<double>(text);
+std::optional<double> finite_number_in(std::string_view text) noexcept {
+  const auto value = number_in<double>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<double> number_of(JsonValue value) noexcept {
-  return value.is(JsonValue::Kind::string) ? number_in(value.text()) : value.number();
+  return value.is(JsonValue::Kind::string) ? finite_number_in(value.text()) : value.number();
 }
 
 std::optional<JsonValue> ChunkReader::find(std::string_view key) const noexcept {

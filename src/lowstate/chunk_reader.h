@@ -61,8 +61,9 @@ class ChunkReader {
 /// A value for a message: a number or string as it is, of all else the type.
 [[nodiscard]] std::string shown(JsonValue value);
 
-/// The number that all of `text` is, in Python's notation without inf and nan.
-[[nodiscard]] std::optional<double> number_in(std::string_view text) noexcept;
+/// The number that all of `text` is: digits, with a minus sign, a point and an exponent if need be; no plus
+/// sign before them, no `inf` or `nan`.
+[[nodiscard]] std::optional<double> finite_number_in(std::string_view text) noexcept;
 
 /// A number, whether it came as one or in a string.
 [[nodiscard]] std::optional<double> number_of(JsonValue value) noexcept;

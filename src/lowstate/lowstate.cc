@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/lowstate/lowstate.h"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include "lowstate/chunk_reader.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::lowstate {
@@ -36,9 +36,7 @@ void read_target_type(ChunkReader& reader, TargetType& type) {
 /// Salt takes a string of ids with commas between them for a list, too.
 void split_at_commas(std::string_view text, std::vector<std::string_view>& list) {
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    if (end != 0) list.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    if (const std::string_view id = take_part(text, ','); !id.empty()) list.push_back(id);
   }
 }
 
@@ -83,7 +81,7 @@ void read_batch(ChunkReader& reader, BatchSize& batch) {
   if (!value) return;
   const auto percent =
       value->is(JsonValue::Kind::string) ? without_percent_sign(value->text()) : std::nullopt;
-  const auto amount = percent ? number_in(*percent) : number_of(*value);
+  const auto amount = percent ? finite_number_in(*percent) : number_of(*value);
   if (!amount || !(percent ? *amount > 0 : is_count(*amount))) {
     reader.complain(
         format("'batch' must be a number of minions from 1, or a percentage above 0 such as '10%'; found {}.",

@@ -40,8 +40,7 @@ bool is_lost(const yaml::Node& value, std::string_view text) {
 
 /// Python's `\w`. Bytes of characters beyond ASCII count as letters, as nearly all of them are.
 bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         static_cast<unsigned char>(c) >= 0x80;
+  return is_letter(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 void write_value(JsonWriter& writer, JsonValue value) {

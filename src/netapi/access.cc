@@ -65,8 +65,7 @@ Presented presented(const Environ& environ) {
 
 bool looks_like_token(std::string_view text) {
   constexpr std::size_t kMost = 256;
-  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return !text.empty() && text.size() <= kMost && std::all_of(text.begin(), text.end(), is_hex);
+  return text.size() <= kMost && only_of(text, "0123456789abcdef");
 }
 
 Result<Origins> Origins::make(const std::vector<std::string>& listed, bool open) {

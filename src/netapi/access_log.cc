@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "netapi/access_log.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <variant>
 
+#include "netapi/handlers.h"
 #include "netapi/media.h"
 #include "netapi/request.h"
 #include "rest_fcgi/core/format.h"

@@ -171,8 +171,4 @@ void AuditTrail::write_other(std::string_view what, std::string_view user, std::
   log::audit(audit_line(line, as_json_));
 }
 
-void AuditTrail::write_not_run(const lowstate::Chunk& chunk) const {
-  write_refused(chunk, {}, kNotRun);
-}
-
 }  // namespace rest_fcgi::netapi

@@ -55,9 +55,6 @@ class AuditTrail {
   void write_other(std::string_view what, std::string_view user, std::string_view eauth,
                    std::string_view outcome) const;
 
-  /// A chunk that nobody looked at, since another one of its list was refused.
-  void write_not_run(const lowstate::Chunk& chunk) const;
-
  private:
   [[nodiscard]] AuditEntry entry(std::string_view outcome) const;
   void write(const lowstate::Chunk& chunk, AuditEntry line) const;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "netapi/handlers.h"
-#include "netapi/tar.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"

@@ -107,9 +107,9 @@ Result<std::unique_ptr<EventFeed>> open_feed(const Exchange& exchange, const Ses
   if (!permit) return permit.error();
   auto seat = app.streams->open(session, *permit);
   if (!seat) return std::move(seat).error();
-  auto reader = app.client->events(*permit, after);
+  auto reader = app.client->master().events(*permit, after);
   const bool lost = !reader && reader.error().kind == ErrorKind::not_found && !after.empty();
-  if (lost) reader = app.client->events(*permit);
+  if (lost) reader = app.client->master().events(*permit, {});
   if (!reader) return std::move(reader).error();
   auto feed = std::make_unique<EventFeed>(std::move(form), *std::move(seat), *std::move(reader), app.clock);
   if (lost) feed->tell_of_loss(after);

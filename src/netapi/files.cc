@@ -231,8 +231,7 @@ std::string percent_encoded(std::string_view text) {
   constexpr std::string_view kPlain = "-._~/";
   std::string out;
   for (const char c : text) {
-    const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (is_word || kPlain.find(c) != std::string_view::npos) {
+    if (is_letter(c) || is_digit(c) || kPlain.find(c) != std::string_view::npos) {
       out += c;
     } else {
       out += format("%{:02X}", static_cast<unsigned char>(c));

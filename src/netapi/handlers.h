@@ -88,6 +88,19 @@ void warn_of_missing_files(const RestCherrypyOptions& options);
 // page.cc
 [[nodiscard]] http::Response own_page(Exchange& exchange);
 
+// tar.cc
+
+/// One file of an archive.
+struct TarMember {
+  std::string_view name;  ///< REQUIRES: at most 100 bytes
+  std::string_view content;
+  unsigned mode;
+};
+
+/// A tar archive (POSIX.1-1988, ustar) of root's files, from the year 1970, whose size is a multiple of
+/// 10240 bytes, as tar writes it.
+[[nodiscard]] std::string tar_of(const std::vector<TarMember>& members);
+
 // gzip.cc
 /// Packs a text of 1 KiB and more where an Accept-Encoding header takes gzip (RFC 9110, section 12.5.3) and
 /// it becomes shorter. What is packed in itself, such as a picture, stays as it is.
@@ -110,6 +123,14 @@ class Counted {
  private:
   const Exchange& exchange_;
 };
+
+// access_log.cc
+/// The line of one request for Salt's `log_access_file`, as CherryPy writes it, with a time zone: the
+/// combined format of Apache's logs, `ADDRESS - - [TIME] "REQUEST" STATUS BYTES "REFERER" "USER-AGENT"`. What
+/// could be a token, and what a query says about who somebody is, stands there as `***`; quotes, backslashes
+/// and what is not printable ASCII is escaped as Apache does it, so that no request can forge a line.
+[[nodiscard]] std::string access_line(const http::Environ& environ, const http::Response& response,
+                                      WallTime when);
 
 // rest_application.cc
 /// Puts an application together. Errors: configuration, for addresses and origins that are none, and

@@ -56,7 +56,7 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
     if (auto may = check(credentials.username, credentials.eauth); !may) return std::move(may).error();
   }
   if (terms.may_come && credentials.kind == Credentials::Kind::token) {
-    const auto session = client.session(credentials.token, terms.deadline);
+    const auto session = client.master().session(credentials.token, terms.deadline);
     if (!session) return session.error();
     if (auto may = check(session->user, session->eauth); !may) return std::move(may).error();
   }
@@ -95,7 +95,7 @@ Admission admit(const client::NetapiClient& client, const std::vector<Chunk>& ch
     for (const Permit& admitted : permits) trail.write(admitted, {}, kNotRun);
     trail.write_refused(chunk, permit.error(), row_for(permit.error().kind).outcome);
     for (std::size_t later = permits.size() + 1; later < chunks.size(); ++later) {
-      trail.write_not_run(chunks[later]);
+      trail.write_refused(chunks[later], {}, kNotRun);  // nobody looked at it
     }
     admission.refusal = std::move(permit).error();
     admission.refused = &chunk;

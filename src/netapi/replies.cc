@@ -101,10 +101,6 @@ std::string items_text(std::vector<Completed> completed) {
   return items.size() == 1 ? around_one(std::move(items.front())) : around_all(items);
 }
 
-http::Response items_reply(std::vector<Completed> completed) {
-  return json_reply(http::Status::ok, items_text(std::move(completed)));
-}
-
 http::Response status_reply(http::Status status, std::string_view text) {
   std::string body;
   const std::string sentence = format("{}: {}", static_cast<int>(status), text);

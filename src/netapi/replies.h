@@ -38,7 +38,6 @@ struct Completed {
 
 /// `{"return": [...]}`: the items of all chunks, in order.
 [[nodiscard]] std::string items_text(std::vector<Completed> completed);
-[[nodiscard]] http::Response items_reply(std::vector<Completed> completed);
 
 /// `{"return": "404: Not Found"}`: what rest_wsgi says by itself.
 [[nodiscard]] http::Response status_reply(http::Status status, std::string_view text);

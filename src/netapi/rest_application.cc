@@ -5,7 +5,6 @@
 #include <exception>
 #include <utility>
 
-#include "netapi/access_log.h"
 #include "netapi/handlers.h"
 #include "netapi/lowstate_run.h"
 #include "rest_fcgi/core/excerpt.h"

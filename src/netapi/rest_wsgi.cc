@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/netapi/rest_wsgi.h"
-
 #include <exception>
 #include <string>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/http/url.h"
 #include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/netapi/rest.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -75,7 +74,7 @@ Response run_posted(const RestWsgi& app, const Environ& environ) {
   if (admission.refusal) return error_reply(*admission.refusal, {}, remote);
   Ran ran = run(client, admission.permits, trail);
   return ran.failure ? error_reply(*ran.failure, ran.completed, remote)
-                     : items_reply(std::move(ran.completed));
+                     : json_reply(Status::ok, items_text(std::move(ran.completed)));
 }
 
 Response answer_request(const RestWsgi& app, const Environ& environ) {

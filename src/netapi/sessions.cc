@@ -57,13 +57,13 @@ Result<Session> trade(const Exchange& exchange, const Credentials& credentials, 
   };
   const Error unknown{ErrorKind::authentication, std::string(kUnknown)};
   if (!exchange.app.acl.allows(credentials.username, exchange.remote())) return refused(unknown);
-  Result<Session> session = exchange.app.client->login(credentials, exchange.deadline);
+  Result<Session> session = exchange.app.client->master().login(credentials, exchange.deadline);
   if (!session) {
     const bool bad = session.error().kind == ErrorKind::authentication;
     return refused(bad ? unknown : session.error());
   }
   if (exchange.app.dialect.strict_logins && may_nothing(*session)) {
-    static_cast<void>(exchange.app.client->logout(session->token, exchange.deadline));
+    static_cast<void>(exchange.app.client->master().logout(session->token, exchange.deadline));
     return refused(unknown);
   }
   exchange.trail.write_other(what, session->user, session->eauth, "ok");
@@ -146,7 +146,7 @@ Result<Session> shown_session(const Exchange& exchange) {
 
 Result<Session> session_with(const Exchange& exchange, SecretView token) {
   if (!looks_like_token(token.reveal())) return no_session(exchange);
-  Result<Session> session = exchange.app.client->session(token, exchange.deadline);
+  Result<Session> session = exchange.app.client->master().session(token, exchange.deadline);
   if (!session && session.error().kind == ErrorKind::authentication) return no_session(exchange);
   if (session && !exchange.app.acl.allows(session->user, exchange.remote())) return no_session(exchange);
   return session;
@@ -198,7 +198,7 @@ Response log_in(Exchange& exchange) {
 
 Response log_out(Exchange& exchange) {
   const Session& session = *exchange.session;
-  if (auto ended = exchange.app.client->logout(session.token, exchange.deadline); !ended) {
+  if (auto ended = exchange.app.client->master().logout(session.token, exchange.deadline); !ended) {
     exchange.trail.write_other("logout", session.user, session.eauth, row_for(ended.error().kind).outcome);
     const bool is_gone = ended.error().kind == ErrorKind::authentication;
     return fail(exchange, is_gone ? no_session(exchange) : ended.error());
@@ -235,7 +235,7 @@ Response make_tokens(Exchange& exchange) {
       continue;
     }
     for (const Session& made : sessions) {
-      static_cast<void>(exchange.app.client->logout(made.token, exchange.deadline));
+      static_cast<void>(exchange.app.client->master().logout(made.token, exchange.deadline));
     }
     Error error = std::move(session).error();
     if (error.kind == ErrorKind::authentication) {

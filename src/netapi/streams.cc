@@ -18,6 +18,10 @@ constexpr std::chrono::seconds kLookPatience{1};
 constexpr std::size_t kMostTasks = 100;
 constexpr const char* kLoggedOut = "The session has ended.";
 
+void log_failure(std::string_view what, const std::exception& exception) noexcept {
+  log::safely([&] { log::error(format("{}: {}", what, exception.what())); });
+}
+
 }  // namespace
 
 /// A token, and the streams that were opened with it. Guarded by the table's mutex, but for what never
@@ -179,7 +183,7 @@ bool Streams::look_at(const client::NetapiClient& client, Holder& holder, Steady
     tell(holder, end(kLoggedOut));
     return true;
   }
-  const auto session = client.session(holder.token, deadline);
+  const auto session = client.master().session(holder.token, deadline);
   if (!session) {
     if (session.error().kind != ErrorKind::authentication) return false;
     tell(holder, end(kLoggedOut));
@@ -225,11 +229,11 @@ void Streams::answer(std::unique_lock<std::mutex>& lock) {
     try {
       // A token that has ended elsewhere is not used: that would count as a guess.
       const SecretView token = task.holder->token;
-      if (client->session(token, clock_.steady() + kLookPatience)) {
+      if (client->master().session(token, clock_.steady() + kLookPatience)) {
         answer = task.ask(*client, token, task.question);
       }
     } catch (const std::exception& exception) {
-      log::error(format("A stream of events could not ask the master: {}", exception.what()));
+      log_failure("A stream of events could not ask the master", exception);
     }
     lock.lock();
   }
@@ -248,7 +252,12 @@ void Streams::answer_on() {
   while (true) {
     changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
     if (stopping_) return;
-    answer(lock);
+    try {
+      answer(lock);
+    } catch (const std::exception& exception) {  // memory is short
+      log_failure("Not all streams of events heard the master's answer", exception);
+      if (!lock.owns_lock()) lock.lock();
+    }
   }
 }
 
@@ -282,7 +291,7 @@ void Streams::look_on() {
     try {
       if (look) look_at_all(*client);
     } catch (const std::exception& exception) {
-      log::error(format("Open streams of events could not be looked at: {}", exception.what()));
+      log_failure("Open streams of events could not be looked at", exception);
     }
   }
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "netapi/tar.h"
-
 #include <numeric>
 
+#include "netapi/handlers.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::netapi {

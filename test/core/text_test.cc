@@ -36,6 +36,11 @@ TEST_CASE("a number is all of its text") {
   }
 }
 
+TEST_CASE("a port is a number from 1 to 65535") {
+  CHECK(port_in("65535") == 65535);
+  for (const char* const text : {"", "0", "65536", "-1", "1x"}) CHECK_FALSE(port_in(text));
+}
+
 TEST_CASE("a number may be one of another base") {
   CHECK(number_in<unsigned>("660", 8) == 0660);
   CHECK_FALSE(number_in<unsigned>("680", 8));

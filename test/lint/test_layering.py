@@ -36,7 +36,7 @@ GOOD = {
     "src/master/embedded/modules/a.cc": include("master/embedded/minion.h", "rest_fcgi/auth/permissions.h"),
     "src/config/a.cc": include("rest_fcgi/auth/options.h", "rest_fcgi/yaml/yaml.h", "boost/program_options.hpp"),
     "src/yaml/a.cc": include("yaml-cpp/yaml.h"),
-    "src/main.cc": include("rest_fcgi/netapi/rest_wsgi.h", "rest_fcgi/master/embedded/embedded.h"),
+    "src/main.cc": include("rest_fcgi/netapi/rest.h", "rest_fcgi/master/embedded/embedded.h"),
     "include/rest_fcgi/core/format.h": include("fmt/format.h"),
 }
 
@@ -47,7 +47,7 @@ def test_what_is_allowed_passes(tree, name):
 
 
 BAD = {
-    "a room above": ("src/http/a.cc", "rest_fcgi/netapi/rest_wsgi.h", "may not include"),
+    "a room above": ("src/http/a.cc", "rest_fcgi/netapi/rest.h", "may not include"),
     "a sibling": ("src/netapi/a.cc", "rest_fcgi/gateway/gateway.h", "may not include"),
     "more of auth than credentials": ("src/client/a.cc", "rest_fcgi/auth/authenticator.h", "may not include"),
     "more of a room than its options": ("src/config/a.cc", "rest_fcgi/gateway/gateway.h", "may not include"),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "netapi/access_log.h"
-
 #include <chrono>
 #include <memory>
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "netapi/handlers.h"
 
 using namespace rest_fcgi;
 using http::Environ;

@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 
 #include "netapi/handlers.h"
-#include "netapi/tar.h"
 #include "wsgi.h"
 
 using namespace rest_fcgi;

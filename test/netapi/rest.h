@@ -110,11 +110,11 @@ class Rest {
 
   /// Somebody's token.
   [[nodiscard]] std::string token(const std::string& user) const {
-    const auto session = client_->login({.kind = auth::Credentials::Kind::eauth,
-                                         .eauth = "sharedsecret",
-                                         .username = user,
-                                         .password = SecretView("secret")},
-                                        client_->deadline());
+    const auto session = client_->master().login({.kind = auth::Credentials::Kind::eauth,
+                                                  .eauth = "sharedsecret",
+                                                  .username = user,
+                                                  .password = SecretView("secret")},
+                                                 client_->deadline());
     REQUIRE(session);
     return std::string(session->token.reveal().text);
   }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/netapi/rest_wsgi.h"
-
 #include <new>
 #include <stdexcept>
 
 #include <doctest/doctest.h>
 
+#include "rest_fcgi/netapi/rest.h"
 #include "wsgi.h"
 
 using namespace rest_fcgi;

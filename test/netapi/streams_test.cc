@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,11 +31,11 @@ struct Table {
   }
 
   master::Session log_in(const char* user = "fred") const {
-    return *client->login({.kind = auth::Credentials::Kind::eauth,
-                           .eauth = "auto",
-                           .username = user,
-                           .password = SecretView("x")},
-                          SteadyTime::max());
+    return *client->master().login({.kind = auth::Credentials::Kind::eauth,
+                                    .eauth = "auto",
+                                    .username = user,
+                                    .password = SecretView("x")},
+                                   SteadyTime::max());
   }
 
   Result<std::unique_ptr<Streams::Seat>> open(const master::Session& session) const {
@@ -174,7 +175,7 @@ namespace {
 struct Slow {
   Streams::Seat::Ask ask() {
     return [this](const client::NetapiClient& client, SecretView token, std::string_view question) {
-      CHECK(client.session(token, SteadyTime::max())->user == "fred");
+      CHECK(client.master().session(token, SteadyTime::max())->user == "fred");
       ++asked;
       while (!go) std::this_thread::yield();
       return Json::string(question);
@@ -217,6 +218,22 @@ TEST_CASE("what streams of one token ask in the same words is asked once, and no
   CHECK(heard_by(**one) == 1);
   CHECK(heard_by(**two) == 200);
   CHECK(heard_by(**two) == 0);
+}
+
+TEST_CASE("what fails while a stream is told of an answer ends nothing, and what is asked next is answered") {
+  Slow slow;
+  slow.go = true;
+  const Table table;
+  const CapturedLog log;
+  const auto seat = table.open(table.log_in());
+  const auto failing = std::make_shared<const std::function<void()>>([] { throw std::bad_alloc(); });
+  static_cast<void>((*seat)->news(failing));
+  (*seat)->ask("q", slow.ask(), "it");
+  CHECK(EmbeddedEngine::eventually(
+      [&] { return log.has("Not all streams of events heard the master's answer: std::bad_alloc"); }));
+  CHECK(heard_by(**seat) == 1);
+  (*seat)->ask("q", slow.ask(), "it");
+  CHECK(EmbeddedEngine::eventually([&] { return heard_by(**seat) == 1; }));
 }
 
 TEST_CASE("what is asked holds up no logout, and nothing is asked for a session that has ended") {

@@ -10,7 +10,7 @@
 #include "../support/captured_log.h"
 #include "../support/fake_master.h"
 #include "../support/manual_clock.h"
-#include "rest_fcgi/netapi/rest_wsgi.h"
+#include "rest_fcgi/netapi/rest.h"
 
 namespace rest_fcgi::test {
 

@@ -57,9 +57,8 @@ class FakeMaster final : public master::Master {
   void later(std::chrono::milliseconds delay, std::function<void()> action);
 
   ~FakeMaster() override;
-  using Master::admit;
   Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
-                               const master::Permit* before) override;
+                               const master::Permit* before = nullptr) override;
   Result<master::Job> publish(const master::Permit& permit, const master::Publication& publication,
                               Returns returns) override;
   Result<master::Job> publish_async(const master::Permit& permit) override;

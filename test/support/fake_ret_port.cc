@@ -12,7 +12,7 @@
 #include <doctest/doctest.h>
 #include <zmq.hpp>
 
-#include "master/salt/requests/libzmq.h"
+#include "master/salt/requests/request_pool.h"
 
 namespace rest_fcgi::test {
 namespace {

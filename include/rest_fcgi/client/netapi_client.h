@@ -6,11 +6,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/client/options.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json.h"
@@ -45,27 +42,11 @@ class NetapiClient {
   [[nodiscard]] Result<master::Permit> admit_own(const lowstate::Chunk& chunk, SteadyTime deadline,
                                                  const master::Permit* before = nullptr) const;
 
-  // What a session needs: see `Master`.
-  [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
-                                              SteadyTime deadline) const {
-    return master_->login(credentials, deadline);
-  }
-  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime deadline) const {
-    return master_->session(token, deadline);
-  }
-  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) const {
-    return master_->logout(token, deadline);
-  }
-  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) const {
-    return master_->fire_event(tag, std::move(data), deadline);
-  }
+  /// Whom sessions and events are asked of.
+  [[nodiscard]] master::Master& master() const noexcept { return *master_; }
 
   /// Which events whoever has this session may see. Errors: authorization, where that is none.
   [[nodiscard]] Result<master::EventPermit> admit_events(const master::Session& session) const;
-  [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
-                                                                    std::string_view after = {}) const {
-    return master_->events(permit, after);
-  }
 
   /// When a request that begins now has to end: after `request_timeout`.
   [[nodiscard]] SteadyTime deadline() const;

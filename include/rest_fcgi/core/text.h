@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,13 +71,19 @@ inline std::string_view take_part(std::string_view& rest, char separator) noexce
 }
 
 /// The number that is all of the text; absent where it is none, or too large. `base`: of an integer, if not
-/// 10.
+/// 10; a pack, since std::from_chars takes none for a double.
 template <class Number, class... Base>
 [[nodiscard]] std::optional<Number> number_in(std::string_view text, Base... base) noexcept {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base...);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+/// The port from 1 to 65535 that is all of the text.
+[[nodiscard]] inline std::optional<std::uint16_t> port_in(std::string_view text) noexcept {
+  const auto port = number_in<std::uint16_t>(text);
+  return port == 0 ? std::nullopt : port;
 }
 
 /// Texts with a separator between them.

@@ -173,10 +173,7 @@ class Master {
   /// `before`: what another chunk of the same request got from this; null: there is none. Where both bring
   /// the same credentials, those need not be judged again.
   [[nodiscard]] virtual Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
-                                             const Permit* before) = 0;
-  [[nodiscard]] Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline) {
-    return admit(chunk, deadline, nullptr);
-  }
+                                             const Permit* before = nullptr) = 0;
 
   /// Starts functions on minions. Returns that do not come with the Job go to `returns`, from any thread,
   /// also before this call comes back, for as long as the caller holds it; a duplicate is possible. A

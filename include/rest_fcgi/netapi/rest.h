@@ -36,4 +36,17 @@ namespace rest_fcgi::netapi {
                                                           std::shared_ptr<Streams> streams,
                                                           const Clock& clock);
 
+/// Salt's `rest_wsgi`: a POST of lowstate to `/`, answered with `{"return": [...]}`. Every reply is JSON.
+/// All chunks are checked before the first one runs; when one fails while running, what those before it
+/// returned is in the reply as `completed`: a list of objects with the chunk's `return`, and `jid` where
+/// there was a job; and what the failed chunk itself had given by then is one such object, `partial`. Writes
+/// one audit line a chunk.
+///
+/// The path is PATH_INFO where it is sent and not empty, else REQUEST_URI up to its query, else `/`: nginx's
+/// own fastcgi_params know no PATH_INFO. Who mounts the application below another path than `/` sets
+/// PATH_INFO.
+[[nodiscard]] http::Application make_rest_wsgi(const Options& options,
+                                               std::shared_ptr<const client::NetapiClient> client,
+                                               const Clock& clock);
+
 }  // namespace rest_fcgi::netapi

@@ -86,11 +86,11 @@ std::optional<master::Return> read_return(const Topic& topic, std::string_view d
   if (const PackedValue* code = fields->find("retcode")) {
     ret.retcode = retcode_of(*code);
     if (code->kind == Kind::map) {
-      if (auto codes = code->json()) ret.retcodes = *std::move(codes);
+      if (auto codes = to_json(code->packed)) ret.retcodes = *std::move(codes);
     }
   }
   if (const PackedValue* success = fields->find("success")) ret.success = success_of(*success);
-  auto json = value->json();
+  auto json = to_json(value->packed);
   if (!json) {
     ret.ret = cannot_be_shown("return", json.error());
     ret.retcode = std::max(ret.retcode, 1);
@@ -110,7 +110,7 @@ std::optional<master::RunnerReturn> read_runner_return(const Topic& topic, std::
   if (!fields || fields->find("cmd") != nullptr || fields->text("jid") != topic.jid) return std::nullopt;
   master::RunnerReturn ret;
   const PackedValue* value = fields->find("return");
-  auto json = value != nullptr ? value->json() : Result<Json>(Json());
+  auto json = value != nullptr ? to_json(value->packed) : Result<Json>(Json());
   ret.ret = json ? *std::move(json) : cannot_be_shown("return", json.error());
   if (!whole) return ret;
   auto event = to_json(data);

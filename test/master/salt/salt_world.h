@@ -133,7 +133,7 @@ class SaltWorld {
     const auto envelope = salt::Fields::read(body, {"load"});
     const auto load = salt::Fields::read(envelope->find("load")->packed, {"cmd"});
     const std::string cmd(load->text("cmd"));
-    const std::string json = envelope->find("load")->json()->text();
+    const std::string json = salt::to_json(envelope->find("load")->packed)->text();
     Answer how;
     {
       const std::lock_guard lock(mutex_);

@@ -119,10 +119,6 @@ Result<PackedValue> PackedValue::read(std::string_view bytes) {
   return value;
 }
 
-Result<Json> PackedValue::json() const {
-  return to_json(packed);
-}
-
 Result<std::optional<std::size_t>> whole_value(std::string_view bytes) {
   std::size_t at = 0;
   BoundedVisitor visitor;

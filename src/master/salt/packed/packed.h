@@ -36,9 +36,6 @@ struct PackedValue {
 
   /// Errors: internal, for all that is not exactly one value within the limits.
   [[nodiscard]] static Result<PackedValue> read(std::string_view bytes);
-
-  /// Its JSON text, as `to_json` makes it, and its errors.
-  [[nodiscard]] Result<Json> json() const;
 };
 
 /// How many bytes the value has that `bytes` begin with; absent where it is not whole yet. Allocates nothing,

@@ -9,6 +9,7 @@
 #include "master/salt/packed/visitor.h"
 #include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/master/secrets.h"
 
 namespace rest_fcgi::salt {
@@ -24,8 +25,7 @@ std::optional<std::string> iso_date(std::string_view packed) {
   constexpr std::string_view form = "00000000T00:00:00.000000";
   if (packed.size() != form.size()) return std::nullopt;
   for (std::size_t i = 0; i < form.size(); ++i) {
-    const bool digit = packed[i] >= '0' && packed[i] <= '9';
-    if (form[i] == '0' ? !digit : packed[i] != form[i]) return std::nullopt;
+    if (form[i] == '0' ? !is_digit(packed[i]) : packed[i] != form[i]) return std::nullopt;
   }
   return std::string(packed).insert(6, "-").insert(4, "-");
 }

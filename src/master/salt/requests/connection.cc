@@ -86,11 +86,6 @@ bool is_host(std::string_view host) {
   return form && form->match_all(host);
 }
 
-bool is_port(std::string_view text) {
-  const auto port = number_in<unsigned>(text);
-  return port && *port >= 1 && *port <= 65535;
-}
-
 }  // namespace
 
 Error master_not_available() {
@@ -191,7 +186,7 @@ Result<void> check_endpoint(std::string_view uri) {
   const std::string_view place = uri.substr(std::min(uri.size(), kScheme.size()));
   const std::size_t colon = place.rfind(':');
   if (uri.starts_with(kScheme) && colon != std::string_view::npos && is_host(place.substr(0, colon)) &&
-      is_port(place.substr(colon + 1))) {
+      port_in(place.substr(colon + 1))) {
     return {};
   }
   return Error{

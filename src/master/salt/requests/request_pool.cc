@@ -7,7 +7,6 @@
 #include <zmq.hpp>
 
 #include "master/salt/requests/connection.h"
-#include "master/salt/requests/libzmq.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {

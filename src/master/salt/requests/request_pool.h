@@ -11,6 +11,14 @@
 
 namespace rest_fcgi::salt {
 
+// libzmq.cc
+
+/// Loads libzmq, which only who has a Salt master needs. To be called before anything of zmq.hpp; further
+/// calls change nothing. Thread-safe. Errors: configuration, where `name` is not there or is something else.
+[[nodiscard]] Result<void> load_zmq(const char* name = "libzmq.so.5");
+
+// request_pool.cc
+
 /// Requests to a Salt master over a small number of kept connections, each with one request in flight: the
 /// only form that all living lines of Salt take. Knows nothing of what is in a message. Thread-safe.
 ///
@@ -18,8 +26,9 @@ namespace rest_fcgi::salt {
 /// nobody knows whether it was carried out.
 class RequestPool {
  public:
-  /// Starts ZeroMQ's two threads, which block all signals; makes no connection yet. Errors: configuration,
-  /// for a `uri` that is none, or where libzmq cannot be loaded; internal.
+  /// Starts ZeroMQ's threads, one for input and output, and its reaper, which block all signals; makes no
+  /// connection yet. Errors: configuration, for a `uri` that is none, or where libzmq cannot be loaded;
+  /// internal.
   static Result<std::unique_ptr<RequestPool>> make(const PoolOptions& options);
 
   /// Ends the requests that are under way or wait, with unavailable, and returns when they have left. None

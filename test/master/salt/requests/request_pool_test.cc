@@ -20,7 +20,6 @@
 #include "../../../support/fake_ret_port.h"
 #include "../../../support/limit.h"
 #include "master/salt/lines.h"
-#include "master/salt/requests/libzmq.h"
 #include "requests.h"
 
 namespace rest_fcgi::salt {
