@@ -276,7 +276,9 @@ bool Peers::receive(Teller& teller) {
     return receive_some(teller);
   } catch (const std::exception& exception) {
     teller.bytes = std::string();
-    log::error(format("events of another process cannot be taken: {}", exception.what()));
+    log::safely([&exception] {
+      log::error(format("events of another process cannot be taken: {}", exception.what()));
+    });
     lose();
     return false;
   }
