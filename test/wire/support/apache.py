@@ -101,7 +101,9 @@ class Apache(Api):
         return self._process.pid
 
     def stop(self):
+        """What Apache complained of, and how its children ended, stands with the output of a test that failed."""
         self._process.stop()
+        print(*(line for line in self.error_log().splitlines() if ":info]" not in line), sep="\n")
 
     def graceful(self):
         """What `apache2ctl graceful` does."""
