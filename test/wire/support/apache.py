@@ -32,6 +32,8 @@ LogLevel info
 ServerName localhost
 Mutex file:{dir} default
 {modules}
+# No child is ended as one too many: it may have taken a connection that it then closes without an answer.
+MaxSpareThreads 400
 LogFormat "%h %>s %r" plain
 CustomLog {dir}/access.log plain
 FcgidIPCDir {dir}/fcgid
