@@ -303,12 +303,12 @@ fuzzed: $(BUILD)/fuzzer
 	$(Q)$(PYTHON) test/fuzz/run.py $(BUILD)/fuzzer '$(FUZZ_CORPUS)' $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 STREAM_PROGRAMS := $(BUILD)/bare_streams $(BUILD)/stream_listeners
-RIVALS := $(BUILD)/bare $(BUILD)/bare_http $(BUILD)/bare_salt $(BUILD)/bare_etcd
+RIVALS := $(BUILD)/bare $(BUILD)/least $(BUILD)/bare_http $(BUILD)/bare_salt $(BUILD)/bare_etcd
 $(STREAM_PROGRAMS): test/bench/listeners.h
 $(RIVALS) $(STREAM_PROGRAMS): $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)
-	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(LINK) $(LDFLAGS) $< -lfcgi -lzmq -lcurl -o $@
+	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(LINK) -Wl,--as-needed $(LDFLAGS) $< -lfcgi -lsimdjson -lsqlite3 -lcrypto -lzmq -lcurl -o $@
 
 $(BUILD)/inner: $(OBJECTS) test/bench/inner.cc
 	$(call say,CXX,$@)

@@ -20,9 +20,9 @@ CACHES = {"CPU, jobs in SQLite": {}, "CPU, jobs in memory": {"master_job_cache":
 THREADS = 320  # of the bare responder: each kept connection has one
 
 
-def bare(bench):
+def bare(bench, program="bare", *more):
     address = str(bench.folder("socket") / "bare.sock")
-    rival = bench.program("bare", address, THREADS, address=address)
+    rival = bench.program(program, address, THREADS, *more, address=address)
     rival.address = address
     return rival
 
@@ -31,11 +31,11 @@ def behind_nginx(bench, rival, way):
     return bench.ends(Nginx(bench.folder("nginx"), [rival.address], WAYS[way], http="access_log off;"))
 
 
-def against_bare(bench, request, crowds, ways=tuple(WAYS), ours=None, keep=("rate", "CPU", "99%")):
-    """The same request to ours and to libfcgi alone, each behind an nginx of its own."""
-    ours, other = ours or bench.responder(), bare(bench)
+def against(bench, name, other, request, crowds, ways=tuple(WAYS), ours=None, keep=("rate", "CPU", "99%")):
+    """The same request to ours and to another responder, each behind an nginx of its own."""
+    ours = ours or bench.responder()
     for way in ways:
-        fronts = {"ours": behind_nginx(bench, ours, way), "libfcgi": behind_nginx(bench, other, way)}
+        fronts = {"ours": behind_nginx(bench, ours, way), name: behind_nginx(bench, other, way)}
         request.reply(fronts["ours"])
         accepted = Request(request.method, request.path, request.body, request.headers)  # whatever is asked, it says 200
         for crowd in crowds:
@@ -43,15 +43,24 @@ def against_bare(bench, request, crowds, ways=tuple(WAYS), ours=None, keep=("rat
                 f"{way} connections, {crowd}",
                 {
                     "ours": lambda: load(fronts["ours"], [ours.pid], request, crowd),
-                    "libfcgi": lambda: load(fronts["libfcgi"], [other.pid], accepted, crowd),
+                    name: lambda: load(fronts[name], [other.pid], accepted, crowd),
                 },
                 keep=keep,
             )
 
 
+def against_bare(bench, request, crowds, **more):
+    against(bench, "libfcgi", bare(bench), request, crowds, **more)
+
+
 @case("ping", "An embedded ping of five minions with everything on, against a bare libfcgi responder behind the same nginx")
 def ping(bench):
     against_bare(bench, Request(body=[{**LOGIN, **PING}]), CROWDS)
+
+
+@case("least", "The same against a libfcgi responder that parses, makes a digest, and writes an audit line and a row to SQLite")
+def least(bench):
+    against(bench, "least", bare(bench, "least", bench.folder("least")), Request(body=[{**LOGIN, **PING}]), (8, 64))
 
 
 @case("memory_jobs", "The same with jobs in memory: what SQLite costs")

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// The least that a ping takes: a responder as bare.cc is, which does besides what no ping with eauth, audit
+// lines and jobs in SQLite goes without, and nothing else. The body is parsed, a digest made of the password,
+// the password file's age asked for, a line written to the audit log, and a row of the job handed to a thread
+// that stores rows in groups. Nothing is checked, and what is not stored yet is lost where the process ends.
+// Usage: least SOCKET THREADS FOLDER
+#include <fcgiapp.h>
+#include <fcntl.h>
+#include <simdjson.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <openssl/evp.h>
+
+namespace {
+
+constexpr char kReply[] =
+    "Status: 200 OK\r\n"
+    "Content-Type: application/json\r\n"
+    "Content-Length: 56\r\n"
+    "\r\n"
+    "{\"return\": [{\"ms-0\": true, \"ms-1\": true, \"ms-2\": true}]}";
+
+constexpr int kMostBytes = 65536;
+constexpr std::int64_t kFirstJob = 261'125'154'722'672'351;
+constexpr std::int64_t kSaved = 1'795'621'642'672'375;  // us since 1970
+
+void must(bool went, std::string_view what) {
+  if (went) return;
+  std::cerr << what << '\n';
+  std::abort();
+}
+
+/// The jobs' rows, of the same columns and size as those of the SQLite job cache, in groups of 25 ms.
+class Rows {
+ public:
+  explicit Rows(const std::string& path) {
+    must(sqlite3_open(path.c_str(), &db_) == SQLITE_OK, "sqlite3_open");
+    run("PRAGMA journal_mode = WAL");
+    run("PRAGMA synchronous = NORMAL");
+    run(R"(CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER, fun TEXT, arg TEXT, tgt TEXT,
+        tgt_type TEXT, user TEXT, metadata TEXT, minions BLOB, returns BLOB, packing INTEGER))");
+    run("CREATE INDEX job_fun ON job (fun)");
+    const char* insert =
+        R"(INSERT INTO job VALUES (?, ?, '"test.ping"', '[]', '"*"', 'glob', 'saltdev', NULL,
+        x'046d732d30046d732d31046d732d32046d732d33046d732d34', x'10047472756518181818', 1))";
+    must(sqlite3_prepare_v2(db_, insert, -1, &insert_, nullptr) == SQLITE_OK, "sqlite3_prepare_v2");
+  }
+
+  /// Returns the job's number.
+  std::int64_t add() {
+    const std::lock_guard lock(mutex_);
+    added_.push_back(++last_);
+    return last_;
+  }
+
+  [[noreturn]] void store() {
+    for (std::vector<std::int64_t> group;; group.clear()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+      {
+        const std::lock_guard lock(mutex_);
+        group.swap(added_);
+      }
+      run("BEGIN");
+      for (const std::int64_t number : group) {
+        sqlite3_bind_int64(insert_, 1, number);
+        sqlite3_bind_int64(insert_, 2, kSaved + number - kFirstJob);
+        must(sqlite3_step(insert_) == SQLITE_DONE, "sqlite3_step");
+        sqlite3_reset(insert_);
+      }
+      run("COMMIT");
+    }
+  }
+
+ private:
+  void run(const char* statement) {
+    must(sqlite3_exec(db_, statement, nullptr, nullptr, nullptr) == SQLITE_OK, statement);
+  }
+
+  sqlite3* db_ = nullptr;
+  sqlite3_stmt* insert_ = nullptr;
+  std::mutex mutex_;
+  std::vector<std::int64_t> added_;  // guarded by mutex_
+  std::int64_t last_ = kFirstJob;    // guarded by mutex_
+};
+
+/// What one thread needs for that. The folder's files outlive it.
+class Ping {
+ public:
+  Ping(const std::string& folder, Rows& rows)
+      : file_(folder + "/audit"),
+        audit_(::open(file_.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600)),
+        rows_(rows) {
+    must(audit_ >= 0, "open");
+  }
+
+  void answer(const std::vector<char>& body, std::size_t size) {
+    const simdjson::dom::element low = parser_.parse(body.data(), size, false).value().at(0).value();
+    const std::string_view user = low["username"].get_string().value();
+    const std::string_view fun = low["fun"].get_string().value();
+    digest(low["password"].get_string().value());
+    struct stat status {};
+    ::stat(file_.c_str(), &status);  // any file will do
+    line_ =
+        "time=2026-11-25T15:47:22.672Z eauth=file remote_addr=127.0.0.1 client=local tgt=* outcome=ok "
+        "ms=0.074";
+    line_.append(" user=").append(user).append(" fun=").append(fun);
+    line_.append(" jid=20").append(std::to_string(rows_.add())).append("\n");
+    must(::write(audit_, line_.data(), line_.size()) > 0, "write");
+  }
+
+ private:
+  void digest(std::string_view password) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> out{};
+    EVP_DigestInit_ex(context_.get(), sha256_, nullptr);
+    EVP_DigestUpdate(context_.get(), out.data(), out.size());  // as long as a key
+    EVP_DigestUpdate(context_.get(), password.data(), password.size());
+    EVP_DigestFinal_ex(context_.get(), out.data(), nullptr);
+  }
+
+  const std::string file_;
+  const int audit_;
+  Rows& rows_;
+  simdjson::dom::parser parser_;
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(), &EVP_MD_CTX_free};
+  EVP_MD* const sha256_ = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  std::string line_;
+};
+
+void serve(int socket, Ping& ping) {
+  FCGX_Request request;
+  FCGX_InitRequest(&request, socket, 0);
+  std::vector<char> body(kMostBytes + simdjson::SIMDJSON_PADDING);
+  while (FCGX_Accept_r(&request) == 0) {
+    // Nothing larger is sent: libfcgi gives all of it at once.
+    const int size = FCGX_GetStr(body.data(), kMostBytes, request.in);
+    ping.answer(body, static_cast<std::size_t>(size));
+    FCGX_PutStr(kReply, sizeof(kReply) - 1, request.out);
+    FCGX_Finish_r(&request);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::cerr << "usage: least SOCKET THREADS FOLDER\n";
+    return EXIT_FAILURE;
+  }
+  const std::string folder = argv[3];
+  FCGX_Init();
+  const int socket = FCGX_OpenSocket(argv[1], 1024);
+  must(socket >= 0, "FCGX_OpenSocket");
+  ::chmod(argv[1], 0666);
+  Rows rows(folder + "/jobs.db");
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < std::atoi(argv[2]); ++i) {
+    threads.emplace_back([socket, &folder, &rows] {
+      Ping ping(folder, rows);
+      serve(socket, ping);
+    });
+  }
+  rows.store();
+}
