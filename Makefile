@@ -305,6 +305,7 @@ fuzzed: $(BUILD)/fuzzer
 STREAM_PROGRAMS := $(BUILD)/bare_streams $(BUILD)/stream_listeners
 RIVALS := $(BUILD)/bare $(BUILD)/least $(BUILD)/bare_http $(BUILD)/bare_salt $(BUILD)/bare_etcd
 $(STREAM_PROGRAMS): test/bench/listeners.h
+$(BUILD)/bare $(BUILD)/least: test/bench/bare.h
 $(RIVALS) $(STREAM_PROGRAMS): $(BUILD)/%: test/bench/%.cc $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)

@@ -5,7 +5,6 @@
 // that stores rows in groups. Nothing is checked, and what is not stored yet is lost where the process ends.
 // It is the least work, written plainly, and no bound: how threads hand rows over can be done better.
 // Usage: least SOCKET THREADS FOLDER
-#include <fcgiapp.h>
 #include <fcntl.h>
 #include <simdjson.h>
 #include <sqlite3.h>
@@ -26,16 +25,10 @@
 
 #include <openssl/evp.h>
 
+#include "bare.h"
+
 namespace {
 
-constexpr char kReply[] =
-    "Status: 200 OK\r\n"
-    "Content-Type: application/json\r\n"
-    "Content-Length: 56\r\n"
-    "\r\n"
-    "{\"return\": [{\"ms-0\": true, \"ms-1\": true, \"ms-2\": true}]}";
-
-constexpr int kMostBytes = 65536;
 constexpr std::int64_t kFirstJob = 261'125'154'722'672'351;
 constexpr std::int64_t kSaved = 1'795'621'642'672'375;  // us since 1970
 
@@ -108,8 +101,8 @@ class Ping {
     must(audit_ >= 0, "open");
   }
 
-  void answer(const std::vector<char>& body, std::size_t size) {
-    const simdjson::dom::element low = parser_.parse(body.data(), size, false).value().at(0).value();
+  void answer(const char* body, std::size_t size) {
+    const simdjson::dom::element low = parser_.parse(body, size, false).value().at(0).value();
     const std::string_view user = low["username"].get_string().value();
     const std::string_view fun = low["fun"].get_string().value();
     digest(low["password"].get_string().value());
@@ -141,19 +134,6 @@ class Ping {
   std::string line_;
 };
 
-void serve(int socket, Ping& ping) {
-  FCGX_Request request;
-  FCGX_InitRequest(&request, socket, 0);
-  std::vector<char> body(kMostBytes + simdjson::SIMDJSON_PADDING);
-  while (FCGX_Accept_r(&request) == 0) {
-    // Nothing larger is sent: libfcgi gives all of it at once.
-    const int size = FCGX_GetStr(body.data(), kMostBytes, request.in);
-    ping.answer(body, static_cast<std::size_t>(size));
-    FCGX_PutStr(kReply, sizeof(kReply) - 1, request.out);
-    FCGX_Finish_r(&request);
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -162,16 +142,13 @@ int main(int argc, char** argv) {
     return EXIT_FAILURE;
   }
   const std::string folder = argv[3];
-  FCGX_Init();
-  const int socket = FCGX_OpenSocket(argv[1], 1024);
-  must(socket >= 0, "FCGX_OpenSocket");
-  ::chmod(argv[1], 0666);
+  const int socket = bench::listen_at(argv[1]);
   Rows rows(folder + "/jobs.db");
   std::vector<std::jthread> threads;
   for (int i = 0; i < std::atoi(argv[2]); ++i) {
-    threads.emplace_back([socket, &folder, &rows] {
+    threads.emplace_back([&] {
       Ping ping(folder, rows);
-      serve(socket, ping);
+      bench::serve(socket, [&ping](const char* body, std::size_t size) { ping.answer(body, size); });
     });
   }
   rows.store();
