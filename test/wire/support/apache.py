@@ -77,6 +77,7 @@ class Apache(Api):
         """`site` has the text of the file in site/ that is the sample's own; `more` stands after the sample; `mount` is
         the path that the API is below."""
         self.directory = directory
+        self._was_silent = False
         for name in ("fcgid", "tmp"):
             (directory / name).mkdir(parents=True)
         port = free_port()
@@ -102,10 +103,18 @@ class Apache(Api):
     def pid(self):
         return self._process.pid
 
+    def request(self, *args, **options):
+        try:
+            return super().request(*args, **options)
+        except ConnectionError:
+            self._was_silent = True
+            raise
+
     def stop(self):
-        """What Apache complained of, and how its children ended, stands with the output of a test that failed."""
+        """Where a request had no answer: what Apache complained of, and how its children ended, is printed."""
         self._process.stop()
-        print(*(line for line in self.error_log().splitlines() if ":info]" not in line), sep="\n")
+        if self._was_silent:
+            print(*(line for line in self.error_log().splitlines() if ":info]" not in line), sep="\n")
 
     def graceful(self):
         """What `apache2ctl graceful` does."""
