@@ -34,6 +34,22 @@ std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
 
 using Members = std::vector<JsonMember>;
 
+/// Complains about an argument that is read as YAML and holds an alias: the value of a text `name=value`, and
+/// for runners, whose arguments are read as on a command line, any text.
+void check_yaml(ChunkReader& reader, const Function& function, bool as_command_line) {
+  for (const JsonValue arg : function.args) {
+    const std::string_view text = arg.is(JsonValue::Kind::string) ? arg.text() : std::string_view();
+    if (text.find('*') == std::string_view::npos || text.find('&') == std::string_view::npos) continue;
+    const auto keyword = split_keyword(text);
+    if (!keyword && !as_command_line) continue;
+    const Result<Json> value = yamlify_scalar(keyword ? keyword->second : text);
+    if (value) continue;
+    reader.complain(format("'arg' holds a text that is read as YAML{}: {}",
+                           keyword ? format(", the value of '{}'", keyword->first) : "",
+                           value.error().message));
+  }
+}
+
 /// Reads arguments in the form in which they come for one function: a list, or one value, which is one
 /// argument. None where there is no `arg`, or an empty string, which Salt's examples send. An object among
 /// them with `"__kwarg__": true` is keyword arguments, as on Salt's wire.
@@ -83,6 +99,7 @@ void read_one(ChunkReader& reader, JsonValue fun, Function& function) {
     }
   }
   set_kwargs(reader, kwargs, function);
+  check_yaml(reader, function, false);
 }
 
 /// Gives each function the list that stands at its place in `arg`.
@@ -106,7 +123,8 @@ void deal_arguments(ChunkReader& reader, std::vector<Function>& functions) {
       reader.refuse("arg", "a list of lists, since 'fun' is a list", list);
     Members kwargs;
     read_arguments(list, function->args, kwargs);
-    set_kwargs(reader, kwargs, *function++);
+    set_kwargs(reader, kwargs, *function);
+    check_yaml(reader, *function++, false);
   }
 }
 
@@ -177,6 +195,7 @@ void read_master_function(ChunkReader& reader, Client client, Function& function
     if (!is_own_key(member.key)) add_kwarg(reader, member, kwargs);
   }
   function.kwargs = as_dictionary(kwargs);
+  if (client == Client::runner || client == Client::runner_async) check_yaml(reader, function, true);
 }
 
 }  // namespace rest_fcgi::lowstate

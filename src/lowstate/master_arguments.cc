@@ -51,9 +51,15 @@ void write_value(JsonWriter& writer, JsonValue value) {
   }
 }
 
+/// The value of a text whose chunk was read, so that it holds nothing that is refused.
+Json as_argument(std::string_view text) {
+  Result<Json> value = yamlify_scalar(text);
+  return value ? *std::move(value) : Json::string(text);
+}
+
 /// The value that a text on a command line stands for.
 void write_text(JsonWriter& writer, std::string_view text) {
-  const Json value = yamlify_scalar(text);
+  const Json value = as_argument(text);
   const std::string& json = value.text();
   if (is_jid(json)) {
     writer.string(json);
@@ -86,12 +92,12 @@ std::string normalized(const Function& function, bool as_command_line) {
 
 }  // namespace
 
-Json yamlify_scalar(std::string_view text) {
-  if (text == "None") return {};
+Result<Json> yamlify_scalar(std::string_view text) {
+  if (text == "None") return Json();
   if (stays_text(text)) return Json::string(text);
-  // Anchors work, as in Salt, but there may be many such texts: what aliases stand for may not be much more
-  // than what was sent.
-  const Result<yaml::Node> value = yaml::read("", text, {.max_values = 2 * text.size() + 16});
+  const Result<yaml::Node> value = yaml::read("", text, {.aliases = false});
+  const bool in_brackets = text.starts_with('[') || text.starts_with('{');
+  if (!value && value.error().kind == ErrorKind::invocation && in_brackets) return value.error();
   if (!value || is_lost(*value, text)) return Json::string(text);
   return yaml::to_json(*value);
 }
@@ -121,7 +127,7 @@ Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMe
         continue;
       }
       keywords.push_back({keyword->first, JsonValue()});
-      writer.json(yamlify_scalar(keyword->second));
+      writer.json(as_argument(keyword->second));
     }
   });
   if (!keywords.empty()) {

@@ -136,7 +136,7 @@ bool is_minion_id(std::string_view text) {
 
 /// The chunk that makes a pair of keys: with the body's credentials, and what the wheel knows. A form's texts
 /// are read as numbers and booleans.
-void write_key_chunk(JsonWriter& writer, JsonValue asked, std::string_view minion) {
+Result<void> write_key_chunk(JsonWriter& writer, JsonValue asked, std::string_view minion) {
   writer.begin_object().key("client").string("wheel").key("fun").string("key.gen_accept");
   writer.key("id_").string(minion);
   for (const std::string_view key : {"keysize", "force"}) {
@@ -144,7 +144,9 @@ void write_key_chunk(JsonWriter& writer, JsonValue asked, std::string_view minio
     if (!value) continue;
     writer.key(key);
     if (value->is(JsonValue::Kind::string)) {
-      writer.json(lowstate::yamlify_scalar(value->text()));
+      const Result<Json> read = lowstate::yamlify_scalar(value->text());
+      if (!read) return Error{read.error().kind, format("'{}': {}", key, read.error().message)};
+      writer.json(*read);
     } else {
       value->write(writer);
     }
@@ -156,6 +158,7 @@ void write_key_chunk(JsonWriter& writer, JsonValue asked, std::string_view minio
     }
   }
   writer.end_object();
+  return {};
 }
 
 Response key_archive(const Exchange& exchange, const std::string& minion, const Json& keys) {
@@ -251,7 +254,9 @@ Response make_keys(Exchange& exchange) {
   const std::string id(minion.text());
   std::string chunk;
   JsonWriter writer(chunk);
-  write_key_chunk(writer, asked, id);
+  if (Result<void> written = write_key_chunk(writer, asked, id); !written) {
+    return fail(exchange, written.error());
+  }
   auto ran = run_own(exchange, chunk, {.own = true});
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
   const auto keys = returned_by_wheel(exchange, std::get<0>(ran));

@@ -36,7 +36,8 @@ Result<void> read_json(std::string_view text, const JsonLimits& limits, JsonDocu
 }
 
 Result<void> read_yaml(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
-  auto node = yaml::read("", text, {.max_depth = limits.max_depth, .max_values = limits.max_values});
+  auto node = yaml::read("", text,
+                         {.max_depth = limits.max_depth, .max_values = limits.max_values, .aliases = false});
   if (!node) return Error{ErrorKind::malformed, node.error().message};
   return document.parse(yaml::to_json(*node).text(), limits);
 }
@@ -58,20 +59,33 @@ class Form {
 
   void put_before(std::vector<FormField> others) { before_ = std::move(others); }
 
-  /// An object with one member a name: what stands there once, or a list of all.
-  void write(JsonWriter& writer, bool typed) const {
+  /// Writes an object with one member a name: its value, or the list of its values where it came more than
+  /// once.
+  void write(JsonWriter& writer) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
+      if (name == "arg" && values.size() == 1 && values.front().empty()) continue;  // Salt's examples send it
+      writer.key(name);
+      write_values(writer, values);
+    }
+    writer.end_object();
+  }
+
+  /// Writes the same, with the values of `arg` and `kwarg` read as YAML. Errors: malformed, with the field.
+  Result<void> write_typed(JsonWriter& writer) const {
+    writer.begin_object();
+    for (const auto& [name, values] : by_name()) {
+      writer.key(name);
       if (name == "arg") {
-        write_arguments(writer, values, typed);
-      } else if (typed && name == "kwarg" && values.size() == 1) {
-        writer.key(name).json(lowstate::yamlify_scalar(values.front()));
+        if (Result<void> written = write_arguments(writer, values); !written) return written;
+      } else if (name == "kwarg" && values.size() == 1) {
+        if (Result<void> written = write_yaml(writer, name, values.front()); !written) return written;
       } else {
-        writer.key(name);
         write_values(writer, values);
       }
     }
     writer.end_object();
+    return {};
   }
 
  private:
@@ -96,16 +110,24 @@ class Form {
     }
   }
 
-  /// `arg` without a value is no argument: Salt's examples send it to mean none.
-  static void write_arguments(JsonWriter& writer, const Values& values, bool typed) {
-    if (!typed && values.size() == 1 && values.front().empty()) return;
-    writer.key("arg");
-    if (!typed) return write_values(writer, values);
+  static Result<void> write_yaml(JsonWriter& writer, std::string_view name, std::string_view value) {
+    const Result<Json> read = lowstate::yamlify_scalar(value);
+    if (!read) {
+      return Error{ErrorKind::malformed, format("The form field '{}': {}", name, read.error().message)};
+    }
+    writer.json(*read);
+    return {};
+  }
+
+  /// An `arg` without a value is no argument: Salt's examples send it to mean none.
+  static Result<void> write_arguments(JsonWriter& writer, const Values& values) {
     writer.begin_array();
     for (const std::string_view value : values) {
-      if (!value.empty()) writer.json(lowstate::yamlify_scalar(value));
+      if (value.empty()) continue;
+      if (Result<void> written = write_yaml(writer, "arg", value); !written) return written;
     }
     writer.end_array();
+    return {};
   }
 
   std::vector<FormField> before_;
@@ -129,7 +151,11 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
   }
   std::string json;
   JsonWriter writer(json);
-  form.write(writer, rules.typed_forms);
+  if (!rules.typed_forms) {
+    form.write(writer);
+  } else if (Result<void> written = form.write_typed(writer); !written) {
+    return written;
+  }
   return document.parse(json, rules.json);
 }
 
@@ -202,7 +228,7 @@ Json query_json(const Target& target) {
   std::vector<FormField> fields = target.query;
   std::erase_if(fields, is_credential);
   const Form form(std::move(fields));
-  return written_json([&form](JsonWriter& writer) { form.write(writer, false); });
+  return written_json([&form](JsonWriter& writer) { form.write(writer); });
 }
 
 Result<Body> read_body(const Environ& environ, const BodyRules& rules, JsonDocument& document) {

@@ -18,6 +18,15 @@
 namespace rest_fcgi::yaml {
 namespace {
 
+constexpr std::size_t kMaxCopiedBytes = std::size_t{16} << 20;  // of texts, by all aliases of one file
+
+/// An alias where `Limits::aliases` is false.
+class AliasRefused : public YAML::ParserException {
+ public:
+  explicit AliasRefused(const YAML::Mark& where)
+      : ParserException(where, "found a YAML alias, expected the value itself; write it out") {}
+};
+
 [[noreturn]] void fail(const YAML::Mark& mark, const std::string& text) {
   throw YAML::ParserException(mark, text);
 }
@@ -76,18 +85,24 @@ std::string too_many(const Limits& limits) {
 
 struct Size {
   std::size_t values = 1;
+  std::size_t bytes = 0;  ///< of keys and scalars
   std::size_t depth = 0;  ///< lists and maps inside each other
 };
 
 Size size_of(const Node& node) {
   Size size;
+  size.bytes = node.text.size();
   const auto add = [&size](const Node& part) {
     const Size inner = size_of(part);
     size.values += inner.values;
+    size.bytes += inner.bytes;
     size.depth = std::max(size.depth, inner.depth);
   };
   for (const Node& item : node.items) add(item);
-  for (const Entry& entry : node.entries) add(entry.value);
+  for (const Entry& entry : node.entries) {
+    size.bytes += entry.key.size();
+    add(entry.value);
+  }
   if (node.is(Kind::list) || node.is(Kind::map)) ++size.depth;
   return size;
 }
@@ -164,10 +179,15 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (!limits_.aliases) throw AliasRefused(mark);
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
     const Size size = size_of(found->second);
     count(mark, size.values - 1);  // `add` counts the first one
+    copied_bytes_ += size.bytes;
+    if (copied_bytes_ > kMaxCopiedBytes) {
+      fail(mark, format("aliases stand for more than {} bytes of text", kMaxCopiedBytes));
+    }
     check_depth(mark, open_.size() + size.depth);
     add(mark, found->second, 0, true);
   }
@@ -250,7 +270,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void add(const YAML::Mark& mark, Node node, YAML::anchor_t anchor, bool plain) {
     count(mark, 1);
-    if (anchor != 0) {
+    if (anchor != 0 && limits_.aliases) {
       count(mark, size_of(node).values);
       anchored_[anchor] = node;
     }
@@ -287,6 +307,7 @@ class TreeBuilder : public YAML::EventHandler {
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Node> anchored_;  ///< what aliases name: complete values only
   std::size_t values_ = 0;                   ///< keys, values, and copies for anchors and aliases
+  std::size_t copied_bytes_ = 0;             ///< of texts, by aliases
 };
 
 bool is_control_character(char c) {
@@ -369,10 +390,13 @@ Result<Node> read(const std::string& file, std::string_view text, const Limits& 
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
+    const bool is_alias = dynamic_cast<const AliasRefused*>(&error) != nullptr;
     const auto line = static_cast<std::size_t>(std::max(error.mark.line, 0)) + 1;
     const auto column = static_cast<std::size_t>(std::max(error.mark.column, 0)) + 1;
-    return mistake_at({name, std::min(line, count_lines(text)), column},
-                      file.empty() ? without_quotation(error.msg) : error.msg);
+    Error mistake = mistake_at({name, std::min(line, count_lines(text)), column},
+                               file.empty() ? without_quotation(error.msg) : error.msg);
+    if (is_alias) mistake.kind = ErrorKind::invocation;
+    return mistake;
   }
   return builder.take_root();
 }

@@ -170,3 +170,20 @@ TEST_CASE("a runner has one function") {
   CHECK(refusal(R"({"client": "runner", "fun": ["a.b"]})") ==
         "Lowstate chunk 0: 'fun' must be the name of a function; found list.");
 }
+
+TEST_CASE("a text argument that is read as YAML and has an alias is refused") {
+  const std::string aliased = R"("a=[&a x, *a]")";
+  const std::string sentence =
+      "Lowstate chunk 0: 'arg' holds a text that is read as YAML, the value of 'a': line 1, column 8: found "
+      "a "
+      "YAML alias, expected the value itself; write it out";
+  CHECK(refusal(local_with(R"("arg": ["x", )" + aliased + "]")) == sentence);
+  CHECK(refusal(local_with(R"("arg": )" + aliased)) == sentence);
+  CHECK(refusal(local_with(R"("fun": ["test.arg"], "arg": [[)" + aliased + "]]")) == sentence);
+  CHECK(refusal(runner(R"("arg": [)" + aliased + "]")) == sentence);
+  CHECK(refusal(runner(R"("arg": ["{a: &a x, b: *a}"])")) ==
+        "Lowstate chunk 0: 'arg' holds a text that is read as YAML: line 1, column 14: found a YAML alias, "
+        "expected the value itself; write it out");
+  CHECK(args(R"("arg": ["[&a x, *a]"])") == R"(["[&a x, *a]"])");
+  CHECK(args(R"("arg": ["a=ls *.sh && rm *.sh"])") == R"(["a=ls *.sh && rm *.sh"])");
+}

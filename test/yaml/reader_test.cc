@@ -73,6 +73,27 @@ TEST_CASE("aliases that multiply without end are an error") {
   CHECK(read(text) == "F:6: more than 100000 values, with what anchors and aliases add");
 }
 
+TEST_CASE("aliases of a long text that multiply it are an error") {
+  std::string text = "a: &a " + std::string(100000, 'x') + "\nb: [";
+  for (int i = 0; i < 200; ++i) text += "*a, ";
+  CHECK(read(text + "]") == "F:2: aliases stand for more than 16777216 bytes of text");
+}
+
+TEST_CASE("an alias in a text from the network is refused, an anchor is not") {
+  const auto read = [](std::string_view text) { return yaml::read("", text, {.aliases = false}); };
+  for (const char* text : {"[&a x, *a]", "a: &a {b: 1}\nc: {<<: *a}", "&a [*a]", "{&a b: 1, *a : 2}"}) {
+    CAPTURE(text);
+    const auto root = read(text);
+    REQUIRE_FALSE(root);
+    CHECK(root.error().kind == ErrorKind::invocation);
+    CHECK(root.error().message.ends_with("found a YAML alias, expected the value itself; write it out"));
+  }
+  CHECK(read("[*a]").error().kind == ErrorKind::malformed);
+  const auto root = read("{a: &x 1, <<: {b: &y [2]}}");
+  REQUIRE(root);
+  CHECK(to_json(*root).text() == R"({"a": 1, "b": [2]})");
+}
+
 TEST_CASE("values are counted, and so is what anchors keep of them") {
   const std::string too_many = "more than 10 values, with what anchors and aliases add";
   CHECK(read("[1, 2, 3, 4, 5, 6, 7, 8, 9]", 10) == "[1, 2, 3, 4, 5, 6, 7, 8, 9]");

@@ -52,9 +52,10 @@ struct Arguments {
 
 /// What Salt makes of the value of a keyword argument that came as text, `name=value`
 /// (salt.utils.args.yamlify_arg): null, booleans, integers and floats by YAML 1.1's words, quoted strings
-/// without their quotes, and lists and objects in brackets; all else is the text itself. Never fails: text
-/// that is no YAML is a string.
-[[nodiscard]] Json yamlify_scalar(std::string_view text);
+/// without their quotes, and lists and objects in brackets; all else, and text that is no YAML, is the text
+/// itself. Errors: invocation, for a list or object with an alias in it: such a text could stand for much
+/// more than was sent.
+[[nodiscard]] Result<Json> yamlify_scalar(std::string_view text);
 
 /// The two sides of `name=value`, where the name could be that of a Python argument; absent for any other
 /// text, also for `name==value` (salt.utils.args.parse_kwarg). Borrows `text`.

@@ -54,17 +54,19 @@ struct Entry {
   Node value;
 };
 
-/// Limits on a text, which may come from anybody.
+/// Limits on a text.
 struct Limits {
   std::size_t max_depth = 100;  ///< lists and maps inside each other
   /// Keys and values, and copies of them: each anchor and each alias stands for what it names once more.
   /// Twice as many commas and opening brackets are too many, too, wherever they stand.
   std::size_t max_values = 1000000;
+  /// False refuses aliases: a text from the network may not stand for more than it holds.
+  bool aliases = true;
 };
 
 /// Reads one document; anchors, aliases and `<<` work. `file` is for messages; empty text is null. Errors:
 /// what `mistake_at` makes of a place and what is wrong there; nothing of the text itself where it came from
-/// no file.
+/// no file. The error of a refused alias has the kind invocation.
 [[nodiscard]] Result<Node> read(const std::string& file, std::string_view text, const Limits& limits = {});
 
 /// The error `FILE:LINE: text` of the kind configuration; for text from no file `line 1, column 2: text` of
