@@ -80,6 +80,10 @@ void read_texts(Reader& section, std::string_view key, std::vector<std::string>&
   }
 }
 
+bool has_empty(const std::vector<std::string>& texts) {
+  return std::find(texts.begin(), texts.end(), "") != texts.end();
+}
+
 constexpr std::string_view kOrigins = "an origin such as https://gui.example.org, or a list of them";
 
 void read_addresses(Reader& section, std::string_view key, std::vector<std::string>& texts) {
@@ -111,9 +115,47 @@ void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
   reader.refuse_unknown_keys();
 }
 
-/// Where a module listens itself: in its section, with the keys that it has for salt-api. `host_key` is
-/// `host` or `address`.
-void read_port(Reader& section, Module module, std::string_view host_key, gateway::HttpOptions options,
+/// Reads Salt's keys for certificates of clients. A combination that would serve clients without the check
+/// that its author wants is a mistake.
+void read_client_certificates(Reader& section, bool has_port, bool plain, gateway::HttpOptions& options) {
+  using gateway::ClientCertificates;
+  const Node* mode = section.value("ssl_cert_reqs");
+  const Node* ca = section.value("ssl_ca_certs");
+  const Node* names = section.value("ssl_allowed_cn");
+  const auto wrong = [&section](const Node& node, std::string_view key, std::string_view text) {
+    section.findings().add(node.place, section.path_to(key), text);
+  };
+  if (const auto name = section.choice("ssl_cert_reqs", {"CERT_NONE", "CERT_OPTIONAL", "CERT_REQUIRED"})) {
+    if (*name == "CERT_OPTIONAL") options.client_certificates = ClientCertificates::optional;
+    if (*name == "CERT_REQUIRED") options.client_certificates = ClientCertificates::required;
+  }
+  section.absolute_path("ssl_ca_certs", options.ssl_ca_certs);
+  read_texts(section, "ssl_allowed_cn", options.ssl_allowed_cn, "a list of names");
+  const bool is_asked = options.client_certificates != ClientCertificates::none;
+  if (names != nullptr && (options.ssl_allowed_cn.empty() || has_empty(options.ssl_allowed_cn)))
+    section.unexpected(*names, "ssl_allowed_cn", "at least one name, and no empty one");
+  if (names != nullptr && !is_asked)
+    wrong(*names, "ssl_allowed_cn",
+          "without ssl_cert_reqs: CERT_REQUIRED or CERT_OPTIONAL no client shows a name");
+  if (ca != nullptr && mode == nullptr)
+    wrong(*ca, "ssl_ca_certs",
+          "without ssl_cert_reqs no client is checked: say CERT_REQUIRED, CERT_OPTIONAL or CERT_NONE");
+  if (!is_asked) return;
+  if (options.ssl_ca_certs.empty())
+    wrong(*mode, "ssl_cert_reqs",
+          "ssl_ca_certs is missing: name the certificates that clients are checked against");
+  if (plain)
+    wrong(*mode, "ssl_cert_reqs", "disable_ssl: true leaves no client checked: remove one of the two");
+  if (!has_port)
+    wrong(*mode, "ssl_cert_reqs", "without port no client is checked: over FastCGI the web server does that");
+}
+
+/// Unknown keys that begin so may ask for a check that is not made.
+constexpr std::string_view kOfTls = "ssl_";
+
+/// Reads where a module listens itself from its section, with the keys that it has for salt-api. `host_key`
+/// is `host` or `address`. Returns whether the port has TLS.
+bool read_port(Reader& section, Module module, std::string_view host_key, gateway::HttpOptions options,
                Settings& settings) {
   std::size_t port = 0;
   const Node* given = section.value("port");
@@ -125,7 +167,8 @@ void read_port(Reader& section, Module module, std::string_view host_key, gatewa
   section.absolute_path("ssl_crt", options.ssl_crt);
   section.absolute_path("ssl_key", options.ssl_key);
   section.absolute_path("ssl_chain", options.ssl_chain);
-  if (given == nullptr || port == 0) return;
+  read_client_certificates(section, given != nullptr, plain, options);
+  if (given == nullptr || port == 0) return false;
   options.name = name_of(module);
   options.port = static_cast<std::uint16_t>(port);
   if (plain) options.ssl_crt = options.ssl_key = options.ssl_chain = "";
@@ -135,11 +178,15 @@ void read_port(Reader& section, Module module, std::string_view host_key, gatewa
                            "ssl_crt and ssl_key are missing: name a certificate and its key, or say "
                            "disable_ssl: true, which sends passwords without encryption");
   }
+  section.note_start_key("ssl_cert_reqs", static_cast<int>(options.client_certificates));
+  section.note_start_key("ssl_ca_certs", options.ssl_ca_certs);
+  section.note_start_key("ssl_allowed_cn", joined(options.ssl_allowed_cn));
   section.note_start_key("port",
                          format("{}:{} {} {} {} {} {}", options.host, port, options.ssl_crt, options.ssl_key,
                                 options.ssl_chain, options.queue_size, options.max_request_body_size));
   settings.gateway.http.push_back(std::move(options));
   settings.front_ends.http.push_back(module);
+  return !plain;
 }
 
 void read_debug(Reader& section, Settings& settings) {
@@ -172,6 +219,10 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   http.name = name_of(Module::rest_wsgi);
   std::size_t port = 0;
   section.at_start().count("port", port, kPorts);
+  for (const std::string_view key : {"ssl_cert_reqs", "ssl_ca_certs", "ssl_allowed_cn"}) {
+    if (const Node* node = section.value(key))
+      section.unexpected(*node, key, "no such key: this port has no TLS");
+  }
   section.warn_of_unknown_keys();
   if (port == 0) return;
   http.port = static_cast<std::uint16_t>(port);
@@ -201,12 +252,12 @@ void read_rest_cherrypy(Reader& top, bool own_threads, Settings& settings) {
   http.max_request_body_size = options.max_request_body_size;
   section.count("socket_queue_size", http.queue_size, {1, 65535});
   section.count("queue_size", http.queue_size, {1, 65535});
-  read_port(section, Module::rest_cherrypy, "host", std::move(http), settings);
+  const bool has_tls = read_port(section, Module::rest_cherrypy, "host", std::move(http), settings);
   section.flag("expire_responses", options.expire_responses);
   read_thread_pool(section, own_threads, settings.gateway);
   read_log_files(section, settings);
   read_debug(section, settings);
-  section.warn_of_unknown_keys();
+  section.warn_of_unknown_keys(has_tls ? kOfTls : "");
 }
 
 void read_rest_tornado(Reader& top, Settings& settings) {
@@ -222,12 +273,12 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   http.queue_size = 128;
   http.max_request_body_size = options.max_body_size;
   section.count("backlog", http.queue_size, {1, 65535});
-  read_port(section, Module::rest_tornado, "address", std::move(http), settings);
+  const bool has_tls = read_port(section, Module::rest_tornado, "address", std::move(http), settings);
   read_debug(section, settings);
   if (section.value("num_processes") != nullptr) {  // which salt-api has
     settings.front_ends.inert.push_back(section.path_to("num_processes"));
   }
-  section.warn_of_unknown_keys();
+  section.warn_of_unknown_keys(has_tls ? kOfTls : "");
 }
 
 void read_streams(Reader& section, Settings& settings) {

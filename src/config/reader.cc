@@ -192,7 +192,7 @@ void Reader::secret(std::string_view key, Secret& value) {
   }
 }
 
-void Reader::tell_of_unknown_keys(bool refused) {
+void Reader::tell_of_unknown_keys(bool refuses_all, std::string_view refused) {
   if (map_ == nullptr) return;
   for (const Entry& entry : map_->entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
@@ -201,8 +201,9 @@ void Reader::tell_of_unknown_keys(bool refused) {
                                  ? format("there is no such key, expected one of {}", joined(known_))
                                  : format("there is no such key, did you mean {}?", joined(near, " or "));
     const std::string key = path_to(in_quotes(entry.key));
-    refused ? findings_.add(entry.place, key, text)
-            : findings_.warn(entry.place, format("{}: {}", key, text));
+    const bool is_refused = refuses_all || (!refused.empty() && entry.key.starts_with(refused));
+    is_refused ? findings_.add(entry.place, key, text)
+               : findings_.warn(entry.place, format("{}: {}", key, text));
   }
 }
 

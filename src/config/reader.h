@@ -155,10 +155,10 @@ class Reader {
   /// The value of that key, which is hereby known; null where there is none.
   const Node* value(std::string_view key);
 
-  /// A mistake for each entry whose key nobody asked for; or a warning, in a section that other programs read
-  /// as well.
-  void refuse_unknown_keys() { tell_of_unknown_keys(true); }
-  void warn_of_unknown_keys() { tell_of_unknown_keys(false); }
+  /// Adds a mistake for each entry whose key no option has; or a warning, in a section that other programs
+  /// read as well. There keys that begin with `refused` are mistakes, too, unless it is empty.
+  void refuse_unknown_keys() { tell_of_unknown_keys(true, {}); }
+  void warn_of_unknown_keys(std::string_view refused = {}) { tell_of_unknown_keys(false, refused); }
 
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {
     findings_.unexpected(found, path_to(key), expected);
@@ -168,7 +168,7 @@ class Reader {
 
  private:
   const Node* container(std::string_view key, Kind kind, std::string_view expected);
-  void tell_of_unknown_keys(bool refused);
+  void tell_of_unknown_keys(bool refuses_all, std::string_view refused);
 
   const Node* map_;
   std::string path_;

@@ -107,6 +107,16 @@ std::string listen_line(const Settings& settings) {
   return format("the socket on file descriptor 0{}", has_ports ? ", if there is one" : "");
 }
 
+/// Returns what a port with TLS asks of its clients.
+std::string client_certificates_text(const gateway::HttpOptions& options) {
+  if (options.client_certificates == gateway::ClientCertificates::none) return "";
+  const bool required = options.client_certificates == gateway::ClientCertificates::required;
+  const std::string names =
+      options.ssl_allowed_cn.empty() ? "any CN" : format("CN {}", joined(options.ssl_allowed_cn, " or "));
+  return format(", for clients {} a certificate of {}, {}", required ? "with" : "with or without",
+                options.ssl_ca_certs, names);
+}
+
 /// Who answers where, a line each. Without `rest_fcgi: netapi` there is one answer, and no line.
 std::vector<std::string> served_lines(const Settings& settings) {
   const FrontEnds& front_ends = settings.front_ends;
@@ -117,7 +127,8 @@ std::vector<std::string> served_lines(const Settings& settings) {
   }
   for (const gateway::HttpOptions& options : settings.gateway.http) {
     const bool plain = options.ssl_crt.empty();
-    lines.push_back(format("{} at {}{}", options.name, url_of(options), plain ? ", without TLS" : ""));
+    lines.push_back(format("{} at {}{}", options.name, url_of(options),
+                           plain ? ", without TLS" : client_certificates_text(options)));
   }
   return lines;
 }

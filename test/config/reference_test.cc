@@ -77,6 +77,9 @@ TEST_CASE("the reference page has every key of salt-api's sections, and each is 
                           "ssl_crt",
                           "ssl_key",
                           "ssl_chain",
+                          "ssl_cert_reqs",
+                          "ssl_ca_certs",
+                          "ssl_allowed_cn",
                           "disable_ssl",
                           "webhook_disable_auth",
                           "webhook_url",
@@ -98,9 +101,9 @@ TEST_CASE("the reference page has every key of salt-api's sections, and each is 
                           "api_acl",
                           "cors_origin",
                           "ssl_cert"});
-  check("rest_tornado",
-        {"port", "address", "backlog", "ssl_crt", "ssl_key", "debug", "disable_ssl", "webhook_disable_auth",
-         "cors_origin", "websockets", "token_in_url", "num_processes", "max_body_size"});
+  check("rest_tornado", {"port", "address", "backlog", "ssl_crt", "ssl_key", "ssl_cert_reqs", "ssl_ca_certs",
+                         "ssl_allowed_cn", "debug", "disable_ssl", "webhook_disable_auth", "cors_origin",
+                         "websockets", "token_in_url", "num_processes", "max_body_size"});
 }
 
 TEST_CASE("the examples of the pages are accepted") {
@@ -112,7 +115,7 @@ TEST_CASE("the examples of the pages are accepted") {
     CHECK(error_of(page.substr(begin, page.find("```", begin) - begin)).empty());
     ++examples;
   }
-  CHECK(examples == 6);
+  CHECK(examples == 7);
 }
 
 }  // namespace

@@ -11,6 +11,13 @@
 
 namespace rest_fcgi::gateway {
 
+/// Whether clients of a port show a certificate in the TLS handshake: Salt's `ssl_cert_reqs`.
+enum class ClientCertificates {
+  none,      ///< they are not asked for one
+  optional,  ///< one that is shown has to be good
+  required,  ///< they have to show a good one
+};
+
 /// A port on which we speak HTTP/1.1 ourselves, and with a certificate HTTPS (TLS 1.2 and 1.3).
 struct HttpOptions {
   std::string name;              ///< what listens there, for messages and the log: `rest_cherrypy`
@@ -19,6 +26,11 @@ struct HttpOptions {
   std::string ssl_crt;    ///< path of the certificate in PEM form, with what it is signed by; empty: no TLS
   std::string ssl_key;    ///< path of its private key
   std::string ssl_chain;  ///< path of further certificates that are sent with it; empty: none
+  ClientCertificates client_certificates = ClientCertificates::none;
+  std::string
+      ssl_ca_certs;  ///< path of a file or a folder of the certificates that clients are checked against
+  /// Each request over TLS has to come with a certificate whose CN is one of these; empty: any.
+  std::vector<std::string> ssl_allowed_cn;
   std::size_t queue_size =
       65535;  ///< connections that the kernel keeps until they are accepted; it has a limit, too
   std::size_t max_request_body_size = 1048576;    ///< bytes; beyond it: 413

@@ -16,28 +16,13 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
+#include "gateway/http/client_certificates.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::gateway {
 namespace {
-
-/// What OpenSSL says to the last failure of the calling thread; the system's words for a file that cannot be
-/// had.
-std::string openssl_text() {
-  const unsigned long code = ERR_peek_error();
-  std::string text;
-  if (ERR_SYSTEM_ERROR(code)) {
-    text = errno_text(ERR_GET_REASON(code));
-  } else if (const char* reason = ERR_reason_error_string(code)) {
-    text = reason;
-  } else {
-    text = "no reason is known";
-  }
-  ERR_clear_error();
-  return text;
-}
 
 /// Errors are of kind configuration and begin with the port's name and the option's.
 struct Files {
@@ -98,6 +83,20 @@ int to_int(std::size_t size) noexcept {
 
 }  // namespace
 
+std::string openssl_text() {
+  const unsigned long code = ERR_peek_error();
+  std::string text;
+  if (ERR_SYSTEM_ERROR(code)) {
+    text = errno_text(ERR_GET_REASON(code));
+  } else if (const char* reason = ERR_reason_error_string(code)) {
+    text = reason;
+  } else {
+    text = "no reason is known";
+  }
+  ERR_clear_error();
+  return text;
+}
+
 Result<std::unique_ptr<TlsContext>> TlsContext::make(const HttpOptions& options) {
   if (options.ssl_crt.empty() && options.ssl_key.empty()) return std::unique_ptr<TlsContext>();
   const Files files{options};
@@ -116,6 +115,7 @@ Result<std::unique_ptr<TlsContext>> TlsContext::make(const HttpOptions& options)
   for (const auto load : {&Files::load_certificate, &Files::load_key, &Files::load_chain}) {
     if (auto loaded = (files.*load)(*context); !loaded) return std::move(loaded).error();
   }
+  if (auto asked = ask_for_client_certificates(*context, options); !asked) return std::move(asked).error();
   return made;
 }
 

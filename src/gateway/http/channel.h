@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <openssl/ssl.h>
@@ -14,6 +15,10 @@
 #include "rest_fcgi/gateway/options.h"
 
 namespace rest_fcgi::gateway {
+
+/// Returns what OpenSSL says about the first failure on the calling thread, or the system's text for a file
+/// that cannot be read. Forgets the failures of this thread.
+[[nodiscard]] std::string openssl_text();
 
 /// Certificate, key and the rules of TLS for one port. Immutable once made; used by connections on many
 /// threads.
@@ -54,6 +59,9 @@ class Channel {
   Channel(int socket, const TlsContext* tls);
 
   [[nodiscard]] bool has_tls() const noexcept { return tls_ != nullptr; }
+
+  /// Returns the state of TLS; nullptr without TLS.
+  [[nodiscard]] const SSL* tls() const noexcept { return tls_.get(); }
 
   /// Goes on with the beginning of TLS; moved: it is done. REQUIRES: has_tls().
   Progress shake_hands() noexcept;

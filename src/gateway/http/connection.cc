@@ -8,8 +8,10 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "gateway/http/client_certificates.h"
 #include "gateway/reply.h"
 #include "gateway/streams/streams.h"
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/secret.h"
@@ -38,6 +40,7 @@ constexpr Refusal kBusy = {
 constexpr Refusal kBodies = {
     http::Status::service_unavailable,
     "The bodies of all requests together are larger than may be in memory (max_http_body_bytes)"};
+constexpr Refusal kForeignName = {http::Status::forbidden, "Client certificate CN not allowed"};
 constexpr Refusal kPlain = {http::Status::bad_request,
                             "This port speaks HTTPS, and this is a request of HTTP"};
 
@@ -65,7 +68,8 @@ HttpConnection::HttpConnection(std::shared_ptr<HttpShared> shared, std::shared_p
       since_(now()),
       deadline_(since_ + port_->options.head_timeout),
       reader_({.max_head_size = port_->options.max_head_size,
-               .max_body_size = port_->options.max_request_body_size}) {
+               .max_body_size = port_->options.max_request_body_size}),
+      is_allowed_(!channel_.has_tls()) {
   const std::lock_guard lock(shared_->mutex);
   ++shared_->open;
 }
@@ -179,9 +183,39 @@ bool HttpConnection::wait_or_close(Progress progress) {
 bool HttpConnection::lend_handshake() {
   state_ = State::lent;
   shared_->handshakes->post([self = shared_from_this()] {
-    self->handshake_ = self->channel_.shake_hands();
+    try {
+      self->shake_hands();
+    } catch (...) {
+      log_exception("a connection was dropped");
+      self->handshake_ = {};
+    }
     self->hand_back(State::shaken);
   });
+  return false;
+}
+
+/// Goes on with the handshake. When it is done the client's certificate is known.
+void HttpConnection::shake_hands() {
+  handshake_ = channel_.shake_hands();
+  if (handshake_.outcome == Outcome::ended) log_refused_certificate();
+  if (handshake_.outcome == Outcome::moved) is_allowed_ = has_allowed_name();
+}
+
+void HttpConnection::log_refused_certificate() const {
+  if (channel_.tls() == nullptr || port_->options.client_certificates == ClientCertificates::none) return;
+  const std::string why = certificate_refusal(*channel_.tls());
+  if (why.empty()) return;
+  log::info(format("{}: {}: the client's certificate is refused: {}", port_->options.name, peer_, why));
+}
+
+bool HttpConnection::has_allowed_name() const {
+  const std::vector<std::string>& allowed = port_->options.ssl_allowed_cn;
+  if (allowed.empty()) return true;
+  const std::optional<std::string> name = common_name(*channel_.tls());
+  if (name && std::find(allowed.begin(), allowed.end(), *name) != allowed.end()) return true;
+  log::warning(
+      format("{}: {}: ssl_allowed_cn does not name the client: {}", port_->options.name, peer_,
+             name ? format("its certificate has CN {}", rest_fcgi::quoted(*name)) : "it shows no CN"));
   return false;
 }
 
@@ -213,6 +247,11 @@ bool HttpConnection::take(std::string_view bytes) {
   const std::string_view rest = bytes.substr(reader_.take(bytes));
   unread_.assign(rest.begin(), rest.end());
   const bool moved_on = reader_.stage() != before;
+  const bool has_head = reader_.stage() == Stage::body || reader_.stage() == Stage::complete;
+  if (has_head && !is_allowed_) {
+    refuse(kForeignName);
+    return true;
+  }
   if (!has_room_for_body()) {
     refuse(kBodies);
     return true;

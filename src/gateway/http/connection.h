@@ -112,6 +112,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool step();
   bool lend_handshake();
   bool take_handshake();
+  void shake_hands();
+  void log_refused_certificate() const;
+  [[nodiscard]] bool has_allowed_name() const;
   bool read();
   bool take(std::string_view bytes);
   bool submit();
@@ -147,6 +150,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   WipedBytes unread_;             ///< what came after the request that is answered
 
   Outgoing outgoing_;
+  bool is_allowed_ = false;     ///< to send requests: `ssl_allowed_cn` names the client, or is empty
   bool refused_ = false;        ///< and the peer may still be sending
   bool continue_sent_ = false;  ///< or not needed
 };

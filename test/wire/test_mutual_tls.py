@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""Mutual TLS as Salt documents it (salt#69441), with curl and real certificates: ssl_ca_certs, ssl_cert_reqs, ssl_allowed_cn."""
+
+import json
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from support.daemon import run
+from support.nginx import certificate
+from support.pki import Authority
+from support.process import free_port, wait_until
+
+REFUSED = 0  # the status of a request whose handshake failed
+PROXY = "/CN=proxy.example.com"
+
+
+@pytest.fixture(scope="module")
+def authorities(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("authorities")
+    return Authority(folder / "right"), Authority(folder / "wrong", "other")
+
+
+@pytest.fixture
+def serve(start, directory):
+    """Starts a module with TLS and those keys; what `get` takes."""
+    certificate(directory)
+
+    def starter(module="rest_cherrypy", **keys):
+        port = free_port()
+        pair = {"ssl_crt": str(directory / "cert.pem"), "ssl_key": str(directory / "key.pem")}
+        daemon = start({"rest_fcgi": {"netapi": [module]}, module: {"port": port, **pair, **keys}})
+        return daemon, port
+
+    return starter
+
+
+def get(directory, port, *options):
+    """The status that curl gets."""
+    argv = ["curl", "-sS", "-o", directory / "reply", "-w", "%{http_code}", "--cacert", directory / "cert.pem", *options]
+    done = subprocess.run([*argv, f"https://localhost:{port}/"], capture_output=True, text=True, timeout=60)
+    return int(done.stdout)
+
+
+@pytest.mark.parametrize("module", ["rest_cherrypy", "rest_tornado"])
+def test_a_required_certificate_has_to_be_good(serve, directory, authorities, module):
+    right, wrong = authorities
+    daemon, port = serve(module, ssl_cert_reqs="CERT_REQUIRED", ssl_ca_certs=str(right.certificate))
+    good = right.client(PROXY)
+    assert get(directory, port, *good) == 200
+    assert get(directory, port, "--tls-max", "1.2", *good) == 200
+    assert get(directory, port) == REFUSED
+    assert get(directory, port, "--tls-max", "1.2") == REFUSED
+    assert get(directory, port, *wrong.client(PROXY)) == REFUSED
+    assert get(directory, port, *right.client(PROXY, days=-1)) == REFUSED
+    assert get(directory, port, *right.client(PROXY, usage="serverAuth")) == REFUSED
+    own = ["--cert", directory / "cert.pem", "--key", directory / "key.pem"]
+    assert get(directory, port, *own) == REFUSED
+    assert get(directory, port, *good) == 200
+    for why in ("there is none", "certificate has expired", "unable to get local issuer certificate"):
+        assert f"the client's certificate is refused: {why}" in daemon.log()
+
+
+def test_an_optional_certificate_has_to_be_good_where_it_is_shown(serve, directory, authorities):
+    right, wrong = authorities
+    _, port = serve(ssl_cert_reqs="CERT_OPTIONAL", ssl_ca_certs=str(right.certificate))
+    assert get(directory, port) == 200
+    assert get(directory, port, *right.client(PROXY)) == 200
+    assert get(directory, port, *wrong.client(PROXY)) == REFUSED
+    assert get(directory, port, *right.client(PROXY, days=-1)) == REFUSED
+
+
+@pytest.mark.parametrize("mode", ["CERT_REQUIRED", "CERT_OPTIONAL"])
+def test_the_common_name_has_to_be_allowed(serve, directory, authorities, mode):
+    right, wrong = authorities
+    allowed = ["proxy.example.com", "master.example.com"]
+    daemon, port = serve(ssl_cert_reqs=mode, ssl_ca_certs=str(right.certificate), ssl_allowed_cn=allowed)
+    assert get(directory, port, *right.client(PROXY)) == 200
+    assert get(directory, port, *right.client("/O=people/CN=master.example.com")) == 200
+    subjects = ("/CN=evil.example.com", "/CN=proxy.example", "/CN=Proxy.example.com", "/O=proxy.example.com", f"{PROXY}/CN=evil")
+    for subject in subjects:
+        assert get(directory, port, *right.client(subject)) == 403, subject
+        assert json.loads((directory / "reply").read_text())["return"] == "Client certificate CN not allowed"
+    assert get(directory, port, *wrong.client(PROXY)) == REFUSED
+    assert get(directory, port) == (REFUSED if mode == "CERT_REQUIRED" else 403)
+    assert 'ssl_allowed_cn does not name the client: its certificate has CN "evil.example.com"' in daemon.log().replace("'", '"')
+
+
+def test_a_name_that_is_refused_is_refused_for_each_request(serve, directory, authorities):
+    right, _ = authorities
+    daemon, port = serve(ssl_cert_reqs="CERT_REQUIRED", ssl_ca_certs=str(right.certificate), ssl_allowed_cn="proxy.example.com")
+    evil = right.client("/CN=evil")
+    login = ["-d", "username=saltdev&password=x&eauth=file"]
+    assert get(directory, port, *evil, *login) == 403
+    assert get(directory, port, *evil, "-X", "OPTIONS") == 403
+    assert get(directory, port, *evil, "-T", directory / "cert.pem") == 403
+    assert "fun=login" not in daemon.log()
+
+
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+def test_a_resumed_session_does_not_replace_the_certificate(serve, directory, authorities, version):
+    right, _ = authorities
+    _, port = serve(ssl_cert_reqs="CERT_REQUIRED", ssl_ca_certs=str(right.certificate))
+
+    def connect(*options):
+        argv = ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", version, "-quiet", *options]
+        asked = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        return subprocess.run(list(map(str, argv)), input=asked, capture_output=True, text=True, timeout=60)
+
+    _, cert, _, key = right.client(PROXY)
+    saved = directory / "session"
+    first = connect("-cert", cert, "-key", key, "-sess_out", saved, "-ign_eof")
+    assert "200 OK" in first.stdout
+    resumed = ["-sess_in", saved] if saved.exists() else []
+    assert "200 OK" not in connect(*resumed, "-ign_eof").stdout
+
+
+def test_sighup_brings_new_authorities_and_keeps_the_old_ones_where_they_cannot_be_read(serve, directory, authorities):
+    right, wrong = authorities
+    authority = directory / "clients.pem"
+    shutil.copy(right.certificate, authority)
+    daemon, port = serve(ssl_cert_reqs="CERT_REQUIRED", ssl_ca_certs=str(authority))
+    old, new = right.client(PROXY), wrong.client(PROXY)
+    for content in ("", "no certificate\n", None):
+        authority.unlink() if content is None else authority.write_text(content)
+        before = daemon.log().count("going on with the old certificate: rest_cherrypy: ssl_ca_certs")
+        daemon.kill(signal.SIGHUP)
+        wait_until(lambda: daemon.log().count("old certificate: rest_cherrypy: ssl_ca_certs") > before, "it is refused")
+        assert [get(directory, port, *one) for one in (old, new, [])] == [200, REFUSED, REFUSED]
+    shutil.copy(wrong.certificate, authority)
+    daemon.kill(signal.SIGHUP)
+    wait_until(lambda: get(directory, port, *new) == 200, "the new authority counts")
+    assert [get(directory, port, *one) for one in (old, [])] == [REFUSED, REFUSED]
+
+
+def test_a_folder_of_authorities_is_read_whole(serve, directory, authorities):
+    folder = directory / "authorities"
+    folder.mkdir()
+    for at, authority in enumerate(authorities):
+        shutil.copy(authority.certificate, folder / f"{at}.pem")
+    (folder / "README").write_text("no certificate\n")
+    _, port = serve(ssl_cert_reqs="CERT_REQUIRED", ssl_ca_certs=str(folder))
+    assert [get(directory, port, *one.client(PROXY)) for one in authorities] == [200, 200]
+    assert get(directory, port) == REFUSED
+
+
+def test_what_leaves_clients_unchecked_does_not_start(directory, authorities):
+    certificate(directory)
+    authority = str(authorities[0].certificate)
+    (directory / "empty").mkdir()
+    (directory / "empty.pem").write_text("")
+    required = {"ssl_cert_reqs": "CERT_REQUIRED", "ssl_ca_certs": authority}
+
+    def refused(module="rest_cherrypy", **keys):
+        pair = {"ssl_crt": str(directory / "cert.pem"), "ssl_key": str(directory / "key.pem")}
+        section = {"port": free_port(), **({} if module == "rest_wsgi" else pair), **keys}
+        section = {key: value for key, value in section.items() if value is not None}
+        config = directory / "refused"
+        config.write_text(json.dumps({"rest_fcgi": {"netapi": [module]}, module: section}))
+        done = run("--config", str(config), "--check-config")
+        assert done.returncode == 78, done.stdout + done.stderr
+        return done.stderr
+
+    assert "refused:1: rest_cherrypy: ssl_cert_reqs: ssl_ca_certs is missing" in refused(ssl_cert_reqs="CERT_REQUIRED")
+    for value in ("REQUIRED", "cert_required", 2, True, ["CERT_REQUIRED"]):
+        assert "expected CERT_NONE or CERT_OPTIONAL or CERT_REQUIRED" in refused(ssl_cert_reqs=value, ssl_ca_certs=authority)
+    assert "disable_ssl: true" in refused(**required, disable_ssl=True)
+    assert "without port" in refused(**required, port=None)
+    for names in ([], [""], ["a", ""], [5], {"a": "b"}):
+        assert "rest_cherrypy: ssl_allowed_cn: found" in refused(**required, ssl_allowed_cn=names)
+    assert "ssl_cert_reqs" in refused(ssl_allowed_cn=["a"])
+    assert "ssl_cert_reqs" in refused(ssl_allowed_cn=["a"], ssl_cert_reqs="CERT_NONE")
+    assert "without ssl_cert_reqs" in refused(ssl_ca_certs=authority)
+    for path in ("nosuch.pem", "empty.pem", "key.pem", "empty"):
+        text = refused(ssl_cert_reqs="CERT_OPTIONAL", ssl_ca_certs=str(directory / path))
+        assert f"rest_cherrypy: ssl_ca_certs: {directory / path}: " in text
+    for key in ("ssl_cert_req", "ssl_verify_flags", "ssl_crl_file"):
+        assert f'rest_cherrypy: "{key}": there is no such key' in refused(**required, **{key: "x"})
+    for key, value in required.items():
+        assert f"rest_wsgi: {key}: found" in refused("rest_wsgi", **{key: value})
