@@ -42,6 +42,12 @@ std::uint64_t unix_seconds(WallTime time) {
   return static_cast<std::uint64_t>(std::max<decltype(count)>(count, 0));
 }
 
+/// Follows where all clients of a web server may be refused as one.
+constexpr std::string_view kHintOnProxies =
+    ". If a web server on this host passes requests on, it does not say whose they are, and all its clients "
+    "count as "
+    "one: see trusted_proxies; nginx needs the line: proxy_set_header X-Forwarded-For $remote_addr;";
+
 void log_refusal(const LoginGuard::Who& who, LoginGuard::Tier::Of of, seconds time) {
   const std::string whom = [&]() -> std::string {
     switch (of) {
@@ -56,8 +62,9 @@ void log_refusal(const LoginGuard::Who& who, LoginGuard::Tier::Of of, seconds ti
     }
     return "everybody in the /48 of";
   }();
-  log::warning(format("login guard: {} \"{}\": refused for {} seconds after too many failures", whom,
-                      who.remote.substr(0, 64), time.count()));
+  const bool is_loopback = who.remote.starts_with("127.") || who.remote == "::1";
+  log::warning(format("login guard: {} \"{}\": refused for {} seconds after too many failures{}", whom,
+                      who.remote.substr(0, 64), time.count(), is_loopback ? kHintOnProxies : ""));
 }
 
 /// How long a pair of user and address is known. It never reaches the limit.

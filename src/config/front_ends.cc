@@ -92,12 +92,34 @@ void read_addresses(Reader& section, std::string_view key, std::vector<std::stri
   if (!known) section.findings().add(section.value(key)->place, section.path_to(key), known.error().message);
 }
 
-/// Not everybody: whatever a client says of itself would be believed.
-void read_proxies(Reader& section, std::vector<std::string>& proxies) {
+/// Reads which web servers are believed about their clients: `auto`, or their addresses. `*` would have each
+/// client believed about itself.
+void read_proxies(Reader& section, FrontEnds& front_ends) {
   static constexpr std::string_view kKey = "trusted_proxies";
+  const Node* node = section.value(kKey);
+  std::vector<std::string>& proxies = front_ends.trusted_proxies.emplace();
+  if (node == nullptr || (node->is(Kind::string) && node->text == "auto")) {
+    front_ends.trusted_proxies.reset();
+    section.note_start_key(kKey, "auto");
+    return;
+  }
   read_addresses(section, kKey, proxies);
-  if (std::find(proxies.begin(), proxies.end(), "*") == proxies.end()) return;
-  section.unexpected(*section.value(kKey), kKey, "the addresses of the web servers in front, not '*'");
+  section.note_start_key(kKey, joined(proxies));
+  if (std::find(proxies.begin(), proxies.end(), "*") != proxies.end())
+    section.unexpected(*node, kKey, "auto, or the addresses of the web servers in front, not '*'");
+}
+
+/// Gives each port the addresses of web servers that it believes. `auto` stands for those of this host, where
+/// all peers are on this host and TLS does not show that clients come by themselves.
+void resolve_proxies(Settings& settings) {
+  const auto& named = settings.front_ends.trusted_proxies;
+  for (gateway::HttpOptions& port : settings.gateway.http) {
+    if (named) {
+      port.trusted_proxies = *named;
+    } else if (http::is_loopback(port.host) && port.ssl_crt.empty()) {
+      port.trusted_proxies.assign(std::begin(http::kLoopback), std::end(http::kLoopback));
+    }
+  }
 }
 
 void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
@@ -210,7 +232,7 @@ void read_log_files(Reader& section, Settings& settings) {
   settings.rest_cherrypy.log_access = !settings.log.access_file.empty();
 }
 
-/// Salt's own server for developers, on loopback and without TLS.
+/// Reads the section of Salt's own server for developers, which is on loopback and has no TLS.
 void read_rest_wsgi(Reader& top, Settings& settings) {
   Reader section = top.section("rest_wsgi");
   gateway::HttpOptions http;
@@ -312,8 +334,7 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   FrontEnds& front_ends = settings.front_ends;
   read_served(section, front_ends);
   read_mounts(section, front_ends);
-  read_proxies(section, settings.gateway.trusted_proxies);
-  section.note_start_key("trusted_proxies", joined(settings.gateway.trusted_proxies));
+  read_proxies(section, front_ends);
   read_streams(section, settings);
   section.at_start().count("max_http_connections", settings.gateway.max_http_connections, {1, 1000000});
   section.at_start().bytes("max_http_body_bytes", settings.gateway.max_http_body_bytes, {1024, 64 * kGiB});
@@ -336,6 +357,7 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
         break;
     }
   }
+  resolve_proxies(settings);
   raise_body_limit(settings);
   settings.rest_cherrypy.common = settings.rest_tornado.common = settings.netapi;
   for (const Module module : front_ends.served) {

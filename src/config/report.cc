@@ -133,6 +133,24 @@ std::vector<std::string> served_lines(const Settings& settings) {
   return lines;
 }
 
+/// Returns which web servers in front of this port are believed about their clients, and what they have to
+/// send.
+std::string proxies_line(const gateway::HttpOptions& options, bool is_auto) {
+  static constexpr std::string_view kOne = "all clients behind a web server count as one";
+  const std::vector<std::string>& proxies = options.trusted_proxies;
+  if (proxies.empty() && is_auto) {
+    const std::string_view why = options.ssl_crt.empty() ? "it is not on loopback" : "it has TLS";
+    return format("{} believes no web server (auto: {}): {}, unless rest_fcgi: trusted_proxies names it",
+                  options.name, why, kOne);
+  }
+  if (proxies.empty()) return format("{} believes no web server: {}", options.name, kOne);
+  return format(
+      "{} believes web servers at {}{} about the client: X-Forwarded-For, else X-Real-IP; nginx sends it "
+      "with "
+      "proxy_set_header X-Forwarded-For $remote_addr; without it {}",
+      options.name, joined(proxies), is_auto ? " (auto)" : "", kOne);
+}
+
 std::string streams_line(const Settings& settings) {
   return format("{} at once, {} of one user, who sees events {}", settings.streams.max_streams,
                 settings.streams.max_streams_per_user,
@@ -213,6 +231,8 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   line("engine", settings.engine == Engine::salt ? "salt" : "embedded");
   line("listen", listen_line(settings));
   for (const std::string& served : served_lines(settings)) line("serves", served);
+  for (const gateway::HttpOptions& port : settings.gateway.http)
+    line("proxies", proxies_line(port, !settings.front_ends.trusted_proxies));
   if (!settings.front_ends.idle.empty()) line("unserved", idle_line(settings.front_ends));
   if (takes_hooks(settings)) line("streams", streams_line(settings));
   line("clients", clients_line(settings.client, settings.engine));

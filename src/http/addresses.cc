@@ -30,7 +30,35 @@ std::string_view take_last(std::string_view& list) {
   return trimmed(last);
 }
 
+/// Returns the address in a part of such a list: 192.0.2.7, 192.0.2.7:80, 2001:db8::1, [2001:db8::1], or
+/// [2001:db8::1]:80.
+std::optional<std::string> address_in(std::string_view part) {
+  std::string_view port;  // with its colon
+  const std::size_t colon = part.find(':');
+  if (part.starts_with('[')) {
+    const std::size_t end = part.find(']');
+    if (end == std::string_view::npos) return std::nullopt;
+    port = part.substr(end + 1);
+    part = part.substr(1, end - 1);
+  } else if (colon != std::string_view::npos && colon == part.rfind(':')) {
+    port = part.substr(colon);
+    part = part.substr(0, colon);
+  }
+  if (!port.empty() && (!port.starts_with(':') || !port_in(port.substr(1)))) return std::nullopt;
+  return Addresses::normalized(part);
+}
+
 }  // namespace
+
+std::optional<std::string> Addresses::normalized(std::string_view address) {
+  const auto bytes = bytes_of(address);
+  if (!bytes) return std::nullopt;
+  const Network mapped{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, kMappedBits};
+  const bool is_ipv4 = same_start(mapped.bytes.data(), bytes->data(), mapped.bits);
+  std::array<char, INET6_ADDRSTRLEN> text = {};
+  ::inet_ntop(is_ipv4 ? AF_INET : AF_INET6, bytes->data() + (is_ipv4 ? 12 : 0), text.data(), text.size());
+  return text.data();
+}
 
 std::optional<std::array<unsigned char, 16>> Addresses::bytes_of(std::string_view address) {
   std::array<unsigned char, 16> bytes{};
@@ -72,15 +100,21 @@ bool Addresses::has(std::string_view address) const {
          });
 }
 
-std::string_view client_behind(const Addresses& proxies, std::string_view peer,
-                               std::string_view forwarded_for) {
-  std::string_view client = peer;
-  while (!forwarded_for.empty() && proxies.has(client)) {
-    const std::string_view before = take_last(forwarded_for);
-    if (!Addresses::is_one(before)) break;
-    client = before;
+std::string client_behind(const Addresses& proxies, std::string_view peer, std::string_view forwarded_for,
+                          std::string_view real_ip) {
+  std::optional<std::string> client;
+  while (!forwarded_for.empty() && proxies.has(client.value_or(std::string(peer)))) {
+    std::optional<std::string> before = address_in(take_last(forwarded_for));
+    if (!before) break;
+    client = std::move(before);
   }
-  return client;
+  if (!client && proxies.has(peer)) client = address_in(trimmed(real_ip));
+  return client.value_or(std::string(peer));
+}
+
+bool is_loopback(std::string_view host) {
+  static const auto addresses = Addresses::make({std::begin(kLoopback), std::end(kLoopback)});
+  return host == "localhost" || addresses->has(host);
 }
 
 }  // namespace rest_fcgi::http

@@ -167,15 +167,70 @@ TEST_CASE("who is served and cannot be reached is warned of") {
                                  "and rest_fcgi: mount no path for it"});
 }
 
-TEST_CASE("who is believed about addresses, and how many connections there may be") {
+TEST_CASE("trusted_proxies: auto believes loopback where the port is on loopback and has no TLS") {
+  const auto proxies = [](std::string_view own, std::string_view port) {
+    const Settings settings = settings_of("rest_fcgi: {netapi: [rest_cherrypy]" + std::string(own) +
+                                          "}\nrest_cherrypy: {port: 8000, " + std::string(port) + "}\n");
+    return settings.gateway.http.at(0).trusted_proxies;
+  };
+  using Texts = std::vector<std::string>;
+  const Texts loopback{"127.0.0.0/8", "::1"};
+  const Texts none;
+  const std::string tls = "ssl_crt: /c.pem, ssl_key: /k.pem";
+  for (const std::string own : {"", ", trusted_proxies: auto"}) {
+    for (const std::string host : {"127.0.0.1", "127.0.1.1", "'::1'", "localhost", "'::ffff:127.0.0.1'"})
+      CHECK_MESSAGE(proxies(own, "disable_ssl: true, host: " + host) == loopback, host);
+    for (const std::string host : {"0.0.0.0", "'::'", "10.0.0.1", "salt.example.org", "'::ffff:10.0.0.1'"})
+      CHECK_MESSAGE(proxies(own, "disable_ssl: true, host: " + host) == none, host);
+    CHECK(proxies(own, "disable_ssl: true") == none);
+    CHECK(proxies(own, "host: 127.0.0.1, " + tls) == none);
+  }
+  for (const std::string port : {"disable_ssl: true, host: 127.0.0.1", "disable_ssl: true"}) {
+    CHECK(proxies(", trusted_proxies: []", port) == none);
+    CHECK(proxies(", trusted_proxies: [10.0.0.0/8]", port) == Texts{"10.0.0.0/8"});
+    CHECK(proxies(", trusted_proxies: 10.0.0.1", port) == Texts{"10.0.0.1"});
+  }
+  const Settings wsgi = settings_of("rest_fcgi: {netapi: [rest_wsgi]}\nrest_wsgi: {port: 8002}\n");
+  CHECK(wsgi.gateway.http.at(0).trusted_proxies == loopback);
+}
+
+TEST_CASE("keys for certificates of clients are read, in both modules with TLS") {
+  for (const std::string module : {"rest_cherrypy", "rest_tornado"}) {
+    const auto with = [&module](std::string_view keys) {
+      const std::string pair = "port: 8000, ssl_crt: /c.pem, ssl_key: /k.pem, ";
+      return "rest_fcgi: {netapi: [" + module + "]}\n" + module + ": {" + pair + std::string(keys) + "}\n";
+    };
+    const auto options = [&](std::string_view keys) { return settings_of(with(keys)).gateway.http.at(0); };
+    const gateway::HttpOptions all =
+        options("ssl_cert_reqs: CERT_REQUIRED, ssl_ca_certs: /ca.pem, ssl_allowed_cn: [a, b]");
+    CHECK(all.client_certificates == gateway::ClientCertificates::required);
+    CHECK(all.ssl_ca_certs == "/ca.pem");
+    CHECK(all.ssl_allowed_cn == std::vector<std::string>{"a", "b"});
+    CHECK(options("ssl_cert_reqs: CERT_OPTIONAL, ssl_ca_certs: /ca").client_certificates ==
+          gateway::ClientCertificates::optional);
+    CHECK(options("ssl_cert_reqs: CERT_NONE, ssl_ca_certs: /ca").client_certificates ==
+          gateway::ClientCertificates::none);
+    CHECK(options("ssl_cert_reqs: CERT_REQUIRED, ssl_ca_certs: /ca, ssl_allowed_cn: a").ssl_allowed_cn ==
+          std::vector<std::string>{"a"});
+    for (const char* keys : {"ssl_cert_reqs: CERT_REQUIRED", "ssl_cert_reqs: CERT_OPTIONAL",
+                             "ssl_cert_reqs: required", "ssl_cert_reqs: 2", "ssl_ca_certs: /ca",
+                             "ssl_allowed_cn: [a]", "ssl_cert_reqs: CERT_NONE, ssl_allowed_cn: [a]",
+                             "ssl_cert_reqs: CERT_REQUIRED, ssl_ca_certs: /ca, ssl_allowed_cn: []",
+                             "ssl_cert_reqs: CERT_REQUIRED, ssl_ca_certs: ca.pem",
+                             "ssl_cert_reqs: CERT_REQUIRED, ssl_ca_certs: /ca, disable_ssl: true"})
+      CHECK_MESSAGE(error_of(with(keys)).starts_with("master:2: " + module + ": ssl_"), keys);
+    CHECK(error_of(with("ssl_cert_req: CERT_REQUIRED")).find("did you mean ssl_cert_reqs?") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("how many connections there may be, and what is no address") {
   const gateway::Options options = settings_of(
                                        "rest_fcgi: {trusted_proxies: [127.0.0.1, 10.0.0.0/8], "
                                        "max_http_connections: 7, max_http_body_bytes: 1K}\n")
                                        .gateway;
-  CHECK(options.trusted_proxies == std::vector<std::string>{"127.0.0.1", "10.0.0.0/8"});
   CHECK(options.max_http_connections == 7);
   CHECK(options.max_http_body_bytes == 1024);
-  CHECK(settings_of("").gateway.trusted_proxies.empty());
   for (const char* key :
        {"rest_fcgi: {trusted_proxies: nginx}",
         "rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {authorized_ips: [nginx]}",

@@ -119,6 +119,36 @@ TEST_CASE("the summary says who is served where, and who is not") {
       "unserved: the section rest_tornado; rest_fcgi: netapi names the modules whose sections count"));
 }
 
+TEST_CASE("the summary says for each port which web servers are believed, and what clients have to show") {
+  const auto on = [](std::string_view own, std::string_view port) {
+    return shown("rest_fcgi: {netapi: [rest_cherrypy]" + std::string(own) +
+                 "}\nrest_cherrypy: {port: 8000, " + std::string(port) + "}\n");
+  };
+  const std::string plain = "disable_ssl: true, host: 127.0.0.1";
+  const std::string tls = "host: 127.0.0.1, ssl_crt: /c.pem, ssl_key: /k.pem";
+  CHECK(has_line(
+      on("", plain),
+      "proxies:  rest_cherrypy believes web servers at 127.0.0.0/8, ::1 (auto) about the client: "
+      "X-Forwarded-For, else X-Real-IP; nginx sends it with proxy_set_header X-Forwarded-For $remote_addr; "
+      "without it all clients behind a web server count as one"));
+  CHECK(has_line(
+      on("", "disable_ssl: true"),
+      "proxies:  rest_cherrypy believes no web server (auto: it is not on loopback): all clients behind a "
+      "web server count as one, unless rest_fcgi: trusted_proxies names it"));
+  CHECK(on("", tls).find("believes no web server (auto: it has TLS)") != std::string::npos);
+  CHECK(on(", trusted_proxies: [10.0.0.1]", tls).find("believes web servers at 10.0.0.1 about") !=
+        std::string::npos);
+  CHECK(on(", trusted_proxies: []", plain).find("believes no web server: all clients") != std::string::npos);
+  CHECK(shown("").find("proxies:") == std::string::npos);
+  CHECK(has_line(
+      on("", tls + ", ssl_cert_reqs: CERT_REQUIRED, ssl_ca_certs: /ca, ssl_allowed_cn: [a, b]"),
+      "serves:   rest_cherrypy at https://127.0.0.1:8000, for clients with a certificate of /ca, CN a or b"));
+  CHECK(has_line(
+      on("", tls + ", ssl_cert_reqs: CERT_OPTIONAL, ssl_ca_certs: /ca"),
+      "serves:   rest_cherrypy at https://127.0.0.1:8000, for clients with or without a certificate of /ca, "
+      "any CN"));
+}
+
 TEST_CASE("the summary names every level of the log") {
   for (const char* level : {"debug", "info", "warning", "error", "quiet"}) {
     CHECK(has_line(shown(std::string("log_level: ") + level),

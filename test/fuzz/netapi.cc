@@ -157,7 +157,8 @@ void headers(std::string_view input) {
 
   static const auto proxies = *http::Addresses::make({"192.0.2.0/24", "2001:db8::/32"});
   const std::string_view peer = environ.get("REMOTE_ADDR");
-  const std::string_view client = http::client_behind(proxies, peer, environ.get("HTTP_X_FORWARDED_FOR"));
+  const std::string client =
+      http::client_behind(proxies, peer, environ.get("HTTP_X_FORWARDED_FOR"), environ.get("HTTP_X_REAL_IP"));
   require(client == peer || (proxies.has(peer) && http::Addresses::is_one(client)),
           "somebody else says whose request it is");
   const std::string network(environ.get("NETWORK"));

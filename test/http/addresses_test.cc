@@ -42,17 +42,61 @@ TEST_CASE("what is no address is named") {
   }
 }
 
-TEST_CASE("who comes through a proxy that is believed has the address that it says, and nobody else") {
+TEST_CASE("X-Forwarded-For counts, else X-Real-IP, and the peer where both are garbage") {
+  const Addresses proxies = addresses({"127.0.0.0/8", "::1"});
+  const auto client = [&](std::string_view forwarded_for, std::string_view real_ip) {
+    return client_behind(proxies, "127.0.0.1", forwarded_for, real_ip);
+  };
+  CHECK(client("192.0.2.7", "203.0.113.9") == "192.0.2.7");
+  CHECK(client("", "203.0.113.9") == "203.0.113.9");
+  CHECK(client("unknown", " 203.0.113.9 ") == "203.0.113.9");
+  CHECK(client("203.0.113.9, 127.0.0.1", "") == "203.0.113.9");
+  for (const char* const garbage : {"unknown",      "_hidden",        "-",
+                                    "'; drop",      "192.0.2",        "192.0.2.7.",
+                                    "192.0.2.7:",   "192.0.2.7:x",    "192.0.2.7:99999",
+                                    "[2001:db8::1", "[2001:db8::1]x", "[]",
+                                    "2001:db8::1]", "fe80::1%eth0",   "192.0.2.7/24",
+                                    "127.1",        "0x7f.1",         ",",
+                                    "localhost",    "for=192.0.2.7"}) {
+    CHECK_MESSAGE(client(garbage, "") == "127.0.0.1", garbage);
+    CHECK_MESSAGE(client("", garbage) == "127.0.0.1", garbage);
+    CHECK_MESSAGE(client("192.0.2.7, " + std::string(garbage), "") == "127.0.0.1", garbage);
+  }
+  CHECK(client("", "192.0.2.7, 203.0.113.9") == "127.0.0.1");
+  CHECK(client_behind(proxies, "::1", "2001:db8::7", "") == "2001:db8::7");
+  CHECK(client_behind(proxies, "198.51.100.1", "", "192.0.2.7") == "198.51.100.1");
+}
+
+TEST_CASE("an address in a header may have a port and brackets, and has one form afterwards") {
+  const Addresses proxies = addresses({"127.0.0.0/8"});
+  const auto client = [&](std::string_view text) { return client_behind(proxies, "127.0.0.1", text, ""); };
+  CHECK(client("192.0.2.7:4711") == "192.0.2.7");
+  CHECK(client("2001:DB8:0::7") == "2001:db8::7");
+  CHECK(client("[2001:db8::7]") == "2001:db8::7");
+  CHECK(client("[2001:db8::7]:80") == "2001:db8::7");
+  CHECK(client("::ffff:192.0.2.7") == "192.0.2.7");
+  CHECK(client("::ffff:c000:207") == "192.0.2.7");
+  CHECK(client("192.0.2.7, ::ffff:127.0.0.1") == "192.0.2.7");
+}
+
+TEST_CASE("loopback is known by its addresses and by localhost") {
+  for (const char* const host : {"127.0.0.1", "127.8.8.8", "::1", "localhost", "::ffff:127.0.0.1"})
+    CHECK(is_loopback(host));
+  for (const char* const host : {"0.0.0.0", "::", "10.0.0.1", "salt", "", "127.0.0.1.example.org"})
+    CHECK(!is_loopback(host));
+}
+
+TEST_CASE("a client behind a proxy that is believed has the address that it says, and no other client") {
   const Addresses proxies = addresses({"127.0.0.1", "10.0.0.0/8"});
-  CHECK(client_behind(proxies, "127.0.0.1", "192.0.2.7") == "192.0.2.7");
-  CHECK(client_behind(proxies, "127.0.0.1", "2001:db8::7") == "2001:db8::7");
-  CHECK(client_behind(proxies, "127.0.0.1", "203.0.113.5, 192.0.2.7 ,\t10.1.1.1") == "192.0.2.7");
-  CHECK(client_behind(proxies, "127.0.0.1", "10.1.1.1, 10.1.1.2") == "10.1.1.1");
-  CHECK(client_behind(proxies, "127.0.0.1", "") == "127.0.0.1");
-  CHECK(client_behind(proxies, "127.0.0.1", "192.0.2.7, unknown") == "127.0.0.1");
-  CHECK(client_behind(proxies, "127.0.0.1", "192.0.2.7,") == "127.0.0.1");
-  CHECK(client_behind(proxies, "198.51.100.1", "192.0.2.7") == "198.51.100.1");
-  CHECK(client_behind(addresses({}), "127.0.0.1", "192.0.2.7") == "127.0.0.1");
+  CHECK(client_behind(proxies, "127.0.0.1", "192.0.2.7", "") == "192.0.2.7");
+  CHECK(client_behind(proxies, "127.0.0.1", "2001:db8::7", "") == "2001:db8::7");
+  CHECK(client_behind(proxies, "127.0.0.1", "203.0.113.5, 192.0.2.7 ,\t10.1.1.1", "") == "192.0.2.7");
+  CHECK(client_behind(proxies, "127.0.0.1", "10.1.1.1, 10.1.1.2", "") == "10.1.1.1");
+  CHECK(client_behind(proxies, "127.0.0.1", "", "") == "127.0.0.1");
+  CHECK(client_behind(proxies, "127.0.0.1", "192.0.2.7, unknown", "") == "127.0.0.1");
+  CHECK(client_behind(proxies, "127.0.0.1", "192.0.2.7,", "") == "127.0.0.1");
+  CHECK(client_behind(proxies, "198.51.100.1", "192.0.2.7", "") == "198.51.100.1");
+  CHECK(client_behind(addresses({}), "127.0.0.1", "192.0.2.7", "") == "127.0.0.1");
 }
 
 }  // namespace rest_fcgi::http

@@ -174,6 +174,7 @@ def test_keys_come_as_an_archive_once(api):
 
 def test_an_address_is_that_of_the_connection_whatever_a_header_says(start, front):
     changes = serving(authorized_ips=["192.0.2.1"])
+    changes["rest_fcgi"]["trusted_proxies"] = []
     daemon = start(changes)
     for api in (api_of(changes), front(daemon)):
         for name in ("Remote-Addr", "X-Forwarded-For", "X-Real-Ip", "Forwarded", "Client-Ip"):

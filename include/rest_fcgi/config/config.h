@@ -50,7 +50,10 @@ struct FrontEnds {
   std::vector<std::pair<std::string, netapi::Module>> mounts{{"/", netapi::Module::rest_wsgi}};
   std::vector<netapi::Module> http;    ///< on each of `gateway::Options::http`, in its order
   std::vector<netapi::Module> idle{};  ///< have a section in the master file that nobody looks at
-  std::vector<std::string> inert{};    ///< keys of sections that are served, and change nothing here
+  /// Web servers in front of the ports; std::nullopt for `auto`. Each of `gateway::Options::http` has what it
+  /// means.
+  std::optional<std::vector<std::string>> trusted_proxies{};
+  std::vector<std::string> inert{};  ///< keys of sections that are served, and change nothing here
 };
 
 /// The options of every room.

@@ -31,6 +31,8 @@ struct HttpOptions {
       ssl_ca_certs;  ///< path of a file or a folder of the certificates that clients are checked against
   /// Each request over TLS has to come with a certificate whose CN is one of these; empty: any.
   std::vector<std::string> ssl_allowed_cn;
+  /// Addresses and networks of web servers: what they say about their clients is believed.
+  std::vector<std::string> trusted_proxies;
   std::size_t queue_size =
       65535;  ///< connections that the kernel keeps until they are accepted; it has a limit, too
   std::size_t max_request_body_size = 1048576;    ///< bytes; beyond it: 413
@@ -51,8 +53,7 @@ struct Options {
   std::string socket_group;   ///< group name; empty: as it comes
   bool allow_remote = false;  ///< may `tcp:` bind another address than loopback? FastCGI has no encryption
   std::vector<HttpOptions> http;
-  std::vector<std::string> trusted_proxies;  ///< addresses and networks whose `X-Forwarded-*` is believed
-  std::size_t max_http_connections = 4096;   ///< beyond it who waits longest for a request makes room
+  std::size_t max_http_connections = 4096;  ///< beyond it who waits longest for a request makes room
   std::size_t max_http_body_bytes = std::size_t{256} << 20;  ///< of all requests on `http`; beyond it: 503
   std::size_t max_streams = 2000;  ///< that the applications let be open at once, for which there are files
   std::size_t min_threads = 4;     ///< kept idle, beside those at work

@@ -23,6 +23,10 @@ class Addresses {
   /// Is this the address of a host?
   [[nodiscard]] static bool is_one(std::string_view text) { return bytes_of(text).has_value(); }
 
+  /// Returns the usual text of an address, that of IPv4 where it is one inside IPv6; std::nullopt if
+  /// `address` is none.
+  [[nodiscard]] static std::optional<std::string> normalized(std::string_view address);
+
  private:
   struct Network {
     std::array<unsigned char, 16> bytes;  // IPv4 as ::ffff:a.b.c.d
@@ -34,10 +38,18 @@ class Addresses {
   std::vector<Network> networks_;
 };
 
-/// Whose request it is that `peer` passes on: the last address of `X-Forwarded-For` that is none of the
-/// `proxies`, which are believed and nobody else; `peer` itself, where it is none of them or says nothing.
-/// Borrows from both texts.
-[[nodiscard]] std::string_view client_behind(const Addresses& proxies, std::string_view peer,
-                                             std::string_view forwarded_for);
+/// Returns the address of the client whose request `peer` passes on. If `peer` is one of `proxies`, that is
+/// the last address in `forwarded_for` (the header X-Forwarded-For) that is not one of them; if that header
+/// has no address at its end, it is the address in `real_ip` (X-Real-IP). In all other cases it is `peer`. An
+/// address may have a port, and one of IPv6 brackets.
+[[nodiscard]] std::string client_behind(const Addresses& proxies, std::string_view peer,
+                                        std::string_view forwarded_for, std::string_view real_ip);
+
+/// Returns whether a server that listens on `host` is reached from this host alone: it is `localhost` or an
+/// address of loopback.
+[[nodiscard]] bool is_loopback(std::string_view host);
+
+/// The networks of loopback.
+inline constexpr std::string_view kLoopback[] = {"127.0.0.0/8", "::1"};
 
 }  // namespace rest_fcgi::http

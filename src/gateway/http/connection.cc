@@ -33,6 +33,8 @@ constexpr milliseconds kLingerTime{2000};
 /// Steps on one connection before others have theirs.
 constexpr int kTurns = 16;
 
+constexpr std::chrono::hours kBetweenProxyWarnings{1};
+
 constexpr Refusal kLate = {http::Status::request_timeout, "The request did not come in time"};
 constexpr Refusal kBusy = {
     http::Status::service_unavailable,
@@ -433,15 +435,47 @@ void HttpConnection::hand_back(State next) noexcept {
   }
 }
 
+/// Returns the address of the client: of the peer, or the one that a trusted proxy names.
+std::string HttpConnection::find_client(const http::Environ& environ) const {
+  const std::string_view forwarded_for = environ.get("HTTP_X_FORWARDED_FOR");
+  const std::string_view real_ip = environ.get("HTTP_X_REAL_IP");
+  if (forwarded_for.empty() && real_ip.empty()) return peer_;
+  if (!port_->proxies.has(peer_)) {
+    warn_of_proxy(
+        "X-Forwarded-For and X-Real-IP of this address are ignored. If a web server sends its requests from "
+        "there, "
+        "name the address in rest_fcgi: trusted_proxies; else all its clients count as one.");
+    return peer_;
+  }
+  std::string client = http::client_behind(port_->proxies, peer_, forwarded_for, real_ip);
+  const bool names_two = !forwarded_for.empty() && !real_ip.empty() && !port_->proxies.has(real_ip) &&
+                         client != http::Addresses::normalized(real_ip);
+  if (names_two) {
+    warn_of_proxy(
+        "X-Forwarded-For and X-Real-IP name different clients, and X-Forwarded-For counts. One of them may "
+        "come "
+        "from a client: have the web server set both.");
+  }
+  return client;
+}
+
+/// Logs a warning about this peer, at most once an hour: a client may cause it with each request.
+void HttpConnection::warn_of_proxy(std::string_view text) const {
+  SteadyTime due = shared_->next_proxy_warning;
+  if (now() < due || !shared_->next_proxy_warning.compare_exchange_strong(due, now() + kBetweenProxyWarnings))
+    return;
+  log::warning(format("{}: {}: {}", port_->options.name, peer_, text));
+}
+
 http::Response HttpConnection::call_application() {
   http::Environ& environ = reader_.environ();
-  const std::string client(http::client_behind(shared_->proxies, peer_, environ.get("HTTP_X_FORWARDED_FOR")));
+  const std::string client = find_client(environ);
   environ.set("REMOTE_ADDR", client);
   if (client == peer_) environ.set("REMOTE_PORT", peer_port_);
   environ.set("SERVER_PORT", std::to_string(port_->options.port));
   if (environ.get("SERVER_NAME").empty()) environ.set("SERVER_NAME", port_->options.host);
   const bool encrypted =
-      port_->tls || (environ.get("HTTP_X_FORWARDED_PROTO") == "https" && shared_->proxies.has(peer_));
+      port_->tls || (environ.get("HTTP_X_FORWARDED_PROTO") == "https" && port_->proxies.has(peer_));
   if (encrypted) environ.set("HTTPS", "on");
   environ.set("rest_fcgi.streams", "1");
   environ.set("rest_fcgi.websocket", "1");

@@ -32,19 +32,19 @@ struct HttpPort {
   HttpOptions options;
   std::size_t index;  ///< of its application
   std::unique_ptr<TlsContext> tls;
+  http::Addresses proxies;  ///< they say whose requests they pass on
 };
 
 /// What connections share with the server that accepted them.
 struct HttpShared {
-  HttpShared(std::shared_ptr<Pool> its_pool, http::Addresses its_proxies)
-      : pool(std::move(its_pool)), proxies(std::move(its_proxies)) {}
+  explicit HttpShared(std::shared_ptr<Pool> its_pool) : pool(std::move(its_pool)) {}
 
   const std::shared_ptr<Pool> pool;
-  const http::Addresses proxies;  ///< who is believed about where a request comes from
   const std::shared_ptr<Loop> loop = std::make_shared<Loop>();
   /// Begins TLS, one connection after the other, so that many that come at once hold up no request.
   const std::shared_ptr<Loop> handshakes = std::make_shared<Loop>();
-  std::atomic<bool> stopping = false;   ///< no further request is read
+  std::atomic<bool> stopping = false;  ///< no further request is read
+  std::atomic<SteadyTime> next_proxy_warning = SteadyTime::min();
   std::atomic<std::size_t> bodies = 0;  ///< bytes of all requests' bodies that are in memory
   std::array<char, 65536> buffer = {};  ///< for bytes just read; the leader's only, which wipes it
 
@@ -131,6 +131,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void answer() noexcept;
   void go_on_streaming() noexcept;
   [[nodiscard]] http::Response call_application();
+  [[nodiscard]] std::string find_client(const http::Environ& environ) const;
+  void warn_of_proxy(std::string_view text) const;
   void hand_back(State next) noexcept;
 
   const std::shared_ptr<HttpShared> shared_;

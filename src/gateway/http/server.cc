@@ -89,10 +89,8 @@ struct OpenPort {
 
 class LoopServer final : public HttpServer {
  public:
-  LoopServer(std::size_t max_connections, http::Addresses proxies, std::vector<OpenPort> ports)
-      : max_connections_(std::max<std::size_t>(max_connections, 1)),
-        proxies_(std::move(proxies)),
-        ports_(std::move(ports)) {}
+  LoopServer(std::size_t max_connections, std::vector<OpenPort> ports)
+      : max_connections_(std::max<std::size_t>(max_connections, 1)), ports_(std::move(ports)) {}
 
   ~LoopServer() override {
     if (!shared_) return;
@@ -102,7 +100,7 @@ class LoopServer final : public HttpServer {
 
   Result<void> start(std::shared_ptr<Pool> pool) override {
     if (ports_.empty()) return {};
-    shared_ = std::make_shared<HttpShared>(std::move(pool), proxies_);
+    shared_ = std::make_shared<HttpShared>(std::move(pool));
     sweep_timer_.emplace(shared_->loop->context());
     for (OpenPort& port : ports_) {
       acceptors_.push_back(std::make_unique<Acceptor>(
@@ -122,7 +120,7 @@ class LoopServer final : public HttpServer {
         log::error(format("going on with the old certificate: {}", tls.error().message));
         continue;
       }
-      auto port = std::make_shared<const HttpPort>(HttpPort{old.options, i, *std::move(tls)});
+      auto port = std::make_shared<const HttpPort>(HttpPort{old.options, i, *std::move(tls), old.proxies});
       shared_->loop->post([this, i, port = std::move(port)] { acceptors_[i]->port = port; });
     }
   }
@@ -254,7 +252,6 @@ class LoopServer final : public HttpServer {
   }
 
   const std::size_t max_connections_;
-  const http::Addresses proxies_;
   std::vector<OpenPort> ports_;
   std::shared_ptr<HttpShared> shared_;  // none before the start, and after the end
 
@@ -269,21 +266,22 @@ class LoopServer final : public HttpServer {
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> HttpServer::open(const Options& options, HandedOver& sockets) {
-  auto proxies = http::Addresses::make(options.trusted_proxies);
-  if (!proxies) {
-    return Error{ErrorKind::configuration, format("trusted_proxies: {}", proxies.error().message), {}};
-  }
   std::vector<OpenPort> ports;
   for (const HttpOptions& wanted : options.http) {
+    auto proxies = http::Addresses::make(wanted.trusted_proxies);
+    if (!proxies) {
+      return Error{ErrorKind::configuration, format("trusted_proxies: {}", proxies.error().message), {}};
+    }
     auto tls = TlsContext::make(wanted);
     if (!tls) return std::move(tls).error();
     auto socket = listen_at(wanted, sockets);
     if (!socket) return std::move(socket).error();
-    auto port = std::make_shared<const HttpPort>(HttpPort{wanted, ports.size(), *std::move(tls)});
+    auto port = std::make_shared<const HttpPort>(
+        HttpPort{wanted, ports.size(), *std::move(tls), *std::move(proxies)});
     ports.push_back({std::move(port), *std::move(socket)});
   }
   return std::unique_ptr<HttpServer>(
-      std::make_unique<LoopServer>(options.max_http_connections, *std::move(proxies), std::move(ports)));
+      std::make_unique<LoopServer>(options.max_http_connections, std::move(ports)));
 }
 
 }  // namespace rest_fcgi::gateway

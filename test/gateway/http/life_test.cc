@@ -198,10 +198,10 @@ TEST_CASE("a proxy that is trusted says whose request it is, and nobody else doe
     CHECK(HttpPeer(port_of(options)).request(request).body == "127.0.0.1 ");
   }
   options = with_http();
-  options.trusted_proxies = {"127.0.0.0/8"};
+  options.http[0].trusted_proxies = {"127.0.0.0/8"};
   const Served served(told, options);
   CHECK(HttpPeer(port_of(options)).request(request).body == "192.0.2.7 on");
-  options.trusted_proxies = {"nobody"};
+  options.http[0].trusted_proxies = {"nobody"};
   CHECK(refusal(options).starts_with("trusted_proxies: 'nobody' is no address"));
 }
 

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""A web server on the same host in front of the HTTP port, with the files that users have: whose address counts."""
+
+import json
+
+import pytest
+
+from support import apache as apaches
+from support.api import CRED, JSON, Api
+from support.process import free_port
+from support.rest import api_of, serving
+
+ALLOWED, REFUSED = "192.0.2.{}", "198.51.100.1"  # by api_acl
+CLIENT = "X-Test-Client"  # names the client that the web server takes a request of a test to come from
+
+NGINX_CLIENTS = f"set_real_ip_from 127.0.0.0/8; real_ip_header {CLIENT};"
+HOST = "proxy_set_header Host $host;"
+NGINX = {
+    "forwarded": "proxy_set_header X-Forwarded-For $remote_addr;",
+    "appended": f"{HOST} proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;",
+    "real ip": "proxy_set_header X-Real-IP $remote_addr;",
+    "both": f"{HOST} proxy_set_header X-Real-IP $remote_addr; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;",
+}
+NGINX_SERVER = "server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://127.0.0.1:{to}; {lines} }} }}"
+
+APACHE_CLIENTS = f"""
+LoadModule remoteip_module {apaches.FOLDER}/mod_remoteip.so
+RemoteIPHeader {CLIENT}
+RemoteIPInternalProxy 127.0.0.0/8
+"""
+APACHE = {"plain": "", "preserved": "ProxyPreserveHost On"}
+APACHE_SERVER = """
+Listen 127.0.0.1:{port}
+<VirtualHost 127.0.0.1:{port}>
+    {lines}
+    ProxyPass / http://127.0.0.1:{to}/
+</VirtualHost>
+"""
+
+
+def guarded(**own):
+    """rest_cherrypy on a port on loopback, as salt-api has it; three wrong passwords are too many."""
+    changes = serving(api_acl={"users": {"*": [ALLOWED.format("0/24"), "127.0.0.1"]}})
+    changes["rest_fcgi"] |= {"login_guard": {"tries": 3}, **own}
+    return changes
+
+
+def port_of(changes):
+    return changes["rest_cherrypy"]["port"]
+
+
+def login(api, client=None, password=CRED["password"], **headers):
+    """The status of a login."""
+    named = {CLIENT: client} if client else {}
+    body = json.dumps({**CRED, "password": password})
+    return api.request("POST", "/login", body, {**JSON, **named, **headers}).status
+
+
+def each_client_counts_by_itself(daemon, api, **claimed):
+    guesser, other = ALLOWED.format(1), ALLOWED.format(2)
+    assert [login(api, guesser, "wrong", **claimed) for _ in range(4)] == [401, 401, 401, 429]
+    assert login(api, guesser, **claimed) == 429
+    assert login(api, other, **claimed) == 200
+    assert login(api, REFUSED, **claimed) == 401
+    daemon.await_log(f'login guard: user "saltdev" at "{guesser}": refused')
+    for address, outcome in ((guesser, "throttled"), (other, "ok"), (REFUSED, "")):
+        daemon.await_log(f"user=saltdev eauth=file remote_addr={address} client=- fun=login tgt=- jid=- outcome={outcome}")
+    assert "remote_addr=127.0.0.1" not in daemon.log()
+
+
+@pytest.mark.parametrize("style", NGINX)
+def test_each_client_behind_nginx_counts_by_itself(start, front, style):
+    changes = guarded()
+    daemon, port = start(changes), free_port()
+    server = NGINX_SERVER.format(port=port, to=port_of(changes), lines=NGINX[style])
+    front(daemon, http=NGINX_CLIENTS + server)
+    each_client_counts_by_itself(daemon, Api("127.0.0.1", port))
+
+
+def test_each_client_behind_the_file_for_nginx_counts_by_itself(start, front):
+    changes = guarded()
+    daemon = start(changes)
+    nginx = front(daemon, sample="proxy_tls.conf", http_port=port_of(changes), http=NGINX_CLIENTS)
+    each_client_counts_by_itself(daemon, nginx, **{"X-Forwarded-For": "192.0.2.9", "X-Real-IP": "192.0.2.9"})
+
+
+@pytest.fixture
+def over_apache(directory, start):
+    started = []
+
+    def starter(changes, more=""):
+        if apaches.AS_USER:
+            changes["rest_fcgi"]["socket_group"] = apaches.USER
+        port = port_of(changes)
+        started.append(apaches.Proxying(directory / "apache", start(changes), port, port, more=APACHE_CLIENTS + more))
+        return started[-1]
+
+    yield starter
+    for apache in started:
+        apache.stop()
+
+
+@pytest.mark.parametrize("style", APACHE)
+def test_each_client_behind_apache_counts_by_itself(over_apache, style):
+    changes, port = guarded(), free_port()
+    apache = over_apache(changes, APACHE_SERVER.format(port=port, to=port_of(changes), lines=APACHE[style]))
+    each_client_counts_by_itself(apache.daemon, Api("127.0.0.1", port))
+
+
+def test_each_client_behind_the_file_for_apache_counts_by_itself(over_apache):
+    apache = over_apache(guarded())
+    each_client_counts_by_itself(apache.daemon, apache, **{"X-Forwarded-For": "192.0.2.9", "X-Real-IP": "192.0.2.9"})
+
+
+def test_garbage_and_what_a_client_claims_do_not_count(start, front):
+    changes = guarded()
+    daemon, port = start(changes), free_port()
+    server = NGINX_SERVER.format(port=port, to=port_of(changes), lines=NGINX["appended"])
+    front(daemon, http=NGINX_CLIENTS + server)
+    claims = {"X-Forwarded-For": ALLOWED.format(9), "X-Real-IP": ALLOWED.format(9), "Forwarded": f"for={ALLOWED.format(9)}"}
+    assert login(Api("127.0.0.1", port), REFUSED, **claims) == 401
+    daemon.await_log(f"remote_addr={REFUSED} client=- fun=login")
+    for garbage in ("unknown", "192.0.2.9.", f"{REFUSED}, -", ","):
+        assert login(api_of(changes), **{"X-Forwarded-For": garbage}) == 200
+    assert daemon.log().count("remote_addr=127.0.0.1 client=- fun=login") == 4
+    assert ALLOWED.format(9) not in daemon.log().replace("192.0.2.9.", "")
+
+
+def test_clients_that_look_like_one_are_not_locked_out_without_a_word(start, front):
+    changes = guarded()
+    daemon, port = start(changes), free_port()
+    front(daemon, http=NGINX_CLIENTS + NGINX_SERVER.format(port=port, to=port_of(changes), lines=""))
+    nginx = Api("127.0.0.1", port)
+    assert [login(nginx, ALLOWED.format(n), "wrong") for n in range(3)] == [401, 401, 401]
+    assert login(nginx, ALLOWED.format(4)) == 429
+    daemon.await_log("nginx needs the line: proxy_set_header X-Forwarded-For $remote_addr;")
+
+
+@pytest.mark.parametrize("own", [{"host": "0.0.0.0"}, {"trusted_proxies": []}, {"trusted_proxies": ["10.0.0.1"]}])
+def test_a_peer_that_is_not_believed_is_one_warning(start, own):
+    changes = guarded(**{key: value for key, value in own.items() if key != "host"})
+    changes["rest_cherrypy"] |= {key: value for key, value in own.items() if key == "host"}
+    daemon = start(changes)
+    for header in ("X-Forwarded-For", "X-Real-IP", "X-Forwarded-For"):
+        assert login(api_of(changes), **{header: ALLOWED.format(1)}) == 200
+    assert ALLOWED.format(1) not in daemon.log()
+    assert [line.split()[1] for line in daemon.log().splitlines() if "trusted_proxies" in line] == ["warning"]
