@@ -127,8 +127,9 @@ $(BUILD)/rest_fcgi $(BUILD)/unit_tests: | $(BUILD)/modules $(BUILD)/salt_ssh_cli
 $(BUILD)/salt_ssh_client.py: deploy/salt_ssh_client.py
 	@mkdir -p $(@D) && cp $< $@
 
-$(BUILD)/modules: deploy/module_loader.py $(wildcard deploy/modules/*.py)
-	@rm -rf $@ && mkdir -p $@ && cp $(filter deploy/modules/%,$^) $@ && cp $< $(BUILD)
+LOADER := $(addprefix deploy/,module_loader.py salt_exceptions.py salt_functions.py)
+$(BUILD)/modules: $(LOADER) $(wildcard deploy/modules/*.py)
+	@rm -rf $@ && mkdir -p $@ && cp $(filter deploy/modules/%,$^) $@ && cp $(LOADER) $(BUILD)
 
 $(BUILD)/rest_fcgi: $(OBJECTS) $(MAIN)
 	$(call say,LD,$@)

@@ -52,7 +52,7 @@ folder() {
 place 755 "$BUILD/rest_fcgi" "$usr/bin/rest_fcgi"
 place 755 "$BUILD/rest_fcgi_pam" "$usr/lib/rest_fcgi/rest_fcgi_pam"
 place 755 "$BUILD/rest_fcgi_run" "$usr/lib/rest_fcgi/rest_fcgi_run"
-for script in module_loader salt_ssh_client; do
+for script in module_loader salt_exceptions salt_functions salt_ssh_client; do
   place 644 "$top/deploy/$script.py" "$usr/lib/rest_fcgi/$script.py"
 done
 for module in "$top"/deploy/modules/*.py; do

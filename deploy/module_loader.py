@@ -6,8 +6,8 @@ program reads one line of JSON, the request, and writes one line of JSON, the an
 further line that it writes asks rest_fcgi to run a function that is not in Python, and the next line that it reads is
 what that function gave. What modules print goes to standard error.
 
-It runs as `python3 -I -S -B`: modules see Python's standard library and nothing else. Imports are few, since all of
-them are paid at every call.
+It runs as `python3 -I -B`: modules see the packages of that Python, and neither a user's site-packages nor the
+environment's. Imports are few, since all of them are paid at every call. Salt is imported when a module imports it.
 """
 
 import functools
@@ -17,6 +17,9 @@ import re
 import sys
 import types
 from collections.abc import Mapping
+
+if sys.version_info < (3, 9):
+    sys.exit("Python 3.9 or newer is needed, and %s is %d.%d" % (sys.executable, *sys.version_info[:2]))
 
 ANSWER_LIMIT = 8 << 20  # bytes, the newline included
 NAMESPACE = "salt.loaded.ext.module."  # of modules, as on a minion that got them from its master
@@ -89,45 +92,113 @@ def gathered(items):
 # --- what modules import of Salt ----------------------------------------------------------------------------------
 
 
-def provide_exceptions():
-    """Makes `salt.exceptions` importable, with what modules raise and catch; nothing else of Salt is there."""
-    salt = types.ModuleType("salt", "Stands for Salt, of which only salt.exceptions is here.")
-    salt.__path__ = []
-    salt.exceptions = types.ModuleType("salt.exceptions")
-    bases = {
-        "SaltException": (Exception,),
-        "CommandExecutionError": ("SaltException",),
-        "ArgumentValueError": ("CommandExecutionError",),
-        "CommandNotFoundError": ("SaltException",),
-        "LoaderError": ("SaltException",),
-        "MinionError": ("SaltException",),
-        "SaltClientError": ("SaltException",),
-        "SaltConfigurationError": ("SaltException",),
-        "SaltInvocationError": ("SaltException", TypeError),
-        "TimedProcTimeoutError": ("SaltException",),
-    }
-    for name, parents in bases.items():
-        parents = tuple(getattr(salt.exceptions, one) if isinstance(one, str) else one for one in parents)
-        setattr(salt.exceptions, name, type(name, parents, {"__module__": "salt.exceptions"}))
-    salt.exceptions.SaltException.__init__ = salt_exception_init
-    sys.modules["salt"], sys.modules["salt.exceptions"] = salt, salt.exceptions
+def load_beside(file, name):
+    """Loads a file that is installed beside this one, as the module of that name."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location(name, os.path.join(os.path.dirname(os.path.abspath(__file__)), file))
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class SaltFinder:
+    """Comes last in `sys.meta_path`: where this Python has no Salt, `salt.exceptions` can be imported all the same."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name != "salt" and not (name.startswith("salt.") and cls.stands_in()):
+            return None
+        if name not in ("salt", "salt.exceptions"):
+            raise ModuleNotFoundError(
+                f"No module named '{name}': {sys.executable} has no Salt; rest_fcgi: embedded: python can name one that has",
+                name=name,
+            )
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, cls, is_package=name == "salt")
+
+    @classmethod
+    def stands_in(cls):
+        """Is the `salt` that was imported not the real one?"""
+        return sys.modules["salt"].__spec__.loader is cls
+
+    @staticmethod
+    def create_module(spec):
+        return load_beside("salt_exceptions.py", spec.name) if spec.name == "salt.exceptions" else None
+
+    @staticmethod
+    def exec_module(module):
+        pass
+
+
+sys.meta_path.append(SaltFinder)
+
+
+def salt_exceptions():
+    """`salt.exceptions`, Salt's own where this Python has Salt."""
+    import salt.exceptions
+
     return salt.exceptions
 
 
-def salt_exception_init(self, message="", *_, **info):
-    Exception.__init__(self, message)
-    self.message = self.strerror = str(message)
-    self.info = info.get("info")
+def is_salts(error, *names):
+    """Is it an exception of `salt.exceptions` with one of these names? Imports nothing."""
+    return any(kind.__name__ in names and kind.__module__ == "salt.exceptions" for kind in type(error).__mro__)
 
 
-exceptions = provide_exceptions()
+def import_by_attribute():
+    """On a minion all of Salt is imported: `import salt.utils` is enough to use `salt.utils.files`. So here."""
+    for name, package in list(sys.modules.items()):
+        if name.partition(".")[0] == "salt" and hasattr(package, "__path__") and "__getattr__" not in vars(package):
+            package.__getattr__ = functools.partial(imported_attribute, name)
+
+
+def imported_attribute(package, name):
+    if not name.startswith("_"):
+        import importlib
+
+        try:
+            module = importlib.import_module(f"{package}.{name}")
+            import_by_attribute()
+            return module
+        except ModuleNotFoundError:
+            pass
+    raise AttributeError(f"module '{package}' has no attribute '{name}'")
+
+
+class Utils(Mapping):
+    """`__utils__`: Salt's own utility modules where this Python has Salt, loaded when they are first asked for."""
+
+    def __init__(self, dunders):
+        self.dunders = dunders
+        self.loaded = None
+
+    def all(self):
+        if self.loaded is None:
+            try:
+                import salt.loader
+            except ModuleNotFoundError:
+                return {}
+            self.loaded = salt.loader.utils(self.dunders["__opts__"], context=self.dunders["__context__"])
+            self.loaded.pack["__salt__"] = self.dunders["__salt__"]
+        return self.loaded
+
+    def __getitem__(self, name):
+        return self.all()[name]
+
+    def __iter__(self):
+        return iter(self.all())
+
+    def __len__(self):
+        return len(self.all())
 
 
 def raised_by(answer):
     """The exception that a function of rest_fcgi raised."""
     kinds = {
-        "command": exceptions.CommandExecutionError,
-        "invocation": exceptions.SaltInvocationError,
+        "command": salt_exceptions().CommandExecutionError,
+        "invocation": salt_exceptions().SaltInvocationError,
         "type_error": TypeError,
         "unavailable": KeyError,
     }
@@ -151,7 +222,13 @@ class Module:
         with open(path, "rb") as file:
             code = compile(file.read(), path, "exec")
         exec(code, vars(self.module))
+        if "salt" in sys.modules:
+            import_by_attribute()
+        add_levels()
         vars(self.module).update(dunders)
+        init = getattr(self.module, "__init__", None)
+        if isinstance(init, types.FunctionType):
+            init(dunders.get("__opts__"))
         self.missing = None  # why __virtual__ wants it not to be there; "" without a reason
 
     def ask_virtual(self):
@@ -192,6 +269,15 @@ class Module:
         return getattr(self.module, "__outputter__", {}).get(function.__name__, "")
 
 
+def add_levels():
+    """Loggers of a minion have the methods `garbage`, `trace` and `profile`, and modules use them."""
+    logging = sys.modules.get("logging")
+    if logging is None or hasattr(logging.Logger, "trace"):
+        return
+    for name, level in (("garbage", 1), ("trace", 5), ("profile", 15)):
+        setattr(logging.Logger, name, functools.partialmethod(logging.Logger.log, level))
+
+
 class Functions(Mapping):
     """`__salt__`: all functions by name. Those in Python are loaded when they are first asked for."""
 
@@ -206,11 +292,12 @@ class Functions(Mapping):
             "__salt__": self,
             "__grains__": request["grains"],
             "__pillar__": request["pillar"],
-            "__opts__": {**request["opts"], "grains": request["grains"], "pillar": request["pillar"]},
+            "__opts__": minion_options(request),
             "__context__": self.context,
-            "__utils__": {},
             "__proxy__": {},
+            "__file_client__": None,
         }
+        self.dunders["__utils__"] = Utils(self.dunders)
         self.modules = {}  # path: module
 
     def load(self, path):
@@ -238,15 +325,32 @@ class Functions(Mapping):
         return found
 
     def __getitem__(self, name):
+        found = self.find(name)
+        if found is None:
+            raise load_beside("salt_functions.py", "salt_functions").error_for(name)
+        return found
+
+    def __contains__(self, name):
+        return self.find(name) is not None
+
+    def get(self, name, default=None):
+        return self.find(name) or default
+
+    def __getattr__(self, module):
+        """`__salt__.test.ping`"""
+        if module.startswith("_"):
+            raise AttributeError(module)
+        return ModuleFunctions(self, module)
+
+    def find(self, name):
+        """The function; None where there is none."""
         path = self.path_of(name)
-        if path is None and name not in self.native:
-            raise KeyError(name)
         if path is None:
-            return functools.partial(self.call_native, name)
+            return functools.partial(self.call_native, name) if name in self.native else None
         try:
             return self.python_function(name, path)
         except Unavailable:
-            raise KeyError(name) from None
+            return None
 
     def call_native(self, name, *args, **kwargs):
         answer = self.channel.ask(name, args, kwargs)
@@ -261,6 +365,43 @@ class Functions(Mapping):
 
     def __len__(self):
         return sum(1 for _ in self)
+
+
+class ModuleFunctions:
+    """The functions of one module as attributes."""
+
+    def __init__(self, functions, module):
+        self.functions = functions
+        self.module = module
+
+    def __getattr__(self, name):
+        try:
+            return self.functions[f"{self.module}.{name}"]
+        except KeyError as error:
+            raise AttributeError(str(error)) from None
+
+
+def minion_options(request):
+    """`__opts__`. The cache folder is one of the user's own, since the minion's is root's."""
+    cachedir = os.path.join(os.path.expanduser("~"), ".cache/rest_fcgi/minion", request["opts"]["id"])
+    about = {"grains": request["grains"], "pillar": request["pillar"], "cachedir": cachedir, "user": user_name()}
+    return {**request["opts"], **about}
+
+
+def user_name():
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def make_cachedir(options):
+    try:
+        os.makedirs(options["cachedir"], 0o700, exist_ok=True)
+    except OSError:
+        pass  # a home that does not exist, or is not ours to write; modules that need the folder say so
 
 
 # --- one call -----------------------------------------------------------------------------------------------------
@@ -292,7 +433,7 @@ def arguments_for(function, request):
     kwargs = request["kwarg"]
     invalid = [f"{key}={value}" for key, value in kwargs.items() if not takes_all and key not in names + by_name]
     if invalid:
-        raise exceptions.SaltInvocationError(f"The following keyword arguments are not valid: {', '.join(invalid)}")
+        raise salt_exceptions().SaltInvocationError(f"The following keyword arguments are not valid: {', '.join(invalid)}")
     return {**kwargs, **request["pub"]} if takes_all else kwargs
 
 
@@ -319,21 +460,22 @@ def call(request, functions):
             value = gathered(value)
     except Unavailable as error:
         return {"unavailable": str(error)}
-    except exceptions.CommandNotFoundError as error:
-        return {"text": f"Command required for '{fun}' not found: {error}"}
-    except exceptions.CommandExecutionError as error:
-        return {"text": f"ERROR: {error}"}
-    except (exceptions.SaltInvocationError, exceptions.SaltClientError) as error:
-        return {"text": f"ERROR executing '{fun}': {error}"}
-    except TypeError as error:
-        if function is None:
-            return broken(fun, error)
-        return {"text": f"Passed invalid arguments to {fun}: {error}\n{function.__doc__ or ''}"}
     except Exception as error:
-        if function is None:
-            return broken(fun, error)
-        return {"text": f"The minion function caused an exception: {trace_of(error)}"}
+        return {"text": text_of(error, fun, function)} if function or is_salts(error, "SaltException") else broken(fun, error)
     return {"return": value, "retcode": functions.context.get("retcode", 0), "out": outputter}
+
+
+def text_of(error, fun, function):
+    """A minion's words for what a function raised."""
+    if is_salts(error, "CommandNotFoundError"):
+        return f"Command required for '{fun}' not found: {error}"
+    if is_salts(error, "CommandExecutionError"):
+        return f"ERROR: {error}"
+    if is_salts(error, "SaltInvocationError", "SaltClientError"):
+        return f"ERROR executing '{fun}': {error}"
+    if isinstance(error, TypeError):
+        return f"Passed invalid arguments to {fun}: {error}\n{function.__doc__ or ''}"
+    return f"The minion function caused an exception: {trace_of(error)}"
 
 
 def broken(fun, error):
@@ -341,7 +483,9 @@ def broken(fun, error):
 
 
 def answer_to_call(request, channel):
-    answer = call(request, Functions(request, channel))
+    functions = Functions(request, channel)
+    make_cachedir(functions.dunders["__opts__"])
+    answer = call(request, functions)
     try:
         text = encoded(answer)
     except Exception as error:

@@ -4,8 +4,6 @@
 import builtins
 import time
 
-import salt.exceptions
-
 
 def fib(num):
     """
@@ -34,6 +32,8 @@ def raise_exception(name, *args, **kwargs):
         salt '*' test.raise_exception TypeError 'An integer is required'
         salt '*' test.raise_exception salt.exceptions.CommandExecutionError 'Something went wrong'
     """
+    import salt.exceptions  # here, since it takes its time where it is Salt's own
+
     module, _, short = name.rpartition(".")
     kind = getattr(salt.exceptions if module == "salt.exceptions" else builtins, short, None)
     if not isinstance(kind, type) or not issubclass(kind, BaseException):

@@ -207,6 +207,21 @@ void check_run_helper(Reader& embedded, const std::string& helper) {
                           embedded.path_to("run_helper"), describe(*node), errno_text(error)));
 }
 
+/// A Python that cannot be run is refused here. That it is one is known when it is started.
+void read_python(Reader& embedded, embedded::ModuleOptions& options) {
+  embedded.absolute_path("python", options.python);
+  const Node* node = embedded.value("python");
+  if (node == nullptr || !options.python.starts_with('/')) return;
+  options.python_key = mistake_at(node->place, embedded.path_to("python")).message;
+  std::error_code error;
+  const bool is_file = std::filesystem::is_regular_file(options.python, error);
+  if (is_file && ::access(options.python.c_str(), X_OK) != 0) error.assign(errno, std::generic_category());
+  if (is_file && !error) return;
+  embedded.unexpected(*node, "python",
+                      format("the absolute path of an executable file, a Python 3.9 or newer: {}",
+                             error ? error.message() : "it is no file"));
+}
+
 void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
   if (const Node* folders = embedded.list("module_dirs")) {
     for (const Node& folder : folders->items) {
@@ -222,6 +237,7 @@ void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
   embedded.program_or_socket("run_helper", options.run_helper,
                              "a path that begins with a slash, or unix:PATH");
   check_run_helper(embedded, options.run_helper);
+  read_python(embedded, options);
 }
 
 }  // namespace

@@ -67,6 +67,21 @@ TEST_CASE("a program that cannot start programs is a warning with its place") {
   CHECK(warnings().empty());
 }
 
+TEST_CASE("the Python of modules is an executable file, named with its key") {
+  CHECK(modules_with("").python == "python3");
+  CHECK(modules_with("").python_key.empty());
+  const embedded::ModuleOptions options = modules_with("python: /bin/sh");
+  CHECK(options.python == "/bin/sh");
+  CHECK(options.python_key.ends_with("master:1: rest_fcgi: embedded: python"));
+  const std::string expected = "expected the absolute path of an executable file, a Python 3.9 or newer: ";
+  CHECK(module_mistake("python: /nosuch") ==
+        "python: found \"/nosuch\", " + expected + "No such file or directory");
+  CHECK(module_mistake("python: /etc/passwd") ==
+        "python: found \"/etc/passwd\", " + expected + "Permission denied");
+  CHECK(module_mistake("python: /tmp") == "python: found \"/tmp\", " + expected + "it is no file");
+  CHECK(module_mistake("python: python3").starts_with("python: found \"python3\", expected a"));
+}
+
 TEST_CASE("folders of script modules are absolute paths in a list") {
   CHECK(module_mistake("module_dirs: /srv") == "module_dirs: found \"/srv\", expected a list");
   CHECK(module_mistake("module_dirs: [srv]") ==

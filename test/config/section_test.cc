@@ -317,7 +317,7 @@ TEST_CASE("a key that does not exist is an error that names those near to it") {
   CHECK(mistake("embedded: {zebra: [a]}") ==
         "embedded: \"zebra\": there is no such key, expected one of minions, max_workers, max_queued, "
         "max_queued_bytes, file_root, "
-        "proc_dir, module_dirs, script_timeout, script_user, run_helper");
+        "proc_dir, module_dirs, script_timeout, script_user, run_helper, python");
 }
 
 TEST_CASE("a line feed in a key does not make a second line") {

@@ -87,8 +87,9 @@ class Host:
 def host():
     directory = short_directory()
     digest = hashlib.sha256(CRED["password"].encode()).hexdigest()
-    loader = "usr/local/lib/rest_fcgi/module_loader.py"  # where a program that was built for no prefix looks for it
-    files = {loader: (ROOT / "deploy/module_loader.py").read_text(), "srv/modules/thief.py": THIEF.read_text(), "etc/rest_fcgi/users": f"{CRED['username']}:{digest}\n"}
+    # Where a program that was built for no prefix looks for them.
+    loader = {f"usr/local/lib/rest_fcgi/{name}": (ROOT / "deploy" / name).read_text() for name in ("module_loader.py", "salt_exceptions.py", "salt_functions.py")}
+    files = {**loader, "srv/modules/thief.py": THIEF.read_text(), "etc/rest_fcgi/users": f"{CRED['username']}:{digest}\n"}
     try:
         booted = Booted(directory, json.dumps(settings()), files)
     except BootFailed as error:

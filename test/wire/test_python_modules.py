@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Execution modules in Salt's own form: the same as on a real minion, wrong ones, and fakes of other functions."""
 
+import json
 import os
 import pathlib
+import re
 import signal
 import textwrap
 
@@ -10,6 +12,7 @@ import pytest
 
 from support import salt_minion, salts
 from support.api import local
+from support.daemon import master_config, run
 from support.process import wait_until
 
 TGT = "ms-0"
@@ -289,3 +292,171 @@ def test_a_function_needs_permission_as_any_other(start, front, modules):
     api = front(start(changes))
     assert api.post({**local("shop.one", tgt=TGT), "username": "bob"}).ret == [{TGT: "1"}]
     assert api.post({**local("shop.two", tgt=TGT), "username": "bob"}).status == 401
+
+
+SALTED = """
+    import logging
+    import salt.utils
+    import salt.utils.files
+    import yaml
+    from salt.exceptions import CheckError, CommandExecutionError
+
+    log = logging.getLogger(__name__)
+
+    def __init__(opts):
+        global ID
+        ID = opts["id"]
+
+    def reads(path):
+        with salt.utils.files.fopen(path) as file:
+            return yaml.safe_load(file)
+
+    def uses():
+        log.trace("as on a minion")
+        return [ID, salt.utils.path.which("sh"), __utils__["files.is_empty"]("/dev/null"), "nosuch.x" in __utils__]
+
+    def fails():
+        raise CheckError("no", info={"a": [1]})
+
+    def kind():
+        return CommandExecutionError.__mro__[1].__module__, salt.__file__
+"""
+
+
+def test_modules_run_in_the_python_that_the_key_names_and_have_its_salt(start, front, modules, tmp_path):
+    python = salts.require("3006") / "bin/python"
+    write(modules, "salted.py", SALTED)
+    write(modules, "light.py", "import sys\ndef imported():\n    return 'salt' in sys.modules, sys.executable\n")
+    (tmp_path / "data").write_text("a: [1, x]\n")
+    api = front(start(with_modules(modules, python=str(python))))
+    assert call(api, "salted.reads", str(tmp_path / "data")) == {"a": [1, "x"]}
+    assert call(api, "salted.uses") == [TGT, "/usr/bin/sh", True, False]
+    assert call(api, "salted.fails") == "ERROR: no. Additional info follows:\n\na:\n    - 1"
+    module, file = call(api, "salted.kind")
+    assert module == "salt.exceptions" and file.startswith(str(python.parents[1]))
+    assert call(api, "light.imported") == [False, str(python)]
+
+
+def test_without_salt_a_module_that_imports_it_says_which_key_names_a_python_with_it(start, front, modules):
+    write(modules, "salted.py", SALTED)
+    api = front(start(with_modules(modules)))
+    answer = call(api, "salted.uses")
+    assert answer.startswith("'salted' __virtual__ returned False: No module named 'salt.utils': ")
+    assert "rest_fcgi: embedded: python" in answer
+
+
+@pytest.mark.parametrize(
+    ("python", "why"),
+    [
+        ("/bin/true", "expected a Python 3.9 or newer: it does not answer as one"),
+        ("/bin/sh", "expected a Python 3.9 or newer: "),
+        ("/etc/passwd", "expected the absolute path of an executable file, a Python 3.9 or newer: Permission denied"),
+        ("/nosuch", "expected the absolute path of an executable file, a Python 3.9 or newer: No such file or directory"),
+    ],
+)
+def test_a_program_that_is_no_python_is_refused_at_the_start(directory, python, why):
+    master = directory / "master"
+    master.write_text(json.dumps(master_config(directory, with_modules(python=python)), indent=1))
+    result = run("--config", master, "--check-config")
+    assert result.returncode == 78, result.stderr
+    assert re.search(r"master:\d+: rest_fcgi: embedded: python: found \W?" + python, result.stderr), result.stderr
+    assert why in result.stderr
+
+
+ASKS = """
+    from salt.exceptions import CommandExecutionError
+
+    def asks(fun):
+        raised = []
+        for kind in (KeyError, CommandExecutionError):
+            try:
+                __salt__[fun]()
+            except kind as error:
+                raised.append(str(error))
+        return fun in __salt__, __salt__.get(fun), raised
+
+    def calls(fun):
+        return __salt__[fun]()
+
+    def by_attribute():
+        return __salt__.test.ping(), __salt__.config.option("hash_type"), __salt__["user.info"]("root")["uid"]
+
+    def options():
+        with open(__opts__["cachedir"] + "/file", "w") as file:
+            file.write("x")
+        return {key: __opts__[key] for key in ("__role", "file_client", "master", "conf_file", "pki_dir", "color", "user")}
+"""
+
+
+def test_functions_of_a_minion_that_are_not_here_are_keys_that_are_missing_and_say_why(start, front, modules):
+    write(modules, "asks.py", ASKS)
+    api = front(start(with_modules(modules)))
+    for fun, lacks in (("pkg.install", "packages"), ("state.apply", "states"), ("cp.get_file", "file roots"), ("file.managed", "such function")):
+        why = f"'{fun}' is not available: the embedded engine has no {lacks}"
+        assert call(api, "asks.asks", fun) == [False, None, [why, why]]
+    assert call(api, "asks.calls", "mine.get").startswith("ERROR: 'mine.get' is not available: the embedded engine has no ")
+    assert call(api, "asks.by_attribute") == [True, "sha256", 0]
+
+
+def test_a_module_finds_the_options_of_a_minion_and_a_cache_folder(start, front, modules, directory):
+    write(modules, "asks.py", ASKS)
+    api = front(start(with_modules(modules)))
+    found = call(api, "asks.options")
+    assert found.pop("user")
+    assert found == {
+        "__role": "minion",
+        "file_client": "local",
+        "master": "salt",
+        "conf_file": "/etc/salt/minion",
+        "pki_dir": "/etc/salt/pki/minion",
+        "color": False,
+    }
+
+
+RAISES = """
+import json, salt.exceptions
+
+def all_names():
+    kinds = {name: kind for name, kind in vars(salt.exceptions).items() if isinstance(kind, type)}
+    return {name: [base.__name__ for base in kind.__mro__] for name, kind in kinds.items()}
+
+def tried():
+    make = salt.exceptions
+    made = []
+    for kind, args in (
+        ("SaltException", [None]),
+        ("SaltException", ["a", "b"]),
+        ("CommandExecutionError", ["x", {"a": 1, "b": {"c": [1, {"d": None}]}, "changes": {}}]),
+        ("CommandExecutionError", ["x!", ["y", ["z"]]]),
+        ("CommandExecutionError", [b"x"]),
+        ("CommandExecutionError", ["", {"changes": {"a": 1}}]),
+        ("SaltRenderError", ["x", 7, "\\n".join("abcdefghijklmnop")]),
+        ("SaltRenderError", ["x", 70, "a"]),
+        ("SaltSystemExit", [3, "x"]),
+        ("SaltCloudSystemExit", ["x"]),
+        ("SaltClientTimeout", ["x", "2026"]),
+        ("GitLockError", [5, "x"]),
+    ):
+        try:
+            error = getattr(make, kind)(*args)
+            about = {key: value for key, value in vars(error).items() if key != "info"}
+            made.append([kind, str(error), list(map(str, error.args)), about])
+        except TypeError:
+            made.append([kind, "TypeError"])
+    return made
+
+def packed():
+    return salt.exceptions.CommandExecutionError("x").pack(), salt.exceptions.get_error_message(KeyError("y"))
+"""
+
+
+@pytest.mark.parametrize("line", salts.LINES)
+def test_salt_exceptions_are_salts_also_where_there_is_no_salt(start, front, modules, line):
+    python = salts.require(line) / "bin/python"
+    (modules / "raises.py").write_text(RAISES)
+    (modules / "raises.py").chmod(0o644)
+    ours, theirs = (front(start(with_modules(modules, **more))) for more in ({}, {"python": str(python)}))
+    missing = {} if line == "3008" else {"TokenExpiredError": ["TokenExpiredError", "SaltException", "Exception", "BaseException", "object"]}
+    assert call(ours, "raises.all_names") == {**call(theirs, "raises.all_names"), **missing}
+    for fun in ("tried", "packed"):
+        assert call(ours, f"raises.{fun}") == call(theirs, f"raises.{fun}")

@@ -77,6 +77,17 @@ def cases_of_grains():
     yield Case("grains.ls", how=SHAPE)
     yield Case("grains.has_value", "os")
     yield Case("grains.equals", "os_family", "Debian")
+    table = {"Deb*": {"a": {"b": 1}}, "x": "y", "base": {"a": {"c": 2}, "d": 3}, "default": 7}
+    yield Case("grains.filter_by", {"Debian": 1, "default": 2})
+    yield Case("grains.filter_by", table, merge={"a": {"b": 9}, "e": [1]}, base="base")
+    yield Case("grains.filter_by", table, "nosuch")
+    yield Case("grains.filter_by", table, "nosuch", default="x", base="base")
+    yield Case("grains.filter_by", table, "nosuch", {"m": 1}, "none", "base")
+    yield Case("grains.filter_by", {"lo": "here"}, "ip_interfaces")
+    yield Case("grains.filter_by", {"127.*": "here"}, "ip4_interfaces:lo")
+    yield Case("grains.filter_by", table, merge="text")
+    yield Case("grains.filter_by", table, "nosuch", merge={"m": 1})
+    yield Case("grains.filter_by", table, "nosuch", {"m": 1}, "none")
 
 
 def cases_of_pillar():
@@ -113,6 +124,49 @@ def cases_of_config():
     yield Case("config.get", "pkg", omit_pillar=True)
     yield Case("config.get", "os", omit_grains=True)
     yield Case("config.get", "only_here", omit_master=True)
+    yield Case("config.get", "hash_type")
+    for value in ("os", "num", "only_here", "redis.host", "nosuch", "hash_type", "__role", "file_client"):
+        yield Case("config.option", value)
+    yield Case("config.option", "nosuch", 5)
+    yield Case("config.option", "num", omit_pillar=True)
+    yield Case("config.option", "os", omit_all=True)
+    yield Case("config.option", "mongo.*", wildcard=True)
+    yield Case("config.option", "nosuch.*", wildcard=True)
+    yield Case("config.option", "n?m", wildcard=True, omit_opts=True)
+    for value in ("pkg", "list", "num", "hash_type", "only_here", "redis.port", "nosuch"):
+        yield Case("config.merge", value)
+    yield Case("config.merge", "nosuch", {"a": 1})
+    yield Case("config.merge", "only_here", omit_master=True)
+    for mode in (644, "0644", "0o1755", "'00755'", None, "keep"):
+        yield Case("config.manage_mode", mode)
+    for uri in ("salt://x", "https://x/y", "/path", "file:///x", "gopher://x"):
+        yield Case("config.valid_fileproto", uri)
+    yield Case("config.backup_mode")
+    yield Case("config.backup_mode", "minion")
+    yield Case("config.dot_vals", "status")
+
+
+def cases_of_environ():
+    yield Case("environ.get", "NO_SUCH_VARIABLE")
+    yield Case("environ.get", "NO_SUCH_VARIABLE", "default")
+    yield Case("environ.get", 5)
+    yield Case("environ.has_value", "NO_SUCH_VARIABLE")
+    yield Case("environ.has_value", "PATH")
+    yield Case("environ.has_value", "PATH", "nowhere")
+    yield Case("environ.has_value", 5)
+    yield Case("environ.item", "NO_SUCH_VARIABLE")
+    yield Case("environ.item", ["NO_SUCH_VARIABLE", "OTHER"], None)
+    yield Case("environ.item", 5)
+    yield Case("environ.items", how=COMMON)
+
+
+def cases_of_users():
+    for name in ("root", "daemon", "nosuch"):
+        for fun in ("user.info", "user.list_groups", "group.info"):
+            yield Case(fun, name)
+    yield Case("user.primary_group", "root")
+    for fun in ("user.list_users", "user.getent", "group.getent"):
+        yield Case(fun)
 
 
 def cases_of_status():
@@ -232,7 +286,7 @@ def cases_of_file(folder):
 
 
 def cases(folder):
-    for some in (cases_of_test, cases_of_grains, cases_of_pillar, cases_of_config, cases_of_status, cases_of_disk):
+    for some in (cases_of_test, cases_of_grains, cases_of_pillar, cases_of_config, cases_of_status, cases_of_disk, cases_of_environ, cases_of_users):
         yield from some()
     yield from cases_of_network()
     yield from cases_of_cmd()

@@ -14,8 +14,8 @@ def loader():
 
 
 LOADER = loader()
-CommandExecutionError = LOADER.exceptions.CommandExecutionError
-SaltInvocationError = LOADER.exceptions.SaltInvocationError
+CommandExecutionError = LOADER.salt_exceptions().CommandExecutionError
+SaltInvocationError = LOADER.salt_exceptions().SaltInvocationError
 
 
 def load(name, **dunders):

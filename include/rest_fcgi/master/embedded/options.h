@@ -24,7 +24,8 @@ struct ModuleOptions {
   std::chrono::milliseconds script_timeout{60'000};
   std::string run_helper;   ///< what starts programs: an absolute path, or `unix:PATH`; empty: as installed
   std::string script_user;  ///< whom scripts run as; empty: the user we run as
-  std::string python = "python3";  ///< the program that runs Python modules. Not for the configuration
+  std::string python = "python3";  ///< the program that runs Python modules: a path, or a name in PATH
+  std::string python_key;          ///< the key that names it, with file and line; empty: it is the default
   std::string file_root;           ///< the folder below which `file` may change files; empty: nowhere
 };
 

@@ -342,15 +342,6 @@ constexpr Function kFunctions[] = {
 }  // namespace
 }  // namespace data_modules
 
-void write_minion_options(JsonWriter& writer, std::string_view id) {
-  writer.key("id").string(id);
-  writer.key("backup_mode").string("");
-  writer.key("hash_type").string("sha256");
-  writer.key("pillarenv").null();
-  writer.key("saltenv").null();
-  writer.key("test").boolean(false);
-}
-
 std::span<const Function> data_functions() {
   return data_modules::kFunctions;
 }

@@ -114,6 +114,7 @@ Result<void> Modules::load() {
   if (!folders) return std::move(folders).error();
   installed_ = installed_modules(shipped("modules"));
   python_ = std::make_unique<Python>(programs_, *settings, options_, installed_);
+  if (Result<void> checked = python_->check(); !checked) return checked;
 
   std::vector<PythonFile> files;
   for (const ModuleFolder& folder : *folders) {

@@ -97,6 +97,10 @@ class Python {
   Python(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
          const StringMap& installed);
 
+  /// Starts the Python that the configuration names, if it names one. Errors: configuration, where the
+  /// program started and is no Python that can run modules. Where it cannot be started, the log says so.
+  [[nodiscard]] Result<void> check() const;
+
   /// Asks for the functions of these files, in one program; they borrow this. What cannot be loaded is
   /// broken, and the log says so.
   [[nodiscard]] PythonIndex index(const std::vector<PythonFile>& files) const;
@@ -111,6 +115,8 @@ class Python {
  private:
   class Answers;
 
+  /// Says that Python cannot be started, by which path and why.
+  [[nodiscard]] std::string cannot_start(const Error& error) const;
   /// Runs the loader, which is asked `request`, and gives `answers` its lines.
   [[nodiscard]] Result<Ended> run_loader(std::string request, std::chrono::milliseconds limit,
                                          const std::stop_token& stop, Answers& answers) const;

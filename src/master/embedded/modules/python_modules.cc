@@ -12,9 +12,10 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-constexpr std::string_view kNoPython = "Python modules need python3, which cannot be started";
-constexpr double kLoadSeconds = 2;  // that one module may take to load
+constexpr double kLoadSeconds = 2;       // that one module may take to load
+constexpr double kSaltLoadSeconds = 10;  // the same with a Python of the user's choice, which may have Salt
 constexpr std::chrono::milliseconds kIndexTime = std::chrono::seconds(20);  // of all modules
+constexpr std::chrono::milliseconds kSaltIndexTime = std::chrono::seconds(60);
 
 /// For lines of the loader, which are at most as long as a program's output may be.
 JsonLimits line_limits() {
@@ -113,6 +114,9 @@ class Python::Answers {
     return is_late ? "" : line_of(reply);
   }
 
+  /// Was the last line a list, the answer to a question for functions?
+  [[nodiscard]] bool is_list() const { return document_.root().is(JsonValue::Kind::array); }
+
   /// What the program said last; null where that is no answer.
   [[nodiscard]] const JsonDocument* last() const { return is_valid_ ? &document_ : nullptr; }
 
@@ -156,7 +160,7 @@ void Python::set_functions(const StringMap& python, const FunctionTable& all) {
 Result<Ended> Python::run_loader(std::string request, std::chrono::milliseconds limit,
                                  const std::stop_token& stop, Answers& answers) const {
   Program program = settings_.program;
-  program.argv = {options_.python, "-I", "-S", "-B", loader_};
+  program.argv = {options_.python, "-I", "-B", loader_};
   program.time_limit = limit;
   program.input = std::move(request) + "\n";
   program.on_line = [&answers](std::string_view line) { return answers.take(line); };
@@ -173,6 +177,30 @@ void Python::begin_request(JsonWriter& writer, std::string_view id, const JsonVa
   writer.end_object();
 }
 
+std::string Python::cannot_start(const Error& error) const {
+  return format("Python modules need {}, which cannot be started: {}", options_.python, error.message);
+}
+
+Result<void> Python::check() const {
+  if (options_.python_key.empty()) return {};
+  Answers answers(nullptr);
+  const JsonDocument nothing = own_document(Json::empty_object());
+  Json request = written_object([&](JsonWriter& writer) {
+    begin_request(writer, host_name(), nothing.root(), nothing.root());
+    writer.key("seconds").number(kLoadSeconds).key("index").begin_array().end_array();
+  });
+  const Result<Ended> ended = run_loader(std::move(request).text(), kIndexTime, std::stop_token(), answers);
+  if (!ended) {
+    log::warning(format("{}: {}", options_.python_key, cannot_start(ended.error())));
+    return {};
+  }
+  if (ended->how == Ended::How::exited && ended->code == 0 && answers.is_list()) return {};
+  return Error{
+      ErrorKind::configuration,
+      format("{}: found {}, expected a Python 3.9 or newer: {}", options_.python_key, options_.python,
+             ended->errors.empty() ? "it does not answer as one" : stripped(ended->errors))};
+}
+
 PythonIndex Python::index(const std::vector<PythonFile>& files) const {
   PythonIndex index;
   StringMap modules;  // by path
@@ -184,25 +212,27 @@ PythonIndex Python::index(const std::vector<PythonFile>& files) const {
     }
   }
   if (modules.empty()) return index;
+  const bool is_chosen = !options_.python_key.empty();
   const JsonDocument host = own_document(host_grains());
   const JsonDocument pillar = own_document(Json::empty_object());
   Json request = written_object([&](JsonWriter& writer) {
     begin_request(writer, host_name(), host.root(), pillar.root());
-    writer.key("seconds").number(kLoadSeconds).key("index").begin_array();
+    writer.key("seconds").number(is_chosen ? kSaltLoadSeconds : kLoadSeconds).key("index").begin_array();
     for (const PythonFile& file : files) {
       if (file.refused.empty()) writer.string(file.path);
     }
     writer.end_array();
   });
   Answers answers(nullptr);
-  const Result<Ended> ended = run_loader(std::move(request).text(), kIndexTime, std::stop_token(), answers);
+  const Result<Ended> ended = run_loader(std::move(request).text(), is_chosen ? kSaltIndexTime : kIndexTime,
+                                         std::stop_token(), answers);
   if (ended && answers.last() != nullptr) {
     log_errors("the Python modules", *ended);
     for (const JsonValue module : answers.last()->root().elements()) take_module(module, modules, index);
     return index;
   }
   index.why_not = ended ? format("Python did not list its modules: {}", stripped(ended->errors))
-                        : format("{}: {}", kNoPython, ended.error().message);
+                        : cannot_start(ended.error());
   for (const auto& [path, module] : modules) {
     log::warning(format("{} is left out: {}", path, index.why_not));
     index.broken[module] = index.why_not;
@@ -245,7 +275,10 @@ Reply Python::call(const Context& context, const std::string& path, const std::s
   });
   Answers answers(&inner);
   const Result<Ended> ended = run_loader(std::move(request).text(), limit, context.stop, answers);
-  if (!ended) return failed(format("'{}' is not available: {}", fun, kNoPython), ended.error().message);
+  if (!ended) {
+    return Returned{Json::string(format("'{}' is not available: {}", fun, cannot_start(ended.error()))), 1,
+                    ""};
+  }
   const std::string what = format("The function {}", fun);
   if (auto bad = bad_end(what, *ended, settings_)) return *std::move(bad);
   if (answers.last() == nullptr) {

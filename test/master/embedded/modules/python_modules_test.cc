@@ -90,13 +90,31 @@ TEST_CASE("without Python the native functions work, and callers of others are t
   shop.options.python = "no_such_python3";
   const test::CapturedLog log;
   test::Execution minion = shop.minion();
-  CHECK(log.has("shop.py is left out: Python modules need python3, which cannot be started: "));
+  CHECK(log.has("shop.py is left out: Python modules need no_such_python3, which cannot be started: "));
   CHECK(minion.ret("test.ping") == "true");
   CHECK(minion.sentence("shop.fun")
-            .starts_with("'shop' __virtual__ returned False: Python modules need python3"));
+            .starts_with("'shop' __virtual__ returned False: Python modules need no_such_python3"));
   CHECK(minion.sentence("disk.usage")
-            .starts_with("'disk.usage' is not available: Python modules need python3"));
+            .starts_with("'disk.usage' is not available: Python modules need no_such_python3"));
   CHECK(minion.ret("sys.list_modules").find("disk") == std::string::npos);
+}
+
+TEST_CASE(
+    "a program that is no Python is refused under the key that names it, one that cannot start is not") {
+  Shop shop;
+  shop.options.python_key = "master:3: rest_fcgi: embedded: python";
+  for (const char* program : {"/bin/true", "/bin/false", "/bin/cat"}) {
+    shop.options.python = program;
+    const auto modules = Modules::make(shop.options);
+    REQUIRE_FALSE(modules);
+    CHECK(modules.error().kind == ErrorKind::configuration);
+    CHECK(modules.error().message.starts_with(shop.options.python_key + ": found " + program +
+                                              ", expected a Python 3.9 or newer: "));
+  }
+  shop.options.python = "/nosuch/python";
+  const test::CapturedLog log;
+  CHECK(Modules::make(shop.options).ok());
+  CHECK(log.has(shop.options.python_key + ": Python modules need /nosuch/python, which cannot be started: "));
 }
 
 }  // namespace

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""The function of ``grains`` that rest_fcgi has not of its own."""
+
+import copy
+import fnmatch
+
+from salt.exceptions import SaltException
+
+
+def filter_by(lookup_dict, grain="os_family", merge=None, default="default", base=None):
+    """
+    Return the value of ``lookup_dict`` whose key, which may be a pattern, is the minion's grain, else the one under
+    ``default``. ``merge`` is laid over it, and it over the value under ``base``.
+
+    CLI Example:
+
+        salt '*' grains.filter_by '{Debian: apache2, RedHat: httpd}'
+    """
+    grains = __salt__["grains.get"](grain, [])
+    found = None
+    for one in grains if isinstance(grains, list) else [grains]:
+        found = next((value for key, value in lookup_dict.items() if _matches(str(one), str(key))), None)
+        if found is not None:
+            break
+    if found is None:
+        found = lookup_dict.get(default)
+    below = lookup_dict.get(base) if base else None
+    if found is None:
+        found = below
+    elif isinstance(below, dict):
+        if not isinstance(found, dict):
+            raise SaltException("filter_by default and look-up values must both be dictionaries.")
+        found = _merged(below, found)
+    if merge and not isinstance(merge, dict):
+        raise SaltException("filter_by merge argument must be a dictionary.")
+    return found if not merge else merge if found is None else _merged(found, merge)
+
+
+def _matches(value, pattern):
+    return value == pattern or fnmatch.fnmatchcase(value, pattern)
+
+
+def _merged(below, above):
+    """A map with the members of both, maps in them merged, too."""
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        raise TypeError("Cannot update using non-dict types in dictupdate.update()")
+    merged = copy.deepcopy(below)
+    for key, value in above.items():
+        are_maps = isinstance(merged.get(key), dict) and isinstance(value, dict)
+        merged[key] = _merged(merged[key], value) if are_maps else copy.deepcopy(value)
+    return merged
