@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 
@@ -28,6 +30,9 @@ struct Grant {
   WallTime start{};                   ///< the same
   /// How long it may be remembered at most.
   std::chrono::seconds keep = std::chrono::seconds::max();
+  /// The rights that the master keeps in its token, in the form of `external_auth`; JSON `null` where it
+  /// found none, and then the token allows nothing. Absent: the rules of the master's file count.
+  std::optional<Json> auth_list{};
 };
 
 /// What of logins is one in a process and outlives a reload: the counts of failed ones, and the gate in front

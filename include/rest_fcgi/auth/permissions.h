@@ -110,6 +110,10 @@ class Permissions {
   std::unique_ptr<Compiled> compiled_;
 };
 
+/// Returns the rights in a master's token (`Grant::auth_list`), which apply to every subject of this back
+/// end. An entry that is no rule allows nothing. Salt's grammar, see `Permissions`.
+[[nodiscard]] std::unique_ptr<Permissions> permissions_in_token(const std::string& eauth, const Json& rights);
+
 /// Takes away the rules that `Permissions::make` would refuse, and returns its messages. For rules that
 /// somebody else enforces: without one, less is allowed here, since the user that it is for stays.
 [[nodiscard]] std::vector<std::string> drop_bad_rules(std::vector<EauthOptions>& external_auth);

@@ -68,8 +68,9 @@ Result<void> refused_as(const auth::Subject& subject, Result<void> checked) {
 
 Error own_jid_inline(const lowstate::Chunk& chunk) {
   return {ErrorKind::invocation,
-          format("Lowstate chunk {}: `jid` cannot be chosen with inline_login: a master shows a refused "
-                 "call that has one to everybody on its event bus, credentials included",
+          format("Lowstate chunk {}: `jid` cannot be chosen where the password goes with the call "
+                 "(inline_login): a master shows a refused call that has one to everybody on its event bus, "
+                 "credentials included",
                  chunk.index)};
 }
 
@@ -91,6 +92,11 @@ Result<void> check_on_roster(const auth::Permissions& permissions, const auth::S
   const auth::TargetsWithin none = [](std::string_view) { return false; };
   if (is_allowed(permissions, subject, none, call.functions.front())) return {};
   return Error{ErrorKind::authorization, "Authorization error occurred."};
+}
+
+std::unique_ptr<auth::Permissions> permissions_of_token(const auth::Grant& grant) {
+  if (!grant.auth_list || is_token_without_rights(grant)) return nullptr;
+  return auth::permissions_in_token(grant.eauth, *grant.auth_list);
 }
 
 Result<void> check_wheel_arguments(const lowstate::MasterCall& call) {
@@ -120,7 +126,11 @@ Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadli
     const auth::Subject subject{
         eauth, user, known ? std::span(std::as_const((*grant)->groups)) : std::span<const std::string>()};
     const bool ssh = chunk.client == lowstate::Client::ssh;
-    auto checked = ssh ? check_ssh(chunk, subject, deadline) : check_local(chunk, subject);
+    const auto of_token = known ? permissions_of_token(**grant) : nullptr;
+    const auth::Permissions& rules = of_token ? *of_token : *permissions_;
+    const bool goes_inline = options_.inline_login || (known && is_token_without_rights(**grant));
+    auto checked =
+        ssh ? check_ssh(chunk, subject, rules, deadline) : check_local(chunk, subject, rules, goes_inline);
     if (!checked) return std::move(checked).error();
   }
   const bool wheel = chunk.client == lowstate::Client::wheel || chunk.client == lowstate::Client::wheel_async;
@@ -130,22 +140,23 @@ Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadli
   return permit(chunk, std::move(user), std::move(eauth), deadline);
 }
 
-Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::Subject& subject) const {
+Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::Subject& subject,
+                                     const auth::Permissions& rules, bool goes_inline) const {
   const lowstate::LocalCall& call = chunk.local();
-  if (options_.inline_login && !call.jid.empty()) return own_jid_inline(chunk);
+  if (goes_inline && !call.jid.empty()) return own_jid_inline(chunk);
   if (auto target = nodegroups_.expand(call.target); !target) return std::move(target).error();
-  return refused_as(subject, check_each_function(*permissions_, subject, call));
+  return refused_as(subject, check_each_function(rules, subject, call));
 }
 
 Result<void> SaltMaster::check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
-                                   SteadyTime deadline) const {
+                                   const auth::Permissions& rules, SteadyTime deadline) const {
   if (chunk.credentials.kind == auth::Credentials::Kind::token) {
     // Of other calls the master itself looks at the token again, however long it is remembered here.
     const auto held = callers_.ask(chunk.credentials, deadline);
     if (!held && !is_refusal(held.error())) return held.error();
     if (!held) return Error{ErrorKind::authentication, "Authorization error occurred."};
   }
-  auto allowed = refused_as(subject, check_on_roster(*permissions_, subject, chunk.local()));
+  auto allowed = refused_as(subject, check_on_roster(rules, subject, chunk.local()));
   if (!allowed) return allowed;
   const auto python = ssh_.python();
   return python ? Result<void>() : python.error();

@@ -47,6 +47,10 @@ bool is_refusal(const Error& error) {
   return error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization;
 }
 
+bool is_token_without_rights(const auth::Grant& grant) {
+  return grant.auth_list && grant.auth_list->text() == "null";
+}
+
 Credentials token_of(const auth::Grant& grant) {
   return credentials_of(grant.token);
 }
@@ -130,13 +134,27 @@ Result<void> Callers::send(const Permit& permit, const SendTerms& terms, const S
     const Result<GrantPtr> grant = login(credentials, permit.deadline());
     if (!grant) return grant.error();
     if (!*grant) return send_inline(permit, terms, steps);
+    const bool powerless = is_token_without_rights(**grant);
+    if (powerless) tell_of_inline(**grant);
+    const bool goes_inline = powerless && credentials.kind == Credentials::Kind::eauth;
     const Credentials token = token_of(**grant);
-    const Result<void> sent = send_once(permit, terms, {&token, permit.user()}, steps);
+    const SendTerms these{goes_inline ? Lane::login : terms.lane, terms.patience};
+    const Result<void> sent =
+        send_once(permit, these, {goes_inline ? &credentials : &token, permit.user()}, steps);
     if (sent) return {};
-    const bool token_is_bad = sent.error().kind == ErrorKind::authentication;
-    if (token_is_bad) logins_->forget(credentials, **grant);
-    if (!token_is_bad || again) return shown_refusal(sent.error(), permit.user(), permit.eauth());
+    const bool is_bad = sent.error().kind == ErrorKind::authentication;
+    if (is_bad) logins_->forget(credentials, **grant);
+    if (!is_bad || again) return shown_refusal(sent.error(), permit.user(), permit.eauth());
   }
+}
+
+void Callers::tell_of_inline(const auth::Grant& grant) const {
+  if (told_of_inline_.exchange(true)) return;
+  log::warning(format(
+      "the Salt master keeps rights in its tokens (keep_acl_in_token, which the back end rest in "
+      "external_auth turns on) and has none there for user \"{}\" of the back end {}: passwords go with "
+      "each call, and the sessions of POST /login can run nothing; see salt.md, Logins",
+      grant.name, grant.eauth));
 }
 
 /// The master checks a password in each load then: it takes what a login takes, and is guarded as one.

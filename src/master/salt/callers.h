@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -31,7 +32,8 @@ inline constexpr SendTerms kWheel{Lane::wheel,
                                   std::chrono::hours(24)};  // it runs to its end before the answer
 
 /// Sends loads for those who call. Credentials are traded for a token first, once, and the token is what goes
-/// along; with `inline_login` the credentials are. Thread-safe.
+/// along. The credentials themselves go along with `inline_login`, and where the token has no rights
+/// (`is_token_without_rights`). Thread-safe.
 class Callers {
  public:
   using GrantPtr = std::shared_ptr<const auth::Grant>;
@@ -97,13 +99,22 @@ class Callers {
   Result<void> send_once(const master::Permit& permit, const SendTerms& terms, const Caller& caller,
                          const Steps& steps) const;
 
+  void tell_of_inline(const auth::Grant& grant) const;
+
   const bool inline_login_;
+  mutable std::atomic<bool> told_of_inline_ = false;
   const std::unique_ptr<auth::Logins> logins_;
   const std::shared_ptr<RequestPool> requests_;
 };
 
 /// Did the master refuse to do it, so that nothing was done?
 [[nodiscard]] bool is_refusal(const Error& error);
+
+/// Does the master keep the holder's rights in its token, and has it found none? It then refuses each call
+/// with that token. With `keep_acl_in_token`, which the back end `rest` in `external_auth` turns on, Salt
+/// asks the back end alone for rights when it makes a token, and most back ends know none: the rules of the
+/// master's file count for calls with a password, and not for tokens.
+[[nodiscard]] bool is_token_without_rights(const auth::Grant& grant);
 
 /// A grant's token as credentials. Borrows from the grant.
 [[nodiscard]] auth::Credentials token_of(const auth::Grant& grant);

@@ -273,12 +273,14 @@ Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
   const auth::Credentials& credentials = permit.chunk().credentials;
   const auto grant = callers_.confirmed_login(credentials, permit.deadline());
   if (!grant) return grant.error();
-  const auth::Credentials token = *grant ? token_of(**grant) : auth::Credentials();
+  const bool goes_inline =
+      !*grant || (credentials.kind == auth::Credentials::Kind::eauth && is_token_without_rights(**grant));
+  const auth::Credentials token = goes_inline ? auth::Credentials() : token_of(**grant);
   const std::string jid = runtime_->next_jid();
   const master::Started started{jid, format("salt/wheel/{}", jid)};
   auto room = runtime_->workers().reserve(1);
   if (!room) return std::move(room).error();
-  const Caller caller{*grant ? &token : &credentials, permit.user()};
+  const Caller caller{goes_inline ? &credentials : &token, permit.user()};
   auto load = std::make_shared<WipedBytes>(wheel_load(permit.chunk().master(), caller, &started));
   room->submit([requests = runtime_->requests(), load, jid](const std::stop_token&) {
     send_wheel(*requests, std::move(*load), jid);

@@ -47,11 +47,12 @@ class SaltMaster final : public master::Master {
 
  private:
   /// For who is logged in: what it says tells of the configuration. Errors: invocation, authorization.
-  [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject) const;
+  [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject,
+                                         const auth::Permissions& rules, bool goes_inline) const;
   /// Nobody else looks at it: a master has no part in the client ssh. Errors: authentication, for a token
   /// that it no longer takes; authorization; unavailable, where there is no salt-ssh.
   [[nodiscard]] Result<void> check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
-                                       SteadyTime deadline) const;
+                                       const auth::Permissions& rules, SteadyTime deadline) const;
   [[nodiscard]] Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,
                                          const Callers::Before& before) const;
   /// A runner that was started, and who hears of it.
@@ -93,6 +94,10 @@ class SaltMaster final : public master::Master {
 /// authorization.
 [[nodiscard]] Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
                                            const lowstate::LocalCall& call);
+
+/// Returns the rights that the master keeps in a grant's token, as the back end `rest` gives them; null where
+/// it keeps none there, and the rules of its file count.
+[[nodiscard]] std::unique_ptr<auth::Permissions> permissions_of_token(const auth::Grant& grant);
 
 /// A rule may have conditions on a wheel's arguments. A master looks for these under the names `arg` and
 /// `kwarg` among the keyword arguments (`wheel_check`, on all living lines): whoever sends keyword arguments

@@ -39,13 +39,13 @@ Result<master::Session> SaltMaster::session_of(const Result<Callers::GrantPtr>& 
   if (!grant) return grant.error();
   const auth::Grant& given = **grant;
   const auth::Subject subject{given.eauth, given.name, given.groups};
-  return master::Session{given.token.copy(),
-                         given.start,
-                         given.expire,
-                         given.name,
-                         given.eauth,
-                         permissions_->shown(subject),
-                         permissions_->event_scope(subject)};
+  const auto of_token = permissions_of_token(given);
+  const auth::Permissions& rules = of_token ? *of_token : *permissions_;
+  Json perms = of_token ? *given.auth_list : rules.shown(subject);
+  if (perms == Json::trusted("[]")) perms = Json::empty_object();
+  return master::Session{
+      given.token.copy(),        given.start, given.expire, given.name, given.eauth, std::move(perms),
+      rules.event_scope(subject)};
 }
 
 Result<void> remove_token_file(const std::string& token_dir, std::string_view token) {

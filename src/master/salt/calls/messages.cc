@@ -330,14 +330,20 @@ Result<auth::Grant> read_grant(const Fields& fields) {
   if (!start) return unknown_reply("its 'start' is no time");
   auto groups = read_groups(fields.find("groups"));
   if (!groups) return std::move(groups).error();
-  return auth::Grant{
+  auth::Grant grant{
       std::string(name), std::string(eauth), *std::move(groups), Secret(token), *expire, *start};
+  if (const PackedValue* rights = fields.find("auth_list")) {
+    auto list = to_json(rights->packed);
+    if (!list) return unknown_reply(list.error().message);
+    grant.auth_list = *std::move(list);
+  }
+  return grant;
 }
 
 /// `refusal`: all of what the master says where the credentials are not good.
 Result<auth::Grant> read_token_reply(std::string_view bytes, std::string_view refusal) {
   if (bytes == refusal) return Error{ErrorKind::authentication, {}};
-  auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "start", "expire"});
+  auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "start", "expire", "auth_list"});
   if (!reply) return std::move(reply).error();
   return read_grant(*reply);
 }

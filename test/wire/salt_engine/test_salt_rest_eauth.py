@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""A master with the back end `rest`: a small HTTP server says who may log in and what they may do. Salt then keeps rights in
+its tokens (`keep_acl_in_token`), and has none there for users of other back ends."""
+
+import http.server
+import json
+import shutil
+import threading
+import urllib.parse
+
+import pytest
+from support import fastcgi, salts
+from support.api import CRED
+from support.process import short_directory
+from support.salt_engine import Engine
+from support.salt_master import SECRET, Salt
+
+REST = {"rest_fcgi": {"netapi": ["rest_cherrypy", "rest_wsgi"]}, "rest_cherrypy": None, "rest_tornado": None}
+RIGHTS = {"ann": ["test.ping", {"ms-*": ["test.echo"]}, "@runner"], "bob": []}
+PASSWORD = "word-of-the-directory"
+PING = {"client": "local", "tgt": "ms-0", "fun": "test.ping"}
+RUNNER = {"client": "runner", "fun": "test.arg", "arg": [1]}
+WHEEL = {"client": "wheel", "fun": "key.list_all"}
+OTHERS = (CRED, {"eauth": "sharedsecret", "username": "admin", "password": SECRET}, {**CRED, "eauth": "auto"})
+
+
+class Directory(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
+        good = form.get("password") == PASSWORD and form.get("username") in RIGHTS
+        body = json.dumps(RIGHTS[form["username"]] if good else []).encode()
+        self.send_response(200 if good else 403)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def engine():
+    folder = salts.require(salts.LINES[0])
+    home = short_directory()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Directory) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        rest = {"rest": {"^url": f"http://127.0.0.1:{server.server_port}/"}}
+        salt = Salt(folder, home, salts.LINES[0], {"external_auth": rest}, minions=("ms-0",))
+        engine = Engine(salt, home / "engine", REST)
+        yield engine
+        assert engine.stop() == 0
+        salt.stop()
+        server.shutdown()
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def send(engine, path, body, token=None):
+    text = json.dumps(body).encode()
+    data = fastcgi.request(text, REQUEST_METHOD="POST", PATH_INFO=path, REQUEST_URI=path, HTTP_X_AUTH_TOKEN=token)
+    answer = fastcgi.talk(engine.address, data, 60)
+    return answer.status, json.loads(answer.body)
+
+
+def ann(low):
+    return {**low, "eauth": "rest", "username": "ann", "password": PASSWORD}
+
+
+@pytest.mark.parametrize("credentials", OTHERS, ids=[one["eauth"] for one in OTHERS])
+def test_passwords_of_other_back_ends_are_good_for_calls(engine, credentials):
+    for low, ret in ((PING, {"ms-0": True}), (RUNNER, {"args": [1], "kwargs": {}})):
+        assert send(engine, "/run", [{**low, **credentials}]) == (200, {"return": [ret]})
+    status, reply = send(engine, "/run", [{**WHEEL, **credentials}])
+    assert status == 200 and reply["return"][0]["data"]["success"], reply
+    assert send(engine, "/run", [{**PING, **credentials, "eauth": "file", "password": "wrong"}])[0] == 401
+
+
+def test_the_log_says_once_that_passwords_go_with_each_call(engine):
+    for _ in range(2):
+        assert send(engine, "/run", [{**PING, **CRED}])[0] == 200
+    assert engine.log().count("keep_acl_in_token") == 1
+
+
+def test_a_login_has_the_rights_that_the_back_end_gives(engine):
+    status, reply = send(engine, "/login", ann({}))
+    assert status == 200
+    (session,) = reply["return"]
+    assert session["perms"] == RIGHTS["ann"]
+    for low, expected in ((PING, 200), (RUNNER, 200), (WHEEL, 401), ({**PING, "fun": "test.arg"}, 401)):
+        assert send(engine, "/", [low], session["token"])[0] == expected
+        assert send(engine, "/run", [ann(low)])[0] == expected
+
+
+def test_salt_issue_62022_each_function_of_a_list_needs_a_right_of_the_back_end(engine):
+    both = {**PING, "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]]}
+    assert send(engine, "/run", [ann(both)]) == (200, {"return": [{"ms-0": {"test.ping": True, "test.echo": "x"}}]})
+    assert send(engine, "/run", [ann({**both, "fun": ["test.ping", "test.arg"]})])[0] == 401
+
+
+def test_a_user_without_rights_logs_in_and_runs_nothing(engine):
+    bob = {"eauth": "rest", "username": "bob", "password": PASSWORD}
+    status, reply = send(engine, "/login", bob)
+    assert (status, reply["return"][0]["perms"]) == (200, {})
+    assert send(engine, "/run", [{**PING, **bob}])[0] == 401
