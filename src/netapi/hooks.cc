@@ -93,8 +93,9 @@ Json event_of(const Exchange& exchange) {
 }  // namespace
 
 Response fire_hook(Exchange& exchange) {
-  const auto fired =
-      exchange.app.client->master().fire_event(tag_of(exchange), event_of(exchange), exchange.deadline);
+  const master::Session* const caller = exchange.session ? &*exchange.session : nullptr;
+  const auto fired = exchange.app.client->master().fire_event(tag_of(exchange), event_of(exchange), caller,
+                                                              exchange.deadline);
   const std::string_view user = exchange.session ? std::string_view(exchange.session->user) : "";
   const std::string_view eauth = exchange.session ? std::string_view(exchange.session->eauth) : "";
   exchange.trail.write_other("hook", user, eauth, fired ? "ok" : row_for(fired.error().kind).outcome);

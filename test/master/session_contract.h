@@ -62,7 +62,7 @@ void keeps_session_contract(master::Master& master, const auth::Credentials& goo
   REQUIRE(master.logout(SecretView(another), soon()));
 
   const auto event = [&](std::string_view tag, const char* data) {
-    return master.fire_event(tag, Json::trusted(data), soon());
+    return master.fire_event(tag, Json::trusted(data), nullptr, soon());
   };
   CHECK(event("salt/netapi/hook/x", R"({"post": {}})"));
   CHECK(event("a\nb", "{}").error().kind == ErrorKind::invocation);

@@ -202,7 +202,7 @@ Result<void> FakeMaster::logout(SecretView token, SteadyTime) {
   return {};
 }
 
-Result<void> FakeMaster::fire_event(std::string_view tag, Json data, SteadyTime) {
+Result<void> FakeMaster::fire_event(std::string_view tag, Json data, const master::Session*, SteadyTime) {
   if (on_fire) {
     if (auto error = on_fire(tag)) return *std::move(error);
   }

@@ -72,7 +72,8 @@ class FakeMaster final : public master::Master {
   Result<master::Session> login(const auth::Credentials& credentials, SteadyTime deadline) override;
   Result<master::Session> session(SecretView token, SteadyTime deadline) override;
   Result<void> logout(SecretView token, SteadyTime deadline) override;
-  Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) override;
+  Result<void> fire_event(std::string_view tag, Json data, const master::Session* caller,
+                          SteadyTime deadline) override;
   Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
                                                       std::string_view after) override;
 

@@ -214,9 +214,11 @@ class Master {
   [[nodiscard]] virtual Result<void> logout(SecretView token, SteadyTime deadline) = 0;
 
   /// Puts an event on the master's event bus, where `_stamp` is added to its data. Whether the caller may is
-  /// for who calls this to say. Errors: invocation, for what `check_event` refuses; unavailable, naming the
-  /// right that is missing, where this process may not fire events.
-  [[nodiscard]] virtual Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) = 0;
+  /// for who calls this to say. `caller`: who asks for it, null where the request needs no session; a real
+  /// master may have to be asked with the caller's own rights. Errors: invocation, for what `check_event`
+  /// refuses; unavailable, where it cannot be fired now. The message is for callers: the log has the details.
+  [[nodiscard]] virtual Result<void> fire_event(std::string_view tag, Json data, const Session* caller,
+                                                SteadyTime deadline) = 0;
 
   /// What happens at this master, from now on or behind the event with the id `after`, as far as the permit
   /// goes. The reader outlives a reload. Errors: unavailable, where this process does not hear of it; those

@@ -239,7 +239,8 @@ class EmbeddedMaster : public master::Master {
     return authenticator_->end_token(token);
   }
 
-  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime) override {
+  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, const master::Session*,
+                                        SteadyTime) override {
     const auto checked = master::check_event(tag, data);
     if (!checked) return checked.error();
     runtime_->jobs()->announcer().fire(tag, checked->root());

@@ -87,8 +87,9 @@ class RecordingMaster final : public master::Master {
   [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) override {
     return behind_->logout(token, deadline);
   }
-  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) override {
-    return behind_->fire_event(tag, std::move(data), deadline);
+  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, const master::Session* caller,
+                                        SteadyTime deadline) override {
+    return behind_->fire_event(tag, std::move(data), caller, deadline);
   }
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
                                                                     std::string_view after) override {

@@ -70,7 +70,10 @@ Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Cloc
 
 std::string describe_event_firing(const Options& options) {
   const auto socket = connect_event_socket(pull_options(options), -1);
-  return socket ? "can be fired by this user" : format("cannot be fired: {}", socket.error().message);
+  if (socket) return "can be fired by this user";
+  const bool refused = socket.error().kind == ErrorKind::authorization;
+  return format("cannot be fired: {}{}", socket.error().message,
+                refused ? "; hooks are fired by the runner event.send, for callers who may run it" : "");
 }
 
 std::string describe_event_bus(const Options& options) {

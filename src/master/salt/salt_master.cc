@@ -295,13 +295,6 @@ Result<master::SshReply> SaltMaster::ssh(const Permit& permit, std::size_t max_b
   return master::SshReply{std::move(jid), *std::move(reply)};
 }
 
-Result<void> SaltMaster::fire_event(std::string_view tag, Json data, SteadyTime deadline) {
-  const auto checked = master::check_event(tag, data);
-  if (!checked) return checked.error();
-  const WipedBytes packed = pack_event(checked->root(), master::iso_stamp(system_clock().wall()));
-  return runtime_->pusher().fire(tag, {packed.data(), packed.size()}, deadline);
-}
-
 Result<std::unique_ptr<master::EventReader>> SaltMaster::events(const master::EventPermit& permit,
                                                                 std::string_view after) {
   auto bus = runtime_->bus();

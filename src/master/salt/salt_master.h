@@ -41,7 +41,8 @@ class SaltMaster final : public master::Master {
                                               SteadyTime deadline) override;
   [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime deadline) override;
   [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) override;
-  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, SteadyTime deadline) override;
+  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, const master::Session* caller,
+                                        SteadyTime deadline) override;
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
                                                                     std::string_view after) override;
 
@@ -67,6 +68,10 @@ class SaltMaster final : public master::Master {
                                                     const Callers::Before& before) const;
   [[nodiscard]] Result<void> wait_until_begun(const master::Permit& permit, RunnerListener& listener);
   [[nodiscard]] std::optional<bool> is_there(const master::Permit& permit, std::string_view runner);
+  /// Fires an event with the master's runner `event.send`, as the caller. Errors: those of `start`; internal,
+  /// where the runner did not fire it.
+  [[nodiscard]] Result<void> send_event(std::string_view tag, const Json& data, const master::Session& caller,
+                                        SteadyTime deadline);
   [[nodiscard]] Result<master::Session> session_of(const Result<Callers::GrantPtr>& grant) const;
 
   const Options options_;

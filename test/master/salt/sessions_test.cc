@@ -168,8 +168,9 @@ TEST_CASE("a master that is not there is no reason to end a session") {
 
 TEST_CASE("an event is sent as msgpack, with a stamp of ours") {
   SaltWorld world;
-  REQUIRE(world.master().fire_event(
-      "salt/netapi/hook/x", Json::trusted(R"({"_stamp": "old", "post": {"a": 1.5}})"), SaltWorld::soon()));
+  REQUIRE(world.master().fire_event("salt/netapi/hook/x",
+                                    Json::trusted(R"({"_stamp": "old", "post": {"a": 1.5}})"), nullptr,
+                                    SaltWorld::soon()));
   const std::string frame = world.pull().received();
   const std::size_t end = frame.find("\n\n");
   REQUIRE(end != std::string::npos);

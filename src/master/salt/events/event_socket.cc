@@ -271,9 +271,11 @@ bool EventPusher::is_alive() const {
 
 Result<void> EventPusher::connect() {
   connection_.reset();
+  file_ = socket_file_at(where_.path);
   auto connected = connect_event_socket(where_, -1);
   if (!connected) {
-    return Error{ErrorKind::unavailable,
+    const bool refused = connected.error().kind == ErrorKind::authorization;
+    return Error{refused ? ErrorKind::authorization : ErrorKind::unavailable,
                  format("Events cannot be fired on the Salt Master's bus: {}", connected.error().message)};
   }
   connection_ = *std::move(connected);

@@ -59,9 +59,10 @@ class EventPusher {
   /// `where`: of `master_event_pull.ipc`, or Salt's `tcp_master_pull_port`.
   explicit EventPusher(BusOptions where) : where_(std::move(where)) {}
 
-  /// `data`: a map in msgpack. Takes 5 seconds at most, whatever the deadline. Errors: unavailable, where
-  /// nobody is there, or this process may not connect, with what it needs; timeout, where the master does not
-  /// read: it may hear the event later.
+  /// `data`: a map in msgpack. Takes 5 seconds at most, whatever the deadline. Errors, whose
+  /// messages are for administrators: unavailable, where no master is there; authorization, where this
+  /// process may not connect, with what it needs; timeout, where the master does not read: it may hear the
+  /// event later.
   Result<void> fire(std::string_view tag, std::string_view data, SteadyTime deadline);
 
  private:

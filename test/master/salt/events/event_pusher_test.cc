@@ -114,7 +114,7 @@ TEST_CASE("who may not fire events is told which user may") {
   const auto refused = pull.pusher.fire("a", "\x80", soon());
   ::setfsuid(0);
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().kind == ErrorKind::authorization);
   CHECK(
       refused.error().message.ends_with("master_event_pull.ipc, which has mode 0600, owner root, group root: "
                                         "a master takes events from its own "

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include <utility>
+
+#include "master/salt/salt_master.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/master/events.h"
+
+/// Fires events of callers on a master's bus: at its socket where this process may, else with the runner
+/// `event.send`, which the master carries out with the caller's rights.
+namespace rest_fcgi::salt {
+namespace {
+
+/// What a caller gets to see. Paths, modes and owners of the host are for the log.
+Error cannot_be_fired() {
+  return {ErrorKind::unavailable, "Events cannot be fired on the Salt Master's bus now."};
+}
+
+}  // namespace
+
+Result<void> SaltMaster::fire_event(std::string_view tag, Json data, const master::Session* caller,
+                                    SteadyTime deadline) {
+  const auto checked = master::check_event(tag, data);
+  if (!checked) return checked.error();
+  const WipedBytes packed = pack_event(checked->root(), master::iso_stamp(system_clock().wall()));
+  Result<void> fired = runtime_->pusher().fire(tag, {packed.data(), packed.size()}, deadline);
+  if (fired || fired.error().kind == ErrorKind::timeout) return fired;
+  std::string why = fired.error().message;
+  if (fired.error().kind == ErrorKind::authorization && caller != nullptr) {
+    const Result<void> sent = send_event(tag, data, *caller, deadline);
+    if (sent) return {};
+    why += format("; the runner event.send, as user \"{}\": {}", caller->user, sent.error().message);
+  } else if (fired.error().kind == ErrorKind::authorization) {
+    why += "; a request without a session has no user whose right to the runner event.send could be used";
+  }
+  log::warning(why);
+  return cannot_be_fired();
+}
+
+Result<void> SaltMaster::send_event(std::string_view tag, const Json& data, const master::Session& caller,
+                                    SteadyTime deadline) {
+  JsonDocument document;
+  const Json arguments =
+      written_object([&](JsonWriter& writer) { writer.key("tag").string(tag).key("data").json(data); });
+  if (auto parsed = document.parse(arguments.text(), JsonLimits::none()); !parsed) return parsed.error();
+  lowstate::MasterCall call;
+  call.function.name = "event.send";
+  for (const JsonMember& argument : document.root().members()) call.function.kwargs.push_back(argument);
+  lowstate::Chunk chunk;
+  chunk.client = lowstate::Client::runner;
+  chunk.credentials = {.kind = auth::Credentials::Kind::token, .token = caller.token};
+  chunk.call = call;
+  const auto returns = std::make_shared<master::RunnerReturns>();
+  const auto heard = start(permit(chunk, caller.user, caller.eauth, deadline), call, returns);
+  if (!heard) return heard.error();
+  const auto taken = returns->take(deadline);
+  if (!taken) return Error{ErrorKind::timeout, "it did not end in time"};
+  if (!*taken) return taken->error();
+  if ((*taken)->ret.text() == "true") return {};
+  return Error{ErrorKind::internal, "it did not fire the event"};
+}
+
+}  // namespace rest_fcgi::salt

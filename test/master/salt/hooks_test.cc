@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../../support/captured_log.h"
+#include "../../support/holds.h"
+#include "salt_world.h"
+
+using namespace rest_fcgi;
+using test::holds;
+using test::SaltWorld;
+
+namespace {
+
+constexpr const char* kTag = "salt/netapi/hook/x";
+constexpr const char* kData = R"({"body": "a", "post": {"a": 1}, "headers": {}})";
+
+/// Fires an event as a process that may not write to the master's socket for events.
+Result<void> fire_without_right(SaltWorld& world, const master::Session* caller) {
+  const std::filesystem::path folder = std::filesystem::path(world.token_dir()).parent_path();
+  ::chmod(folder.c_str(), 0755);
+  ::chmod((folder / "master_event_pull.ipc").c_str(), 0600);
+  world.runtime().join_event_bus();  // its thread must not be one without rights
+  ::setfsuid(65534);
+  auto fired = world.master().fire_event(kTag, Json::trusted(kData), caller, SaltWorld::soon());
+  ::setfsuid(0);
+  return fired;
+}
+
+master::Session session_of_fred() {
+  constexpr const char* kToken = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";
+  return {Secret(std::string_view(kToken)), {}, {}, "fred", "pam", Json::empty_object()};
+}
+
+/// A master that knows the session's token, and whose runner returns this.
+void run_runners(SaltWorld& world, const std::string& returned) {
+  world.on("get_token", [](const std::string&) {
+    return R"({"token": "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";
+  });
+  world.on("runner", [&world, returned](const std::string&) {
+    world.bus().send(
+        format("salt/run/{}/ret", SaltWorld::kJid),
+        test::packed(format(R"({{"jid": "{}", "return": {}, "success": true}})", SaltWorld::kJid, returned)));
+    return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", SaltWorld::kJid);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("an event that the master's socket refuses is fired by the runner event.send, as its caller") {
+  if (::geteuid() != 0) return;
+  SaltWorld world;
+  run_runners(world, "true");
+  const master::Session fred = session_of_fred();
+  const auto fired = fire_without_right(world, &fred);
+  CHECK_MESSAGE(fired.ok(), (fired ? std::string() : fired.error().message));
+  REQUIRE(world.loads("runner").size() == 1);
+  const std::string load = world.loads("runner").at(0);
+  CHECK(holds(load, R"("fun": "event.send")"));
+  CHECK(holds(load, format(R"("tag": "{}")", kTag)));
+  CHECK(holds(load, format(R"("data": {})", kData)));
+  CHECK(holds(load, "c0ffee00"));
+}
+
+TEST_CASE("a caller does not learn why an event cannot be fired, and the log does") {
+  if (::geteuid() != 0) return;
+  const test::CapturedLog log;
+  const master::Session fred = session_of_fred();
+  const auto refused = [&](SaltWorld& world, const master::Session* caller) {
+    const auto fired = fire_without_right(world, caller);
+    REQUIRE_FALSE(fired);
+    CHECK(fired.error().kind == ErrorKind::unavailable);
+    CHECK(fired.error().message == "Events cannot be fired on the Salt Master's bus now.");
+    CHECK(log.has("mode 0600"));
+  };
+  SaltWorld no_right;
+  run_runners(no_right, "true");
+  no_right.on("runner", [](const std::string&) {
+    return R"({"error": {"name": "TokenAuthenticationError", "message": "x"}})";
+  });
+  refused(no_right, &fred);
+  CHECK(log.has(R"(event.send, as user "fred")"));
+  SaltWorld failed;
+  run_runners(failed, "false");
+  refused(failed, &fred);
+  SaltWorld without_session;
+  refused(without_session, nullptr);
+  CHECK(without_session.loads("runner").empty());
+  SaltWorld away;
+  away.pull().stop();
+  const auto fired = away.master().fire_event(kTag, Json::trusted(kData), &fred, SaltWorld::soon());
+  REQUIRE_FALSE(fired);
+  CHECK_FALSE(holds(fired.error().message, "ipc"));
+}
