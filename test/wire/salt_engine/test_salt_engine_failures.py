@@ -13,7 +13,7 @@ from comparison import JID
 from rows import call, local
 from support.daemon import LONG
 from support.ledger import MINION, Ledger, await_answers, load, over_fastcgi
-from support.process import PATIENCE, command_lines, wait_until
+from support.process import PATIENCE, command_lines, gone, wait_until
 
 EVERY_LINE = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
 ONE_LINE = pytest.mark.parametrize("salt", ["3006"], indirect=True)
@@ -84,6 +84,20 @@ def test_salt_issue_21740_a_master_that_is_stopped_in_order_is_not_available(bre
     breakable.master.stop(signal.SIGTERM)
     reply, seconds = timed(lambda: engine.post(local("test.ping")))
     assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < PATIENCE / 2
+
+
+@pytest.mark.parametrize("salt", ["3007", "3008"], indirect=True)
+def test_an_event_process_that_outlives_its_master_is_left_for_the_next_masters(breakable, start_engine):
+    engine = start_engine()
+    engine.run(local("test.ping", "ms-0"))
+    orphan = breakable.master.abandon(breakable.home / "master/sock/master_event_pub.ipc")
+    try:
+        breakable.heal()
+        await_all(engine, breakable)
+        assert not gone(orphan)
+        assert engine.log().count("an earlier one left behind") == 1
+    finally:
+        os.kill(orphan, signal.SIGKILL)
 
 
 def jobs_found(engine):

@@ -79,6 +79,17 @@ def send(pids, number):
             os.kill(pid, number)
 
 
+def listens(pid, path):
+    """Does this process listen at a unix socket? From the kernel's tables of sockets and of open files."""
+    accepts = "00010000"  # the flag of those that listen
+    lines = [line.split() for line in open("/proc/net/unix")]
+    sockets = {f"socket:[{line[6]}]" for line in lines if line[-1] == str(path) and line[3] == accepts}
+    folder = f"/proc/{pid}/fd"
+    with contextlib.suppress(OSError):
+        return any(os.readlink(f"{folder}/{fd}") in sockets for fd in os.listdir(folder))
+    return False
+
+
 class Program:
     """A daemon of Salt's with its children. Not running until it is started."""
 
@@ -130,6 +141,18 @@ class Program:
             time.sleep(0.01)
         self._child.wait()
         self._child = None
+
+    def abandon(self, path):
+        """Ends it and its children with SIGKILL, but the one that listens at the unix socket `path`. Returns its pid."""
+        pids = self.pids
+        (orphan,) = [pid for pid in pids if listens(pid, path)]
+        rest = [pid for pid in pids if pid != orphan]
+        send(rest, signal.SIGSTOP)
+        send(rest, signal.SIGKILL)
+        self._child.wait()
+        self._child = None
+        wait_until(lambda: all(map(gone, rest)), "the others have ended")
+        return orphan
 
     def log(self):
         logs = [path.read_text(errors="replace") for path in (self.home / "output", self.home / "log") if path.exists()]

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "master/salt/events/event_socket.h"
@@ -21,12 +22,28 @@ constexpr std::chrono::milliseconds kSweepTime{1000};
 
 constexpr std::chrono::milliseconds kJoinTime{500};
 
+constexpr std::chrono::milliseconds kLookTime{2};
+
+/// Takes what woke the thread.
+bool has_been_woken(int fd) {
+  eventfd_t count = 0;
+  return ::eventfd_read(fd, &count) == 0;
+}
+
+Error left_behind(const std::string& path) {
+  return {
+      ErrorKind::unavailable,
+      format("another master listens at {} by now, and the connection goes to a process that an earlier one "
+             "left behind",
+             path)};
+}
+
 }  // namespace
 
 EventBus::EventBus(BusOptions options, std::shared_ptr<master::EventLog> log)
     : options_(std::move(options)),
       registry_(options_),
-      stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       log_(std::move(log)) {}
 
 Result<std::unique_ptr<EventBus>> EventBus::start(BusOptions options, std::shared_ptr<master::EventLog> log) {
@@ -39,10 +56,30 @@ Result<std::unique_ptr<EventBus>> EventBus::start(BusOptions options, std::share
 
 EventBus::~EventBus() {
   stopping_ = true;
-  static_cast<void>(::eventfd_write(stop_.get(), 1));
+  static_cast<void>(::eventfd_write(wake_.get(), 1));
   thread_.join();
   registry_.close();
   log_.lost();
+}
+
+Result<EventBus::Expectation> EventBus::expect(std::string_view jid) {
+  if (is_orphaned()) {
+    static_cast<void>(::eventfd_write(wake_.get(), 1));
+    const SteadyTime end = SteadyClock::now() + kJoinTime;
+    while (is_orphaned() && SteadyClock::now() < end) std::this_thread::sleep_for(kLookTime);
+    if (auto joined = registry_.wait_until_joined(end); !joined) return std::move(joined).error();
+  }
+  return registry_.expect(jid);
+}
+
+bool EventBus::is_orphaned() {
+  const std::lock_guard lock(file_mutex_);
+  return is_replaced(options_.path, file_);
+}
+
+void EventBus::set_file(const std::optional<SocketFile>& file) {
+  const std::lock_guard lock(file_mutex_);
+  file_ = file;
 }
 
 Result<void> EventBus::wait_until_joined(SteadyTime deadline) {
@@ -63,14 +100,16 @@ void EventBus::run() {
     }
     // A connection that was lost at once counts like one that could not be made: the pauses grow.
     if (SteadyClock::now() - begun > longest_pause) next_pause = options_.rejoin_pause;
-    pause(next_pause);
+    if (!stopping_) pause(next_pause);
     next_pause = std::min(2 * next_pause, longest_pause);
   }
 }
 
 void EventBus::join_and_read() {
-  if (owes_loss_) tell_lost();  // that failed the last time
-  auto socket = EventSocket::connect(options_, stop_.get());
+  if (owes_loss_) tell_lost();                      // that failed the last time
+  const auto file = socket_file_at(options_.path);  // before: what replaces it meanwhile is seen later
+  auto socket = EventSocket::connect(options_, wake_.get());
+  set_file(socket ? file : std::nullopt);
   if (socket) return serve(*socket);
   tell_refused(socket.error());
   registry_.not_joined(socket.error().kind);
@@ -97,7 +136,9 @@ Result<void> EventBus::read_until_lost(EventSocket& socket) {
       if (!bytes) return bytes.error();
       reader.feed(*bytes);
       if (const Result<void> heard = hear_all(reader); !heard) return heard.error();
-      if (SteadyClock::now() < sweep_due_) continue;
+      const bool was_woken = has_been_woken(wake_.get());
+      if (!was_woken && SteadyClock::now() < sweep_due_) continue;
+      if (is_orphaned()) return left_behind(options_.path);
       registry_.sweep();
       sweep_due_ = SteadyClock::now() + kSweepTime;
     }
@@ -139,10 +180,11 @@ void EventBus::tell_lost() {
   // In this order: who begins to read in between finds that the bus is not joined.
   log_.lost();
   owes_loss_ = false;
+  set_file(std::nullopt);
 }
 
 void EventBus::pause(std::chrono::milliseconds time) const {
-  pollfd watched{stop_.get(), POLLIN, 0};
+  pollfd watched{wake_.get(), POLLIN, 0};
   static_cast<void>(::poll(&watched, 1, static_cast<int>(time.count())));
 }
 

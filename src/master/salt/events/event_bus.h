@@ -4,11 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 
 #include "master/salt/events/bus_log.h"
 #include "master/salt/events/event.h"
+#include "master/salt/events/event_socket.h"
 #include "master/salt/events/registry.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -16,8 +18,6 @@
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::salt {
-
-class EventSocket;
 
 /// The one subscription of this process to the master's event bus, and the one thread that reads it, as fast
 /// as it can. It hands each event to the listener of its job and to `log`, and says there when events may
@@ -38,9 +38,11 @@ class EventBus {
   /// sentence for a master that is not there, or which permission is missing.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime deadline);
 
-  /// To be made before what starts a job is sent. `jid`: the job's, where that is known already. Errors:
-  /// unavailable, as above; also where too many jobs are listened to, or another call has that job.
-  [[nodiscard]] Result<Expectation> expect(std::string_view jid = {}) { return registry_.expect(jid); }
+  /// To be made before what starts a job is sent. `jid`: the job's, where that is known already. Where the
+  /// bus was joined at a socket that another one has replaced since, it waits until that one is joined, half
+  /// a second at most. Errors: unavailable, as above; also where too many jobs are listened to, or another
+  /// call has that job.
+  [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:
   EventBus(BusOptions options, std::shared_ptr<master::EventLog> log);
@@ -55,11 +57,16 @@ class EventBus {
   void tell_joined();
   void tell_lost();
   void pause(std::chrono::milliseconds time) const;
+  /// Does the connection go to what an earlier master left behind? See `is_replaced`.
+  [[nodiscard]] bool is_orphaned();
+  void set_file(const std::optional<SocketFile>& file);
 
   const BusOptions options_;
   Registry registry_;
-  const UniqueFd stop_;  // readable once the thread shall end
+  const UniqueFd wake_;  // readable once the thread shall end, or look at its connection
   std::atomic<bool> stopping_ = false;
+  std::mutex file_mutex_;
+  std::optional<SocketFile> file_;  // of the socket that was joined; guarded by file_mutex_
 
   // The thread's own:
   BusLog log_;

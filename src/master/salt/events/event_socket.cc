@@ -174,6 +174,17 @@ std::string refused_path(const std::string& path) {
   return format("no permission to look at {}", path);
 }
 
+std::optional<SocketFile> socket_file_at(const std::string& path) {
+  struct stat status {};
+  if (path.empty() || ::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return SocketFile{status.st_dev, status.st_ino};
+}
+
+bool is_replaced(const std::string& path, const std::optional<SocketFile>& connected) {
+  const auto now = connected ? socket_file_at(path) : std::nullopt;
+  return now && *now != *connected;
+}
+
 Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop) {
   const auto address = where.path.empty() ? tcp_address(where) : unix_address(where.path);
   if (!address) return address.error();
@@ -264,7 +275,7 @@ Result<void> EventPusher::fire(std::string_view tag, std::string_view data, Stea
 
 /// The master writes nothing here, so that there is something to read where it has ended alone.
 bool EventPusher::is_alive() const {
-  if (!connection_.is_open()) return false;
+  if (!connection_.is_open() || is_replaced(where_.path, file_)) return false;
   char byte;
   return ::recv(connection_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,21 @@ namespace rest_fcgi::salt {
 /// messages are for administrators: unavailable, where nobody is there; authorization, where a permission is
 /// missing, and which; configuration, where the address is none.
 [[nodiscard]] Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop);
+
+/// A socket's file, as long as the socket is open: no other file gets its number.
+struct SocketFile {
+  dev_t device;
+  ino_t inode;
+  bool operator==(const SocketFile&) const = default;
+};
+
+/// The file at a path; absent where there is none, and for an empty path, which stands for TCP.
+[[nodiscard]] std::optional<SocketFile> socket_file_at(const std::string& path);
+
+/// Does another file lie at the path than when a connection was made? Then the connection goes to a process
+/// that an earlier master left behind, and the master of now listens elsewhere. Where no file is there at
+/// all, the connection may still be good.
+[[nodiscard]] bool is_replaced(const std::string& path, const std::optional<SocketFile>& connected);
 
 /// A connection to the socket where a master publishes its events: there is no greeting, it is only read.
 /// Waits end early once the descriptor `stop` is readable, which outlives this; -1: none. Moves; used by one
@@ -76,8 +92,9 @@ class EventPusher {
   // No std::timed_mutex, of which the thread sanitizer of g++ 12 sees the end alone.
   std::mutex mutex_;
   std::condition_variable freed_;
-  bool taken_ = false;   // guarded by mutex_
-  UniqueFd connection_;  // of whose turn it is
+  bool taken_ = false;              // guarded by mutex_
+  UniqueFd connection_;             // of whose turn it is
+  std::optional<SocketFile> file_;  // the same: where the connection goes
 };
 
 /// An event as it stands on the stream. Wiped: it may hold what nobody should see.

@@ -137,6 +137,36 @@ TEST_CASE("all events of both framings are in the log, also those that no reques
   }
 }
 
+TEST_CASE("a bus whose socket another master replaced is left, and the one at the path is joined") {
+  Joined joined;
+  const auto waiting = joined.listen("1");
+  Stream stream(*joined.log);
+  const CapturedLog log;
+  FakeEventBus next(joined.dir / "bus.ipc");  // the first one still listens, and its connections stand
+  SUBCASE("with the next job") {
+    const auto expectation = joined.bus->expect("2");
+    CHECK(expectation);
+  }
+  SUBCASE("within a second or two") {}
+  wait_until([&] { return log.has("joined again"); });
+  CHECK(waiting->heard(1) == Heard{kBusLost});
+  CHECK(stream.tags(1).empty());
+  CHECK_FALSE(stream.end.empty());
+  CHECK(log.has("that an earlier one left behind"));
+  const auto listener = joined.listen("3");
+  next.send(ret("3", "m"), "a");
+  CHECK(listener->heard(1) == Heard{"m=a"});
+}
+
+TEST_CASE("a bus whose socket was removed is kept as long as it is there") {
+  Joined joined;
+  const auto listener = joined.listen("1");
+  std::filesystem::remove(joined.dir / "bus.ipc");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));  // longer than until the next look
+  joined.master.send(ret("1", "m"), "a");
+  CHECK(listener->heard(1) == Heard{"m=a"});
+}
+
 TEST_CASE("streams end when the bus is lost, is broken, or goes, and new ones hear what comes then") {
   const char* const lost = "The Salt master's event bus was lost: events may have been missed.";
   const CapturedLog log;

@@ -105,6 +105,15 @@ TEST_CASE(
   CHECK(lost.error().message.starts_with("The Salt Master's event socket was lost: "));
 }
 
+TEST_CASE("an event goes to the master whose socket is at the path now") {
+  Pull pull;
+  REQUIRE(pull.pusher.fire("a", "\x80", soon()));
+  test::FakeEventPull next{pull.dir / "master_event_pull.ipc"};  // the first one still listens
+  REQUIRE(pull.pusher.fire("b", "\x80", soon()));
+  CHECK(next.received().find("b\n\n") != std::string::npos);
+  CHECK(pull.master.received().find("b\n\n") == std::string::npos);
+}
+
 TEST_CASE("who may not fire events is told which user may") {
   if (::geteuid() != 0) return;
   Pull pull;
