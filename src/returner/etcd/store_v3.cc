@@ -181,6 +181,9 @@ class StoreV3 : public EtcdStore {
     const Result<etcd::TxnReply> reply = leased([&](std::int64_t lease) {
       TxnRequest txn;
       for (const EtcdWrite& write : writes) txn.success.push_back(guarded(write, lease, *heard));
+      // etcd holds only the puts of the outer transaction against its quota, also those of the branch that is
+      // not taken (`costTxn`). This one is never carried out: there is nothing to compare that could fail.
+      if (!writes.empty()) txn.failure.push_back(put({writes.front().puts.front().key, {}}, 0));
       return txn;
     });
     const std::lock_guard lock(mutex_);
