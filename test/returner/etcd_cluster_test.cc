@@ -227,6 +227,67 @@ TEST_CASE("a return that is larger than etcd takes is told of, and takes nothing
   CHECK(log.has("etcd does not keep the return of m1 to job " + jid_number(1) + ": "));
 }
 
+TEST_CASE("a full etcd refuses jobs, which wait until there is room, and what cannot wait is refused") {
+  if (test::no_etcd()) return;
+  constexpr std::size_t kQuota = std::size_t{16} << 20;
+  test::EtcdCluster cluster({.arguments = {"--quota-backend-bytes=" + std::to_string(kQuota)}});
+  const test::TempDir dir;
+  const test::ManualClock clock;
+  Options options = real_options(dir, cluster.urls(), false);
+  options.spool_bytes = std::size_t{8} << 20;
+  const test::CapturedLog log;
+  const auto cache = open_etcd(options, clock);
+  const std::string large(400 << 10, 'x');
+  int kept = 0;
+  const auto keep_one = [&] {
+    Load load = load_of(jid_number(kept));
+    load.arg = Json::string(large);
+    return cache->save_load(load, Durability::durable).ok();
+  };
+  while (kept < 100 && keep_one()) ++kept;
+  CHECK(kept > 30);
+  CHECK(kept < 100);  // the quota and the spool have room for less
+  CHECK_MESSAGE(within(seconds(20), [&] { return log.has("database space exceeded"); }), log.text());
+  const auto status = client_of(options)->status(soon());
+  REQUIRE(status);
+  CHECK(static_cast<std::size_t>(status->db_size) < kQuota + (std::size_t{2} << 20));
+}
+
+TEST_CASE("a job of which there are only returns is found in either API") {
+  if (test::no_etcd()) return;
+  for (const bool v2 : {false, true}) {
+    CAPTURE(v2);
+    const test::TempDir dir;
+    const test::ManualClock clock;
+    const Options options = real_options(dir, shared_etcd().urls(), v2);
+    const auto store =
+        *(v2 ? make_etcd_store_v2 : make_etcd_store_v3)(options.etcd.writing, std::chrono::seconds(0));
+    const EtcdLayout layout(options.etcd);
+    const auto put = [&](const std::string& minion, const char* field, const char* text) {
+      const std::string key = layout.field(kJid, minion, field);
+      REQUIRE(store->write({{EtcdWrite::Unless::exists, key, {}, {{key, layout.encoded(text)}}}}));
+    };
+    for (const char* minion : {"m1", "m2"}) {
+      put(minion, "fun", "\"test.echo\"");
+      put(minion, "fun_args", "[\"x\"]");
+      put(minion, "return", "\"x\"");
+    }
+    const auto cache = open_etcd(options, clock);
+    std::vector<std::string> jids;
+    REQUIRE(cache->get_jids({.fun = "test.echo"}, [&](const Load& load) {
+      CHECK(load.arg.text() == "[\"x\"]");
+      jids.push_back(load.jid);
+      return true;
+    }));
+    CHECK(jids == std::vector<std::string>{kJid});
+    const auto load = cache->get_load(kJid);
+    REQUIRE(load);
+    REQUIRE(*load);
+    CHECK((*load)->minions == std::vector<std::string>{"m1", "m2"});
+    CHECK((*cache->get_jid(kJid)).size() == 2);
+  }
+}
+
 TEST_CASE("with a user's name and password jobs are kept, and with a wrong one readers are told why") {
   if (test::no_etcd()) return;
   const test::EtcdCluster cluster({.auth = true, .enable_v2 = true});

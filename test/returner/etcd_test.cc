@@ -62,6 +62,34 @@ TEST_CASE("a job of two minions is in etcd as Salt's returner writes it, byte fo
   CHECK(map == expected);
 }
 
+TEST_CASE("a job of which there are only returns is listed and looked up with what is there") {
+  const Etcd etcd;
+  const std::string job = kJobsFolder + kJid;
+  etcd.put(job + "/m1/fun", "\xab\"test.ping\"");
+  etcd.put(job + "/m1/fun_args", R"(["x"])");
+  etcd.put(job + "/m1/return", "\xa4true");
+  etcd.put(job + "/m2/return",
+           "\xa5"
+           "false");
+  etcd.put(job + "/m3/fun", "\xab\"test.ping\"");  // its return is written later
+  const auto load = etcd->get_load(kJid);
+  REQUIRE(load);
+  REQUIRE(*load);
+  CHECK((*load)->fun == Json::string("test.ping"));
+  CHECK((*load)->arg.text() == R"(["x"])");
+  CHECK((*load)->minions == std::vector<std::string>{"m1", "m2"});
+  CHECK((*load)->user == "root");
+  CHECK((*etcd->get_jid(kJid)).size() == 2);
+  std::vector<std::string> jids;
+  REQUIRE(etcd->get_jids({}, [&](const Load& one) {
+    jids.push_back(one.jid);
+    return one.fun == Json::string("test.ping");
+  }));
+  CHECK(jids == std::vector<std::string>{kJid});
+  etcd.put(kJobsFolder + "20261120231500123457/m3/fun", "\xab\"test.ping\"");
+  CHECK_FALSE((*etcd->get_load("20261120231500123457")).has_value());
+}
+
 TEST_CASE("a job with many minions is written in few transactions, some at a time, within etcd's bounds") {
   test::Door door;
   const Etcd etcd;
@@ -108,7 +136,7 @@ TEST_CASE("what Salt's returner wrote is read, in either form, with what is miss
 
 TEST_CASE("what is in etcd and no job of ours is passed over") {
   const Etcd etcd;
-  etcd.put(kJobsFolder + kJid + "/m1/return", "true");  // of a minion's own, without a load
+  etcd.put(kJobsFolder + kJid + "/m1/return", "true");  // a minion's own, without a load: a job
   etcd.put(kJobsFolder + "20261120231500123457/.load.p", "no JSON");
   etcd.put(kJobsFolder + "req/.load.p", "{}");
   etcd.put("/salt/return/jobs2/20261120231500123458/.load.p", "{}");
@@ -118,9 +146,9 @@ TEST_CASE("what is in etcd and no job of ours is passed over") {
            "20261120231500123459");
   etcd.put(kMinionsFolder + "m3", "no jid");
   etcd.put(kJobsFolder + kJid + "/m1/fun", "\"test.ping\"");
-  CHECK(jids_of(*etcd.cache).empty());
-  CHECK(jids_of(*etcd.cache, {.newest_first = true}).empty());
-  CHECK_FALSE(etcd->get_load(kJid)->has_value());
+  CHECK(jids_of(*etcd.cache).size() == 1);
+  CHECK(jids_of(*etcd.cache, {.newest_first = true}).size() == 1);
+  CHECK(etcd->get_load(kJid)->has_value());
   CHECK_FALSE(etcd->get_load("20261120231500123457")->has_value());
   CHECK(etcd->get_jid(kJid)->size() == 1);
   const auto found = *etcd->get_fun("test.ping");

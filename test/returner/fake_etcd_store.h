@@ -135,19 +135,30 @@ class FakeEtcdStore : public EtcdStore {
 
   Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
                           const LoadVisitor& visitor) override {
-    std::map<std::string, std::string> loads;
+    std::map<std::string, std::optional<std::string>> loads;
     {
       const std::lock_guard lock(etcd_->mutex_);
       if (etcd_->error_) return *etcd_->error_;
       for (const auto& [key, value] : etcd_->map_) {
         if (!key.starts_with(layout.jobs())) continue;
-        const std::string jid = key.substr(layout.jobs().size(), key.rfind('/') - layout.jobs().size());
-        if (key != layout.load(jid) || !is_like_jid(jid)) continue;
-        if (least_key(jid) >= walk.keys.least && least_key(jid) <= walk.keys.greatest) loads[jid] = value;
+        const std::size_t begin = layout.jobs().size();
+        const std::string jid = key.substr(begin, key.find('/', begin) - begin);
+        if (!is_like_jid(jid)) continue;
+        if (least_key(jid) < walk.keys.least || least_key(jid) > walk.keys.greatest) continue;
+        std::optional<std::string>& load = loads[jid];
+        if (key == layout.load(jid)) load = value;
       }
     }
+    for (auto& [jid, load] : loads) {
+      if (load) continue;
+      auto made = returned_load(*this, layout, jid);
+      if (!made) return std::move(made).error();
+      load = *std::move(made);
+    }
     bool more = true;
-    const auto visit = [&](const auto& load) { more = more && visitor(load.first, load.second); };
+    const auto visit = [&](const auto& load) {
+      more = more && (!load.second || visitor(load.first, *load.second));
+    };
     walk.newest_first ? std::for_each(loads.rbegin(), loads.rend(), visit)
                       : std::for_each(loads.begin(), loads.end(), visit);
     return {};

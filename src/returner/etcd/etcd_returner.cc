@@ -97,8 +97,10 @@ class EtcdReturner : public Returner {
     if (Result<void> flushed = writer_->flush(); !flushed) return std::move(flushed).error();
     const auto values = get({layout_.load(jid)});
     if (!values) return values.error();
-    const std::optional<std::string>& stored = values->front();
-    return stored ? load_in(jid, decoded(*stored), options_.unicode_errors) : std::nullopt;
+    if (const auto& stored = values->front()) return load_in(jid, decoded(*stored), options_.unicode_errors);
+    const auto made = returned_load(*reading_, layout_, std::string(jid));
+    if (!made) return failure(made.error());
+    return *made ? load_in(jid, **made, options_.unicode_errors) : std::nullopt;
   }
 
   [[nodiscard]] Result<std::vector<JobReturn>> get_jid(std::string_view jid) const override;
@@ -247,6 +249,25 @@ Result<std::vector<FunctionReturn>> EtcdReturner::returns_of(std::vector<Functio
 }
 
 }  // namespace
+
+Result<std::optional<std::string>> returned_load(EtcdStore& store, const EtcdLayout& layout,
+                                                 const std::string& jid) {
+  const std::string folder = layout.job(jid);
+  std::vector<std::string> minions;
+  std::map<std::string, std::string, std::less<>> first;  // fields of the first minion's return
+  std::string first_minion;
+  const Result<void> read = store.visit(folder, [&](const std::string& key, const std::string& value) {
+    const auto field = field_in(std::string_view(key).substr(folder.size()));
+    if (!field) return;
+    if (field->name == "return") minions.emplace_back(field->minion);
+    if (first_minion.empty()) first_minion = field->minion;
+    const bool is_told = field->name == "fun" || field->name == "fun_args";
+    if (is_told && field->minion == first_minion) first.emplace(field->name, decoded(value));
+  });
+  if (!read) return read.error();
+  if (minions.empty()) return std::optional<std::string>();
+  return std::optional(load_of_return(jid, first["fun"], first["fun_args"], minions));
+}
 
 Result<std::unique_ptr<Returner>> open_etcd_returner(const Options& options, const Clock& clock) {
   const auto make = options.etcd.require_v2 ? make_etcd_store_v2 : make_etcd_store_v3;

@@ -204,6 +204,20 @@ std::optional<Load> load_in(std::string_view jid, std::string_view text, Unicode
   return load;
 }
 
+std::string load_of_return(std::string_view jid, std::string_view fun, std::string_view fun_args,
+                           const std::vector<std::string>& minions) {
+  return std::move(written_object([&](JsonWriter& writer) {
+           writer.key("jid").string(jid);
+           const auto field = [&](std::string_view name, std::string_view text) {
+             if (!text.empty()) writer.key(name).json(json_in(text, UnicodeErrors::replace));
+           };
+           field("fun", fun);
+           field("fun_args", fun_args);
+           write_minions(writer, minions);
+         }))
+      .text();
+}
+
 std::optional<std::string> with_minions(std::string_view text, const std::vector<std::string>& minions) {
   JsonDocument document;
   if (!parse_stored(document, text, UnicodeErrors::replace)) return std::nullopt;

@@ -87,6 +87,12 @@ struct JobFacts {
 /// then. Absent where `text` is no JSON object.
 [[nodiscard]] std::optional<Load> load_in(std::string_view jid, std::string_view text, UnicodeErrors errors);
 
+/// A load for a job that has none: minions that return by themselves (`salt --return etcd`) write returns
+/// alone, and a load may have expired before its returns. `fun` and `fun_args`: of one return, as stored;
+/// empty: not known.
+[[nodiscard]] std::string load_of_return(std::string_view jid, std::string_view fun,
+                                         std::string_view fun_args, const std::vector<std::string>& minions);
+
 /// `text` with these minions as well; absent where it is no JSON object. All else stays as it is.
 [[nodiscard]] std::optional<std::string> with_minions(std::string_view text,
                                                       const std::vector<std::string>& minions);

@@ -74,7 +74,8 @@ class EtcdStore {
   /// Visits all keys below `folder`, which ends with a slash, in their order.
   [[nodiscard]] virtual Result<void> visit(const std::string& folder, const Visitor& visitor) = 0;
 
-  /// Visits the loads of jobs, as of one moment where the API knows moments.
+  /// Visits the loads of jobs, as of one moment where the API knows moments. A job of which there are only
+  /// returns has what `load_of_return` makes of one of them.
   [[nodiscard]] virtual Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
                                                 const LoadVisitor& visitor) = 0;
 
@@ -90,6 +91,11 @@ class EtcdStore {
   /// Puts it where the key's value is `before`. Says whether it was.
   [[nodiscard]] virtual Result<bool> replace(const EtcdPair& pair, const std::string& before) = 0;
 };
+
+/// What `load_of_return` makes of the first of a job's returns, with all minions that returned; absent where
+/// there is none. Errors: those of the store.
+[[nodiscard]] Result<std::optional<std::string>> returned_load(EtcdStore& store, const EtcdLayout& layout,
+                                                               const std::string& jid);
 
 /// Opens no connection. `ttl` 0: for ever. Errors: configuration.
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v3(const etcd::Options& options,

@@ -73,7 +73,12 @@ class StoreV2 : public EtcdStore {
       for (auto jid = begin; jid != end; ++jid) keys.push_back(layout.load(*jid));
       const auto loads = get(keys);
       if (!loads) return loads.error();
-      for (const std::optional<std::string>& load : *loads) {
+      for (std::optional<std::string> load : *loads) {
+        if (!load) {
+          auto made = returned_load(*this, layout, *begin);
+          if (!made) return std::move(made).error();
+          load = *std::move(made);
+        }
         if (load && !visitor(*begin, *load)) return {};
         ++begin;
       }

@@ -330,7 +330,11 @@ class LoadWalk {
   }
 
  private:
-  using Loads = std::map<std::string, std::optional<std::string>>;  // by jid; absent: not read so far
+  struct Found {
+    std::optional<std::string> load;  ///< absent: not read so far
+    std::string first_key;            ///< in the job's folder
+  };
+  using Loads = std::map<std::string, Found>;  // by jid
   /// Keys that were not looked at: from `from` on, up to those of `last`.
   struct Part {
     std::string from;
@@ -408,7 +412,7 @@ class LoadWalk {
         Child child = child_in(jobs_, kvs.front().key);
         if (is_like_jid(child.name)) {
           const bool is_load = kvs.front().key == layout_.load(child.name);
-          loads[child.name] = is_load ? std::optional(kvs.front().value) : std::nullopt;
+          loads[child.name] = {is_load ? std::optional(kvs.front().value) : std::nullopt, kvs.front().key};
         }
         const JidKey seen = std::clamp(least_key(child.name), parts[i].first, parts[i].last);
         if (child.next < end_of(parts[i].last)) rest.push_back({std::move(child.next), seen, parts[i].last});
@@ -463,20 +467,46 @@ class LoadWalk {
     }
   }
 
+  /// Gives jobs of which there are only returns a load, of the return that stands first.
+  [[nodiscard]] Result<void> make_loads(Loads& loads) {
+    std::vector<std::string> keys;
+    std::vector<std::pair<Loads::iterator, std::string>> jobs;  // and the minion of that return
+    for (auto at = loads.begin(); at != loads.end(); ++at) {
+      const auto& [jid, found] = *at;
+      if (found.load) continue;
+      const auto field = field_in(std::string_view(found.first_key).substr(layout_.job(jid).size()));
+      if (!field) continue;
+      keys.push_back(layout_.field(jid, field->minion, "fun"));
+      keys.push_back(layout_.field(jid, field->minion, "fun_args"));
+      jobs.emplace_back(at, field->minion);
+    }
+    const auto values = store_.get(keys);
+    if (!values) return values.error();
+    auto value = values->begin();
+    for (const auto& [at, minion] : jobs) {
+      const std::string fun(decoded(value[0].value_or("")));
+      const std::string arg(decoded(value[1].value_or("")));
+      if (!fun.empty()) at->second.load = load_of_return(at->first, fun, arg, {minion});
+      value += 2;
+    }
+    return {};
+  }
+
   /// Sets `done_` where the visitor has enough.
   [[nodiscard]] Result<void> show(Loads& loads) {
     std::vector<std::string> keys;
-    for (const auto& [jid, load] : loads) {
-      if (!load) keys.push_back(layout_.load(jid));
+    for (const auto& [jid, found] : loads) {
+      if (!found.load) keys.push_back(layout_.load(jid));
     }
     auto missing = store_.get(keys);
     if (!missing) return std::move(missing).error();
     auto next = missing->begin();
-    for (auto& [jid, load] : loads) {
-      if (!load) load = std::move(*next++);
+    for (auto& [jid, found] : loads) {
+      if (!found.load) found.load = std::move(*next++);
     }
+    if (Result<void> made = make_loads(loads); !made) return made;
     const auto visit = [&](const auto& one) {
-      if (!done_ && one.second) done_ = !visitor_(one.first, *one.second);
+      if (!done_ && one.second.load) done_ = !visitor_(one.first, *one.second.load);
     };
     walk_.newest_first ? std::for_each(loads.rbegin(), loads.rend(), visit)
                        : std::for_each(loads.begin(), loads.end(), visit);
