@@ -245,7 +245,7 @@ TEST_CASE("secrets never enter an event") {
       Json::trusted(
           R"({"body": "{\"a\": 1, \"password\": \"canary-4711\"}", "token": "canary-4711", )"
           R"("post": {"a": 1, "password": "canary-4711"}, "headers": {"X-Auth-Token": "canary-4711"}})"),
-      EmbeddedEngine::soon()));
+      nullptr, EmbeddedEngine::soon()));
   const auto events = read(*reader);
   REQUIRE(events.size() == 9);
   const std::string all = texts(events);
@@ -265,7 +265,7 @@ TEST_CASE("what somebody fires gets a stamp in place of its own") {
   EmbeddedEngine engine;
   const Reader reader = listen(engine);
   REQUIRE(engine.master->fire_event("salt/netapi/hook/x",
-                                    Json::trusted(R"({"_stamp": "old", "post": {"a": 1.5}})"),
+                                    Json::trusted(R"({"_stamp": "old", "post": {"a": 1.5}})"), nullptr,
                                     EmbeddedEngine::soon()));
   const auto events = read(*reader);
   REQUIRE(events.size() == 1);
@@ -405,6 +405,6 @@ TEST_CASE("who may see its own jobs sees no others, and nothing that is no job's
   const Reader ann = listen(engine, {auth::EventScope::own, "ann"});
   (void)engine.publish(R"("client": "local", "tgt": "ms-0", "fun": "test.ping")");
   (void)engine.runner(R"("fun": "test.arg")");
-  REQUIRE(engine.master->fire_event("x", Json::empty_object(), EmbeddedEngine::soon()));
+  REQUIRE(engine.master->fire_event("x", Json::empty_object(), nullptr, EmbeddedEngine::soon()));
   CHECK(read(*ann).empty());
 }
