@@ -93,7 +93,7 @@ std::string jid_start_time(std::string_view jid) {
 
 std::string iso_stamp(WallTime time) {
   const Digits digits = digits_at(time);
-  std::string stamp = "____-__-__T__:__:__.______+00:00";
+  std::string stamp = "____-__-__T__:__:__.______";
   const char* digit = digits.data();
   for (char& c : stamp) {
     if (c == '_') c = *digit++;

@@ -69,7 +69,7 @@ TEST_CASE("a text that is no jid has no time") {
 
 TEST_CASE("a jid's start time and a stamp read as Salt writes them") {
   CHECK(jid_start_time("20261120230610043746") == "2026, Nov 20 23:06:10.043746");
-  CHECK(iso_stamp(*jid_time("20261120230617380290")) == "2026-11-20T23:06:17.380290+00:00");
+  CHECK(iso_stamp(*jid_time("20261120230617380290")) == "2026-11-20T23:06:17.380290");
 }
 
 TEST_CASE("jids from many threads are all different") {

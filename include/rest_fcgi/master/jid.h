@@ -26,7 +26,8 @@ inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar"
 /// A jid's time as Salt's `StartTime`: `2026, Nov 20 23:06:10.043746`; empty where the text is no jid.
 [[nodiscard]] std::string jid_start_time(std::string_view jid);
 
-/// A point in time as the `_stamp` of Salt 3008: `2026-11-20T23:06:17.380290+00:00`.
+/// A point in time as the `_stamp` of Salt 3006 and 3007, in UTC: `2026-11-20T23:06:17.380290`. Clients parse
+/// this form; some drop events whose stamp has an offset.
 [[nodiscard]] std::string iso_stamp(WallTime time);
 
 /// Gives out job ids: each later than the one before, none twice, neither in this process nor in any other of

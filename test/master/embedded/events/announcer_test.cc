@@ -43,8 +43,8 @@ std::string data_of(const master::Event& event) {
   REQUIRE(at != std::string::npos);
   const std::size_t begin = at + std::string_view(R"("_stamp": ")").size();
   const std::string stamp = data.substr(begin, data.find('"', begin) - begin);
-  CHECK(stamp.size() == 32);
-  CHECK(stamp.ends_with("+00:00"));
+  CHECK(stamp.size() == std::string_view("2026-11-21T00:19:12.259579").size());
+  CHECK(stamp.find('+') == std::string::npos);
   data.replace(begin, stamp.size(), "S");
   if (const std::size_t ts = data.find(R"("ts": 1)"); ts != std::string::npos) {
     data.replace(ts + 6, data.find_first_not_of("0123456789", ts + 6) - ts - 6, "T");

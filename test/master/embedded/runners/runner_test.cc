@@ -81,7 +81,7 @@ TEST_CASE("a runner's event tells what ran, for whom, and what it gave") {
   CHECK(engine.last_started.tag == "salt/run/" + jid);
   CHECK(jid.size() == 20);
   CHECK(stamp.size() == 32);
-  CHECK(stamp.ends_with("+00:00"));
+  CHECK(stamp.size() == std::string_view("2026-11-21T00:19:12.259579").size());
   CHECK(stamp.substr(0, 4) == jid.substr(0, 4));
 }
 
