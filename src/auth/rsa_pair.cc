@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/auth/rsa_pair.h"
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -11,6 +13,8 @@
 #include <openssl/rsa.h>
 
 #include "auth/digest.h"
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -31,25 +35,13 @@ std::string_view view_of(const Text& text) {
   return {data, static_cast<std::size_t>(size)};
 }
 
-/// Salt's: of the lines between the first and the last, with their ends.
-std::string fingerprint_of(std::string_view pem, const DigestAlgorithm& sha256) {
-  pem.remove_prefix(pem.find('\n') + 1);
-  pem = pem.substr(0, pem.rfind("-----END"));
-  const WipedBytes digits = to_hex(sha256.of({pem}).view());
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && i % 2 == 0) text += ':';
-    text += digits[i];
-  }
-  return text;
-}
+constexpr std::array<std::string_view, 6> kHashTypes = {"md5",    "sha1",   "sha224",
+                                                        "sha256", "sha384", "sha512"};
 
 }  // namespace
 
 Result<RsaPair> RsaPair::make(int bits) {
   const Error failed{ErrorKind::internal, "OpenSSL makes no RSA key."};
-  const auto sha256 = DigestAlgorithm::fetch("SHA256");
-  if (!sha256) return sha256.error();
   const std::unique_ptr<EVP_PKEY, FreeKey> key(EVP_RSA_gen(static_cast<unsigned>(bits)));
   const Text priv(BIO_new(BIO_s_mem()));
   const Text pub(BIO_new(BIO_s_mem()));
@@ -58,7 +50,29 @@ Result<RsaPair> RsaPair::make(int bits) {
                                                             nullptr, nullptr) == 1 &&
                        PEM_write_bio_PUBKEY(pub.get(), key.get()) == 1;
   if (!written) return failed;
-  return RsaPair{Secret(view_of(priv)), std::string(view_of(pub)), fingerprint_of(view_of(pub), *sha256)};
+  return RsaPair{Secret(view_of(priv)), std::string(view_of(pub))};
+}
+
+std::string_view pem_body(std::string_view pem) {
+  pem.remove_prefix(pem.find('\n') + 1);
+  return pem.substr(0, pem.rfind("-----END"));
+}
+
+Result<std::string> fingerprint_of(std::string_view text, std::string_view hash_type) {
+  if (std::find(kHashTypes.begin(), kHashTypes.end(), hash_type) == kHashTypes.end()) {
+    return Error{ErrorKind::invocation,
+                 format("unknown hash_type {}; hash types: md5, sha1, sha224, sha256, sha384, sha512",
+                        quoted(hash_type))};
+  }
+  const auto digest = DigestAlgorithm::fetch(std::string(hash_type).c_str());
+  if (!digest) return digest.error();
+  const WipedBytes digits = to_hex(digest->of({text}).view());
+  std::string fingerprint;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && i % 2 == 0) fingerprint += ':';
+    fingerprint += digits[i];
+  }
+  return fingerprint;
 }
 
 }  // namespace rest_fcgi::auth

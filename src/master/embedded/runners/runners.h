@@ -33,21 +33,17 @@ class MadeKeys {
  public:
   static constexpr std::size_t kMost = 1000;
 
-  struct Key {
-    std::string pub;          ///< PEM
-    std::string fingerprint;  ///< as Salt shows it
-  };
-  using All = std::map<std::string, Key, std::less<>>;
+  using All = std::map<std::string, std::string, std::less<>>;  ///< PEM, by id
 
   enum class Added { yes, exists, full };
 
   /// Of a minion that has one already only where `force` is.
-  Added add(std::string_view id, Key key, bool force) {
+  Added add(std::string_view id, std::string pub, bool force) {
     const std::lock_guard lock(mutex_);
     const auto found = keys_.find(id);
     if (found == keys_.end() && keys_.size() >= kMost) return Added::full;
     if (found != keys_.end() && !force) return Added::exists;
-    keys_.insert_or_assign(std::string(id), std::move(key));
+    keys_.insert_or_assign(std::string(id), std::move(pub));
     return Added::yes;
   }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "master/embedded/host/grains.h"
 #include "master/embedded/python/python.h"
 #include "master/embedded/runners/runners.h"
 #include "master/embedded/text.h"
@@ -92,24 +93,50 @@ Result<Json> name_match(const MasterContext& context, const Bound& arguments) {
   return written_object([&ids](JsonWriter& writer) { write_strings(writer.key(kAccepted), *ids); });
 }
 
-/// Of a key that is not there, as a minion of this process has none, Salt gives an empty text.
-void write_keys(JsonWriter& writer, std::string_view status, const Names& names, const MadeKeys::All& made,
-                std::string MadeKeys::Key::*what) {
-  if (names.empty()) return;
-  writer.key(status).begin_object();
-  for (const std::string_view name : names) {
-    const auto found = made.find(name);
-    writer.key(name).string(found == made.end() ? std::string_view() : found->second.*what);
-  }
-  writer.end_object();
-}
-
 Result<Json> print(const MasterContext& context, const Bound& arguments) {
   const AcceptedKeys accepted(context);
   const Result<Names> ids = matching(accepted.ids, arguments["match"]);
   if (!ids) return ids.error();
-  return written_object(
-      [&](JsonWriter& writer) { write_keys(writer, kAccepted, *ids, accepted.made, &MadeKeys::Key::pub); });
+  return written_object([&](JsonWriter& writer) {
+    if (ids->empty()) return;
+    writer.key(kAccepted).begin_object();
+    for (const std::string_view id : *ids) {
+      const auto made = accepted.made.find(id);
+      writer.key(id).string(made == accepted.made.end() ? std::string_view() : made->second);
+    }
+    writer.end_object();
+  });
+}
+
+/// Tells this installation from others: the host's machine-id, else its name. Stable across restarts.
+std::string_view installation() {
+  static const std::string id = [] {
+    const std::string text = read_text("/etc/machine-id").value_or("");
+    const auto lines = lines_of(text);
+    return lines.empty() ? host_name() : std::string(lines.front());
+  }();
+  return id;
+}
+
+/// Adds `{status: {name: fingerprint}}`. The fingerprint of a made key is Salt's own. Minions of this
+/// process, and the master, have no key: theirs is a digest of the installation and the name, since clients
+/// parse it.
+Result<void> write_fingers(JsonWriter& writer, std::string_view status, const Names& names,
+                           const MadeKeys::All& made, JsonValue hash_type) {
+  if (names.empty()) return {};
+  const bool is_left_out = hash_type.is(JsonValue::Kind::null);
+  writer.key(status).begin_object();
+  for (const std::string_view name : names) {
+    const auto found = made.find(name);
+    const std::string text = found == made.end() ? format("rest_fcgi key {} {}", installation(), name)
+                                                 : std::string(auth::pem_body(found->second));
+    const auto finger =
+        auth::fingerprint_of(text, is_left_out ? std::string_view("sha256") : hash_type.text());
+    if (!finger) return finger.error();
+    writer.key(name).string(*finger);
+  }
+  writer.end_object();
+  return {};
 }
 
 Result<Json> finger(const MasterContext& context, const Bound& arguments) {
@@ -117,10 +144,22 @@ Result<Json> finger(const MasterContext& context, const Bound& arguments) {
   const Result<Names> ids = matching(accepted.ids, arguments["match"]);
   if (!ids) return ids.error();
   const Result<Names> local = matching({kLocalKeys.begin(), kLocalKeys.end()}, arguments["match"]);
-  return written_object([&](JsonWriter& writer) {
-    write_keys(writer, kAccepted, *ids, accepted.made, &MadeKeys::Key::fingerprint);
-    write_keys(writer, "local", *local, {}, &MadeKeys::Key::fingerprint);
+  Result<void> written;
+  Json all = written_object([&](JsonWriter& writer) {
+    written = write_fingers(writer, kAccepted, *ids, accepted.made, arguments["hash_type"]);
+    if (written) written = write_fingers(writer, "local", *local, {}, arguments["hash_type"]);
   });
+  if (!written) return std::move(written).error();
+  return all;
+}
+
+Result<Json> finger_master(const MasterContext&, const Bound& arguments) {
+  Result<void> written;
+  Json all = written_object([&](JsonWriter& writer) {
+    written = write_fingers(writer, "local", {kLocalKeys.back()}, {}, arguments["hash_type"]);
+  });
+  if (!written) return std::move(written).error();
+  return all;
 }
 
 Result<Json> master_key(const MasterContext&, const Bound&) {
@@ -164,7 +203,7 @@ Result<Json> gen_accept(const MasterContext& context, const Bound& arguments) {
   if (exists && !force) return Json::empty_object();
   auto pair = auth::RsaPair::make(*bits);
   if (!pair) return std::move(pair).error();
-  switch (context.keys.add(id.text(), {pair->pub, pair->fingerprint}, force)) {
+  switch (context.keys.add(id.text(), pair->pub, force)) {
     case MadeKeys::Added::exists:
       return Json::empty_object();
     case MadeKeys::Added::full:
@@ -193,10 +232,11 @@ constexpr std::array<MasterFunction, 11> kWheels = {{
     {"key.delete(match)", "Remove keys that key.gen_accept made; minions of this process stay accepted.",
      delete_keys},
     {"key.finger(match, hash_type=None)",
-     "Show the fingerprints of keys; those of minions of this process are empty, as they need no keys.",
+     "Show the fingerprints of keys. Minions of this process have no keys: theirs is a digest of\n"
+     "the installation and the id, the same after a restart.",
      finger},
     {"key.finger_master(hash_type=None)",
-     "Show the fingerprint of the master's key; it is empty, as there is none.", master_key},
+     "Show the master's fingerprint: a digest of the installation, as there is no key.", finger_master},
     {"key.gen_accept(id_, keysize=2048, force=False)",
      "Make a key pair and accept its public half; nothing where the minion has one, unless force is true.",
      gen_accept, false, true},

@@ -118,15 +118,39 @@ TEST_CASE("key.name_match finds minions by globs") {
         "Exception occurred in wheel key.name_match: match must be a string, found int");
 }
 
-TEST_CASE("keys and their fingerprints are empty, as there are none") {
+TEST_CASE("keys are empty, as there are none") {
   EmbeddedEngine engine;
-  CHECK(returned(engine, R"("fun": "key.finger", "match": "ms-1")") == R"({"minions": {"ms-1": ""}})");
-  CHECK(
-      returned(engine, R"("fun": "key.finger", "match": "m*", "hash_type": "sha256")") ==
-      R"({"minions": {"ms-0": "", "ms-1": "", "ms-2": ""}, "local": {"master.pem": "", "master.pub": ""}})");
   CHECK(returned(engine, R"("fun": "key.print", "match": "m*-0")") == R"({"minions": {"ms-0": ""}})");
-  CHECK(returned(engine, R"("fun": "key.finger_master")") == R"({"local": {"master.pub": ""}})");
   CHECK(returned(engine, R"("fun": "key.master_key_str")") == R"({"local": {"master.pub": ""}})");
+}
+
+TEST_CASE("key.finger gives each minion a fingerprint of its own, the same in each engine") {
+  EmbeddedEngine engine;
+  const auto finger_of = [](const std::string& returned, std::string_view status, std::string_view id) {
+    JsonDocument document;
+    REQUIRE(document.parse(returned));
+    return std::string(document.root().find(status)->find(id)->text());
+  };
+  const std::string all = returned(engine, R"("fun": "key.finger", "match": "*")");
+  const std::string finger = finger_of(all, "minions", "ms-1");
+  CHECK(finger.size() == 32 * 3 - 1);
+  for (std::size_t i = 0; i < finger.size(); ++i) {
+    const std::string_view allowed = i % 3 == 2 ? ":" : "0123456789abcdef";
+    CHECK(allowed.find(finger[i]) != std::string_view::npos);
+  }
+  CHECK(finger_of(all, "minions", "ms-2") != finger);
+  CHECK(finger_of(all, "local", "master.pem") != finger_of(all, "local", "master.pub"));
+  const std::string of_master = returned(engine, R"("fun": "key.finger_master")");
+  CHECK(finger_of(of_master, "local", "master.pub") == finger_of(all, "local", "master.pub"));
+
+  EmbeddedEngine other;
+  CHECK(returned(other, R"("fun": "key.finger", "match": "ms-1", "hash_type": "sha256")") ==
+        format(R"({{"minions": {{"ms-1": "{}"}}}})", finger));
+  CHECK(finger_of(returned(engine, R"("fun": "key.finger", "match": "ms-1", "hash_type": "md5")"), "minions",
+                  "ms-1")
+            .size() == 16 * 3 - 1);
+  CHECK(failure(engine, R"("fun": "key.finger", "match": "ms-1", "hash_type": "crc")").find("'crc'") !=
+        std::string::npos);
   CHECK(failure(engine, R"("fun": "key.finger", "match": 5)") ==
         "Exception occurred in wheel key.finger: match must be a string, found int");
 }
