@@ -16,12 +16,15 @@ import os
 import re
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
 
 if sys.version_info < (3, 9):
     sys.exit("Python 3.9 or newer is needed, and %s is %d.%d" % (sys.executable, *sys.version_info[:2]))
 
 ANSWER_LIMIT = 8 << 20  # bytes, the newline included
+MOST_LEVELS = 400  # of a return that is sent: Salt's packer has a limit of 511
+MOST_BITS = 14000  # of an integer that is sent as such: Python writes no more than 4300 digits
+BYTES = (bytes, bytearray, memoryview)
 NAMESPACE = "salt.loaded.ext.module."  # of modules, as on a minion that got them from its master
 
 
@@ -59,8 +62,12 @@ class Channel:
 
 
 def encoded(value):
-    """A value as JSON, as a minion sends it: sets are lists, bytes are text. Errors: ValueError, TypeError."""
-    text = json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False)
+    """A value as JSON, as a minion's return reaches the API: what JSON has no form for is replaced, by `sendable`."""
+    try:
+        text = json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 4 * MOST_LEVELS))
+        text = json.dumps(sendable(value, ()), ensure_ascii=False)
     try:
         text.encode()
     except UnicodeEncodeError:  # names of files, for example, may be no UTF-8
@@ -69,8 +76,9 @@ def encoded(value):
 
 
 def plain(value):
-    """What stands in JSON for a value that it has no form for."""
-    if isinstance(value, (set, frozenset, types.GeneratorType)):
+    """Returns what stands in JSON for a value that has another type there. Errors: TypeError, for all that JSON has no
+    form for, and for what can be read once."""
+    if isinstance(value, (set, frozenset)):
         return list(value)
     if isinstance(value, (bytes, bytearray)):
         return value.decode(errors="replace")
@@ -79,6 +87,43 @@ def plain(value):
     if hasattr(value, "isoformat"):
         return value.strftime("%Y%m%dT%H:%M:%S.%f")
     raise TypeError(f"a value of the type {type(value).__name__} has no form in JSON")
+
+
+def sendable(value, inside):
+    """Returns the value with each part replaced that JSON has no form for: NaN and infinities by null, objects by their
+    text, keys by their text. `inside`: ids of the values around it, since a value that holds itself has no end."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, int):
+        return value if value.bit_length() <= MOST_BITS else hex(value)
+    if id(value) in inside or len(inside) >= MOST_LEVELS:
+        return None
+    inside = (*inside, id(value))
+    if isinstance(value, Mapping):
+        return {key_of(key, inside): sendable(value[key], inside) for key in value}
+    if isinstance(value, (list, tuple, Set, Iterator, Sequence, ValuesView)) and not isinstance(value, BYTES):
+        return [sendable(one, inside) for one in value]
+    try:
+        return plain(bytes(value) if isinstance(value, memoryview) else value)
+    except Exception:
+        return text_of(value)
+
+
+def key_of(key, inside):
+    """Returns a key as the text that stands for it in JSON."""
+    if isinstance(key, str):
+        return key
+    text = key if isinstance(key, (int, float)) else sendable(key, inside)
+    return text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+
+
+def text_of(value):
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
 
 
 def gathered(items):

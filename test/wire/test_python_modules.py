@@ -223,12 +223,6 @@ ODD = """
     def returns_much():
         return "x" * (9 << 20)
 
-    def returns_odd():
-        return {"nan": float("nan")}
-
-    def returns_object():
-        return object()
-
     def forks():
         return "child" if os.fork() == 0 else "parent"
 
@@ -262,12 +256,45 @@ def test_what_a_function_does_to_its_process_gives_a_clear_sentence(start, front
     assert call(api, "odd.prints") == 5 and "odd.prints wrote to standard error: " in daemon.log()
     assert call(api, "odd.much") == 6
     assert call(api, "odd.returns_much") == "The function odd.returns_much returned more than 8388608 bytes of JSON."
-    for fun in ("returns_odd", "returns_object"):
-        assert call(api, f"odd.{fun}").startswith(f"The function odd.{fun} returned what cannot be sent: ")
     assert call(api, "odd.forks") == "parent"
     left = pathlib.Path(f"/proc/{call(api, 'odd.leaves_behind')}")
     wait_until(lambda: not left.exists(), "what the function left running has ended")
     assert call(api, "odd.reads") == "" and call(api, "odd.garbage") == 7
+
+
+NO_JSON = """
+    import collections, datetime, decimal
+
+    def numbers():
+        return {"a": [1, float("nan"), {"b": -float("inf")}], float("inf"): {float("nan")}, "big": 10**5000, "sum": 2**70}
+
+    def objects():
+        found = {"object": decimal.Decimal("1.5"), "set": {1}, "bytes": b"a\\xff", "name": "\\udcff", "deque": collections.deque([1])}
+        return {**found, (1, "a"): None, b"key": (2,), None: datetime.datetime(2026, 11, 21), "map": map(str, [1]), "kind": object}
+
+    def itself():
+        value = [1]
+        value.append(value)
+        return value
+
+    def yields():
+        yield {"a": float("nan")}
+        yield {"b": 2}
+"""
+
+
+def test_one_value_that_json_has_no_form_for_does_not_cost_the_whole_return(start, front, modules):
+    write(modules, "odd.py", NO_JSON)
+    api = front(start(with_modules(modules)))
+    numbers = call(api, "odd.numbers")
+    assert numbers.pop("big") == hex(10**5000)
+    assert numbers == {"a": [1, None, {"b": None}], "Infinity": [None], "sum": 2**70}
+    assert call(api, "odd.objects") == {
+        "object": "1.5", "set": [1], "bytes": "a\ufffd", "name": "\ufffd", "deque": [1], '[1, "a"]': None, "key": [2],
+        "null": "20261121T00:00:00.000000", "map": ["1"], "kind": "<class 'object'>",
+    }  # fmt: skip
+    assert call(api, "odd.itself") == [1, None]
+    assert call(api, "odd.yields") == {"a": None, "b": 2}
 
 
 def test_the_time_limit_holds_for_what_a_function_has_others_do(start, front, modules):

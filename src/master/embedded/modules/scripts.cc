@@ -2,6 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -10,9 +13,11 @@
 #include "master/embedded/modules/module_files.h"
 #include "master/embedded/modules/native.h"
 #include "master/embedded/text.h"
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/users.h"
 
 namespace rest_fcgi::embedded {
@@ -46,6 +51,63 @@ std::string input_for(const Context& context, std::span<const JsonValue> args,
            minion.pillar.root().write(writer.key("pillar"));
          }).text() +
          "\n";
+}
+
+/// Is it `NaN`, `-Infinity` or `inf`, as programs print them, or a number that is too large?
+bool is_not_finite(std::string_view word) {
+  constexpr std::array<std::string_view, 3> kNames = {"nan", "inf", "infinity"};
+  const std::string name = lower(word.substr(word.starts_with('-') || word.starts_with('+') ? 1 : 0));
+  if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) return true;
+  return name.find('e') != std::string::npos && std::isinf(std::strtod(name.c_str(), nullptr));
+}
+
+/// The code unit of an escape `\uXXXX` at the start of the text; 0 where there is none.
+unsigned escaped_unit(std::string_view text) {
+  if (text.size() < 6 || !text.starts_with("\\u")) return 0;
+  return number_in<unsigned>(text.substr(2, 4), 16).value_or(0);
+}
+
+/// Returns how much of the text, which begins with a backslash inside of a string, is one character. Zero:
+/// the escape is a lone surrogate.
+std::size_t escape_length(std::string_view text) {
+  const auto is_between = [](unsigned unit, unsigned low, unsigned high) {
+    return unit >= low && unit <= high;
+  };
+  const unsigned unit = escaped_unit(text);
+  if (!is_between(unit, 0xD800, 0xDFFF)) return std::min<std::size_t>(text.size(), 2);
+  const bool is_pair = unit < 0xDC00 && is_between(escaped_unit(text.substr(6)), 0xDC00, 0xDFFF);
+  return is_pair ? 12 : 0;
+}
+
+/// Returns a script's output without what would cost the whole return: bytes that are no UTF-8 and lone
+/// surrogates become U+FFFD; NaN, infinities and numbers that are too large become null, as in front of a
+/// master.
+std::string repaired(std::string_view output) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+  constexpr std::string_view kWord = "+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::string text;
+  text.reserve(output.size());
+  bool in_string = false;
+  while (!output.empty()) {
+    std::size_t length = utf8_length(output);
+    std::string_view part = output.substr(0, length);
+    if (length == 0) {
+      length = 1;
+      part = kReplacement;
+    } else if (in_string && output.front() == '\\') {
+      length = escape_length(output);
+      part = length == 0 ? kReplacement : output.substr(0, length);
+      if (length == 0) length = 6;
+    } else if (output.front() == '"') {
+      in_string = !in_string;
+    } else if (!in_string && kWord.find(output.front()) != std::string_view::npos) {
+      length = std::min(output.find_first_not_of(kWord), output.size());
+      part = is_not_finite(output.substr(0, length)) ? std::string_view("null") : output.substr(0, length);
+    }
+    text.append(part);
+    output.remove_prefix(length);
+  }
+  return text;
 }
 
 /// Letters, digits and underscores.
@@ -222,7 +284,8 @@ Reply ScriptFunction::call(const Context& context, std::span<const JsonValue> ar
   const std::string_view output = stripped(ended->output);
   if (output.empty()) return Returned{};
   JsonDocument document;
-  const Result<void> parsed = document.parse(output);
+  Result<void> parsed = document.parse(output);
+  if (!parsed) parsed = document.parse(repaired(output));
   if (!parsed) return failed(format("{} printed what is no JSON value", what), parsed.error().message);
   return Returned{document.root().json()};
 }
