@@ -153,7 +153,9 @@ Result<Reply> run_job(const Call& call) {
   Json started = written_object([&job](JsonWriter& writer) {
     write_strings(writer.key("jid").string(job->jid).key("minions"), job->minions);
   });
-  return reply_of(std::move(started), std::move(job->jid));
+  Reply reply = reply_of(std::move(started), std::move(job->jid));
+  reply.gate = std::move(job->gate);
+  return reply;
 }
 
 Result<Reply> cmd_subset(const Call& call) {

@@ -28,7 +28,9 @@ Result<Reply> started_reply(const Call& call, Result<master::Started> started) {
   Json reply = written_object([&started](JsonWriter& writer) {
     writer.key("tag").string(started->tag).key("jid").string(started->jid);
   });
-  return reply_with(call, std::move(reply), std::move(started->jid));
+  Result<Reply> made = reply_with(call, std::move(reply), std::move(started->jid));
+  if (made) made->gate = std::move(started->gate);
+  return made;
 }
 
 Json whole_event(const RunnerReturn& ret, std::string_view tag) {

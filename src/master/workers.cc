@@ -81,7 +81,7 @@ Result<Workers::Reservation> Workers::reserve(std::size_t count) {
     state.reserved -= count;
     return unavailable("The server cannot start a thread.");
   }
-  return Reservation(*this, count);
+  return Reservation(state_, count);
 }
 
 bool Workers::close(SteadyTime deadline) {
@@ -135,18 +135,18 @@ void Workers::run(const std::shared_ptr<State>& state) {
 }
 
 Workers::Reservation::Reservation(Reservation&& other) noexcept
-    : workers_(other.workers_), left_(std::exchange(other.left_, 0)) {}
+    : state_(std::move(other.state_)), left_(std::exchange(other.left_, 0)) {}
 
 Workers::Reservation::~Reservation() {
   if (left_ == 0) return;
-  const std::lock_guard lock(workers_->state_->mutex);
-  workers_->state_->reserved -= left_;
-  workers_->state_->ended.notify_all();
-  workers_->state_->work.notify_all();  // threads that wait for the end wait for this, too
+  const std::lock_guard lock(state_->mutex);
+  state_->reserved -= left_;
+  state_->ended.notify_all();
+  state_->work.notify_all();  // threads that wait for the end wait for this, too
 }
 
 void Workers::Reservation::submit(Task task) {
-  State& state = *workers_->state_;
+  State& state = *state_;
   {
     const std::lock_guard lock(state.mutex);
     state.queue.push_back(std::move(task));

@@ -186,6 +186,7 @@ std::variant<std::vector<Completed>, Response> run_chunks(Exchange& exchange, Js
   }
   Ran ran = exchange.app.dialect.runs_at_once ? run_at_once(client, admission.permits, exchange.trail)
                                               : run(client, admission.permits, exchange.trail);
+  exchange.gates = take_gates(ran.completed);
   if (ran.failure) return refused(exchange, *ran.failure, *ran.failed, chunks->size(), ran.completed);
   if (exchange.app.dialect.own_words) put_into_words(ran.completed);
   return std::move(ran.completed);

@@ -117,6 +117,7 @@ struct Exchange {
   Media error_media = Media::json;
   std::optional<master::Session> session;
   Body body;
+  std::vector<master::StartGate> gates{};  ///< of the asynchronous jobs among its chunks
 
   [[nodiscard]] std::string_view remote() const { return environ.get("REMOTE_ADDR"); }
 };

@@ -88,6 +88,14 @@ const ErrorRow& row_for(ErrorKind kind) noexcept {
   return kTable.back();
 }
 
+std::vector<master::StartGate> take_gates(std::vector<Completed>& completed) {
+  std::vector<master::StartGate> gates;
+  for (Completed& one : completed) {
+    if (one.reply.gate) gates.push_back(std::move(one.reply.gate));
+  }
+  return gates;
+}
+
 http::Response json_reply(http::Status status, std::string text) {
   http::Response response{status, {}, std::move(text)};
   response.headers.emplace_back("Content-Type", "application/json");

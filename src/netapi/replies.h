@@ -33,6 +33,9 @@ struct Completed {
   client::Reply reply;
 };
 
+/// Takes the gates of asynchronous jobs, which go with the reply.
+[[nodiscard]] std::vector<master::StartGate> take_gates(std::vector<Completed>& completed);
+
 /// `text` is JSON.
 [[nodiscard]] http::Response json_reply(http::Status status, std::string text);
 

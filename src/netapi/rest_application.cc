@@ -245,6 +245,7 @@ Response answer(const App& app, const Environ& environ) {
   } catch (const std::exception& exception) {
     response = fail(exchange, thrown(exception));
   }
+  for (master::StartGate& gate : exchange.gates) response.held.push_back(std::move(gate));
   finish(exchange, response);
   counted.write(response);
   log_access(app, environ, response);

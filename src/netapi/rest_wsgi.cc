@@ -73,8 +73,11 @@ Response run_posted(const RestWsgi& app, const Environ& environ) {
   const Admission admission = admit(client, *chunks, {deadline}, trail);
   if (admission.refusal) return error_reply(*admission.refusal, {}, remote);
   Ran ran = run(client, admission.permits, trail);
-  return ran.failure ? error_reply(*ran.failure, ran.completed, remote)
-                     : json_reply(Status::ok, items_text(std::move(ran.completed)));
+  std::vector<master::StartGate> gates = take_gates(ran.completed);
+  Response response = ran.failure ? error_reply(*ran.failure, ran.completed, remote)
+                                  : json_reply(Status::ok, items_text(std::move(ran.completed)));
+  response.held.assign(std::make_move_iterator(gates.begin()), std::make_move_iterator(gates.end()));
+  return response;
 }
 
 Response answer_request(const RestWsgi& app, const Environ& environ) {

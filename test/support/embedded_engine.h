@@ -136,6 +136,14 @@ class EmbeddedEngine {
     return **std::move(ret);
   }
 
+  /// Starts a job as if its reply had been sent.
+  [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) const {
+    return begun(master->publish_async(permit));
+  }
+  [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) const {
+    return begun(master->runner_async(permit));
+  }
+
   /// Asks again and again until `done`; false where that takes too long.
   template <class Done>
   static bool eventually(const Done& done) {
@@ -145,6 +153,12 @@ class EmbeddedEngine {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return true;
+  }
+
+  template <class Accepted>
+  static Result<Accepted> begun(Result<Accepted> accepted) {
+    if (accepted) accepted->gate.reset();
+    return accepted;
   }
 
   static SteadyTime soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(20); }

@@ -158,6 +158,8 @@ struct Response {
   /// a stream alone, where it is known how many bytes come; none that is about the connection.
   std::vector<std::pair<std::string, std::string>> headers;
   std::variant<std::string, std::unique_ptr<Stream>, std::unique_ptr<Feed>> body;
+  /// What the front end destroys once the whole reply was handed to the peer's socket, or when that failed.
+  std::vector<std::shared_ptr<const void>> held{};
 
   /// The body. REQUIRES: it is a text.
   [[nodiscard]] const std::string& text() const { return std::get<std::string>(body); }

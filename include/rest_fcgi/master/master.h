@@ -117,6 +117,11 @@ struct Publication {
   std::string_view jid;  ///< find_job only
 };
 
+/// Holds back a job that was accepted and that its caller does not wait for. The job starts when the last
+/// copy is destroyed: after its reply was handed to the peer, or when the reply cannot be handed over. A
+/// client hears so of no return before it knows the jid. Null: nothing is held back.
+using StartGate = std::shared_ptr<const void>;
+
 /// A job that was published.
 struct Job {
   std::string jid;                   ///< empty where nobody matched: then nothing was published
@@ -125,12 +130,14 @@ struct Job {
   /// What had come when the job was published: returns of the first of `minions`, in their order. Of these
   /// nothing is delivered any more.
   std::vector<Return> returned{};
+  StartGate gate{};  ///< of `publish_async` alone
 };
 
 /// A runner or wheel that was started.
 struct Started {
   std::string jid;
-  std::string tag;  ///< `salt/run/<jid>` or `salt/wheel/<jid>`
+  std::string tag;   ///< `salt/run/<jid>` or `salt/wheel/<jid>`
+  StartGate gate{};  ///< of `runner_async` and `wheel_async` alone
 };
 
 /// What a wheel gave: Salt's whole reply, `{"tag": ..., "data": {...}}`.
@@ -182,7 +189,8 @@ class Master {
   [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
                                             std::shared_ptr<Addressee> returns) = 0;
 
-  /// Starts functions on minions and lets them return to the job cache alone.
+  /// Accepts functions on minions, which return to the job cache alone. They start as the job's `gate` says;
+  /// so do the asynchronous runners and wheels.
   [[nodiscard]] virtual Result<Job> publish_async(const Permit& permit) = 0;
 
   /// Starts a runner; its return goes to `returns`, from any thread, as long as the caller holds it.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <utility>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -17,6 +18,8 @@ namespace rest_fcgi::master {
 ///
 /// A task that does not end when it is asked to keeps its thread and what the task owns, and nothing else.
 class Workers {
+  struct State;
+
  public:
   /// Ends early when stop is requested, as well as it can.
   using Task = std::function<void(std::stop_token)>;
@@ -27,8 +30,7 @@ class Workers {
   };
 
   /// Room for a number of tasks, held until they are submitted, so that a job is either taken as a whole or
-  /// not at all, and can be announced in between. What was not used is given back. Must not outlive its
-  /// Workers.
+  /// not at all, and can be announced in between. What was not used is given back. May outlive its Workers.
   class Reservation {
    public:
     Reservation(Reservation&& other) noexcept;
@@ -40,9 +42,9 @@ class Workers {
 
    private:
     friend class Workers;
-    Reservation(Workers& workers, std::size_t count) : workers_(&workers), left_(count) {}
+    Reservation(std::shared_ptr<State> state, std::size_t count) : state_(std::move(state)), left_(count) {}
 
-    Workers* workers_;
+    std::shared_ptr<State> state_;
     std::size_t left_;
   };
 
@@ -64,7 +66,6 @@ class Workers {
   void stop();
 
  private:
-  struct State;
   static void run(const std::shared_ptr<State>& state);
   static bool start_thread(const std::shared_ptr<State>& state);
 

@@ -78,6 +78,7 @@ void wipe_text(std::string& text) noexcept {
 }  // namespace
 
 void Outgoing::begin(http::Response response, const Asked& asked) {
+  held_ = std::move(response.held);
   begin_head(response, asked);
   if (!asked.is_head && http::may_have_body(response.status)) begin_body(std::move(response), asked);
 }
@@ -168,7 +169,10 @@ Progress Outgoing::flush(Channel& channel) noexcept {
       sent_ += progress.bytes;
       sent_all_ += progress.bytes;
     }
-    if (text_.empty()) return {Progress::Outcome::moved};
+    if (text_.empty()) {
+      if (!has_stream()) held_.clear();
+      return {Progress::Outcome::moved};
+    }
     output_.swap(text_);
     wipe_text(text_);
     sent_ = 0;
@@ -185,6 +189,7 @@ void Outgoing::drop() noexcept {
   forget_sent();
   stream_.reset();
   feed_.reset();
+  held_.clear();
 }
 
 }  // namespace rest_fcgi::gateway

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gateway/http/channel.h"
 #include "gateway/http/reader.h"
@@ -83,6 +84,7 @@ class Outgoing {
   std::optional<std::uint64_t> promised_;  ///< bytes of stream_ that are still to come, where that is known
   bool broken_off_ = false;
   bool closes_ = false;
+  std::vector<std::shared_ptr<const void>> held_;  ///< until all is sent
 };
 
 }  // namespace rest_fcgi::gateway

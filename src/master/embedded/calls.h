@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <stop_token>
 #include <string_view>
 #include <utility>
 
@@ -75,6 +77,28 @@ class Publisher {
   const std::shared_ptr<Jobs> jobs_;
   master::Workers& workers_;
 };
+
+/// Waits before an asynchronous job runs where events have listeners: a browser hands a reply to its page in
+/// several steps, and a return that comes on another connection at once would overtake it. The minions of a
+/// Salt master take longer than that.
+inline void give_head_start(const Jobs& jobs, const std::stop_token& stop) {
+  constexpr std::chrono::milliseconds kHeadStart{100};
+  if (jobs.announcer().wanted()) static_cast<void>(pause(kHeadStart, stop));
+}
+
+/// Returns a gate that calls `begin` once, when its last copy is destroyed. `begin` throws nothing but for
+/// want of memory, which ends the process: the job is kept, and its returns are recorded as lost.
+template <class Begin>
+[[nodiscard]] master::StartGate run_when_destroyed(Begin begin) {
+  struct Gate {
+    explicit Gate(Begin its_begin) : begin(std::move(its_begin)) {}
+    Gate(const Gate&) = delete;
+    Gate& operator=(const Gate&) = delete;
+    ~Gate() { begin(); }
+    Begin begin;
+  };
+  return std::make_shared<const Gate>(std::move(begin));
+}
 
 /// Runs runners and wheels that were permitted. Thread-safe.
 class MasterCaller {

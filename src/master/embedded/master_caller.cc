@@ -179,13 +179,23 @@ Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> j
   if (Result<void> kept = jobs_->start(running, durability, jobs_->also_for({})); !kept) {
     return std::move(kept).error();
   }
-  room->submit([facts = facts_, jobs = jobs_, shared, returns, running](const std::stop_token& stop) {
+  auto task = [facts = facts_, jobs = jobs_, shared, returns, running](const std::stop_token& stop) {
     const std::stop_callback when_all_stop(stop, [&running] { running->stop(0); });
+    if (!returns) give_head_start(*jobs, stop);
     MasterJob::Outcome outcome = shared->run(*facts, *jobs, running->stop_token(0));
     if (!running->claim(0)) return;
     deliver(*jobs, *shared, std::move(outcome), returns);
     jobs->finish(*running, 0);
-  });
+  };
+  auto begin = [jobs = jobs_, running, room = *std::move(room), task = std::move(task)]() mutable {
+    jobs->announce(running->load(), {});
+    room.submit(std::move(task));
+  };
+  if (returns) {
+    begin();
+  } else {
+    started.gate = run_when_destroyed(std::move(begin));
+  }
   return started;
 }
 

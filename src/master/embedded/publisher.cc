@@ -132,6 +132,7 @@ struct Work {
   std::shared_ptr<const LocalJob> job;
   Deliver deliver;
   std::shared_ptr<RunningJob> running;
+  bool is_awaited = true;  ///< false: an asynchronous job
 
   void run(std::size_t call, const std::stop_token& stop) const {
     const Minion& minion = minions->all()[positions[call]];
@@ -159,12 +160,16 @@ void submit(master::Workers::Reservation& room, const std::shared_ptr<const Work
   const std::size_t calls = work->positions.size();
   if (in_one_task) {
     room.submit([work, calls](const std::stop_token& stop) {
+      if (!work->is_awaited) give_head_start(*work->jobs, stop);
       for (std::size_t call = 0; call < calls; ++call) work->run(call, stop);
     });
     return;
   }
   for (std::size_t call = 0; call < calls; ++call) {
-    room.submit([work, call](const std::stop_token& stop) { work->run(call, stop); });
+    room.submit([work, call](const std::stop_token& stop) {
+      if (!work->is_awaited) give_head_start(*work->jobs, stop);
+      work->run(call, stop);
+    });
   }
 }
 
@@ -262,12 +267,21 @@ Result<master::Job> Publisher::run_on_workers(const Order& order, Result<std::sh
   };
   auto running = std::make_shared<RunningJob>(*std::move(load), (*local)->ret(), std::move(interrupt));
   const auto durability = returns ? returner::Durability::grouped : returner::Durability::durable;
-  if (Result<void> started = jobs_->start(running, durability, also, job.missing); !started) {
+  if (Result<void> started = jobs_->start(running, durability, also); !started) {
     return std::move(started).error();
   }
-  const auto work = std::make_shared<const Work>(Work{minions_, modules_, order.selection.positions, jobs_,
-                                                      *std::move(local), deliver, std::move(running)});
-  submit(*room, work, in_one_task);
+  const auto work =
+      std::make_shared<const Work>(Work{minions_, modules_, order.selection.positions, jobs_,
+                                        *std::move(local), deliver, std::move(running), returns != nullptr});
+  auto begin = [work, room = *std::move(room), missing = job.missing, in_one_task]() mutable {
+    work->jobs->announce(work->running->load(), missing);
+    submit(room, work, in_one_task);
+  };
+  if (returns) {
+    begin();
+  } else {
+    job.gate = run_when_destroyed(std::move(begin));
+  }
   return job;
 }
 

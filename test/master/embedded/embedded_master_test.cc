@@ -196,7 +196,7 @@ TEST_CASE("a call that matches nobody is a job without jid and minions") {
   const auto [job, returns] = engine.publish(R"("client": "local", "tgt": "nosuch", "fun": "test.ping")");
   CHECK(job.jid.empty());
   CHECK(job.minions.empty());
-  const auto started = engine.master->publish_async(
+  const auto started = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "nosuch", "fun": "test.ping")"));
   REQUIRE(started);
   CHECK(started->jid.empty());
@@ -420,7 +420,7 @@ TEST_CASE("an asynchronous job outlives its request and its master, and returns 
   EmbeddedEngine engine;
   std::string jid;
   {
-    const auto job = engine.master->publish_async(engine.permit(
+    const auto job = engine.publish_async(engine.permit(
         R"("client": "local_async", "tgt": "*", "fun": ["test.sleep", "test.echo"], "arg": [[0], [{"a": "some longer text"}]])"));
     REQUIRE(job);
     CHECK(job->minions.size() == 3);
@@ -436,7 +436,7 @@ TEST_CASE("an asynchronous job outlives its request and its master, and returns 
 
 TEST_CASE("an asynchronous job of quick functions returns to the job cache") {
   EmbeddedEngine engine;
-  const auto job = engine.master->publish_async(
+  const auto job = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.ping")"));
   REQUIRE(job);
   const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", job->jid);
@@ -451,7 +451,7 @@ TEST_CASE("beyond the workers and their queue a job is refused as a whole") {
   options.max_workers = 1;
   options.max_queued = 1;
   EmbeddedEngine engine(options);
-  const auto refused = engine.master->publish_async(
+  const auto refused = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [600])"));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::unavailable);

@@ -35,7 +35,7 @@ TEST_CASE("a shutdown lets what runs and waits end, where there is time") {
   EmbeddedEngine engine(options);
   std::string jid;
   for (int i = 0; i < 5; ++i) {
-    const auto job = engine.master->publish_async(
+    const auto job = engine.publish_async(
         engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [0])"));
     REQUIRE(job);
     jid = job->jid;
@@ -49,7 +49,7 @@ TEST_CASE("what has not ended at the deadline of a shutdown is recorded as inter
   embedded::Options options;
   options.max_workers = 1;
   EmbeddedEngine engine(options);
-  const auto job = engine.master->publish_async(
+  const auto job = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [600])"));
   REQUIRE(job);
   CHECK(engine.runtime->shutdown(now()) == 3);
@@ -90,7 +90,7 @@ TEST_CASE("a call that was interrupted does not return any more") {
   EmbeddedEngine engine;
   std::string jid;
   {
-    const auto job = engine.master->publish_async(
+    const auto job = engine.publish_async(
         engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"));
     REQUIRE(job);
     jid = job->jid;
@@ -103,7 +103,7 @@ TEST_CASE("a call that was interrupted does not return any more") {
 TEST_CASE("after a shutdown nothing is taken that would need a worker") {
   EmbeddedEngine engine;
   engine.runtime->shutdown(EmbeddedEngine::soon());
-  const auto refused = engine.master->publish_async(
+  const auto refused = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.ping")"));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::unavailable);
@@ -112,7 +112,7 @@ TEST_CASE("after a shutdown nothing is taken that would need a worker") {
 
 TEST_CASE("an engine that goes without a shutdown takes what runs along") {
   EmbeddedEngine engine;
-  REQUIRE(engine.master->publish_async(
+  REQUIRE(engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [600])")));
   const SteadyTime before = now();
   engine.master.reset();

@@ -165,8 +165,7 @@ void Jobs::log_failure(const Result<void>& kept, std::string_view what, std::str
   }
 }
 
-Result<void> Jobs::save(const returner::Load& load, returner::Durability durability, const Also& also,
-                        const std::vector<std::string>& missing) {
+Result<void> Jobs::save(const returner::Load& load, returner::Durability durability, const Also& also) {
   const Result<void> saved = cache().save_load(load, durability);
   log_failure(saved, "the load", load.jid);
   // Only what had to be on the disk and is, says that the disk takes it.
@@ -180,11 +179,10 @@ Result<void> Jobs::save(const returner::Load& load, returner::Durability durabil
   for (returner::Returner* one : also) {
     log_failure(one->save_load(load, returner::Durability::grouped), "the load", load.jid);
   }
-  announce(load, missing);
   return {};
 }
 
-void Jobs::announce(const returner::Load& load, const std::vector<std::string>& missing) {
+void Jobs::announce(const returner::Load& load, const std::vector<std::string>& missing) const {
   if (is_master_call(load)) {
     announcer_->master_new(load, Kept::yes);
   } else {
@@ -217,7 +215,7 @@ void Jobs::returned(const returner::Load& load, const master::Return& ret, const
 }
 
 Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durability durability,
-                         const Also& also, const std::vector<std::string>& missing) {
+                         const Also& also) {
   const returner::Load& load = job->load();
   const std::size_t bytes = bytes_of(load);
   if (queued_bytes_.fetch_add(bytes) + bytes > max_queued_bytes_) {
@@ -231,7 +229,7 @@ Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durab
       log::warning(format("job {} is not shown to other processes: {}", load.jid, shown.error().message));
     }
   }
-  if (Result<void> saved = save(load, durability, also, missing); !saved) {
+  if (Result<void> saved = save(load, durability, also); !saved) {
     if (proc_) proc_->remove(load.jid);
     queued_bytes_ -= bytes;
     return saved;
@@ -327,6 +325,7 @@ Result<std::vector<std::string>> Jobs::record_orphan(const ActiveJob& orphan) {
     if (Result<void> saved = save(load, returner::Durability::durable, also); !saved) {
       return std::move(saved).error();
     }
+    announce(load, {});
   }
   Result<std::vector<std::string>> missing = missing_in(load);
   if (!missing) return missing;

@@ -130,11 +130,12 @@ class Jobs {
   /// Those of Salt's `ext_job_cache`, and those that `ret` names.
   [[nodiscard]] Also also_for(std::string_view ret) const;
 
-  /// Keeps a job that has its jid, and announces it. `missing`: ids that its target names and that do not
-  /// exist. Errors: unavailable, for what has to be durable and is not; else a failure stands in the log, and
-  /// so does any of `also`.
-  Result<void> save(const returner::Load& load, returner::Durability durability, const Also& also,
-                    const std::vector<std::string>& missing = {});
+  /// Keeps a job that has its jid. Errors: unavailable, for what has to be durable and is not; else a failure
+  /// stands in the log, and so does any of `also`.
+  Result<void> save(const returner::Load& load, returner::Durability durability, const Also& also);
+
+  /// Tells listeners of a job that is kept. `missing`: ids that its target names and that do not exist.
+  void announce(const returner::Load& load, const std::vector<std::string>& missing) const;
 
   /// Keeps and announces a job that has its jid, and what its first minions returned. Failures stand in the
   /// log.
@@ -147,10 +148,11 @@ class Jobs {
   /// Keeps and announces what a minion returned of a job that is kept.
   void returned(const returner::Load& load, const master::Return& ret, const Also& also);
 
-  /// Keeps a job whose calls are about to go to worker threads, and shows it. Errors: unavailable where jobs
-  /// that run or wait take too much memory already; else as of `save`; it must not run then.
+  /// Keeps a job whose calls are about to go to worker threads, and shows it as running; it is not announced
+  /// yet. Errors: unavailable where jobs that run or wait take too much memory already; else as of `save`; it
+  /// must not run then.
   Result<void> start(const std::shared_ptr<RunningJob>& job, returner::Durability durability,
-                     const Also& also, const std::vector<std::string>& missing = {});
+                     const Also& also);
 
   /// The return of that call is recorded.
   void finish(RunningJob& job, std::size_t call);
@@ -187,7 +189,6 @@ class Jobs {
   [[nodiscard]] Result<std::vector<std::string>> missing_in(const returner::Load& load) const;
   /// Looks twice a second for calls that other processes want to stop, as long as there are any that run.
   void watch(const std::stop_token& stop);
-  void announce(const returner::Load& load, const std::vector<std::string>& missing);
   void log_failure(const Result<void>& kept, std::string_view what, std::string_view jid);
 
   const std::unique_ptr<returner::Returners> returners_;

@@ -117,7 +117,7 @@ TEST_CASE("a compound job's events have maps by function") {
 TEST_CASE("jobs on worker threads have the same events, each once, also when nobody waits for them") {
   EmbeddedEngine engine;
   const Reader reader = listen(engine);
-  const auto job = engine.master->publish_async(
+  const auto job = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [0])"));
   REQUIRE(job);
   const auto events = read(*reader, 4);
@@ -127,15 +127,34 @@ TEST_CASE("jobs on worker threads have the same events, each once, also when nob
     CHECK(holds(all, format("salt/job/{}/ret/{}\n", job->jid, id)));
 }
 
+TEST_CASE("an asynchronous job is announced and starts when its gate is destroyed, and is kept before") {
+  EmbeddedEngine engine;
+  const Reader reader = listen(engine);
+  auto job = engine.master->publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "test.ping")"));
+  auto runner = engine.master->runner_async(engine.permit(R"("client": "runner_async", "fun": "manage.up")"));
+  REQUIRE(job);
+  REQUIRE(runner);
+  const std::string listed = engine.runner(R"("fun": "jobs.list_jobs")").ret.text();
+  CHECK(listed.find(job->jid) != std::string::npos);
+  for (const auto& event : read(*reader)) CHECK(event->tag().find(job->jid) == std::string::npos);
+  job->gate.reset();
+  const auto of_job = read(*reader, 2);
+  CHECK(of_job[0]->tag() == format("salt/job/{}/new", job->jid));
+  CHECK(of_job[1]->tag() == format("salt/job/{}/ret/ms-0", job->jid));
+  runner->gate.reset();
+  CHECK(tags(read(*reader, 2)) == format("{0}/new\n{0}/ret\n", runner->tag));
+}
+
 TEST_CASE("a job that was interrupted, or that its process left behind, returns in an event") {
   const test::CapturedLog log;
   SUBCASE("the engine shut down") {
     EmbeddedEngine engine;
     const Reader reader = listen(engine);
-    const auto job = engine.master->publish_async(
+    const auto job = engine.publish_async(
         engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"));
-    const auto runner = engine.master->runner_async(
-        engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
+    const auto runner =
+        engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
     REQUIRE(job);
     REQUIRE(runner);
     CHECK(engine.runtime->shutdown(std::chrono::steady_clock::now()) == 2);

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kTerminatedText = "\"Job terminated: it was asked to stop before it ended.\"";
 
 std::string start_sleep(EmbeddedEngine& engine, const char* tgt) {
-  const auto job = engine.master->publish_async(engine.permit(
+  const auto job = engine.publish_async(engine.permit(
       format(R"("client": "local_async", "tgt": "{}", "fun": "test.sleep", "arg": [600])", tgt)));
   REQUIRE(job);
   return job->jid;
@@ -60,7 +60,7 @@ TEST_CASE("saltutil.running, find_job and is_running show what runs on the minio
 
 TEST_CASE("a job that asks what runs is not in the list itself") {
   EmbeddedEngine engine;
-  const auto job = engine.master->publish_async(
+  const auto job = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "saltutil.running")"));
   REQUIRE(job);
   REQUIRE(EmbeddedEngine::eventually([&] { return lookup(engine, job->jid) != "{}"; }));

@@ -137,7 +137,7 @@ TEST_CASE("jobs.lookup_jid shows what returned, and on request what did not") {
   CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "arg": [{}])", jid)) == all);
   CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "arg": ["{}"])", jid)) == all);
   CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}", "returned": false)", jid)) == "{}");
-  const auto running = engine.master->publish_async(
+  const auto running = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"));
   REQUIRE(running);
   CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}", "missing": true)", running->jid)) ==
@@ -237,7 +237,7 @@ TEST_CASE("a time that is none and another job cache are refused in a sentence")
 
 TEST_CASE("jobs.active shows what runs where, and what returned") {
   EmbeddedEngine engine;
-  const auto job = engine.master->publish_async(
+  const auto job = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "ms-[01]", "fun": "test.sleep", "arg": [600])"));
   REQUIRE(job);
   JsonDocument active;
@@ -252,7 +252,7 @@ TEST_CASE("jobs.active shows what runs where, and what returned") {
 TEST_CASE("a runner that runs on a worker is no job of a minion, and is found in the job cache afterwards") {
   EmbeddedEngine engine;
   const auto started =
-      engine.master->runner_async(engine.permit(R"("client": "runner_async", "fun": "manage.up")"));
+      engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "manage.up")"));
   REQUIRE(started);
   CHECK(started->tag == "salt/run/" + started->jid);
   const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", started->jid);
@@ -261,7 +261,7 @@ TEST_CASE("a runner that runs on a worker is no job of a minion, and is found in
   CHECK(holds(found, "_master\": {\"fun\": \"runner.manage.up\", \"jid\": \"" + started->jid));
   CHECK(holds(found, R"("return": ["ms-0", "ms-1", "ms-2"], "success": true)"));
 
-  const auto sleeping = engine.master->runner_async(
+  const auto sleeping = engine.runner_async(
       engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
   REQUIRE(sleeping);
   CHECK(ret(engine, R"("fun": "jobs.active")") == "{}");
@@ -275,8 +275,8 @@ TEST_CASE("beyond the workers and their queue no runner is started") {
   options.max_queued = 0;
   EmbeddedEngine engine(options);
   const char* members = R"("client": "runner_async", "fun": "test.sleep", "arg": [600])";
-  REQUIRE(engine.master->runner_async(engine.permit(members)));
-  const auto refused = engine.master->runner_async(engine.permit(members));
+  REQUIRE(engine.runner_async(engine.permit(members)));
+  const auto refused = engine.runner_async(engine.permit(members));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::unavailable);
 }
@@ -361,7 +361,7 @@ TEST_CASE("jobs.exit_success tells of each minion whether it returned something 
   CHECK(success(R"("tgt": "ms-0", "fun": "test.ping")") == R"({"ms-0": true})");
   CHECK(success(R"("tgt": "ms-0", "fun": "test.echo", "arg": [0])") == R"({"ms-0": false})");
   CHECK(success(R"("tgt": "ms-0", "fun": "test.echo", "arg": [""])") == R"({"ms-0": false})");
-  const auto running = engine.master->publish_async(
+  const auto running = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "ms-1", "fun": "test.sleep", "arg": [600])"));
   REQUIRE(running);
   CHECK(ret(engine, format(R"("fun": "jobs.exit_success", "jid": "{}")", running->jid)) ==
@@ -372,7 +372,7 @@ TEST_CASE("jobs.exit_success tells of each minion whether it returned something 
 TEST_CASE("jobs.master lists the runners that run") {
   EmbeddedEngine engine;
   CHECK(ret(engine, R"("fun": "jobs.master")") == "[]");
-  const auto started = engine.master->runner_async(
+  const auto started = engine.runner_async(
       engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
   REQUIRE(started);
   CHECK(holds(ret(engine, R"("fun": "jobs.master")"), R"("fun": "runner.test.sleep", "arg": [600])"));

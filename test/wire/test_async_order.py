@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""An asynchronous job of the embedded engine begins when its reply was sent: who listens to events knows the jid of each
+return that comes. SaltGUI and other clients drop returns of jobs that they do not know."""
+
+import json
+import select
+
+import pytest
+from support import fastcgi
+from support.api import CRED, JSON
+from support.daemon import merge
+from support.process import connect
+from support.rest import api_of, login, serving, session
+from support.streams import Sse, about, until
+
+STARTS = [
+    {"client": "local_async", "tgt": "*", "fun": "test.ping"},
+    {"client": "runner_async", "fun": "manage.up"},
+    {"client": "wheel_async", "fun": "key.list_all"},
+]
+WAITS = {"client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [0.3]}
+FUNS = {"test.ping", "runner.manage.up", "wheel.key.list_all"}
+RETURNS = 5  # of three minions, a runner and a wheel
+BOTH = {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}}
+
+
+def posted(api, token, chunks):
+    """A connection on which the request was sent, and nothing read."""
+    connection = api.connection()
+    connection.request("POST", "/", json.dumps(chunks), {**JSON, **session(token)})
+    return connection
+
+
+def returns_of_all(events):
+    """The tags of all events of the jobs that STARTS asks for."""
+    seen = []
+    while sum("/ret" in tag for tag in seen) < RETURNS:
+        (*_, event) = until(events, lambda event: event["data"].get("fun") in FUNS)
+        seen.append(event["tag"])
+    return seen
+
+
+def check_order(tags):
+    jids = {tag.split("/")[2] for tag in tags}
+    for jid in jids:
+        of_job = [tag for tag in tags if tag.split("/")[2] == jid]
+        assert of_job[0].endswith("/new") and all("/ret" in tag for tag in of_job[1:])
+    assert len(jids) == len(STARTS) and len(set(tags)) == len(tags) == RETURNS + len(STARTS)
+    return jids
+
+
+@pytest.mark.parametrize("module", ["rest_cherrypy", "rest_tornado"])
+def test_an_asynchronous_job_begins_when_its_reply_was_sent(on_port, module):
+    api = on_port(module)
+    token = login(api)
+    events = Sse(api, token)
+    connection = posted(api, token, [*STARTS, WAITS])
+    (*_, first) = until(events, lambda event: event["data"].get("fun") in FUNS)
+    assert select.select([connection.sock], [], [], 0)[0], "the reply is there before the first event"
+    started = json.loads(connection.getresponse().read())["return"]
+    jids = check_order([first["tag"], *returns_of_all(events)])
+    assert jids == {one["jid"] for one in started[: len(STARTS)]}
+
+
+def test_it_is_the_same_over_fastcgi_and_in_rest_wsgi(start):
+    changes = merge(serving(), BOTH)
+    daemon = start(changes)
+    events = Sse(api_of(changes), login(api_of(changes)))
+    chunks = [{**CRED, **chunk} for chunk in (*STARTS, WAITS)]
+    with connect(daemon.address) as web_server:
+        web_server.sendall(fastcgi.request(json.dumps(chunks).encode()))
+        (*_, first) = until(events, lambda event: event["data"].get("fun") in FUNS)
+        assert select.select([web_server], [], [], 0)[0]
+    check_order([first["tag"], *returns_of_all(events)])
+
+
+def test_a_job_whose_client_vanished_runs_once(on_port):
+    api = on_port()
+    token = login(api)
+    events = Sse(api, token)
+    posted(api, token, [*STARTS, WAITS]).close()
+    jids = check_order(returns_of_all(events))
+    api.request("POST", "/hook/end", "{}", {**JSON, **session(token)})
+    left = until(events, lambda event: event["tag"] == "salt/netapi/hook/end")
+    assert not [event for event in left if event["tag"].split("/")[2] in jids]
+
+
+def test_a_job_that_waits_for_its_reply_is_listed_and_can_be_ended(on_port):
+    api = on_port()
+    token = login(api)
+    events = Sse(api, token)
+    sleeper = {"client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600]}
+    ender = {"client": "local", "tgt": "ms-0", "fun": "saltutil.kill_all_jobs"}
+    reply = api.request("POST", "/", json.dumps([sleeper, {"client": "runner", "fun": "jobs.active"}, ender]), {**JSON, **session(token)})
+    started, active, _ = reply.ret
+    assert list(active) == [started["jid"]]
+    (*_, ended) = until(events, lambda event: about("test.sleep")(event) and "/ret/" in event["tag"])
+    assert ended["data"]["jid"] == started["jid"] and "terminated" in ended["data"]["return"]
