@@ -128,7 +128,7 @@ Result<Settings> load(const CommandLine& command_line) {
   if (command_line.log_level) settings.log.level = *command_line.log_level;
   settings.salt.timeout = settings.client.timeout;
   settings.salt.conf_file = command_line.config;
-  settings.embedded.config_values = config_values(settings);
+  settings.embedded.config_values = config_values(settings, master->root);
   return settings;
 }
 

@@ -256,8 +256,10 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
 }
 
 /// A list of what is shown, not of what is hidden: a new option is a secret until somebody says that it is
-/// none. Users, rules, grains and pillar data stay out.
-Json config_values(const Settings& settings) {
+/// none. Users, rules, grains and pillar data stay out. SaltGUI's own options (`saltgui_...`) are shown as
+/// the master file has them, since SaltGUI reads them here. Two are there in any case: SaltGUI lists an
+/// issue without `saltgui_full_return`, and its page of templates fails without `saltgui_templates`.
+Json config_values(const Settings& settings, const Node& master_file) {
   std::string text;
   JsonWriter writer(text);
   writer.begin_object();
@@ -274,6 +276,13 @@ Json config_values(const Settings& settings) {
   write_embedded(writer, settings.embedded);
   writer.key("engine").string("embedded").end_object();
   writer.key("rest_timeout").number(seconds_of(settings.client.rest_timeout));
+  if (master_file.find("saltgui_full_return") == nullptr) writer.key("saltgui_full_return").boolean(true);
+  if (master_file.find("saltgui_templates") == nullptr) {
+    writer.key("saltgui_templates").begin_object().end_object();
+  }
+  for (const Entry& entry : master_file.entries) {
+    if (entry.key.starts_with("saltgui_")) writer.key(entry.key).json(yaml::to_json(entry.value));
+  }
   writer.key("timeout").number(seconds_of(settings.client.timeout)).end_object();
   return Json::trusted(std::move(text));
 }

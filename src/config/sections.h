@@ -53,8 +53,9 @@ void read_recorded_jobs(Reader& section, Reader& top, Settings& settings);
 /// Of our section what is for the engine `salt`.
 void read_salt_section(Reader& section, Settings& settings);
 
-/// What the wheel `config.values` shows: an object with the effective options that are no secret.
-[[nodiscard]] Json config_values(const Settings& settings);
+/// What the wheel `config.values` shows: an object with the effective options that are no secret, and
+/// SaltGUI's options of the master file.
+[[nodiscard]] Json config_values(const Settings& settings, const Node& master_file);
 
 /// Of our section what is about logins: the guard against guessing, the helper for PAM. REQUIRES: the number
 /// of threads was read.

@@ -60,10 +60,21 @@ TEST_CASE("config.values shows options, and neither users nor grains nor pillar 
   CHECK(document.root().find("nodegroups")->json().text() == R"({"web": ["web*"]})");
   CHECK(document.root().find("netapi_enable_clients")->json().text() == R"(["local"])");
   CHECK(document.root().find("rest_fcgi")->find("embedded")->find("minions")->json().text() == R"(["web1"])");
+  CHECK(document.root().find("saltgui_full_return")->boolean());
   for (const char* hidden : {"hush", "fred", "hidden"}) {
     CAPTURE(hidden);
     CHECK(values.find(hidden) == std::string::npos);
   }
+}
+
+TEST_CASE("config.values shows SaltGUI's own options as the master file has them") {
+  const Settings settings =
+      settings_of("saltgui_templates: {t1: {targettype: glob}}\nsaltgui_full_return: false\nother_key: 1\n");
+  JsonDocument document;
+  REQUIRE(document.parse(settings.embedded.config_values.text()));
+  CHECK(document.root().find("saltgui_templates")->json().text() == R"({"t1": {"targettype": "glob"}})");
+  CHECK_FALSE(document.root().find("saltgui_full_return")->boolean());
+  CHECK_FALSE(document.root().find("other_key").has_value());
 }
 
 }  // namespace

@@ -95,8 +95,8 @@ def test_the_pages_of_a_gui_get_their_data(gui):
     group = {"client": "local", "full_return": True, "fun": "test.version", "tgt": "N@web", "tgt_type": "compound"}
     assert {minion: one["retcode"] for minion, one in gui.ret(**group).items()} == {"ms-0": 0, "ms-1": 0}
     beacons = {"client": "local", "fun": "beacons.list", "kwarg": {"return_yaml": False}, "tgt_type": "glob", "tgt": "ms-0"}
-    assert gui.ret(**beacons) == {"ms-0": "'beacons.list' is not available."}
-    assert gui.ask("POST", "/", {"client": "runner", "fun": "state.orchestrate_show_sls", "arg": ["*"]}).status == 400
+    assert gui.ret(**beacons) == {"ms-0": {}}
+    assert list(gui.ret(client="runner", fun="state.orchestrate_show_sls", arg=["*"]).values()) == [{}]
 
 
 def test_a_gui_starts_a_job_and_follows_it(gui):

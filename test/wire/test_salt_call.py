@@ -108,6 +108,8 @@ def cases_of_pillar():
     yield Case("pillar.keys", "pkg")
     yield Case("pillar.keys", "nosuch")
     yield Case("pillar.keys", "num")
+    yield Case("pillar.obfuscate")
+    yield Case("pillar.obfuscate", "pkg", "nosuch")
     yield Case("pillar.ls")
     yield Case("pillar.raw")
     yield Case("pillar.raw", "num")

@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "master/embedded/host/salt_version.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/users.h"
@@ -327,6 +328,13 @@ void write_virtual_grains(JsonWriter& writer, const VirtualSigns& signs) {
   if (found && !found->subtype.empty()) writer.key("virtual_subtype").string(found->subtype);
 }
 
+/// saltversion, saltversioninfo: `"3006.28"` and `[3006, 28]`.
+static void write_salt_grains(JsonWriter& writer) {
+  writer.key("saltversion").string(kSaltVersion).key("saltversioninfo").begin_array();
+  for (const std::string_view number : split(kSaltVersion, ".")) writer.raw(number);
+  writer.end_array();
+}
+
 Json host_grains() {
   const JsonDocument os = own_document(os_grains(read_text("/etc/os-release").value_or("")));
   utsname system = {};
@@ -344,6 +352,7 @@ Json host_grains() {
     write_host_network_grains(writer);
     write_init_grains(writer);
     write_process_grains(writer);
+    write_salt_grains(writer);
   });
 }
 

@@ -222,6 +222,30 @@ Reply pillar_ls(const Call& call) {
   return keys_of(own_document(returned->value).root());
 }
 
+/// Writes a value with the name of its type in place of each that is no list or map (salt.modules.pillar).
+void write_obfuscated(JsonWriter& writer, const JsonValue& value) {
+  if (value.is(JsonValue::Kind::object)) {
+    writer.begin_object();
+    for (const auto& [key, member] : value.members()) write_obfuscated(writer.key(key), member);
+    writer.end_object();
+  } else if (value.is(JsonValue::Kind::array)) {
+    writer.begin_array();
+    for (const JsonValue element : value.elements()) write_obfuscated(writer, element);
+    writer.end_array();
+  } else {
+    writer.string(format("<{}>", value.type_name()));
+  }
+}
+
+Reply obfuscate(const Call& call) {
+  Reply reply = pillar_items(call);
+  auto* returned = std::get_if<Returned>(&reply);
+  if (returned == nullptr) return reply;
+  const JsonDocument items = own_document(returned->value);
+  returned->value = written_json([&items](JsonWriter& writer) { write_obfuscated(writer, items.root()); });
+  return reply;
+}
+
 Reply raw(const Call& call) {
   const JsonValue& key = call["key"];
   if (!python_bool(key)) return Returned{pillar_of(call).json()};
@@ -335,6 +359,9 @@ constexpr Function kFunctions[] = {
     {"pillar.keys(key, delimiter=':')", "Return the keys of a map in the pillar.", "pillar.keys web:sites",
      keys},
     {"pillar.ls(*args)", "Return the keys of the pillar.", "pillar.ls", pillar_ls},
+    {"pillar.obfuscate(*args, **kwargs)",
+     "The same as ``pillar.items``, with the name of its type in place of each value.", "pillar.obfuscate",
+     obfuscate},
     {"pillar.raw(key=None)", "Return the whole pillar, or what stands under one of its keys.",
      "pillar.raw\npillar.raw key=roles", raw},
 };

@@ -125,7 +125,7 @@ void write_publication(JsonWriter& writer, const JobContext& job) {
 LoadedFunctions native_functions() {
   LoadedFunctions all;
   for (const std::span<const Function> table :
-       {cmd_functions(), data_functions(), engine_functions(), test_functions()}) {
+       {absent_functions(), cmd_functions(), data_functions(), engine_functions(), test_functions()}) {
     for (const Function& function : table) all.push_back(std::make_unique<const NativeFunction>(function));
   }
   return all;

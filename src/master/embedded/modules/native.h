@@ -35,6 +35,7 @@ struct Function {
 };
 
 // The tables of the native modules.
+[[nodiscard]] std::span<const Function> absent_functions();  ///< beacons, mine, saltutil, schedule
 [[nodiscard]] std::span<const Function> cmd_functions();
 [[nodiscard]] std::span<const Function> data_functions();    ///< config, grains, pillar
 [[nodiscard]] std::span<const Function> engine_functions();  ///< saltutil, sys

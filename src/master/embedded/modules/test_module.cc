@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <gnu/libc-version.h>
 
+#include "master/embedded/host/salt_version.h"
 #include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/version.h"
@@ -130,6 +132,7 @@ Json versions() {
   const int fmt = FMT_VERSION;
   return written_object([&](JsonWriter& writer) {
     writer.key("rest_fcgi Version").begin_object().key("rest_fcgi").string(kVersion).end_object();
+    writer.key("Salt Version").begin_object().key("Salt").string(kSaltVersion).end_object();
     writer.key("Dependency Versions").begin_object().key("compiler").string(__VERSION__);
     writer.key("fmt").string(format("{}.{}.{}", fmt / 10'000, fmt / 100 % 100, fmt % 100));
     writer.key("glibc").string(gnu_get_libc_version());
@@ -140,8 +143,18 @@ Json versions() {
   });
 }
 
+/// Modules have no other names here than their own.
+Reply providers(const Call& call) {
+  return Returned{written_object([&call](JsonWriter& writer) {
+    std::set<std::string_view> modules;
+    for (const LoadedFunction* function : call.context.engine.modules.all())
+      modules.insert(function->module());
+    for (const std::string_view module : modules) writer.key(module).string(module);
+  })};
+}
+
 Reply version(const Call&) {
-  return Returned{Json::string(kVersion)};
+  return Returned{Json::string(kSaltVersion)};
 }
 
 Reply versions_information(const Call&) {
@@ -188,11 +201,15 @@ constexpr Function kFunctions[] = {
      "test.assertion False", assertion},
     {"test.exception(message='Test Exception')", "Raise an exception with this message.",
      "test.exception 'Oh noes!'", exception},
-    {"test.version()", "Return the version of rest_fcgi, whose minion this is.", "test.version", version},
+    {"test.providers()", "Return the names of the modules, each with the name that it is called by.",
+     "test.providers", providers, false},
+    {"test.version()", "Return the release of Salt whose behaviour this minion has.", "test.version",
+     version},
     {"test.versions = versions_report()", "The same as ``test.versions_report``.", "test.versions",
      versions_report},
     {"test.versions_information()",
-     "Return the versions of rest_fcgi, of what it is built with, and of the system.",
+     "Return the release of Salt whose behaviour this minion has, and the versions of rest_fcgi, of what\n"
+     "it is built with, and of the system.",
      "test.versions_information", versions_information},
     {"test.versions_report()", "Return the versions of ``test.versions_information`` as a text to read.",
      "test.versions_report", versions_report},

@@ -7,11 +7,11 @@
 #include <map>
 #include <string>
 
+#include "master/embedded/host/salt_version.h"
 #include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
-#include "rest_fcgi/core/version.h"
 
 /// How functions on the master are found and called; and all runners but `jobs`.
 namespace rest_fcgi::embedded {
@@ -24,7 +24,6 @@ const MasterFunction* find_in(MasterFunctions functions, std::string_view name) 
   return found == functions.end() ? nullptr : &*found;
 }
 
-/// The minions that a runner's arguments `tgt` and `tgt_type` mean; left out, that is all of them.
 Result<Selection> selected(const MasterContext& context, const Bound& arguments) {
   const JsonValue tgt = arguments["tgt"];
   const JsonValue tgt_type = arguments["tgt_type"];
@@ -67,6 +66,19 @@ Result<Json> cached_grains(const MasterContext& context, const Bound& arguments)
 
 Result<Json> cached_pillar(const MasterContext& context, const Bound& arguments) {
   return data_of_minions(context, arguments, &Minion::pillar);
+}
+
+/// No minion of this process has a mine.
+Result<Json> cached_mine(const MasterContext& context, const Bound& arguments) {
+  const Result<Selection> selection = selected(context, arguments);
+  if (!selection) return selection.error();
+  return Json::empty_object();
+}
+
+/// There are no files for states.
+Result<Json> orchestrate_show_sls(const MasterContext& context, const Bound&) {
+  return written_object(
+      [&context](JsonWriter& writer) { writer.key(context.jobs.master_id()).begin_object().end_object(); });
 }
 
 Json documentation(std::initializer_list<MasterFunctions> tables) {
@@ -153,8 +165,8 @@ Result<Json> not_present(const MasterContext& context, const Bound& arguments) {
 /// Minions and master are the same program.
 Result<Json> versions(const MasterContext& context, const Bound&) {
   return written_object([&context](JsonWriter& writer) {
-    writer.key("Master").string(kVersion).key("Up to date").begin_object();
-    for (const Minion& minion : context.minions.all()) writer.key(minion.id).string(kVersion);
+    writer.key("Master").string(kSaltVersion).key("Up to date").begin_object();
+    for (const Minion& minion : context.minions.all()) writer.key(minion.id).string(kSaltVersion);
     writer.end_object();
   });
 }
@@ -209,11 +221,13 @@ Result<Json> sleep(const MasterContext& context, const Bound& arguments) {
 }
 
 constexpr std::string_view kPresent = "List the minions that are there.";
+constexpr std::string_view kNoStates = "Show the states of an orchestration, which are none.";
 constexpr std::string_view kNotPresent = "List the minions that are not there.";
 
 // Salt's `manage` has a name for each stage of a connection, and shows the same for all of them.
-constexpr std::array<MasterFunction, 27> kRunners = {{
+constexpr std::array<MasterFunction, 30> kRunners = {{
     {"cache.grains(tgt, tgt_type='glob')", "Show the grains of minions.", cached_grains},
+    {"cache.mine(tgt=None, tgt_type='glob')", "Show the mines of minions, which are empty.", cached_mine},
     {"cache.pillar(tgt=None, tgt_type='glob')", "Show the pillar data of minions.", cached_pillar},
     {"doc.execution()", "Show the documentation of all execution functions.", doc_execution, false},
     {"doc.runner()", "Show the documentation of all runners.", doc_runner},
@@ -237,6 +251,12 @@ constexpr std::array<MasterFunction, 27> kRunners = {{
     {"manage.up(tgt='*', tgt_type='glob', timeout=None, gather_job_timeout=None)",
      "List the minions that answer.", up},
     {"manage.versions()", "Show the versions of the master and of the minions.", versions},
+    {"state.orch_show_sls(mods, saltenv='base', test=None, queue=False, pillar=None, pillarenv=None, "
+     "pillar_enc=None)",
+     kNoStates, orchestrate_show_sls},
+    {"state.orchestrate_show_sls(mods, saltenv='base', test=None, queue=False, pillar=None, pillarenv=None, "
+     "pillar_enc=None)",
+     kNoStates, orchestrate_show_sls},
     {"test.arg(*args, **kwargs)", "Return the arguments, without keyword arguments that begin with '__'.",
      arg},
     {"test.get_opts()", "Refused: the configuration holds secrets.", get_opts},

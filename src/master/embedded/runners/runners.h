@@ -102,7 +102,7 @@ struct MasterFunction {
 
 using MasterFunctions = std::span<const MasterFunction>;
 [[nodiscard]] MasterFunctions jobs_runners();
-[[nodiscard]] MasterFunctions other_runners();  ///< cache, doc, manage, test
+[[nodiscard]] MasterFunctions other_runners();  ///< cache, doc, manage, state, test
 [[nodiscard]] MasterFunctions wheels();
 
 /// Null where there is no such runner.

@@ -227,8 +227,10 @@ Result<Json> connected(const MasterContext& context, const Bound&) {
   });
 }
 
-constexpr std::array<MasterFunction, 11> kWheels = {{
+constexpr std::array<MasterFunction, 12> kWheels = {{
     {"config.values()", "Show the effective options that are no secret.", values},
+    {"key.accept(match, include_rejected=False, include_denied=False)",
+     "Accept keys; all are accepted already, and those that match are shown.", name_match},
     {"key.delete(match)", "Remove keys that key.gen_accept made; minions of this process stay accepted.",
      delete_keys},
     {"key.finger(match, hash_type=None)",

@@ -15,6 +15,14 @@ test::Execution minion_with_pillar() {
   return made;
 }
 
+TEST_CASE("pillar.obfuscate shows types in place of values") {
+  test::Execution m = minion_with_pillar();
+  CHECK(
+      m.ret("pillar.obfuscate") ==
+      R"({"pkg": {"apache": "<str>", "deep": {"n": ["<int>", "<int>"]}}, "list": ["<str>", "<str>"], "num": "<int>"})");
+  CHECK(m.ret("pillar.obfuscate", R"(["num", "nosuch"])") == R"({"num": "<int>", "nosuch": "<str>"})");
+}
+
 TEST_CASE("pillar.get walks through the pillar, and gives the default for what is not there") {
   test::Execution m = minion_with_pillar();
   CHECK(m.ret("pillar.get", R"(["pkg:deep:n:1"])") == "20");

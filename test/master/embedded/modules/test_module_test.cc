@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/execution.h"
+#include "master/embedded/host/salt_version.h"
 #include "outcome.h"
 #include "rest_fcgi/core/version.h"
 
@@ -124,7 +125,7 @@ TEST_CASE("no function calls another one by name") {
 
 TEST_CASE("versions are the project's own") {
   test::Execution minion;
-  CHECK(minion.ret("test.version") == Json::string(kVersion).text());
+  CHECK(minion.ret("test.version") == Json::string(kSaltVersion).text());
   const std::string start = R"({"rest_fcgi Version": {"rest_fcgi": ")" + std::string(kVersion);
   CHECK(minion.ret("test.versions_information").starts_with(start));
   CHECK(minion.ret("test.versions_report")
