@@ -22,8 +22,9 @@ namespace rest_fcgi::test {
 
 /// An embedded engine with minions ms-0 to ms-2 (or those given), and the users of its external_auth: `fred`
 /// may do all, `joe` runs all of the runner `jobs`, `ann` runs `test.ping` and `test.arg` on `G@role:web`
-/// alone, `bob` runs the runner `manage.up`, `dan` the runner `test.arg` with anything but 99, `eve` nothing.
-/// Everybody's password is `secret`.
+/// alone, `hal` `test.ping` and the runner `manage.up`, `gus` `test.ping` and on ms-0 `pillar.get`, `bob`
+/// runs the runner `manage.up`, `dan` the runner `test.arg` with anything but 99, `eve` nothing. Everybody's
+/// password is `secret`.
 class EmbeddedEngine {
  public:
   using Returns = std::map<std::string, master::Return>;
@@ -183,6 +184,8 @@ class EmbeddedEngine {
               {"bob", {{"@runner", {{"manage.up", {}}}}}},
               {"dan", {{"@runner", {{"test.arg", {{{"(?!99$).*"}, {}}}}}}}},
               {"cat", {{"P@role:web", {{"test.ping", {}}}}}},
+              {"gus", {{"", {{"test.ping", {}}}}, {"ms-0", {{"pillar.get", {}}}}}},
+              {"hal", {{"", {{"test.ping", {}}}}, {"@runner", {{"manage.up", {}}}}}},
               {"eve", {}}}}};
   }
 

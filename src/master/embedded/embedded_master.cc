@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "master/embedded/events/announcer.h"
 #include "master/embedded/jobs/jobs.h"
 #include "master/embedded/minion.h"
+#include "master/embedded/modules/native.h"
 #include "master/embedded/runners/runners.h"
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/auth/authenticator.h"
@@ -272,7 +274,9 @@ class EmbeddedMaster : public master::Master {
     // be resolved reaches nobody, which no rule about minions allows.
     std::optional<Result<Selection>> selection;
     const auto selected = [&]() -> Result<Selection>& {
-      if (!selection) selection.emplace(select(*minions_, call.target));
+      if (!selection) {
+        selection.emplace(select_visible(*minions_, call.target, sees_pillar(identity)));
+      }
       return *selection;
     };
     const auto within = [&](std::string_view compound) {
@@ -293,6 +297,26 @@ class EmbeddedMaster : public master::Master {
     return Admission(std::make_shared<Admitted>(identity, *std::move(selected()), nullptr));
   }
 
+  [[nodiscard]] SeesPillar sees_pillar(const auth::Identity& identity) const {
+    return pillar_view(*minions_, targets_, pillar_functions_,
+                       [this, &identity](const auth::FunctionCall& call, const auth::TargetsWithin& within) {
+                         return permissions_->allow_local(identity, std::span(&call, 1), within);
+                       });
+  }
+
+  /// A runner that takes a target tells by its return which minions match: all or nothing of it is visible.
+  [[nodiscard]] Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
+                                                 const lowstate::MasterArguments& arguments) const {
+    const Result<Bound> bound = runner.bind(arguments);
+    if (!bound || !takes_target(*bound)) return {};  // arguments that do not fit are the runner's to refuse
+    const Result<lowstate::Target> target = target_of(*bound);
+    if (!target) return {};
+    const Result<Selection> visible = select_visible(*minions_, *target, sees_pillar(identity));
+    if (!visible && visible.error().kind == ErrorKind::authorization) return not_authorized();
+    if (visible && visible->has_hidden) return not_authorized();
+    return {};
+  }
+
   [[nodiscard]] Admission admit_master(const auth::Identity& identity, lowstate::Client client,
                                        const lowstate::MasterCall& call) const {
     const auth::Form form = form_of(client);
@@ -302,8 +326,13 @@ class EmbeddedMaster : public master::Master {
                                    {call.function.args, call.function.kwargs},
                                    auth::CallArguments{(*arguments)->args, (*arguments)->kwargs}};
     if (!permissions_->allow_master(identity, form, asked)) return not_authorized();
-    if (form == auth::Form::runner && find_runner(call.function.name) == nullptr) {
+    const MasterFunction* runner = form == auth::Form::runner ? find_runner(call.function.name) : nullptr;
+    if (form == auth::Form::runner && runner == nullptr) {
       return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
+    }
+    if (runner != nullptr) {
+      if (auto checked = check_runner_target(identity, *runner, **arguments); !checked)
+        return std::move(checked).error();
     }
     const MasterFunction* wheel = form == auth::Form::wheel ? find_wheel(call.function.name) : nullptr;
     if (client == lowstate::Client::wheel_async && wheel != nullptr && wheel->secret) {
@@ -326,6 +355,7 @@ class EmbeddedMaster : public master::Master {
   const std::unique_ptr<auth::Authenticator> authenticator_;
   const std::unique_ptr<auth::Permissions> permissions_;
   const RuleTargets targets_;
+  const std::vector<std::string> pillar_functions_ = native_names("pillar");
   const std::shared_ptr<EmbeddedRuntime> runtime_;
   Publisher publisher_;
   MasterCaller caller_;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "master/embedded/minion.h"
+#include "master/embedded/modules/native.h"
 #include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
@@ -49,7 +51,22 @@ struct Inquiry {
   const auth::Permissions& permissions;
   const RuleTargets& targets;
   const Minions& minions;
+  std::span<const std::string> pillar_functions;
 };
+
+/// Returns whether the target looks into pillar that the rules hide from them.
+bool pillar_is_hidden(const Inquiry& inquiry, const auth::Subject& subject) {
+  if (!inquiry.asked.is_local) return false;
+  const auto allows = [&](const auth::FunctionCall& call, const auth::TargetsWithin& within) {
+    const std::vector<Finding> found = inquiry.permissions.explain_local(subject, call, within);
+    return std::any_of(found.begin(), found.end(),
+                       [](const Finding& finding) { return finding.kind == Finding::Kind::allows; });
+  };
+  const auto visible =
+      select_visible(inquiry.minions, compound_target(inquiry.question.tgt),
+                     pillar_view(inquiry.minions, inquiry.targets, inquiry.pillar_functions, allows));
+  return !visible;
+}
 
 std::vector<Finding> findings_of(const Inquiry& inquiry, const auth::Subject& subject) {
   const auth::FunctionCall call{inquiry.question.fun, {}};
@@ -90,9 +107,13 @@ void explain_eauth(const Inquiry& inquiry, const std::string& eauth, bool is_on,
     found = found || finding.kind == Finding::Kind::allows;
   }
   if (findings.empty()) line("  no line that applies to them names it");
+  const bool hidden = pillar_is_hidden(inquiry, {eauth, user, groups});
+  if (hidden)
+    line("  but the target looks into pillar: no rule allows a function of `pillar` on its minions");
   if (!is_on) line("  but this back end is off: nobody can log in through it");
-  line(is_on && found ? "  allowed" : "  refused");
-  explanation.allowed = explanation.allowed || (is_on && found);
+  const bool allowed = is_on && found && !hidden;
+  line(allowed ? "  allowed" : "  refused");
+  explanation.allowed = explanation.allowed || allowed;
 }
 
 }  // namespace
@@ -110,9 +131,11 @@ Result<Explanation> explain(const Options& options, const auth::Options& auth, c
   if (!asked) return asked.error();
   const std::vector<std::string> on = (*authenticator)->eauths();
   Explanation explanation;
+  const std::vector<std::string> pillar_functions = native_names("pillar");
   for (const auth::EauthOptions& eauth : auth.external_auth) {
     const bool is_on = std::find(on.begin(), on.end(), eauth.name) != on.end();
-    explain_eauth({question, *asked, **permissions, *targets, **minions}, eauth.name, is_on, explanation);
+    explain_eauth({question, *asked, **permissions, *targets, **minions, pillar_functions}, eauth.name, is_on,
+                  explanation);
   }
   if (explanation.text.empty()) explanation.text = "external_auth names no back end: nobody can log in\n";
   return explanation;

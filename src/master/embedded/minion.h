@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,6 +38,9 @@ class Nodegroups {
   /// The sorted ids of its minions; null where there is no such nodegroup. Valid as long as this.
   [[nodiscard]] const std::vector<std::string_view>* find(std::string_view name) const;
 
+  /// Returns whether the words of the nodegroup, or of one inside of it, look into pillar.
+  [[nodiscard]] bool looks_into_pillar(std::string_view name) const { return by_pillar_.contains(name); }
+
   /// All names, with commas between them.
   [[nodiscard]] std::string names() const;
 
@@ -44,6 +48,7 @@ class Nodegroups {
   class Builder;
 
   std::map<std::string, std::vector<std::string_view>, std::less<>> members_;
+  std::set<std::string, std::less<>> by_pillar_;
 };
 
 /// May a minion have this id? Errors: configuration, with what an id is.

@@ -122,6 +122,14 @@ void write_publication(JsonWriter& writer, const JobContext& job) {
   writer.key("__pub_user").string(job.user);
 }
 
+std::vector<std::string> native_names(std::string_view module) {
+  std::vector<std::string> names;
+  for (const auto& function : native_functions()) {
+    if (function->module() == module) names.push_back(function->name());
+  }
+  return names;
+}
+
 LoadedFunctions native_functions() {
   LoadedFunctions all;
   for (const std::span<const Function> table :

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "master/embedded/jobs/jobs.h"
 #include "master/embedded/modules/loader.h"
@@ -40,6 +41,9 @@ struct Function {
 [[nodiscard]] std::span<const Function> data_functions();    ///< config, grains, pillar
 [[nodiscard]] std::span<const Function> engine_functions();  ///< saltutil, sys
 [[nodiscard]] std::span<const Function> test_functions();
+
+/// Returns the names of a module's native functions.
+[[nodiscard]] std::vector<std::string> native_names(std::string_view module);
 
 /// What all tables list, in no order.
 [[nodiscard]] LoadedFunctions native_functions();

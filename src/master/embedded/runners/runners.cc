@@ -25,26 +25,9 @@ const MasterFunction* find_in(MasterFunctions functions, std::string_view name) 
 }
 
 Result<Selection> selected(const MasterContext& context, const Bound& arguments) {
-  const JsonValue tgt = arguments["tgt"];
-  const JsonValue tgt_type = arguments["tgt_type"];
-  lowstate::Target target;
-  if (!tgt_type.is(JsonValue::Kind::null)) {
-    const auto type = lowstate::target_type_named(tgt_type.text());
-    if (!type) {
-      return Error{ErrorKind::invocation, format("there is no target type {}", tgt_type.python_repr())};
-    }
-    target.type = *type;
-  }
-  target.expression = tgt.is(JsonValue::Kind::null) ? "*" : tgt.text();
-  if (tgt.is(JsonValue::Kind::array)) {
-    for (const JsonValue id : tgt.elements()) target.list.push_back(id.text());
-  } else if (!tgt.is(JsonValue::Kind::null) && !tgt.is(JsonValue::Kind::string)) {
-    return Error{ErrorKind::invocation,
-                 format("tgt must be a string or a list of strings, found {}", tgt.type_name())};
-  } else if (target.type == lowstate::TargetType::list) {
-    target.list = target::split_ids(target.expression);
-  }
-  return select(context.minions, target);
+  const Result<lowstate::Target> target = target_of(arguments);
+  if (!target) return target.error();
+  return select(context.minions, *target);
 }
 
 /// What a master has in its cache of its minions' data is here what they have: `data` of each.
@@ -276,6 +259,34 @@ std::vector<std::string> texts_in(JsonValue value) {
   const std::string text = value.python_str();
   for (const std::string_view name : target::split_names(text)) texts.emplace_back(name);
   return texts;
+}
+
+bool takes_target(const Bound& arguments) {
+  const auto& names = arguments.parameters;
+  return std::find(names.begin(), names.end(), "tgt") != names.end();
+}
+
+Result<lowstate::Target> target_of(const Bound& arguments) {
+  const JsonValue tgt = arguments["tgt"];
+  const JsonValue tgt_type = arguments["tgt_type"];
+  lowstate::Target target;
+  if (!tgt_type.is(JsonValue::Kind::null)) {
+    const auto type = lowstate::target_type_named(tgt_type.text());
+    if (!type) {
+      return Error{ErrorKind::invocation, format("there is no target type {}", tgt_type.python_repr())};
+    }
+    target.type = *type;
+  }
+  target.expression = tgt.is(JsonValue::Kind::null) ? "*" : tgt.text();
+  if (tgt.is(JsonValue::Kind::array)) {
+    for (const JsonValue id : tgt.elements()) target.list.push_back(id.text());
+  } else if (!tgt.is(JsonValue::Kind::null) && !tgt.is(JsonValue::Kind::string)) {
+    return Error{ErrorKind::invocation,
+                 format("tgt must be a string or a list of strings, found {}", tgt.type_name())};
+  } else if (target.type == lowstate::TargetType::list) {
+    target.list = target::split_ids(target.expression);
+  }
+  return target;
 }
 
 MasterFunctions other_runners() {

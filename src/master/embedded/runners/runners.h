@@ -20,6 +20,7 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/returner/returner.h"
 
@@ -104,6 +105,14 @@ using MasterFunctions = std::span<const MasterFunction>;
 [[nodiscard]] MasterFunctions jobs_runners();
 [[nodiscard]] MasterFunctions other_runners();  ///< cache, doc, manage, state, test
 [[nodiscard]] MasterFunctions wheels();
+
+/// Returns whether a runner that was given these arguments takes a target.
+[[nodiscard]] bool takes_target(const Bound& arguments);
+
+/// The target that the arguments `tgt` and `tgt_type` say; left out, that is all minions. Borrows. Errors:
+/// invocation, for a type that there is not, and for a `tgt` that is neither a text nor a list.
+/// REQUIRES: `takes_target`.
+[[nodiscard]] Result<lowstate::Target> target_of(const Bound& arguments);
 
 /// Null where there is no such runner.
 [[nodiscard]] const MasterFunction* find_runner(std::string_view name);

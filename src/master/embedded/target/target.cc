@@ -19,7 +19,7 @@ namespace {
 
 Step compile_list(std::vector<std::string_view> ids) {
   std::sort(ids.begin(), ids.end());
-  return List{std::move(ids)};
+  return List{std::move(ids), false};
 }
 
 Result<Step> compile_pcre(std::string_view pattern) {
@@ -44,7 +44,7 @@ Result<Step> compile_ipcidr(std::string_view text) {
 }
 
 Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegroups) {
-  if (const auto* ids = nodegroups.find(name)) return Step(List{*ids});
+  if (const auto* ids = nodegroups.find(name)) return Step(List{*ids, nodegroups.looks_into_pillar(name)});
   const std::string names = nodegroups.names();
   return Error{ErrorKind::invocation,
                names.empty() ? "there are no nodegroups here" : "the nodegroups here are " + names};
@@ -98,39 +98,54 @@ bool has_address_in(const Minion& minion, const IpNetwork& network) {
   return false;
 }
 
-/// Runs the steps for one minion.
+bool is_of_pillar(const Step& step) {
+  if (const auto* data = std::get_if<Data>(&step)) return data->of == &Minion::pillar;
+  const auto* list = std::get_if<List>(&step);
+  return list != nullptr && list->by_pillar;
+}
+
+/// Runs the steps for one minion, in the three-valued logic of Kleene: what is hidden is unknown.
 class Evaluation {
  public:
-  explicit Evaluation(const Minion& minion) : minion_(minion) {}
+  enum class Truth : unsigned char { no, unknown, yes };
 
-  bool run(const std::vector<Step>& steps) {
-    for (const Step& step : steps) std::visit(*this, step);
+  Evaluation(const Minion& minion, bool hides_pillar) : minion_(minion), hides_pillar_(hides_pillar) {}
+
+  Truth run(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (hides_pillar_ && is_of_pillar(step)) {
+        stack_.push_back(Truth::unknown);
+      } else {
+        std::visit(*this, step);
+      }
+    }
     return stack_.back();
   }
 
-  void operator()(const Glob& glob) { stack_.push_back(glob_match(glob.pattern, minion_.id)); }
-  void operator()(const Pcre& pcre) { stack_.push_back(pcre.regex.match_start(minion_.id)); }
+  void operator()(const Glob& glob) { push(glob_match(glob.pattern, minion_.id)); }
+  void operator()(const Pcre& pcre) { push(pcre.regex.match_start(minion_.id)); }
   void operator()(const List& list) {
-    stack_.push_back(std::binary_search(list.ids.begin(), list.ids.end(), minion_.id));
+    push(std::binary_search(list.ids.begin(), list.ids.end(), minion_.id));
   }
-  void operator()(const Data& data) {
-    stack_.push_back(data.matcher.matches((minion_.*data.of).root(), work_left_));
-  }
-  void operator()(const IpCidr& ipcidr) { stack_.push_back(has_address_in(minion_, ipcidr.network)); }
+  void operator()(const Data& data) { push(data.matcher.matches((minion_.*data.of).root(), work_left_)); }
+  void operator()(const IpCidr& ipcidr) { push(has_address_in(minion_, ipcidr.network)); }
   void operator()(Operator what) {
+    const Truth right = stack_.back();
     if (what == Operator::negation) {
-      stack_.back() = !stack_.back();
+      stack_.back() = right == Truth::unknown ? right : right == Truth::yes ? Truth::no : Truth::yes;
       return;
     }
-    const bool right = stack_.back();
     stack_.pop_back();
-    stack_.back() = what == Operator::both ? stack_.back() && right : stack_.back() || right;
+    stack_.back() = what == Operator::both ? std::min(stack_.back(), right) : std::max(stack_.back(), right);
   }
 
  private:
+  void push(bool matches) { stack_.push_back(matches ? Truth::yes : Truth::no); }
+
   const Minion& minion_;
+  const bool hides_pillar_;
   int work_left_ = kMaxWork;
-  std::vector<bool> stack_;
+  std::vector<Truth> stack_;
 };
 
 }  // namespace
@@ -165,7 +180,18 @@ bool TargetMatcher::matches(const Minion& minion) const {
   if (const auto* glob = std::get_if<target::Glob>(&steps_.front()); glob != nullptr && steps_.size() == 1) {
     return glob_match(glob->pattern, minion.id);
   }
-  return target::Evaluation(minion).run(steps_);
+  return target::Evaluation(minion, false).run(steps_) == target::Evaluation::Truth::yes;
+}
+
+bool TargetMatcher::looks_into_pillar() const {
+  return std::any_of(steps_.begin(), steps_.end(), target::is_of_pillar);
+}
+
+std::optional<bool> TargetMatcher::matches_without_pillar(const Minion& minion) const {
+  using Truth = target::Evaluation::Truth;
+  const Truth truth = target::Evaluation(minion, true).run(steps_);
+  if (truth == Truth::unknown) return std::nullopt;
+  return truth == Truth::yes;
 }
 
 Selection select_ids(const Minions& minions, const std::vector<std::string_view>& ids) {
@@ -198,6 +224,43 @@ Result<Selection> select(const Minions& minions, const lowstate::Target& target)
     if (matcher->matches(minions.all()[i])) selection.positions.push_back(i);
   }
   return selection;
+}
+
+Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
+                                 const SeesPillar& sees_pillar) {
+  if (target.type == lowstate::TargetType::list || target.type == lowstate::TargetType::glob) {
+    return select(minions, target);
+  }
+  const Result<TargetMatcher> matcher = TargetMatcher::compile(target, minions.nodegroups());
+  if (!matcher || !matcher->looks_into_pillar()) return select(minions, target);
+  Selection selection;
+  bool sees_any = false;
+  bool decided = false;
+  for (std::size_t i = 0; i < minions.all().size(); ++i) {
+    const bool sees = sees_pillar(i);
+    const std::optional<bool> anyway = matcher->matches_without_pillar(minions.all()[i]);
+    sees_any = sees_any || sees;
+    decided = decided || (!anyway && sees);
+    selection.has_hidden = selection.has_hidden || (!anyway && !sees);
+    if (anyway.value_or(sees && matcher->matches(minions.all()[i]))) selection.positions.push_back(i);
+  }
+  if (sees_any && (decided || !selection.has_hidden)) return selection;
+  return Error{ErrorKind::authorization, "Authorization error occurred."};
+}
+
+SeesPillar pillar_view(const Minions& minions, const RuleTargets& targets,
+                       std::span<const std::string> functions, Allows allows) {
+  return [&minions, &targets, functions, allows = std::move(allows),
+          everywhere = std::optional<bool>()](std::size_t position) mutable {
+    const auto any = [&](const auth::TargetsWithin& within) {
+      return std::any_of(functions.begin(), functions.end(), [&](const std::string& name) {
+        return allows({name, {}}, within);
+      });
+    };
+    if (!everywhere) everywhere = any([](std::string_view) { return false; });
+    const Selection one{{position}, {}};
+    return *everywhere || any([&](std::string_view scope) { return targets.hold(scope, minions, one); });
+  };
 }
 
 Result<RuleTargets> RuleTargets::make(const std::vector<auth::RuleTarget>& targets, const Minions& minions) {
@@ -274,6 +337,7 @@ class Nodegroups::Builder {
     open_.erase(group.name);
     const Result<TargetMatcher> matcher = TargetMatcher::compile(target_of(group.words), groups_);
     if (!matcher) return mistake(group.name, matcher.error().message);
+    if (matcher->looks_into_pillar()) groups_.by_pillar_.insert(group.name);
     std::vector<std::string_view>& members = groups_.members_[group.name];
     for (const Minion& minion : minions_) {
       if (matcher->matches(minion)) members.push_back(minion.id);

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,6 +75,7 @@ struct Pcre {
 };
 struct List {
   std::vector<std::string_view> ids;  ///< sorted
+  bool by_pillar = false;             ///< of a nodegroup whose words look into pillar
 };
 struct Data {
   JsonDocument Minion::*of;  ///< grains or pillar
@@ -120,6 +124,12 @@ class TargetMatcher {
 
   [[nodiscard]] bool matches(const Minion& minion) const;
 
+  /// Returns whether the target names pillar data anywhere, by a nodegroup too.
+  [[nodiscard]] bool looks_into_pillar() const;
+
+  /// Returns whether the target matches a minion whatever its pillar is; absent where its pillar decides.
+  [[nodiscard]] std::optional<bool> matches_without_pillar(const Minion& minion) const;
+
  private:
   explicit TargetMatcher(std::vector<target::Step> steps) : steps_(std::move(steps)) {}
 
@@ -130,10 +140,31 @@ class TargetMatcher {
 struct Selection {
   std::vector<std::size_t> positions;  ///< in `Minions::all()`, ascending, each once
   std::vector<std::string> missing;    ///< ids of a list that no minion has, in its order, each once
+  bool has_hidden = false;             ///< of `select_visible`: a minion was left out whose pillar is hidden
 };
 
 /// Errors: as TargetMatcher::compile.
 [[nodiscard]] Result<Selection> select(const Minions& minions, const lowstate::Target& target);
+
+/// Returns whether a caller may look into the pillar of the minion at this position of `Minions::all()`.
+using SeesPillar = std::function<bool(std::size_t position)>;
+
+/// The same for a caller who may look into the pillar of some minions alone. A minion is left out where its
+/// pillar decides and the caller may not look into it, so that what comes of a target tells nothing of that
+/// pillar. Errors: as `select`; authorization, where the target looks into pillar and the caller may look
+/// into no pillar that decides, or into none at all.
+[[nodiscard]] Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
+                                               const SeesPillar& sees_pillar);
+
+/// Judges whether a caller may run a function on minions that `within` knows.
+using Allows = std::function<bool(const auth::FunctionCall& call, const auth::TargetsWithin& within)>;
+
+class RuleTargets;
+
+/// Returns a judge for `select_visible`: a caller may look into the pillar of each minion on which a rule
+/// allows one of the functions. Borrows all but `allows`.
+[[nodiscard]] SeesPillar pillar_view(const Minions& minions, const RuleTargets& targets,
+                                     std::span<const std::string> functions, Allows allows);
 
 /// Those of `minions` that `ids` names, without what is missing.
 [[nodiscard]] Selection select_ids(const Minions& minions, const std::vector<std::string_view>& ids);
