@@ -17,7 +17,7 @@ std::string json_of(std::optional<JsonValue> value) {
 
 /// An event's tag, where it is of a kind that the view looks at.
 struct Subject {
-  enum class Is { nothing, new_job, returned, key, auth, presence };
+  enum class Is { nothing, new_job, returned, key, auth, presence, start };
   Is is = Is::nothing;
   std::string jid{}, minion{};
   std::string_view what{};
@@ -36,6 +36,7 @@ Subject subject_of(std::string_view tag) {
   if (kind == "presence" && parts.size() == 3) {
     return {Is::presence, {}, {}, parts[2] == "present" ? "present" : parts[2] == "change" ? "change" : ""};
   }
+  if (kind == "minion" && parts.size() == 4 && parts[3] == "start") return {Is::start, {}, parts[2]};
   if (kind != "job" || parts.size() < 4) return {};
   if (parts[3] == "new" && parts.size() == 4) return {Is::new_job, parts[2]};
   if (parts[3] == "ret" && parts.size() == 5) return {Is::returned, parts[2], parts[4]};
@@ -61,6 +62,8 @@ void FormattedEvents::hear(std::string_view tag, std::string_view data) {
     case Subject::Is::key:
     case Subject::Is::auth:
       return key_event(root);
+    case Subject::Is::start:
+      return minion_start(subject.minion);
     case Subject::Is::nothing:
       break;
   }
@@ -224,6 +227,12 @@ void FormattedEvents::key_event(JsonValue data) {
   const std::string_view id = data.find("id").value_or(JsonValue()).text();
   const bool changed = (act == "accept" && add_minion(id)) || (act == "delete" && drop_minion(id));
   minions_changed_ = minions_changed_ || changed;
+}
+
+/// A minion that was accepted can be asked for its grains once it has started.
+void FormattedEvents::minion_start(const std::string& id) {
+  const auto found = minions_.find(id);
+  if (found != minions_.end() && found->second.empty()) new_minions_.push_back(id);
 }
 
 void FormattedEvents::presence(std::string_view what, JsonValue data) {

@@ -72,6 +72,7 @@ class FormattedEvents {
   void start_job(const std::string& jid, JsonValue data);
   void finish_part(const std::string& jid, const std::string& minion, JsonValue data);
   void key_event(JsonValue data);
+  void minion_start(const std::string& id);
   void presence(std::string_view what, JsonValue data);
   Job* find_job(std::string_view jid);
   Job& job_of(const std::string& jid);

@@ -96,6 +96,16 @@ TEST_CASE("keys that come and go change the minions, and only what changes gives
   CHECK(heard(view, "salt/auth", R"({"act": "pend", "id": "z", "result": true})").empty());
 }
 
+TEST_CASE("a minion that was accepted is asked for its grains when it starts") {
+  const ManualClock clock;
+  FormattedEvents view(kMap, clock);
+  static_cast<void>(heard(view, "salt/auth", R"({"act": "accept", "id": "a", "result": true})"));
+  CHECK(view.take_new_minions().empty());
+  CHECK(heard(view, "salt/minion/a/start", R"({"id": "a"})").empty());
+  CHECK(heard(view, "salt/minion/unknown/start", R"({"id": "unknown"})").empty());
+  CHECK(view.take_new_minions() == std::vector<std::string>{"a"});
+}
+
 TEST_CASE("presence") {
   const ManualClock clock;
   FormattedEvents view(kMap, clock);

@@ -2,6 +2,7 @@
 """Streams of events of the real program: each row of what Salt's modules do, over a port of its own and over nginx."""
 
 import json
+import signal
 import threading
 import time
 
@@ -355,6 +356,32 @@ def test_the_formatted_view_shows_jobs_as_they_return(serve, module):
     minions = view_of(texts[-1], module)["minions"]
     named = {one["id"]: one for one in minions} if module == "rest_cherrypy" else minions
     assert named["ms-1"]["grains"]["id"] == "ms-1"
+
+
+def test_the_formatted_view_shows_minions_that_a_reload_adds_and_removes(serve, module):
+    api, daemon = serve(module)
+    token = login(api)
+    socket = ready(api, f"/ws/{token}?format_events" if module == "rest_cherrypy" else f"/formatted_events/{token}")
+
+    def reloaded_with(*ids):
+        minions = {**dict.fromkeys(daemons.MINIONS), **{minion: {"grains": {"role": "web"}} for minion in ids}}
+        daemon.configure(merge({**serving(module, port=api.port), "external_auth": LIMITED}, {"rest_fcgi": {"embedded": {"minions": minions}}}))
+        daemon.kill(signal.SIGHUP)
+
+    def frame_with(is_wanted):
+        while True:
+            found = view_of(socket.text(), module).get("minions")
+            by_id = {one["id"]: one for one in found} if isinstance(found, list) else found
+            if found is not None and is_wanted(by_id):
+                return by_id
+
+    reloaded_with("new-0", "new-1")
+    shown = frame_with(lambda minions: all("grains" in minions.get(one, {}) for one in ("new-0", "new-1")))
+    assert shown["new-1"]["grains"]["role"] == "web" and shown["new-1"]["grains"]["id"] == "new-1"
+    reloaded_with("new-1")
+    frame_with(lambda minions: "new-0" not in minions and "grains" in minions["new-1"])
+    reloaded_with()
+    frame_with(lambda minions: "new-1" not in minions)
 
 
 def test_who_may_not_ask_for_grains_has_no_formatted_view_of_rest_tornado(serve):

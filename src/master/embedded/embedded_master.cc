@@ -127,6 +127,9 @@ class EmbeddedRuntime : public Runtime {
     for (const std::string& id : minions_) {
       if (!started_.contains(id)) jobs_->announcer().minion_start(id);
     }
+    for (const std::string& id : started_) {
+      if (!minions_.contains(id)) jobs_->announcer().minion_gone(id);
+    }
     started_ = minions_;
   }
 

@@ -22,8 +22,8 @@ class Runtime {
  public:
   virtual ~Runtime() = default;
 
-  /// Tells listeners which minions the latest master has that were not told before. To be called when that
-  /// master is the one that answers.
+  /// Tells listeners which minions the latest master has that were not told before, and which it has no more.
+  /// To be called when that master is the one that answers.
   virtual void announce_minions() = 0;
 
   /// Takes no more work, waits for what runs until `deadline`, then asks it to stop and records what did not

@@ -108,6 +108,10 @@ void Announcer::minion_start(std::string_view id) {
   for (const EventText& event : minion_start_events(id, now())) tell(event);
 }
 
+void Announcer::minion_gone(std::string_view id) {
+  if (wanted()) tell(minion_gone_event(id, now()));
+}
+
 void Announcer::fire(std::string_view tag, const JsonValue& data) {
   if (wanted()) tell(fired_event(tag, data, now()));
 }

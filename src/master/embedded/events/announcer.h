@@ -53,6 +53,8 @@ class Announcer {
   void master_new(const returner::Load& load, Kept kept);
   void master_ret(const returner::Load& load, const Json& ret, bool success, Kept kept);
   void minion_start(std::string_view id);
+  /// A reload took the minion away.
+  void minion_gone(std::string_view id);
   void fire(std::string_view tag, const JsonValue& data);
 
  private:

@@ -174,6 +174,13 @@ std::vector<EventText> minion_start_events(std::string_view id, WallTime now) {
   return events;
 }
 
+EventText minion_gone_event(std::string_view id, WallTime now) {
+  return {"salt/key", written_object([&](JsonWriter& writer) {
+            writer.key("result").boolean(true).key("act").string("delete").key("id").string(id);
+            writer.key("_stamp").string(master::iso_stamp(now));
+          })};
+}
+
 EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now) {
   constexpr std::string_view kStamp = "_stamp";
   return {std::string(tag), written_object([&](JsonWriter& writer) {

@@ -43,6 +43,9 @@ struct EventText {
 /// A minion is there, and accepted.
 [[nodiscard]] std::vector<EventText> minion_start_events(std::string_view id, WallTime now);
 
+/// As Salt's master tells of a key that was deleted.
+[[nodiscard]] EventText minion_gone_event(std::string_view id, WallTime now);
+
 /// What somebody fires: an object, which gets its `_stamp` in place of any that it has.
 [[nodiscard]] EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now);
 

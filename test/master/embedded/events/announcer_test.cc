@@ -311,6 +311,12 @@ TEST_CASE("minions that a reload brings start, those that were there before do n
   engine.master = engine.reloaded(options);
   engine.runtime->announce_minions();
   CHECK(read(*reader).empty());
+  options.minions.erase(options.minions.begin());
+  engine.master = engine.reloaded(options);
+  engine.runtime->announce_minions();
+  const auto gone = read(*reader);
+  REQUIRE(tags(gone) == "salt/key\n");
+  CHECK(data_of(*gone[0]) == R"({"result": true, "act": "delete", "id": "a", "_stamp": "S"})");
 }
 
 namespace {
