@@ -144,6 +144,9 @@ class EmbeddedEngine {
   [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) const {
     return begun(master->runner_async(permit));
   }
+  [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) const {
+    return begun(master->wheel_async(permit));
+  }
 
   /// Asks again and again until `done`; false where that takes too long.
   template <class Done>

@@ -80,7 +80,6 @@ TEST_CASE("a runner's event tells what ran, for whom, and what it gave") {
           jid, stamp));
   CHECK(engine.last_started.tag == "salt/run/" + jid);
   CHECK(jid.size() == 20);
-  CHECK(stamp.size() == 32);
   CHECK(stamp.size() == std::string_view("2026-11-21T00:19:12.259579").size());
   CHECK(stamp.substr(0, 4) == jid.substr(0, 4));
 }
