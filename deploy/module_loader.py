@@ -108,7 +108,7 @@ def sendable(value, inside):
     try:
         return plain(bytes(value) if isinstance(value, memoryview) else value)
     except Exception:
-        return text_of(value)
+        return fallback_text(value)
 
 
 def key_of(key, inside):
@@ -119,7 +119,7 @@ def key_of(key, inside):
     return text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
 
 
-def text_of(value):
+def fallback_text(value):
     try:
         return str(value)
     except Exception:
