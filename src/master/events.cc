@@ -45,7 +45,7 @@ std::optional<std::uint64_t> number_of(std::string_view id, std::string_view epo
 constexpr std::size_t kEventCost = 200;
 
 std::size_t cost_of(const Event& event) {
-  return event.sse().size() + event.tag().size() + kEventCost;
+  return event.size() + event.tag().size() + kEventCost;
 }
 
 bool may_see(const EventPermit& permit, const Event& event) {
@@ -77,15 +77,17 @@ Event::Event(std::string_view id, std::string_view tag, const Json& data, std::s
     : tag_(tag), user_(std::move(user)) {
   const std::string quoted_tag = std::move(Json::string(tag)).text();
   const bool plain = is_utf8(tag) && std::none_of(tag.begin(), tag.end(), is_control);
-  const std::string head = format(
-      "id: {}\ntag: {}\n", id, plain ? tag : std::string_view(quoted_tag).substr(1, quoted_tag.size() - 2));
+  const std::string head =
+      format("tag: {}\n", plain ? tag : std::string_view(quoted_tag).substr(1, quoted_tag.size() - 2));
   constexpr std::string_view kBefore = R"(data: {"data": )";
   const std::string tail = format(", \"tag\": {}}}\n\n", quoted_tag);
+  const std::string id_line = format("id: {}\n\n", id);
   data_at_ = head.size();
   object_at_ = data_at_ + kBefore.size();
   object_size_ = data.text().size();
-  text_.reserve(object_at_ + object_size_ + tail.size());  // many are kept: no byte more than that
-  text_.append(head).append(kBefore).append(data.text()).append(tail);
+  id_at_ = object_at_ + object_size_ + tail.size();
+  text_.reserve(id_at_ + id_line.size());  // many are kept: no byte more than that
+  text_.append(head).append(kBefore).append(data.text()).append(tail).append(id_line);
 }
 
 std::string_view Event::json() const noexcept {
@@ -122,7 +124,7 @@ Result<void> EventReader::read(std::vector<EventPtr>& events, std::size_t most_b
   for (std::size_t bytes = 0; next_ < end && bytes < most_bytes; ++next_) {
     const EventPtr& event = log.events_[next_ - log.first_];
     if (!may_see(permit_, *event)) continue;
-    bytes += event->sse().size();
+    bytes += event->size();
     events.push_back(event);
     came = true;
   }

@@ -94,15 +94,12 @@ void EventFeed::add_own(std::vector<Part>& parts) {
   for (; replies_ > 0; --replies_) parts.push_back({nullptr, kReceived});
   if (!ready_ || !loss_ || view_) return;
   const EventPtr loss = std::exchange(loss_, nullptr);
-  std::string_view text = text_of(*loss);
-  // Without its id: who is told of a loss has not got anywhere by that.
-  if (!is_socket) text.remove_prefix(text.find('\n') + 1);
-  parts.push_back({loss, text});
+  // Without an id: a client that reconnects continues after the last event that it got.
+  parts.push_back({loss, is_socket ? message_of(*loss) : loss->block()});
 }
 
-/// REQUIRES: it does not show the formatted view.
-std::string_view EventFeed::text_of(const master::Event& event) const noexcept {
-  if (form_.shows == FeedForm::Shows::blocks) return event.sse();
+/// Returns the text of an event on a WebSocket. REQUIRES: the stream does not show the formatted view.
+std::string_view EventFeed::message_of(const master::Event& event) const noexcept {
   return form_.shows == FeedForm::Shows::lines ? event.data_lines() : event.json();
 }
 
@@ -111,8 +108,10 @@ void EventFeed::add(const EventPtr& event, std::vector<Part>& parts) {
   if (!form_.tags.empty() && std::none_of(form_.tags.begin(), form_.tags.end(), fits)) return;
   if (view_) {
     view_->hear(event->tag(), event->data());
+  } else if (form_.shows == FeedForm::Shows::blocks) {
+    for (const std::string_view piece : event->block_with_id()) parts.push_back({event, piece});
   } else {
-    parts.push_back({event, text_of(*event)});
+    parts.push_back({event, message_of(*event)});
   }
 }
 

@@ -64,7 +64,7 @@ class EventFeed final : public http::Feed {
 
  private:
   void begin();
-  [[nodiscard]] std::string_view text_of(const master::Event& event) const noexcept;
+  [[nodiscard]] std::string_view message_of(const master::Event& event) const noexcept;
   void add_own(std::vector<Part>& parts);
   void add(const master::EventPtr& event, std::vector<Part>& parts);
   std::size_t add_frames(std::vector<Part>& parts);

@@ -65,14 +65,15 @@ void require_discretion(JsonValue value) {
 
 /// An event as listeners get it: one block of lines with one object, whatever is in it.
 void require_block(const master::Event& event) {
-  const std::string_view block = event.sse();
+  const auto [fields, id] = event.block_with_id();
+  const std::string block = std::string(fields).append(id);
   require(is_utf8(block), "a stream is no UTF-8");
   require(block.find('\r') == std::string_view::npos && block.find('\0') == std::string_view::npos,
           "a stream has other line ends");
   require(block.find("\n\n") == block.size() - 2, "a block ends early");
   std::string_view rest = block;
-  require(next_line(rest).starts_with("id: ") && next_line(rest).starts_with("tag: ") &&
-              next_line(rest).starts_with("data: ") && rest == "\n",
+  require(next_line(rest).starts_with("tag: ") && next_line(rest).starts_with("data: ") &&
+              next_line(rest).starts_with("id: ") && rest == "\n",
           "a block has other lines");
   require_json(event.json());
   JsonDocument document;

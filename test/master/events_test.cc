@@ -95,25 +95,34 @@ Error ended(EventReader& reader) {
   return done.error();
 }
 
+/// The block of an event with its id, as one text.
+std::string sse_of(const master::Event& event) {
+  const auto [fields, id] = event.block_with_id();
+  return std::string(fields).append(id);
+}
+
 /// The id of an event, as its text says it.
 std::string id_of(const EventPtr& event) {
-  const std::string_view text = event->sse();
-  return std::string(text.substr(4, text.find('\n') - 4));
+  const std::string_view line = event->block_with_id()[1];
+  REQUIRE(line.starts_with("id: "));
+  return std::string(line.substr(4, line.find('\n') - 4));
 }
 
 }  // namespace
 
 TEST_CASE("an event is one text, of which the other forms are parts") {
   const master::Event event("e-1", "salt/job/1/new", Json::trusted(R"({"jid": "1"})"), "fred");
-  CHECK(event.sse() ==
-        "id: e-1\ntag: salt/job/1/new\ndata: {\"data\": {\"jid\": \"1\"}, \"tag\": \"salt/job/1/new\"}\n\n");
+  const std::string fields =
+      "tag: salt/job/1/new\ndata: {\"data\": {\"jid\": \"1\"}, \"tag\": \"salt/job/1/new\"}\n";
+  CHECK(sse_of(event) == fields + "id: e-1\n\n");
+  CHECK(event.block() == fields + "\n");
   CHECK(event.data_lines() == "data: {\"data\": {\"jid\": \"1\"}, \"tag\": \"salt/job/1/new\"}\n\n");
   CHECK(event.json() == R"({"data": {"jid": "1"}, "tag": "salt/job/1/new"})");
   CHECK(event.data() == R"({"jid": "1"})");
   const master::Event bytes("e-3", "a\xFF", Json::empty_object(), "");
-  CHECK(bytes.sse() == "id: e-3\ntag: a\xEF\xBF\xBD\ndata: {\"data\": {}, \"tag\": \"a\xEF\xBF\xBD\"}\n\n");
+  CHECK(bytes.block() == "tag: a\xEF\xBF\xBD\ndata: {\"data\": {}, \"tag\": \"a\xEF\xBF\xBD\"}\n\n");
   const master::Event odd("e-2", "a\ndata: \"x", Json::empty_object(), "");
-  CHECK(odd.sse() == "id: e-2\ntag: a\\ndata: \\\"x\ndata: {\"data\": {}, \"tag\": \"a\\ndata: \\\"x\"}\n\n");
+  CHECK(odd.block() == "tag: a\\ndata: \\\"x\ndata: {\"data\": {}, \"tag\": \"a\\ndata: \\\"x\"}\n\n");
 }
 
 TEST_CASE("where nobody listens, and nobody did lately, no event is kept") {

@@ -39,12 +39,18 @@ class Listener {
   Feed& feed() { return *std::get<std::unique_ptr<Feed>>(response_.body); }
   [[nodiscard]] const http::Response& response() const { return response_; }
 
-  /// What is to go out now, each part on a line of its own where `apart`.
+  /// What is to go out now. The two pieces of a block with an id are one text.
   std::vector<std::string> parts() {
     std::vector<Feed::Part> parts;
     if (auto end = feed().take(parts, kMuch, wake_)) end_ = *std::move(end);
     std::vector<std::string> texts;
-    for (const Feed::Part& part : parts) texts.emplace_back(part.text);
+    for (const Feed::Part& part : parts) {
+      if (part.text.starts_with("id: ")) {
+        texts.back() += part.text;
+      } else {
+        texts.emplace_back(part.text);
+      }
+    }
     return texts;
   }
 
@@ -85,13 +91,11 @@ std::shared_ptr<FakeMaster> a_master() {
   return master;
 }
 
-std::string without_id(const std::string& block) {
-  return block.substr(block.find('\n') + 1);
-}
-
+/// The id of a block, whose line is its last.
 std::string id_of(const std::string& block) {
-  REQUIRE(block.starts_with("id: "));
-  return block.substr(4, block.find('\n') - 4);
+  const std::size_t at = block.rfind("\nid: ");
+  REQUIRE(at != std::string::npos);
+  return block.substr(at + 5, block.size() - at - 7);
 }
 
 std::string token_of(const http::Response& login) {
@@ -172,7 +176,7 @@ TEST_CASE("/events of rest_tornado: who gets it, and its head") {
   });
 }
 
-TEST_CASE("/events begins at once, and each event is one block with its id first") {
+TEST_CASE("/events begins at once, and each event is one block: tag, data, id") {
   const auto master = a_master();
   Rest rest(netapi::RestCherrypyOptions{}, master);
   const std::string token = log_in(rest);
@@ -182,8 +186,8 @@ TEST_CASE("/events begins at once, and each event is one block with its id first
   master->log->append("salt/auth", Json::trusted(R"({"id": "ms-0"})"), "");
   CHECK(listener.woken() == 1);
   const std::string block = listener.text();
-  CHECK(without_id(block) ==
-        "tag: salt/auth\ndata: {\"data\": {\"id\": \"ms-0\"}, \"tag\": \"salt/auth\"}\n\n");
+  CHECK(block == "tag: salt/auth\ndata: {\"data\": {\"id\": \"ms-0\"}, \"tag\": \"salt/auth\"}\nid: " +
+                     id_of(block) + "\n\n");
   CHECK(listener.feed().keep_alive() == ": \n\n");
   listener.say("nothing");
   CHECK(listener.parts().empty());
@@ -224,8 +228,8 @@ TEST_CASE("tags choose events") {
   }
   const auto parts = listener.parts();
   REQUIRE(parts.size() == 2);
-  CHECK(without_id(parts.at(0)).starts_with("tag: b\n"));
-  CHECK(without_id(parts.at(1)).starts_with("tag: salt/job/1/new\n"));
+  CHECK(parts.at(0).starts_with("tag: b\n"));
+  CHECK(parts.at(1).starts_with("tag: salt/job/1/new\n"));
   // What is left out keeps nobody from being woken again.
   master->log->append("a", Json::empty_object(), "");
   CHECK(listener.parts().empty());
@@ -251,7 +255,7 @@ TEST_CASE("a stream that shows none of many events lets others have their turn")
   const int before = listener.woken();
   CHECK(listener.parts().empty());
   CHECK(listener.woken() == before + 1);
-  CHECK(without_id(listener.next().at(0)).starts_with("tag: b\n"));
+  CHECK(listener.next().at(0).starts_with("tag: b\n"));
 }
 
 TEST_CASE("a user sees what the rules say, and everybody sees all where that is on") {
@@ -264,7 +268,7 @@ TEST_CASE("a user sees what the rules say, and everybody sees all where that is 
   master->log->append("a", Json::empty_object(), "joe");
   master->log->append("b", Json::empty_object(), "");
   master->log->append("c", Json::empty_object(), "fred");
-  CHECK(without_id(listener.text()).starts_with("tag: c\n"));
+  CHECK(listener.text().starts_with("tag: c\n"));
   master->scope = auth::EventScope::all;
   rest.streams().use(rest.client(), {});
   CHECK(EmbeddedEngine::eventually([&] {

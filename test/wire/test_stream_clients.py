@@ -68,6 +68,9 @@ def test_curl_prints_events_as_they_happen(rest, way_in, tmp_path):
         curl.wait()
     tags = [line for line in output.read_text().splitlines() if line.startswith("tag: ")]
     assert tags == ["tag: salt/netapi/hook/test"] * 3
+    # As Salt's manual finds events; the first one follows the line `retry: 400`.
+    awk = ["awk", 'BEGIN { RS = ""; FS = "\\n" } $1 ~ /^tag: salt/ { print $1, substr($2, 1, 6), substr($3, 1, 4) }', output]
+    assert subprocess.check_output(awk, text=True) == "tag: salt/netapi/hook/test data:  id: \n" * 2
 
 
 LOGIN = """

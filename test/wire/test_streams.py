@@ -84,8 +84,8 @@ def test_events_come_byte_for_byte(serve, module):
     assert response.readline() == b"retry: 400\n"
     run(api, token)
     lines = [response.readline() for _ in range(4)]
-    assert lines[0].startswith(b"id: ") and lines[1].startswith(b"tag: salt/job/") and lines[3] == b"\n"
-    assert lines[2].startswith(b'data: {"data": {') and lines[2].endswith(lines[1][5:-1].join([b'"tag": "', b'"}\n']))
+    assert lines[0].startswith(b"tag: salt/job/") and lines[2].startswith(b"id: ") and lines[3] == b"\n"
+    assert lines[1].startswith(b'data: {"data": {') and lines[1].endswith(lines[0][5:-1].join([b'"tag": "', b'"}\n']))
     connection.close()
 
 

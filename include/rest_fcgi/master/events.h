@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +42,7 @@ struct EventPermit {
 /// One event as listeners see it, with all forms of its text in one. Immutable; shared by all who hear it.
 class Event {
  public:
-  /// `id` is one line of text. Control characters of the tag are escaped in `sse`, as in JSON: a line end
+  /// `id` is one line of text. Control characters of the tag are escaped in `block`, as in JSON: a line end
   /// there would be a line of the stream.
   Event(std::string_view id, std::string_view tag, const Json& data, std::string user);
 
@@ -49,23 +50,32 @@ class Event {
   /// Whose job it is about; empty: nobody's.
   [[nodiscard]] const std::string& user() const noexcept { return user_; }
 
-  /// A block of a stream of server-sent events (the HTML standard, 9.2), as Salt has it, after an `id`:
-  /// `id: I`, `tag: T`, `data: {"data": {...}, "tag": "T"}` and a blank line.
-  [[nodiscard]] std::string_view sse() const noexcept { return text_; }
-  /// Its last lines, from `data: ` on.
-  [[nodiscard]] std::string_view data_lines() const noexcept { return sse().substr(data_at_); }
+  /// A block of a stream of server-sent events (the HTML standard, 9.2) as Salt writes it: `tag: T`,
+  /// `data: {"data": {...}, "tag": "T"}` and a blank line.
+  [[nodiscard]] std::string_view block() const noexcept { return all().substr(0, id_at_); }
+  /// The same block with the line `id: I` before its blank line, in two pieces.
+  [[nodiscard]] std::array<std::string_view, 2> block_with_id() const noexcept {
+    return {all().substr(0, id_at_ - 1), all().substr(id_at_)};
+  }
+  /// The lines of the block from `data: ` on.
+  [[nodiscard]] std::string_view data_lines() const noexcept { return block().substr(data_at_); }
   /// Its JSON.
   [[nodiscard]] std::string_view json() const noexcept;
   /// The event's data, a JSON object.
-  [[nodiscard]] std::string_view data() const noexcept { return sse().substr(object_at_, object_size_); }
+  [[nodiscard]] std::string_view data() const noexcept { return all().substr(object_at_, object_size_); }
+  /// The bytes of `block_with_id`, about.
+  [[nodiscard]] std::size_t size() const noexcept { return text_.size(); }
 
  private:
+  [[nodiscard]] std::string_view all() const noexcept { return text_; }
+
   const std::string tag_;
   const std::string user_;
-  std::string text_;
+  std::string text_;  ///< `block`, then the line of the id and a blank line
   std::size_t data_at_ = 0;
   std::size_t object_at_ = 0;
   std::size_t object_size_ = 0;
+  std::size_t id_at_ = 0;
 };
 
 using EventPtr = std::shared_ptr<const Event>;

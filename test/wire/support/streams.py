@@ -53,7 +53,7 @@ class Sse:
         if not fields:
             return None
         event = json.loads(fields["data"])
-        assert event["tag"] == fields["tag"] and list(fields)[-2:] == ["tag", "data"]
+        assert event["tag"] == fields["tag"] and list(fields)[:2] == ["tag", "data"]
         self.ids.append(fields.get("id"))
         return event
 

@@ -61,7 +61,7 @@ std::string tags(const std::vector<master::EventPtr>& events) {
 /// All texts of all forms.
 std::string texts(const std::vector<master::EventPtr>& events) {
   std::string all;
-  for (const master::EventPtr& event : events) all += event->sse();
+  for (const master::EventPtr& event : events) all += event->block();
   return all;
 }
 
