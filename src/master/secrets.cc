@@ -17,53 +17,72 @@ constexpr std::string_view kSecrets[] = {
     "psk",      "pw",         "pwd",    "secret",        "secretkey", "sharedkey",  "token",
 };
 
-/// Longer names are of nothing that is known here.
+/// Second words of the secrets above that have two.
+constexpr std::string_view kSecondWords[] = {"code", "key", "phrase", "word"};
+
+/// English words that end with `pass` and are no secret.
+constexpr std::string_view kHarmless[] = {"bandpass", "bypass",  "compass",  "highpass", "lowpass",
+                                          "overpass", "surpass", "trespass", "underpass"};
+
+/// Last words that leave a secret a secret.
+constexpr std::string_view kTails[] = {"confirm", "confirmation", "new", "old", "value"};
+
+/// Longer names are judged by their last bytes.
 constexpr std::size_t kMaxName = 128;
 
-constexpr bool is_of_name(char byte) noexcept {
-  return is_letter(byte) || is_digit(byte) || byte == '_' || byte == '-' || byte == '.';
+template <class Words>
+bool ends_with_one(std::string_view word, const Words& words) {
+  return std::any_of(std::begin(words), std::end(words),
+                     [word](std::string_view one) { return word.ends_with(one); });
 }
 
-bool ends_with_secret(std::string_view name) {
-  return !name.empty() &&
-         std::any_of(std::begin(kSecrets), std::end(kSecrets), [name](std::string_view secret) {
-           return name.back() == secret.back() && name.ends_with(secret);
-         });
+template <class Words>
+bool is_one(std::string_view word, const Words& words) {
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+bool is_small(char byte) {
+  return byte >= 'a' && byte <= 'z';
+}
+
+/// Takes the last word of the name away and returns it in small letters; empty: there are no more.
+std::string take_last_word(std::string_view& name) {
+  while (!name.empty() && !is_letter(name.back())) name.remove_suffix(1);
+  std::string word;
+  while (!name.empty() && is_letter(name.back())) {
+    const char byte = name.back();
+    // `apiKey` is `api` and `Key`; `APIKey` is one word.
+    if (!word.empty() && is_small(byte) && !is_small(word.back())) break;
+    word += byte;
+    name.remove_suffix(1);
+  }
+  std::reverse(word.begin(), word.end());
+  for (char& byte : word) byte = lower(byte);
+  return word;
+}
+
+bool is_secret(const std::string& last, const std::string& before) {
+  const std::string both = before + last;
+  if (ends_with_one(last, kHarmless) || is_one(both, kHarmless)) return false;
+  return ends_with_one(last, kSecrets) || (is_one(last, kSecondWords) && ends_with_one(both, kSecrets));
 }
 
 }  // namespace
 
-bool names_a_secret(std::string_view name) {
-  std::string word;
-  for (const char byte : name.substr(name.size() - std::min(name.size(), kMaxName))) {
-    if (is_letter(byte) || is_digit(byte)) word += lower(byte);
-  }
-  if (ends_with_secret(word)) return true;
-  return word.ends_with('s') && ends_with_secret(std::string_view(word).substr(0, word.size() - 1));
+Secrecy secrecy_of(std::string_view name) {
+  name.remove_prefix(name.size() - std::min(name.size(), kMaxName));
+  std::string last = take_last_word(name);
+  while (is_one(last, kTails)) last = take_last_word(name);
+  const std::string before = take_last_word(name);
+  if (is_secret(last, before)) return Secrecy::hidden;
+  if (!last.ends_with('s')) return Secrecy::shown;
+  last.pop_back();
+  return is_secret(last, before) ? Secrecy::hidden_but_count : Secrecy::shown;
 }
 
-/// A text may be large, and somebody may have made it for this: each byte is looked at once, and each name at
-/// most twice.
-std::size_t shown_bytes(std::string_view text) {
-  constexpr std::string_view between = " \t\"'\\";
-  std::size_t begin = 0;  // of the name that came last, with nothing but blanks and quotes behind it
-  std::size_t end = 0;
-  bool is_asked = false;  // it was looked at when the first blank came
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char byte = text[at];
-    if (is_of_name(byte)) {
-      if (end < at) begin = at;
-      end = at + 1;
-      is_asked = false;
-      continue;
-    }
-    const std::string_view name = text.substr(begin, end - begin);
-    const bool gives = byte == '=' || byte == ':' ||
-                       (byte == ' ' && !std::exchange(is_asked, true) && name.starts_with('-'));
-    if (gives && names_a_secret(name)) return at + 1;
-    if (between.find(byte) == std::string_view::npos) begin = end = at + 1;
-  }
-  return text.size();
+bool is_count(std::string_view text) {
+  constexpr std::size_t kMostDigits = 9;
+  return !text.empty() && text.size() <= kMostDigits && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 }  // namespace rest_fcgi::master

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 /// Which parts of an event no listener gets to see, whatever the engine.
@@ -10,12 +12,30 @@ namespace rest_fcgi::master {
 /// What stands in an event in place of a secret.
 inline constexpr std::string_view kHidden = "[hidden]";
 
-/// Does a name, of which only letters and digits count, end with a word for secrets, or its plural?
-/// `db_password`, `X-Auth-Token`, `aws.secret_access_key`, `priv` do; `key`, `password_file`, `pub` do not.
-[[nodiscard]] bool names_a_secret(std::string_view name);
+/// Whether the value that a name stands for is a secret.
+enum class Secrecy : std::uint8_t {
+  shown,
+  hidden_but_count,  ///< the name is a plural, such as `tokens`: a number there says how many there are
+  hidden,
+};
 
-/// How much of a text is shown: what follows a name for a secret, as in `password=x`, `"token": "x"` or
-/// `--password x`, is not.
-[[nodiscard]] std::size_t shown_bytes(std::string_view text);
+/// Judges a name by its last word, such as `password`, `token` or `api_key`. Words are separated by all that
+/// is no letter and by a capital behind a small letter. Hidden are `db_password`, `X-Auth-Token`, `apiKey`,
+/// `password1`, `password_confirmation`; shown are `bypass`, `secretary`, `password_file`, `key`.
+[[nodiscard]] Secrecy secrecy_of(std::string_view name);
+
+/// Returns whether the name is that of a secret, or of several.
+[[nodiscard]] inline bool names_a_secret(std::string_view name) {
+  return secrecy_of(name) != Secrecy::shown;
+}
+
+/// Returns whether the text is a number of things: a few digits.
+[[nodiscard]] bool is_count(std::string_view text);
+
+/// Returns the text with `kHidden` in place of each value that follows a name for a secret, as in
+/// `password=x`,
+/// `"token": "x"`, `password: x` or `--password x`; absent where there is none. Where a value ends is not
+/// always certain: then more is hidden, at most to the end of the text.
+[[nodiscard]] std::optional<std::string> without_secrets(std::string_view text);
 
 }  // namespace rest_fcgi::master

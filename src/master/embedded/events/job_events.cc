@@ -22,13 +22,24 @@ enum class Marks { kept, dropped };
 
 void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks marks);
 
-/// Nulls and bools tell no secret, whatever they are called.
+/// Returns whether the value is one that its name says is a secret. Nulls and bools are none, and no more is
+/// a number that says how many there are.
+bool is_secret(std::string_view key, const JsonValue& value) {
+  using Kind = JsonValue::Kind;
+  if (value.is(Kind::null) || value.is(Kind::boolean)) return false;
+  const master::Secrecy secrecy = master::secrecy_of(key);
+  if (secrecy != master::Secrecy::hidden_but_count) return secrecy == master::Secrecy::hidden;
+  const bool is_count = value.is(Kind::string) ? master::is_count(value.text())
+                                               : !value.is(Kind::array) && !value.is(Kind::object);
+  return !is_count;
+}
+
 void write_member(JsonWriter& writer, const JsonMember& member, Marks marks) {
   const auto& [key, value] = member;
   if (marks == Marks::dropped && key == kMark) return;
   writer.key(key);
   const bool tells = !value.is(JsonValue::Kind::null) && !value.is(JsonValue::Kind::boolean);
-  if (tells && (master::names_a_secret(key) || key == "eauth")) {
+  if (is_secret(key, value) || (tells && key == "eauth")) {
     writer.string(master::kHidden);
   } else {
     write_without_secrets(writer, value, marks);
@@ -48,8 +59,8 @@ void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks mar
       writer.end_object();
       return;
     case JsonValue::Kind::string:
-      if (const std::size_t shown = master::shown_bytes(value.text()); shown < value.text().size()) {
-        writer.string(std::string(value.text().substr(0, shown)).append(master::kHidden));
+      if (const auto shown = master::without_secrets(value.text())) {
+        writer.string(*shown);
         return;
       }
       [[fallthrough]];

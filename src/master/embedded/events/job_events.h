@@ -12,7 +12,7 @@
 #include "rest_fcgi/returner/returner.h"
 
 /// The events of a Salt Master of the 3008 line (salt/master.py, salt/minion.py, salt/client/mixins.py), with
-/// its tags and keys. Secrets are hidden, as `master::names_a_secret` and `master::shown_bytes` tell them;
+/// its tags and keys. Secrets are hidden, as `master::secrecy_of` and `master::without_secrets` tell them;
 /// what a minion returned is shown as it is.
 namespace rest_fcgi::embedded {
 

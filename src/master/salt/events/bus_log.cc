@@ -45,11 +45,20 @@ Discretion::Verdict Redaction::of_member(std::string_view key, std::size_t depth
   if (returned) return Verdict::show;
   const bool here = (kind_ == Kind::error && (key == "key" || key == "eauth")) ||
                     (kind_ == Kind::cluster && key == "payload");
-  return here || master::names_a_secret(key) ? Verdict::hide : Verdict::look_inside;
+  if (here) return Verdict::hide;
+  switch (master::secrecy_of(key)) {
+    case master::Secrecy::shown:
+      return Verdict::look_inside;
+    case master::Secrecy::hidden_but_count:
+      return Verdict::hide_but_count;
+    case master::Secrecy::hidden:
+      break;
+  }
+  return Verdict::hide;
 }
 
-std::size_t Redaction::shown_bytes(std::string_view text) const {
-  return master::shown_bytes(text);
+std::optional<std::string> Redaction::shown(std::string_view text) const {
+  return master::without_secrets(text);
 }
 
 void JobOwners::note(const Event& event) {

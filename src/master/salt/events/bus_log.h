@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,9 +27,9 @@ namespace rest_fcgi::salt {
 ///    `J`, `data.return` and `data.ret` of `salt/job/J/prog/...`. All that follows is about all else, also
 ///    about what runners and wheels return.
 /// 2. The value of a member, at any depth, is hidden where the member's name says that it is a secret
-///    (`master::names_a_secret`).
-/// 3. Of a text that comes with such a name, as in `password=x`, `"token": "x"`, `--password x`, what follows
-///    the name is hidden: arguments are sent like that, and a hook has its caller's whole body as one text.
+///    (`master::secrecy_of`).
+/// 3. In a text, the value that follows such a name, as in `password=x`, `"token": "x"`, `--password x`, is
+///    hidden: arguments are sent like that, and a hook has its caller's whole body as one text.
 /// 4. `key` and `eauth` are secrets in the errors `salt/job/error`, `salt/job/J/error` and `_salt_error`
 ///    alone, and `payload` in `cluster/...`: elsewhere these names mean other things.
 ///
@@ -39,7 +40,7 @@ class Redaction final : public Discretion {
   explicit Redaction(std::string_view tag);
 
   [[nodiscard]] Verdict of_member(std::string_view key, std::size_t depth) const override;
-  [[nodiscard]] std::size_t shown_bytes(std::string_view text) const override;
+  [[nodiscard]] std::optional<std::string> shown(std::string_view text) const override;
 
  private:
   enum class Kind : std::uint8_t { any, job_return, progress, error, cluster };

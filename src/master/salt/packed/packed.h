@@ -87,17 +87,18 @@ class Fields {
 class Discretion {
  public:
   enum class Verdict : std::uint8_t {
-    look_inside,  ///< it is shown, and asked for are the members and texts inside of it
-    show,         ///< all of it
-    hide,         ///< `master::kHidden` stands for it, but for nil and bools, which tell no secret
+    look_inside,     ///< it is shown, and asked for are the members and texts inside of it
+    show,            ///< all of it
+    hide,            ///< `master::kHidden` stands for it, but for nil and bools, which tell no secret
+    hide_but_count,  ///< the same, but for numbers and texts of a few digits (`master::is_count`)
   };
   virtual ~Discretion() = default;
 
   /// About the value of a member. `depth`: maps and arrays around that value; 1 in the outermost map.
   [[nodiscard]] virtual Verdict of_member(std::string_view key, std::size_t depth) const = 0;
 
-  /// How much of a text, which is no key, is shown; `master::kHidden` stands for the rest.
-  [[nodiscard]] virtual std::size_t shown_bytes(std::string_view text) const = 0;
+  /// Returns what is shown in place of a text, which is no key; absent: the text itself.
+  [[nodiscard]] virtual std::optional<std::string> shown(std::string_view text) const = 0;
 };
 
 /// Appends one msgpack value, in one pass and without a tree, as the JSON text that Salt would write

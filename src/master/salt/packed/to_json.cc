@@ -50,7 +50,7 @@ class JsonVisitor : public BoundedVisitor {
   bool visit_float32(float value) { return visit_float64(static_cast<double>(value)); }
   bool visit_float64(double value) {
     if (take_key()) return key(float_key(value));
-    if (verdict() == Verdict::hide) return hide();
+    if (verdict(true) == Verdict::hide) return hide();
     writer().number(value);
     return true;
   }
@@ -96,8 +96,9 @@ class JsonVisitor : public BoundedVisitor {
   bool take_key() { return std::exchange(at_key_, false); }
 
   /// Of the value that comes, which takes it.
-  Verdict verdict() {
-    const Verdict of_this = std::exchange(next_, Verdict::look_inside);
+  Verdict verdict(bool is_count = false) {
+    Verdict of_this = std::exchange(next_, Verdict::look_inside);
+    if (of_this == Verdict::hide_but_count) of_this = is_count ? Verdict::show : Verdict::hide;
     return inside_ == Verdict::look_inside ? of_this : inside_;
   }
 
@@ -114,20 +115,16 @@ class JsonVisitor : public BoundedVisitor {
   }
   bool text(std::string_view value) {
     if (take_key()) return key(value);
-    const Verdict found = verdict();
+    const Verdict found = verdict(master::is_count(value));
     if (found == Verdict::hide) return hide();
     const bool look = discretion_ != nullptr && found == Verdict::look_inside;
-    const std::size_t shown = look ? discretion_->shown_bytes(value) : value.size();
-    if (shown < value.size()) {
-      writer().string(std::string(value.substr(0, shown)).append(master::kHidden));
-    } else {
-      writer().string(value);
-    }
+    const auto shown = look ? discretion_->shown(value) : std::nullopt;
+    writer().string(shown ? std::string_view(*shown) : value);
     return true;
   }
   bool token(std::string_view value) {
     if (take_key()) return key(value);
-    if (verdict() == Verdict::hide) return hide();
+    if (verdict(true) == Verdict::hide) return hide();
     writer().raw(value);
     return true;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -248,8 +248,9 @@ class Words final : public Discretion {
     if (key == "top") return depth == 1 ? Verdict::hide : Verdict::look_inside;
     return key == "hide" ? Verdict::hide : key == "show" ? Verdict::show : Verdict::look_inside;
   }
-  [[nodiscard]] std::size_t shown_bytes(std::string_view text) const override {
-    return std::min(text.find('!'), text.size());
+  [[nodiscard]] std::optional<std::string> shown(std::string_view text) const override {
+    if (text.find('!') == std::string_view::npos) return std::nullopt;
+    return std::string(text.substr(0, text.find('!'))) + "[hidden]";
   }
 };
 
