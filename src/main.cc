@@ -18,6 +18,7 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/version.h"
 #include "rest_fcgi/engine/engine.h"
@@ -238,7 +239,7 @@ int run(int argc, const char* const* argv) {
   if (command_line->action == Action::show_help) return print(config::help_text());
   if (command_line->action == Action::show_version) return print(format("rest_fcgi {}\n", kVersion));
   gateway::harden_process();
-  gateway::keep_memory();
+  keep_memory();
   auto settings = read_settings(*command_line);
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);

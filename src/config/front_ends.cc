@@ -337,7 +337,11 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   read_proxies(section, front_ends);
   read_streams(section, settings);
   section.at_start().count("max_http_connections", settings.gateway.max_http_connections, {1, 1000000});
-  section.at_start().bytes("max_http_body_bytes", settings.gateway.max_http_body_bytes, {1024, 64 * kGiB});
+  constexpr const char* kOlderName = "max_http_body_bytes";
+  if (section.value(kOlderName) != nullptr) {
+    section.at_start().bytes(kOlderName, settings.gateway.max_body_bytes, {1024, 64 * kGiB});
+  }
+  section.at_start().bytes("max_body_bytes", settings.gateway.max_body_bytes, {1024, 64 * kGiB});
   section.note_start_key("netapi", joined(names_of(front_ends.served)));
   const bool own_threads = section.value("max_threads") != nullptr;
   for (const Module module : {Module::rest_wsgi, Module::rest_cherrypy, Module::rest_tornado}) {

@@ -371,11 +371,12 @@ void JsonDocument::clear() noexcept {
   wipe(text_.data(), text_.size());
   wipe(strings_.data(), strings_.size());
   nodes_.clear();
+  // `= {}` would assign an empty list and keep the capacity.
   if (text_.capacity() > kKeptBytes) {
-    text_ = {};
-    strings_ = {};
+    text_ = WipedBytes();
+    strings_ = WipedBytes();
   }
-  if (nodes_.capacity() > kKeptNodes) nodes_ = {};
+  if (nodes_.capacity() > kKeptNodes) nodes_ = std::vector<Node>();
   text_.clear();
   strings_.clear();
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "gateway/body_budget.h"
 #include "gateway/listener.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/clock.h"
@@ -89,6 +90,9 @@ class Pool : public std::enable_shared_from_this<Pool> {
   /// Where responses with a feed go.
   [[nodiscard]] Streams& streams() noexcept { return *streams_; }
 
+  /// The bodies of all front ends that are in memory.
+  [[nodiscard]] BodyBudget& bodies() noexcept { return bodies_; }
+
   /// The applications that answer now. To be held for one request: what was replaced should end soon.
   [[nodiscard]] std::shared_ptr<const Applications> applications() const;
 
@@ -140,6 +144,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   void report_exhaustion() noexcept;
 
   const Options options_;
+  BodyBudget bodies_{options_.max_body_bytes};
   const std::unique_ptr<Listener> listener_;
   const PoolEvents events_;
   const std::unique_ptr<Streams> streams_;

@@ -2,7 +2,6 @@
 #include "gateway/sys.h"
 
 #include <cxxabi.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -12,7 +11,6 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <typeinfo>
 
 #include <openssl/crypto.h>
@@ -40,15 +38,6 @@ std::string exception_name() {
       abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), &std::free);
   return name ? name.get() : type->name();
 }
-
-/// How much free memory an arena of malloc's may have at its end, while requests are answered.
-constexpr int kKeptFree = 64 << 20;
-
-/// Blocks from here on come from the system, and go back to it, one by one. malloc takes no larger number.
-constexpr int kAlwaysGivenBack = 32 << 20;
-
-/// free(3) looks at the end of its arena when it is given a block as large as this.
-constexpr std::size_t kLookedAt = 64 << 10;
 
 }  // namespace
 
@@ -79,24 +68,6 @@ void raise_file_limit(std::size_t wanted) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-void keep_memory() noexcept {
-  // Threads here mostly wait. With an arena each, malloc would keep what each of them once used.
-  ::mallopt(M_ARENA_MAX, 4);
-  ::mallopt(M_MMAP_THRESHOLD, kAlwaysGivenBack);
-  ::mallopt(M_TRIM_THRESHOLD, kKeptFree);
-}
-
-void trim_memory() noexcept {
-  static std::mutex one_at_a_time;
-  const std::lock_guard lock(one_at_a_time);
-  // malloc_trim(3) leaves the ends of all arenas but the first one alone.
-  ::mallopt(M_TRIM_THRESHOLD, kLookedAt);
-  void* volatile block = std::malloc(kLookedAt);
-  std::free(block);
-  ::malloc_trim(0);
-  ::mallopt(M_TRIM_THRESHOLD, kKeptFree);
 }
 
 void log_exception(std::string_view where) noexcept {

@@ -48,10 +48,6 @@ int wait_for_signal();
 /// Allows this process `wanted` open files, or as many as it may have.
 void raise_file_limit(std::size_t wanted);
 
-/// Gives back to the system what malloc(3) keeps free: whole pages inside all arenas, and the end of the
-/// calling thread's. For a thread that had work and has none now.
-void trim_memory() noexcept;
-
 /// To be called where an exception is handled: logs that it came from `where`, and its type; its text may
 /// quote a request. Without memory for that, nothing.
 void log_exception(std::string_view where) noexcept;

@@ -227,10 +227,10 @@ TEST_CASE("keys for certificates of clients are read, in both modules with TLS")
 TEST_CASE("how many connections there may be, and what is no address") {
   const gateway::Options options = settings_of(
                                        "rest_fcgi: {trusted_proxies: [127.0.0.1, 10.0.0.0/8], "
-                                       "max_http_connections: 7, max_http_body_bytes: 1K}\n")
+                                       "max_http_connections: 7, max_body_bytes: 1K}\n")
                                        .gateway;
   CHECK(options.max_http_connections == 7);
-  CHECK(options.max_http_body_bytes == 1024);
+  CHECK(options.max_body_bytes == 1024);
   for (const char* key :
        {"rest_fcgi: {trusted_proxies: nginx}",
         "rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {authorized_ips: [nginx]}",

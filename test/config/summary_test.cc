@@ -170,7 +170,7 @@ TEST_CASE("keys that take effect at start only are found where they differ") {
       "send_timeout: 1,\n"
       "  idle_thread_timeout: 1, keep_conn_timeout: 1, shutdown_timeout: 1, jobs_kept: 1, jobs_bytes_kept: "
       "1K, jobs_spool_bytes: 1M,\n"
-      "  max_http_connections: 5, max_http_body_bytes: 1K, trusted_proxies: [127.0.0.1], embedded: "
+      "  max_http_connections: 5, max_body_bytes: 1K, trusted_proxies: [127.0.0.1], embedded: "
       "{max_workers: 1, max_queued: "
       "1}}\n");
   CHECK(restart_keys(before, after) == std::vector<std::string>{"sqlite3.database",
@@ -193,7 +193,7 @@ TEST_CASE("keys that take effect at start only are found where they differ") {
                                                                 "rest_fcgi: max_request_body_size",
                                                                 "rest_fcgi: trusted_proxies",
                                                                 "rest_fcgi: max_http_connections",
-                                                                "rest_fcgi: max_http_body_bytes",
+                                                                "rest_fcgi: max_body_bytes",
                                                                 "rest_fcgi: jobs_kept",
                                                                 "rest_fcgi: jobs_spool_bytes",
                                                                 "rest_fcgi: jobs_bytes_kept",

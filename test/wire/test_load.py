@@ -4,12 +4,14 @@
 import concurrent.futures
 import hashlib
 import json
+import time
 
 import pytest
 from support import fastcgi
-from support.api import CRED, local
-from support.daemon import NEEDS_PTRACE, SANITIZED
+from support.api import CRED, JSON, local
+from support.daemon import NEEDS_PTRACE, SANITIZED, file_eauth, merge
 from support.process import PATIENCE, connect, sent, unanswered, wait_until
+from support.rest import api_of, serving
 
 
 def at_once(count, function):
@@ -175,3 +177,71 @@ def test_what_large_requests_took_is_given_back_when_there_are_none(start):
     wait_until(lambda: resident(daemon) < before + 25_000, "memory is given back")
     for connection in stay:
         connection.close()
+
+
+LARGE = {
+    "application/json": b'{"username": [' + b"0," * 490_000 + b"0]}",
+    "application/x-www-form-urlencoded": b"arg=0123456789&" * 65_000,
+    "application/x-yaml": b"username:\n" + b"- 0123456789\n" * 75_000,
+}
+
+
+def sent_by_fastcgi(daemon, _, kind, body):
+    variables = {"CONTENT_TYPE": kind, "PATH_INFO": "/login", "REQUEST_URI": "/login"}
+    return fastcgi.talk(daemon.address, fastcgi.request(body, **variables)).status
+
+
+def sent_by_http(_, api, kind, body):
+    return api.request("POST", "/login", body, {"Content-Type": kind}).status
+
+
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
+@pytest.mark.parametrize("send", [sent_by_fastcgi, sent_by_http])
+def test_what_200_requests_of_1_mb_took_is_given_back_within_10_seconds(start, send):
+    changes = serving()
+    daemon = start(merge(changes, {"rest_fcgi": {"idle_thread_timeout": 600}}))
+    kinds = list(LARGE.items())
+
+    def one(number):
+        kind, body = kinds[number % len(kinds)]
+        return send(daemon, api_of(changes), kind, body)
+
+    assert {send(daemon, api_of(changes), kind, body[:14]) for kind, body in kinds} <= {400, 401}
+    before = resident(daemon)
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(one, range(200))) <= {400, 401, 413}
+    wait_until(lambda: resident(daemon) < before + 16_000, "memory is given back", 10)
+
+
+def test_bodies_of_all_front_ends_have_one_bound_and_what_is_over_it_gets_503(start):
+    changes = serving()
+    daemon = start(merge(changes, {"rest_fcgi": {"max_body_bytes": "300K", "shutdown_timeout": 0}}))
+    run = {"PATH_INFO": "/run", "REQUEST_URI": "/run"}
+
+    def body(function, *arg):
+        return json.dumps([{**local(function, tgt="ms-0", arg=list(arg)), "metadata": {"pad": "x" * 200_000}}]).encode()
+
+    quick = body("test.ping")
+    assert fastcgi.talk(daemon.address, fastcgi.request(quick, **run)).status == 200
+    slow = sent(daemon.address, fastcgi.request(body("test.sleep", 600), **run))
+    wait_until(lambda: api_of(changes).request("POST", "/run", quick, JSON).status == 503, "there is no room for more")
+    reply = api_of(changes).request("POST", "/run", quick, JSON)
+    assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+    answer = fastcgi.talk(daemon.address, fastcgi.request(quick, **run))
+    assert answer.status == 503 and b"Retry-After: 1\r\n" in answer.stdout and "max_body_bytes" in answer.body
+    assert fastcgi.talk(daemon.address, fastcgi.request(json.dumps([local("test.ping")]).encode(), **run)).status == 200
+    slow.close()
+
+
+def test_the_slow_calls_of_one_user_do_not_hold_up_those_of_another(start, directory):
+    rules = {"ann": [".*"], "bob": [".*"]}
+    daemon = start({"external_auth": {"file": file_eauth(directory, rules)}, "rest_fcgi": {"embedded": {"max_workers": 1}, "shutdown_timeout": 0}})
+
+    def run(user, client, seconds):
+        low = {**local("test.sleep", tgt="ms-0", arg=[seconds]), "client": client, "username": user}
+        return fastcgi.talk(daemon.address, fastcgi.request(json.dumps([low]).encode())).status
+
+    assert {run("ann", "local_async", 2) for _ in range(40)} == {200}
+    began = time.monotonic()
+    assert run("bob", "local", 0) == 200
+    assert time.monotonic() - began < 40, "it waits for one call of the other user, and not for all of them"

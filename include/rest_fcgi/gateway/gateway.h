@@ -20,10 +20,6 @@ namespace rest_fcgi::gateway {
 /// process.
 void harden_process();
 
-/// Has malloc(3) keep what large requests took for the next ones: to be given fresh pages costs many times
-/// what is done with them. To be called before there are threads.
-void keep_memory() noexcept;
-
 /// What answers.
 struct Applications {
   http::Application fastcgi;            ///< on FastCGI, where there is one

@@ -54,7 +54,7 @@ struct Options {
   bool allow_remote = false;  ///< may `tcp:` bind another address than loopback? FastCGI has no encryption
   std::vector<HttpOptions> http;
   std::size_t max_http_connections = 4096;  ///< beyond it who waits longest for a request makes room
-  std::size_t max_http_body_bytes = std::size_t{256} << 20;  ///< of all requests on `http`; beyond it: 503
+  std::size_t max_body_bytes = std::size_t{256} << 20;  ///< of all requests in memory; beyond it: 503
   std::size_t max_streams = 2000;  ///< that the applications let be open at once, for which there are files
   std::size_t min_threads = 4;     ///< kept idle, beside those at work
   std::size_t max_threads = 1024;  ///< beside those of the HTTP listener, one of which may answer a request

@@ -131,6 +131,18 @@ int Request::reply(std::string_view head, std::string_view body, bool last) {
 void Body::refuse(ErrorKind kind, std::string message) {
   error_ = Error{kind, std::move(message), {}};
   bytes_ = WipedBytes();
+  release();
+}
+
+/// Counts bytes in the budget. Returns false if they do not fit.
+bool Body::count(std::size_t bytes) {
+  if (budget_ == nullptr) return true;
+  counted_ += bytes;
+  return budget_->add(bytes);
+}
+
+void Body::release() noexcept {
+  if (budget_ != nullptr) budget_->remove(std::exchange(counted_, 0));
 }
 
 void Body::accept_length(std::string_view content_length) {
@@ -155,6 +167,10 @@ void Body::take(std::string_view chunk) {
   if (!error_ && received_ > limits_.max_size) {
     refuse(ErrorKind::too_large,
            format("Request body is larger than max_request_body_size ({} bytes)", limits_.max_size));
+  }
+  if (!error_ && !count(chunk.size())) {
+    refuse(ErrorKind::unavailable,
+           "The bodies of all requests together are larger than may be in memory (max_body_bytes)");
   }
   if (error_) {
     discarded_ += chunk.size();
@@ -194,6 +210,7 @@ Result<std::string_view> Body::content() const {
 }
 
 void Body::wipe() noexcept {
+  release();
   if (bytes_.capacity() > kKeptCapacity) bytes_ = WipedBytes();
   rest_fcgi::wipe(bytes_.data(), bytes_.size());
   bytes_.clear();

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gateway/body_budget.h"
 #include "gateway/fastcgi/incoming.h"
 #include "gateway/streams/gathered.h"
 #include "gateway/sys.h"
@@ -102,7 +103,8 @@ class Body {
     broken,     ///< the web server went away, fell silent or broke the protocol: nobody waits for an answer
   };
 
-  explicit Body(BodyLimits limits) : limits_(limits) {}
+  /// `budget` outlives it; null: nothing counts its bytes.
+  explicit Body(BodyLimits limits, BodyBudget* budget = nullptr) : limits_(limits), budget_(budget) {}
 
   /// Reads the stream FCGI_STDIN. `content_length` is the variable CONTENT_LENGTH, empty where it was not
   /// sent. A body that is refused is read and thrown away, within limits: a web server that is still sending
@@ -110,7 +112,7 @@ class Body {
   End read(FCGX_Stream& stream, std::string_view content_length);
 
   /// What was read, valid until the next call of `read` or `wipe`; or too_large or malformed, as
-  /// `http::Environ` says.
+  /// `http::Environ` says; or unavailable, where it does not fit into the budget.
   [[nodiscard]] Result<std::string_view> content() const;
 
   /// Forgets and wipes what was read, and gives a large buffer back.
@@ -120,10 +122,14 @@ class Body {
   void accept_length(std::string_view content_length);
   void take(std::string_view chunk);
   void check_length();
+  bool count(std::size_t bytes);
+  void release() noexcept;
   [[gnu::cold]] void refuse(ErrorKind kind, std::string message);
   [[nodiscard]] bool tired_of_discarding(SteadyTime deadline) const;
 
   BodyLimits limits_;
+  BodyBudget* budget_;
+  std::size_t counted_ = 0;  ///< in the budget
   WipedBytes bytes_;
   std::optional<std::size_t> declared_;  ///< CONTENT_LENGTH
   std::size_t received_ = 0;

@@ -14,6 +14,7 @@
 #include "gateway/streams/streams.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi::gateway {
@@ -26,9 +27,6 @@ constexpr milliseconds kCrowdCheck{1000};
 
 /// The pause after a failed accept: whatever is short does not come back sooner by asking more often.
 constexpr milliseconds kAcceptPause{100};
-
-/// A worker that had nothing to do for so long does not need the memory of what it did.
-constexpr milliseconds kQuiet{1000};
 
 /// For each step of a request that is refused: no peer may hold up the thread that accepts all others.
 constexpr milliseconds kRefusalTime{1000};
@@ -67,7 +65,9 @@ Result<std::unique_ptr<Worker>> Worker::make(std::shared_ptr<Pool> pool) {
 }
 
 Worker::Worker(std::shared_ptr<Pool> pool, UniqueFd epoll)
-    : pool_(std::move(pool)), epoll_(std::move(epoll)), body_(body_limits(pool_->options())) {}
+    : pool_(std::move(pool)),
+      epoll_(std::move(epoll)),
+      body_(body_limits(pool_->options()), &pool_->bodies()) {}
 
 void Worker::run() noexcept {
   while (Work work = next_work()) {
@@ -123,7 +123,9 @@ Work Worker::next_work() {
   while (!pool_->stopping()) {
     if (Work work = pool_->take_waiting()) return work;
     const milliseconds idle = pool_->options().idle_thread_timeout;
-    const milliseconds patience = !listen() ? kAcceptPause : worked_ ? std::min(idle, kQuiet) : idle;
+    const milliseconds patience = !listen() ? kAcceptPause
+                                  : worked_ ? std::min(idle, milliseconds(kQuiet))
+                                            : idle;
     epoll_event event = {};
     const int ready = ::epoll_wait(epoll_.get(), &event, 1, poll_timeout(patience));
     if (pool_->stopping()) break;

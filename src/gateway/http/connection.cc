@@ -41,7 +41,7 @@ constexpr Refusal kBusy = {
     "All threads are busy and as many requests wait as may (max_threads, max_waiting)"};
 constexpr Refusal kBodies = {
     http::Status::service_unavailable,
-    "The bodies of all requests together are larger than may be in memory (max_http_body_bytes)"};
+    "The bodies of all requests together are larger than may be in memory (max_body_bytes)"};
 constexpr Refusal kForeignName = {http::Status::forbidden, "Client certificate CN not allowed"};
 constexpr Refusal kPlain = {http::Status::bad_request,
                             "This port speaks HTTPS, and this is a request of HTTP"};
@@ -314,12 +314,13 @@ bool HttpConnection::has_room_for_body() {
   const std::size_t came = reader_.body_size() - body_counted_;
   if (came == 0) return true;
   body_counted_ += came;
-  return shared_->bodies.fetch_add(came) + came <= shared_->pool->options().max_http_body_bytes;
+  shared_->trim.note_work();
+  return shared_->pool->bodies().add(came);
 }
 
 void HttpConnection::forget_request() noexcept {
   reader_.reset();
-  shared_->bodies -= std::exchange(body_counted_, 0);
+  shared_->pool->bodies().remove(std::exchange(body_counted_, 0));
 }
 
 void HttpConnection::refuse(Refusal refusal) {
@@ -468,6 +469,7 @@ void HttpConnection::warn_of_proxy(std::string_view text) const {
 }
 
 http::Response HttpConnection::call_application() {
+  shared_->trim.note_work();
   http::Environ& environ = reader_.environ();
   const std::string client = find_client(environ);
   environ.set("REMOTE_ADDR", client);
@@ -477,6 +479,7 @@ http::Response HttpConnection::call_application() {
   const bool encrypted =
       port_->tls || (environ.get("HTTP_X_FORWARDED_PROTO") == "https" && port_->proxies.has(peer_));
   if (encrypted) environ.set("HTTPS", "on");
+  environ.set("REQUEST_SCHEME", encrypted ? "https" : "http");
   environ.set("rest_fcgi.streams", "1");
   environ.set("rest_fcgi.websocket", "1");
   return answer_of(shared_->pool->applications()->http.at(port_->index), environ);

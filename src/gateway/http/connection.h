@@ -21,6 +21,7 @@
 #include "gateway/pool.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/gateway/options.h"
 #include "rest_fcgi/http/addresses.h"
 #include "rest_fcgi/http/application.h"
@@ -45,7 +46,7 @@ struct HttpShared {
   const std::shared_ptr<Loop> handshakes = std::make_shared<Loop>();
   std::atomic<bool> stopping = false;  ///< no further request is read
   std::atomic<SteadyTime> next_proxy_warning = SteadyTime::min();
-  std::atomic<std::size_t> bodies = 0;  ///< bytes of all requests' bodies that are in memory
+  TrimWhenQuiet trim;
   std::array<char, 65536> buffer = {};  ///< for bytes just read; the leader's only, which wipes it
 
   std::mutex mutex;

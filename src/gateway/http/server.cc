@@ -248,6 +248,7 @@ class LoopServer final : public HttpServer {
     const SteadyTime now = system_clock().steady();
     for (const auto& connection : connections_) connection->expire(now);
     std::erase_if(connections_, [](const auto& connection) { return connection->closed(); });
+    shared_->trim.look(now);
     for (Acceptor* acceptor : std::exchange(paused_, {})) await_connection(*acceptor);
   }
 

@@ -98,6 +98,7 @@ void Streams::pass() {
   const SteadyTime begun = system_clock().steady();
   if (begun < next_pass_) return await_next_pass();
   shared_->now = begun;
+  trim_.note_work();
   bool more = false;
   for (const auto& stream : streams_) more = stream->turn() || more;
   if (more) (*shared_->wake)();
@@ -120,6 +121,7 @@ void Streams::sweep() {
     if (error || !sweep_timer_) return;
     shared_->now = system_clock().steady();
     for (const auto& stream : streams_) stream->sweep();
+    trim_.look(shared_->now);
     sweep();
   });
 }

@@ -17,6 +17,7 @@
 #include "gateway/streams/feed_stream.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/http/application.h"
 
@@ -67,6 +68,7 @@ class Streams {
   std::optional<boost::asio::steady_timer> pass_timer_;
   bool pass_awaited_ = false;
   SteadyTime next_pass_;  ///< not before
+  TrimWhenQuiet trim_;
   std::vector<std::shared_ptr<FeedStream>> streams_;
 };
 

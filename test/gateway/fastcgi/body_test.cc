@@ -11,6 +11,7 @@
 
 using rest_fcgi::ErrorKind;
 using rest_fcgi::gateway::Body;
+using rest_fcgi::gateway::BodyBudget;
 using rest_fcgi::gateway::BodyLimits;
 using End = Body::End;
 
@@ -130,6 +131,26 @@ TEST_CASE("a large buffer is given back") {
   REQUIRE(body.content()->size() == 100'000);
   body.wipe();
   CHECK(body.content()->data() == nullptr);
+}
+
+TEST_CASE("bodies that do not fit into the budget together are unavailable, until others are gone") {
+  BodyBudget budget(100);
+  Body first(limits(), &budget);
+  Body second(limits(), &budget);
+  const auto read = [](Body& body) {
+    FakeStream in({std::string(40, 'x'), std::string(20, 'x')});
+    CHECK(body.read(in.stream(), "60") == End::complete);
+    return body.content();
+  };
+  CHECK(read(first));
+  const auto refused = read(second);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().message.find("max_body_bytes") != std::string::npos);
+  CHECK_FALSE(read(second));
+  CHECK(read(first));
+  first.wipe();
+  CHECK(read(second));
 }
 
 TEST_CASE("a declared length beyond the limit is too large, whatever comes") {

@@ -201,14 +201,14 @@ TEST_CASE("with all connections half way through a body or a reply, the oldest m
 TEST_CASE("bodies of all requests together are bounded, and what is given back counts no more") {
   Door door;
   Options options = with_http(8);
-  options.max_http_body_bytes = 5000;
+  options.max_body_bytes = 5000;
   const Served served(slow_at(door), options);
   HttpPeer first(port_of(options));
   first.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4001\r\n\r\n" + std::string(4000, 'x'));
   HttpPeer second(port_of(options));
   const auto refused = [&] {
     const HttpReply reply = HttpPeer(port_of(options)).request(http_post(std::string(2000, 'x')));
-    return reply.status == 503 && reply.body.find("max_http_body_bytes") != std::string::npos;
+    return reply.status == 503 && reply.body.find("max_body_bytes") != std::string::npos;
   };
   CHECK(eventually(refused));
   first.send("x");
