@@ -29,7 +29,10 @@ Result<Reply> started_reply(const Call& call, Result<master::Started> started) {
     writer.key("tag").string(started->tag).key("jid").string(started->jid);
   });
   Result<Reply> made = reply_with(call, std::move(reply), std::move(started->jid));
-  if (made) made->gate = std::move(started->gate);
+  if (made) {
+    made->gate = std::move(started->gate);
+    made->is_accepted = started->is_accepted;
+  }
   return made;
 }
 

@@ -6,6 +6,7 @@
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::netapi {
@@ -26,12 +27,33 @@ std::string_view cookie_of(std::string_view header) {
   return {};
 }
 
+constexpr std::string_view kBehindScheme = "://";
+
 /// Host and port of an origin; empty where it is none.
 std::string_view host_of(std::string_view origin) {
-  const std::size_t scheme = origin.find("://");
+  const std::size_t scheme = origin.find(kBehindScheme);
   if (scheme == 0 || scheme == std::string_view::npos) return {};
-  const std::string_view host = origin.substr(scheme + 3);
+  const std::string_view host = origin.substr(scheme + kBehindScheme.size());
   return host.find_first_of("/?# \t") == std::string_view::npos ? host : std::string_view();
+}
+
+/// Returns the scheme of the client's URL; empty where it is unknown. A proxy that does not say
+/// `X-Forwarded-Proto` may speak TLS with the client and none with us. Pages cannot add the headers of
+/// proxies to a request that has a cookie: browsers ask in a preflight first.
+std::string_view scheme_of(const Environ& environ) {
+  if (is_encrypted(environ)) return "https";
+  for (const char* const name : {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"}) {
+    if (!environ.get(name).empty()) return {};
+  }
+  return environ.get("REQUEST_SCHEME") == "http" ? "http" : "";
+}
+
+/// Returns whether the origin is that of the request's own URL.
+bool is_own(std::string_view origin, const Environ& environ) {
+  const std::string_view host = host_of(origin);
+  if (host.empty() || host != environ.get("HTTP_HOST")) return false;
+  const std::string_view scheme = scheme_of(environ);
+  return scheme.empty() || origin.substr(0, origin.find(kBehindScheme)) == scheme;
 }
 
 }  // namespace
@@ -46,6 +68,17 @@ Result<Acl> Acl::make(const std::optional<ApiAcl>& options) {
     acl.users_.insert_or_assign(name, *std::move(addresses));
   }
   return acl;
+}
+
+Result<void> Acl::check(std::string_view user, std::string_view address) const {
+  if (allows(user, address)) return {};
+  log::warning(
+      format("api_acl: user {} was refused: found address {}, expected one that api_acl lists for the "
+             "user or for '*'",
+             quoted(user), quoted(address)));
+  Error refused{ErrorKind::authentication, "Authentication error occurred."};
+  refused.reason = "api_acl";
+  return refused;
 }
 
 bool Acl::allows(std::string_view user, std::string_view address) const {
@@ -97,7 +130,23 @@ bool Origins::is_foreign(const Environ& environ) const {
   const std::string_view site = environ.get("HTTP_SEC_FETCH_SITE");
   if (site == "same-origin") return false;
   if (site == "cross-site") return true;
-  return !origin.empty() && (host_of(origin).empty() || host_of(origin) != environ.get("HTTP_HOST"));
+  return !origin.empty() && !is_own(origin, environ);
+}
+
+Error foreign_page(const Environ& environ) {
+  const std::string_view origin = environ.get("HTTP_ORIGIN");
+  const std::string_view scheme = scheme_of(environ);
+  const std::string own =
+      format("{}{}{}", scheme, scheme.empty() ? "" : kBehindScheme, environ.get("HTTP_HOST"));
+  const std::string found = origin.empty() ? std::string("'Sec-Fetch-Site: cross-site'") : quoted(origin);
+  return {
+      ErrorKind::forbidden,
+      format("A page of another origin sent the cookie of a session: found {}, expected {}. If this is the "
+             "server's own page, the proxy in front has to pass on the header Host as the client sent it, "
+             "with the public port (nginx: proxy_set_header Host $http_host), and to set "
+             "X-Forwarded-Proto. If pages of that other origin may use the cookie, name it in the option "
+             "cors_origin.",
+             found, quoted(own))};
 }
 
 void Origins::add_headers(const Environ& environ, http::Response& response) const {

@@ -22,7 +22,11 @@ class Acl {
   /// Errors: those of `http::Addresses::make`.
   [[nodiscard]] static Result<Acl> make(const std::optional<ApiAcl>& options);
 
-  /// May they come from there?
+  /// Checks that this user may come from there. Errors: authentication, with the reason `api_acl`; the log
+  /// gets one line.
+  [[nodiscard]] Result<void> check(std::string_view user, std::string_view address) const;
+
+  /// Returns whether this user may come from there.
   [[nodiscard]] bool allows(std::string_view user, std::string_view address) const;
 
  private:
@@ -50,7 +54,7 @@ class Origins {
   /// configuration, for what is no origin.
   [[nodiscard]] static Result<Origins> make(const std::vector<std::string>& listed, bool open);
 
-  /// Does a page of somebody else ask for this, who is not listed?
+  /// Does a page of another origin, which is not listed, ask for this? An origin is scheme, host and port.
   [[nodiscard]] bool is_foreign(const http::Environ& environ) const;
 
   /// Adds the headers that say who may read the response.
@@ -69,6 +73,9 @@ class Origins {
   bool open_ = false;
   std::vector<std::string> listed_;
 };
+
+/// The refusal of a page for which `Origins::is_foreign` is true and which sent a cookie.
+[[nodiscard]] Error foreign_page(const http::Environ& environ);
 
 /// Did the client come by HTTPS, as the front end says?
 [[nodiscard]] bool is_encrypted(const http::Environ& environ);

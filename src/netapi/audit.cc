@@ -112,6 +112,7 @@ std::string audit_line(const AuditEntry& entry, bool as_json) {
     JsonWriter writer(line);
     writer.begin_object();
     for (const Field& field : fields) writer.key(field.name()).string(excerpt(field.value, kMaxValue));
+    if (!entry.reason.empty()) writer.key("reason").string(entry.reason);
     writer.key("ms").number(std::chrono::duration<double, std::milli>(entry.took).count()).end_object();
     return line;
   }
@@ -119,6 +120,7 @@ std::string audit_line(const AuditEntry& entry, bool as_json) {
     line.append(line.empty() ? field.label.substr(1) : field.label);
     append_value(line, field.value);
   }
+  if (!entry.reason.empty()) append_value(line.append(" reason="), entry.reason);
   append_milliseconds(line.append(" ms="), entry.took);
   return line;
 }
@@ -159,12 +161,14 @@ void AuditTrail::write_refused(const lowstate::Chunk& chunk, const Error& error,
   const bool recognized = !error.user.empty();
   line.user = recognized ? error.user : chunk.credentials.username;
   line.eauth = recognized ? error.eauth : eauth_of(chunk.credentials);
+  line.reason = error.reason;
   write(chunk, line);
 }
 
 void AuditTrail::write_other(std::string_view what, std::string_view user, std::string_view eauth,
-                             std::string_view outcome) const {
+                             std::string_view outcome, std::string_view reason) const {
   AuditEntry line = entry(outcome);
+  line.reason = reason;
   line.user = user;
   line.eauth = eauth;
   line.fun = what;

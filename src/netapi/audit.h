@@ -25,7 +25,8 @@ struct AuditEntry {
   std::string_view fun;  ///< several: with commas between
   std::string_view tgt;  ///< a list: with commas between
   std::string_view jid;
-  std::string_view outcome;  ///< ok, denied, throttled, invalid, failed, timeout, unavailable, not-run
+  std::string_view outcome;  ///< ok, sent, denied, throttled, invalid, failed, timeout, unavailable, not-run
+  std::string_view reason;   ///< the setting that denied it, such as `api_acl`; empty: it is left out
   std::chrono::microseconds took{0};
 };
 
@@ -53,7 +54,7 @@ class AuditTrail {
 
   /// What is no chunk, such as a login, by whom, or by whom it is said to be.
   void write_other(std::string_view what, std::string_view user, std::string_view eauth,
-                   std::string_view outcome) const;
+                   std::string_view outcome, std::string_view reason = {}) const;
 
  private:
   [[nodiscard]] AuditEntry entry(std::string_view outcome) const;

@@ -177,7 +177,7 @@ std::variant<std::vector<Completed>, Response> run_chunks(Exchange& exchange, Js
   Terms terms{exchange.deadline};
   terms.own = call.own;
   if (exchange.app.options.api_acl && call.token.size() == 0) {  // a session's user was asked about before
-    terms.may_come = [&](std::string_view user) { return exchange.app.acl.allows(user, exchange.remote()); };
+    terms.may_come = [&](std::string_view user) { return exchange.app.acl.check(user, exchange.remote()); };
   }
   const client::NetapiClient& client = *exchange.app.client;
   const Admission admission = admit(client, *chunks, terms, exchange.trail);
@@ -204,8 +204,14 @@ std::variant<client::Reply, Response> run_own(Exchange& exchange, std::string_vi
 
 Response greet(Exchange& exchange) {
   if (exchange.media == Media::html) return own_page(exchange);
-  return reply(exchange, Status::ok,
-               format(R"({{"return": "Welcome", "clients": {}}})", exchange.app.dialect.clients));
+  std::string json;
+  JsonWriter writer(json);
+  writer.begin_object().key("return").string("Welcome").key("clients").begin_array();
+  for (const Client client : exchange.app.dialect.clients) {
+    if (exchange.app.client->master().has(client)) writer.string(name_of(client));
+  }
+  writer.end_array().end_object();
+  return reply(exchange, Status::ok, std::move(json));
 }
 
 Response run_for_session(Exchange& exchange) {

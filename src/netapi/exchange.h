@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,26 +30,26 @@ namespace rest_fcgi::netapi {
 
 /// All in which the two interfaces differ, but for which URLs there are: that is in their tables of routes.
 struct Dialect {
-  std::string_view clients;     ///< what the greeting names, as JSON
-  std::string_view no_session;  ///< what somebody without a session is told
-  bool status_lines;            ///< an error's `status` is `404 Not Found`; else the number
-  bool pages;                   ///< browsers get pages
-  bool accept_first;            ///< a form that we do not speak is refused before credentials are looked at
-  bool exact_slashes;           ///< a slash too many makes another URL
-  bool typed_forms;             ///< see `BodyRules`; without, forms also have the fields of the query
-  bool text_may_be_no_json;     ///< see `BodyRules`
-  bool login_is_401;            ///< GET /login
-  bool strict_logins;           ///< a missing key is named; who may do nothing does not get in
-  bool lasting_cookies;         ///< they say when they end
-  bool run_takes_sessions;      ///< /run looks for a token in the header and the cookie first
-  bool runs_at_once;            ///< the chunks of a list; else one after the other
-  bool own_words;               ///< why a chunk gave nothing is said in the list of items, in its own words
-  bool jobs_have_info;          ///< /jobs/JID has all of a job, and its returns by themselves
-  bool started_have_links;      ///< POST /minions says where the jobs are that it started
-  bool overrides_client;        ///< POST /minions runs all chunks as `local_async`; else others are refused
-  bool missing_is_404;          ///< a minion or job that is not there
-  bool hooks_have_body;         ///< a hook's event has the raw body, and `query` where the other has `get`
-  bool full_headers;            ///< Allow, what may be cached, gzip, and all of CORS; else nothing is cached
+  std::span<const lowstate::Client> clients;  ///< what the greeting names, where the engine has them
+  std::string_view no_session;                ///< what somebody without a session is told
+  bool status_lines;                          ///< an error's `status` is `404 Not Found`; else the number
+  bool pages;                                 ///< browsers get pages
+  bool accept_first;         ///< a form that we do not speak is refused before credentials are looked at
+  bool exact_slashes;        ///< a slash too many makes another URL
+  bool typed_forms;          ///< see `BodyRules`; without, forms also have the fields of the query
+  bool text_may_be_no_json;  ///< see `BodyRules`
+  bool login_is_401;         ///< GET /login
+  bool strict_logins;        ///< a missing key is named; who may do nothing does not get in
+  bool lasting_cookies;      ///< they say when they end
+  bool run_takes_sessions;   ///< /run looks for a token in the header and the cookie first
+  bool runs_at_once;         ///< the chunks of a list; else one after the other
+  bool own_words;            ///< why a chunk gave nothing is said in the list of items, in its own words
+  bool jobs_have_info;       ///< /jobs/JID has all of a job, and its returns by themselves
+  bool started_have_links;   ///< POST /minions says where the jobs are that it started
+  bool overrides_client;     ///< POST /minions runs all chunks as `local_async`; else others are refused
+  bool missing_is_404;       ///< a minion or job that is not there
+  bool hooks_have_body;      ///< a hook's event has the raw body, and `query` where the other has `get`
+  bool full_headers;         ///< Allow, what may be cached, gzip, and all of CORS; else nothing is cached
 };
 
 struct Exchange;

@@ -26,7 +26,7 @@ namespace rest_fcgi::netapi {
 /// Who has this token, and may come from where the request comes from. Errors: as of session_of.
 [[nodiscard]] Result<master::Session> session_with(const Exchange& exchange, SecretView token);
 /// Does no rule name them?
-[[nodiscard]] bool may_nothing(const master::Session& session);
+[[nodiscard]] bool has_no_permissions(const master::Session& session);
 /// What somebody without a session is told.
 [[nodiscard]] Error no_session(const Exchange& exchange);
 

@@ -35,7 +35,7 @@ Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& 
   if (const auto failure = failure_of(reply)) {
     trail.write(permit, failure->jid, row_for(failure->kind).outcome);
   } else {
-    trail.write(permit, reply->jid, "ok");
+    trail.write(permit, reply->jid, reply->is_accepted ? "ok" : "sent");
   }
   return reply;
 }
@@ -45,8 +45,9 @@ Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& 
 Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk, const Terms& terms,
                          const Permit* before) {
   const auto check = [&](std::string_view user, std::string_view eauth) -> Result<void> {
-    if (!terms.may_come || terms.may_come(user)) return {};
-    Error error{ErrorKind::authentication, "Authentication error occurred."};
+    Result<void> may_come = terms.may_come ? terms.may_come(user) : Result<void>();
+    if (may_come) return may_come;
+    Error error = std::move(may_come).error();
     error.user = user;
     error.eauth = eauth;
     return error;

@@ -50,8 +50,8 @@ struct Terms {
   SteadyTime deadline;
   bool own =
       false;  ///< client and function are not the caller's choice: `netapi_enable_clients` does not count
-  /// May this user come from where the request comes from? Empty: everybody may.
-  std::function<bool(std::string_view user)> may_come{};
+  /// Checks that this user may come from where the request comes from. Empty: everybody may.
+  std::function<Result<void>(std::string_view user)> may_come{};
 };
 
 /// Permits for all chunks, or which one was refused and why. Borrows the chunks.

@@ -108,7 +108,7 @@ std::optional<Response> refused_session(Exchange& exchange) {
   if (route.needs != here && route.needs != Route::Needs::session) return std::nullopt;
   auto session = session_of(exchange);
   if (!session) return fail(exchange, session.error());
-  if (route.needs_permission && may_nothing(*session)) {
+  if (route.needs_permission && has_no_permissions(*session)) {
     return fail(exchange, no_session(exchange));
   }
   exchange.session = *std::move(session);

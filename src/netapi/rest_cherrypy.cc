@@ -7,9 +7,15 @@
 namespace rest_fcgi::netapi {
 namespace {
 
+using lowstate::Client;
+
+/// In the order of salt-api's greeting.
+constexpr Client kCherrypyClients[] = {Client::local,        Client::local_async, Client::local_batch,
+                                       Client::local_subset, Client::runner,      Client::runner_async,
+                                       Client::ssh,          Client::wheel,       Client::wheel_async};
+
 constexpr Dialect kCherrypy{
-    .clients = R"(["local", "local_async", "local_batch", "local_subset", "runner", "runner_async", "ssh", )"
-               R"("wheel", "wheel_async"])",
+    .clients = kCherrypyClients,
     .no_session = "No permission -- see authorization schemes",
     .status_lines = false,
     .pages = true,

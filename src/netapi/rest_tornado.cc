@@ -7,8 +7,14 @@
 namespace rest_fcgi::netapi {
 namespace {
 
+using lowstate::Client;
+
+/// In the order of salt-api's greeting.
+constexpr Client kTornadoClients[] = {Client::local, Client::local_async, Client::runner,
+                                      Client::runner_async};
+
 constexpr Dialect kTornado{
-    .clients = R"(["local", "local_async", "runner", "runner_async"])",
+    .clients = kTornadoClients,
     .no_session = "Please log in",
     .status_lines = true,
     .pages = false,

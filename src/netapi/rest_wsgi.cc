@@ -37,7 +37,9 @@ Response greeting(const RestWsgi& app) {
   std::string text;
   JsonWriter writer(text);
   writer.begin_object().key("return").string(kGreeting).key("clients").begin_array();
-  for (const lowstate::Client client : app.client->enabled()) writer.string(name_of(client));
+  for (const lowstate::Client client : app.client->enabled()) {
+    if (app.client->master().has(client)) writer.string(name_of(client));
+  }
   writer.end_array().end_object();
   return json_reply(Status::ok, std::move(text));
 }

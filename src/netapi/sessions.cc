@@ -52,17 +52,21 @@ Credentials credentials_in(const Exchange& exchange, JsonValue object) {
 /// A login by name and password, with an audit line.
 Result<Session> trade(const Exchange& exchange, const Credentials& credentials, std::string_view what) {
   const auto refused = [&](Error error) {
-    exchange.trail.write_other(what, credentials.username, credentials.eauth, row_for(error.kind).outcome);
+    exchange.trail.write_other(what, credentials.username, credentials.eauth, row_for(error.kind).outcome,
+                               error.reason);
     return error;
   };
-  const Error unknown{ErrorKind::authentication, std::string(kUnknown)};
-  if (!exchange.app.acl.allows(credentials.username, exchange.remote())) return refused(unknown);
+  Error unknown{ErrorKind::authentication, std::string(kUnknown)};
+  if (auto may_come = exchange.app.acl.check(credentials.username, exchange.remote()); !may_come) {
+    unknown.reason = may_come.error().reason;
+    return refused(std::move(unknown));
+  }
   Result<Session> session = exchange.app.client->master().login(credentials, exchange.deadline);
   if (!session) {
     const bool bad = session.error().kind == ErrorKind::authentication;
     return refused(bad ? unknown : session.error());
   }
-  if (exchange.app.dialect.strict_logins && may_nothing(*session)) {
+  if (exchange.app.dialect.strict_logins && has_no_permissions(*session)) {
     static_cast<void>(exchange.app.client->master().logout(session->token, exchange.deadline));
     return refused(unknown);
   }
@@ -122,8 +126,8 @@ void write_token(JsonWriter& writer, const Session& session) {
 
 }  // namespace
 
-bool may_nothing(const Session& session) {
-  return session.perms.text() == "{}" || session.perms.text() == "[]";
+bool has_no_permissions(const Session& session) {
+  return session.events == auth::EventScope::nothing;
 }
 
 Error no_session(const Exchange& exchange) {
@@ -134,8 +138,7 @@ Error no_session(const Exchange& exchange) {
 Result<Session> session_of(const Exchange& exchange) {
   const Presented shown = presented(exchange.environ);
   if (shown.by_browser && exchange.app.origins.is_foreign(exchange.environ)) {
-    return Error{ErrorKind::forbidden,
-                 "A page of another site asks for this with a cookie; see the option cors_origin."};
+    return foreign_page(exchange.environ);
   }
   return shown_session(exchange);
 }
@@ -148,7 +151,13 @@ Result<Session> session_with(const Exchange& exchange, SecretView token) {
   if (!looks_like_token(token.reveal())) return no_session(exchange);
   Result<Session> session = exchange.app.client->master().session(token, exchange.deadline);
   if (!session && session.error().kind == ErrorKind::authentication) return no_session(exchange);
-  if (session && !exchange.app.acl.allows(session->user, exchange.remote())) return no_session(exchange);
+  if (!session) return session;
+  if (auto may_come = exchange.app.acl.check(session->user, exchange.remote()); !may_come) {
+    const Error& refused = may_come.error();
+    exchange.trail.write_other("session", session->user, session->eauth, row_for(refused.kind).outcome,
+                               refused.reason);
+    return no_session(exchange);
+  }
   return session;
 }
 

@@ -231,6 +231,7 @@ TEST_CASE("how many connections there may be, and what is no address") {
                                        .gateway;
   CHECK(options.max_http_connections == 7);
   CHECK(options.max_body_bytes == 1024);
+  CHECK(settings_of("rest_fcgi: {max_http_body_bytes: 2K}\n").gateway.max_body_bytes == 2048);
   for (const char* key :
        {"rest_fcgi: {trusted_proxies: nginx}",
         "rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {authorized_ips: [nginx]}",

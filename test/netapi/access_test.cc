@@ -73,6 +73,33 @@ TEST_CASE("a page of another site is told by its origin, and by what the browser
   CHECK(foreign({{"HTTP_ORIGIN", "https://"}}));
 }
 
+TEST_CASE("a page of another scheme is another origin, where the scheme of the request is known") {
+  const char* const http = "http://api.example.org";
+  const char* const https = "https://api.example.org";
+  CHECK(foreign({{"HTTP_ORIGIN", http}, {"HTTPS", "on"}}));
+  CHECK_FALSE(foreign({{"HTTP_ORIGIN", https}, {"HTTPS", "on"}}));
+  CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}}));
+  CHECK(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}}));
+  CHECK_FALSE(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "http"}}));
+  // A proxy that speaks TLS with the client may speak none with us.
+  for (const char* const header : {"HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP"}) {
+    CHECK_FALSE(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}, {header, "192.0.2.1"}}));
+    CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}, {header, "192.0.2.1"}}));
+  }
+}
+
+TEST_CASE("what a foreign page is told names both causes, and what was found and expected") {
+  const auto told = [](const std::vector<std::pair<std::string, std::string>>& variables) {
+    return foreign_page(environ_with(variables)).message;
+  };
+  const std::string text = told({{"HTTP_ORIGIN", "https://gui.example.org"}, {"REQUEST_SCHEME", "http"}});
+  for (const char* part : {"found 'https://gui.example.org'", "expected 'http://api.example.org'",
+                           "header Host", "public port", "X-Forwarded-Proto", "cors_origin"}) {
+    CHECK_MESSAGE(text.find(part) != std::string::npos, part);
+  }
+  CHECK(told({}).find("'Sec-Fetch-Site: cross-site'") != std::string::npos);
+}
+
 TEST_CASE("what is no origin is named") {
   for (const char* const bad : {"gui.example.org", "https://gui.example.org/", "://x", ""}) {
     const auto made = Origins::make({bad}, true);

@@ -50,6 +50,14 @@ TEST_CASE("an audit line may be a JSON object") {
       R"("ms": 12.345})");
 }
 
+TEST_CASE("the setting that refused a call stands in its audit line") {
+  AuditEntry line = entry();
+  line.outcome = "denied";
+  line.reason = "api_acl";
+  CHECK(audit_line(line, false).ends_with("outcome=denied reason=api_acl ms=12.345"));
+  CHECK(audit_line(line, true).ends_with(R"("outcome": "denied", "reason": "api_acl", "ms": 12.345})"));
+}
+
 TEST_CASE("what is not there is a dash, or in JSON an empty string") {
   AuditEntry line;
   line.outcome = "invalid";

@@ -41,6 +41,16 @@ TEST_CASE("each chunk that ran has an audit line, with its job") {
             fake_jid(2) + " outcome=ok ms=0.000\n");
 }
 
+TEST_CASE("the audit says sent, where the master has not said yet whether the caller may") {
+  const Wsgi wsgi;
+  const char* const call = R"("client": "wheel_async", "fun": "key.list_all")";
+  CHECK(wsgi.run(call).status == http::Status::ok);
+  CHECK(wsgi.log().has("fun=key.list_all tgt=- jid=" + fake_jid(1) + " outcome=ok "));
+  wsgi.master().says_at_once = false;
+  CHECK(wsgi.run(call).status == http::Status::ok);
+  CHECK(wsgi.log().has("fun=key.list_all tgt=- jid=" + fake_jid(2) + " outcome=sent "));
+}
+
 TEST_CASE("the audit tells how long each chunk took by itself") {
   Wsgi wsgi;
   wsgi.master().on_start = [&wsgi](const std::string& what) -> std::optional<Error> {

@@ -13,7 +13,7 @@ constexpr const char* kNoSession =
 constexpr const char* kNoSuchUri = R"({"status": 404, "return": "Nothing matches the given URI"})";
 const std::string kWelcome =
     R"({"return": "Welcome", "clients": ["local", "local_async", "local_batch", "local_subset", "runner", )"
-    R"("runner_async", "ssh", "wheel", "wheel_async"]})";
+    R"("runner_async", "wheel", "wheel_async"]})";
 
 }  // namespace
 
@@ -47,6 +47,14 @@ TEST_CASE("rest_cherrypy greets, in the form that is wanted") {
        R"({"status": 400, "return": "Malformed HTTP header: `application/json;q=abc`"})"},
       {"GET /", "Accept-Encoding: br", "", 200, kWelcome},
   });
+}
+
+TEST_CASE("rest_cherrypy's greeting names the client ssh where the engine has it") {
+  Rest rest(netapi::RestCherrypyOptions{}, std::make_shared<FakeMaster>());
+  rest.check(
+      {"GET /", "", "", 200,
+       R"({"return": "Welcome", "clients": ["local", "local_async", "local_batch", "local_subset", "runner", )"
+       R"("runner_async", "ssh", "wheel", "wheel_async"]})"});
 }
 
 TEST_CASE("rest_cherrypy's URLs and methods") {

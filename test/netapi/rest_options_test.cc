@@ -33,6 +33,32 @@ TEST_CASE("api_acl counts for logins, tokens, sessions and credentials in chunks
               {"POST /", "X-Auth-Token: NOBODY | Remote-Addr: 198.51.100.9", "[]", 401, ""}});
 }
 
+TEST_CASE("a refusal by api_acl is one line of the log, and the audit line says so") {
+  netapi::RestCherrypyOptions options;
+  options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}}};
+  Rest rest(options);
+  const auto lines = [&rest](std::string_view part) {
+    const std::string text = rest.log().text();
+    int count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+  };
+  const std::string refused = "api_acl: user 'fred' was refused: found address '192.0.2.7'";
+  int expected = 0;
+  for (const Row& row : {Row{"POST /login", "", "{CRED}", 401, ""}, Row{"POST /token", "", "{CRED}", 401, ""},
+                         Row{"POST /run", "", R"([{CRED, "client": "runner", "fun": "manage.up"}])", 401, ""},
+                         Row{"GET /jobs", kWith, "", 401, ""}, Row{"GET /events", kWith, "", 401, ""}}) {
+    rest.check(row);
+    ++expected;
+    CHECK(lines(refused) == expected);
+    CHECK(lines("user=fred eauth=sharedsecret remote_addr=192.0.2.7") == expected);
+    CHECK(lines("outcome=denied reason=api_acl ms=") == expected);
+  }
+  rest.check({"POST /login", "Remote-Addr: 198.51.100.9",
+              R"({"username": "fred", "password": "bad", "eauth": "sharedsecret"})", 401, ""});
+  CHECK(lines("reason=api_acl") == expected);
+}
+
 TEST_CASE("from where somebody may not come, nothing tells a good password, or what a token may do") {
   netapi::RestCherrypyOptions options;
   options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}, {"ann", {"198.51.100.0/24"}}}};
@@ -241,6 +267,20 @@ TEST_CASE("a session of somebody who may do nothing opens neither hooks nor stat
   rest.check({{"POST /hook", "X-Auth-Token: NOBODY", "{}", 401, ""},
               {"GET /stats", "X-Auth-Token: NOBODY", "", 401, ""},
               {"POST /hook", kWith, "{}", 200, R"({"success": true})"}});
+}
+
+TEST_CASE("rules of others that a login shows are no permission") {
+  const auto master = std::make_shared<FakeMaster>();
+  master->expire = system_clock().wall() + std::chrono::hours(1);
+  master->scope = auth::EventScope::nothing;  // its sessions show the rules of `*` all the same
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  const std::string with =
+      "X-Auth-Token: " +
+      header(
+          rest.ask({"POST /login", "", R"({"username": "fred", "password": "x", "eauth": "auto"})", 200, ""}),
+          "X-Auth-Token");
+  rest.check({{"POST /hook", with, "{}", 401, ""}, {"GET /stats", with, "", 401, ""}});
+  CHECK(master->fired().empty());
 }
 
 TEST_CASE("hooks may be open, and elsewhere") {

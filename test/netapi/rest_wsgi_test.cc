@@ -54,6 +54,15 @@ TEST_CASE("GET and HEAD say what this is, and which clients are on") {
   CHECK(asked(wsgi, "HEAD", "REQUEST_URI", "/") == greeting);
 }
 
+TEST_CASE("GET names no client that the engine does not have") {
+  client::Options options;
+  options.enabled = {lowstate::Client::local, lowstate::Client::ssh};
+  const Wsgi wsgi(options);
+  CHECK(asked(wsgi, "GET", "REQUEST_URI", "/").find(R"("clients": ["local", "ssh"]})") != std::string::npos);
+  wsgi.master().has_ssh = false;
+  CHECK(asked(wsgi, "GET", "REQUEST_URI", "/").find(R"("clients": ["local"]})") != std::string::npos);
+}
+
 TEST_CASE("any other method is not allowed") {
   const Wsgi wsgi;
   for (const std::string method : {"PUT", "DELETE", "OPTIONS", "get", ""}) {

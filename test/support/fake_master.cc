@@ -148,7 +148,9 @@ Result<master::WheelReply> FakeMaster::wheel(const master::Permit&) {
 }
 
 Result<master::Started> FakeMaster::wheel_async(const master::Permit&) {
-  return start_function("wheel_async", "salt/wheel/");
+  auto started = start_function("wheel_async", "salt/wheel/");
+  if (started) started->is_accepted = says_at_once;
+  return started;
 }
 
 Result<master::SshReply> FakeMaster::ssh(const master::Permit&, std::size_t max_bytes) {

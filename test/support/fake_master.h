@@ -38,6 +38,8 @@ class FakeMaster final : public master::Master {
       on_minion;
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
+  bool has_ssh = true;
+  bool says_at_once = true;  ///< whether the caller may start a wheel that nobody waits for
   /// Asked whose a token is, with the deadline; an error is the answer.
   std::function<std::optional<Error>(SteadyTime deadline)> on_session;
   std::string wheel_data = "{}";                            ///< `data` of what a wheel gives, as JSON
@@ -57,6 +59,9 @@ class FakeMaster final : public master::Master {
   void later(std::chrono::milliseconds delay, std::function<void()> action);
 
   ~FakeMaster() override;
+  [[nodiscard]] bool has(lowstate::Client client) const noexcept override {
+    return has_ssh || client != lowstate::Client::ssh;
+  }
   Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                const master::Permit* before = nullptr) override;
   Result<master::Job> publish(const master::Permit& permit, const master::Publication& publication,

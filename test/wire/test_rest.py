@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from support.api import CRED, JSON, Api, local
-from support.daemon import merge, run
+from support.daemon import file_eauth, merge, run
 from support.nginx import certificate
 from support.process import connect, free_port, wait_until
 from support.rest import WAYS_IN, api_of
@@ -230,3 +230,25 @@ def test_nothing_secret_is_logged(start, directory):
     api.request("POST", "/run", '[{"password": "canary-body"', JSON)
     log = daemon.log()
     assert "canary" not in log and token["X-Auth-Token"] not in log
+
+
+def test_a_user_with_the_empty_rule_has_no_permissions_whatever_those_of_others_are(start, directory):
+    rules = {"ann": [], "bob": ["test.ping"], "*": [".*"]}
+    changes = serving("rest_cherrypy")
+    start({**changes, "external_auth": {"file": file_eauth(directory, rules)}})
+    api = api_of(changes)
+    for user, status in (("ann", 401), ("bob", 200)):
+        token = session(api, username=user)
+        assert api.request("POST", "/hook/x", "{}", {**JSON, **token}).status == status
+        assert get(api, "/stats", token).status == status
+
+
+def test_pages_of_another_scheme_use_no_cookie_and_are_told_why(start):
+    changes = serving("rest_cherrypy")
+    start(changes)
+    api = api_of(changes)
+    jar = {"Cookie": f"session_id={session(api)['X-Auth-Token']}"}
+    own = f"127.0.0.1:{changes['rest_cherrypy']['port']}"
+    assert get(api, "/jobs", {**jar, "Origin": f"http://{own}", "Host": own}).status == 200
+    reply = get(api, "/jobs", {**jar, "Origin": f"https://{own}", "Host": own})
+    assert reply.status == 403 and all(part in reply.ret for part in (f"'https://{own}'", f"'http://{own}'", "Host", "cors_origin"))

@@ -23,6 +23,7 @@ struct Reply {
   std::string jid;          ///< the job's id; of local_batch all of them, with commas; empty: there was none
   std::optional<Error> failure{};  ///< why that is not all; absent: it is
   master::StartGate gate{};        ///< of an asynchronous job, which starts when this is destroyed
+  bool is_accepted = true;         ///< see `master::Started`
 };
 
 /// Salt's NetapiClient: checks a chunk and hands it to the client that it names. Immutable; thread-safe.

@@ -39,6 +39,7 @@ struct Error {
   std::chrono::seconds retry_after{0};  ///< throttled only: when another try is worth it
   std::string user{};                   ///< set once they are known: whose call was refused
   std::string eauth{};                  ///< and the back end that knows them
+  std::string reason{};                 ///< the setting that refused it, for the audit line alone
   /// Of a back end that fails by itself: it may have failed because of the password, so this counts as a
   /// guess.
   bool counts_as_guess = false;

@@ -138,6 +138,7 @@ struct Started {
   std::string jid;
   std::string tag;   ///< `salt/run/<jid>` or `salt/wheel/<jid>`
   StartGate gate{};  ///< of `runner_async` and `wheel_async` alone
+  bool is_accepted = true;  ///< false: it was sent, and the master has not said yet whether the caller may
 };
 
 /// What a wheel gave: Salt's whole reply, `{"tag": ..., "data": {...}}`.
@@ -171,6 +172,9 @@ struct Session {
 class Master {
  public:
   virtual ~Master() = default;
+
+  /// Returns whether this engine has the client at all, whatever the configuration enables.
+  [[nodiscard]] virtual bool has(lowstate::Client /*client*/) const noexcept { return true; }
 
   /// May this chunk run, in a request that has to end by `deadline`? With the embedded engine: are its
   /// credentials good, and do they permit this function with these arguments on these minions. A real master

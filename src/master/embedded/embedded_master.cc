@@ -170,6 +170,10 @@ class EmbeddedMaster : public master::Master {
         publisher_(minions_, facts->modules, runtime_->jobs(), runtime_->workers()),
         caller_(facts, runtime_->jobs(), runtime_->workers()) {}
 
+  [[nodiscard]] bool has(lowstate::Client client) const noexcept override {
+    return client != lowstate::Client::ssh;
+  }
+
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before) override {
     // Who calls comes first: nobody else learns anything about targets and functions.
@@ -177,7 +181,7 @@ class EmbeddedMaster : public master::Master {
     Result<auth::Identity> identity =
         is_known ? admitted(*before).caller : authenticator_->authenticate(chunk.credentials, deadline);
     if (!identity) return std::move(identity).error();
-    if (chunk.client == lowstate::Client::ssh) return no_ssh();
+    if (!has(chunk.client)) return no_ssh();
     Admission admission = chunk.is_local() ? admit_local(*identity, chunk.local())
                                            : admit_master(*identity, chunk.client, chunk.master());
     if (admission) {
