@@ -6,18 +6,21 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/core/thread.h"
 
 namespace rest_fcgi::master {
 
 namespace {
 
-constexpr std::chrono::seconds kIdle{10};
+constexpr std::chrono::seconds kIdle{10};  // kQuiet included
 constexpr std::chrono::seconds kGrace{1};
 
 Error unavailable(std::string message) {
@@ -35,12 +38,41 @@ void run_task(const Workers::Task& task, const std::stop_token& stop) {
 
 }  // namespace
 
+/// Tasks that wait, a queue for each user. Users take turns, in the order of their names. Not synchronized.
+class TurnQueue {
+ public:
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+  void push(const std::string& user, Workers::Task task) {
+    tasks_[user].push_back(std::move(task));
+    ++size_;
+  }
+
+  /// Takes the first task of the user whose turn it is. REQUIRES: it is not empty.
+  Workers::Task pop() {
+    auto next = tasks_.upper_bound(latest_);
+    if (next == tasks_.end()) next = tasks_.begin();
+    latest_ = next->first;
+    Workers::Task task = std::move(next->second.front());
+    next->second.pop_front();
+    if (next->second.empty()) tasks_.erase(next);
+    --size_;
+    return task;
+  }
+
+ private:
+  std::map<std::string, std::deque<Workers::Task>> tasks_;  // of users that have some
+  std::string latest_;                                      // the user that had the last turn
+  std::size_t size_ = 0;
+};
+
 struct Workers::State {
   std::mutex mutex;
   std::condition_variable work;   // there is a task, or the end has come
   std::condition_variable ended;  // a task or thread ended
   Limits limits;                  // constant after construction
-  std::deque<Task> queue;         // guarded by mutex, as all that follows
+  TurnQueue queue;                // guarded by mutex, as all that follows
   std::size_t reserved = 0;       // tasks that will come into the queue
   std::size_t threads = 0;
   std::size_t busy = 0;  // threads with a task
@@ -62,7 +94,7 @@ Workers::~Workers() {
   state_->ended.wait_for(lock, kGrace, [this] { return state_->threads == 0; });
 }
 
-Result<Workers::Reservation> Workers::reserve(std::size_t count) {
+Result<Workers::Reservation> Workers::reserve(std::string_view user, std::size_t count) {
   const std::lock_guard lock(state_->mutex);
   State& state = *state_;
   if (state.closed) return unavailable("The server is shutting down.");
@@ -81,7 +113,7 @@ Result<Workers::Reservation> Workers::reserve(std::size_t count) {
     state.reserved -= count;
     return unavailable("The server cannot start a thread.");
   }
-  return Reservation(state_, count);
+  return Reservation(state_, user, count);
 }
 
 bool Workers::close(SteadyTime deadline) {
@@ -93,10 +125,10 @@ bool Workers::close(SteadyTime deadline) {
 }
 
 void Workers::stop() {
-  std::deque<Task> dropped;  // destroyed after the lock is gone
+  TurnQueue dropped;  // destroyed after the lock is gone
   {
     const std::lock_guard lock(state_->mutex);
-    dropped.swap(state_->queue);
+    std::swap(dropped, state_->queue);
   }
   state_->stop.request_stop();
 }
@@ -113,15 +145,22 @@ bool Workers::start_thread(const std::shared_ptr<State>& state) {
 void Workers::run(const std::shared_ptr<State>& state) {
   std::unique_lock lock(state->mutex);
   const auto has_work = [&state] { return !state->queue.empty() || (state->closed && state->reserved == 0); };
+  bool worked = false;
   for (;;) {
-    const bool woken = state->work.wait_for(lock, kIdle, has_work);
+    bool woken = state->work.wait_for(lock, kQuiet, has_work);
+    if (!woken && std::exchange(worked, false)) {
+      lock.unlock();
+      trim_memory();
+      lock.lock();
+    }
+    if (!woken) woken = state->work.wait_for(lock, kIdle - kQuiet, has_work);
     if (state->queue.empty()) {
       // A task that is reserved counts on the threads that are there.
       if (woken || state->reserved == 0) break;
       continue;
     }
-    Task task = std::move(state->queue.front());
-    state->queue.pop_front();
+    Task task = state->queue.pop();
+    worked = true;
     ++state->busy;
     lock.unlock();
     run_task(task, state->stop.get_token());
@@ -135,7 +174,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
 }
 
 Workers::Reservation::Reservation(Reservation&& other) noexcept
-    : state_(std::move(other.state_)), left_(std::exchange(other.left_, 0)) {}
+    : state_(std::move(other.state_)), user_(std::move(other.user_)), left_(std::exchange(other.left_, 0)) {}
 
 Workers::Reservation::~Reservation() {
   if (left_ == 0) return;
@@ -149,7 +188,7 @@ void Workers::Reservation::submit(Task task) {
   State& state = *state_;
   {
     const std::lock_guard lock(state.mutex);
-    state.queue.push_back(std::move(task));
+    state.queue.push(user_, std::move(task));
     --state.reserved;
   }
   --left_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/master/workers.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -28,7 +30,7 @@ SteadyTime now() {
 }
 
 void submit(Workers& workers, Workers::Task task) {
-  auto room = workers.reserve(1);
+  auto room = workers.reserve("fred", 1);
   REQUIRE(room);
   room->submit(std::move(task));
 }
@@ -59,22 +61,40 @@ TEST_CASE("tasks beyond the threads wait, and run in their order") {
   CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
+TEST_CASE("users take turns in the queue, however many tasks one of them has there") {
+  Workers workers({1, 100});
+  std::latch all_wait(1);
+  std::string order;  // one thread only, once the first task has begun
+  submit(workers, [&](const std::stop_token&) { all_wait.wait(); });
+  for (const char user : {'b', 'b', 'b', 'b', 'a', 'c', 'c'}) {
+    auto room = workers.reserve(std::string(1, user), 1);
+    REQUIRE(room);
+    room->submit([&order, user](const std::stop_token&) { order += user; });
+  }
+  all_wait.count_down();
+  CHECK(workers.close(soon()));
+  std::string counts = order;
+  std::sort(counts.begin(), counts.end());
+  CHECK(counts == "abbbbcc");
+  CHECK(order.substr(5) == "bb");  // those that only one user is left for come last
+}
+
 TEST_CASE("a reservation that does not fit is refused as a whole") {
   Workers workers({2, 3});
-  const auto refused = workers.reserve(6);
+  const auto refused = workers.reserve("fred", 6);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::unavailable);
-  CHECK(workers.reserve(5));
+  CHECK(workers.reserve("fred", 5));
 }
 
 TEST_CASE("a reservation holds its room until it is used or goes") {
   Workers workers({1, 1});
   {
-    const auto room = workers.reserve(2);
+    const auto room = workers.reserve("fred", 2);
     REQUIRE(room);
-    CHECK_FALSE(workers.reserve(1));
+    CHECK_FALSE(workers.reserve("fred", 1));
   }
-  CHECK(workers.reserve(2));
+  CHECK(workers.reserve("fred", 2));
 }
 
 TEST_CASE("running tasks count, too") {
@@ -85,8 +105,8 @@ TEST_CASE("running tasks count, too") {
     until_stop(stop);
   });
   started.wait();
-  CHECK_FALSE(workers.reserve(2));
-  CHECK(workers.reserve(1));
+  CHECK_FALSE(workers.reserve("fred", 2));
+  CHECK(workers.reserve("fred", 1));
 }
 
 TEST_CASE("a task that throws ends alone") {
@@ -118,7 +138,7 @@ TEST_CASE("a task is moved to its thread and not copied, whatever it holds") {
 
 TEST_CASE("no threads at all count as one") {
   Workers workers({0, 0});
-  CHECK_FALSE(workers.reserve(2));
+  CHECK_FALSE(workers.reserve("fred", 2));
   std::atomic<bool> ran{false};
   submit(workers, [&](const std::stop_token&) { ran = true; });
   CHECK(workers.close(soon()));
@@ -145,14 +165,14 @@ TEST_CASE("threads are used again") {
 TEST_CASE("closed workers take no more") {
   Workers workers({1, 1});
   CHECK(workers.close(soon()));
-  const auto refused = workers.reserve(1);
+  const auto refused = workers.reserve("fred", 1);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "The server is shutting down.");
 }
 
 TEST_CASE("closing waits for a reservation that is still to be used, and its tasks run") {
   Workers workers({1, 1});
-  auto room = workers.reserve(1);
+  auto room = workers.reserve("fred", 1);
   REQUIRE(room);
   CHECK_FALSE(workers.close(now()));
   std::atomic<bool> ran{false};

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "rest_fcgi/core/clock.h"
@@ -14,7 +16,8 @@ namespace rest_fcgi::master {
 
 /// Threads for what takes its time. There are none until there is work, then as many as there is work for, up
 /// to a limit; an idle one ends after a while. Beyond the limit work waits in a queue, which is bounded as
-/// well. Thread-safe. Not to be destroyed by one of its own tasks.
+/// well; there the users take turns, so that the many calls of one hold up no other. Thread-safe. Not to be
+/// destroyed by one of its own tasks.
 ///
 /// A task that does not end when it is asked to keeps its thread and what the task owns, and nothing else.
 class Workers {
@@ -42,9 +45,11 @@ class Workers {
 
    private:
     friend class Workers;
-    Reservation(std::shared_ptr<State> state, std::size_t count) : state_(std::move(state)), left_(count) {}
+    Reservation(std::shared_ptr<State> state, std::string_view user, std::size_t count)
+        : state_(std::move(state)), user_(user), left_(count) {}
 
     std::shared_ptr<State> state_;
+    std::string user_;
     std::size_t left_;
   };
 
@@ -55,8 +60,9 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Errors: unavailable where so many do not fit, where no thread can be had, and after `close`.
-  [[nodiscard]] Result<Reservation> reserve(std::size_t count);
+  /// Reserves room for tasks of that user. Errors: unavailable where so many do not fit, where no thread can
+  /// be had, and after `close`.
+  [[nodiscard]] Result<Reservation> reserve(std::string_view user, std::size_t count);
 
   /// Takes no more, and waits until nothing runs or waits any more, or until `deadline`. Returns whether all
   /// ended.

@@ -36,6 +36,7 @@ class MasterJob {
 
   void set_jid(std::string jid) { jid_ = std::move(jid); }
   [[nodiscard]] const std::string& jid() const noexcept { return jid_; }
+  [[nodiscard]] const std::string& user() const noexcept { return user_; }
 
   /// `salt/run/<jid>` or `salt/wheel/<jid>`.
   [[nodiscard]] std::string tag() const { return format("salt/{}/{}", is_runner() ? "run" : "wheel", jid_); }
@@ -162,7 +163,7 @@ master::WheelReply MasterCaller::wheel(const Order& order) {
 }
 
 Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> job, const Mailbox& returns) {
-  Result<master::Workers::Reservation> room = workers_.reserve(1);
+  Result<master::Workers::Reservation> room = workers_.reserve(job->user(), 1);
   if (!room) return std::move(room).error();
   job->set_jid(jobs_->new_jid());
   returner::Load load = job->load(jobs_->master_id());

@@ -250,7 +250,8 @@ Result<master::Job> Publisher::run_on_workers(const Order& order, Result<std::sh
   if (!local) return std::move(local).error();
   // Functions that end at once are not worth a thread for each minion.
   const bool in_one_task = all_quick(*modules_, order.call.functions);
-  Result<master::Workers::Reservation> room = workers_.reserve(in_one_task ? 1 : job.minions.size());
+  Result<master::Workers::Reservation> room =
+      workers_.reserve(order.user, in_one_task ? 1 : job.minions.size());
   if (!room) return std::move(room).error();
   Result<returner::Load> load = take_jid(order, job);
   if (!load) return std::move(load).error();

@@ -156,7 +156,7 @@ void Caches::tell_soon(std::string jid, std::size_t bytes, Call call) {
   const std::size_t calls_before = state_->calls.fetch_add(1);
   const std::size_t bytes_before = state_->bytes.fetch_add(bytes);
   const bool fits = calls_before < limits_.calls && bytes_before + bytes <= limits_.bytes;
-  auto room = fits ? workers_.reserve(1) : Error{ErrorKind::unavailable, "too much waits to be kept"};
+  auto room = fits ? workers_.reserve({}, 1) : Error{ErrorKind::unavailable, "too much waits to be kept"};
   if (!room) {
     leave();
     return state_->note(jid, room.error());
@@ -168,7 +168,7 @@ void Caches::tell_soon(std::string jid, std::size_t bytes, Call call) {
 }
 
 Result<void> Caches::flush(SteadyTime deadline) {
-  auto room = workers_.reserve(1);
+  auto room = workers_.reserve({}, 1);
   if (!room) return std::move(room).error();
   const auto done = std::make_shared<std::promise<Result<void>>>();
   std::future<Result<void>> flushed = done->get_future();

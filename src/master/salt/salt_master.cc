@@ -277,8 +277,9 @@ Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
       !*grant || (credentials.kind == auth::Credentials::Kind::eauth && is_token_without_rights(**grant));
   const auth::Credentials token = goes_inline ? auth::Credentials() : token_of(**grant);
   const std::string jid = runtime_->next_jid();
-  const master::Started started{jid, format("salt/wheel/{}", jid)};
-  auto room = runtime_->workers().reserve(1);
+  master::Started started{jid, format("salt/wheel/{}", jid)};
+  started.is_accepted = false;
+  auto room = runtime_->workers().reserve(permit.user(), 1);
   if (!room) return std::move(room).error();
   const Caller caller{goes_inline ? &credentials : &token, permit.user()};
   auto load = std::make_shared<WipedBytes>(wheel_load(permit.chunk().master(), caller, &started));
