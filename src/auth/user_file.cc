@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
@@ -60,7 +61,7 @@ Result<Opened> open_trusted(const std::string& path) {
   struct stat status {};
   if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
     const ErrorKind kind = errno == ENOENT ? ErrorKind::not_found : errno_kind();
-    return Error{kind, format("cannot be opened: {}", errno_text())};
+    return Error{kind, format("cannot be opened: {}", why_unreadable(path))};
   }
   if (!S_ISREG(status.st_mode)) return Error{ErrorKind::internal, "is no regular file"};
   if (auto why = distrust(status)) return Error{ErrorKind::configuration, *std::move(why)};

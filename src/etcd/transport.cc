@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 
@@ -58,7 +59,8 @@ constexpr std::size_t kMostIdle = 16;
 
 Result<void> check_file(std::string_view name, const std::string& path) {
   if (path.empty() || std::ifstream(path).is_open()) return {};
-  return Error{ErrorKind::configuration, format("etcd: {}: {}: cannot be read", name, path)};
+  return Error{ErrorKind::configuration,
+               format("etcd.{}: {}: cannot be read: {}", name, path, why_unreadable(path))};
 }
 
 Result<void> check(const Options& options) {

@@ -28,7 +28,8 @@ TEST_CASE("mistakes in the options are told before any connection") {
         "etcd: a username without a password; both go together, or neither");
   CHECK(message({.password = std::make_shared<const Secret>("123pass")}) ==
         "etcd: a password without a username; both go together, or neither");
-  CHECK(message({.endpoints = {"https://h:1"}, .ca = "/none.pem"}) == "etcd: ca: /none.pem: cannot be read");
+  CHECK(message({.endpoints = {"https://h:1"}, .ca = "/none.pem"}) ==
+        "etcd.ca: /none.pem: cannot be read: No such file or directory");
 }
 
 TEST_CASE("keys and values are any bytes, and come back as they were put") {

@@ -190,15 +190,16 @@ TEST_CASE("files that are not there, and halves of a pair, are told at the start
   const test::TempDir dir;
   const std::string file = dir.write("file.pem", "no certificate");
   const auto message = [](Options options) { return Transport::make(std::move(options)).error().message; };
-  CHECK(message({.ca = dir / "none"}) == "etcd: ca: " + (dir / "none") + ": cannot be read");
+  CHECK(message({.ca = dir / "none"}) ==
+        "etcd.ca: " + (dir / "none") + ": cannot be read: No such file or directory");
   CHECK(message({.client_cert = file}) ==
         "etcd: client_cert without client_key; both go together, or neither");
   CHECK(message({.client_key = file}) ==
         "etcd: client_key without client_cert; both go together, or neither");
   CHECK(message({.client_cert = dir / "none", .client_key = file}) ==
-        "etcd: client_cert: " + (dir / "none") + ": cannot be read");
+        "etcd.client_cert: " + (dir / "none") + ": cannot be read: No such file or directory");
   CHECK(message({.client_cert = file, .client_key = dir / "none"}) ==
-        "etcd: client_key: " + (dir / "none") + ": cannot be read");
+        "etcd.client_key: " + (dir / "none") + ": cannot be read: No such file or directory");
 }
 
 TEST_CASE("a libcurl that is not there, or is another library, is told with what it is needed for") {

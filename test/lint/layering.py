@@ -56,7 +56,7 @@ FOLDERS = {
 }
 
 # What core may hold; a further header needs three rooms that use it, and a reason.
-CORE_HEADERS = {"base64", "clock", "excerpt", "files", "format", "helper_process", "json", "json_document", "library", "log", "memory", "pattern", "result", "secret",
+CORE_HEADERS = {"access", "base64", "clock", "excerpt", "files", "format", "helper_process", "json", "json_document", "library", "log", "memory", "pattern", "result", "secret",
                 "text", "thread", "unique_fd", "users", "version"}
 
 # library: its headers, and the only rooms that include them.

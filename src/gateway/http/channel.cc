@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,7 @@
 #include <openssl/ssl.h>
 
 #include "gateway/http/client_certificates.h"
+#include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -28,7 +30,8 @@ namespace {
 struct Files {
   const HttpOptions& options;
 
-  [[nodiscard]] Error failure(std::string_view option, std::string_view path, std::string_view why) const {
+  [[nodiscard]] Error failure(std::string_view option, const std::string& path, std::string why) const {
+    if (::access(path.c_str(), R_OK) != 0 && errno == EACCES) why = why_unreadable(path);
     return {ErrorKind::configuration, format("{}: {}: {}: {}", options.name, option, path, why), {}};
   }
 

@@ -16,27 +16,12 @@
 #include <filesystem>
 #include <limits>
 
+#include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/users.h"
 
 namespace rest_fcgi::salt {
 namespace {
-
-/// Its name, or its number where it has none.
-std::string shown_user(uid_t uid) {
-  return user_name(uid).value_or(std::to_string(uid));
-}
-
-std::string shown_group(gid_t gid) {
-  return group_name(gid).value_or(std::to_string(gid));
-}
-
-/// "mode 0660, owner root, group salt".
-std::string access_of(const struct stat& status) {
-  return format("mode {:04o}, owner {}, group {}", status.st_mode & 07777u, shown_user(status.st_uid),
-                shown_group(status.st_gid));
-}
 
 constexpr std::chrono::milliseconds kConnectTime{1000};
 
@@ -154,13 +139,6 @@ std::string refused_socket(const std::string& path, const struct stat& status) {
   }
   return text + format("the responder's user {} needs to be in the group {}", shown_user(::geteuid()),
                        shown_group(status.st_gid));
-}
-
-std::string refused_folder(const std::string& path, const struct stat& status) {
-  return format(
-      "no permission to search the folder {}, which has {}: the responder's user {} needs that "
-      "right (x), say by the group {}",
-      path, access_of(status), shown_user(::geteuid()), shown_group(status.st_gid));
 }
 
 std::string refused_path(const std::string& path) {

@@ -105,8 +105,7 @@ class EventPusher {
 /// May ask whatever nsswitch.conf names. Thread-safe.
 [[nodiscard]] std::string refused_path(const std::string& path);
 
-/// The same sentences about a socket and a folder of which the owner, group and mode are known.
+/// The same sentence about a socket of which the owner, group and mode are known.
 [[nodiscard]] std::string refused_socket(const std::string& path, const struct stat& status);
-[[nodiscard]] std::string refused_folder(const std::string& path, const struct stat& status);
 
 }  // namespace rest_fcgi::salt

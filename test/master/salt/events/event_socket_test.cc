@@ -17,6 +17,7 @@
 #include "../../../support/fake_event_bus.h"
 #include "../../../support/temp_dir.h"
 #include "recorder.h"
+#include "rest_fcgi/core/access.h"
 
 namespace {
 

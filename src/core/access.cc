@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/access.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "rest_fcgi/core/files.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/users.h"
+
+namespace rest_fcgi {
+
+std::string shown_user(uid_t uid) {
+  return user_name(uid).value_or(std::to_string(uid));
+}
+
+std::string shown_group(gid_t gid) {
+  return group_name(gid).value_or(std::to_string(gid));
+}
+
+std::string access_of(const struct stat& status) {
+  return format("mode {:04o}, owner {}, group {}", status.st_mode & 07777u, shown_user(status.st_uid),
+                shown_group(status.st_gid));
+}
+
+std::string refused_folder(const std::string& path, const struct stat& status) {
+  return format(
+      "no permission to search the folder {}, which has {}: the responder's user {} needs that "
+      "right (x), say by the group {}",
+      path, access_of(status), shown_user(::geteuid()), shown_group(status.st_gid));
+}
+
+std::string refused_file(const std::string& path, const struct stat& status) {
+  const std::string user = shown_user(::geteuid());
+  const std::string group = shown_group(status.st_gid);
+  const std::string found = format("no permission to read {}, which has {}: ", path, access_of(status));
+  if ((status.st_mode & S_IRGRP) != 0) {
+    return found + format("the responder's user {} needs to be in the group {}", user, group);
+  }
+  return found + format("the responder's user {} needs that right (r), say by chmod g+r and the group {}",
+                        user, group);
+}
+
+std::string why_unreadable(const std::string& path, int error) {
+  const std::string text = errno_text(error);
+  if (error != EACCES) return text;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) return format("{}: {}", text, refused_file(path, status));
+  // The first folder on the way up that can be looked at is the one that cannot be searched.
+  for (std::filesystem::path folder = path; folder.has_relative_path();) {
+    folder = folder.parent_path();
+    if (::stat(folder.c_str(), &status) != 0) continue;
+    return format("{}: {}", text, refused_folder(folder.string(), status));
+  }
+  return text;
+}
+
+}  // namespace rest_fcgi

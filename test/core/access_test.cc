@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/core/access.h"
+
+#include <doctest/doctest.h>
+
+#include "../support/temp_dir.h"
+#include "rest_fcgi/core/files.h"
+
+namespace rest_fcgi {
+namespace {
+
+struct stat status_of(mode_t mode) {
+  struct stat status {};
+  status.st_mode = mode;
+  return status;
+}
+
+TEST_CASE("a file that its group may read names that group") {
+  const std::string text = refused_file("/m", status_of(S_IFREG | 0640));
+  CHECK(text.starts_with(
+      "no permission to read /m, which has mode 0640, owner root, group root: the responder's user "));
+  CHECK(text.ends_with(" needs to be in the group root"));
+}
+
+TEST_CASE("a file that its owner alone may read names the right that is missing") {
+  CHECK(refused_file("/m", status_of(S_IFREG | 0600))
+            .ends_with(" needs that right (r), say by chmod g+r and the group root"));
+}
+
+TEST_CASE("why a file cannot be read is the system's reason, and for a lack of rights who may read it") {
+  const test::TempDir dir;
+  const std::string file = dir.write("m", "");
+  CHECK(why_unreadable(file, ENOENT) == errno_text(ENOENT));
+  CHECK(why_unreadable(file, EACCES)
+            .starts_with("Permission denied: no permission to read " + file + ", which has mode "));
+  CHECK(why_unreadable(dir / "no/such", EACCES)
+            .starts_with("Permission denied: no permission to search the folder " + dir.path().string()));
+}
+
+}  // namespace
+}  // namespace rest_fcgi
