@@ -3,6 +3,7 @@
 #include <istream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <streambuf>
 #include <utility>
@@ -49,6 +50,9 @@ std::string_view short_tag(std::string_view tag) {
 }
 
 [[noreturn]] void refuse_tag(const YAML::Mark& mark, std::string_view tag) {
+  if (short_tag(tag).starts_with("python/")) {
+    fail(mark, format("found a tag that makes a Python object, expected a plain value: {}", in_quotes(tag)));
+  }
   fail(mark, format("found a tag, expected a plain value: {}", in_quotes(tag)));
 }
 
@@ -76,6 +80,8 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
   }
   // "!" is how the parser marks quotes. Salt keeps dates as text.
   if (name == "!" || name == "str" || name == "timestamp" || name == "binary") return Kind::string;
+  // What PyYAML of Python 2 wrote for text.
+  if (name == "python/unicode" || name == "python/str") return Kind::string;
   refuse_tag(mark, tag);
 }
 
@@ -320,6 +326,17 @@ std::size_t count_lines(std::string_view text) {
   return feeds + (text.ends_with('\n') ? 0 : 1);
 }
 
+constexpr std::string_view kTab = "YAML allows no tabs here, indent with spaces";
+
+/// Returns the column of a tab that stands in front of the first key or value of a line, which may be behind
+/// the dash of a list.
+std::optional<std::size_t> indenting_tab(std::string_view text, std::size_t line) {
+  for (; line > 1; --line) text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
+  const std::size_t content = std::min(text.find_first_not_of(" \t-"), text.size());
+  const std::size_t tab = text.substr(0, content).find('\t');
+  return tab == std::string_view::npos ? std::nullopt : std::optional(tab + 1);
+}
+
 /// Commas and opening brackets that would stand for more values than may be. They are looked at before
 /// yaml-cpp reads the text: up to the last bracket it keeps in its memory all that it finds, before it tells
 /// of any.
@@ -391,10 +408,12 @@ Result<Node> read(const std::string& file, std::string_view text, const Limits& 
     }
   } catch (const YAML::Exception& error) {
     const bool is_alias = dynamic_cast<const AliasRefused*>(&error) != nullptr;
-    const auto line = static_cast<std::size_t>(std::max(error.mark.line, 0)) + 1;
+    const auto found = static_cast<std::size_t>(std::max(error.mark.line, 0)) + 1;
+    const std::size_t line = std::min(found, count_lines(text));
+    const auto tab = is_alias ? std::nullopt : indenting_tab(text, line);
+    if (tab) return mistake_at({name, line, *tab}, kTab);
     const auto column = static_cast<std::size_t>(std::max(error.mark.column, 0)) + 1;
-    Error mistake = mistake_at({name, std::min(line, count_lines(text)), column},
-                               file.empty() ? without_quotation(error.msg) : error.msg);
+    Error mistake = mistake_at({name, line, column}, file.empty() ? without_quotation(error.msg) : error.msg);
     if (is_alias) mistake.kind = ErrorKind::invocation;
     return mistake;
   }
