@@ -52,8 +52,14 @@ struct OpenSocket {
   bool shared = false;  ///< another process accepts from it when this one ends
 };
 
+/// Returns where to listen for `::`, all addresses: those of IPv4 alone on a host without IPv6.
+std::string host_of(const HttpOptions& options) {
+  const bool is_any = options.host == "::";
+  return is_any && !UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)) ? "0.0.0.0" : options.host;
+}
+
 Result<OpenSocket> listen_at(const HttpOptions& options, HandedOver& sockets) {
-  auto address = find_address(options.host, options.port);
+  auto address = find_address(host_of(options), options.port);
   if (!address) return failure(options, address.error().message);
   auto given = sockets.on_port(*(*address)->ai_addr);
   if (!given) return failure(options, given.error().message);
