@@ -8,6 +8,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/core/version.h"
 #include "rest_fcgi/engine/engine.h"
 #include "rest_fcgi/gateway/gateway.h"
@@ -28,6 +30,7 @@
 #include "rest_fcgi/netapi/mount.h"
 #include "rest_fcgi/netapi/rest.h"
 #include "rest_fcgi/netapi/streams.h"
+#include "rest_fcgi/returner/returners.h"
 
 // The first file to read: which rooms there are, and what is handed from one to the next.
 
@@ -41,6 +44,10 @@ int fail(const Error& error, int status) {
 
 int fail(const Error& error) {
   return fail(error, error.kind == ErrorKind::configuration ? EX_CONFIG : EX_SOFTWARE);
+}
+
+int fail(const Error& error, const config::Settings& settings) {
+  return fail(config::with_place(error, settings));
 }
 
 int print(const std::string& text) {
@@ -97,6 +104,11 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
   return applications;
 }
 
+std::optional<std::string> etcd_warning(const config::Settings& settings) {
+  return returner::missing_etcd_api(settings.returner.etcd,
+                                    system_clock().steady() + std::chrono::seconds(2));
+}
+
 /// Makes the applications and reads certificates, too, since that may fail.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   std::string event_bus, hooks;
@@ -104,16 +116,19 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
     event_bus = salt::describe_event_bus(settings.salt);
     if (config::takes_hooks(settings)) hooks = salt::describe_event_firing(settings.salt);
   }
+  if (auto warning = etcd_warning(settings)) {
+    settings.warnings.push_back(*std::move(warning));
+  }
   const std::string summary = config::summary(settings, command_line, event_bus, hooks);
-  if (auto good = gateway::check_certificates(settings.gateway); !good) return fail(good.error());
+  if (auto good = gateway::check_certificates(settings.gateway); !good) return fail(good.error(), settings);
   settings = std::move(settings).without_files();
   auto runtime = engine::make_runtime(settings);
-  if (!runtime) return fail(runtime.error());
+  if (!runtime) return fail(runtime.error(), settings);
   const auto client = make_client(settings, *runtime);
-  if (!client) return fail(client.error());
+  if (!client) return fail(client.error(), settings);
   const auto streams = std::make_shared<netapi::Streams>(system_clock());
   const auto applications = make_applications(settings, *client, streams);
-  return applications ? print(summary) : fail(applications.error());
+  return applications ? print(summary) : fail(applications.error(), settings);
 }
 
 /// Whoever should decide did not.
@@ -125,9 +140,9 @@ int make_token(config::Settings settings, const config::CommandLine& command_lin
   config::make_cachedir(settings);
   settings = std::move(settings).without_jobs();
   auto runtime = engine::make_runtime(settings);
-  if (!runtime) return fail(runtime.error());
+  if (!runtime) return fail(runtime.error(), settings);
   auto master = engine::make_master(settings, *runtime);
-  if (!master) return fail(master.error());
+  if (!master) return fail(master.error(), settings);
   auto password = config::read_password();
   if (!password) return fail(password.error());
   constexpr std::chrono::minutes kPatience{1};
@@ -144,7 +159,7 @@ int make_token(config::Settings settings, const config::CommandLine& command_lin
 
 int revoke(const config::Settings& settings, const config::CommandLine& command_line) {
   const auto done = engine::revoke(settings, command_line.eauth, command_line.username);
-  return done ? print(*done + "\n") : fail(done.error());
+  return done ? print(*done + "\n") : fail(done.error(), settings);
 }
 
 int explain(config::Settings settings, const config::CommandLine& command_line) {
@@ -156,7 +171,7 @@ int explain(config::Settings settings, const config::CommandLine& command_line) 
   settings = std::move(settings).without_files();
   const auto explanation = embedded::explain(settings.embedded, settings.auth,
                                              {command_line.username, command_line.fun, command_line.tgt});
-  if (!explanation) return fail(explanation.error(), EX_CONFIG);
+  if (!explanation) return fail(config::with_place(explanation.error(), settings), EX_CONFIG);
   if (const int status = print(explanation->text); status != EXIT_SUCCESS) return status;
   return explanation->allowed ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -193,9 +208,9 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   if (auto kept = keep_ports(at_start, *wanted); !kept) return std::move(kept).error();
   config::make_cachedir(*wanted);
   const auto client = make_client(*wanted, runtime);
-  if (!client) return client.error();
+  if (!client) return config::with_place(client.error(), *wanted);
   auto applications = make_applications(*wanted, *client, streams);
-  if (!applications) return applications;
+  if (!applications) return config::with_place(std::move(applications).error(), *wanted);
   if (auto opened = open_log(*wanted); !opened) return std::move(opened).error();
   streams->use(*client, wanted->streams);
   engine::start(runtime);
@@ -205,25 +220,35 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   return applications;
 }
 
+/// Logs what `etcd_warning` says, in a thread of its own: a cluster that does not answer delays nothing.
+Thread check_etcd(const config::Settings& settings) {
+  auto thread = Thread::start("etcd-check", [&settings] {
+    const auto warning = etcd_warning(settings);
+    if (warning) log::warning(*warning);
+  });
+  return thread ? *std::move(thread) : Thread();
+}
+
 int serve(config::Settings settings, const config::CommandLine& command_line) {
   config::make_cachedir(settings);
-  if (auto opened = open_log(settings); !opened) return fail(opened.error());
+  if (auto opened = open_log(settings); !opened) return fail(opened.error(), settings);
   auto made = engine::make_runtime(settings);
-  if (!made) return fail(made.error());
+  if (!made) return fail(made.error(), settings);
   const engine::Runtime runtime = *std::move(made);
   const auto client = make_client(settings, runtime);
-  if (!client) return fail(client.error());
+  if (!client) return fail(client.error(), settings);
   const auto streams = std::make_shared<netapi::Streams>(system_clock());
   streams->use(*client, settings.streams);
   auto applications = make_applications(settings, *client, streams);
-  if (!applications) return fail(applications.error());
+  if (!applications) return fail(applications.error(), settings);
   // Last: where something listens, requests are answered.
   auto gateway = gateway::Gateway::open(settings.gateway);
-  if (!gateway) return fail(gateway.error());
+  if (!gateway) return fail(gateway.error(), settings);
   engine::start(runtime);
+  const Thread etcd_check = settings.returner.etcd.is_chosen ? check_etcd(settings) : Thread();
   const Result<gateway::Ended> served = (*gateway)->serve(
       *std::move(applications), [&] { return reload(command_line, settings, runtime, streams); });
-  if (!served) return fail(served.error());
+  if (!served) return fail(served.error(), settings);
   if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
     // Threads still use what destructors would take from under them.
     std::fflush(nullptr);

@@ -75,6 +75,8 @@ void read_texts(Reader& section, std::string_view key, std::vector<std::string>&
   const Node* node = section.value(key);
   if (node == nullptr) return;
   for (const Node& item : items_of(*node)) {
+    const bool is_off = item.is(Kind::boolean) && !yaml::to_boolean(item.text);
+    if (is_empty(item) || is_off) continue;
     if (!item.is(Kind::string)) return section.unexpected(item, key, expected);
     texts.push_back(item.text);
   }
@@ -86,8 +88,10 @@ bool has_empty(const std::vector<std::string>& texts) {
 
 constexpr std::string_view kOrigins = "an origin such as https://gui.example.org, or a list of them";
 
+constexpr std::string_view kAddresses = "a list of addresses or networks, such as [127.0.0.1, 10.0.0.0/8]";
+
 void read_addresses(Reader& section, std::string_view key, std::vector<std::string>& texts) {
-  read_texts(section, key, texts, "a list of addresses or networks, such as [127.0.0.1, 10.0.0.0/8]");
+  read_texts(section, key, texts, kAddresses);
   const auto known = http::Addresses::make(texts);
   if (!known) section.findings().add(section.value(key)->place, section.path_to(key), known.error().message);
 }
@@ -127,7 +131,8 @@ void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
   Reader reader = section.section("api_acl");
   acl.emplace();
   if (const Node* users = reader.map("users")) {
-    Reader names(users, reader.path_to("users"), section.findings());
+    Reader names(users, reader.path_to("users"),
+                 section.findings());  // strict: a user without addresses is kept
     for (const Entry& entry : users->entries) {
       std::vector<std::string> addresses;
       read_addresses(names, entry.key, addresses);
@@ -183,6 +188,10 @@ bool read_port(Reader& section, Module module, std::string_view host_key, gatewa
   const Node* given = section.value("port");
   section.count("port", port, kPorts);
   section.text(host_key, options.host);
+  options.host = without_brackets(options.host);
+  if (!is_host(options.host)) {
+    section.unexpected(*section.value(host_key), host_key, "an address such as 192.0.2.7 or ::1, or a name");
+  }
   bool plain = false;
   section.flag("disable_ssl", plain);
   section.absolute_path("ssl_cert", options.ssl_crt);  // as older manuals have it
@@ -252,20 +261,34 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   settings.front_ends.http.push_back(Module::rest_wsgi);
 }
 
+/// Reads a path of a URL. Salt-api takes `/` as well, and goes on answering there what `/` itself is.
+void read_url_path(Reader& section, std::string_view key, std::string& path) {
+  section.text(key, path);
+  if (path.empty() || path.find_first_not_of('/') != std::string::npos) return;
+  section.findings().warn(
+      section.value(key)->place,
+      format("{}: found {}, where nothing of it can be reached: / is the page of the API itself",
+             section.path_to(key), in_quotes(path)));
+}
+
 void read_rest_cherrypy(Reader& top, bool own_threads, Settings& settings) {
   Reader section = top.section("rest_cherrypy");
   netapi::RestCherrypyOptions& options = settings.rest_cherrypy;
   read_texts(section, "cors_origin", options.cors_origin, kOrigins);
   read_api_acl(section, options.api_acl);
   read_addresses(section, "authorized_ips", options.authorized_ips);
+  if (const Node* allowed = section.value("authorized_ips");
+      allowed != nullptr && options.authorized_ips.empty()) {
+    section.unexpected(*allowed, "authorized_ips", kAddresses);  // `[null]` must not open it to all
+  }
   section.text("root_prefix", options.root_prefix);
-  section.text("webhook_url", options.webhook_url);
+  read_url_path(section, "webhook_url", options.webhook_url);
   section.flag("webhook_disable_auth", options.webhook_disable_auth);
   section.flag("enable_sessions", options.enable_sessions);
   section.absolute_path("static", options.static_root);
-  section.text("static_path", options.static_path);
+  read_url_path(section, "static_path", options.static_path);
   section.absolute_path("app", options.app);
-  section.text("app_path", options.app_path);
+  read_url_path(section, "app_path", options.app_path);
   section.absolute_path("favicon", options.favicon);
   section.flag("collect_stats", options.collect_stats);
   section.flag("stats_disable_auth", options.stats_disable_auth);
@@ -291,7 +314,7 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   section.flag("token_in_url", options.token_in_url);
   section.at_start().bytes("max_body_size", options.max_body_size, {64, kGiB});
   gateway::HttpOptions http;
-  http.host = "127.0.0.1";
+  http.host = "::";  // as salt-api: all addresses, those of IPv4 as well
   http.queue_size = 128;
   http.max_request_body_size = options.max_body_size;
   section.count("backlog", http.queue_size, {1, 65535});

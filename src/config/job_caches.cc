@@ -97,7 +97,6 @@ void read_etcd(Reader& top, const std::string& spool, Settings& settings) {
 constexpr std::int64_t kTenYearsInSeconds = 315360000;
 constexpr std::string_view kHostForms =
     "HOST, or a list of HOST or HOST:PORT with IPv6 addresses in brackets";
-constexpr std::string_view kHostLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_";
 
 /// What `etcd.returner` and its like say of one way to reach a cluster.
 struct Profile {
@@ -114,9 +113,8 @@ std::optional<std::string> authority_of(std::string_view host, std::size_t port)
   const std::size_t bracket = text.find(']');
   const std::size_t colon = text.find(':', bracket == std::string::npos ? 0 : bracket);
   const std::string_view name = std::string_view(text).substr(0, colon);
-  const bool is_ipv6 = name.size() > 2 && name.starts_with('[') && name.ends_with(']');
-  if (is_ipv6 ? !only_of(name.substr(1, name.size() - 2), "0123456789abcdefABCDEF:.")
-              : !only_of(name, kHostLetters)) {
+  const std::string_view bare = without_brackets(name);
+  if (!is_host(bare) || (bare.find(':') != std::string_view::npos) != (bare.size() < name.size())) {
     return std::nullopt;
   }
   if (colon == std::string::npos) return format("{}:{}", text, port);
@@ -131,6 +129,7 @@ void read_endpoints(Reader& from, bool tls, etcd::Options& options) {
   const Node local{.kind = Kind::string, .text = "127.0.0.1"};
   options.endpoints.clear();
   for (const Node& host : items_of(hosts == nullptr ? local : *hosts)) {
+    if (is_empty(host)) continue;
     const auto authority = host.is(Kind::string) ? authority_of(host.text, port) : std::nullopt;
     if (!authority) return from.unexpected(host, "etcd.host", kHostForms);
     options.endpoints.push_back((tls ? "https://" : "http://") + *authority);
@@ -196,10 +195,10 @@ Profile read_profile(Reader from) {
 /// here: Salt would talk to 127.0.0.1.
 Reader profile_named(Reader& top, std::string_view key, const std::string& name) {
   if (name.empty()) return top;
-  const Node* found = top.value(name);
-  if (found != nullptr && found->is(Kind::map)) return top.section(name);
+  const Node* found = top.value_or_empty(name);
+  if (found != nullptr && (found->is(Kind::map) || is_empty(*found))) return top.section(name);
   top.unexpected(*top.value(key), key, "the name of a map at the top level with etcd.host and etcd.port");
-  return {nullptr, name, top.findings()};
+  return {nullptr, name, top.findings(), Style::lenient};
 }
 
 /// The name that `key` has, or else that of `etcd.returner`; and which of both keys has it.

@@ -104,25 +104,42 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   section.refuse_unknown_keys();
 }
 
+constexpr std::size_t kPlaceDepth = 3;
+
+/// Adds where each key stands, down to those of maps in maps: after that come users, grains and the like.
+void add_places(const Node& map, const std::string& above, Places& places, std::size_t depth = 1) {
+  for (const Entry& entry : map.entries) {
+    const std::string path = above + entry.key;
+    places.emplace(path, format("{}:{}", *entry.place.file, entry.place.line));
+    if (depth < kPlaceDepth) add_places(entry.value, path + ": ", places, depth + 1);
+  }
+}
+
 }  // namespace
+
+Settings read_settings(const Node& root, Findings& findings) {
+  Settings settings;
+  Reader top(&root, "", findings, Style::lenient);
+  Reader section = top.strict_section("rest_fcgi");
+  read_engine(section, settings);
+  read_salt_keys(top, settings);
+  read_recorded_jobs(section, top, settings);
+  read_rest_fcgi(section, top, settings);
+  note_etcd_returner(top, settings.returner.etcd);
+  return settings;
+}
 
 Result<Settings> load(const CommandLine& command_line) {
   const WipingFreed wiping;  // the file may hold passwords
   auto master = read_master_file(command_line.config);
   if (!master) return std::move(master).error();
-  Settings settings;
-  settings.warnings = std::move(master->warnings);
   Findings findings;
-  Reader top(&master->root, "", findings);
-  Reader section = top.section("rest_fcgi");
-  read_engine(section, settings);
-  read_salt_keys(top, settings);
-  read_recorded_jobs(section, top, settings);
-  read_rest_fcgi(section, top, settings);
+  Settings settings = read_settings(master->root, findings);
   if (findings.mistake()) return *findings.mistake();
+  settings.warnings.insert(settings.warnings.begin(), master->warnings.begin(), master->warnings.end());
+  add_places(master->root, "", settings.places);
   if (command_line.listen) settings.gateway.listen = *command_line.listen;
-  note_etcd_returner(top, settings.returner.etcd);
-  section.note_start_key("listen", settings.gateway.listen);
+  findings.add_start_key("rest_fcgi: listen", settings.gateway.listen);
   settings.start_keys = findings.take_start_keys();
   for (std::string& warning : findings.take_warnings()) settings.warnings.push_back(std::move(warning));
   if (command_line.log_level) settings.log.level = *command_line.log_level;
@@ -130,6 +147,24 @@ Result<Settings> load(const CommandLine& command_line) {
   settings.salt.conf_file = command_line.config;
   settings.embedded.config_values = config_values(settings, master->root);
   return settings;
+}
+
+Error with_place(Error error, const Settings& settings) {
+  constexpr std::string_view kBetween = ": ";
+  std::string_view best;
+  std::size_t longest = 0;
+  for (const auto& [path, place] : settings.places) {
+    const std::string whole = path + std::string(kBetween);
+    // Messages of the components may leave out the sections that the key is in.
+    for (std::string_view key = whole; !key.empty();
+         key.remove_prefix(key.find(kBetween) + kBetween.size())) {
+      if (key.size() <= longest || !error.message.starts_with(key)) continue;
+      longest = key.size();
+      best = place;
+    }
+  }
+  if (!best.empty()) error.message = format("{}: {}", best, error.message);
+  return error;
 }
 
 }  // namespace rest_fcgi::config

@@ -35,7 +35,11 @@ class RuleReader {
       return item.text.starts_with('@') ? auth::Rule{item.text, {}, where}
                                         : auth::Rule{"", {{item.text, {}, where}}, where};
     }
-    if (item.is(Kind::map) && item.entries.size() == 1 && !item.entries.front().key.empty()) {
+    if (item.is(Kind::map) && item.entries.size() == 1 && trimmed(item.entries.front().key).empty()) {
+      findings_.add(item.place, path, "found an empty target, expected a target such as web*, or @runner");
+      return {};
+    }
+    if (item.is(Kind::map) && item.entries.size() == 1) {
       const Entry& scope = item.entries.front();
       return {scope.key, read_functions(scope.value, format("{}: {}", path, scope.key)), where};
     }
@@ -119,13 +123,13 @@ class EauthReader {
   auth::EauthOptions read(const Entry& entry) const {
     auth::EauthOptions eauth{entry.key, {}, {}};
     const std::string path = "external_auth: " + entry.key;
-    if (!entry.value.is(Kind::map) && !entry.value.is(Kind::null)) {
+    if (!entry.value.is(Kind::map) && !is_empty(entry.value)) {
       unexpected(entry.value, path, "a map from users to lists of functions");
     }
     for (const Entry& item : entry.value.entries) {
       const std::string item_path = format("{}: {}", path, item.key);
       if (item.key.starts_with('^')) {
-        if (with_settings_)
+        if (with_settings_ && !is_empty(item.value))
           eauth.settings.emplace_back(item.key.substr(1), read_setting(item.value, item_path));
       } else {
         eauth.principals.push_back({item.key, read_rules(item.value, item_path)});
@@ -143,7 +147,7 @@ class EauthReader {
  private:
   /// A value that is not shown: some back ends have passwords among their settings.
   std::string read_setting(const Node& node, const std::string& path) const {
-    if (node.is(Kind::list) || node.is(Kind::map) || node.is(Kind::null)) {
+    if (node.is(Kind::list) || node.is(Kind::map)) {
       unexpected(node, path, "one value");
     }
     return node.text;
@@ -151,10 +155,11 @@ class EauthReader {
 
   std::vector<auth::Rule> read_rules(const Node& node, const std::string& path) const {
     std::vector<auth::Rule> rules;
-    if (!node.is(Kind::list) && !node.is(Kind::null)) {
+    if (!node.is(Kind::list) && !is_empty(node)) {
       unexpected(node, path, format("a list of {}", kEntries));
     }
     for (const Node& item : node.items) {
+      if (item.is(Kind::null)) continue;
       Findings findings;
       auth::Rule rule = RuleReader(findings).read(item, path);
       if (findings.mistake()) {
@@ -215,7 +220,7 @@ void read_external_auth(Reader& top, Settings& settings) {
     leave_to_master(mistake.message, settings);
   };
   const Node* external_auth = top.value(kKey);
-  if (external_auth == nullptr || external_auth->is(Kind::null)) return;
+  if (external_auth == nullptr) return;
   const EauthReader reader(complain, ours);
   if (!external_auth->is(Kind::map)) return reader.unexpected(*external_auth, kKey, "a map");
   for (const Entry& entry : external_auth->entries) {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,8 +12,10 @@
 #include <utility>
 
 #include "config/sections.h"
+#include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/users.h"
 #include "rest_fcgi/yaml/yaml.h"
 
 namespace rest_fcgi::config {
@@ -27,7 +30,7 @@ Error failure(const std::string& path, std::string_view text) {
 }
 
 Error cannot_read(const std::string& path, int cause) {
-  return failure(path, format("cannot read this configuration file: {}", errno_text(cause)));
+  return failure(path, format("cannot read this configuration file: {}", why_unreadable(path, cause)));
 }
 
 Result<void> check(const std::string& path, const struct stat& status) {
@@ -112,11 +115,20 @@ Result<Node> read_map(const std::string& path) {
   return root;
 }
 
+/// The folders that glob(3) could not read, of this thread's call.
+thread_local std::vector<std::pair<std::string, int>> unread_folders;
+
+int note_unread_folder(const char* path, int error) {
+  if (error == EACCES) unread_folders.emplace_back(path, error);
+  return 0;  // the other folders are read
+}
+
 /// The files that `pattern` names, sorted by name.
 std::vector<std::string> expand(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> paths;
-  if (::glob(pattern.c_str(), GLOB_NOSORT | GLOB_NOESCAPE | GLOB_TILDE, nullptr, &found) == 0) {
+  unread_folders.clear();
+  if (::glob(pattern.c_str(), GLOB_NOSORT | GLOB_NOESCAPE | GLOB_TILDE, note_unread_folder, &found) == 0) {
     paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }
   ::globfree(&found);
@@ -127,21 +139,46 @@ std::vector<std::string> expand(const std::string& pattern) {
 /// Patterns of an `include`, which is one or a list of them.
 Result<std::vector<std::string>> patterns_of(const Node& include) {
   std::vector<std::string> patterns;
-  if (include.is(Kind::null)) return patterns;
+  if (is_empty(include)) return patterns;
   for (const Node& item : items_of(include)) {
+    if (is_empty(item)) continue;
     if (!item.is(Kind::string)) {
       return mistake_at(item.place,
                         format("include: found {}, expected a path or a list of them", describe(item)));
     }
-    if (!item.text.empty()) patterns.push_back(item.text);
+    patterns.push_back(item.text);
   }
   return patterns;
+}
+
+constexpr uid_t kNoUser = static_cast<uid_t>(-1);
+
+/// Returns the owner of a file; `kNoUser` where there is no file.
+uid_t owner_of(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_uid : kNoUser;
+}
+
+/// Returns the user that the master runs as, by its key `user`; `kNoUser` where it is not there.
+uid_t master_user(const Node& root) {
+  const Entry* entry = root.find("user");
+  const auto account = entry == nullptr ? std::nullopt : account_of(entry->value.text);
+  return account ? account->uid : kNoUser;
+}
+
+/// Warns of a file that another user owns, and so may change, than root, this process's user and `trusted`.
+void warn_of_owner(const std::string& path, uid_t trusted, std::vector<std::string>& warnings) {
+  const uid_t owner = owner_of(path);
+  if (owner == 0 || owner == ::geteuid() || owner == trusted || owner == kNoUser) return;
+  warnings.push_back(format("{}: found the owner {}, who may change this configuration, expected root or {}",
+                            path, shown_user(owner), shown_user(::geteuid())));
 }
 
 /// Follows includes. Lives while one master file is read.
 class Includer {
  public:
-  explicit Includer(std::vector<std::string>& warnings) : warnings_(warnings) {}
+  /// `owner` is the owner of the file that includes the others.
+  Includer(uid_t owner, std::vector<std::string>& warnings) : owner_(owner), warnings_(warnings) {}
 
   /// All that `patterns`, which stand in the file `from`, name, merged into one map.
   Result<Node> read(const std::vector<std::string>& patterns, const std::string& from, bool warn) {
@@ -150,7 +187,13 @@ class Includer {
     for (const std::string& pattern : patterns) {
       const std::string path = relative_to(from, pattern);
       const std::vector<std::string> files = expand(path);
-      if (files.empty() && warn) {
+      const bool is_hidden = files.empty() && ::access(path.c_str(), F_OK) != 0 && errno == EACCES;
+      if (is_hidden) unread_folders.emplace_back(path, EACCES);
+      for (const auto& [folder, error] : unread_folders) {
+        warnings_.push_back(
+            format("{}: include: {} is left out: {}", from, folder, why_unreadable(folder, error)));
+      }
+      if (files.empty() && unread_folders.empty() && warn) {
         warnings_.push_back(format("{}: include: {} matches no file", from, in_quotes(path)));
       }
       for (const std::string& file : files) {
@@ -171,6 +214,7 @@ class Includer {
   Result<Node> read_one(const std::string& file) {
     auto root = read_map(file);
     if (!root) return root;
+    warn_of_owner(file, owner_, warnings_);
     const Entry* include = root->find("include");
     if (include == nullptr) return root;
     auto patterns = patterns_of(include->value);
@@ -187,6 +231,7 @@ class Includer {
     return root;
   }
 
+  const uid_t owner_;
   std::vector<std::string>& warnings_;
   int depth_ = 1;
 };
@@ -212,7 +257,8 @@ Result<MasterFile> read_master_file(const std::string& path) {
   auto named = include == nullptr ? Result(std::vector<std::string>()) : patterns_of(include->value);
   if (!named) return std::move(named).error();
 
-  Includer includer(master.warnings);
+  warn_of_owner(path, master_user(master.root), master.warnings);
+  Includer includer(owner_of(path), master.warnings);
   auto first = includer.read(*by_default, path, false);
   if (!first) return std::move(first).error();
   auto second = includer.read(*named, path, true);

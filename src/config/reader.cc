@@ -50,6 +50,15 @@ std::optional<std::int64_t> integer_in(const Node& node) {
   return node.is(Kind::integer) ? yaml::to_integer(node.text) : std::nullopt;
 }
 
+/// The boolean that a text or the number 0 or 1 names, in any case: `'True'`, `on`, `1`.
+std::optional<bool> named_boolean(const Node& node) {
+  if (!node.is(Kind::string) && !node.is(Kind::integer)) return std::nullopt;
+  const std::string name = lower(trimmed(node.text));
+  if (name == "true" || name == "yes" || name == "on" || name == "1") return true;
+  if (name == "false" || name == "no" || name == "off" || name == "0") return false;
+  return std::nullopt;
+}
+
 template <class Value>
 std::optional<Value> within(std::optional<std::int64_t> found, Range range) {
   if (!found || *found < range.least || *found > range.most) return std::nullopt;
@@ -87,10 +96,40 @@ std::string Reader::path_to(std::string_view key) const {
   return path_.empty() ? std::string(key) : format("{}: {}", path_, key);
 }
 
-const Node* Reader::value(std::string_view key) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+const Node* Reader::value_or_empty(std::string_view key) {
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+    known_.emplace_back(key);
+    note_form(key, Form::other, "");
+  }
   const Entry* entry = map_ == nullptr ? nullptr : map_->find(key);
   return entry == nullptr ? nullptr : &entry->value;
+}
+
+const Node* Reader::value(std::string_view key) {
+  const Node* node = value_or_empty(key);
+  return node != nullptr && is_lenient() && is_empty(*node) ? nullptr : node;
+}
+
+void Reader::note_form(std::string_view key, Form form, std::string sample) {
+  findings_.add_key({path_to(key), style_, form, std::move(sample)});
+}
+
+/// In the lenient style, the number that a text such as `'4506'` or a real such as `4506.0` stands for.
+Node Reader::as_number(const Node& node) const {
+  Node number = node;
+  if (!is_lenient()) return number;
+  if (node.is(Kind::string)) {
+    const std::string text(trimmed(node.text));
+    if (only_of(text, "+-.0123456789")) number.kind = yaml::kind_of_plain(text);
+    number.text = text;
+  }
+  if (number.is(Kind::real)) {
+    const std::string whole = number.text.substr(0, number.text.find('.'));
+    const bool is_whole = number.text.find_first_not_of("0.", whole.size()) == std::string::npos;
+    if (is_whole && yaml::kind_of_plain(whole) == Kind::integer)
+      number = {Kind::integer, node.place, whole, {}, {}};
+  }
+  return number;
 }
 
 const Node* Reader::container(std::string_view key, Kind kind, std::string_view expected) {
@@ -112,8 +151,10 @@ void Reader::text(std::string_view key, std::string& value) {
 }
 
 void Reader::absolute_path(std::string_view key, std::string& value) {
-  read(key, value, "a path that begins with a slash",
-       [](const Node& node) { return text_with(node, {"/"}); });
+  read(key, value, "a path that begins with a slash", [this](const Node& node) -> std::optional<std::string> {
+    const bool is_off = is_lenient() && node.is(Kind::boolean) && !yaml::to_boolean(node.text);
+    return is_off ? std::optional(std::string()) : text_with(node, {"/"});
+  });
 }
 
 void Reader::program_or_socket(std::string_view key, std::string& value, std::string_view expected) {
@@ -121,25 +162,31 @@ void Reader::program_or_socket(std::string_view key, std::string& value, std::st
 }
 
 void Reader::flag(std::string_view key, bool& value) {
-  read(key, value, "true or false", [](const Node& node) {
-    return node.is(Kind::boolean) ? std::optional(yaml::to_boolean(node.text)) : std::nullopt;
+  note_form(key, Form::flag, "true");
+  read(key, value, "true or false", [this](const Node& node) {
+    if (node.is(Kind::boolean)) return std::optional(yaml::to_boolean(node.text));
+    return is_lenient() ? named_boolean(node) : std::nullopt;
   });
 }
 
 void Reader::count(std::string_view key, std::size_t& value, Range range) {
+  note_form(key, Form::integer, format("{}", range.least));
   read(key, value, format("an integer from {} to {}", range.least, range.most),
-       [range](const Node& node) { return within<std::size_t>(integer_in(node), range); });
+       [&](const Node& node) { return within<std::size_t>(integer_in(as_number(node)), range); });
 }
 
 void Reader::bytes(std::string_view key, std::size_t& value, Range range) {
+  note_form(key, Form::bytes, format("{}", range.least));
   read(key, value, format("bytes from {} to {}, such as 65536, 64K or 1M", range.least, range.most),
-       [range](const Node& node) { return within<std::size_t>(bytes_in(node), range); });
+       [&](const Node& node) { return within<std::size_t>(bytes_in(as_number(node)), range); });
 }
 
 void Reader::seconds(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
                      std::chrono::seconds most) {
+  note_form(key, Form::seconds, in_seconds(most));
   read(key, value, format("seconds from {} to {}", in_seconds(least), in_seconds(most)),
-       [least, most = std::chrono::milliseconds(most)](const Node& node) {
+       [this, least, most = std::chrono::milliseconds(most)](const Node& given) {
+         const Node node = as_number(given);
          const bool is_number = node.is(Kind::integer) || node.is(Kind::real);
          const double found = is_number ? yaml::to_real(node.text) * 1000 : -1;
          const bool fits =
@@ -149,8 +196,9 @@ void Reader::seconds(std::string_view key, std::chrono::milliseconds& value, std
 }
 
 void Reader::whole_seconds(std::string_view key, std::chrono::seconds& value, Range range) {
+  note_form(key, Form::integer, format("{}", range.least));
   read(key, value, format("whole seconds from {} to {}", range.least, range.most),
-       [range](const Node& node) { return within<std::chrono::seconds>(integer_in(node), range); });
+       [&](const Node& node) { return within<std::chrono::seconds>(integer_in(as_number(node)), range); });
 }
 
 void Reader::log_level(std::string_view key, log::Level& value) {
@@ -198,7 +246,7 @@ void Reader::tell_of_unknown_keys(bool refuses_all, std::string_view refused) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
     const std::vector<std::string> near = near_names(entry.key, known_);
     const std::string text = near.empty()
-                                 ? format("there is no such key, expected one of {}", joined(known_))
+                                 ? "there is no such key"
                                  : format("there is no such key, did you mean {}?", joined(near, " or "));
     const std::string key = path_to(in_quotes(entry.key));
     const bool is_refused = refuses_all || (!refused.empty() && entry.key.starts_with(refused));
@@ -222,7 +270,18 @@ std::vector<std::string> near_names(std::string_view word, const std::vector<std
 }
 
 std::optional<log::Level> level_of(std::string_view name) {
-  return log::level_named(lower(name));
+  return log::level_named(lower(trimmed(name)));
+}
+
+std::string_view without_brackets(std::string_view host) {
+  const bool has_brackets = host.size() > 2 && host.starts_with('[') && host.ends_with(']');
+  return has_brackets ? host.substr(1, host.size() - 2) : host;
+}
+
+bool is_host(std::string_view host) {
+  constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_";
+  if (host.find(':') == std::string_view::npos) return !host.empty() && only_of(host, kLetters);
+  return only_of(host.substr(0, host.find('%')), "0123456789abcdefABCDEF:.");
 }
 
 bool is_listen_address(std::string_view address) {

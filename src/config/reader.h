@@ -28,6 +28,21 @@ using yaml::mistake_at;
 using yaml::Node;
 using yaml::Place;
 
+/// How strictly values are read. Salt's own keys are `lenient`: an empty value counts as an absent key, and a
+/// text stands for the boolean or number that it names. Our own keys are `strict`.
+enum class Style { strict, lenient };
+
+/// What a key holds.
+enum class Form { other, flag, integer, bytes, seconds };
+
+/// A key that was asked for, so that tests can try each of them.
+struct ReadKey {
+  std::string path;  ///< with all keys above it, such as `rest_cherrypy: port`
+  Style style;
+  Form form;
+  std::string sample;  ///< of numbers: the least that is accepted
+};
+
 /// What is found out while options are read, besides the options: the first mistake, so that readers go on
 /// without asking after each step; what looks like an oversight; and the keys that take effect at start only,
 /// with what they have. Not synchronized.
@@ -56,6 +71,10 @@ class Findings {
     start_keys_.emplace_back(std::move(key), std::move(value));
   }
 
+  /// Records a key that a Reader asked for.
+  void add_key(ReadKey key) { read_keys_.push_back(std::move(key)); }
+  [[nodiscard]] const std::vector<ReadKey>& read_keys() const noexcept { return read_keys_; }
+
   [[nodiscard]] const std::optional<Error>& mistake() const noexcept { return first_; }
   [[nodiscard]] std::vector<std::string> take_warnings() { return std::move(warnings_); }
   [[nodiscard]] StartKeys take_start_keys() { return std::move(start_keys_); }
@@ -64,6 +83,7 @@ class Findings {
   std::optional<Error> first_;
   std::vector<std::string> warnings_;
   StartKeys start_keys_;
+  std::vector<ReadKey> read_keys_;
 };
 
 inline constexpr std::chrono::milliseconds kTenthOfASecond{100};
@@ -80,6 +100,11 @@ struct Range {
 inline constexpr Range kThreads{1, 16384};
 inline constexpr Range kPorts{1, 65535};
 
+/// Returns whether `node` holds nothing: null, `''`, `[]` or `{}`.
+[[nodiscard]] inline bool is_empty(const Node& node) {
+  return node.is(Kind::null) || (node.text.empty() && node.items.empty() && node.entries.empty());
+}
+
 /// What stands in a list, or by itself. Borrows.
 [[nodiscard]] inline std::span<const Node> items_of(const Node& node) {
   return node.is(Kind::list) ? std::span(node.items) : std::span(&node, 1);
@@ -90,8 +115,8 @@ inline constexpr Range kPorts{1, 65535};
 class Reader {
  public:
   /// `path` holds the keys that lead to `map`; empty at the top. A null `map` has no entries.
-  Reader(const Node* map, std::string path, Findings& findings)
-      : map_(map), path_(std::move(path)), findings_(findings) {}
+  Reader(const Node* map, std::string path, Findings& findings, Style style = Style::strict)
+      : map_(map), path_(std::move(path)), findings_(findings), style_(style) {}
 
   /// What the next call reads takes effect at start only: a reload says so when it is another value.
   Reader& at_start() {
@@ -150,10 +175,16 @@ class Reader {
   /// The map or list of that key; null where there is none. One without entries may be written as nothing.
   const Node* map(std::string_view key) { return container(key, Kind::map, "a map"); }
   const Node* list(std::string_view key) { return container(key, Kind::list, "a list"); }
-  Reader section(std::string_view key) { return {map(key), path_to(key), findings_}; }
+  Reader section(std::string_view key) { return {map(key), path_to(key), findings_, style_}; }
+  /// The section of that key as one of our own.
+  Reader strict_section(std::string_view key) { return {map(key), path_to(key), findings_, Style::strict}; }
 
-  /// The value of that key, which is hereby known; null where there is none.
+  /// The value of that key, which is hereby known; null where there is none, or an empty one in the lenient
+  /// style.
   const Node* value(std::string_view key);
+
+  /// Returns `value`, also where it is empty.
+  const Node* value_or_empty(std::string_view key);
 
   /// Adds a mistake for each entry whose key no option has; or a warning, in a section that other programs
   /// read as well. There keys that begin with `refused` are mistakes, too, unless it is empty.
@@ -168,11 +199,15 @@ class Reader {
 
  private:
   const Node* container(std::string_view key, Kind kind, std::string_view expected);
+  [[nodiscard]] bool is_lenient() const noexcept { return style_ == Style::lenient; }
+  [[nodiscard]] Node as_number(const Node& node) const;
+  void note_form(std::string_view key, Form form, std::string sample);
   void tell_of_unknown_keys(bool refuses_all, std::string_view refused);
 
   const Node* map_;
   std::string path_;
   Findings& findings_;
+  Style style_;
   std::vector<std::string> known_;
   bool at_start_ = false;
 };
@@ -194,6 +229,12 @@ template <class Things>
 [[nodiscard]] std::optional<log::Level> level_of(std::string_view name);
 inline constexpr std::string_view kLogLevels =
     "all, garbage, trace, debug, profile, info, warning, error, critical or quiet";
+
+/// Returns ADDRESS for `[ADDRESS]`, and any other text as it is.
+[[nodiscard]] std::string_view without_brackets(std::string_view host);
+
+/// Returns whether `host` has the form of a name or an address, one of IPv6 without brackets.
+[[nodiscard]] bool is_host(std::string_view host);
 
 /// Does `address` have the form of an address to listen on? Whether it can be had shows when it is opened.
 [[nodiscard]] bool is_listen_address(std::string_view address);

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: MIT
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -185,6 +192,7 @@ constexpr std::chrono::seconds kWebServersWait{310};
 std::vector<std::string> notes(const Settings& settings) {
   std::vector<std::string> notes;
   for (const std::string& key : settings.front_ends.inert) notes.push_back(key + " changes nothing here");
+  for (std::string& note : rule_notes(settings)) notes.push_back(std::move(note));
   for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
     if (eauth.name == "auto" && settings.auth.allow_auto_eauth && settings.engine == Engine::embedded)
       notes.push_back("external_auth: auto: takes every password");
@@ -203,6 +211,31 @@ std::vector<std::string> notes(const Settings& settings) {
                seconds_of(longest), kWebServersWait.count()));
   }
   return notes;
+}
+
+bool is_program(const std::string& path) {
+  std::error_code ignored;
+  return ::access(path.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(path, ignored);
+}
+
+/// Says where the client `ssh` is enabled and the program that it needs is missing.
+std::optional<std::string> ssh_warning(const Settings& settings) {
+  const auto& enabled = settings.client.enabled;
+  const bool is_on = std::find(enabled.begin(), enabled.end(), lowstate::Client::ssh) != enabled.end();
+  if (!is_on || settings.engine != Engine::salt) return std::nullopt;
+  const std::string& program = settings.salt.ssh.program;
+  if (!program.empty()) {
+    if (is_program(program)) return std::nullopt;
+    return format("rest_fcgi: salt_ssh: program: there is no program {}, so that the client ssh gets 503",
+                  program);
+  }
+  const char* const path = std::getenv("PATH");
+  for (std::string_view folders = path == nullptr ? "" : path; !folders.empty();) {
+    if (is_program(format("{}/salt-ssh", take_part(folders, ':')))) return std::nullopt;
+  }
+  return "netapi_enable_clients: ssh: there is no salt-ssh in PATH, so that this client gets 503; install "
+         "it, or "
+         "name it in rest_fcgi: salt_ssh: program";
 }
 
 void write_embedded(JsonWriter& writer, const embedded::Options& options) {
@@ -245,12 +278,16 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
     line("tokens", tokens_line(settings.auth));
     line("jobs", jobs_line(settings.returner));
     line("minions", minions_line(settings.embedded));
+    line(
+        "limits",
+        "no states, no file or pillar roots, no packages; README.md and deploy/modules.md say what there is");
   }
   line("log", log_line(settings.log));
   line("audit", audit_line(settings));
   if (!settings.log.access_file.empty()) line("access", settings.log.access_file);
   if (!settings.log.error_file.empty()) line("errors", settings.log.error_file);
   for (const std::string& note : notes(settings)) line("note", note);
+  if (const auto warning = ssh_warning(settings)) line("warning", *warning);
   for (const std::string& warning : settings.warnings) line("warning", warning);
   return text;
 }

@@ -32,6 +32,7 @@ std::vector<std::string> read_words(const Node& node, const std::string& path, F
   std::vector<std::string> words;
   if (!node.is(Kind::list)) findings.unexpected(node, path, kNodegroupForms);
   for (const Node& item : node.items) {
+    if (is_empty(item)) continue;
     if (is_word(item)) {
       words.push_back(item.text);
     } else {
@@ -45,14 +46,18 @@ constexpr std::int64_t kYearInSeconds = 31536000;
 
 void read_clients(Reader& top, client::Options& options) {
   static constexpr std::string_view kKey = "netapi_enable_clients";
-  const Node* list = top.list(kKey);
+  const Node* list = top.value(kKey);
   if (list == nullptr) return;
-  for (const Node& item : list->items) {
-    const auto client = item.is(Kind::string) ? lowstate::client_named(item.text) : std::nullopt;
-    if (client) {
+  const auto known = names_of(lowstate::kClients);
+  for (const Node& item : items_of(*list)) {
+    if (is_empty(item)) continue;
+    if (!is_word(item)) {
+      top.unexpected(item, kKey, format("names of clients: {}", joined(known)));
+    } else if (const auto client = lowstate::client_named(item.text)) {
       options.enabled.push_back(*client);
     } else {
-      top.unexpected(item, kKey, format("names of clients: {}", joined(names_of(lowstate::kClients))));
+      top.findings().warn(item.place, format("{}: there is no client {}; clients are {}", kKey,
+                                             in_quotes(item.text), joined(known)));
     }
   }
 }
@@ -73,8 +78,14 @@ std::string read_text(Reader& top, std::string_view key, std::string value) {
 void read_tokens(Reader& top, const std::string& root_dir, const std::string& cachedir,
                  auth::Options& options) {
   options.token_dir_is_default = top.value("token_dir") == nullptr;
+  const Node* stated = top.value_or_empty("token_dir");
+  const bool is_off = stated != nullptr && stated->is(Kind::string) && stated->text.empty();
   const std::string token_dir = read_text(top, "token_dir", cachedir + "/tokens");
-  if (!token_dir.empty()) options.token_dir = below(root_dir, token_dir);
+  if (is_off) {
+    options.token_dir_is_default = false;
+  } else {
+    options.token_dir = below(root_dir, token_dir);
+  }
   top.whole_seconds("token_expire", options.token_expire, {1, kYearInSeconds});
 }
 
@@ -86,6 +97,29 @@ void warn_of_blacklist(Reader& top) {
   top.findings().warn(blacklist->place,
                       "publisher_acl_blacklist: is not enforced here; what it refuses is allowed where "
                       "external_auth allows it");
+}
+
+/// Keys by which a master does something of its own that the embedded engine does not do.
+constexpr std::string_view kMastersOwn[] = {"reactor",    "engines",       "schedule",       "event_return",
+                                            "peer",       "peer_run",      "publisher_acl",  "client_acl",
+                                            "ext_pillar", "master_tops",   "external_nodes", "pillar_roots",
+                                            "file_roots", "gitfs_remotes", "runner_dirs",    "syndic_master"};
+
+/// Warns of such keys, all in one line.
+void warn_of_masters_own(Reader& top) {
+  std::vector<std::string_view> found;
+  const Node* first = nullptr;
+  for (const std::string_view key : kMastersOwn) {
+    const Node* node = top.value(key);
+    if (node == nullptr) continue;
+    if (first == nullptr) first = node;
+    found.push_back(key);
+  }
+  if (first == nullptr) return;
+  top.findings().warn(first->place,
+                      format("{}: without effect here, the embedded engine has none of it; a real master "
+                             "(rest_fcgi: engine: salt) does",
+                             joined(found)));
 }
 
 std::string read_cachedir(Reader& top) {
@@ -114,12 +148,27 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   read_job_caches(top, below(root_dir, cachedir + "/rest_fcgi/jobs.db"), settings);
   settings.embedded.proc_dir = below(root_dir, cachedir + "/proc");
   warn_of_blacklist(top);
+  warn_of_masters_own(top);
 }
 
-/// Where to connect to, for a master that listens there.
-std::string address_of(const std::string& interface) {
+/// Returns where to connect to, for a master that listens at `interface`.
+std::string read_master_address(Reader& top) {
+  constexpr std::string_view kKey = "interface";
+  const std::string interface(without_brackets(read_text(top, kKey, "0.0.0.0")));
+  if (!is_host(interface)) {
+    top.unexpected(*top.value(kKey), kKey, "an address such as 192.0.2.7 or ::1, or a name of this host");
+  }
   if (interface == "0.0.0.0") return "127.0.0.1";
   return interface == "::" ? "::1" : interface;
+}
+
+/// Salt's rule (`apply_master_config`): a path that is more than 10 characters longer than `cachedir` gives
+/// way to a folder in `cachedir`. Both are compared as they are written, before `root_dir` is put in front.
+std::string read_sock_dir(Reader& top) {
+  constexpr std::size_t kMostBeyond = 10;
+  const std::string sock_dir = read_text(top, "sock_dir", "/var/run/salt/master");
+  const std::string cachedir = read_cachedir(top);
+  return sock_dir.size() > cachedir.size() + kMostBeyond ? cachedir + "/.salt-unix" : sock_dir;
 }
 
 void read_port(Reader& top, std::string_view key, unsigned& port) {
@@ -137,7 +186,7 @@ void read_workers(Reader& top, std::size_t& workers) {
   if (pools == nullptr) return;
   for (const Entry& entry : pools->entries) {
     if (!entry.value.is(Kind::map)) continue;
-    Reader pool(&entry.value, format("worker_pools: {}", entry.key), top.findings());
+    Reader pool(&entry.value, format("worker_pools: {}", entry.key), top.findings(), Style::lenient);
     const Node* commands = pool.list("commands");
     const bool takes_all =
         commands != nullptr && std::any_of(commands->items.begin(), commands->items.end(),
@@ -157,6 +206,7 @@ std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Fi
   std::vector<master::NodegroupOptions> groups;
   if (nodegroups == nullptr) return groups;
   for (const Entry& entry : nodegroups->entries) {
+    if (is_empty(entry.value)) continue;
     groups.push_back({entry.key, read_words(entry.value, format("nodegroups: {}", entry.key), findings)});
   }
   return groups;
@@ -165,14 +215,12 @@ std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Fi
 /// How to reach the real master that this file belongs to, for the engine `salt`.
 void read_real_master(Reader& top, const std::string& root_dir, Settings& settings) {
   salt::Options& options = settings.salt;
-  const std::string sock_dir = below(root_dir, read_text(top, "sock_dir", "/var/run/salt/master"));
+  const std::string sock_dir = below(root_dir, read_sock_dir(top));
   const std::string cachedir = below(root_dir, read_cachedir(top));
   options.token_dir = cachedir + "/tokens";  // whatever `token_dir` says: Salt sets it so
   settings.auth.logged_out = {state_folder(cachedir) + "/logged_out", true};
   settings.auth.login_guard.file = state_folder(cachedir) + kFailedLogins;
-  std::string interface = "0.0.0.0";
-  top.text("interface", interface);
-  options.interface = address_of(interface);
+  options.interface = read_master_address(top);
   top.note_start_key("interface", options.interface);
   read_port(top, "ret_port", options.ret_port);
   read_port(top, "tcp_master_pub_port", options.tcp_master_pub_port);

@@ -27,6 +27,9 @@ struct MasterFile {
 /// YAML.
 [[nodiscard]] Result<MasterFile> read_master_file(const std::string& path);
 
+/// Reads all sections of the master file. Mistakes and warnings go to `findings`.
+[[nodiscard]] Settings read_settings(const Node& root, Findings& findings);
+
 /// A path as it is compared with others: without `.`, `..` and slashes that change nothing.
 [[nodiscard]] std::string normal(const std::filesystem::path& path);
 
@@ -49,6 +52,9 @@ void note_etcd_returner(Reader& top, const returner::EtcdOptions& options);
 /// `rest_fcgi: ext_job_cache`: where jobs that a real master keeps are kept as well. REQUIRES: the engine was
 /// read.
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings);
+
+/// Notes, with file and line, about back ends, users and rules of `external_auth` that can match nothing.
+[[nodiscard]] std::vector<std::string> rule_notes(const Settings& settings);
 
 /// Of our section what is for the engine `salt`.
 void read_salt_section(Reader& section, Settings& settings);

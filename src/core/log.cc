@@ -154,7 +154,7 @@ void write(Level level, std::string_view message) {
 std::optional<Level> level_named(std::string_view name) {
   if (name == "all" || name == "garbage" || name == "trace" || name == "debug") return Level::debug;
   if (name == "profile" || name == "info") return Level::info;
-  if (name == "warning") return Level::warning;
+  if (name == "warning" || name == "warn") return Level::warning;
   if (name == "error" || name == "critical") return Level::error;
   if (name == "quiet") return Level::off;
   return std::nullopt;

@@ -255,7 +255,7 @@ Response answer(const App& app, const Environ& environ) {
 /// What the configuration puts where something else is would never be found, or would hide that.
 Result<void> check_paths(const std::vector<Route>& routes) {
   for (const Route& route : routes) {
-    if (route.option.empty()) continue;
+    if (route.option.empty() || route.path.empty()) continue;  // `/` itself wins, as in salt-api
     const auto is_in_its_place = [&](const Route& other) {
       return &other != &route && other.path == route.path;
     };

@@ -102,8 +102,7 @@ TEST_CASE("several endpoints are a list, each with a port of its own or the comm
       etcd_of("etcd.host: [e1, 'e2:2380', '10.0.0.1', '::1', '[::1]:99', '[fe80::1]']\n").writing.endpoints ==
       Texts{"http://e1:2379", "http://e2:2380", "http://10.0.0.1:2379", "http://[::1]:2379",
             "http://[::1]:99", "http://[fe80::1]:2379"});
-  for (const char* host :
-       {"'http://e1'", "[]", "[5]", "'e1:0'", "'e1:99999'", "'a b'", "'u@h'", "''", "'[::1'"}) {
+  for (const char* host : {"'http://e1'", "[5]", "'e1:0'", "'e1:99999'", "'a b'", "'u@h'", "'[::1'"}) {
     CAPTURE(host);
     CHECK(mistake_in(std::string("etcd.host: ") + host + "\n").starts_with("master:2: etcd.host: found "));
   }

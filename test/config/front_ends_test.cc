@@ -48,7 +48,7 @@ TEST_CASE("a module that is served and has a port listens there, with the option
   CHECK(cherrypy.ssl_crt == "/c.pem");
   CHECK(cherrypy.ssl_key == "/k.pem");
   CHECK(cherrypy.ssl_chain == "/h.pem");
-  CHECK(settings.gateway.http[1].host == "127.0.0.1");
+  CHECK(settings.gateway.http[1].host == "::");  // as salt-api: all addresses
   CHECK(settings.gateway.http[1].ssl_crt.empty());
 }
 

@@ -131,8 +131,7 @@ TEST_CASE("what says where the master is and what its callers do stays strict") 
        {"interface: 5", "ret_port: many", "sock_dir: [a]", "root_dir: 5", "ipc_mode: shm", "transport: tcp",
         "tcp_master_pub_port: 0", "tcp_master_pull_port: x", "cachedir: [a]", "worker_threads: 0",
         "ext_job_cache: [redis]", "order_masters: maybe", "syndic_wait: 0", "timeout: soon",
-        "gather_job_timeout: soon", "rest_timeout: soon", "nodegroups: [web]",
-        "netapi_enable_clients: [locl]", "log_level: loud"}) {
+        "gather_job_timeout: soon", "rest_timeout: soon", "nodegroups: [web]", "log_level: loud"}) {
     CAPTURE(key);
     const std::string text = key;
     CHECK(salt_mistake(text + "\n").starts_with("master:2: " + text.substr(0, text.find(':') + 1)));

@@ -314,10 +314,7 @@ TEST_CASE("a key that does not exist is an error that names those near to it") {
         "\"recieve_timeout\": there is no such key, did you mean receive_timeout?");
   CHECK(mistake("embedded: {minion: [a]}") ==
         "embedded: \"minion\": there is no such key, did you mean minions?");
-  CHECK(mistake("embedded: {zebra: [a]}") ==
-        "embedded: \"zebra\": there is no such key, expected one of minions, max_workers, max_queued, "
-        "max_queued_bytes, file_root, "
-        "proc_dir, module_dirs, script_timeout, script_user, run_helper, python");
+  CHECK(mistake("embedded: {zebra: [a]}") == "embedded: \"zebra\": there is no such key");
 }
 
 TEST_CASE("a line feed in a key does not make a second line") {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/environment.h"
 #include "config_dir.h"
 
 namespace rest_fcgi::config {
@@ -30,6 +31,9 @@ TEST_CASE("the summary of an empty configuration says what is missing, and how t
         "tokens:   in /var/cache/salt/master/tokens, for 43200 seconds\n"
         "jobs:     in /var/cache/salt/master/rest_fcgi/jobs.db, for 86400 seconds\n"
         "minions:  1, named after this host\n"
+        "limits:   no states, no file or pillar roots, no packages; README.md and deploy/modules.md say what "
+        "there "
+        "is\n"
         "log:      warning to standard error\n"
         "audit:    text to the log\n");
 }
@@ -37,6 +41,20 @@ TEST_CASE("the summary of an empty configuration says what is missing, and how t
 TEST_CASE("the client ssh is part of the engine for a real master") {
   CHECK(has_line(shown("netapi_enable_clients: [local, ssh]\nrest_fcgi: {engine: salt}\n"),
                  "clients:  local, ssh"));
+}
+
+TEST_CASE("the client ssh without salt-ssh is a warning that names the key for it") {
+  const test::TempDir empty;
+  const test::ScopedVariable path("PATH", empty.path().string());
+  const std::string enabled = "netapi_enable_clients: [ssh]\n";
+  const auto warns = [](const std::string& text) {
+    return text.find("salt_ssh: program") != std::string::npos;
+  };
+  CHECK(warns(shown(enabled + "rest_fcgi: {engine: salt}\n")));
+  CHECK(warns(shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {program: /none}}\n")));
+  CHECK_FALSE(warns(shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {program: /bin/sh}}\n")));
+  CHECK_FALSE(warns(shown(enabled)));
+  CHECK_FALSE(warns(shown("rest_fcgi: {engine: salt}\n")));
 }
 
 TEST_CASE("the summary says what is on") {
@@ -86,6 +104,10 @@ TEST_CASE("the summary notes what is right and may not be meant") {
       "note:     external_auth: file: alice, bob may run every function on all minions, cmd.run among them\n"
       "note:     rest_fcgi: request_timeout: 310 s; nginx/ and apache/ wait 310 s, and their 504 names no "
       "job\n"));
+  CHECK(has_line(
+      shown("external_auth:\n  pam: {x: ['@runer']}\n"),
+      "note:     master:2: external_auth: pam: x: \"@runer\": no runner or wheel module has this name; "
+      "did you mean '@runner'?"));
   CHECK(shown("rest_fcgi: {request_timeout: 309}\nexternal_auth: {auto: {x: [test.ping]}}\n").find("note:") ==
         text.npos);
 }
@@ -102,7 +124,7 @@ TEST_CASE("the summary says who is served where, and who is not") {
                  "serves:   rest_wsgi at / over FastCGI\n"
                  "serves:   rest_cherrypy at /api over FastCGI\n"
                  "serves:   rest_cherrypy at https://[::]:8000\n"
-                 "serves:   rest_tornado at http://127.0.0.1:8001, without TLS"));
+                 "serves:   rest_tornado at http://[::]:8001, without TLS"));
   CHECK(has_line(text, "streams:  2000 at once, 500 of one user, who sees events as the rules say"));
   CHECK(has_line(shown("rest_fcgi: {netapi: [rest_tornado], mount: {}, events: everybody, max_streams: 9, "
                        "max_streams_per_user: 3}\nrest_tornado: {port: 1, disable_ssl: true}\n"),

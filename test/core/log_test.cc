@@ -142,6 +142,7 @@ TEST_CASE("levels have Salt's names") {
   CHECK(log::level_named("garbage") == log::Level::debug);
   CHECK(log::level_named("info") == log::Level::info);
   CHECK(log::level_named("warning") == log::Level::warning);
+  CHECK(log::level_named("warn") == log::Level::warning);
   CHECK(log::level_named("critical") == log::Level::error);
   CHECK(log::level_named("quiet") == log::Level::off);
   CHECK_FALSE(log::level_named("loud").has_value());

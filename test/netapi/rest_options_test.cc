@@ -118,14 +118,16 @@ TEST_CASE("paths of the options that something else has keep the application fro
     return made ? std::string() : made.error().message;
   };
   const std::string taken = " is the path of something else already; it has to be another";
-  CHECK(error_of([](auto& options) { options.static_path = "/"; }) ==
-        "rest_cherrypy: static_path: '/'" + taken);
   CHECK(error_of([](auto& options) { options.webhook_url = "run/"; }) ==
         "rest_cherrypy: webhook_url: '/run'" + taken);
   CHECK(error_of([](auto& options) { options.app_path = "/static"; }) ==
         "rest_cherrypy: static_path: '/static'" + taken);
-  CHECK(error_of([](auto& options) { options.app_path = ""; }) == "rest_cherrypy: app_path: '/'" + taken);
   CHECK(error_of([](auto& options) { options.webhook_url = "/static/hook"; }).empty());
+  for (const char* root : {"/", "//", ""}) {  // salt-api takes them
+    CHECK(error_of([&](auto& options) { options.webhook_url = root; }).empty());
+    CHECK(error_of([&](auto& options) { options.static_path = root; }).empty());
+    CHECK(error_of([&](auto& options) { options.app_path = root; }).empty());
+  }
 }
 
 TEST_CASE("addresses and origins that are none keep the application from being made") {
@@ -291,6 +293,19 @@ TEST_CASE("hooks may be open, and elsewhere") {
   Rest rest(options, master);
   rest.check({{"POST /a/b/c", "", "{}", 200, R"({"success": true})"}, {"POST /hook", "", "{}", 404, ""}});
   CHECK(master->fired().at(0).starts_with("salt/netapi/hook/c {"));
+}
+
+TEST_CASE("hooks at / leave all other routes as they are, and cannot be reached, as with salt-api") {
+  netapi::RestCherrypyOptions options;
+  options.webhook_disable_auth = true;
+  options.webhook_url = "/";
+  const auto master = std::make_shared<FakeMaster>();
+  Rest rest(options, master);
+  rest.check({{"GET /", "", "", 200, ""},
+              {"POST /", "", "{}", 401, ""},
+              {"POST /hook", "", "{}", 404, ""},
+              {"POST /c", "", "{}", 404, ""}});
+  CHECK(master->fired().empty());
 }
 
 TEST_CASE("stats are counted") {

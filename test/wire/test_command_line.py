@@ -250,6 +250,47 @@ def test_check_config_says_which_permission_the_event_bus_needs(master, director
     ) in result.stdout
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run it as a user who may not read")
+def test_files_that_cannot_be_read_are_named_with_mode_owner_and_group(master, directory):
+    binary = shutil.copy(daemons.BINARY, directory / "rest_fcgi")
+    directory.chmod(0o755)
+    section = {"port": 1, "ssl_crt": str(directory / "tls.pem"), "ssl_key": str(directory / "tls.pem")}
+    path = master({"include": "more.conf", "rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": section})
+    more, certificate = directory / "more.conf", directory / "tls.pem"
+    for file in (more, certificate):
+        file.write_text("")
+
+    def check():
+        argv = [binary, "--config", path, "--check-config"]
+        return subprocess.run(argv, capture_output=True, text=True, user=65534, group=65534, extra_groups=[])
+
+    for file in (path, more, certificate):
+        file.chmod(0o640)
+        access = f"no permission to read {file}, which has mode 0640, owner root, group root: the responder's user nobody needs"
+        refused(check(), access, "to be in the group root")
+        file.chmod(0o644)
+
+
+def test_every_mistake_has_file_and_line(master):
+    served = "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado]}\n"
+    for text in (
+        "nodegroups: {a: N@b}\n",
+        "external_auth: {file: {a: [test.ping]}}\n",
+        "external_auth: {file: {a: [{'': [test.ping]}]}}\n",
+        "external_auth: {sharedsecret: {a: [test.ping]}}\n",
+        "rest_fcgi: {embedded: {script_user: nosuch-user}}\n",
+        "rest_fcgi: {engine: salt}\ninterface: not an address\n",
+        served + "rest_cherrypy: {webhook_url: /login}\n",
+        served + "rest_cherrypy: {port: 1, ssl_crt: /nosuch}\n",
+        served + "rest_tornado: {cors_origin: nothing}\n",
+        "master_job_cache: etcd\netcd.ca: /nosuch\n",
+        "a:\n\tb: 1\n",
+    ):
+        path = master(text)
+        result = daemons.run("--config", path, "--check-config")
+        assert result.returncode == 78 and re.match(rf"rest_fcgi: {re.escape(str(path))}:\d+: ", result.stderr), (text, result)
+
+
 def test_explain_is_not_for_a_real_master(master, salt_config):
     refused(
         daemons.run("--config", master(salt_config), "--explain", "alice", "test.ping", "*"),

@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import pytest
+from support import daemon as daemons
 from support import salts
 from support.api import CRED, JSON
 from support.daemon import KILLS, LONG
@@ -58,6 +59,21 @@ def test_a_job_started_through_one_responder_is_found_through_another(start, sta
     assert call(here.address, own) == [ALL_PONG]
     assert call(there.address, own) is None  # taken
     assert here.stop() == there.stop() == 0
+
+
+def test_an_etcd_without_api_v2_is_told_at_the_start_and_by_check_config(start, start_etcd, directory):
+    etcd = start_etcd()
+    options = on(etcd)
+    del options["etcd.require_v2"]
+    daemon = start(options)
+    daemon.await_log("etcd.require_v2: false")
+    checked = daemons.run("--config", daemon.config_path, "--check-config")
+    assert checked.returncode == 0 and "it has no API v2" in checked.stdout and "say etcd.require_v2: false" in checked.stdout
+    for quiet in (on(etcd), {**options, "etcd.host": "127.0.0.1:1"}):  # API v3; a cluster that does not answer
+        path = directory / "other_master"
+        path.write_text(json.dumps(quiet))
+        checked = daemons.run("--config", path, "--check-config")
+        assert checked.returncode == 0 and "etcd.require_v2" not in checked.stdout, checked
 
 
 def test_two_hosts_worth_of_processes_share_a_cluster_of_three(start, start_etcd):

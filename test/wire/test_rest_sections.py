@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
 """What the section `rest_cherrypy:` says about logs, threads, time and sizes, as an administrator of salt-api knows it."""
 
+import http.client
 import json
 import re
 import signal
+import socket
 import subprocess
 
 import pytest
 
 from support.api import JSON, local
-from support.process import wait_until
+from support.process import PATIENCE, free_port, wait_until
 from support.rest import api_of, login, serving, session
 
 LINE = re.compile(r'127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] "([^"]*)" (\d{3}) (\d+|-) "([^"]*)" "([^"]*)"')
@@ -118,3 +120,19 @@ def test_bodies_may_be_as_large_as_each_module_says(start, front, size, statuses
     replies = [nginx.request("POST", path, body, JSON) for path in ("/api/run", "/")]
     assert [reply.status for reply in replies] == statuses
     assert api_of(changes).request("POST", "/run", body, JSON).status == statuses[0]
+
+
+def test_rest_tornado_listens_on_all_addresses_unless_one_is_named(start):
+    port = free_port()
+    start({"rest_fcgi": {"netapi": ["rest_tornado"]}, "rest_tornado": {"port": port, "disable_ssl": True}})
+    addresses = ["127.0.0.1"] + ["::1"] * socket.has_ipv6
+    for address in addresses:
+        connection = http.client.HTTPConnection(address, port, timeout=PATIENCE)
+        connection.request("GET", "/")
+        assert connection.getresponse().status == 200
+        connection.close()
+    named = free_port()
+    start({"rest_fcgi": {"netapi": ["rest_tornado"]}, "rest_tornado": {"port": named, "disable_ssl": True, "address": "[::1]"}})
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", named), timeout=PATIENCE)
+    socket.create_connection(("::1", named), timeout=PATIENCE).close()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,6 +58,9 @@ struct FrontEnds {
   std::vector<std::string> inert{};  ///< keys of sections that are served, and change nothing here
 };
 
+/// Where keys stand, `FILE:LINE`, by their path such as `rest_fcgi: listen`.
+using Places = std::map<std::string, std::string, std::less<>>;
+
 /// The options of every room.
 struct Settings {
   log::Options log;
@@ -73,6 +78,7 @@ struct Settings {
   Engine engine = Engine::embedded;
   std::string default_cachedir;  ///< Salt's own, where the engine `embedded` is used and nobody chose one
   std::vector<std::string> warnings;  ///< what looks like an oversight, one line each
+  Places places;
   /// The keys that take effect at start only, with what they have.
   std::vector<std::pair<std::string, std::string>> start_keys;
 
@@ -88,6 +94,10 @@ struct Settings {
 /// that mean nothing to us are left alone; our own section is `rest_fcgi:`, where a key that is not known is
 /// a mistake. Errors: configuration, one line `FILE:LINE: key: what was found, what is accepted`.
 [[nodiscard]] Result<Settings> load(const CommandLine& command_line);
+
+/// Puts the place of the key in front of an error that begins with that key, such as one of a component that
+/// tried to use its value.
+[[nodiscard]] Error with_place(Error error, const Settings& settings);
 
 /// Makes the folder `default_cachedir`, and those above it, for who is about to use it. Where that cannot be,
 /// what would have been kept there is not, and one warning says what that means: jobs are kept in memory, and

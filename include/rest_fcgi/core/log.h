@@ -23,8 +23,8 @@ struct Options {
   std::string error_file;   ///< path of a second log, of warnings and errors alone; empty: there is none
 };
 
-/// Salt's names: all, garbage, trace, debug, profile, info, warning, error, critical, quiet. Absent: no such
-/// level.
+/// Salt's names: all, garbage, trace, debug, profile, info, warning or warn, error, critical, quiet. Absent:
+/// no such level.
 [[nodiscard]] std::optional<Level> level_named(std::string_view name);
 
 /// Starts logging, or goes on with other options: files are opened anew, which is also what a rotation needs.
