@@ -117,7 +117,8 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
     if (config::takes_hooks(settings)) hooks = salt::describe_event_firing(settings.salt);
   }
   if (auto warning = etcd_warning(settings)) {
-    settings.warnings.push_back(*std::move(warning));
+    const Error placed = config::with_place({ErrorKind::configuration, *std::move(warning), {}}, settings);
+    settings.warnings.push_back(placed.message);
   }
   const std::string summary = config::summary(settings, command_line, event_bus, hooks);
   if (auto good = gateway::check_certificates(settings.gateway); !good) return fail(good.error(), settings);

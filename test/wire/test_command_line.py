@@ -186,8 +186,9 @@ def test_a_real_masters_own_file_is_accepted_with_a_warning_for_each_rule_that_c
     source = REAL_MASTER.read_text().splitlines()
     marks = ["{one: [a], two: [b]}", "jobs.active: {args: [7]}", "grace: test.ping", "mysql: [dave]", "'(test|grains', sys.doc"]
     numbers = [next(at for at, line in enumerate(source, 1) if mark in line) for mark in marks]
-    assert len(lines["warning"]) == len(marks)
-    for warning, number in zip(lines["warning"], numbers):
+    warnings = [line for line in lines["warning"] if "salt_ssh: program" not in line]  # the host may have no salt-ssh
+    assert len(warnings) == len(marks)
+    for warning, number in zip(warnings, numbers):
         assert warning.startswith(f"{REAL_MASTER}:{number}: external_auth: ")
         assert warning.endswith("; the Salt master decides about this, and here it permits no list of functions")
 
@@ -283,12 +284,14 @@ def test_every_mistake_has_file_and_line(master):
         served + "rest_cherrypy: {webhook_url: /login}\n",
         served + "rest_cherrypy: {port: 1, ssl_crt: /nosuch}\n",
         served + "rest_tornado: {cors_origin: nothing}\n",
-        "master_job_cache: etcd\netcd.ca: /nosuch\n",
         "a:\n\tb: 1\n",
     ):
         path = master(text)
         result = daemons.run("--config", path, "--check-config")
         assert result.returncode == 78 and re.match(rf"rest_fcgi: {re.escape(str(path))}:\d+: ", result.stderr), (text, result)
+    path = master("master_job_cache: etcd\netcd.ca: /nosuch\n")
+    checked = daemons.run("--config", path, "--check-config")
+    assert f"warning:  {path}:2: etcd.ca: /nosuch: cannot be read: No such file" in checked.stdout
 
 
 def test_explain_is_not_for_a_real_master(master, salt_config):

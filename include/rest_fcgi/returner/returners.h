@@ -16,8 +16,8 @@
 namespace rest_fcgi::returner {
 
 /// Asks an etcd cluster, by `deadline`, whether it has the API that `etcd.require_v2` asks for. Returns what
-/// is wrong and what to do; absent where it has that API, where jobs are not kept in etcd, or where no member
-/// answers.
+/// is wrong and what to do, also where a file of its TLS cannot be read. Absent: it has that API, jobs are
+/// not kept in etcd, or no member answers.
 [[nodiscard]] std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline);
 
 /// The job caches of one process, by name. They are opened once, at start. Immutable; what it holds

@@ -6,9 +6,10 @@
 namespace rest_fcgi::returner {
 
 std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline) {
-  if (!options.is_chosen || !options.require_v2) return std::nullopt;
+  if (!options.is_chosen) return std::nullopt;
   const auto keys = etcd::KeysV2::make(options.writing);
-  if (!keys) return std::nullopt;
+  if (!keys) return keys.error().message;
+  if (!options.require_v2) return std::nullopt;
   const auto root = (*keys)->get("/", false, deadline);
   if (root || root.error().kind != ErrorKind::configuration) return std::nullopt;
   return format(
