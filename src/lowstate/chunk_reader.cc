@@ -25,10 +25,14 @@ std::optional<double> finite_number_in(std::string_view text) noexcept {
 }
 
 std::optional<double> number_of(JsonValue value) noexcept {
-  return value.is(JsonValue::Kind::string) ? finite_number_in(value.text()) : value.number();
+  return value.is(JsonValue::Kind::string) ? finite_number_in(stripped(value.text())) : value.number();
 }
 
 std::optional<JsonValue> ChunkReader::find(std::string_view key) const noexcept {
+  return find_set(chunk_, key);
+}
+
+std::optional<JsonValue> ChunkReader::find_not_null(std::string_view key) const noexcept {
   const auto value = chunk_.find(key);
   if (!value || value->is(JsonValue::Kind::null)) return std::nullopt;
   return value;
@@ -45,10 +49,10 @@ bool ChunkReader::flag(std::string_view key) {
   const auto value = find(key);
   if (!value) return false;
   if (value->is(JsonValue::Kind::boolean)) return value->boolean();
-  if (of_forms_ && value->is(JsonValue::Kind::string) &&
-      yaml::kind_of_plain(value->text()) == yaml::Kind::boolean) {
-    return yaml::to_boolean(value->text());
-  }
+  const std::string_view text = value->is(JsonValue::Kind::string) ? stripped(value->text()) : "";
+  if (yaml::kind_of_plain(text) == yaml::Kind::boolean) return yaml::to_boolean(text);
+  const auto number = number_of(*value);
+  if (number && (*number == 0 || *number == 1)) return *number == 1;
   refuse(key, "true or false", *value);
   return false;
 }

@@ -20,21 +20,25 @@ namespace rest_fcgi::lowstate {
 class ChunkReader {
  public:
   /// REQUIRES: `chunk` is an object.
-  ChunkReader(std::size_t index, JsonValue chunk, bool of_forms)
-      : index_(index), chunk_(chunk), of_forms_(of_forms) {}
+  ChunkReader(std::size_t index, JsonValue chunk, bool has_expr_form)
+      : index_(index), chunk_(chunk), has_expr_form_(has_expr_form) {}
 
-  /// Is what a form can send accepted as well? See `Reading`.
-  [[nodiscard]] bool of_forms() const noexcept { return of_forms_; }
+  /// Returns whether `tgt_type` may come by its older name. See `Reading`.
+  [[nodiscard]] bool has_expr_form() const noexcept { return has_expr_form_; }
 
   [[nodiscard]] JsonValue chunk() const noexcept { return chunk_; }
 
-  /// A key's value. Absent also where it is null, which callers send for "not set".
+  /// Returns a key's value as `find_set` does.
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const noexcept;
+
+  /// Returns a key's value, which may be empty. It is absent where it is null.
+  [[nodiscard]] std::optional<JsonValue> find_not_null(std::string_view key) const noexcept;
 
   /// A text; empty where it is absent.
   std::string_view text(std::string_view key);
 
-  /// A yes or no; no where it is absent.
+  /// Returns a yes or no, and no where it is absent. It comes as a boolean, as 1 or 0, or as a text with one
+  /// of these.
   bool flag(std::string_view key);
 
   /// A number of seconds, or a text with one.
@@ -54,7 +58,7 @@ class ChunkReader {
  private:
   std::size_t index_;
   JsonValue chunk_;
-  bool of_forms_;
+  bool has_expr_form_;
   std::optional<Error> error_;
 };
 
@@ -65,7 +69,7 @@ class ChunkReader {
 /// sign before them, no `inf` or `nan`.
 [[nodiscard]] std::optional<double> finite_number_in(std::string_view text) noexcept;
 
-/// A number, whether it came as one or in a string.
+/// Returns a number that came as one, or in a text with blanks around it at most.
 [[nodiscard]] std::optional<double> number_of(JsonValue value) noexcept;
 
 /// Reads `fun`, `arg` and `kwarg` of a local chunk.

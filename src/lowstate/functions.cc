@@ -51,10 +51,9 @@ void check_yaml(ChunkReader& reader, const Function& function, bool as_command_l
 }
 
 /// Reads arguments in the form in which they come for one function: a list, or one value, which is one
-/// argument. None where there is no `arg`, or an empty string, which Salt's examples send. An object among
-/// them with `"__kwarg__": true` is keyword arguments, as on Salt's wire.
+/// argument. An object among them with `"__kwarg__": true` is keyword arguments, as on Salt's wire.
 void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, Members& kwargs) {
-  if (!arg || (arg->is(JsonValue::Kind::string) && arg->text().empty())) return;
+  if (!arg) return;
   const auto add = [&](JsonValue value) {
     if (!is_keyword_arguments(value)) {
       args.push_back(value);
@@ -105,12 +104,11 @@ void read_one(ChunkReader& reader, JsonValue fun, Function& function) {
 /// Gives each function the list that stands at its place in `arg`.
 void deal_arguments(ChunkReader& reader, std::vector<Function>& functions) {
   const auto arg = reader.find("arg");
-  if (!arg || (arg->is(JsonValue::Kind::string) && arg->text().empty())) return;
+  if (!arg) return;
   if (!arg->is(JsonValue::Kind::array)) {
     reader.refuse("arg", "a list with one list of arguments for each function in 'fun'", *arg);
     return;
   }
-  if (arg->size() == 0) return;
   if (arg->size() != functions.size()) {
     reader.complain(
         format("'arg' must hold one list of arguments for each function in 'fun'; found {} for {} functions.",
@@ -167,7 +165,7 @@ void add_kwarg(ChunkReader& reader, JsonMember member, Members& kwargs) {
 }  // namespace
 
 void read_functions(ChunkReader& reader, Client client, LocalCall& call) {
-  const auto fun = reader.find("fun");
+  const auto fun = reader.find_not_null("fun");
   if (!fun) {
     reader.complain(format("'fun' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
   } else if (fun->is(JsonValue::Kind::array)) {
@@ -178,7 +176,7 @@ void read_functions(ChunkReader& reader, Client client, LocalCall& call) {
 }
 
 void read_master_function(ChunkReader& reader, Client client, Function& function) {
-  const auto fun = reader.find("fun");
+  const auto fun = reader.find_not_null("fun");
   if (!fun) {
     reader.complain(format("'fun' is missing; a {} chunk needs 'client' and 'fun'.", name_of(client)));
     return;
@@ -189,7 +187,9 @@ void read_master_function(ChunkReader& reader, Client client, Function& function
   Members kwargs;
   for (const JsonMember& member : as_dictionary(from_arg)) add_kwarg(reader, member, kwargs);
   if (const auto object = reader.object("kwarg")) {
-    for (const JsonMember member : object->members()) add_kwarg(reader, member, kwargs);
+    for (const JsonMember member : object->members()) {
+      if (member.key != kMarker) add_kwarg(reader, member, kwargs);
+    }
   }
   for (const JsonMember member : reader.chunk().members()) {
     if (!is_own_key(member.key)) add_kwarg(reader, member, kwargs);

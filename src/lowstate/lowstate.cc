@@ -18,7 +18,7 @@ namespace {
 void read_target_type(ChunkReader& reader, TargetType& type) {
   std::string_view key = "tgt_type";
   if (reader.find("expr_form")) {
-    if (!reader.of_forms()) {
+    if (!reader.has_expr_form()) {
       reader.complain("'expr_form' is no longer read; its name today is 'tgt_type'.");
     } else if (!reader.find(key)) {
       key = "expr_form";
@@ -60,9 +60,11 @@ void read_jid(ChunkReader& reader, std::string_view& jid) {
   const auto value = reader.find("jid");
   if (!value) return;
   const bool has_text = value->is(JsonValue::Kind::string) || value->is(JsonValue::Kind::integer);
-  if (has_text && value->text().empty()) return;
-  if (!has_text || !is_jid(value->text())) {
-    reader.complain(format("'jid' must be {} digits; found {}.", kJidDigits, shown(*value)));
+  if (!has_text || !is_own_jid(value->text())) {
+    reader.complain(format(
+        "'jid' must have 1 to {} letters, digits and any of _ - . behind the first one, and not be 'req'; "
+        "found {}.",
+        kLongestOwnJid, shown(*value)));
     return;
   }
   jid = value->text();
@@ -81,7 +83,7 @@ void read_batch(ChunkReader& reader, BatchSize& batch) {
   if (!value) return;
   const auto percent =
       value->is(JsonValue::Kind::string) ? without_percent_sign(value->text()) : std::nullopt;
-  const auto amount = percent ? finite_number_in(*percent) : number_of(*value);
+  const auto amount = percent ? finite_number_in(stripped(*percent)) : number_of(*value);
   if (!amount || !(percent ? *amount > 0 : is_count(*amount))) {
     reader.complain(
         format("'batch' must be a number of minions from 1, or a percentage above 0 such as '10%'; found {}.",
@@ -130,10 +132,9 @@ Result<Client> read_client(JsonValue chunk) {
   return Error{ErrorKind::invocation, "Invalid client specified: " + quoted(value.python_str())};
 }
 
-/// A credential's text. Null is refused like any other type: Salt takes a key that exists for an attempt to
-/// log in.
+/// Returns a credential's text. Only a text is one: an empty list is refused here, too.
 std::string_view read_credential(ChunkReader& reader, std::string_view key) {
-  const auto value = reader.chunk().find(key);
+  const auto value = reader.find_not_null(key);
   if (!value) return {};
   if (!value->is(JsonValue::Kind::string)) {
     reader.refuse(key, "a string", *value);
@@ -148,9 +149,11 @@ auth::Credentials read_credentials(ChunkReader& reader) {
   credentials.username = read_credential(reader, "username");
   credentials.password = SecretView(read_credential(reader, "password"));
   credentials.token = SecretView(read_credential(reader, "token"));
-  if (reader.chunk().find("token")) {
+  // An empty token beside a login is no token. By itself it is a wrong one.
+  const bool has_eauth = reader.find("eauth").has_value();
+  if (reader.find("token") || (!has_eauth && reader.chunk().find("token"))) {
     credentials.kind = auth::Credentials::Kind::token;
-  } else if (reader.chunk().find("eauth")) {
+  } else if (has_eauth) {
     credentials.kind = auth::Credentials::Kind::eauth;
   }
   return credentials;
@@ -168,7 +171,7 @@ void read_master_call(ChunkReader& reader, Client client, MasterCall& call) {
 }
 
 Result<void> read_chunk(JsonValue value, const Reading& reading, Chunk& chunk) {
-  ChunkReader reader(chunk.index, value, reading.of_forms);
+  ChunkReader reader(chunk.index, value, reading.has_expr_form);
   if (!value.is(JsonValue::Kind::object)) {
     reader.complain(format("it must be an object; found {}.", value.type_name()));
     return *reader.error();
@@ -207,11 +210,8 @@ Result<void> refuse_shared_jids(const std::vector<Chunk>& chunks) {
 
 void read_target(ChunkReader& reader, Client client, Target& target) {
   read_target_type(reader, target.type);
-  if (reader.find("delimiter")) {
-    target.delimiter = reader.text("delimiter");
-    if (target.delimiter.empty()) reader.complain("'delimiter' is empty; it must be at least one character.");
-  }
-  const auto tgt = reader.find("tgt");
+  if (reader.find("delimiter")) target.delimiter = reader.text("delimiter");
+  const auto tgt = reader.find_not_null("tgt");  // an empty one matches no minion
   if (!tgt) {
     reader.complain(format("'tgt' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
     return;
@@ -226,6 +226,16 @@ void read_target(ChunkReader& reader, Client client, Target& target) {
   } else {
     target.expression = tgt->text();
   }
+}
+
+std::optional<JsonValue> find_set(JsonValue object, std::string_view key) noexcept {
+  using Kind = JsonValue::Kind;
+  const auto value = object.find(key);
+  if (!value || value->is(Kind::null)) return std::nullopt;
+  const bool is_empty = value->is(Kind::string)                             ? value->text().empty()
+                        : value->is(Kind::array) || value->is(Kind::object) ? value->size() == 0
+                                                                            : false;
+  return is_empty ? std::nullopt : value;
 }
 
 Result<std::vector<Chunk>> read(JsonValue body, const Options& options, const Reading& reading) {

@@ -23,14 +23,14 @@ bool is_of_name(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || c == '.';
 }
 
-bool is_accepted(std::string_view key, bool of_forms) {
+bool is_accepted(std::string_view key, bool has_expr_form) {
   return std::find(kAccepted.begin(), kAccepted.end(), key) != kAccepted.end() ||
-         (of_forms && key == "expr_form");
+         (has_expr_form && key == "expr_form");
 }
 
 void check_keys(ChunkReader& reader) {
   for (const JsonMember member : reader.chunk().members()) {
-    if (member.value.is(JsonValue::Kind::null) || is_accepted(member.key, reader.of_forms())) continue;
+    if (!reader.find(member.key) || is_accepted(member.key, reader.has_expr_form())) continue;
     reader.complain(format("the key {} is not accepted for the client ssh; accepted are {}.",
                            quoted(member.key), kAcceptedWords));
   }

@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -89,6 +90,14 @@ std::string jid_start_time(std::string_view jid) {
   return format("{}, {} {} {}:{}:{}.{}", jid.substr(0, 4),
                 kMonths[as_unsigned(civil(*time).date.month()) - 1], jid.substr(6, 2), jid.substr(8, 2),
                 jid.substr(10, 2), jid.substr(12, 2), jid.substr(14, 6));
+}
+
+Result<void> check_own_jid(const lowstate::Chunk& chunk) {
+  if (!chunk.is_local() || chunk.local().jid.empty() || lowstate::is_jid(chunk.local().jid)) return {};
+  return Error{
+      ErrorKind::invocation,
+      format("Lowstate chunk {}: 'jid' must be {} digits, since the job cache sorts jobs by it; found {}.",
+             chunk.index, lowstate::kJidDigits, quoted(chunk.local().jid))};
 }
 
 std::string iso_stamp(WallTime time) {

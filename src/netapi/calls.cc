@@ -23,8 +23,9 @@ using lowstate::Client;
 /// A token that cannot be one is told apart from one that nobody holds, as Salt does.
 Result<void> check_tokens(JsonValue chunks) {
   const auto is_bad = [](JsonValue chunk) {
-    const auto token = chunk.find("token");
-    return token && (!token->is(JsonValue::Kind::string) || !looks_like_token(token->text()));
+    const auto token = lowstate::find_set(chunk, "token");
+    if (!token) return chunk.find("token") && !lowstate::find_set(chunk, "eauth");
+    return !token->is(JsonValue::Kind::string) || !looks_like_token(token->text());
   };
   bool bad = is_bad(chunks);
   for (const JsonValue chunk : chunks.elements()) bad = bad || is_bad(chunk);
@@ -33,11 +34,12 @@ Result<void> check_tokens(JsonValue chunks) {
 }
 
 /// `raw_shell` has a shell run a chunk's words. Salt allows it where the master's `netapi_allow_raw_shell` is
-/// set; here that option does not exist, and a chunk that asks for it is always refused.
+/// set; here that option does not exist, and a chunk that asks for it is always refused. As in Salt, any
+/// value asks for it that is true to Python.
 Result<void> check_raw_shell(JsonValue chunks) {
   const auto asks = [](JsonValue chunk) {
-    const auto raw = chunk.find("raw_shell");
-    return raw && !raw->is(JsonValue::Kind::null) && raw->json() != Json::boolean(false);
+    const auto raw = lowstate::find_set(chunk, "raw_shell");
+    return raw && raw->json() != Json::boolean(false) && raw->number() != 0;
   };
   bool any = asks(chunks);
   for (const JsonValue chunk : chunks.elements()) any = any || asks(chunk);
@@ -87,7 +89,7 @@ Result<std::vector<Chunk>> read_chunks(const Exchange& exchange, JsonValue value
       return std::move(checked).error();
   }
   lowstate::Reading reading = call.reading;
-  reading.of_forms = true;
+  reading.has_expr_form = true;
   reading.has_credentials = call.token.size() > 0;
   auto chunks = lowstate::read(value, exchange.app.options.common.lowstate, reading);
   if (!chunks) return chunks;

@@ -34,7 +34,7 @@ struct Dialect {
   std::string_view no_session;                ///< what somebody without a session is told
   bool status_lines;                          ///< an error's `status` is `404 Not Found`; else the number
   bool pages;                                 ///< browsers get pages
-  bool accept_first;         ///< a form that we do not speak is refused before credentials are looked at
+  bool session_last;         ///< a wrong method or Accept is refused before the session is looked at
   bool exact_slashes;        ///< a slash too many makes another URL
   bool typed_forms;          ///< see `BodyRules`; without, forms also have the fields of the query
   bool text_may_be_no_json;  ///< see `BodyRules`
@@ -73,6 +73,7 @@ struct Route {
   bool posts_negotiate = true;    ///< a POST is answered in JSON or YAML; else as it is
   bool post_below = true;         ///< POST is allowed below it as well
   bool reads_body = true;         ///< of a POST
+  bool takes_lowstate = true;     ///< see `BodyRules::forms_are_lowstate`; a hook takes anything
   std::string_view no_session{};  ///< instead of the dialect's sentence
   std::string_view cache{};       ///< Cache-Control, whoever asks
 };

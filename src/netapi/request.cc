@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "rest_fcgi/core/excerpt.h"
@@ -59,6 +60,13 @@ class Form {
 
   void put_before(std::vector<FormField> others) { before_ = std::move(others); }
 
+  /// Removes fields without a value.
+  void drop_empty() {
+    for (std::vector<FormField>* const fields : {&before_, &fields_}) {
+      std::erase_if(*fields, [](const FormField& field) { return field.value.empty(); });
+    }
+  }
+
   /// Writes an object with one member a name: its value, or the list of its values where it came more than
   /// once.
   void write(JsonWriter& writer) const {
@@ -71,14 +79,15 @@ class Form {
     writer.end_object();
   }
 
-  /// Writes the same, with the values of `arg` and `kwarg` read as YAML. Errors: malformed, with the field.
-  Result<void> write_typed(JsonWriter& writer) const {
+  /// Writes the same, with the values of `arg`, and the one value of each of `maps`, read as YAML. Errors:
+  /// malformed, with the field.
+  Result<void> write_typed(JsonWriter& writer, std::span<const std::string_view> maps) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
       writer.key(name);
       if (name == "arg") {
         if (Result<void> written = write_arguments(writer, values); !written) return written;
-      } else if (name == "kwarg" && values.size() == 1) {
+      } else if (values.size() == 1 && std::find(maps.begin(), maps.end(), name) != maps.end()) {
         if (Result<void> written = write_yaml(writer, name, values.front()); !written) return written;
       } else {
         write_values(writer, values);
@@ -149,11 +158,15 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
     std::erase_if(query, is_credential);
     form.put_before(std::move(query));
   }
+  if (rules.forms_are_lowstate) form.drop_empty();
+  static constexpr std::string_view kMaps[] = {"kwarg", "metadata"};
+  const auto maps =
+      std::span(kMaps).first(rules.forms_are_lowstate ? 2 : 1);  // a hook may have metadata of its own
   std::string json;
   JsonWriter writer(json);
   if (!rules.typed_forms) {
     form.write(writer);
-  } else if (Result<void> written = form.write_typed(writer); !written) {
+  } else if (Result<void> written = form.write_typed(writer, maps); !written) {
     return written;
   }
   return document.parse(json, rules.json);
@@ -231,6 +244,19 @@ Json query_json(const Target& target) {
   return written_json([&form](JsonWriter& writer) { form.write(writer); });
 }
 
+Result<void> check_encoding(const Environ& environ) {
+  static constexpr std::string_view kPackings[] = {"gzip",     "x-gzip",     "deflate", "br",
+                                                   "compress", "x-compress", "zstd"};
+  std::string_view codings = environ.get("HTTP_CONTENT_ENCODING");
+  while (!codings.empty()) {
+    const std::string_view coding = trimmed(take_part(codings, ','));
+    if (std::find(std::begin(kPackings), std::end(kPackings), lower(coding)) == std::end(kPackings)) continue;
+    return Error{ErrorKind::unsupported,
+                 format("Content-Encoding {} is not read; send the body as it is.", quoted(coding))};
+  }
+  return {};
+}
+
 Result<Body> read_body(const Environ& environ, const BodyRules& rules, JsonDocument& document) {
   document.clear();
   if (!environ.body) return environ.body.error();
@@ -242,11 +268,7 @@ Result<Body> read_body(const Environ& environ, const BodyRules& rules, JsonDocum
   }
   const auto media = media_in(environ.get("CONTENT_TYPE"));
   if (!media) return media.error();
-  const std::string_view packed = environ.get("HTTP_CONTENT_ENCODING");
-  if (!packed.empty() && packed != "identity") {
-    return Error{ErrorKind::unsupported,
-                 format("Content-Encoding {} is not read; send the body as it is.", quoted(packed))};
-  }
+  if (Result<void> plain = check_encoding(environ); !plain) return std::move(plain).error();
   if (Result<void> read = read_as(*media, text, rules, document); !read) return std::move(read).error();
   return Body{*media, document.root()};
 }

@@ -51,6 +51,9 @@ struct BodyRules {
   bool typed_forms = true;  ///< values of `arg` and `kwarg` in a form are YAML; else all is text, and trimmed
   bool text_may_be_no_json = true;                ///< then `text/plain` is the text itself
   const std::vector<FormField>* query = nullptr;  ///< whose fields come before those of a form
+  /// A form is lowstate: fields without a value count as not sent, and the maps `kwarg` and `metadata` are
+  /// YAML.
+  bool forms_are_lowstate = true;
 };
 
 /// What was read.
@@ -58,6 +61,10 @@ struct Body {
   std::optional<Media> media;  ///< absent: there is no body
   JsonValue value;             ///< looks into the document
 };
+
+/// Refuses a body with a Content-Encoding that changes the bytes, such as gzip. All other words there are
+/// ignored, as salt-api does. Errors: unsupported.
+[[nodiscard]] Result<void> check_encoding(const http::Environ& environ);
 
 /// Reads the body into `document`, which holds nothing else afterwards. What else is made of the body on the
 /// way, a form's fields or a tree of YAML, is freed, and front ends have that wiped (`WipingFreed`). Errors:

@@ -89,7 +89,6 @@ Response not_acceptable(const Exchange& exchange) {
               excerpt(exchange.environ.get("HTTP_ACCEPT"), 100))});
 }
 
-/// Methods are refused before anything else that a caller could get wrong.
 std::optional<Response> refused_method(const Exchange& exchange) {
   const Route& route = *exchange.route;
   const bool posts = exchange.target.method == "POST" && route.post != nullptr &&
@@ -104,8 +103,10 @@ std::optional<Response> refused_method(const Exchange& exchange) {
 
 std::optional<Response> refused_session(Exchange& exchange) {
   const Route& route = *exchange.route;
-  const auto here = exchange.target.reads() ? Route::Needs::session_to_get : Route::Needs::session_to_post;
-  if (route.needs != here && route.needs != Route::Needs::session) return std::nullopt;
+  const bool is_needed = route.needs == Route::Needs::session ||
+                         (route.needs == Route::Needs::session_to_get && exchange.target.reads()) ||
+                         (route.needs == Route::Needs::session_to_post && exchange.target.method == "POST");
+  if (!is_needed) return std::nullopt;
   auto session = session_of(exchange);
   if (!session) return fail(exchange, session.error());
   if (route.needs_permission && has_no_permissions(*session)) {
@@ -121,6 +122,7 @@ std::optional<Response> refused_body(Exchange& exchange) {
   BodyRules rules{exchange.app.options.common.lowstate.json, exchange.app.options.max_request_body_size};
   rules.typed_forms = dialect.typed_forms;
   rules.text_may_be_no_json = dialect.text_may_be_no_json;
+  rules.forms_are_lowstate = exchange.route->takes_lowstate;
   rules.query = dialect.typed_forms ? nullptr : &exchange.target.query;
   auto body = read_body(exchange.environ, rules, exchange.document);
   if (!body) {
@@ -174,11 +176,14 @@ Response dispatch(Exchange& exchange) {
     return refuse(exchange, Status::not_found,
                   format("The path '{}' was not found.", excerpt(exchange.target.path, 100)));
   }
-  if (auto refused = refused_method(exchange)) return *std::move(refused);
   const bool speaks = exchange.media.has_value() || exchange.route->serves_files ||
                       (!exchange.target.reads() && !exchange.route->posts_negotiate);
-  if (!speaks && app.dialect.accept_first) return not_acceptable(exchange);
+  if (app.dialect.session_last) {
+    if (auto refused = refused_method(exchange)) return *std::move(refused);
+    if (!speaks) return not_acceptable(exchange);
+  }
   if (auto refused = refused_session(exchange)) return *std::move(refused);
+  if (auto refused = refused_method(exchange)) return *std::move(refused);
   if (auto refused = refused_body(exchange)) return *std::move(refused);
   if (exchange.below.size() > exchange.route->most_parts) {
     return refuse(exchange, Status::not_found, "Nothing matches the given URI");

@@ -19,7 +19,7 @@ constexpr Dialect kCherrypy{
     .no_session = "No permission -- see authorization schemes",
     .status_lines = false,
     .pages = true,
-    .accept_first = false,
+    .session_last = false,
     .exact_slashes = false,
     .typed_forms = true,
     .text_may_be_no_json = true,
@@ -99,7 +99,8 @@ std::vector<Route> routes_of(const RestCherrypyOptions& options) {
                     .post = fire_hook,
                     .needs = options.webhook_disable_auth ? Route::Needs::nothing : Route::Needs::session,
                     .needs_permission = true,
-                    .most_parts = Route::kAny});
+                    .most_parts = Route::kAny,
+                    .takes_lowstate = false});
   routes.push_back({.path = {"stats"},
                     .get = show_stats,
                     .needs = options.stats_disable_auth ? Route::Needs::nothing : Route::Needs::session,

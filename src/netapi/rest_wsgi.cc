@@ -8,6 +8,7 @@
 #include "netapi/lowstate_run.h"
 #include "netapi/media.h"
 #include "netapi/replies.h"
+#include "netapi/request.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/http/url.h"
@@ -51,6 +52,7 @@ Result<std::vector<Chunk>> chunks_in(const RestWsgi& app, const Environ& environ
     return Error{ErrorKind::too_large, format("Request body is larger than max_request_body_size ({} bytes)",
                                               options.max_request_body_size)};
   }
+  if (Result<void> plain = check_encoding(environ); !plain) return std::move(plain).error();
   if (auto parsed = document.parse(*environ.body, options.lowstate.json); !parsed) return parsed.error();
   Result<std::vector<Chunk>> chunks = lowstate::read(document.root(), options.lowstate);
   if (!chunks) return chunks;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
+#include "rest_fcgi/lowstate/lowstate.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -25,8 +28,9 @@ constexpr std::array<std::string_view, 3> kKeys{"username", "password", "eauth"}
 
 std::optional<std::string_view> text_at(JsonValue object, std::string_view key) {
   auto value = object.find(key);
+  const bool is_set = value && !value->is(JsonValue::Kind::null);
   // Salt's back end of that name has its secret in a key of that name as well.
-  if (!value && key == "password") value = object.find("sharedsecret");
+  if (!is_set && key == "password") value = object.find("sharedsecret");
   if (!value || !value->is(JsonValue::Kind::string)) return std::nullopt;
   return value->text();
 }

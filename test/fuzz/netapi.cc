@@ -64,7 +64,9 @@ void read_chunks(JsonValue body) {
     for (const JsonValue chunk : body.elements()) collect_passwords(chunk, all, passwords);
   }
   const std::array<lowstate::Reading, 3> readings = {
-      lowstate::Reading{}, {.client = lowstate::Client::local, .has_credentials = true}, {.of_forms = true}};
+      lowstate::Reading{},
+      {.client = lowstate::Client::local, .has_credentials = true},
+      {.has_expr_form = true}};
   for (const lowstate::Reading& reading : readings) {
     const auto chunks = lowstate::read(body, kLimits, reading);
     const auto again = lowstate::read(body, kLimits, reading);

@@ -79,10 +79,21 @@ TEST_CASE("eauth credentials are looked at where they stand") {
   CHECK(credentials.password.reveal() == "p");
 }
 
-TEST_CASE("a token wins over eauth, even an empty one") {
-  const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "pam", "username": "u", "token": ""})");
-  CHECK(read.chunk().credentials.kind == Credentials::Kind::token);
-  CHECK(read.chunk().credentials.token.size() == 0);
+TEST_CASE("a token wins over eauth, unless it is empty or null") {
+  const auto kind_with = [](const std::string& token) {
+    return Read(R"({"client": "runner", "fun": "a.b", "eauth": "pam", "username": "u", "token": )" + token +
+                "}")
+        .chunk()
+        .credentials.kind;
+  };
+  CHECK(kind_with(R"("ab")") == Credentials::Kind::token);
+  CHECK(kind_with(R"("")") == Credentials::Kind::eauth);
+  CHECK(kind_with("null") == Credentials::Kind::eauth);
+}
+
+TEST_CASE("an empty eauth is none, whatever password comes with it") {
+  const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "", "username": "u", "password": "p"})");
+  CHECK(read.chunk().credentials.kind == Credentials::Kind::none);
 }
 
 TEST_CASE("eauth without user and password is an attempt with empty ones") {
@@ -100,12 +111,12 @@ TEST_CASE("credentials are strings, and what they are instead is not shown") {
   for (const std::string key : {"eauth", "username", "password", "token"}) {
     CHECK(refusal(R"({"client": "runner", "fun": "a.b", ")" + key + R"(": 40961})") ==
           "Lowstate chunk 0: '" + key + "' must be a string; found int.");
-    CHECK(refusal(R"({"client": "runner", "fun": "a.b", ")" + key + R"(": null})") ==
-          "Lowstate chunk 0: '" + key + "' must be a string; found NoneType.");
+    CHECK(refusal(R"({"client": "runner", "fun": "a.b", ")" + key + R"(": []})") ==
+          "Lowstate chunk 0: '" + key + "' must be a string; found list.");
   }
 }
 
 TEST_CASE("of several mistakes the first is told") {
-  CHECK(refusal(R"({"client": "local", "timeout": [], "ret": 5})") ==
+  CHECK(refusal(R"({"client": "local", "timeout": [1], "ret": 5})") ==
         "Lowstate chunk 0: 'tgt' is missing; a local chunk needs 'client', 'tgt' and 'fun'.");
 }

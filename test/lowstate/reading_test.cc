@@ -10,31 +10,65 @@ using lowstate::TargetType;
 
 namespace {
 
-const lowstate::Reading kForms{.of_forms = true};
+const lowstate::Reading kWithExprForm{.has_expr_form = true};
 
-std::string form_refusal(const std::string& keys) {
-  return Read(local_with(keys), {}, kForms).error().message;
-}
+/// What clients send for a field that is not set.
+const std::vector<std::string> kNotSet{"null", "\"\"", "[]", "{}"};
 
 }  // namespace
 
-TEST_CASE("of a form, a yes or no may come as text") {
-  CHECK(Read(local_with(R"("full_return": "true")"), {}, kForms).local().full_return);
-  CHECK(Read(local_with(R"("full_return": "Yes")"), {}, kForms).local().full_return);
-  CHECK(Read(local_with(R"("full_return": true)"), {}, kForms).local().full_return);
-  CHECK_FALSE(Read(local_with(R"("full_return": "false")"), {}, kForms).local().full_return);
-  CHECK(form_refusal(R"("full_return": "1")") ==
-        "Lowstate chunk 0: 'full_return' must be true or false; found str.");
-  CHECK(refusal(local_with(R"("full_return": "true")")) ==
-        "Lowstate chunk 0: 'full_return' must be true or false; found str.");
+TEST_CASE("tgt_type may have its older name, which it wins over") {
+  const auto type_of = [](const std::string& keys) {
+    return Read(local_with(keys), {}, kWithExprForm).local().target.type;
+  };
+  CHECK(type_of(R"("expr_form": "grain")") == TargetType::grain);
+  CHECK(type_of(R"("expr_form": "grain", "tgt_type": "pcre")") == TargetType::pcre);
+  CHECK(type_of(R"("expr_form": "grain", "tgt_type": "")") == TargetType::grain);
+  CHECK(Read(local_with(R"("expr_form": "x")"), {}, kWithExprForm)
+            .error()
+            .message.starts_with("Lowstate chunk 0: 'expr_form' is 'x'; accepted are "));
 }
 
-TEST_CASE("of a form, tgt_type may have its older name, which it wins over") {
-  CHECK(Read(local_with(R"("expr_form": "grain")"), {}, kForms).local().target.type == TargetType::grain);
-  CHECK(Read(local_with(R"("expr_form": "grain", "tgt_type": "pcre")"), {}, kForms).local().target.type ==
-        TargetType::pcre);
-  CHECK(
-      form_refusal(R"("expr_form": "x")").starts_with("Lowstate chunk 0: 'expr_form' is 'x'; accepted are "));
+TEST_CASE("an empty value counts as a field that was not sent") {
+  for (const std::string& empty : kNotSet) {
+    for (const std::string key : {"tgt_type", "expr_form", "delimiter", "arg", "kwarg", "timeout",
+                                  "gather_job_timeout", "full_return", "ret", "jid", "metadata", "batch",
+                                  "batch_wait", "failhard", "raw", "subset", "sub"}) {
+      CAPTURE(key);
+      for (const std::string client : {"local", "local_batch", "local_subset"}) {
+        const Read read(local_with("\"" + key + "\": " + empty, client));
+        REQUIRE(read.chunks().size() == 1);
+        CHECK(read.local().target.type == TargetType::glob);
+        CHECK(read.local().target.delimiter == ":");
+        CHECK(read.local().functions.front().args.empty());
+        CHECK(!read.local().timeout);
+        CHECK(!read.local().metadata);
+        CHECK(read.local().batch.percent);
+        CHECK(read.local().subset == 3);
+      }
+    }
+    for (const std::string key : {"arg", "kwarg", "timeout", "full_return"}) {
+      CAPTURE(key);
+      const Read read(R"({"client": "runner", "fun": "a.b", ")" + key + "\": " + empty + "}");
+      REQUIRE(read.chunks().size() == 1);
+      CHECK(read.chunk().master().function.args.empty());
+      CHECK(read.chunk().master().function.kwargs.empty());
+    }
+  }
+}
+
+TEST_CASE("an empty target stays a target, which matches no minion") {
+  CHECK(Read(R"({"client": "local", "fun": "a.b", "tgt": ""})").local().target.expression.empty());
+  CHECK(Read(R"({"client": "local", "fun": "a.b", "tgt": [], "tgt_type": "list"})")
+            .local()
+            .target.list.empty());
+  CHECK(refusal(R"({"client": "local", "fun": "a.b", "tgt": null})").find("'tgt' is missing") !=
+        std::string::npos);
+}
+
+TEST_CASE("a keyword of a runner may be empty") {
+  const Read read(R"({"client": "runner", "fun": "a.b", "x": "", "kwarg": {"y": [], "__kwarg__": true}})");
+  CHECK(as_json(read.chunk().master().function.kwargs) == R"({"y": [], "x": ""})");
 }
 
 TEST_CASE("all chunks may be for one client, whatever they say") {

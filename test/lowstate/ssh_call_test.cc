@@ -124,7 +124,7 @@ TEST_CASE("a target is one that a roster can match, and one function is run") {
 
 TEST_CASE("a form may name the type of a target as older clients do") {
   lowstate::Reading form;
-  form.of_forms = true;
+  form.has_expr_form = true;
   const Read read(ssh_with(R"("expr_form": "list")"), {}, form);
   REQUIRE(read.chunks().size() == 1);
   CHECK(read.local().target.type == lowstate::TargetType::list);

@@ -104,13 +104,22 @@ TEST_CASE("a body of any form becomes one JSON value") {
   CHECK(json_of("", "") == "null");
 }
 
+TEST_CASE("a form has no fields without a value, unless it is that of a hook") {
+  const std::string type = "application/x-www-form-urlencoded";
+  CHECK(json_of(type, "a=&b&c=1&c=&kwarg=&metadata={d: 2}") == R"({"c": "1", "metadata": {"d": 2}})");
+  BodyRules hook{{}, 1000};
+  hook.forms_are_lowstate = false;
+  CHECK(json_of(type, "a=&b&c=1&c=&metadata={d: 2}", hook) ==
+        R"({"a": "", "b": "", "c": ["1", ""], "metadata": "{d: 2}"})");
+}
+
 TEST_CASE("a form by other rules is text, trimmed, behind the fields of the query") {
   const std::vector<FormField> query{{"q", "1"}, {"password", "secret"}};
   const BodyRules rules{{}, 1000, false, false, &query};
   const std::string type = "application/x-www-form-urlencoded";
   CHECK(json_of(type, "a=+5%0a&q=2", rules) == R"({"a": "5", "q": ["1", "2"]})");
   CHECK(json_of(type, "arg=", rules) == R"({"q": "1"})");
-  CHECK(json_of(type, "arg=&arg=true", rules) == R"({"arg": ["", "true"], "q": "1"})");
+  CHECK(json_of(type, "arg=&arg=true", rules) == R"({"arg": "true", "q": "1"})");
   CHECK(json_of("text/plain", "just text", rules).starts_with("error: "));
 }
 

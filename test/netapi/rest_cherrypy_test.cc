@@ -74,15 +74,117 @@ TEST_CASE("rest_cherrypy's URLs and methods") {
        R"({"status": 405, "return": "Specified method is invalid for this resource"})",
        "Allow: GET, HEAD, POST"},
       {"PUT /run", "", "{}", 405, ""},
-      {"GET /logout", "", "", 405, "", "Allow: POST"},
-      {"HEAD /logout", "", "", 405, ""},
-      {"GET /hook", "", "", 405, "", "Allow: POST"},
-      {"POST /stats", "", "", 405, "", "Allow: GET, HEAD"},
+      {"GET /logout", kWith, "", 405, "", "Allow: POST"},
+      {"HEAD /logout", kWith, "", 405, ""},
+      {"GET /hook", kWith, "", 405, "", "Allow: POST"},
+      {"POST /stats", kWith, "", 405, "", "Allow: GET, HEAD"},
       {"GET /hook/%0a", "", "", 400, R"({"status": 400, "return": "The path has control characters."})"},
       {"GET /nosuch", "Accept: application/x-yaml", "", 404, "status: 404\n"},
       {"GET /nosuch", "Accept: text/html,*/*;q=0.8", "", 404, "<h2>404 Not Found</h2>",
        "Content-Type: text/html;charset=utf-8"},
       {"GET /<script>", "Accept: text/html", "", 404, "&lt;script&gt;"},
+  });
+}
+
+TEST_CASE("a request without a session is 401 before it is 404, 405, 406 or 400") {
+  Rest rest;
+  const std::vector<std::string> methods{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "FOO"};
+  for (const std::string path : {"/minions", "/minions/a/b", "/jobs", "/jobs/1", "/hook", "/hook/a", "/stats",
+                                 "/stats/x", "/logout", "/logout/x"}) {
+    for (const std::string& method : methods) rest.check({method + " " + path, "", "", 401, ""});
+  }
+  rest.check({
+      {"GET /keys", "", "", 401, ""},
+      {"DELETE /keys", "", "", 405, ""},
+      {"PUT /", "", "", 405, ""},
+      {"POST /", "Content-Type: text/xml", "<a/>", 401, kNoSession},
+      {"POST /minions", "", "[", 401, kNoSession},
+      {"POST /minions", "Accept: text/html", "[]", 401, ""},
+      {"POST /hook", "Content-Encoding: gzip", "[]", 401, ""},
+      {"PUT /minions", kWith, "", 405, ""},
+      {"GET /stats/x", kWith, "", 404, ""},
+      {"PUT /hook", "X-Auth-Token: NOBODY", "", 401, ""},
+      {"PUT /nosuch", "", "", 404, ""},
+  });
+  netapi::RestCherrypyOptions open;
+  open.webhook_disable_auth = true;
+  Rest(open).check({"GET /hook", "", "", 405, ""});
+  netapi::RestCherrypyOptions small;
+  small.max_request_body_size = 3;
+  Rest(small).check({{"POST /", "", "[{}, {}]", 401, ""}, {"POST /", kWith, "[{}, {}]", 413, ""}});
+}
+
+TEST_CASE("a field without a value counts as not sent") {
+  const std::string form = "Content-Type: application/x-www-form-urlencoded";
+  const std::string call =
+      "client=local&tgt=*&fun=test.ping&username=fred&password=secret&eauth=sharedsecret";
+  std::vector<Row> rows;
+  for (const std::string key :
+       {"timeout", "gather_job_timeout", "tgt_type", "expr_form", "arg", "kwarg", "token", "batch", "subset",
+        "metadata", "ret", "jid", "full_return", "delimiter"}) {
+    rows.push_back({"POST /run", form, call + "&" + key + "=", 200, kPong});
+    for (const std::string empty : {"null", "\"\"", "[]", "{}"}) {
+      // Lists and maps are no credentials.
+      const int status = key == "token" && (empty == "[]" || empty == "{}") ? 400 : 200;
+      rows.push_back(
+          {"POST /run", "",
+           R"({CRED, "client": "local", "tgt": "*", "fun": "test.ping", ")" + key + "\": " + empty + "}",
+           status, status == 200 ? kPong : ""});
+    }
+  }
+  Rest(netapi::RestTornadoOptions{}).check(rows);
+  Rest().check(rows);
+  Rest rest;
+  rest.check({
+      {"POST /run", form, call + "&timeout=&timeout=5", 200, kPong},
+      {"POST /run", form, "client=runner&fun=test.arg&a=&username=fred&password=secret&eauth=sharedsecret",
+       200, R"({"return": [{"args": [], "kwargs": {}}]})"},
+      {"POST /run", form, call + "&metadata={a: 1}", 200, kPong},
+      {"POST /run", form, "client=local&tgt=&fun=test.ping&username=fred&password=secret&eauth=sharedsecret",
+       400, R"({"status": 400, "return": "<has>'tgt' is missing"})"},
+      {"POST /run", form, "client=local&tgt=*&fun=test.ping&username=fred&password=&eauth=sharedsecret", 401,
+       ""},
+      {"POST /login", form, "username=fred&password=&eauth=sharedsecret", 401, ""},
+      {"POST /login", "", R"({"username": "fred", "password": null, "eauth": "sharedsecret"})", 401, ""},
+      {"POST /minions", kWith, R"({"client": "", "tgt": "*", "fun": "test.ping", "kwarg": []})", 202, ""},
+      {"POST /keys", "", R"({CRED, "mid": "jerry", "keysize": "", "force": null})", 200, ""},
+      {"POST /hook", "X-Auth-Token: TOKEN | " + form, "a=1&b=", 200, ""},
+  });
+}
+
+TEST_CASE("raw_shell is refused where its value is true to Python") {
+  Rest rest;
+  const auto chunk = [](const std::string& value) {
+    return R"({CRED, "client": "local", "tgt": "*", "fun": "test.ping", "raw_shell": )" + value + "}";
+  };
+  for (const std::string value : {"false", "null", "0", "0.0", "\"\"", "[]", "{}"}) {
+    rest.check({"POST /run", "", chunk(value), 200, kPong});
+  }
+  for (const std::string value : {"true", "1", "\"false\"", "[0]"})
+    rest.check({"POST /run", "", chunk(value), 401, ""});
+}
+
+TEST_CASE("only a coding that changes the bytes is refused") {
+  std::vector<Row> rows;
+  for (const std::string coding :
+       {"gzip", "x-gzip", "GZip", "deflate", "br", "compress", "zstd", "identity, gzip", "utf-8 ,\tbr"}) {
+    rows.push_back({"POST /", "X-Auth-Token: TOKEN | Content-Encoding: " + coding, "[]", 415, ""});
+  }
+  for (const std::string coding : {"UTF-8", "identity", "identity, UTF-8", "aes128gcm", "none", ","}) {
+    rows.push_back(
+        {"POST /", "X-Auth-Token: TOKEN | Content-Encoding: " + coding, "[]", 200, R"({"return": []})"});
+  }
+  Rest(netapi::RestTornadoOptions{}).check(rows);
+  Rest().check(rows);
+}
+
+TEST_CASE("a job id of one's own is 20 digits where jobs are kept here") {
+  Rest().check({
+      {"POST /", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping", "jid": "my-job"})", 400,
+       R"({"status": 400, "return": "<has>Lowstate chunk 0: 'jid' must be 20 digits"})"},
+      {"POST /", kWith,
+       R"({"client": "local_async", "tgt": "*", "fun": "test.ping", "jid": "20261120230610043746"})", 200,
+       R"({"return": [{"jid": "20261120230610043746", "minions": "<any>"}]})"},
   });
 }
 

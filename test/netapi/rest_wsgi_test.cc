@@ -102,6 +102,15 @@ TEST_CASE("a body that does not say that it is JSON is not read") {
   }
 }
 
+TEST_CASE("a body is refused where its coding changes the bytes, and for no other coding") {
+  const Wsgi wsgi;
+  http::Environ request = Wsgi::post_of("[]");
+  request.set("HTTP_CONTENT_ENCODING", "UTF-8");
+  CHECK(text_of(wsgi.ask(request)) == R"(200 {"return": []})");
+  request.set("HTTP_CONTENT_ENCODING", "identity, GZIP");
+  CHECK(text_of(wsgi.ask(request)).starts_with("415 "));
+}
+
 TEST_CASE("a media type's parameters do not change it") {
   const Wsgi wsgi;
   http::Environ request = Wsgi::post_of("[]");

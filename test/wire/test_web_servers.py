@@ -123,7 +123,8 @@ def refuses(client, cookie):
         assert client.request("GET", "/jobs", {"Sec-Fetch-Site": site, **cookie}).status == status
     missing = client.request("GET", "/no%20such?a=b", cookie)
     assert (missing.status, missing.json["status"]) == (404, 404)
-    put = client.request("PUT", "/minions")
+    assert client.request("PUT", "/minions").status == 401
+    put = client.request("PUT", "/minions", {"Origin": client.origin, **cookie})
     assert (put.status, put.json["status"], put.headers["allow"]) == (405, 405, "GET, HEAD, POST")
     asked = {"Origin": "https://gui", "Access-Control-Request-Method": "POST"}
     preflight = client.request("OPTIONS", "/minions", asked)

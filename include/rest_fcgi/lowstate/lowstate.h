@@ -94,7 +94,7 @@ struct LocalCall {
   std::optional<std::chrono::milliseconds> gather_job_timeout;
   bool full_return = false;
   std::string_view ret;                     ///< returners that get the returns as well, comma-separated
-  std::string_view jid;                     ///< the caller's own job id: 20 digits; a batch has none
+  std::string_view jid;                     ///< the caller's own job id, see `is_own_jid`; a batch has none
   std::optional<JsonValue> metadata;        ///< an object, given back with the job
   BatchSize batch;                          ///< local_batch
   std::chrono::milliseconds batch_wait{0};  ///< local_batch: how long a place stays taken after a return
@@ -132,11 +132,15 @@ struct Chunk {
 /// A job's `arg`: a list, or a list of lists for compound functions. Keyword arguments are marked as such.
 [[nodiscard]] Json published_arguments(const LocalCall& call);
 
+/// Returns the member of that name. It is absent, too, where its value is null or an empty text, list or map:
+/// clients send these for a field that is not set.
+[[nodiscard]] std::optional<JsonValue> find_set(JsonValue object, std::string_view key) noexcept;
+
 /// Where Salt's REST interfaces read chunks in another way than rest_wsgi.
 struct Reading {
   std::optional<Client> client{};  ///< all chunks are for this one, whatever they say
   bool has_credentials = false;    ///< they are known already; those that chunks bring are not looked at
-  bool of_forms = false;  ///< a yes or no may come as text, and `tgt_type` by its older name, `expr_form`
+  bool has_expr_form = false;      ///< `tgt_type` may come by its older name, `expr_form`
 };
 
 /// Reads a parsed body into chunks: a list of objects, or one object, which is a list of one.

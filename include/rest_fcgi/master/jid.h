@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/options.h"
 #include "rest_fcgi/master/shared_number.h"
 
@@ -25,6 +27,10 @@ inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar"
 
 /// A jid's time as Salt's `StartTime`: `2026, Nov 20 23:06:10.043746`; empty where the text is no jid.
 [[nodiscard]] std::string jid_start_time(std::string_view jid);
+
+/// Refuses a chunk whose caller chose a job id that is not 20 digits: our job caches sort jobs by these.
+/// Errors: invocation.
+[[nodiscard]] Result<void> check_own_jid(const lowstate::Chunk& chunk);
 
 /// A point in time as the `_stamp` of Salt 3006 and 3007, in UTC: `2026-11-20T23:06:17.380290`. Clients parse
 /// this form; some drop events whose stamp has an offset.

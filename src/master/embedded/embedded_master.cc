@@ -25,6 +25,7 @@
 #include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/events.h"
+#include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/master/workers.h"
 
@@ -182,6 +183,7 @@ class EmbeddedMaster : public master::Master {
         is_known ? admitted(*before).caller : authenticator_->authenticate(chunk.credentials, deadline);
     if (!identity) return std::move(identity).error();
     if (!has(chunk.client)) return no_ssh();
+    if (auto checked = master::check_own_jid(chunk); !checked) return std::move(checked).error();
     Admission admission = chunk.is_local() ? admit_local(*identity, chunk.local())
                                            : admit_master(*identity, chunk.client, chunk.master());
     if (admission) {

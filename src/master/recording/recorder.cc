@@ -12,6 +12,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::recording {
 namespace {
@@ -50,7 +51,10 @@ class RecordingMaster final : public master::Master {
 
   [[nodiscard]] Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                      const Permit* before) override {
-    return behind_->admit(chunk, deadline, before);
+    Result<Permit> permit = behind_->admit(chunk, deadline, before);
+    if (!permit) return permit;
+    if (auto checked = master::check_own_jid(chunk); !checked) return std::move(checked).error();
+    return permit;
   }
   [[nodiscard]] Result<master::Job> publish(const Permit& permit, const Publication& publication,
                                             std::shared_ptr<master::Addressee> returns) override {

@@ -6,6 +6,8 @@ import json
 from rest_row import CRED, ECHO, FORM, HTML, LIMITED, PING, TEXT, UNKNOWN, WRONG, YAML, Way, with_
 from rest_tornado_rows import tornado
 
+KEYS_OF_CLIENTS = {"tgt": "*", "tgt_type": "glob", "expr_form": "glob", "arg": [], "outputter": "json", "ret": "", "jid": "1"}
+
 
 def cherrypy():
     way = Way("rest_cherrypy")
@@ -76,6 +78,8 @@ def _bodies(post):
     post("/run", form + "&arg[]=a", name="a form with arg[]", media=FORM, ours=(200, "'args': ['a']"))
     post("/run", form + "&timeout=abc", name="a form with a bad timeout", media=FORM, ours=(400, "timeout"))
     post("/run", form + "&arg=%C3%A4+b%zz;c", name="a form with escapes", media=FORM)
+    empty = "&timeout=&tgt_type=&kwarg=&token=&batch=&metadata=&jid=&ret=&full_return="
+    post("/run", form.replace("test.arg", "test.ping") + empty, name="a form with fields without a value", media=FORM)
     subset = "username=saltdev&password=x&eauth=auto&client=local_subset&tgt=ms-*&fun=test.ping&subset=1"
     post("/run", subset, name="a form with a subset", media=FORM, ours=(200, "True"))
     runner = "username=saltdev&password=x&eauth=auto&client=runner&fun=test.arg&a=1"
@@ -97,6 +101,9 @@ def _bodies(post):
         post("/run", text, name=f"malformed YAML {text!r}", media=YAML, ours=(400, ""))
     post("/run", b'["\xff"]', name="bytes that are no UTF-8", ours=(400, ""))
     gzip = {"Content-Encoding": "gzip"}
+    for coding in ("UTF-8", "identity"):
+        headers = {"Content-Encoding": coding}
+        post("/run", [with_(PING, **CRED, tgt="ms-0")], name=f"a body with Content-Encoding {coding}", headers=headers)
     post("/run", b"\x1f\x8b\x08", name="a packed body", headers=gzip, ours=(415, ""))
     post("/run", "[" * 100_000, name="JSON nested 100,000 deep", ours=(400, ""))
 
@@ -118,6 +125,13 @@ def _lowstate(post):
     run("runner that is not there", {"client": "runner", "fun": "nosuch.fun"}, ours=((200, 400), UNKNOWN))
     run("runner that takes longer", {"client": "runner", "fun": "test.sleep", "arg": [8], "timeout": 1}, ours=(504, ""))
     run("runner, a key of its own", {"client": "runner", "fun": "test.arg", "a": 1})
+    run("runner, keys of clients", {"client": "runner", "fun": "test.stdout_print", **KEYS_OF_CLIENTS})
+    run("a jid of one's own", with_(PING, tgt="ms-0", jid="my-job.1"))
+    for empty in ("", []):
+        unset = dict.fromkeys(("kwarg", "metadata", "timeout", "ret", "full_return"), empty)
+        run(f"{json.dumps(empty)} for what is not set", with_(PING, tgt="ms-0", **unset))
+    for yes in (1, "true"):
+        run(f"full_return {json.dumps(yes)}", with_(PING, tgt="ms-0", full_return=yes))
     run("runner_async", {"client": "runner_async", "fun": "test.arg"})
     run("wheel", {"client": "wheel", "fun": "key.list_all"}, main=True)
     run("wheel that is not there", {"client": "wheel", "fun": "nosuch.fun"})
@@ -220,7 +234,14 @@ def _places(get, post):
     get("/jobs/junk", "admin")
     get("/jobs/junk?timeout=1", "admin")
     get("/jobs/junk/more", "admin", ours=(404, "Nothing matches"))
-    get("/jobs", method="DELETE", ours=(405, "Specified method"))
+    for path, method in (
+        ("/jobs", "DELETE"), ("/minions", "PUT"), ("/minions/a/b", "PATCH"), ("/hook", "GET"), ("/hook", "HEAD"),
+        ("/hook", "DELETE"), ("/stats", "POST"), ("/stats/x", "PUT"), ("/logout", "DELETE"), ("/nosuch", "PUT"),
+    ):
+        get(path, method=method)
+    post("/minions", "<a/>", name="POST /minions without a session, a type that is not read", media="text/xml")
+    post("/minions", "[", name="POST /minions without a session, malformed")
+    get("/keys", method="DELETE")
     get("/jobs", "limited")
     get("/keys", "admin", main=True)
     get("/keys/nosuch", "admin")
