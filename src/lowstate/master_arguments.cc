@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/lowstate/master_arguments.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -92,6 +93,17 @@ std::string normalized(const Function& function, bool as_command_line) {
 
 }  // namespace
 
+bool is_client_key(std::string_view key) {
+  static const std::vector<std::string_view> kKeys = words_of(
+      "client tgt tgt_type expr_form delimiter timeout full_return batch batch_size batch_wait "
+      "failhard raw subset sub ret ret_config ret_kwargs jid job_id metadata print_event "
+      "gather_job_timeout raw_shell module_executors executor_opts roster roster_file cli "
+      "progress display_progress verbose show_timeout show_jid hide_timeout mode async outputter "
+      "output out state_output state_verbose no_color force_color match eauth username password "
+      "token token_expire user key");
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+}
+
 Result<Json> yamlify_scalar(std::string_view text) {
   if (text == "None") return Json();
   if (stays_text(text)) return Json::string(text);
@@ -155,7 +167,8 @@ std::vector<JsonMember> as_dictionary(const std::vector<JsonMember>& members) {
 }
 
 Result<std::shared_ptr<const MasterArguments>> MasterArguments::take(const Function& function,
-                                                                     bool as_command_line) {
+                                                                     bool as_command_line,
+                                                                     const KeywordFilter& keeps) {
   auto taken = std::make_shared<MasterArguments>();
   const Result<void> copied =
       taken->document.parse(normalized(function, as_command_line), JsonLimits::none());
@@ -164,7 +177,9 @@ Result<std::shared_ptr<const MasterArguments>> MasterArguments::take(const Funct
   }
   auto part = taken->document.root().elements().begin();
   for (const JsonValue value : (*part).elements()) taken->args.push_back(value);
-  for (const JsonMember member : (*++part).members()) taken->kwargs.push_back(member);
+  for (const JsonMember member : (*++part).members()) {
+    if (!keeps || keeps(member.key)) taken->kwargs.push_back(member);
+  }
   return std::shared_ptr<const MasterArguments>(std::move(taken));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,13 @@
 
 namespace rest_fcgi::lowstate {
 
+/// Returns whether this is a key that clients put into each chunk, whatever its function is: for whom the
+/// call is, how to wait for it, or how to show what it returns. A function may have a parameter of that name.
+[[nodiscard]] bool is_client_key(std::string_view key);
+
+/// Decides which keyword arguments a function gets; null: all.
+using KeywordFilter = std::function<bool(std::string_view key)>;
+
 /// Arguments of a runner or wheel as the function gets them, with a document of their own, so that they
 /// outlive the request. Immutable.
 struct MasterArguments {
@@ -24,10 +32,10 @@ struct MasterArguments {
 
   /// Takes what a chunk brought. `as_command_line`: texts among the positional arguments are read as Salt's
   /// runner client reads them, `1` as a number and `name=value` as a keyword argument; those of `kwarg` win
-  /// over these. Integers of 20 digits are jids, and become text. Errors: internal, where they cannot be
-  /// copied.
-  [[nodiscard]] static Result<std::shared_ptr<const MasterArguments>> take(const Function& function,
-                                                                           bool as_command_line);
+  /// over these. Integers of 20 digits are jids, and become text. Keyword arguments that `keeps` refuses are
+  /// left out. Errors: internal, where they cannot be copied.
+  [[nodiscard]] static Result<std::shared_ptr<const MasterArguments>> take(
+      const Function& function, bool as_command_line, const KeywordFilter& keeps = nullptr);
 
   /// As Salt's `fun_args`: the positional arguments, then the keyword arguments as one object, where there
   /// are any.

@@ -329,22 +329,28 @@ class EmbeddedMaster : public master::Master {
   [[nodiscard]] Admission admit_master(const auth::Identity& identity, lowstate::Client client,
                                        const lowstate::MasterCall& call) const {
     const auth::Form form = form_of(client);
-    auto arguments = lowstate::MasterArguments::take(call.function, form == auth::Form::runner);
+    const bool is_runner = form == auth::Form::runner;
+    const MasterFunction* const function =
+        is_runner ? find_runner(call.function.name) : find_wheel(call.function.name);
+    const lowstate::KeywordFilter keeps = [function](std::string_view key) {
+      return function == nullptr || function->gets_keyword(key);
+    };
+    std::vector<JsonMember> sent = call.function.kwargs;
+    std::erase_if(sent, [&keeps](const JsonMember& member) { return !keeps(member.key); });
+    auto arguments = lowstate::MasterArguments::take(call.function, is_runner, keeps);
     if (!arguments) return std::move(arguments).error();
     const auth::FunctionCall asked{call.function.name,
-                                   {call.function.args, call.function.kwargs},
+                                   {call.function.args, sent},
                                    auth::CallArguments{(*arguments)->args, (*arguments)->kwargs}};
     if (!permissions_->allow_master(identity, form, asked)) return not_authorized();
-    const MasterFunction* runner = form == auth::Form::runner ? find_runner(call.function.name) : nullptr;
-    if (form == auth::Form::runner && runner == nullptr) {
+    if (is_runner && function == nullptr) {
       return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
     }
-    if (runner != nullptr) {
-      if (auto checked = check_runner_target(identity, *runner, **arguments); !checked)
+    if (is_runner) {
+      if (auto checked = check_runner_target(identity, *function, **arguments); !checked)
         return std::move(checked).error();
     }
-    const MasterFunction* wheel = form == auth::Form::wheel ? find_wheel(call.function.name) : nullptr;
-    if (client == lowstate::Client::wheel_async && wheel != nullptr && wheel->secret) {
+    if (client == lowstate::Client::wheel_async && function != nullptr && function->secret) {
       return Error{
           ErrorKind::invocation,
           format("'{}' returns a secret, which must not lie in a job cache: it is for the client wheel.",

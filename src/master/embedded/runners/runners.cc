@@ -293,6 +293,13 @@ MasterFunctions other_runners() {
   return kRunners;
 }
 
+bool MasterFunction::gets_keyword(std::string_view key) const {
+  if (!lowstate::is_client_key(key)) return true;
+  const Signature signature = read_usage(usage);
+  const auto& names = signature.parameters;
+  return signature.takes_keywords || std::find(names.begin(), names.end(), key) != names.end();
+}
+
 Result<Bound> MasterFunction::bind(const lowstate::MasterArguments& arguments) const {
   auto bound = python_bind(read_usage(usage), arguments.args, arguments.kwargs);
   if (const Raised* raised = std::get_if<Raised>(&bound)) {

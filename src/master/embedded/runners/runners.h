@@ -97,6 +97,10 @@ struct MasterFunction {
   /// With its module: `manage.up`.
   [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
 
+  /// Returns whether a keyword argument reaches the function. Keys of clients that it has no parameter for do
+  /// not; others it does not know are an error for `bind`.
+  [[nodiscard]] bool gets_keyword(std::string_view key) const;
+
   /// Errors: invocation, in the words in which Python complains about arguments that do not fit.
   [[nodiscard]] Result<Bound> bind(const lowstate::MasterArguments& arguments) const;
 };

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "master/salt/calls/keywords.h"
 #include "master/salt/packed/packed.h"
 #include "master/salt/packed/packer.h"
 #include "rest_fcgi/core/excerpt.h"
@@ -144,7 +145,9 @@ WipedBytes login_load(const auth::Credentials& credentials) {
 }
 
 Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller) {
-  const auto arguments = lowstate::MasterArguments::take(call.function, true);
+  const auto arguments = lowstate::MasterArguments::take(call.function, true, [&call](std::string_view key) {
+    return runner_gets_keyword(call.function.name, key);
+  });
   if (!arguments) return arguments.error();
   return envelope([&](Packer& packer) {
     const std::vector<TextField> fields = fields_of(*caller.credentials);
@@ -160,12 +163,16 @@ Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& c
 WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller, const master::Started* job) {
   constexpr std::size_t kFields = 4;
   constexpr std::size_t kJobFields = 3;
+  std::vector<JsonMember> kwargs = call.function.kwargs;
+  std::erase_if(kwargs, [&call](const JsonMember& member) {
+    return !wheel_gets_keyword(call.function.name, member.key);
+  });
   return envelope([&](Packer& packer) {
     const std::vector<TextField> fields = fields_of(*caller.credentials);
     packer.begin_map(kFields + (job != nullptr ? kJobFields : 0) + fields.size());
     packer.text("cmd").text("wheel").text("fun").text(call.function.name);
     pack_args(packer, call.function.args);
-    pack_keyword_arguments(packer, call.function.kwargs);
+    pack_keyword_arguments(packer, kwargs);
     if (job != nullptr) {
       packer.text("__jid__").text(job->jid).text("__tag__").text(job->tag);
       packer.text("__user__").text(caller.user);

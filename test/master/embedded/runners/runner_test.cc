@@ -46,6 +46,18 @@ TEST_CASE("arguments that do not fit are named in Python's words, and Salt calls
   }
 }
 
+TEST_CASE("keys of clients that a runner does not know are left out") {
+  EmbeddedEngine engine;
+  const std::string keys =
+      R"(, "tgt": "ms-0", "tgt_type": "glob", "expr_form": "glob", "outputter": "json", "ret": "x", "metadata": {})";
+  CHECK(ret(engine, R"("fun": "manage.up")" + keys) == R"(["ms-0"])");
+  CHECK(ret(engine, R"("fun": "jobs.active", "arg": [])" + keys) == "{}");
+  CHECK(ret(engine, R"("fun": "manage.up", "arg": ["ms-1", "outputter=x"], "kwarg": {"ret": "y"})") ==
+        R"(["ms-1"])");
+  CHECK(ret(engine, R"("fun": "test.arg", "outputter": "json")") ==
+        R"({"args": [], "kwargs": {"outputter": "json"}})");
+}
+
 TEST_CASE("a runner's texts are read as on a command line, its other arguments as they are") {
   EmbeddedEngine engine;
   CHECK(

@@ -23,13 +23,13 @@ std::string with(std::string text, std::string_view part, std::string_view inste
 }
 
 /// The arguments of a runner's load, as JSON; `part` is what the chunk says of them.
-std::string runner_arguments(const std::string& part) {
-  const ReadChunk chunk(R"({"client": "runner", "fun": "f.g", "token": "t", )" + part + "}");
+std::string runner_arguments(const std::string& part, const std::string& fun = "f.g") {
+  const ReadChunk chunk(R"({"client": "runner", "fun": ")" + fun + R"(", "token": "t", )" + part + "}");
   const auto load = runner_load(chunk->master(), {&chunk->credentials, "fred"});
   REQUIRE(load);
   const std::string json = json_of(*load);
   const std::string before =
-      R"({"enc": "clear", "load": {"cmd": "runner", "fun": "f.g", "token": "t", "kwarg": )";
+      R"({"enc": "clear", "load": {"cmd": "runner", "fun": ")" + fun + R"(", "token": "t", "kwarg": )";
   const std::string after = R"(}, "version": 3})";
   REQUIRE(json.size() > before.size() + after.size());
   REQUIRE(json.substr(0, before.size()) == before);
@@ -53,6 +53,32 @@ TEST_CASE("a runner's texts are read as on a command line, and kwarg wins over t
   CHECK(runner_arguments(R"("arg": ["20261120233651543848", 20261120233651543848])") ==
         R"({"kwarg": {}, "arg": ["20261120233651543848", "20261120233651543848"]})");
   CHECK(runner_arguments(R"("jid": 5)") == R"({"kwarg": {"jid": 5}, "arg": []})");
+}
+
+TEST_CASE("a runner of Salt's gets of the keys of clients those that it has as parameters") {
+  const std::string keys =
+      R"("tgt": "*", "tgt_type": "glob", "expr_form": "glob", "outputter": "json", "ret": "x", "jid": "1", "a": 2)";
+  CHECK(runner_arguments(keys, "jobs.lookup_jid") == R"({"kwarg": {"jid": "1", "a": 2}, "arg": []})");
+  CHECK(runner_arguments(keys, "jobs.list_jobs") == R"({"kwarg": {"outputter": "json", "a": 2}, "arg": []})");
+  CHECK(runner_arguments(keys, "state.orchestrate") == R"({"kwarg": {"a": 2}, "arg": []})");
+  CHECK(runner_arguments(keys, "manage.up") ==
+        R"({"kwarg": {"tgt": "*", "tgt_type": "glob", "a": 2}, "arg": []})");
+  for (const std::string any : {"test.arg", "mymodule.fun"}) {
+    CHECK(
+        runner_arguments(keys, any) ==
+        R"({"kwarg": {"tgt": "*", "tgt_type": "glob", "expr_form": "glob", "outputter": "json", "ret": "x", )"
+        R"("jid": "1", "a": 2}, "arg": []})");
+  }
+  CHECK(runner_arguments(R"("arg": ["1", "outputter=x"], "kwarg": {"tgt": "*"})", "jobs.lookup_jid") ==
+        R"({"kwarg": {}, "arg": [1]})");
+}
+
+TEST_CASE("a wheel of Salt's gets of the keys of clients those that it has as parameters") {
+  const ReadChunk chunk(
+      R"({"client": "wheel", "fun": "key.finger", "token": "t", "match": "*", "tgt": "*", "a": 1})");
+  CHECK(json_of(wheel_load(chunk->master(), {&chunk->credentials, "fred"})) ==
+        R"({"enc": "clear", "load": {"cmd": "wheel", "fun": "key.finger", "arg": [], )"
+        R"("kwarg": {"match": "*", "a": 1}, "token": "t"}, "version": 3})");
 }
 
 TEST_CASE(
