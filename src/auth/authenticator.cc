@@ -64,6 +64,7 @@ Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& option
   auto eauths = make_eauths(options, memory->gate);
   if (!eauths) return std::move(eauths).error();
   made->eauths_ = *std::move(eauths);
+  made->token_life_rule_ = options.token_expire_user_override;
   auto tokens = make_tokens(options, *made->never_back_);
   if (!tokens) return std::move(tokens).error();
   made->tokens_ = *std::move(tokens);
@@ -143,11 +144,13 @@ Result<Identity> Authenticator::identity_of(TokenRecord record, const Credential
   return Identity(std::move(record.name), std::move(record.eauth), std::move(record.groups));
 }
 
-Result<TokenLogin> Authenticator::make_token(const Identity& identity) {
+Result<TokenLogin> Authenticator::make_token(const Identity& identity,
+                                             std::optional<std::chrono::milliseconds> life) {
   if (tokens_ == nullptr) {
     return Error{ErrorKind::invocation, "There are no tokens here: `token_dir` is empty, or cannot be used."};
   }
-  auto token = tokens_->add(identity.name(), identity.eauth(), identity.groups());
+  if (!token_life_rule_.allows(identity.eauth(), identity.name())) life.reset();
+  auto token = tokens_->add(identity.name(), identity.eauth(), identity.groups(), life);
   if (!token) return not_done("made", token.error());
   return holder(*token);
 }

@@ -118,15 +118,17 @@ TokenStore::TokenStore(std::unique_ptr<TokenShelf> shelf, DigestAlgorithm sha256
       next_purge_(clock.steady()),
       ahead_(ahead_of_steady()) {}
 
-Result<Secret> TokenStore::add(std::string name, std::string eauth, std::vector<std::string> groups) {
+Result<Secret> TokenStore::add(std::string name, std::string eauth, std::vector<std::string> groups,
+                               std::optional<std::chrono::milliseconds> life) {
   purge_now_and_then();
   WipedBytes random(kTokenBytes);
   if (auto drawn = fill_random(random); !drawn) return std::move(drawn).error();
   const WipedBytes digits = to_hex({random.data(), random.size()});
   Secret token(std::string_view(digits.data(), digits.size()));
   const WallTime now = clock_.wall();
-  const TokenRecord record{std::move(name), std::move(eauth), std::move(groups), now, now + life_};
-  const std::chrono::seconds known = life_ + kKnownAfterEnd;
+  const TokenRecord record{std::move(name), std::move(eauth), std::move(groups), now,
+                           now + life.value_or(life_)};
+  const auto known = std::chrono::ceil<std::chrono::seconds>(life.value_or(life_)) + kKnownAfterEnd;
   if (auto put = shelf_->put(digits_of(token), to_json(record), known, now + known); !put)
     return std::move(put).error();
   return token;

@@ -87,7 +87,9 @@ class TokenStore {
 
   /// Stores a new token, and now and then removes some of those that have expired. Errors: unavailable or
   /// internal, with the cause.
-  Result<Secret> add(std::string name, std::string eauth, std::vector<std::string> groups);
+  /// `life`: in place of that of the store.
+  Result<Secret> add(std::string name, std::string eauth, std::vector<std::string> groups,
+                     std::optional<std::chrono::milliseconds> life = {});
 
   /// Whose token is it? Only 40 to 128 hexadecimal digits are looked up.
   /// Errors: not_found, where it has ended; authentication; unavailable, where nobody can know for now.

@@ -75,6 +75,19 @@ std::string read_text(Reader& top, std::string_view key, std::string value) {
   return value;
 }
 
+/// Reads `token_expire_user_override`: a boolean, or users by back end. Salt takes anything else for no.
+void read_token_life_rule(Reader& top, auth::TokenLifeRule& rule) {
+  static constexpr std::string_view kKey = "token_expire_user_override";
+  const Node* node = top.value(kKey);
+  if (node == nullptr) return;
+  if (node->is(Kind::boolean)) return top.flag(kKey, rule.everybody);
+  for (const Entry& eauth : node->entries) {
+    for (const Node& user : items_of(eauth.value)) {
+      if (!user.text.empty()) rule.users.emplace(eauth.key, user.text);
+    }
+  }
+}
+
 void read_tokens(Reader& top, const std::string& root_dir, const std::string& cachedir,
                  auth::Options& options) {
   options.token_dir_is_default = top.value("token_dir") == nullptr;
@@ -87,6 +100,7 @@ void read_tokens(Reader& top, const std::string& root_dir, const std::string& ca
     options.token_dir = below(root_dir, token_dir);
   }
   top.whole_seconds("token_expire", options.token_expire, {1, kYearInSeconds});
+  read_token_life_rule(top, options.token_expire_user_override);
 }
 
 /// Salt refuses these users and functions before it looks at anything else; whoever relies on that has to

@@ -43,6 +43,26 @@ std::string_view missing_key(JsonValue object) {
   return {};
 }
 
+/// Reads `token_expire`, a number of seconds or a text with one. Absent: the caller does not choose. More
+/// than the longest life is that. Errors: invocation.
+Result<std::optional<std::chrono::milliseconds>> token_life_in(JsonValue object) {
+  constexpr std::string_view kKey = "token_expire";
+  const auto value = lowstate::find_set(object, kKey);
+  if (!value) return std::optional<std::chrono::milliseconds>();
+  const bool is_text = value->is(JsonValue::Kind::string);
+  const auto seconds = is_text ? number_in<double>(stripped(value->text())) : value->number();
+  constexpr double kShortest = 0.001;
+  if (!seconds || !(*seconds >= kShortest) || !std::isfinite(*seconds)) {
+    return Error{
+        ErrorKind::invocation,
+        format("'{}' must be a number of seconds above 0, or a text with one; found {}.", kKey,
+               is_text || value->number() ? quoted(value->text()) : std::string(value->type_name()))};
+  }
+  const std::chrono::duration<double> life(std::min<double>(*seconds, auth::kLongestTokenLife.count()));
+  return std::optional(std::chrono::duration_cast<std::chrono::milliseconds>(life));
+}
+
+/// REQUIRES: `token_life_in` was asked about the object, and had no complaint.
 Credentials credentials_in(const Exchange& exchange, JsonValue object) {
   Credentials credentials;
   credentials.kind = Credentials::Kind::eauth;
@@ -50,6 +70,7 @@ Credentials credentials_in(const Exchange& exchange, JsonValue object) {
   credentials.password = SecretView(text_at(object, "password").value_or(""));
   credentials.eauth = text_at(object, "eauth").value_or("");
   credentials.remote = exchange.remote();
+  if (const auto life = token_life_in(object)) credentials.token_life = *life;
   return credentials;
 }
 
@@ -190,6 +211,7 @@ Response log_in(Exchange& exchange) {
     exchange.trail.write_other("login", given.username, given.eauth, "denied");
     return fail(exchange, {ErrorKind::authentication, std::string(kUnknown)});
   }
+  if (const auto life = token_life_in(*object); !life) return bad_request(exchange, life.error().message);
   auto session = trade(exchange, credentials_in(exchange, *object), "login");
   if (!session) return fail(exchange, session.error());
   std::string json;
@@ -238,6 +260,9 @@ Response make_tokens(Exchange& exchange) {
   const auto lacks = [](JsonValue one) { return !missing_key(one).empty(); };
   if (std::any_of(objects.begin(), objects.end(), lacks)) {
     return bad_request(exchange, R"(Require "username", "password", and "eauth" params)");
+  }
+  for (const JsonValue object : objects) {
+    if (const auto life = token_life_in(object); !life) return bad_request(exchange, life.error().message);
   }
   std::vector<Session> sessions;
   for (const JsonValue object : objects) {

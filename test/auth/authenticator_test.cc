@@ -411,6 +411,33 @@ TEST_CASE("a token tells whose it is and how long it lasts, until it is ended") 
   fixture.refuses(with_token(made->token), "there is no such token");
 }
 
+TEST_CASE("a user whom the rule names chooses how long a token lives") {
+  AuthenticatorFixture fixture;
+  const auto life_of = [&fixture](std::chrono::milliseconds life) {
+    const auto made = fixture.authenticator->make_token(*fixture.login("fred", "sesame"), life);
+    REQUIRE(made);
+    const auto held = fixture.authenticator->holder(made->token);
+    REQUIRE(held);
+    CHECK(held->expire == made->expire);
+    return made->expire - made->start;
+  };
+  CHECK(life_of(seconds(60)) == fixture.options.token_expire);
+  fixture.options.token_expire_user_override.users = {{"pam", "fred"}, {"file", "joe"}};
+  fixture.start();
+  CHECK(life_of(seconds(60)) == fixture.options.token_expire);
+  fixture.options.token_expire_user_override.users.insert({"file", "fred"});
+  fixture.start();
+  CHECK(life_of(seconds(60)) == seconds(60));
+  CHECK(life_of(std::chrono::milliseconds(500)) == std::chrono::milliseconds(500));
+  CHECK(life_of(seconds(10'000'000)) == seconds(10'000'000));
+  fixture.options.token_expire_user_override = {.everybody = true, .users = {}};
+  fixture.start();
+  const auto made = fixture.authenticator->make_token(*fixture.login("fred", "sesame"), seconds(60));
+  REQUIRE(made);
+  fixture.clock.advance(seconds(61));
+  CHECK_FALSE(fixture.authenticator->holder(made->token));
+}
+
 TEST_CASE("a clock that steps back revives no token, nor after a restart") {
   for (const seconds back : {seconds(1), seconds(3600), seconds(365 * 24 * 3600)}) {
     CAPTURE(back.count());

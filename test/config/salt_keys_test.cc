@@ -41,6 +41,22 @@ TEST_CASE("Salt's timeouts are read") {
   CHECK(settings.auth.token_expire == std::chrono::seconds(60));
 }
 
+TEST_CASE("token_expire_user_override is yes, no, or users by back end") {
+  const auto rule_of = [](const std::string& value) {
+    return settings_of("token_expire_user_override: " + value + "\n").auth.token_expire_user_override;
+  };
+  CHECK(rule_of("true").allows("pam", "fred"));
+  CHECK_FALSE(rule_of("false").allows("pam", "fred"));
+  CHECK_FALSE(rule_of("[pam]").allows("pam", "fred"));
+  CHECK_FALSE(rule_of("").allows("pam", "fred"));
+  const auth::TokenLifeRule rule = rule_of("{pam: [fred, joe], file: ann, ldap: }");
+  CHECK(rule.allows("pam", "joe"));
+  CHECK(rule.allows("file", "ann"));
+  CHECK_FALSE(rule.allows("file", "fred"));
+  CHECK_FALSE(rule.allows("pam", "ann"));
+  CHECK_FALSE(rule.allows("ldap", ""));
+}
+
 TEST_CASE("Salt's timeouts of a wrong type are errors") {
   CHECK(error_of("timeout: soon\n") ==
         "master:1: timeout: found \"soon\", expected seconds from 0.1 to 86400");

@@ -404,6 +404,16 @@ TEST_CASE("POST /token makes tokens without a session") {
   const char* const kToken =
       R"({"start": "<number>", "expire": "<number>", "name": "fred", "eauth": "sharedsecret", "token": "<token>"})";
   const std::string one = std::string("[") + kToken + "]";
+  for (const std::string life : {"5", "\"5\"", "\" 5 \"", "0.5", "1e12", "null", "\"\""}) {
+    rest.check({"POST /token", "", "{CRED, \"token_expire\": " + life + "}", 200, one});
+    rest.check({"POST /login", "", "{CRED, \"token_expire\": " + life + "}", 200, ""});
+  }
+  for (const std::string life : {"0", "-1", "\"soon\"", "true", "[5]", "\"nan\"", "\"inf\""}) {
+    for (const std::string path : {"/token", "/login"}) {
+      rest.check({"POST " + path, "", "{CRED, \"token_expire\": " + life + "}", 400,
+                  R"({"status": 400, "return": "<has>'token_expire' must be"})"});
+    }
+  }
   rest.check({
       {"POST /token", "", "{CRED}", 200, one, "-Set-Cookie | -X-Auth-Token | Cache-Control: no-store"},
       {"POST /token", "", "[{CRED}, {CRED}]", 200, std::string("[") + kToken + ", " + kToken + "]"},

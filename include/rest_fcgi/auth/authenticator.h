@@ -51,9 +51,11 @@ class Authenticator {
   /// end failed by itself (an unreadable password file, say).
   [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials, SteadyTime deadline);
 
-  /// Stores a new token for somebody. Errors: invocation where tokens are off; internal where it cannot be
-  /// stored; unavailable where tokens are out of reach.
-  [[nodiscard]] Result<TokenLogin> make_token(const Identity& identity);
+  /// Stores a new token for a user. It lives for `life` where that is given and `token_expire_user_override`
+  /// lets this user choose; else for `token_expire`. Errors: invocation where tokens are off; internal where
+  /// it cannot be stored; unavailable where tokens are out of reach.
+  [[nodiscard]] Result<TokenLogin> make_token(const Identity& identity,
+                                              std::optional<std::chrono::milliseconds> life = {});
 
   /// Who holds this token. Unlike `authenticate` it counts no failure: a browser comes back again and again
   /// with a token that has expired, and its user has to be able to log in. Errors: authentication;
@@ -78,6 +80,7 @@ class Authenticator {
   std::shared_ptr<const LoginMemory> memory_;
   std::unique_ptr<const Clock> never_back_;  // for tokens
   std::vector<Eauth> eauths_;
+  TokenLifeRule token_life_rule_;
   std::unique_ptr<TokenStore> tokens_;  // null: they are off
   std::unique_ptr<Logins> logins_;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +10,9 @@
 #include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi::auth {
+
+/// The longest life that a caller may choose for a token. It is the largest `token_expire`, too.
+inline constexpr std::chrono::seconds kLongestTokenLife{31536000};
 
 /// What a chunk brought along to prove who sent it. Borrows from the request's body. A token wins over eauth,
 /// as in Salt. Value type.
@@ -20,6 +25,9 @@ struct Credentials {
   SecretView token;           ///< kind token only
   /// The address that they came from, as the web server says it; empty where it does not.
   std::string_view remote{};
+  /// How long the token lives that a login makes, as its caller wants it; Salt's `token_expire`. Absent: as
+  /// long as all tokens.
+  std::optional<std::chrono::milliseconds> token_life{};
 
   /// Do they say the same, from the same address?
   [[nodiscard]] bool same_as(const Credentials& other) const noexcept {

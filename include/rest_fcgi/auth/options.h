@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,6 +87,16 @@ struct LoggedOutOptions {
   bool file_is_default = false;
 };
 
+/// Who may choose how long their tokens live: Salt's `token_expire_user_override`.
+struct TokenLifeRule {
+  bool everybody = false;
+  std::set<std::pair<std::string, std::string>> users;  ///< back end and user
+
+  [[nodiscard]] bool allows(const std::string& eauth, const std::string& user) const {
+    return everybody || users.contains({eauth, user});
+  }
+};
+
 /// Tokens as keys of an etcd cluster, API v3.
 struct TokensInEtcd {
   etcd::Options cluster;
@@ -102,6 +113,7 @@ struct Options {
   /// mistake.
   bool token_dir_is_default = false;
   std::chrono::seconds token_expire{43200};
+  TokenLifeRule token_expire_user_override;
   std::chrono::seconds auth_cache_ttl{30};  ///< how long a verified password is remembered; 0: not at all
   LoginGuardOptions login_guard;
   LoggedOutOptions logged_out;  ///< the engine `salt` only

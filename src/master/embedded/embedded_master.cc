@@ -239,7 +239,7 @@ class EmbeddedMaster : public master::Master {
                                               SteadyTime deadline) override {
     const Result<auth::Identity> identity = authenticator_->authenticate(credentials, deadline);
     if (!identity) return identity.error();
-    return session_of(authenticator_->make_token(*identity));
+    return session_of(authenticator_->make_token(*identity, credentials.token_life));
   }
 
   [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime) override {

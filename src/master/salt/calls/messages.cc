@@ -185,8 +185,13 @@ WipedBytes token_load(const auth::Credentials& credentials) {
   const bool by_token = credentials.kind == auth::Credentials::Kind::token;
   return envelope([&](Packer& packer) {
     const std::vector<TextField> fields = fields_of(credentials);
-    packer.begin_map(1 + fields.size()).text("cmd").text(by_token ? "get_token" : "mk_token");
+    packer.begin_map(1 + fields.size() + (credentials.token_life ? 1 : 0));
+    packer.text("cmd").text(by_token ? "get_token" : "mk_token");
     pack_fields(packer, fields);
+    // The master's `token_expire_user_override` decides whether it counts.
+    if (credentials.token_life) {
+      packer.text("token_expire").real(std::chrono::duration<double>(*credentials.token_life).count());
+    }
   });
 }
 

@@ -128,6 +128,12 @@ TEST_CASE("a token is asked for with a login, and asked about with itself") {
       json_of(token_load(login)) ==
       R"({"enc": "clear", "load": {"cmd": "mk_token", "eauth": "pam", "username": "fred", "password": "sesame"}, )"
       R"("version": 3})");
+  auth::Credentials short_lived = login;
+  short_lived.token_life = std::chrono::milliseconds(1500);
+  CHECK(
+      json_of(token_load(short_lived)) ==
+      R"({"enc": "clear", "load": {"cmd": "mk_token", "eauth": "pam", "username": "fred", "password": "sesame", )"
+      R"("token_expire": 1.5}, "version": 3})");
   const auth::Credentials token{auth::Credentials::Kind::token, {}, {}, {}, SecretView("abc")};
   CHECK(json_of(token_load(token)) ==
         R"({"enc": "clear", "load": {"cmd": "get_token", "token": "abc"}, "version": 3})");
