@@ -22,7 +22,7 @@ CALLS = {
     "beacons": {"client": "local", "fun": "beacons.list", **NO_YAML, **ON_ALL},
     "beacons that there are": {"client": "local", "fun": "beacons.list_available", **NO_YAML, **ON_ONE},
     "mine": {"client": "local", "fun": "mine.valid", **ON_ALL},
-    "mine of one": {"client": "local", "fun": "mine.get", "arg": ["ms-1", "network.interfaces"], **ON_ONE},
+    "mine of one": {"client": "local", "fun": "mine.valid", **ON_ONE},
     "providers": {"client": "local", "fun": "test.providers", **ON_ALL},
     "nodegroup": {"client": "local", "full_return": True, "fun": "test.version", "tgt": "N@web", "tgt_type": "compound"},
     "cached grains": {"client": "runner", "fun": "cache.grains", "tgt": "*"},

@@ -59,8 +59,6 @@ constexpr Function kFunctions[] = {
      "beacons.list_available", available_beacons},
     {"mine.delete(fun)", kDone, "mine.delete network.interfaces", done},
     {"mine.flush()", kDone, "mine.flush", done},
-    {"mine.get(tgt, fun, tgt_type='glob', exclude_minion=False)", "Return an empty map: there is no mine.",
-     "mine.get '*' network.interfaces", empty_map},
     {"mine.update(clear=False, mine_functions=None)", kDone, "mine.update", done},
     {"mine.valid()", "Return the functions of the mine, which are none.", "mine.valid", empty_map},
     {"saltutil.list_extmods()", "Return an empty map: there is no file server.", "saltutil.list_extmods",

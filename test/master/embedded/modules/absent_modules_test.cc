@@ -16,7 +16,6 @@ TEST_CASE("beacons, mine and schedule are empty, in Salt's forms") {
   CHECK(minion.ret("schedule.list", "[]", R"({"return_yaml": false})") == "{}");
   CHECK(minion.ret("schedule.list") == R"("schedule: {}\n")");
   for (const std::string fun : {"mine.valid", "saltutil.list_extmods"}) CHECK(minion.ret(fun) == "{}");
-  CHECK(minion.ret("mine.get", R"(["*", "network.interfaces"])") == "{}");
 }
 
 TEST_CASE("what a minion refreshes or fetches is done at once, as there is nothing to do") {
