@@ -99,7 +99,7 @@ bool is_client_key(std::string_view key) {
       "failhard raw subset sub ret ret_config ret_kwargs jid job_id metadata print_event "
       "gather_job_timeout raw_shell module_executors executor_opts roster roster_file cli "
       "progress display_progress verbose show_timeout show_jid hide_timeout mode async outputter "
-      "output out state_output state_verbose no_color force_color match eauth username password "
+      "output out state_output state_verbose no_color force_color eauth username password "
       "token token_expire user key");
   return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
 }

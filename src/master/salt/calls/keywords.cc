@@ -67,10 +67,6 @@ constexpr std::string_view kRunnerModules =
 
 constexpr Takers kWheels[] = {
     {"key", "config.apply"},
-    {"match",
-     "key.accept key.accept_dict key.delete key.delete_dict key.finger key.glob_match key.list "
-     "key.name_match "
-     "key.print key.reject key.reject_dict"},
     {"user", "key.gen_keys"},
 };
 constexpr std::string_view kWheelModules = "config error file_roots key minions pillar_roots";
