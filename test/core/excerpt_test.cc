@@ -22,6 +22,6 @@ TEST_CASE("an excerpt ends behind a whole character") {
 
 TEST_CASE("a text is quoted whole up to 64 bytes") {
   CHECK(quoted("a") == "'a'");
-  CHECK(quoted(std::string(64, 'x')) == "'" + std::string(64, 'x') + "'");
-  CHECK(quoted(std::string(65, 'x')) == "'" + std::string(64, 'x') + "...'");
+  CHECK(rest_fcgi::quoted(std::string(64, 'x')) == "'" + std::string(64, 'x') + "'");
+  CHECK(rest_fcgi::quoted(std::string(65, 'x')) == "'" + std::string(64, 'x') + "...'");
 }
