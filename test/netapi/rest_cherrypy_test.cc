@@ -33,7 +33,7 @@ TEST_CASE("rest_cherrypy greets, in the form that is wanted") {
       {"GET /", "Accept: APPLICATION/JSON", "", 200, kWelcome},
       {"GET /", "Accept: application/xml;q=0.9, application/json;q=0.1", "", 200, kWelcome},
       {"GET /", "Accept: application/json, application/x-yaml", "", 200, kWelcome},
-      {"GET /", "Accept: application/x-yaml", "", 200, "clients:\n  - local\n",
+      {"GET /", "Accept: application/x-yaml", "", 200, "clients:\n- local\n",
        "Content-Type: application/x-yaml"},
       {"GET /", "Accept: text/yaml", "", 200, "return: Welcome\n"},
       {"GET /", "Accept: application/json;q=0, */*", "", 200, "return: Welcome\n"},
@@ -258,7 +258,7 @@ TEST_CASE("POST / runs chunks for a session") {
       {"POST /", "X-Auth-Token: NOBODY", R"({"client": "runner", "fun": "manage.up"})", 401,
        R"({"status": 401, "return": "Authentication failure of type \"token\" occurred for user eve."})"},
       {"POST /", "X-Auth-Token: TOKEN | Accept: text/html", kPing, 406, ""},
-      {"POST /", "X-Auth-Token: TOKEN | Accept: application/x-yaml", kPing, 200, "return:\n  - ms-0: true\n"},
+      {"POST /", "X-Auth-Token: TOKEN | Accept: application/x-yaml", kPing, 200, "return:\n- ms-0: true\n"},
   });
   CHECK_FALSE(rest.log().has(rest.token("eve").substr(0, 20)));
 }
