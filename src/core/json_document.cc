@@ -43,6 +43,19 @@ std::size_t offset_of_control_character(std::string_view text) {
   return text.size();
 }
 
+/// As many values and keys as there can be at the most: each but the first stands behind one of these.
+std::size_t most_values(std::string_view text) {
+  constexpr std::string_view kBeforeValue = ",:[{";
+  std::size_t count = 1;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"') in_string = !in_string;
+    if (in_string && text[at] == '\\') ++at;
+    if (!in_string && kBeforeValue.find(text[at]) != std::string_view::npos) ++count;
+  }
+  return count;
+}
+
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && std::string_view(" \t\r\n").find(text.back()) != std::string_view::npos) {
     text.remove_suffix(1);
@@ -257,6 +270,7 @@ class JsonDocument::Builder {
     };
     if (count <= kFewKeys) return shadow_few(object, text);
     keys_.clear();
+    keys_.reserve(count);
     for (std::uint32_t key = object + 1; key < nodes.size(); key = nodes[key + 1].end) keys_.push_back(key);
     std::sort(keys_.begin(), keys_.end(), [&text](std::uint32_t a, std::uint32_t b) {
       const int order = text(a).compare(text(b));
@@ -350,6 +364,17 @@ JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonDocument::~JsonDocument() = default;
 
 Result<void> JsonDocument::parse(std::string_view text, const JsonLimits& limits) {
+  const Result<void> loaded = load(text);
+  return loaded ? build(limits) : loaded;
+}
+
+Result<void> JsonDocument::parse(Json&& json, const JsonLimits& limits) {
+  const Result<void> loaded = load(json.text());
+  json = {};
+  return loaded ? build(limits) : loaded;
+}
+
+Result<void> JsonDocument::load(std::string_view text) {
   clear();
   if (text.size() >= std::numeric_limits<std::uint32_t>::max() / 2) {
     return Error{ErrorKind::malformed, "Text of 2 GiB or more"};
@@ -357,8 +382,15 @@ Result<void> JsonDocument::parse(std::string_view text, const JsonLimits& limits
   text_.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   append(text_, text);
   text_.resize(text.size() + simdjson::SIMDJSON_PADDING, '\0');
-  strings_.resize(text.size() + simdjson::SIMDJSON_PADDING);
-  Result<void> result = Builder(*this, limits).build(text.size());
+  return {};
+}
+
+Result<void> JsonDocument::build(const JsonLimits& limits) {
+  const std::size_t size = text_.size() - simdjson::SIMDJSON_PADDING;
+  strings_.resize(text_.size());
+  // A vector that grows needs three times the memory for a moment.
+  if (size > kKeptBytes) nodes_.reserve(std::min(most_values({text_.data(), size}), limits.max_values));
+  Result<void> result = Builder(*this, limits).build(size);
   if (!result) clear();
   return result;
 }

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxName = 255;
 constexpr std::string_view kMarker = "__kwarg__";
+constexpr std::size_t kMaxKeywordTexts = 10000;  // of one function; each is read as YAML and kept apart
 
 bool is_keyword_arguments(JsonValue value) {
   const auto marker = value.find(kMarker);
@@ -34,12 +35,24 @@ std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
 
 using Members = std::vector<JsonMember>;
 
-/// Complains about an argument that is read as YAML and holds an alias: the value of a text `name=value`, and
-/// for runners, whose arguments are read as on a command line, any text.
+/// Complains about an argument that is read as YAML and holds an alias: the value of a text `name=value`. Of
+/// runners, whose arguments are read here as on a command line, any text, also for what JSON cannot carry.
 void check_yaml(ChunkReader& reader, const Function& function, bool as_command_line) {
+  if (function.args.size() > kMaxKeywordTexts) {
+    const auto is_keyword = [](JsonValue arg) {
+      return arg.is(JsonValue::Kind::string) && split_keyword(arg.text()).has_value();
+    };
+    const auto found = std::count_if(function.args.begin(), function.args.end(), is_keyword);
+    if (static_cast<std::size_t>(found) > kMaxKeywordTexts) {
+      reader.complain(
+          format("'arg' holds {} texts name=value; at most {} are accepted.", found, kMaxKeywordTexts));
+    }
+  }
   for (const JsonValue arg : function.args) {
     const std::string_view text = arg.is(JsonValue::Kind::string) ? arg.text() : std::string_view();
-    if (text.find('*') == std::string_view::npos || text.find('&') == std::string_view::npos) continue;
+    const bool may_have_alias =
+        text.find('*') != std::string_view::npos && text.find('&') != std::string_view::npos;
+    if (!may_have_alias && !as_command_line) continue;
     const auto keyword = split_keyword(text);
     if (!keyword && !as_command_line) continue;
     const Result<Json> value = yamlify_scalar(keyword ? keyword->second : text);

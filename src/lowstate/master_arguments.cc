@@ -16,6 +16,8 @@ namespace rest_fcgi::lowstate {
 
 namespace {
 
+constexpr std::size_t kMaxValues = 100000;  // keys and values in one text that is read as YAML
+
 /// Texts that Salt keeps from the YAML reader, since it would lose them.
 bool stays_text(std::string_view text) {
   const std::string_view word = stripped(text);
@@ -27,15 +29,21 @@ bool stays_text(std::string_view text) {
          word.find_first_not_of("0123456789_") == std::string_view::npos;
 }
 
+/// Is the text a list or map of YAML without brackets, which Salt takes for text?
+bool is_block(std::string_view text) {
+  return !text.starts_with('[') && !text.starts_with('{') &&
+         yaml::kind_of_plain(stripped(text)) == yaml::Kind::string;
+}
+
 /// Did YAML take `text` for more, or for less, than who wrote it meant? Lists and maps need their brackets,
 /// and a `#` starts a comment, which is not to cut a text short.
-bool is_lost(const yaml::Node& value, std::string_view text) {
+bool is_lost(const yaml::Transcript& value, std::string_view text) {
   using yaml::Kind;
-  if (value.is(Kind::map)) return !text.starts_with('{');
-  if (value.is(Kind::list)) return !text.starts_with('[');
-  if (!value.is(Kind::string) && !value.is(Kind::null)) return false;
+  if (value.kind == Kind::map) return !text.starts_with('{');
+  if (value.kind == Kind::list) return !text.starts_with('[');
+  if (value.kind != Kind::string && value.kind != Kind::null) return false;
   const bool is_empty =
-      value.text.empty() && !stripped(text).starts_with('"') && !stripped(text).starts_with('\'');
+      value.json.text() == "\"\"" && !stripped(text).starts_with('"') && !stripped(text).starts_with('\'');
   return is_empty || text.find('#') != std::string_view::npos;
 }
 
@@ -107,11 +115,10 @@ bool is_client_key(std::string_view key) {
 Result<Json> yamlify_scalar(std::string_view text) {
   if (text == "None") return Json();
   if (stays_text(text)) return Json::string(text);
-  const Result<yaml::Node> value = yaml::read("", text, {.aliases = false});
-  const bool in_brackets = text.starts_with('[') || text.starts_with('{');
-  if (!value && value.error().kind == ErrorKind::invocation && in_brackets) return value.error();
+  Result<yaml::Transcript> value = yaml::transcribe(text, {.max_values = kMaxValues});
+  if (!value && value.error().kind == ErrorKind::invocation && !is_block(text)) return value.error();
   if (!value || is_lost(*value, text)) return Json::string(text);
-  return yaml::to_json(*value);
+  return std::move(value->json);
 }
 
 std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::string_view text) {
@@ -138,8 +145,15 @@ Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMe
         arguments.positional.push_back(arg);
         continue;
       }
+      if (keywords.empty()) keywords.reserve(args.size() + kwargs.size());
       keywords.push_back({keyword->first, JsonValue()});
-      writer.json(as_argument(keyword->second));
+      const Result<Json> value = yamlify_scalar(keyword->second);
+      if (!value && !arguments.refused) {
+        arguments.refused = Error{ErrorKind::invocation,
+                                  format("'arg' holds a text that is read as YAML, the value of '{}': {}",
+                                         keyword->first, value.error().message)};
+      }
+      writer.json(value ? *value : Json::string(keyword->second));
     }
   });
   if (!keywords.empty()) {

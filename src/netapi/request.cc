@@ -37,10 +37,9 @@ Result<void> read_json(std::string_view text, const JsonLimits& limits, JsonDocu
 }
 
 Result<void> read_yaml(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
-  auto node = yaml::read("", text,
-                         {.max_depth = limits.max_depth, .max_values = limits.max_values, .aliases = false});
-  if (!node) return Error{ErrorKind::malformed, node.error().message};
-  return document.parse(yaml::to_json(*node).text(), limits);
+  auto read = yaml::transcribe(text, {.max_depth = limits.max_depth, .max_values = limits.max_values});
+  if (!read) return Error{ErrorKind::malformed, read.error().message};
+  return document.parse(std::move(read->json), limits);
 }
 
 /// The fields of a form.

@@ -6,6 +6,7 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/yaml/yaml.h"
+#include "yaml/events.h"
 
 namespace rest_fcgi::yaml {
 namespace {
@@ -51,27 +52,10 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// A scalar as JSON has it; absent for text, and for a number that JSON cannot hold.
-std::optional<std::string> json_of(Kind kind, std::string_view text) {
-  switch (kind) {
-    case Kind::null:
-      return "null";
-    case Kind::boolean:
-      return to_boolean(text) ? "true" : "false";
-    case Kind::integer:
-      return to_decimal(text);
-    case Kind::real:
-      if (const double value = to_real(text); std::isfinite(value)) return python_float(value);
-      return std::nullopt;
-    default:
-      return std::nullopt;
-  }
-}
-
 /// Writes one tree. Lives for that long.
-class Transcriber {
+class TreeWriter {
  public:
-  Transcriber(JsonWriter& writer, const std::function<void(const Node&)>& unfit)
+  TreeWriter(JsonWriter& writer, const std::function<void(const Node&)>& unfit)
       : writer_(writer), unfit_(unfit) {}
 
   void write(const Node& node) {
@@ -111,6 +95,22 @@ class Transcriber {
 
 }  // namespace
 
+std::optional<std::string> json_of(Kind kind, std::string_view text) {
+  switch (kind) {
+    case Kind::null:
+      return "null";
+    case Kind::boolean:
+      return to_boolean(text) ? "true" : "false";
+    case Kind::integer:
+      return to_decimal(text);
+    case Kind::real:
+      if (const double value = to_real(text); std::isfinite(value)) return python_float(value);
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
 const Entry* Node::find(std::string_view key) const {
   const auto found =
       std::find_if(entries.begin(), entries.end(), [key](const Entry& entry) { return entry.key == key; });
@@ -141,7 +141,7 @@ std::string name_of(const Entry& entry) {
 }
 
 Json to_json(const Node& node, const std::function<void(const Node&)>& unfit) {
-  return written_json([&](JsonWriter& writer) { Transcriber(writer, unfit).write(node); });
+  return written_json([&](JsonWriter& writer) { TreeWriter(writer, unfit).write(node); });
 }
 
 Error mistake_at(const Place& place, std::string_view text) {

@@ -171,6 +171,18 @@ TEST_CASE("a runner has one function") {
         "Lowstate chunk 0: 'fun' must be the name of a function; found list.");
 }
 
+TEST_CASE("a call has at most 10000 texts name=value") {
+  const auto many = [](int count, std::string_view text) {
+    std::string arg = R"("arg": [")" + std::string(text);
+    for (int i = 1; i < count; ++i) arg.append(R"(", ")").append(text);
+    return local_with(arg + R"("])");
+  };
+  CHECK(refusal(many(10001, "a=1")) ==
+        "Lowstate chunk 0: 'arg' holds 10001 texts name=value; at most 10000 are accepted.");
+  CHECK(refusal(many(10000, "a=1")) == "not refused");
+  CHECK(refusal(many(10001, "a")) == "not refused");
+}
+
 TEST_CASE("a text argument that is read as YAML and has an alias is refused") {
   const std::string aliased = R"("a=[&a x, *a]")";
   const std::string sentence =

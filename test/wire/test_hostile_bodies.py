@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Hostile bodies: YAML aliases, which would stand for more than was sent."""
+"""Hostile bodies: what a request may make of the server's memory, and YAML aliases, which would stand for more than was sent."""
 
 import json
+import urllib.parse
 
 import pytest
 
@@ -51,3 +52,132 @@ def test_aliases_in_arguments_that_are_yaml_are_refused(start, front, module):
         chunk("runner", "test.arg", arg=["a=[&a x, *a]"]),
     ):
         refuses(api.request("POST", "/", json.dumps([good, low]), headers), "chunk 1", "'arg'")
+
+
+SIZE = 300_000
+MOST = 20  # times the size of the body
+
+
+def numbered(form, size, between=","):
+    """As many items as fit, each with its number."""
+    return between.join(form % number for number in range(size // (len(form % 10000) + len(between))))
+
+
+def nested(size, depth=90):
+    one = "[" * depth + "]" * depth
+    return "[" + ",".join([one] * (size // (2 * depth + 1))) + "]"
+
+
+JSON_SHAPES = {
+    "deep": lambda size: "[" * size,
+    "numbers": lambda size: "[" + "1," * (size // 2) + "1]",
+    "empty lists": lambda size: "[" + "[]," * (size // 3) + "1]",
+    "empty texts": lambda size: "[" + '"",' * (size // 3) + "1]",
+    "chunks": lambda size: "[" + "{}," * (size // 3) + "1]",
+    "nested": nested,
+    "keys": lambda size: "{" + numbered('"%x":1', size) + "}",
+    "one key": lambda size: "{" + ",".join(['"a":1'] * (size // 6)) + "}",
+    "a text": lambda size: '{"username": "' + "x" * size + '"}',
+    "escapes": lambda size: '{"username": "' + "\\u0041" * (size // 6) + '"}',
+    "arguments": lambda size: json.dumps(local("test.arg", arg=["a=" + "[" + "1," * (size // 2) + "1]"])),
+    "many arguments": lambda size: json.dumps(local("test.arg", arg=["a=[1,1]"] * (size // 11))),
+    "deep arguments": lambda size: json.dumps(local("test.arg", arg=["a=" + "[" * size])),
+    "runner's arguments": lambda size: json.dumps(chunk("runner", "test.arg", arg=["{" + numbered("%x", size) + "}"])),
+}
+YAML_SHAPES = {
+    **JSON_SHAPES,
+    "block lists": lambda size: "- 1\n" * (size // 4),
+    "nested block lists": lambda size: "- - - 1\n" * (size // 8),
+    "deep block lists": lambda size: "- " * (size // 2),
+    "flow keys": lambda size: "{" + numbered("%x", size) + "}",
+    "block keys": lambda size: numbered("%x: ", size, "\n"),
+    "question marks": lambda size: numbered("? %x", size, "\n"),
+    "anchors": lambda size: "[" + numbered("&%x a", size) + "]",
+    "undefined aliases": lambda size: "[" + numbered("*x%x", size) + "]",
+    "aliases": lambda size: "[&a " + "x" * (size // 2) + ", *a" * (size // 8) + "]",
+    "tags": lambda size: "[" + "!!str a," * (size // 8) + "]",
+    "tags alone": lambda size: "[" + "!," * (size // 2) + "]",
+    "merges": lambda size: "{<<: " * 90 + "{" + numbered("%x: 1", size) + "}" + "}" * 90,
+    "listed merges": lambda size: "{<<: [" + numbered("{%x: 1}", size) + "]}",
+    "plain text": lambda size: "a: " + "x " * (size // 2),
+    "folded lines": lambda size: "a: >\n" + " x\n\n" * (size // 4),
+    "literal lines": lambda size: "a: |\n" + " x\n" * (size // 3),
+    "single quotes": lambda size: "['" + "''" * (size // 2) + "']",
+    "small quotes": lambda size: "[" + "''," * (size // 3) + "'']",
+    "comments": lambda size: "#\n" * (size // 2),
+    "blank lines": lambda size: "\n" * size,
+    "colons": lambda size: "[" + "a: b," * (size // 5) + "]",
+    "documents": lambda size: "---\n" * (size // 4),
+    "commas": lambda size: "[" + "," * size,
+    "directives": lambda size: "%TAG !a! tag:a\n" * (size // 15),
+}
+FORM_SHAPES = {
+    "fields": lambda size: "&".join(["a"] * (size // 2)),
+    "names": lambda size: numbered("%x=", size, "&"),
+    "ampersands": lambda size: "&" * size,
+    "percent signs": lambda size: "username=" + "%41" * (size // 3),
+    "a value": lambda size: "username=" + "x" * size,
+    "many arguments": lambda size: "&".join(["arg=1"] * (size // 6)),
+    **{
+        f"arg: {name}": lambda size, make=YAML_SHAPES[name]: "arg=" + urllib.parse.quote(make(size), safe="[]{},*: \n")
+        for name in ("deep", "numbers", "flow keys", "nested", "aliases", "anchors", "a text")
+    },
+    "kwarg: keys": lambda size: "kwarg=" + YAML_SHAPES["flow keys"](size),
+}
+WORST = ("block keys", "flow keys", "numbers", "nested")
+READERS = [
+    ("rest_wsgi", JSON, JSON_SHAPES),
+    ("rest_cherrypy", JSON, JSON_SHAPES),
+    ("rest_cherrypy", YAML, YAML_SHAPES),
+    ("rest_cherrypy", FORM, FORM_SHAPES),
+    ("rest_tornado", YAML, {name: YAML_SHAPES[name] for name in WORST}),
+    ("rest_tornado", FORM, {"percent signs": FORM_SHAPES["percent signs"]}),
+]
+
+
+@pytest.mark.parametrize("module, headers, shapes", READERS, ids=lambda value: value if isinstance(value, str) else "")
+def test_no_body_takes_more_than_twenty_times_its_size(start, front, module, headers, shapes):
+    """Each body has a process of its own: one that has read a large body keeps memory for a while."""
+    path, took = "/" if module == "rest_wsgi" else "/login", {}
+    for name, make in shapes.items():
+        changes = serving(module) if module != "rest_wsgi" else {"external_auth": {"file": {CRED["username"]: ["@jobs"]}}}
+        daemon = start(changes)
+        api = front(daemon) if module == "rest_wsgi" else api_of(changes, module)
+        api.request("POST", path, "{}", headers)
+        body, resting = make(SIZE), int(daemon.status("VmRSS"))
+        assert 0.7 * SIZE < len(body) < 1.3 * SIZE, (name, len(body))
+        reply = api.request("POST", path, body, headers)
+        assert reply.status in (200, 400, 401), (name, reply)
+        took[name] = (int(daemon.status("VmHWM")) - resting) * 1024 / len(body)
+        assert daemon.stop() == 0
+    assert not {name: times for name, times in took.items() if times > MOST}, took
+
+
+VALUES = (".nan", ".inf", "-.inf", ".NaN", "0xFFFFFFFFFFFFFFFFFF")
+
+
+@pytest.mark.parametrize("module", ["rest_cherrypy", "rest_tornado"])
+def test_values_that_json_cannot_hold_are_refused_and_named(start, module):
+    changes = serving(module)
+    start(changes)
+    api = api_of(changes, module)
+    headers = session(login(api))
+    for value in VALUES:
+        body = f"client: local\ntgt: ms-0\nfun: test.arg\narg: [{value}]\n"
+        reply = api.request("POST", "/", body, {**YAML, **headers})
+        assert reply.status == 400 and value in reply.text and "line 4" in reply.text, reply
+        for low in (local("test.arg", arg=[f"a={value}"]), chunk("runner", "test.arg", arg=[value])):
+            reply = api.request("POST", "/", json.dumps(low), {**JSON, **headers})
+            assert reply.status == 400 and value in reply.text and "chunk 0" in reply.text, reply
+    for value in ("NaN", "Infinity"):
+        assert api.request("POST", "/", '[{"arg": [%s]}]' % value, {**JSON, **headers}).status == 400
+
+
+def test_what_only_python_has_becomes_what_salt_sends_for_it(start):
+    changes = serving()
+    start(changes)
+    api = api_of(changes)
+    given = "!!binary YT1i, !!set {1, x}, !!omap [a: 1], 2001-01-01, !!timestamp 2001-01-01, !!str 5, {1: a}"
+    body = f"client: local\ntgt: ms-0\nfun: test.echo\narg: [[{given}]]\n"
+    reply = api.request("POST", "/", body, {**YAML, **session(login(api))})
+    assert reply.ret == [{"ms-0": ["a=b", [1, "x"], [["a", 1]], "2001-01-01", "2001-01-01", "5", {"1": "a"}]}]

@@ -150,6 +150,9 @@ class JsonDocument {
   /// counted from 0; the document is then empty. Throws std::bad_alloc where memory is short.
   Result<void> parse(std::string_view text, const JsonLimits& limits = {});
 
+  /// Does the same, and frees `json` before it needs memory for the values.
+  Result<void> parse(Json&& json, const JsonLimits& limits = {});
+
   /// The value that was read; null before the first successful `parse`.
   [[nodiscard]] JsonValue root() const noexcept;
 
@@ -162,6 +165,9 @@ class JsonDocument {
   friend class JsonValue::MemberIterator;
   struct Node;
   class Builder;
+
+  Result<void> load(std::string_view text);
+  Result<void> build(const JsonLimits& limits);
 
   /// Values in the order of the text. An object's members are two nodes each: the key, then the value.
   std::vector<Node> nodes_;

@@ -47,6 +47,8 @@ struct Arguments {
   std::vector<JsonValue> positional;
   std::vector<JsonMember> keywords;       ///< each key once
   std::unique_ptr<JsonDocument> derived;  ///< values that no request held: those out of `name=value`
+  /// The first of `name=value` that an engine with JSON cannot carry, such as `a=.nan`; it stays text.
+  std::optional<Error> refused{};
 };
 
 /// Sorts the arguments of a job as a minion does before it calls (salt.minion.load_args_and_kwargs): texts

@@ -58,16 +58,26 @@ struct Entry {
 struct Limits {
   std::size_t max_depth = 100;  ///< lists and maps inside each other
   /// Keys and values, and copies of them: each anchor and each alias stands for what it names once more.
-  /// Twice as many commas and opening brackets are too many, too, wherever they stand.
   std::size_t max_values = 1000000;
-  /// False refuses aliases: a text from the network may not stand for more than it holds.
-  bool aliases = true;
 };
 
-/// Reads one document; anchors, aliases and `<<` work. `file` is for messages; empty text is null. Errors:
-/// what `mistake_at` makes of a place and what is wrong there; nothing of the text itself where it came from
-/// no file. The error of a refused alias has the kind invocation.
+/// Reads one document of a file that is trusted; anchors, aliases and `<<` work. `file` is for messages;
+/// empty text is null. Errors: what `mistake_at` makes of a place and what is wrong there.
 [[nodiscard]] Result<Node> read(const std::string& file, std::string_view text, const Limits& limits = {});
+
+/// A text from the network as JSON.
+struct Transcript {
+  Json json;
+  Kind kind = Kind::null;  ///< the document's
+};
+
+/// Reads one document from the network, in memory of a few times its size. What Salt would send becomes what
+/// JSON has for it: dates and bytes (`!!binary`) are text, sets and the pairs of `!!omap` are lists, keys are
+/// text as Python's json.dumps writes them. Errors, with line and column, and nothing else of the text, which
+/// may hold passwords: malformed, where Salt's loader fails, too, or lists and maps are nested too deep;
+/// invocation for what Salt would read: an alias and `<<`, which could stand for much more than was sent, a
+/// number that JSON cannot hold such as `.nan`, bytes that are no text, and more values than `limits` allow.
+[[nodiscard]] Result<Transcript> transcribe(std::string_view text, const Limits& limits = {});
 
 /// The error `FILE:LINE: text` of the kind configuration; for text from no file `line 1, column 2: text` of
 /// the kind malformed. On one line, whatever is in it.

@@ -184,7 +184,7 @@ class EmbeddedMaster : public master::Master {
     if (!identity) return std::move(identity).error();
     if (!has(chunk.client)) return no_ssh();
     if (auto checked = master::check_own_jid(chunk); !checked) return std::move(checked).error();
-    Admission admission = chunk.is_local() ? admit_local(*identity, chunk.local())
+    Admission admission = chunk.is_local() ? admit_local(*identity, chunk)
                                            : admit_master(*identity, chunk.client, chunk.master());
     if (admission) {
       return permit(chunk, identity->name(), identity->eauth(), deadline, *std::move(admission));
@@ -278,7 +278,8 @@ class EmbeddedMaster : public master::Master {
   }
 
   using Admission = Result<std::shared_ptr<const master::Admitted>>;
-  [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::LocalCall& call) const {
+  [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::Chunk& chunk) const {
+    const lowstate::LocalCall& call = chunk.local();
     // Resolved when a rule asks for it, so that a caller without rights costs nothing. A target that cannot
     // be resolved reaches nobody, which no rule about minions allows.
     std::optional<Result<Selection>> selection;
@@ -295,11 +296,16 @@ class EmbeddedMaster : public master::Master {
     std::vector<auth::FunctionCall> calls;
     received.reserve(call.functions.size());
     for (const lowstate::Function& function : call.functions) {
-      const auto& [args, kwargs, derived] =
+      const auto& [args, kwargs, derived, refused] =
           received.emplace_back(lowstate::sort_arguments(function.args, function.kwargs));
       calls.push_back({function.name, {function.args, function.kwargs}, auth::CallArguments{args, kwargs}});
     }
     if (!permissions_->allow_local(identity, calls, within)) return not_authorized();
+    for (const lowstate::Arguments& arguments : received) {
+      if (!arguments.refused) continue;
+      return Error{arguments.refused->kind,
+                   format("Lowstate chunk {}: {}", chunk.index, arguments.refused->message)};
+    }
     if (!selected()) return selected().error();
     if (Result<void> kept = runtime_->jobs()->check_returners(call.ret); !kept)
       return std::move(kept).error();

@@ -40,7 +40,7 @@ bool is_within(const Target& target, std::string_view rule) {
 
 bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subject,
                 const auth::TargetsWithin& within, const lowstate::Function& function) {
-  const auto [args, kwargs, derived] = lowstate::sort_arguments(function.args, function.kwargs);
+  const auto [args, kwargs, derived, refused] = lowstate::sort_arguments(function.args, function.kwargs);
   const auth::FunctionCall call{
       function.name, {function.args, function.kwargs}, auth::CallArguments{args, kwargs}};
   const auto findings = permissions.explain_local(subject, call, within);

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "yaml/events.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/secret.h"
+
+namespace rest_fcgi::yaml {
+namespace {
+
+const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+/// Where the byte at `offset` of `text` stands; libyaml tells the offset alone of a byte that YAML does not
+/// allow.
+yaml_mark_t mark_at(std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  const std::size_t line = before.rfind('\n') + 1;  // npos + 1 is 0
+  const auto feeds = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+  return {offset, feeds, before.size() - line};
+}
+
+/// Decodes base64 as Python does: characters of no meaning are left out. Absent where the digits do not make
+/// whole bytes.
+std::optional<std::string> decoded_base64(std::string_view text) {
+  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  unsigned group = 0;
+  std::size_t digits = 0;
+  std::size_t padding = 0;
+  for (const char c : text) {
+    const std::size_t digit = kAlphabet.find(c);
+    if (c == '=') ++padding;
+    if (digit == std::string_view::npos || padding != 0) continue;
+    group = group << 6U | static_cast<unsigned>(digit);
+    if (++digits % 4 != 1) {
+      const auto shift = static_cast<unsigned>(6 - 2 * ((digits - 1) % 4));
+      bytes.push_back(static_cast<char>(group >> shift & 0xFFU));
+    }
+  }
+  const std::size_t missing = (4 - digits % 4) % 4;
+  if (missing == 3 || padding < missing) return std::nullopt;
+  return bytes;
+}
+
+std::string text_of_binary(const yaml_mark_t& mark, std::string_view base64) {
+  auto bytes = decoded_base64(base64);
+  if (!bytes) throw Mistake{mark, "found !!binary, which is no base64"};
+  if (first_bad_byte(*bytes) != bytes->size()) {
+    throw Mistake{mark, "found !!binary, whose bytes are no text in UTF-8; expected text",
+                  ErrorKind::invocation};
+  }
+  return *std::move(bytes);
+}
+
+/// Returns the column of a tab that stands in front of the first key or value of a line, which may be behind
+/// the dash of a list.
+std::optional<std::size_t> indenting_tab(std::string_view text, std::size_t line) {
+  for (; line > 1; --line) text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
+  const std::size_t content = std::min(text.find_first_not_of(" \t-"), text.size());
+  const std::size_t tab = text.substr(0, content).find('\t');
+  return tab == std::string_view::npos ? std::nullopt : std::optional(tab + 1);
+}
+
+/// The kind of a scalar that has a tag of YAML's own.
+Kind kind_by_tag(const yaml_mark_t& mark, const yaml_char_t* full_tag, std::string_view text) {
+  const std::string tag = short_tag(full_tag);
+  if (tag == "null") return Kind::null;
+  if (tag == "str" || tag == "timestamp" || tag == "binary" || tag == "python/unicode" ||
+      tag == "python/str") {
+    return Kind::string;
+  }
+  const Kind kind = kind_of_plain(text);
+  const bool is_number = kind == Kind::integer || kind == Kind::real;
+  if (tag == "int" && kind == Kind::integer) return kind;
+  if (tag == "bool" && kind == Kind::boolean) return kind;
+  if (tag == "float" && is_number) return Kind::real;
+  if (tag == "int" || tag == "bool" || tag == "float") {
+    throw Mistake{mark, format("found no value of the tag !!{}", tag)};
+  }
+  refuse_tag(mark, full_tag);
+}
+
+}  // namespace
+
+Events::Events(std::string_view text) : text_(text) {
+  if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
+  yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+  yaml_parser_set_input_string(&parser_, bytes_of(text), text.size());
+}
+
+Events::~Events() {
+  forget_event();
+  // What libyaml frees is not wiped by itself, and the text may hold passwords.
+  const auto wipe_all = [](auto& buffer) {
+    wipe(reinterpret_cast<char*>(buffer.start), static_cast<std::size_t>(buffer.end - buffer.start));
+  };
+  wipe_all(parser_.raw_buffer);
+  wipe_all(parser_.buffer);
+  yaml_parser_delete(&parser_);
+}
+
+void Events::forget_event() {
+  if (event_.type == YAML_SCALAR_EVENT) {
+    wipe(reinterpret_cast<char*>(event_.data.scalar.value), event_.data.scalar.length);
+  }
+  yaml_event_delete(&event_);
+}
+
+const yaml_event_t& Events::next() {
+  forget_event();
+  if (yaml_parser_parse(&parser_, &event_) == 0) fail();
+  return event_;
+}
+
+void Events::fail() const {
+  if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
+  if (parser_.error != YAML_READER_ERROR) throw Mistake{parser_.problem_mark, parser_.problem};
+  const yaml_mark_t mark = mark_at(text_, parser_.problem_offset);
+  if (std::strcmp(parser_.problem, "control characters are not allowed") != 0) {
+    throw Mistake{mark, parser_.problem};
+  }
+  throw Mistake{mark, format("found the control character \\x{:02x}, which YAML does not allow",
+                             static_cast<unsigned>(parser_.problem_value))};
+}
+
+Error error_of(const Mistake& mistake, std::string_view text,
+               const std::shared_ptr<const std::string>& file) {
+  const auto feeds = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  const std::size_t last = feeds + (text.ends_with('\n') ? 0 : 1);
+  const std::size_t line = std::min(mistake.mark.line + 1, last);
+  const auto tab =
+      mistake.kind == ErrorKind::malformed ? indenting_tab(text, line) : std::optional<std::size_t>();
+  if (tab) return mistake_at({file, line, *tab}, "YAML allows no tabs here, indent with spaces");
+  Error error = mistake_at({file, line, mistake.mark.column + 1}, mistake.text);
+  if (file == nullptr) error.kind = mistake.kind;
+  return error;
+}
+
+std::string text_of(const yaml_char_t* text) {
+  return text == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(text));
+}
+
+std::string short_tag(const yaml_char_t* tag) {
+  constexpr std::string_view kPrefix = "tag:yaml.org,2002:";
+  const std::string text = text_of(tag);
+  return text.starts_with(kPrefix) ? text.substr(kPrefix.size()) : text;
+}
+
+Scalar scalar_of(const yaml_event_t& event) {
+  const auto& scalar = event.data.scalar;
+  const std::string_view text(reinterpret_cast<const char*>(scalar.value), scalar.length);
+  if (scalar.plain_implicit != 0) return {kind_of_plain(text), std::string(text), true};
+  if (scalar.quoted_implicit != 0) return {Kind::string, std::string(text), false};
+  const Kind kind = kind_by_tag(event.start_mark, scalar.tag, text);
+  const bool is_binary = short_tag(scalar.tag) == "binary";
+  return {kind, is_binary ? text_of_binary(event.start_mark, text) : std::string(text), false};
+}
+
+void refuse_value_key(const yaml_mark_t& mark, const Scalar& scalar, bool is_key) {
+  if (is_key || !scalar.plain || (scalar.text != "=" && scalar.text != "<<")) return;
+  throw Mistake{mark, format("found {} without quotes, expected a value", scalar.text)};
+}
+
+std::string too_deep(const Limits& limits) {
+  return format("lists and maps are nested more than {} deep", limits.max_depth);
+}
+
+void refuse_tag(const yaml_mark_t& mark, const yaml_char_t* tag) {
+  const bool is_python = short_tag(tag).starts_with("python/");
+  throw Mistake{mark, format("found a tag{}, expected a plain value: {}",
+                             is_python ? " that makes a Python object" : "", in_quotes(text_of(tag)))};
+}
+
+}  // namespace rest_fcgi::yaml
