@@ -276,7 +276,7 @@ TEST_CASE("secrets never enter an event") {
                                  R"("kwargs": {"token": "[hidden]"}})"));
   CHECK(
       data_of(*events[8]) ==
-      R"({"body": "{\"a\": 1, \"password\":[hidden]", "token": "[hidden]", )"
+      R"({"body": "{\"a\": 1, \"password\": \"[hidden]\"}", "token": "[hidden]", )"
       R"("post": {"a": 1, "password": "[hidden]"}, "headers": {"X-Auth-Token": "[hidden]"}, "_stamp": "S"})");
 }
 

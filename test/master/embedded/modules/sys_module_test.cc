@@ -11,7 +11,8 @@ TEST_CASE("sys.list_modules lists all modules, or those that are named or match"
   const std::string all = minion.ret("sys.list_modules");
   CHECK(
       all ==
-      R"(["cmd", "config", "disk", "file", "grains", "network", "pillar", "saltutil", "status", "sys", "test"])");
+      R"(["beacons", "cmd", "config", "disk", "environ", "file", "grains", "group", "mine", "network", "pillar", )"
+      R"("saltutil", "schedule", "status", "sys", "test", "user"])");
   CHECK(minion.ret("sys.list_modules", R"(["test", "sys", "nosuch", "test."])") == R"(["sys", "test"])");
   CHECK(minion.ret("sys.list_modules", R"(["sys.*", "*.fib"])") == R"(["sys", "test"])");
   CHECK(minion.ret("sys.list_modules", R"(["te?t"])") == "[]");
@@ -23,9 +24,10 @@ TEST_CASE("sys.list_functions lists all functions, or those of modules, or those
         R"(["sys.argspec", "sys.doc", "sys.list_functions", "sys.list_modules"])");
   CHECK(minion.ret("sys.list_functions", R"(["test.pin?", "sys.list_f*", "nosuch", ""])") ==
         R"(["sys.list_functions", "test.ping"])");
-  CHECK(minion.ret("sys.list_functions", R"(["test.p*"])", R"({"garbage": 1})") == R"(["test.ping"])");
+  CHECK(minion.ret("sys.list_functions", R"(["test.p*"])", R"({"garbage": 1})") ==
+        R"(["test.ping", "test.providers"])");
   CHECK(minion.ret("sys.list_functions").find(R"("grains.equals", )") != std::string::npos);
-  CHECK(minion.ret("sys.list_functions").ends_with(R"(, "test.versions_report"])"));
+  CHECK(minion.ret("sys.list_functions").find(R"("test.versions_report", )") != std::string::npos);
 }
 
 TEST_CASE("sys.doc returns documentation in Salt's layout") {
