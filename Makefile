@@ -79,7 +79,7 @@ SANITIZE := $(if $(SAN),-fsanitize=$(SAN) $(if $(findstring undefined,$(SAN)),-f
 LANGUAGE := -std=c++20 -pthread -Iinclude -Isrc -DBOOST_DISABLE_ASSERTS $(WARNINGS)
 FLAGS    := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK     := -pthread -pie -fno-lto $(NO_STUBS) -Wl,-z,relro,-z,now $(SANITIZE)
-LIBS     := -lfcgi -lsimdjson -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lz
+LIBS     := -lfcgi -lsimdjson -lyaml-cpp -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lz
 
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.cc)))
 # One file a room is compiled, which includes all of the room's (see UNITY below), and one for its tests. With EACH=1 each
@@ -176,7 +176,7 @@ unit: $(BUILD)/unit_tests $(HELPERS)
 	$(Q)$(BUILD)/unit_tests
 
 # Debian's names of what each part needs.
-DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-dev libboost-dev libboost-program-options-dev libfmt-dev \
+DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libyaml-dev libboost-dev libboost-program-options-dev libfmt-dev \
               libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libzmq3-dev cppzmq-dev libmsgpack-cxx-dev \
               libcurl4-openssl-dev zlib1g-dev # a well kept client for HTTP and TLS, for etcd; loaded where that is used
 DEPS_DEMO  := nginx curl openssl

@@ -8,6 +8,7 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/secret.h"
+#include "yaml/tabs.h"
 
 namespace rest_fcgi::yaml {
 namespace {
@@ -56,15 +57,6 @@ std::string text_of_binary(const yaml_mark_t& mark, std::string_view base64) {
                   ErrorKind::invocation};
   }
   return *std::move(bytes);
-}
-
-/// Returns the column of a tab that stands in front of the first key or value of a line, which may be behind
-/// the dash of a list.
-std::optional<std::size_t> indenting_tab(std::string_view text, std::size_t line) {
-  for (; line > 1; --line) text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
-  const std::size_t content = std::min(text.find_first_not_of(" \t-"), text.size());
-  const std::size_t tab = text.substr(0, content).find('\t');
-  return tab == std::string_view::npos ? std::nullopt : std::optional(tab + 1);
 }
 
 /// The kind of a scalar that has a tag of YAML's own.
@@ -129,16 +121,15 @@ void Events::fail() const {
                              static_cast<unsigned>(parser_.problem_value))};
 }
 
-Error error_of(const Mistake& mistake, std::string_view text,
-               const std::shared_ptr<const std::string>& file) {
+Error error_of(const Mistake& mistake, std::string_view text) {
   const auto feeds = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   const std::size_t last = feeds + (text.ends_with('\n') ? 0 : 1);
   const std::size_t line = std::min(mistake.mark.line + 1, last);
-  const auto tab =
-      mistake.kind == ErrorKind::malformed ? indenting_tab(text, line) : std::optional<std::size_t>();
-  if (tab) return mistake_at({file, line, *tab}, "YAML allows no tabs here, indent with spaces");
-  Error error = mistake_at({file, line, mistake.mark.column + 1}, mistake.text);
-  if (file == nullptr) error.kind = mistake.kind;
+  if (mistake.kind == ErrorKind::malformed) {
+    if (const auto tab = indenting_tab(text, line)) return mistake_at({nullptr, line, *tab}, kTabRefused);
+  }
+  Error error = mistake_at({nullptr, line, mistake.mark.column + 1}, mistake.text);
+  error.kind = mistake.kind;
   return error;
 }
 

@@ -4,7 +4,6 @@
 #include <yaml.h>
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +20,9 @@ struct Mistake {
   ErrorKind kind = ErrorKind::malformed;
 };
 
-/// The events of one text, from libyaml, with which Salt reads YAML, too. libyaml keeps at most 1,024
-/// characters of what it has not told of. Borrows the text. Not synchronized.
+/// The events of one text from the network, read by libyaml, which keeps at most 1,024 characters until it
+/// reports an event. yaml-cpp keeps a whole list in brackets, in 680 times its size. Borrows the text. Not
+/// synchronized.
 class Events {
  public:
   explicit Events(std::string_view text);
@@ -64,8 +64,7 @@ void refuse_value_key(const yaml_mark_t& mark, const Scalar& scalar, bool is_key
 [[noreturn]] void refuse_tag(const yaml_mark_t& mark, const yaml_char_t* tag);
 
 /// What is wrong, and where, as `mistake_at` has it: at the latest in the last line of `text`.
-[[nodiscard]] Error error_of(const Mistake& mistake, std::string_view text,
-                             const std::shared_ptr<const std::string>& file = nullptr);
+[[nodiscard]] Error error_of(const Mistake& mistake, std::string_view text);
 
 /// A tag, an anchor or the name in an alias; empty where there is none.
 [[nodiscard]] std::string text_of(const yaml_char_t* text);

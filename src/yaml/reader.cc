@@ -1,25 +1,76 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <istream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
+#include <streambuf>
 #include <utility>
 
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/yaml/yaml.h"
-#include "yaml/events.h"
+#include "yaml/tabs.h"
 
 namespace rest_fcgi::yaml {
 namespace {
 
 constexpr std::size_t kMaxCopiedBytes = std::size_t{16} << 20;  // of texts, by all aliases of one file
 
-[[noreturn]] void fail(const yaml_mark_t& mark, const std::string& text) {
-  throw Mistake{mark, text};
+[[noreturn]] void fail(const YAML::Mark& mark, const std::string& text) {
+  throw YAML::ParserException(mark, text);
+}
+
+YAML::Mark mark_of(const Place& place) {
+  YAML::Mark mark;
+  mark.line = static_cast<int>(place.line) - 1;
+  mark.column = static_cast<int>(place.column) - 1;
+  return mark;
 }
 
 [[noreturn]] void fail(const Place& place, const std::string& text) {
-  fail(yaml_mark_t{0, place.line - 1, place.column - 1}, text);
+  fail(mark_of(place), text);
+}
+
+/// The part of a tag after `tag:yaml.org,2002:`; all of it where it is another one.
+std::string_view name_of_tag(std::string_view tag) {
+  static constexpr std::string_view kPrefix = "tag:yaml.org,2002:";
+  return tag.starts_with(kPrefix) ? tag.substr(kPrefix.size()) : tag;
+}
+
+[[noreturn]] void refuse(const YAML::Mark& mark, std::string_view tag) {
+  if (name_of_tag(tag).starts_with("python/")) {
+    fail(mark, format("found a tag that makes a Python object, expected a plain value: {}", in_quotes(tag)));
+  }
+  fail(mark, format("found a tag, expected a plain value: {}", in_quotes(tag)));
+}
+
+/// yaml-cpp 0.7 makes single bytes of the escapes `\N` and `\_`, U+0085 and U+00A0.
+std::string repaired(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    out.append(length == 0 ? "\xC2" : "").append(text.substr(0, std::max<std::size_t>(length, 1)));
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
+Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::string& text) {
+  const std::string_view name = name_of_tag(tag);
+  if (name == "?" || name == "int" || name == "float" || name == "bool" || name == "null") {
+    return kind_of_plain(text);
+  }
+  // "!" is how the parser marks quotes. Salt keeps dates as text.
+  if (name == "!" || name == "str" || name == "timestamp" || name == "binary") return Kind::string;
+  // What PyYAML of Python 2 wrote for text.
+  if (name == "python/unicode" || name == "python/str") return Kind::string;
+  refuse(mark, tag);
 }
 
 struct Size {
@@ -91,70 +142,34 @@ void refuse_duplicates(const Node& map) {
   }
 }
 
-/// Makes a tree of the events of one text. Throws Mistake. Not synchronized.
-class TreeBuilder {
+/// Makes a tree of the events of yaml-cpp's parser. yaml-cpp's own tree accepts a key twice, shares what
+/// aliases name, and does not know `<<`. Mistakes are thrown as YAML::ParserException. Not synchronized.
+class TreeBuilder : public YAML::EventHandler {
  public:
-  /// Borrows `events`.
-  TreeBuilder(std::shared_ptr<const std::string> file, Events& events, const Limits& limits)
-      : file_(std::move(file)), events_(events), limits_(limits) {}
+  /// Borrows `text`, which is what the parser reads.
+  TreeBuilder(std::shared_ptr<const std::string> file, std::string_view text, const Limits& limits)
+      : file_(std::move(file)), text_(text), limits_(limits) {}
 
-  /// Returns the document; null where there is none.
-  [[nodiscard]] Node build() {
-    for (yaml_event_type_t type = YAML_NO_EVENT; type != YAML_STREAM_END_EVENT;) {
-      const yaml_event_t& event = events_.next();
-      type = event.type;
-      take(event);
-    }
-    return std::move(root_);
+  /// The document; null where there was none.
+  [[nodiscard]] Node take_root() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (has_root_) fail(mark, "a second document begins here, expected one");
   }
 
- private:
-  /// A list or map whose end has not been seen.
-  struct Open {
-    Node node;
-    std::string anchor;
-    bool expects_value = false;  ///< of a map: its last entry has a key only
-  };
+  void OnDocumentEnd() override {}
 
-  void take(const yaml_event_t& event) {
-    switch (event.type) {
-      case YAML_DOCUMENT_START_EVENT:
-        if (has_root_) fail(event.start_mark, "a second document begins here, expected one");
-        return;
-      case YAML_ALIAS_EVENT:
-        return add_alias(event.start_mark, text_of(event.data.alias.anchor));
-      case YAML_SCALAR_EVENT:
-        return add_scalar(event);
-      case YAML_SEQUENCE_START_EVENT:
-        check_tag(event.start_mark, event.data.sequence_start.tag, {"seq", "omap", "pairs"});
-        return open(event.start_mark, Kind::list, text_of(event.data.sequence_start.anchor));
-      case YAML_MAPPING_START_EVENT:
-        check_tag(event.start_mark, event.data.mapping_start.tag, {"map", "set"});
-        return open(event.start_mark, Kind::map, text_of(event.data.mapping_start.anchor));
-      case YAML_MAPPING_END_EVENT:
-        resolve_merges(open_.back().node);
-        refuse_duplicates(open_.back().node);
-        return close();
-      case YAML_SEQUENCE_END_EVENT:
-        return close();
-      default:
-        return;
-    }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const bool is_value = !open_.empty() && open_.back().expects_value;
+    const bool at_comma =
+        static_cast<std::size_t>(mark.pos) < text_.size() && text_[static_cast<std::size_t>(mark.pos)] == ',';
+    if (!is_value && at_comma) fail(mark, "found a comma, expected a value in front of it");
+    add(mark, node_at(mark, Kind::null, "null"), anchor, true);
   }
 
-  static void check_tag(const yaml_mark_t& mark, const yaml_char_t* tag,
-                        std::initializer_list<std::string_view> names) {
-    const std::string_view name = short_tag(tag);
-    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) refuse_tag(mark, tag);
-  }
-
-  void add_alias(const yaml_mark_t& mark, const std::string& anchor) {
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchored_.find(anchor);
-    if (found == anchored_.end()) {
-      const bool is_open = std::any_of(open_.begin(), open_.end(),
-                                       [&anchor](const Open& open) { return open.anchor == anchor; });
-      fail(mark, is_open ? "this alias names a value that it is a part of" : "found undefined alias");
-    }
+    if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
     const Size size = size_of(found->second);
     count(mark, size.values - 1);  // `add` counts the first one
     copied_bytes_ += size.bytes;
@@ -162,45 +177,89 @@ class TreeBuilder {
       fail(mark, format("aliases stand for more than {} bytes of text", kMaxCopiedBytes));
     }
     check_depth(mark, open_.size() + size.depth);
-    add(mark, found->second, {}, true);
+    add(mark, found->second, 0, true);
   }
 
-  void add_scalar(const yaml_event_t& event) {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    const bool is_plain = tag == "?";
     const bool is_key = !open_.empty() && open_.back().node.is(Kind::map) && !open_.back().expects_value;
-    Scalar scalar = scalar_of(event);
-    refuse_value_key(event.start_mark, scalar, is_key);
-    add(event.start_mark, {scalar.kind, place(event.start_mark), std::move(scalar.text), {}, {}},
-        text_of(event.data.scalar.anchor), scalar.plain);
+    // YAML 1.1's own keys, for which there is no value in Python.
+    if (is_plain && !is_key && (value == "=" || value == "<<")) {
+      fail(mark, format("found {} without quotes, expected a value", value));
+    }
+    if (is_plain && !open_.empty() && open_.back().in_brackets && value.starts_with(':')) {
+      fail(mark, "found a colon, expected a value or a key in front of it");
+    }
+    const Kind kind = kind_of_scalar(mark, tag, value);
+    add(mark, node_at(mark, kind, is_plain ? std::string(value) : repaired(value)), anchor, is_plain);
   }
 
-  [[nodiscard]] Place place(const yaml_mark_t& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value style) override {
+    const std::string_view name = name_of_tag(tag);
+    if (name != "?" && name != "seq" && name != "omap" && name != "pairs") refuse(mark, tag);
+    open(mark, Kind::list, anchor, style);
+  }
 
-  /// Counts copies, too: a few lines may stand for millions of values.
-  void count(const yaml_mark_t& mark, std::size_t values) {
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value style) override {
+    const std::string_view name = name_of_tag(tag);
+    if (name != "?" && name != "map" && name != "set") refuse(mark, tag);
+    open(mark, Kind::map, anchor, style);
+  }
+
+  void OnMapEnd() override {
+    resolve_merges(open_.back().node);
+    refuse_duplicates(open_.back().node);
+    close();
+  }
+
+ private:
+  /// A list or map whose end has not been seen.
+  struct Open {
+    Node node;
+    YAML::anchor_t anchor;
+    bool in_brackets;
+    bool expects_value = false;  ///< of a map: its last entry has a key only
+  };
+
+  [[nodiscard]] Place place(const YAML::Mark& mark) const {
+    return {file_, static_cast<std::size_t>(mark.line + 1), static_cast<std::size_t>(mark.column + 1)};
+  }
+
+  [[nodiscard]] Node node_at(const YAML::Mark& mark, Kind kind, std::string text) const {
+    return {kind, place(mark), std::move(text), {}, {}};
+  }
+
+  /// Also copies are counted: a few lines may stand for millions of values.
+  void count(const YAML::Mark& mark, std::size_t values) {
     values_ += values;
     if (values_ <= limits_.max_values) return;
     fail(mark, format("more than {} values, with what anchors and aliases add", limits_.max_values));
   }
 
-  void check_depth(const yaml_mark_t& mark, std::size_t depth) const {
-    if (depth > limits_.max_depth) fail(mark, too_deep(limits_));
+  void check_depth(const YAML::Mark& mark, std::size_t depth) const {
+    if (depth <= limits_.max_depth) return;
+    fail(mark, format("lists and maps are nested more than {} deep", limits_.max_depth));
   }
 
-  void open(const yaml_mark_t& mark, Kind kind, std::string anchor) {
+  void open(const YAML::Mark& mark, Kind kind, YAML::anchor_t anchor, YAML::EmitterStyle::value style) {
     check_depth(mark, open_.size() + 1);
-    open_.push_back({{kind, place(mark), {}, {}, {}}, std::move(anchor)});
+    open_.push_back({node_at(mark, kind, ""), anchor, style == YAML::EmitterStyle::Flow});
   }
 
   void close() {
     Open closed = std::move(open_.back());
     open_.pop_back();
-    const yaml_mark_t mark{0, closed.node.place.line - 1, closed.node.place.column - 1};
-    add(mark, std::move(closed.node), closed.anchor, true);
+    add(mark_of(closed.node.place), std::move(closed.node), closed.anchor, true);
   }
 
-  void add(const yaml_mark_t& mark, Node node, const std::string& anchor, bool plain) {
+  void add(const YAML::Mark& mark, Node node, YAML::anchor_t anchor, bool plain) {
     count(mark, 1);
-    if (!anchor.empty()) {
+    if (anchor != 0) {
       count(mark, size_of(node).values);
       anchored_[anchor] = node;
     }
@@ -214,9 +273,11 @@ class TreeBuilder {
     }
   }
 
-  void add_to_map(const yaml_mark_t& mark, Open& map, Node node, bool plain) {
+  void add_to_map(const YAML::Mark& mark, Open& map, Node node, bool plain) {
     std::vector<Entry>& entries = map.node.entries;
     if (map.expects_value) {
+      // Where nothing follows a key, the parser has already gone on to a later line.
+      if (node.is(Kind::null)) node.place = entries.back().place;
       entries.back().value = std::move(node);
     } else {
       if (node.is(Kind::list) || node.is(Kind::map)) {
@@ -228,26 +289,91 @@ class TreeBuilder {
   }
 
   const std::shared_ptr<const std::string> file_;
-  Events& events_;
+  const std::string_view text_;
   const Limits limits_;
   Node root_;
   bool has_root_ = false;
   std::vector<Open> open_;
-  std::map<std::string, Node> anchored_;  ///< what aliases name: complete values only
-  std::size_t values_ = 0;                ///< keys, values, and copies for anchors and aliases
-  std::size_t copied_bytes_ = 0;          ///< of texts, by aliases
+  std::map<YAML::anchor_t, Node> anchored_;  ///< what aliases name: complete values only
+  std::size_t values_ = 0;                   ///< keys, values, and copies for anchors and aliases
+  std::size_t copied_bytes_ = 0;             ///< of texts, by aliases
+};
+
+bool is_control_character(char c) {
+  const auto code = static_cast<unsigned char>(c);
+  return (code < 0x20 && c != '\t' && c != '\n' && c != '\r') || code == 0x7F;
+}
+
+std::size_t count_lines(std::string_view text) {
+  const auto feeds = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  return feeds + (text.ends_with('\n') ? 0 : 1);
+}
+
+/// Reads a text where it lies, and then the end of a document: yaml-cpp would take the end of the file for
+/// the missing end of a quoted text, but not that.
+class Input : public std::streambuf {
+ public:
+  explicit Input(std::string_view text) : text_(text), end_(text.ends_with('\n') ? "...\n" : "\n...\n") {
+    show(text_, 0);
+  }
+
+ protected:
+  int_type underflow() override {
+    if (at_end_) return traits_type::eof();
+    at_end_ = true;
+    show(end_, 0);
+    return traits_type::to_int_type(*gptr());
+  }
+
+  /// yaml-cpp looks for a byte order mark, and puts back what is none.
+  int_type pbackfail(int_type /*character*/) override {
+    if (!at_end_ || text_.empty()) return traits_type::eof();
+    at_end_ = false;
+    show(text_, text_.size() - 1);
+    return traits_type::to_int_type(*gptr());
+  }
+
+ private:
+  void show(std::string_view part, std::size_t from) {
+    char* const begin = const_cast<char*>(part.data());  // which a get area wants, and nobody writes to
+    setg(begin, begin + from, begin + part.size());
+  }
+
+  const std::string_view text_;
+  const std::string_view end_;
+  bool at_end_ = false;
 };
 
 }  // namespace
 
 Result<Node> read(const std::string& file, std::string_view text, const Limits& limits) {
   const auto name = std::make_shared<const std::string>(file);
-  try {
-    Events events(text);
-    return TreeBuilder(name, events, limits).build();
-  } catch (const Mistake& mistake) {
-    return error_of(mistake, text, name);
+  // yaml-cpp does not count a byte order mark where it tells positions.
+  static constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  while (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  // yaml-cpp takes one of these characters for the end of the file.
+  const auto control = std::find_if(text.begin(), text.end(), is_control_character);
+  if (control != text.end()) {
+    const std::string_view before = text.substr(0, static_cast<std::size_t>(control - text.begin()));
+    const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+    return mistake_at({name, count_lines(text.substr(0, before.size() + 1)), column},
+                      format("found the control character \\x{:02x}, which YAML does not allow",
+                             static_cast<unsigned char>(*control)));
   }
+  Input buffer(text);
+  std::istream input(&buffer);
+  TreeBuilder builder(name, text, limits);
+  try {
+    YAML::Parser parser(input);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& error) {
+    const auto found = static_cast<std::size_t>(std::max(error.mark.line, 0)) + 1;
+    const std::size_t line = std::min(found, count_lines(text));
+    if (const auto tab = indenting_tab(text, line)) return mistake_at({name, line, *tab}, kTabRefused);
+    return mistake_at({name, line, static_cast<std::size_t>(std::max(error.mark.column, 0)) + 1}, error.msg);
+  }
+  return builder.take_root();
 }
 
 }  // namespace rest_fcgi::yaml

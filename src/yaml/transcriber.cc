@@ -227,7 +227,7 @@ class Transcriber {
   std::string json_;
   JsonWriter writer_{json_};
   std::vector<Open> open_;
-  std::deque<Key> keys_;   ///< of all open maps
+  std::deque<Key> keys_;  ///< of all open maps
   std::size_t values_ = 0;
   std::optional<Mistake> refused_;
   Kind root_kind_ = Kind::null;

@@ -69,6 +69,7 @@ LIBRARIES = {
     "libcrypt": (r"crypt\.h", "auth"),
     "PAM": (r"security/.*", "helper"),
     "zlib": (r"zlib\.h", "netapi"),
+    "yaml-cpp": (r"yaml-cpp/.*", "yaml"),
     "libyaml": (r"yaml\.h", "yaml"),
     "Boost.Program_options": (r"boost/program_options.*", "config"),
     "Boost.Asio and Beast": (r"boost/(asio|beast)[./].*", "gateway"),
