@@ -82,8 +82,9 @@ void read_texts(Reader& section, std::string_view key, std::vector<std::string>&
   }
 }
 
-bool has_empty(const std::vector<std::string>& texts) {
-  return std::find(texts.begin(), texts.end(), "") != texts.end();
+/// Returns whether a list holds an item without a value, which `read_texts` leaves out.
+bool has_empty_item(const Node& node) {
+  return std::any_of(node.items.begin(), node.items.end(), [](const Node& item) { return is_empty(item); });
 }
 
 constexpr std::string_view kOrigins = "an origin such as https://gui.example.org, or a list of them";
@@ -160,7 +161,7 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
   section.absolute_path("ssl_ca_certs", options.ssl_ca_certs);
   read_texts(section, "ssl_allowed_cn", options.ssl_allowed_cn, "a list of names");
   const bool is_asked = options.client_certificates != ClientCertificates::none;
-  if (names != nullptr && (options.ssl_allowed_cn.empty() || has_empty(options.ssl_allowed_cn)))
+  if (names != nullptr && (options.ssl_allowed_cn.empty() || has_empty_item(*names)))
     section.unexpected(*names, "ssl_allowed_cn", "at least one name, and no empty one");
   if (names != nullptr && !is_asked)
     wrong(*names, "ssl_allowed_cn",

@@ -114,7 +114,8 @@ def test_a_chosen_database_that_cannot_be_used_is_a_mistake(directory, start, co
     daemon.configure({"sqlite3.database": str(database)})
     second = run("--config", str(daemon.config_path))
     assert second.returncode == 78
-    assert second.stderr.startswith(f"rest_fcgi: sqlite3.database: {database} cannot be used: ")
+    assert second.stderr.startswith(f"rest_fcgi: {daemon.config_path}:")
+    assert f"sqlite3.database: {database} cannot be used: " in second.stderr
     assert content is None or database.read_bytes() == content
 
 
