@@ -287,8 +287,10 @@ Json describe_running(pid_t pid, const returner::Load& load, std::string_view re
 std::vector<ProcDir::Entry> Jobs::others() {
   if (!proc_) return {};
   std::vector<ProcDir::Entry> entries = proc_->others();
+  // A job cache that cannot be read now is not asked for each job: each try may take seconds.
+  bool is_readable = true;
   for (const ProcDir::Entry& entry : entries) {
-    if (entry.is_gone) settle(entry);
+    if (entry.is_gone && is_readable) is_readable = settle(entry);
   }
   std::erase_if(entries, [](const ProcDir::Entry& entry) { return entry.is_gone; });
   return entries;
@@ -297,14 +299,15 @@ std::vector<ProcDir::Entry> Jobs::others() {
 /// Several processes may do so at the same time: they record the same, and the one that removes the file
 /// announces it. A return that the dead process left behind may come to the job cache before or after that,
 /// and stays.
-void Jobs::settle(const ProcDir::Entry& orphan) {
-  if (!proc_->has(orphan)) return;  // another process has settled it meanwhile
+bool Jobs::settle(const ProcDir::Entry& orphan) {
+  if (!proc_->has(orphan)) return true;  // another process has settled it meanwhile
   const returner::Load& load = orphan.job.load;
   const Result<std::vector<std::string>> recorded = record_orphan(orphan.job);
   if (!recorded) {  // It is tried again by whoever looks next.
-    return log_failure(recorded.error(), format("the end of process {}", orphan.job.pid), load.jid);
+    log_failure(recorded.error(), format("the end of process {}", orphan.job.pid), load.jid);
+    return false;
   }
-  if (!proc_->drop(orphan)) return;
+  if (!proc_->drop(orphan)) return true;
   for (const std::string& minion : *recorded) {
     if (is_master_call(load)) {
       announcer_->master_ret(load, Json::string(kOrphaned), false, Kept::yes);
@@ -312,6 +315,7 @@ void Jobs::settle(const ProcDir::Entry& orphan) {
       announcer_->job_ret(load, {minion, Json::string(kOrphaned), 1, false, ""});
     }
   }
+  return true;
 }
 
 Result<std::vector<std::string>> Jobs::record_orphan(const ActiveJob& orphan) {

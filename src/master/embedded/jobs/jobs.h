@@ -181,7 +181,8 @@ class Jobs {
  private:
   /// Those of other processes that still run. What the others left is settled.
   [[nodiscard]] std::vector<ProcDir::Entry> others();
-  void settle(const ProcDir::Entry& orphan);
+  /// Records the end of an orphaned job. Returns false where the job cache cannot be read.
+  bool settle(const ProcDir::Entry& orphan);
   /// Returns the minions whose returns stood out.
   [[nodiscard]] Result<std::vector<std::string>> record_orphan(const ActiveJob& orphan);
   [[nodiscard]] Json orphaned_return(const returner::Load& load) const;
