@@ -150,7 +150,8 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
   const Node* mode = section.value("ssl_cert_reqs");
   const Node* ca = section.value("ssl_ca_certs");
   const Node* names = section.value_or_empty("ssl_allowed_cn");
-  if (names != nullptr && !names->is(Kind::list) && is_empty(*names)) names = nullptr;  // `[]` allows no client
+  if (names != nullptr && !names->is(Kind::list) && is_empty(*names))
+    names = nullptr;  // `[]` allows no client
   const auto wrong = [&section](const Node& node, std::string_view key, std::string_view text) {
     section.findings().add(node.place, section.path_to(key), text);
   };

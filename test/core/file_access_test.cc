@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/core/access.h"
-
 #include <doctest/doctest.h>
 
 #include "../support/temp_dir.h"
+#include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/files.h"
 
 namespace rest_fcgi {

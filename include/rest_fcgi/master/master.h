@@ -136,8 +136,8 @@ struct Job {
 /// A runner or wheel that was started.
 struct Started {
   std::string jid;
-  std::string tag;   ///< `salt/run/<jid>` or `salt/wheel/<jid>`
-  StartGate gate{};  ///< of `runner_async` and `wheel_async` alone
+  std::string tag;          ///< `salt/run/<jid>` or `salt/wheel/<jid>`
+  StartGate gate{};         ///< of `runner_async` and `wheel_async` alone
   bool is_accepted = true;  ///< false: it was sent, and the master has not said yet whether the caller may
 };
 

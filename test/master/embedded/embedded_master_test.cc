@@ -196,8 +196,8 @@ TEST_CASE("a call that matches nobody is a job without jid and minions") {
   const auto [job, returns] = engine.publish(R"("client": "local", "tgt": "nosuch", "fun": "test.ping")");
   CHECK(job.jid.empty());
   CHECK(job.minions.empty());
-  const auto started = engine.publish_async(
-      engine.permit(R"("client": "local_async", "tgt": "nosuch", "fun": "test.ping")"));
+  const auto started =
+      engine.publish_async(engine.permit(R"("client": "local_async", "tgt": "nosuch", "fun": "test.ping")"));
   REQUIRE(started);
   CHECK(started->jid.empty());
   CHECK(engine.runner(R"("fun": "jobs.list_jobs")").ret.text() == "{}");
@@ -436,8 +436,8 @@ TEST_CASE("an asynchronous job outlives its request and its master, and returns 
 
 TEST_CASE("an asynchronous job of quick functions returns to the job cache") {
   EmbeddedEngine engine;
-  const auto job = engine.publish_async(
-      engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.ping")"));
+  const auto job =
+      engine.publish_async(engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.ping")"));
   REQUIRE(job);
   const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", job->jid);
   CHECK(EmbeddedEngine::eventually(

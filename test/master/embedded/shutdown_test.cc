@@ -103,8 +103,8 @@ TEST_CASE("a call that was interrupted does not return any more") {
 TEST_CASE("after a shutdown nothing is taken that would need a worker") {
   EmbeddedEngine engine;
   engine.runtime->shutdown(EmbeddedEngine::soon());
-  const auto refused = engine.publish_async(
-      engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.ping")"));
+  const auto refused =
+      engine.publish_async(engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.ping")"));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::unavailable);
   CHECK(refused.error().message == "The server is shutting down.");

@@ -262,8 +262,7 @@ TEST_CASE("jobs.active shows what runs where, and what returned") {
 
 TEST_CASE("a runner that runs on a worker is no job of a minion, and is found in the job cache afterwards") {
   EmbeddedEngine engine;
-  const auto started =
-      engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "manage.up")"));
+  const auto started = engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "manage.up")"));
   REQUIRE(started);
   CHECK(started->tag == "salt/run/" + started->jid);
   const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", started->jid);
@@ -272,8 +271,8 @@ TEST_CASE("a runner that runs on a worker is no job of a minion, and is found in
   CHECK(holds(found, "_master\": {\"fun\": \"runner.manage.up\", \"jid\": \"" + started->jid));
   CHECK(holds(found, R"("return": ["ms-0", "ms-1", "ms-2"], "success": true)"));
 
-  const auto sleeping = engine.runner_async(
-      engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
+  const auto sleeping =
+      engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
   REQUIRE(sleeping);
   CHECK(ret(engine, R"("fun": "jobs.active")") == "{}");
   CHECK(holds(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", sleeping->jid)),
@@ -383,8 +382,8 @@ TEST_CASE("jobs.exit_success tells of each minion whether it returned something 
 TEST_CASE("jobs.master lists the runners that run") {
   EmbeddedEngine engine;
   CHECK(ret(engine, R"("fun": "jobs.master")") == "[]");
-  const auto started = engine.runner_async(
-      engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
+  const auto started =
+      engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
   REQUIRE(started);
   CHECK(holds(ret(engine, R"("fun": "jobs.master")"), R"("fun": "runner.test.sleep", "arg": [600])"));
 }

@@ -95,8 +95,8 @@ TEST_CASE("a wheel whose arguments do not fit fails in one sentence") {
 
 TEST_CASE("an asynchronous wheel is started at once, and is found in the job cache afterwards") {
   EmbeddedEngine engine;
-  const auto started = engine.wheel_async(
-      engine.permit(R"("client": "wheel_async", "fun": "key.list", "match": "acc")"));
+  const auto started =
+      engine.wheel_async(engine.permit(R"("client": "wheel_async", "fun": "key.list", "match": "acc")"));
   REQUIRE(started);
   CHECK(started->tag == "salt/wheel/" + started->jid);
   const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", started->jid);
