@@ -65,7 +65,10 @@ def encoded(value):
     """A value as JSON, as a minion's return reaches the API: what JSON has no form for is replaced, by `sendable`."""
     try:
         text = json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False)
+        may_be_deep = text.count("[") + text.count("{") > MOST_LEVELS
     except (TypeError, ValueError, RecursionError):
+        may_be_deep = True
+    if may_be_deep:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 4 * MOST_LEVELS))
         text = json.dumps(sendable(value, ()), ensure_ascii=False)
     try:
@@ -101,11 +104,11 @@ def sendable(value, inside):
     if id(value) in inside or len(inside) >= MOST_LEVELS:
         return None
     inside = (*inside, id(value))
-    if isinstance(value, Mapping):
-        return {key_of(key, inside): sendable(value[key], inside) for key in value}
-    if isinstance(value, (list, tuple, Set, Iterator, Sequence, ValuesView)) and not isinstance(value, BYTES):
-        return [sendable(one, inside) for one in value]
     try:
+        if isinstance(value, Mapping):
+            return {key_of(key, inside): sendable(value[key], inside) for key in value}
+        if isinstance(value, (list, tuple, Set, Iterator, Sequence, ValuesView)) and not isinstance(value, BYTES):
+            return [sendable(one, inside) for one in value]
         return plain(bytes(value) if isinstance(value, memoryview) else value)
     except Exception:
         return fallback_text(value)

@@ -280,6 +280,18 @@ NO_JSON = """
     def yields():
         yield {"a": float("nan")}
         yield {"b": 2}
+
+    def breaks():
+        def parts():
+            yield 1
+            raise ValueError("x")
+        return {"parts": parts(), "b": 2}
+
+    def deep(levels):
+        value = 1
+        for _ in range(levels):
+            value = [value]
+        return {"deep": value, "b": 2}
 """
 
 
@@ -295,6 +307,9 @@ def test_one_value_that_json_has_no_form_for_does_not_cost_the_whole_return(star
     }  # fmt: skip
     assert call(api, "odd.itself") == [1, None]
     assert call(api, "odd.yields") == {"a": None, "b": 2}
+    assert call(api, "odd.breaks")["b"] == 2
+    for levels in (100, 390, 600, 950, 3000):
+        assert call(api, "odd.deep", levels)["b"] == 2
 
 
 def test_the_time_limit_holds_for_what_a_function_has_others_do(start, front, modules):
