@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -50,6 +51,11 @@ class ValueFinder {
     if (is_json_ || first == std::string_view::npos || text[first] != '[') return;
     first = text.find_first_not_of(kBlanks, first + 1);  // `[name]` begins a section of an INI file
     is_json_ = first != std::string_view::npos && std::string_view("{[\"").find(text[first]) < 3;
+  }
+
+  /// Returns whether the value at `begin` is a member of a JSON object and no text in quotation marks.
+  [[nodiscard]] bool is_bare_member(const Span& name, std::size_t begin) const {
+    return is_json_ && is_quote(text_[name.end]) && begin > 0 && !is_quote(text_[begin - 1]);
   }
 
   /// `delimiter` is where `=`, `:`, or the blank behind an option lies.
@@ -111,11 +117,12 @@ class ValueFinder {
     return Span{begin, closing(begin, quote)};
   }
 
-  /// Does nothing of the value follow the quotation mark before `at`?
+  /// Returns whether the value ends with the quotation mark before `at`.
   [[nodiscard]] bool is_end_of_value(std::size_t at, char gives) const {
     const std::size_t next = text_.find_first_not_of(" \t", at);
     if (at >= text_.size() || next == std::string_view::npos) return true;
-    return kLineEnds.find(text_[next]) != std::string_view::npos || (gives == '=' && text_[at] == '&');
+    if (gives == '=') return std::string_view("&;, \t\r\n").find(text_[at]) != std::string_view::npos;
+    return kLineEnds.find(text_[next]) != std::string_view::npos;
   }
 
   /// Returns the end of a word of a command line.
@@ -166,6 +173,23 @@ class ValueFinder {
   bool is_json_ = false;
 };
 
+/// Returns the text with the byte that each `%XX` stands for.
+std::string percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    unsigned byte = 0;
+    const char* const code = text.data() + at + 1;
+    if (text[at] == '%' && at + 2 < text.size() &&
+        std::from_chars(code, code + 2, byte, 16).ptr == code + 2) {
+      out += static_cast<char>(byte);
+      at += 2;
+    } else {
+      out += text[at];
+    }
+  }
+  return out;
+}
+
 /// Walks over a text, name by name.
 class Redactor {
  public:
@@ -213,7 +237,14 @@ class Redactor {
     const auto [begin, end] = values_.value_of(name, delimiter);
     const std::string_view value = text_.substr(begin, end - begin);
     if (begin >= end || (secrecy == Secrecy::hidden_but_count && is_count(value))) return std::nullopt;
-    out_.append(text_.substr(copied_, begin - copied_)).append(kHidden);
+    out_.append(text_.substr(copied_, begin - copied_));
+    if (!values_.is_bare_member(name, begin)) {
+      out_.append(kHidden);
+    } else if (value == "null" || value == "true" || value == "false") {
+      out_.append(value);
+    } else {
+      out_.append("\"").append(kHidden).append("\"");  // the text stays JSON
+    }
     copied_ = end;
     return end;
   }
@@ -227,7 +258,9 @@ class Redactor {
 }  // namespace
 
 std::optional<std::string> without_secrets(std::string_view text) {
-  return Redactor(text).run();
+  if (auto shown = Redactor(text).run()) return shown;
+  // A form may hold JSON or another form, as in `payload=%7B%22token%22%3A...`.
+  return text.find('%') == std::string_view::npos ? std::nullopt : Redactor(percent_decoded(text)).run();
 }
 
 }  // namespace rest_fcgi::master

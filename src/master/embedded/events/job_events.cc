@@ -37,7 +37,8 @@ bool is_secret(std::string_view key, const JsonValue& value) {
 void write_member(JsonWriter& writer, const JsonMember& member, Marks marks) {
   const auto& [key, value] = member;
   if (marks == Marks::dropped && key == kMark) return;
-  writer.key(key);
+  // A body of JSON that came as a form is one long key.
+  writer.key(master::without_secrets(key).value_or(std::string(key)));
   const bool tells = !value.is(JsonValue::Kind::null) && !value.is(JsonValue::Kind::boolean);
   if (is_secret(key, value) || (tells && key == "eauth")) {
     writer.string(master::kHidden);

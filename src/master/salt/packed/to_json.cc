@@ -103,10 +103,11 @@ class JsonVisitor : public BoundedVisitor {
   }
 
   bool key(std::string_view name) {
-    writer().key(name);
-    if (discretion_ != nullptr && inside_ == Verdict::look_inside) {
-      next_ = discretion_->of_member(name, depth());
-    }
+    const bool looks_inside = discretion_ != nullptr && inside_ == Verdict::look_inside;
+    // A body of JSON that came as a form is one long key.
+    const auto shown = looks_inside ? discretion_->shown(name) : std::nullopt;
+    writer().key(shown ? std::string_view(*shown) : name);
+    if (looks_inside) next_ = discretion_->of_member(name, depth());
     return true;
   }
   bool hide() {

@@ -263,7 +263,8 @@ TEST_CASE("secrets never enter an event") {
       "salt/netapi/hook/x",
       Json::trusted(
           R"({"body": "{\"a\": 1, \"password\": \"canary-4711\"}", "token": "canary-4711", )"
-          R"("post": {"a": 1, "password": "canary-4711"}, "headers": {"X-Auth-Token": "canary-4711"}})"),
+          R"("post": {"a": 1, "password": "canary-4711"}, "headers": {"X-Auth-Token": "canary-4711"}, )"
+          R"("form": {"{\"token\": \"canary-4711\"}": ""}})"),
       nullptr, EmbeddedEngine::soon()));
   const auto events = read(*reader);
   REQUIRE(events.size() == 9);
@@ -274,10 +275,10 @@ TEST_CASE("secrets never enter an event") {
   CHECK(data_of(*events[5]).ends_with(R"("return": "[hidden]", "success": true})"));
   CHECK(holds(events[7]->data(), R"("return": {"args": [{"priv": "[hidden]", "is_secret": true}], )"
                                  R"("kwargs": {"token": "[hidden]"}})"));
-  CHECK(
-      data_of(*events[8]) ==
-      R"({"body": "{\"a\": 1, \"password\": \"[hidden]\"}", "token": "[hidden]", )"
-      R"("post": {"a": 1, "password": "[hidden]"}, "headers": {"X-Auth-Token": "[hidden]"}, "_stamp": "S"})");
+  CHECK(data_of(*events[8]) ==
+        R"({"body": "{\"a\": 1, \"password\": \"[hidden]\"}", "token": "[hidden]", )"
+        R"("post": {"a": 1, "password": "[hidden]"}, "headers": {"X-Auth-Token": "[hidden]"}, )"
+        R"("form": {"{\"token\": \"[hidden]\"}": ""}, "_stamp": "S"})");
 }
 
 TEST_CASE("what somebody fires gets a stamp in place of its own") {

@@ -210,8 +210,8 @@ TEST_CASE("of a text the value that follows the name of a secret is hidden, and 
            Text{"user[password]=[hidden]&b=2"},
            Text{R"({"a": 1, "token": "[hidden]", "b": 2})", R"(a\"b, c})"},
            Text{R"({"a": 1, "token": "[hidden]", "b": 2})", R"(a\\)"},
-           Text{R"({"a": 1, "token":[hidden], "b": 2})", "5"},
-           Text{R"({"a": 1, "tokens": [hidden], "b": 2})", R"(["]", {"a": "}"}])"},
+           Text{"password=\"[hidden]\" a b"},
+           Text{"password='[hidden]'; b", "two words"},
            Text{R"({\"token\": \"[hidden]\", \"b\": 2})", R"(a\\\"b)"},
            Text{R"({"cmd": "mysql --password [hidden]", "b": 2})"},
            Text{R"({"cmd": "curl -H X-Auth-Token: [hidden]", "b": 2})", "a,b}"},
@@ -236,6 +236,10 @@ TEST_CASE("of a text the value that follows the name of a secret is hidden, and 
     CAPTURE(whole);
     CHECK(shown(whole) == text.shown);
   }
+  CHECK(shown(R"({"a": 1, "token":5, "tokens": ["]", {"a": "}"}], "hasPassword":true, "secret": null})") ==
+        R"({"a": 1, "token":"[hidden]", "tokens": "[hidden]", "hasPassword":true, "secret": null})");
+  CHECK(shown("payload=%7B%22token%22%3A%22x%22%2C%22b%22%3A2%7D&c=1%") ==
+        R"(payload={"token":"[hidden]","b":2}&c=1%)");
   CHECK(shown("token=a&b=1&secret=b&c") == "token=[hidden]&b=1&secret=[hidden]&c");
   CHECK(shown(std::string(1000, 'x') + "token = y") == std::string(1000, 'x') + "token = [hidden]");
   for (const char* plain : {"", "=", ":", " ", "a password is a word", "x=password", "user:pass@host", "-p x",
