@@ -64,9 +64,9 @@ template <class Check>
 void for_each_key(const Check& check) {
   std::size_t count = 0;
   for (const Entries& entries : {kEmbedded, kSalt}) {
-    for (const auto& [path, key] : salts_keys(entries)) {
-      CAPTURE(path);
-      check(entries, key);
+    for (const auto& known : salts_keys(entries)) {
+      CAPTURE(known.first);
+      check(entries, known.second);
       ++count;
     }
   }

@@ -17,9 +17,9 @@ std::string written(std::string_view json) {
 }
 
 std::string read_back(const std::string& text) {
-  const auto node = yaml::read({}, text);
-  REQUIRE_MESSAGE(node.ok(), node.error().message);
-  return yaml::to_json(*node).text();
+  const auto read = yaml::transcribe(text);
+  REQUIRE_MESSAGE(read.ok(), read.error().message);
+  return read->json.text();
 }
 
 }  // namespace
