@@ -212,6 +212,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void OnMapEnd() override {
+    if (!open_.back().in_brackets) check_last_key(open_.back().node);
     resolve_merges(open_.back().node);
     refuse_duplicates(open_.back().node);
     close();
@@ -225,6 +226,22 @@ class TreeBuilder : public YAML::EventHandler {
     bool in_brackets;
     bool expects_value = false;  ///< of a map: its last entry has a key only
   };
+
+  /// yaml-cpp takes the last line of a map for a key, also where no colon follows, as in `token_expire:5`.
+  void check_last_key(const Node& map) const {
+    if (map.entries.empty()) return;
+    const Entry& last = map.entries.back();
+    if (!last.plain_key || !last.value.is(Kind::null)) return;
+    std::string_view line = text_;
+    for (std::size_t i = 1; i < last.place.line; ++i) line.remove_prefix(line.find('\n') + 1);
+    line = line.substr(0, line.find('\n'));
+    const std::size_t key = last.place.column - 1;
+    const bool has_colon = line.find(':', key + last.key.size()) != std::string_view::npos;
+    const bool is_explicit = line.substr(0, key).find('?') != std::string_view::npos;  // `? key`
+    if (has_colon || is_explicit) return;
+    fail(last.place,
+         format("found {}, expected a key with a colon and a space behind it", in_quotes(last.key)));
+  }
 
   [[nodiscard]] Place place(const YAML::Mark& mark) const {
     return {file_, static_cast<std::size_t>(mark.line + 1), static_cast<std::size_t>(mark.column + 1)};

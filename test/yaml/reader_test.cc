@@ -140,6 +140,19 @@ TEST_CASE("broken YAML is an error with its line") {
   CHECK(read("a: 'x\nb: 1") == "F:2: illegal document indicator in scalar");
 }
 
+TEST_CASE("a last line without a colon and a space is an error as any other") {
+  for (const char* text : {"a: 1\nb:5", "a: 1\nb", "a: 1\nb = 5\n", "a:\n  c: 1\n  b\n", "a: |\nb"}) {
+    CAPTURE(text);
+    CHECK(read(text).find("expected a key with a colon and a space behind it") != std::string::npos);
+  }
+  CHECK(read("a: 1\nb:") == R"({"a": 1, "b": null})");
+  CHECK(read("a: 1\nb: # empty") == R"({"a": 1, "b": null})");
+  CHECK(read("a: 1\nb: ~") == R"({"a": 1, "b": null})");
+  CHECK(read("? a\n? b\n") == R"({"a": null, "b": null})");
+  CHECK(read("{a, b}") == R"({"a": null, "b": null})");
+  CHECK(read("a: &x\nb: *x\n") == R"({"a": null, "b": null})");
+}
+
 TEST_CASE("nesting without end is an error") {
   CHECK(read(std::string(10000, '[')) == "F:1: lists and maps are nested more than 100 deep");
   CHECK(read(std::string(100, '[') + std::string(100, ']')).starts_with("[["));
