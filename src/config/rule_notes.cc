@@ -46,6 +46,18 @@ bool has_any(std::string_view text, std::string_view characters) {
   return text.find_first_of(characters) != std::string_view::npos;
 }
 
+/// Returns whether the text can be the name of a module or of a function.
+bool is_name(std::string_view text) {
+  return !text.empty() && only_of(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+}
+
+/// Returns whether the text is `MODULE.FUNCTION` or `MODULE.*`.
+bool is_dotted(std::string_view text) {
+  const std::size_t dot = std::min(text.find('.'), text.size());
+  const std::string_view function = text.substr(std::min(dot + 1, text.size()));
+  return is_name(text.substr(0, dot)) && (is_name(function) || function == "*");
+}
+
 /// "; did you mean 'X'?" for the name that is closest.
 template <class Names>
 std::string meant(std::string_view word, const Names& names, std::string_view before = "") {
@@ -55,17 +67,21 @@ std::string meant(std::string_view word, const Names& names, std::string_view be
 
 Note about_back_end(const std::string& name, Engine engine) {
   if (is_among(name, kOwnBackEnds)) return std::nullopt;
-  const std::string known = is_among(name, kBackEnds) ? "" : meant(name, kBackEnds);
-  if (engine == Engine::salt)
-    return known.empty() ? Note() : format("Salt has no back end of this name{}", known);
+  if (engine == Engine::salt) {
+    const std::string near = is_among(name, kBackEnds) ? "" : meant(lower(name), kBackEnds);
+    return near.empty() ? Note() : format("Salt has no back end of this name{}", near);
+  }
   return format("no login is possible through it, since this engine has file, pam, sharedsecret and auto{}",
-                known);
+                is_among(name, kBackEnds) ? "" : meant(lower(name), kOwnBackEnds));
 }
 
 Note about_principal(std::string_view eauth, std::string_view name) {
   if (name == "*") return std::nullopt;
   if (name.starts_with('%') || name.starts_with('@')) {
-    return format("is the name of a user; a group is written '{}%'", name.substr(1));
+    if (is_among(eauth, kWithoutGroups))
+      return format("is the name of a user, and the back end {} has no groups", eauth);
+    return format("is the name of a user; a group is written '{}%'",
+                  name.size() > 1 ? name.substr(1) : std::string_view("GROUP"));
   }
   if (name.ends_with('%') && is_among(eauth, kWithoutGroups)) {
     return format("is a group, and the back end {} has no groups; write the names of users, or '*'", eauth);
@@ -77,18 +93,30 @@ Note about_principal(std::string_view eauth, std::string_view name) {
          "group, or '*' for all users that have no key";
 }
 
+/// Returns what an `@` entry that goes on behind the name of a module probably means, such as
+/// `@runner.test.arg`; nothing where that cannot be told.
+std::string meant_by_scope(std::string_view module, std::string_view function) {
+  const bool is_form = is_among(module, kForms);
+  if (!is_form && !is_among(module, kModules)) return "";
+  if (function == "*" || function == ".*") return format("; did you mean '@{}'?", module);
+  if (is_form ? !is_dotted(function) : !is_name(function)) return "";
+  return format("; did you mean {{'@{}': ['{}']}}?", module, function);
+}
+
 /// `scope` begins with an `@`.
 Note about_scope(std::string_view scope, Engine engine) {
-  const std::string_view name = scope.substr(1);
-  if (is_among(name, kForms) || is_among(name, kModules)) return std::nullopt;
-  const std::size_t dot = name.find('.');
-  if (dot != std::string_view::npos) {
-    return format("matches no runner and no wheel; did you mean {{'@{}': ['{}']}}?", name.substr(0, dot),
-                  name.substr(dot + 1));
+  constexpr std::string_view kBetween = ".: ";
+  if (is_among(scope.substr(1), kForms) || is_among(scope.substr(1), kModules)) return std::nullopt;
+  const std::string_view name = trimmed(scope.substr(1));
+  const std::size_t end = name.find_first_of(kBetween);
+  if (end != std::string_view::npos) {
+    const std::size_t next = name.find_first_not_of(kBetween, end);
+    const std::string_view function = next == std::string_view::npos ? "" : name.substr(next);
+    return format("matches no runner and no wheel{}", meant_by_scope(name.substr(0, end), function));
   }
   std::vector<std::string_view> names(std::begin(kForms), std::end(kForms));
   names.insert(names.end(), std::begin(kModules), std::end(kModules));
-  const std::string near = meant(lower(trimmed(name)), names, "@");
+  const std::string near = meant(lower(name), names, "@");
   if (engine == Engine::salt && near.empty()) return std::nullopt;  // it may be a module of the site
   return format("no runner or wheel module has this name{}", near);
 }
@@ -98,6 +126,8 @@ Note about_target(std::string_view target) {
     return format("is a target, a minion of this name; did you mean '@{}'?", target);
   }
   const bool is_list = target.find(',') != std::string_view::npos && !has_any(target, "@ ({[");
+  if (is_list && has_any(target, "*?"))
+    return "is the name of one minion; each pattern is a target of its own";
   if (is_list) return format("is the name of one minion; did you mean 'L@{}'?", target);
   return std::nullopt;
 }
@@ -115,31 +145,47 @@ bool looks_like_call(std::string_view pattern) {
          pattern.find('|') == std::string_view::npos;
 }
 
+/// Returns whether the text begins as a compound target does, such as `G@os:Debian`.
+bool looks_like_target(std::string_view text) {
+  constexpr std::string_view kMatchers = "GPELIJSNRK";
+  return text.size() > 2 && text[1] == '@' && kMatchers.find(text[0]) != std::string_view::npos;
+}
+
+/// Returns the pattern for all functions of the module that `pattern` names, such as `test*` or `test.`, as a
+/// question; nothing where it names no module that the scope has.
+std::string meant_by_module(std::string_view pattern, std::string_view scope) {
+  const std::string_view module = pattern.substr(0, pattern.find_first_of(".*$"));
+  const bool is_known = scope.starts_with('@') ? is_among(module, kModules) : !is_among(module, kForms);
+  if (!is_name(module) || !is_known) return "";
+  return format("; did you mean '{}.*'?", module);
+}
+
 /// Of a whole name, `MODULE.FUNCTION`.
-Note about_name(std::string_view pattern, Engine engine) {
-  const std::size_t dot = pattern.find('.');
-  if (!has_any(pattern, kSpecial) && dot != std::string_view::npos &&
-      pattern.find('.', dot + 1) != std::string_view::npos) {
-    const std::string_view form = pattern.substr(0, dot);
-    const std::string hint = is_among(form, kForms)
-                                 ? format("; did you mean {{'@{}': ['{}']}}?", form, pattern.substr(dot + 1))
-                                 : "";
-    return format("no function has two dots in its name{}", hint);
-  }
-  if (is_among(pattern, kForms) || pattern == "jobs" || pattern == "events") {
+Note about_name(std::string_view pattern, std::string_view scope, Engine engine) {
+  const std::size_t dot = std::min(pattern.find('.'), pattern.size());
+  const std::string_view behind = pattern.substr(std::min(dot + 1, pattern.size()));
+  if (is_among(pattern.substr(0, dot), kForms) && is_dotted(behind))
+    return format("no function has two dots in its name; did you mean {{'@{}': ['{}']}}?",
+                  pattern.substr(0, dot), behind);
+  if (!has_any(pattern, kSpecial) && behind.find('.') != std::string_view::npos)
+    return "no function has two dots in its name";
+  if (scope.empty() && (is_among(pattern, kForms) || pattern == "jobs" || pattern == "events"))
     return format("is no function; did you mean '@{}'?", pattern);
-  }
-  if (has_any(pattern, ":@"))
+  if (scope.empty() && looks_like_target(pattern))
     return format("is no function; did you mean the target {{'{}': [test.ping]}}?", pattern);
-  if (pattern.ends_with('.'))
-    return format("no function's name ends with a dot; did you mean '{}*'?", pattern);
+  if (pattern.find('@') != std::string_view::npos)
+    return "is no function, and a pattern stands for no entry @NAME";
+  if (has_any(pattern, ":/")) return "is no function; its name is written MODULE.FUNCTION";
+  if (pattern.size() > 1 && pattern.ends_with('.') && is_name(pattern.substr(0, pattern.size() - 1)))
+    return format("no function's name ends with a dot{}", meant_by_module(pattern, scope));
   // Salt is content where a name begins with what a pattern matches.
   if (engine == Engine::salt || may_have_dot(pattern)) return std::nullopt;
-  const std::string_view module = pattern.substr(0, pattern.find_first_of(kSpecial));
-  return format("every function has a dot in its name; did you mean '{}.*'?", module);
+  const bool is_plain = is_name(pattern.substr(0, pattern.find_last_not_of("*$") + 1));
+  return format("every function has a dot in its name{}", is_plain ? meant_by_module(pattern, scope) : "");
 }
 
 Note about_function(std::string_view pattern, std::string_view scope, Engine engine) {
+  const bool is_of_module = scope.starts_with('@') && !is_among(scope.substr(1), kForms);
   if (pattern.starts_with('@'))
     return "stands among the functions of a target; it is an entry of the user's list";
   if (has_any(pattern, " \t,") && !has_any(pattern, "[{")) {
@@ -148,15 +194,16 @@ Note about_function(std::string_view pattern, std::string_view scope, Engine eng
   }
   if (looks_like_call(pattern)) {
     const std::string_view name = pattern.substr(0, pattern.find('('));
+    if (is_of_module ? !is_name(name) : !is_dotted(name)) return "is a pattern and no call";
     return format("is a pattern and no call; did you mean '{0}', or {0}: {{args: [...]}} in a target's list?",
                   name);
   }
-  const bool is_of_module = scope.starts_with('@') && !is_among(scope.substr(1), kForms);
-  if (!is_of_module) return about_name(pattern, engine);
+  if (!is_of_module) return about_name(pattern, scope, engine);
   const std::string beginning = format("{}.", scope.substr(1));
   if (has_any(pattern, kSpecial) || !pattern.starts_with(beginning)) return std::nullopt;
-  return format("the functions of {} are written without the module; did you mean '{}'?", scope,
-                pattern.substr(beginning.size()));
+  const std::string_view function = std::string_view(pattern).substr(beginning.size());
+  return format("the functions of {} are written without the module{}", scope,
+                is_name(function) ? format("; did you mean '{}'?", function) : "");
 }
 
 class NoteWriter {

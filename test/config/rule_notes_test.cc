@@ -82,6 +82,51 @@ TEST_CASE("functions that are none are noted with what was meant") {
   has("'web1,web2': [test.ping]", "did you mean 'L@web1,web2'?");
 }
 
+TEST_CASE("a note suggests nothing that allows everything, is refused or matches nothing") {
+  for (const char* rule : {"'^test'",
+                           "'(test|sys)'",
+                           "'$'",
+                           "'test|sys'",
+                           "'@jobs.'",
+                           "'@runner.'",
+                           "'^@runner$'",
+                           "'test/ping'",
+                           "'test:ping'",
+                           "{'@runner.jobs': [list_jobs]}",
+                           "{'@runner': [list_jobs]}",
+                           "'@runner: jobs'",
+                           "'@runer.test.arg'",
+                           "'@jobs.a.b'",
+                           "'@runner.a.b.c'",
+                           "runner.a.b.c",
+                           "'test(1)'",
+                           "{'*': [runner]}",
+                           "{'*': ['G@os:Debian']}",
+                           "{'@jobs': ['jobs.']}",
+                           "{'web*,db*': [test.ping]}",
+                           "{'@runner': ['tset*']}"}) {
+    const std::string note = note_on(rule);
+    CAPTURE(note);
+    CHECK(note != "");
+    CHECK(note.find("did you mean") == std::string::npos);
+  }
+  CHECK(note_on("'.'") == "");
+  const std::pair<const char*, const char*> meant[] = {{"'@runner.*'", "'@runner'"},
+                                                       {"'@wheel.*'", "'@wheel'"},
+                                                       {"'@jobs.*'", "'@jobs'"},
+                                                       {"'@runner: jobs.*'", "{'@runner': ['jobs.*']}"},
+                                                       {"'@runner test.arg'", "{'@runner': ['test.arg']}"},
+                                                       {"'@runner:test.arg'", "{'@runner': ['test.arg']}"},
+                                                       {"'runner.jobs.*'", "{'@runner': ['jobs.*']}"},
+                                                       {"{'@runner': [jobs]}", "'jobs.*'"}};
+  for (const auto& [rule, suggestion] : meant) {
+    CAPTURE(rule);
+    CHECK(note_on(rule).find("did you mean " + std::string(suggestion) + "?\n") != std::string::npos);
+  }
+  CHECK(notes_on("external_auth:\n  file: {'%admins': [.*]}\n").find("has no groups") != std::string::npos);
+  CHECK(notes_on("external_auth:\n  lda: {a: [.*]}\n").find("did you mean") == std::string::npos);
+}
+
 TEST_CASE("names of users and groups that nobody has are noted") {
   const std::string notes = notes_on(
       "external_auth:\n  pam:\n    steve|admin.*: [.*]\n    '%admins': [.*]\n    alice,bob: [.*]\n    "
