@@ -94,11 +94,24 @@ constexpr std::string_view kAddresses = "a list of addresses or networks, such a
 void read_addresses(Reader& section, std::string_view key, std::vector<std::string>& texts) {
   read_texts(section, key, texts, kAddresses);
   const auto known = http::Addresses::make(texts);
-  if (!known) section.findings().add(section.value(key)->place, section.path_to(key), known.error().message);
+  if (known) return;
+  section.findings().add(section.value(key)->place, section.path_to(key),
+                         known.error().message + "; '*' stands for all");
+}
+
+constexpr std::string_view kProxies =
+    "auto, [] for no web server, or addresses of web servers such as [127.0.0.1, 10.0.0.0/8], not '*'";
+
+/// Returns whether the value is an address, or a list of them that may have no items.
+bool is_address_list(const Node& node) {
+  const auto items = items_of(node);
+  return std::all_of(items.begin(), items.end(), [](const Node& item) {
+    return item.is(Kind::string) && !item.text.empty() && item.text != "*";
+  });
 }
 
 /// Reads which web servers are believed about their clients: `auto`, or their addresses. `*` would have each
-/// client believed about itself.
+/// client believed about itself. An empty value is refused, since it does not say which of them is meant.
 void read_proxies(Reader& section, FrontEnds& front_ends) {
   static constexpr std::string_view kKey = "trusted_proxies";
   const Node* node = section.value(kKey);
@@ -108,10 +121,11 @@ void read_proxies(Reader& section, FrontEnds& front_ends) {
     section.note_start_key(kKey, "auto");
     return;
   }
-  read_addresses(section, kKey, proxies);
+  if (!is_address_list(*node)) return section.unexpected(*node, kKey, kProxies);
+  read_texts(section, kKey, proxies, kProxies);
+  const auto known = http::Addresses::make(proxies);
+  if (!known) section.findings().add(node->place, section.path_to(kKey), known.error().message);
   section.note_start_key(kKey, joined(proxies));
-  if (std::find(proxies.begin(), proxies.end(), "*") != proxies.end())
-    section.unexpected(*node, kKey, "auto, or the addresses of the web servers in front, not '*'");
 }
 
 /// Gives each port the addresses of web servers that it believes. `auto` stands for those of this host, where
@@ -150,8 +164,6 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
   const Node* mode = section.value("ssl_cert_reqs");
   const Node* ca = section.value("ssl_ca_certs");
   const Node* names = section.value_or_empty("ssl_allowed_cn");
-  if (names != nullptr && !names->is(Kind::list) && is_empty(*names))
-    names = nullptr;  // `[]` allows no client
   const auto wrong = [&section](const Node& node, std::string_view key, std::string_view text) {
     section.findings().add(node.place, section.path_to(key), text);
   };
@@ -162,6 +174,8 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
   section.absolute_path("ssl_ca_certs", options.ssl_ca_certs);
   read_texts(section, "ssl_allowed_cn", options.ssl_allowed_cn, "a list of names");
   const bool is_asked = options.client_certificates != ClientCertificates::none;
+  // Beside ssl_cert_reqs an empty value could mean each client or no client.
+  if (names != nullptr && is_empty(*names) && !is_asked) names = nullptr;
   if (names != nullptr && (options.ssl_allowed_cn.empty() || has_empty_item(*names)))
     section.unexpected(*names, "ssl_allowed_cn", "at least one name, and no empty one");
   if (names != nullptr && !is_asked)

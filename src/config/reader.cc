@@ -244,6 +244,7 @@ void Reader::tell_of_unknown_keys(bool refuses_all, std::string_view refused) {
   if (map_ == nullptr) return;
   for (const Entry& entry : map_->entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
+    if (!refuses_all && is_lenient() && is_empty(entry.value)) continue;
     const std::vector<std::string> near = near_names(entry.key, known_);
     const std::string text = near.empty()
                                  ? "there is no such key"

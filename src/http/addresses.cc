@@ -77,14 +77,17 @@ Result<Addresses> Addresses::make(const std::vector<std::string>& texts) {
       continue;
     }
     const std::size_t slash = text.find('/');
-    const auto bytes = bytes_of(std::string_view(text).substr(0, slash));
-    const unsigned most = text.find(':') == std::string::npos ? 32 : 128;
+    std::string_view address = std::string_view(text).substr(0, slash);
+    const unsigned most = address.find(':') == std::string_view::npos ? 32 : 128;
+    if (most == 128 && address.starts_with('[') && address.ends_with(']'))
+      address = address.substr(1, address.size() - 2);
+    const auto bytes = bytes_of(address);
     std::optional<unsigned> bits = most;
     if (slash != std::string::npos) bits = number_in<unsigned>(std::string_view(text).substr(slash + 1));
     if (!bytes || !bits || *bits > most) {
       return Error{ErrorKind::configuration,
-                   format("{} is no address; accepted are those such as 192.0.2.7, networks such as "
-                          "192.0.2.0/24 or 2001:db8::/32, and '*'",
+                   format("{} is no address; accepted are those such as 192.0.2.7 or ::1, and networks such "
+                          "as 192.0.2.0/24 or 2001:db8::/32",
                           quoted(text))};
     }
     addresses.networks_.push_back({*bytes, most == 32 ? *bits + kMappedBits : *bits});

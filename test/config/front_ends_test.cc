@@ -194,6 +194,41 @@ TEST_CASE("trusted_proxies: auto believes loopback where the port is on loopback
   CHECK(wsgi.gateway.http.at(0).trusted_proxies == loopback);
 }
 
+TEST_CASE("trusted_proxies takes auto, [] or addresses, and refuses all else") {
+  const auto error = [](std::string_view value) {
+    return error_of("rest_fcgi: {trusted_proxies: " + std::string(value) + "}\n");
+  };
+  for (const char* value : {"auto", "[]", "['[::1]']", "['[2001:db8::]/32', 10.0.0.1]", "'[::1]'"})
+    CHECK_MESSAGE(error(value) == "", value);
+  for (const char* value : {"null", "", "''", "{}", "{a: b}", "[null]", "['']", "[[]]", "[{}]", "false",
+                            "true", "[false]", "'*'", "['*']", "[10.0.0.1, '*']", "[10.0.0.1, ~]", "5"})
+    CHECK_MESSAGE(error(value).find("rest_fcgi: trusted_proxies: found ") != std::string::npos, value);
+  for (const char* value : {"loopback", "'[10.0.0.1]'", "['[::1']", "Auto"}) {
+    CHECK_MESSAGE(error(value).find("is no address; accepted are") != std::string::npos, value);
+    CHECK_MESSAGE(error(value).find('*') == std::string::npos, value);
+  }
+}
+
+TEST_CASE("an empty ssl_allowed_cn is refused where clients show certificates, else it counts as absent") {
+  for (const std::string module : {"rest_cherrypy", "rest_tornado"}) {
+    for (const std::string empty : {"", "null", "''", "[]", "{}"}) {
+      CAPTURE(empty);
+      const auto error = [&](const std::string& keys) {
+        return error_of("rest_fcgi: {netapi: [" + module + "]}\n" + module + ": {port: 8000, " + keys +
+                        ", ssl_allowed_cn: " + empty + "}\n");
+      };
+      const std::string tls = "ssl_crt: /c.pem, ssl_key: /k.pem";
+      for (const char* mode : {"CERT_REQUIRED", "CERT_OPTIONAL"})
+        CHECK(error(tls + ", ssl_ca_certs: /ca, ssl_cert_reqs: " + mode)
+                  .starts_with("master:2: " + module + ": ssl_allowed_cn: found "));
+      for (const std::string& keys :
+           {tls, tls + ", ssl_cert_reqs: CERT_NONE", tls + ", ssl_ciphers: " + empty,
+            std::string("disable_ssl: true"), std::string("disable_ssl: true, ssl_cert_reqs: ''")})
+        CHECK_MESSAGE(error(keys) == "", keys);
+    }
+  }
+}
+
 TEST_CASE("keys for certificates of clients are read, in both modules with TLS") {
   for (const std::string module : {"rest_cherrypy", "rest_tornado"}) {
     const auto with = [&module](std::string_view keys) {
