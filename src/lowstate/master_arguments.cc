@@ -101,14 +101,18 @@ std::string normalized(const Function& function, bool as_command_line) {
 
 }  // namespace
 
-bool is_client_key(std::string_view key) {
+bool is_client_key(std::string_view key, bool of_runner) {
   static const std::vector<std::string_view> kKeys = words_of(
       "client tgt tgt_type expr_form delimiter timeout full_return batch batch_size batch_wait "
       "failhard raw subset sub ret ret_config ret_kwargs jid job_id metadata print_event "
       "gather_job_timeout raw_shell module_executors executor_opts roster roster_file cli "
       "progress display_progress verbose show_timeout show_jid hide_timeout mode async outputter "
       "output out state_output state_verbose no_color force_color eauth username password "
-      "token token_expire user key");
+      "token token_expire user key nodegroup saltenv pillarenv ret_options mid raise_err listen "
+      "io_loop expect_minions minion_timeout batch_safe_limit batch_safe_size static summary "
+      "return returner output_file output_file_append output_indent out_file out_file_append "
+      "out_indent state_output_diff state_output_profile state_compress_ids log_level");
+  if (of_runner && key == "match") return true;
   return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
 }
 

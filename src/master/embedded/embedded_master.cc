@@ -338,8 +338,8 @@ class EmbeddedMaster : public master::Master {
     const bool is_runner = form == auth::Form::runner;
     const MasterFunction* const function =
         is_runner ? find_runner(call.function.name) : find_wheel(call.function.name);
-    const lowstate::KeywordFilter keeps = [function](std::string_view key) {
-      return function == nullptr || function->gets_keyword(key);
+    const lowstate::KeywordFilter keeps = [function, is_runner](std::string_view key) {
+      return function == nullptr || function->gets_keyword(key, is_runner);
     };
     std::vector<JsonMember> sent = call.function.kwargs;
     std::erase_if(sent, [&keeps](const JsonMember& member) { return !keeps(member.key); });

@@ -293,8 +293,8 @@ MasterFunctions other_runners() {
   return kRunners;
 }
 
-bool MasterFunction::gets_keyword(std::string_view key) const {
-  if (!lowstate::is_client_key(key)) return true;
+bool MasterFunction::gets_keyword(std::string_view key, bool is_runner) const {
+  if (!lowstate::is_client_key(key, is_runner)) return true;
   const Signature signature = read_usage(usage);
   const auto& names = signature.parameters;
   return signature.takes_keywords || std::find(names.begin(), names.end(), key) != names.end();

@@ -98,8 +98,8 @@ struct MasterFunction {
   [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
 
   /// Returns whether a keyword argument reaches the function. Keys of clients that it has no parameter for do
-  /// not; others it does not know are an error for `bind`.
-  [[nodiscard]] bool gets_keyword(std::string_view key) const;
+  /// not, see `lowstate::is_client_key`; others it does not know are an error for `bind`.
+  [[nodiscard]] bool gets_keyword(std::string_view key, bool is_runner) const;
 
   /// Errors: invocation, in the words in which Python complains about arguments that do not fit.
   [[nodiscard]] Result<Bound> bind(const lowstate::MasterArguments& arguments) const;

@@ -31,7 +31,20 @@ constexpr Takers kRunners[] = {
     {"tgt tgt_type",
      "cache.clear_all cache.clear_grains cache.clear_mine cache.clear_mine_func cache.clear_pillar mine.get "
      "mine.update network.wolmatch"},
-    {"tgt tgt_type timeout", "ssh.cmd state.graph state.graph_highstate"},
+    {"tgt tgt_type timeout", "ssh.cmd"},
+    {"tgt tgt_type timeout saltenv pillarenv", "state.graph"},
+    {"tgt tgt_type timeout pillarenv", "state.graph_highstate"},
+    {"saltenv pillarenv",
+     "state.orch state.orch_show_sls state.orchestrate state.orchestrate_show_sls state.sls"},
+    {"saltenv",
+     "fileserver.clear_file_list_cache fileserver.dir_list fileserver.empty_dir_list fileserver.file_list "
+     "fileserver.symlink_list pillar.show_top reactor.add reactor.delete reactor.list saltutil.sync_all "
+     "saltutil.sync_cache saltutil.sync_clouds saltutil.sync_eauth_tokens saltutil.sync_engines "
+     "saltutil.sync_executors saltutil.sync_fileserver saltutil.sync_grains saltutil.sync_modules "
+     "saltutil.sync_output saltutil.sync_pillar saltutil.sync_proxymodules saltutil.sync_queues "
+     "saltutil.sync_renderers saltutil.sync_returners saltutil.sync_roster saltutil.sync_runners "
+     "saltutil.sync_sdb saltutil.sync_serializers saltutil.sync_states saltutil.sync_thorium "
+     "saltutil.sync_tops saltutil.sync_utils saltutil.sync_wheel saltutil.sync_wrapper virt.init"},
     {"tgt tgt_type timeout gather_job_timeout", "manage.down manage.up"},
     {"tgt tgt_type timeout gather_job_timeout output", "manage.status"},
     {"tgt", "cache.cloud"},
@@ -68,6 +81,9 @@ constexpr std::string_view kRunnerModules =
 constexpr Takers kWheels[] = {
     {"key", "config.apply"},
     {"user", "key.gen_keys"},
+    {"saltenv",
+     "file_roots.find file_roots.list_env file_roots.read file_roots.write pillar_roots.find "
+     "pillar_roots.list_env pillar_roots.read pillar_roots.write"},
 };
 constexpr std::string_view kWheelModules = "config error file_roots key minions pillar_roots";
 
@@ -78,10 +94,11 @@ bool has_word(std::string_view words, std::string_view word) noexcept {
   return false;
 }
 
-bool gets_keyword(std::span<const Takers> takers, std::string_view modules, std::string_view function,
-                  std::string_view key) {
-  if (!lowstate::is_client_key(key) || !has_word(modules, function.substr(0, function.find('.'))))
-    return true;
+bool is_in_module(std::string_view modules, std::string_view function) noexcept {
+  return has_word(modules, function.substr(0, function.find('.')));
+}
+
+bool gets_keyword(std::span<const Takers> takers, std::string_view function, std::string_view key) {
   return std::any_of(takers.begin(), takers.end(), [&](const Takers& some) {
     return (some.keys == "*" || has_word(some.keys, key)) && has_word(some.functions, function);
   });
@@ -90,11 +107,13 @@ bool gets_keyword(std::span<const Takers> takers, std::string_view modules, std:
 }  // namespace
 
 bool runner_gets_keyword(std::string_view runner, std::string_view key) {
-  return gets_keyword(kRunners, kRunnerModules, runner, key);
+  if (!lowstate::is_client_key(key, true) || !is_in_module(kRunnerModules, runner)) return true;
+  return gets_keyword(kRunners, runner, key);
 }
 
 bool wheel_gets_keyword(std::string_view wheel, std::string_view key) {
-  return gets_keyword(kWheels, kWheelModules, wheel, key);
+  if (!lowstate::is_client_key(key, false) || !is_in_module(kWheelModules, wheel)) return true;
+  return gets_keyword(kWheels, wheel, key);
 }
 
 }  // namespace rest_fcgi::salt

@@ -49,7 +49,9 @@ TEST_CASE("arguments that do not fit are named in Python's words, and Salt calls
 TEST_CASE("keys of clients that a runner does not know are left out") {
   EmbeddedEngine engine;
   const std::string keys =
-      R"(, "tgt": "ms-0", "tgt_type": "glob", "expr_form": "glob", "outputter": "json", "ret": "x", "metadata": {})";
+      R"(, "tgt": "ms-0", "tgt_type": "glob", "expr_form": "glob", "outputter": "json", "ret": "x", "metadata": {})"
+      R"(, "nodegroup": "n", "match": "*", "saltenv": "base", "ret_options": {}, "ret_config": "a", "mid": "ms-0")"
+      R"(, "ret_kwargs": {"a": 1}, "raise_err": true, "delimiter": ":", "batch": 1, "subset": 1, "listen": true)";
   CHECK(ret(engine, R"("fun": "manage.up")" + keys) == R"(["ms-0"])");
   CHECK(ret(engine, R"("fun": "jobs.active", "arg": [])" + keys) == "{}");
   CHECK(ret(engine, R"("fun": "manage.up", "arg": ["ms-1", "outputter=x"], "kwarg": {"ret": "y"})") ==

@@ -69,6 +69,10 @@ TEST_CASE("a runner of Salt's gets of the keys of clients those that it has as p
         R"({"kwarg": {"tgt": "*", "tgt_type": "glob", "expr_form": "glob", "outputter": "json", "ret": "x", )"
         R"("jid": "1", "a": 2}, "arg": []})");
   }
+  const std::string more =
+      R"("nodegroup": "n", "match": "*", "saltenv": "base", "ret_options": {}, "mid": "m", "raise_err": true)";
+  CHECK(runner_arguments(more, "jobs.list_jobs") == R"({"kwarg": {}, "arg": []})");
+  CHECK(runner_arguments(more, "state.orch") == R"({"kwarg": {"saltenv": "base"}, "arg": []})");
   CHECK(runner_arguments(R"("arg": ["1", "outputter=x"], "kwarg": {"tgt": "*"})", "jobs.lookup_jid") ==
         R"({"kwarg": {}, "arg": [1]})");
 }
