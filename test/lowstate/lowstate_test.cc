@@ -89,6 +89,18 @@ TEST_CASE("a token wins over eauth, unless it is empty or null") {
   CHECK(kind_with(R"("ab")") == Credentials::Kind::token);
   CHECK(kind_with(R"("")") == Credentials::Kind::eauth);
   CHECK(kind_with("null") == Credentials::Kind::eauth);
+  CHECK(kind_with("[]") == Credentials::Kind::eauth);
+  CHECK(kind_with("{}") == Credentials::Kind::eauth);
+}
+
+TEST_CASE("empty credentials beside a token count as absent") {
+  for (const std::string empty : {"null", "\"\"", "[]", "{}"}) {
+    CAPTURE(empty);
+    const Read read(R"({"client": "runner", "fun": "a.b", "token": "ab", "username": )" + empty +
+                    R"(, "password": )" + empty + R"(, "eauth": )" + empty + "}");
+    CHECK(read.chunk().credentials.kind == Credentials::Kind::token);
+    CHECK(read.chunk().credentials.username.empty());
+  }
 }
 
 TEST_CASE("an empty eauth is none, whatever password comes with it") {
@@ -111,7 +123,7 @@ TEST_CASE("credentials are strings, and what they are instead is not shown") {
   for (const std::string key : {"eauth", "username", "password", "token"}) {
     CHECK(refusal(R"({"client": "runner", "fun": "a.b", ")" + key + R"(": 40961})") ==
           "Lowstate chunk 0: '" + key + "' must be a string; found int.");
-    CHECK(refusal(R"({"client": "runner", "fun": "a.b", ")" + key + R"(": []})") ==
+    CHECK(refusal(R"({"client": "runner", "fun": "a.b", ")" + key + R"(": [1]})") ==
           "Lowstate chunk 0: '" + key + "' must be a string; found list.");
   }
 }
