@@ -8,6 +8,7 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/core/text.h"
 #include "yaml/tabs.h"
 
 namespace rest_fcgi::yaml {
@@ -49,11 +50,37 @@ std::optional<std::string> decoded_base64(std::string_view text) {
   return bytes;
 }
 
+/// Returns whether Salt reads an argument of this text as a keyword argument (`KWARG_REGEX` in
+/// salt/utils/args.py).
+bool is_keyword_argument(std::string_view text) {
+  const auto is_word = [](char c) {
+    return is_letter(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  };
+  if (text.empty() || !is_word(text[0]) || is_digit(text[0])) return false;
+  const auto end =
+      std::find_if_not(text.begin(), text.end(), [&](char c) { return is_word(c) || c == '.' || c == '-'; });
+  const std::string_view rest(end, text.end());
+  return rest.starts_with('=') && !rest.starts_with("==");
+}
+
+/// Returns whether Python's `float` reads NaN or infinity from the text.
+bool is_not_finite(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  const std::string word = lower(text);
+  return word == "nan" || word == "inf" || word == "infinity";
+}
+
 std::string text_of_binary(const yaml_mark_t& mark, std::string_view base64) {
   auto bytes = decoded_base64(base64);
   if (!bytes) throw Mistake{mark, "found !!binary, which is no base64"};
   if (first_bad_byte(*bytes) != bytes->size()) {
     throw Mistake{mark, "found !!binary, whose bytes are no text in UTF-8; expected text",
+                  ErrorKind::invocation};
+  }
+  if (is_keyword_argument(*bytes)) {
+    throw Mistake{mark,
+                  "found !!binary, whose text is name=value and would become a keyword argument; put it into "
+                  "kwarg as text",
                   ErrorKind::invocation};
   }
   return *std::move(bytes);
@@ -71,7 +98,7 @@ Kind kind_by_tag(const yaml_mark_t& mark, const yaml_char_t* full_tag, std::stri
   const bool is_number = kind == Kind::integer || kind == Kind::real;
   if (tag == "int" && kind == Kind::integer) return kind;
   if (tag == "bool" && kind == Kind::boolean) return kind;
-  if (tag == "float" && is_number) return Kind::real;
+  if (tag == "float" && (is_number || is_not_finite(text))) return Kind::real;
   if (tag == "int" || tag == "bool" || tag == "float") {
     throw Mistake{mark, format("found no value of the tag !!{}", tag)};
   }

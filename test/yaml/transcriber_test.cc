@@ -62,8 +62,8 @@ TEST_CASE("an alias in a text from the network is refused, an anchor is not") {
 }
 
 TEST_CASE("a value that JSON cannot hold is refused and named") {
-  for (const std::string text :
-       {".nan", ".inf", "-.Inf", "+.INF", "1.7976931348623157e+309", "0xFFFFFFFFFFFFFFFFF", "!!float .nan"}) {
+  for (const std::string text : {".nan", ".inf", "-.Inf", "+.INF", "1.7976931348623157e+309",
+                                 "0xFFFFFFFFFFFFFFFFF", "!!float .nan", "!!float nan", "!!float -Infinity"}) {
     CAPTURE(text);
     const std::string value = text.substr(text.rfind(' ') + 1);
     CHECK(error_of("a: [" + text + "]") == ErrorKind::invocation);
@@ -72,6 +72,14 @@ TEST_CASE("a value that JSON cannot hold is refused and named") {
     CHECK(error_of("{" + text + ": a}") == ErrorKind::invocation);
   }
   CHECK(error_of("!!binary /w==") == ErrorKind::invocation);
+}
+
+TEST_CASE("!!binary whose text would become a keyword argument is refused") {
+  CHECK(error_of("arg: [!!binary YT0x]") == ErrorKind::invocation);        // a=1
+  CHECK(error_of("arg: !!binary X2EuYi1jPQ==") == ErrorKind::invocation);  // _a.b-c=
+  CHECK(transcribed("[!!binary YT0x]").find("name=value") != std::string::npos);
+  CHECK(transcribed("[!!binary YT09MQ==, !!binary PTE=, !!binary MWE9MQ==, !!binary YSA9IDE=]") ==
+        R"(["a==1", "=1", "1a=1", "a = 1"])");
 }
 
 TEST_CASE("what Salt's loader refuses is malformed") {
