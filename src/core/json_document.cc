@@ -343,6 +343,12 @@ class JsonDocument::Builder {
 
   [[gnu::cold]] bool fail(std::string_view what, std::size_t at) {
     problem_ = Error{ErrorKind::malformed, format("{}: byte {}", what, at)};
+    const std::string_view found(document_.text_.data() + at, size_ - at);
+    for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {  // as Python's json writes them
+      if (!found.starts_with(word)) continue;
+      problem_->message =
+          format("found {}, which JSON does not have; expected a finite number: byte {}", word, at);
+    }
     return false;
   }
 

@@ -119,6 +119,14 @@ TEST_CASE("what is no JSON is refused with the byte where it goes wrong") {
   CHECK(reread("nope") == "Expecting value: byte 0");
   CHECK(reread("[1, nope]") == "Expecting value: byte 4");
   CHECK(reread("[1] x") == "Extra data: byte 4");
+  for (const std::string word : {"NaN", "Infinity", "-Infinity"}) {
+    const std::string sentence =
+        "found " + word + ", which JSON does not have; expected a finite number: byte ";
+    CHECK(reread(word) == sentence + "0");
+    CHECK(reread("[1, " + word + "]") == sentence + "4");
+    CHECK(reread("{\"a\": " + word + "}") == sentence + "6");
+    CHECK(reread("[\"" + word + "\", nope]").starts_with("Expecting value"));
+  }
   CHECK(reread("42 43") == "Expecting value: byte 0");
   CHECK(reread("[1 2]") == "Expecting ',' or ']': byte 3");
   CHECK(reread("[1") == "Expecting ',' or ']': byte 2");
@@ -136,9 +144,9 @@ TEST_CASE("what is no JSON is refused with the byte where it goes wrong") {
   CHECK(reread("[\"\xC3\xA9\xFF\"]") == "Not UTF-8: byte 4");
 }
 
-TEST_CASE("Python's own words for numbers are refused") {
+TEST_CASE("numbers in a form that JSON does not have are refused") {
   for (const char* text :
-       {"[NaN]", "[Infinity]", "[-Infinity]", "[01]", "[+1]", "[.5]", "[1.]", "[1e]", "[0x10]", "[1_000]"}) {
+       {"[nan]", "[inf]", "[-inf]", "[01]", "[+1]", "[.5]", "[1.]", "[1e]", "[0x10]", "[1_000]"}) {
     CAPTURE(text);
     CHECK(reread(text) == "Expecting value: byte 1");
   }
