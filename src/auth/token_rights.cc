@@ -25,8 +25,9 @@ std::optional<std::vector<Part>> read_each(JsonValue value, const ReadOne& read_
   std::vector<Part> parts;
   const auto read = [&](JsonValue one) {
     std::optional<Part> part = read_one(one);
-    if (part) parts.push_back(*std::move(part));
-    return part.has_value();
+    if (!part) return false;
+    parts.push_back(*std::move(part));
+    return true;
   };
   if (!value.is(Kind::array)) return read(value) ? std::optional(std::move(parts)) : std::nullopt;
   for (const JsonValue one : value.elements()) {

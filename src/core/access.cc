@@ -43,7 +43,7 @@ std::string refused_file(const std::string& path, const struct stat& status) {
 }
 
 std::string why_unreadable(const std::string& path, int error) {
-  const std::string text = errno_text(error);
+  std::string text = errno_text(error);
   if (error != EACCES) return text;
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) return format("{}: {}", text, refused_file(path, status));
