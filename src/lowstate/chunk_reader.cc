@@ -32,6 +32,12 @@ std::optional<JsonValue> ChunkReader::find(std::string_view key) const noexcept 
   return find_set(chunk_, key);
 }
 
+std::optional<JsonValue> ChunkReader::find_not_blank(std::string_view key) const noexcept {
+  const auto value = find(key);
+  if (value && value->is(JsonValue::Kind::string) && stripped(value->text()).empty()) return std::nullopt;
+  return value;
+}
+
 std::optional<JsonValue> ChunkReader::find_not_null(std::string_view key) const noexcept {
   const auto value = chunk_.find(key);
   if (!value || value->is(JsonValue::Kind::null)) return std::nullopt;
@@ -46,7 +52,7 @@ std::string_view ChunkReader::text(std::string_view key) {
 }
 
 bool ChunkReader::flag(std::string_view key) {
-  const auto value = find(key);
+  const auto value = find_not_blank(key);
   if (!value) return false;
   if (value->is(JsonValue::Kind::boolean)) return value->boolean();
   const std::string_view text = value->is(JsonValue::Kind::string) ? stripped(value->text()) : "";
@@ -58,7 +64,7 @@ bool ChunkReader::flag(std::string_view key) {
 }
 
 std::optional<std::chrono::milliseconds> ChunkReader::duration(std::string_view key) {
-  const auto value = find(key);
+  const auto value = find_not_blank(key);
   if (!value) return std::nullopt;
   const auto seconds = number_of(*value);
   if (!seconds || *seconds < 0 || *seconds > kMaxSeconds) {
@@ -70,8 +76,10 @@ std::optional<std::chrono::milliseconds> ChunkReader::duration(std::string_view 
 }
 
 std::optional<JsonValue> ChunkReader::object(std::string_view key) {
-  const auto value = find(key);
+  const auto value = find_not_blank(key);
   if (!value || value->is(JsonValue::Kind::object)) return value;
+  const std::string_view text = value->is(JsonValue::Kind::string) ? stripped(value->text()) : "";
+  if (text == "{}" || text == "[]") return std::nullopt;
   refuse(key, "an object", *value);
   return std::nullopt;
 }

@@ -31,6 +31,10 @@ class ChunkReader {
   /// Returns a key's value as `find_set` does.
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const noexcept;
 
+  /// Returns a key's value as `find` does. A text of blanks alone counts as absent, too: for keys whose
+  /// values are numbers, names or maps.
+  [[nodiscard]] std::optional<JsonValue> find_not_blank(std::string_view key) const noexcept;
+
   /// Returns a key's value, which may be empty. It is absent where it is null.
   [[nodiscard]] std::optional<JsonValue> find_not_null(std::string_view key) const noexcept;
 
@@ -44,7 +48,7 @@ class ChunkReader {
   /// A number of seconds, or a text with one.
   std::optional<std::chrono::milliseconds> duration(std::string_view key);
 
-  /// An object, or nothing.
+  /// Returns an object. The texts `{}` and `[]`, which forms may have, count as absent.
   std::optional<JsonValue> object(std::string_view key);
 
   /// Keeps `sentence`, behind words that say which chunk it is about, unless there was a complaint already.

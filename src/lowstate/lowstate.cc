@@ -17,14 +17,14 @@ namespace {
 
 void read_target_type(ChunkReader& reader, TargetType& type) {
   std::string_view key = "tgt_type";
-  if (reader.find("expr_form")) {
+  if (reader.find_not_blank("expr_form")) {
     if (!reader.has_expr_form()) {
       reader.complain("'expr_form' is no longer read; its name today is 'tgt_type'.");
-    } else if (!reader.find(key)) {
+    } else if (!reader.find_not_blank(key)) {
       key = "expr_form";
     }
   }
-  if (!reader.find(key)) return;
+  if (!reader.find_not_blank(key)) return;
   const std::string_view name = reader.text(key);
   if (const auto known = target_type_named(name)) {
     type = *known;
@@ -57,7 +57,7 @@ bool is_count(double number) {
 }
 
 void read_jid(ChunkReader& reader, std::string_view& jid) {
-  const auto value = reader.find("jid");
+  const auto value = reader.find_not_blank("jid");
   if (!value) return;
   const bool has_text = value->is(JsonValue::Kind::string) || value->is(JsonValue::Kind::integer);
   if (!has_text || !is_own_jid(value->text())) {
@@ -79,7 +79,7 @@ std::optional<std::string_view> without_percent_sign(std::string_view text) {
 }
 
 void read_batch(ChunkReader& reader, BatchSize& batch) {
-  const auto value = reader.find("batch");
+  const auto value = reader.find_not_blank("batch");
   if (!value) return;
   const auto percent =
       value->is(JsonValue::Kind::string) ? without_percent_sign(value->text()) : std::nullopt;
@@ -95,8 +95,8 @@ void read_batch(ChunkReader& reader, BatchSize& batch) {
 
 void read_subset(ChunkReader& reader, std::size_t& subset) {
   // `sub` is the older name, which wins in Salt.
-  const std::string_view key = reader.find("sub") ? "sub" : "subset";
-  const auto value = reader.find(key);
+  const std::string_view key = reader.find_not_blank("sub") ? "sub" : "subset";
+  const auto value = reader.find_not_blank(key);
   if (!value) return;
   const auto amount = number_of(*value);
   if (!amount || !is_count(*amount)) {

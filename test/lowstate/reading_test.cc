@@ -57,6 +57,21 @@ TEST_CASE("an empty value counts as a field that was not sent") {
   }
 }
 
+TEST_CASE("a text of blanks counts as not sent where a number, a name or a map is expected") {
+  for (const std::string key :
+       {"tgt_type", "expr_form", "kwarg", "timeout", "gather_job_timeout", "full_return", "jid", "metadata",
+        "batch", "batch_wait", "failhard", "raw", "subset", "sub"}) {
+    CAPTURE(key);
+    for (const std::string client : {"local", "local_batch", "local_subset"}) {
+      CHECK(Read(local_with("\"" + key + "\": \" \"", client), {}, kWithExprForm).chunks().size() == 1);
+    }
+  }
+  for (const std::string text : {"{}", "[]", " {} "}) {
+    CHECK(!Read(local_with("\"metadata\": \"" + text + "\", \"kwarg\": \"" + text + "\"")).local().metadata);
+  }
+  CHECK(Read(local_with(R"("arg": " ")")).local().functions.front().args.size() == 1);
+}
+
 TEST_CASE("an empty target stays a target, which matches no minion") {
   CHECK(Read(R"({"client": "local", "fun": "a.b", "tgt": ""})").local().target.expression.empty());
   CHECK(Read(R"({"client": "local", "fun": "a.b", "tgt": [], "tgt_type": "list"})")
