@@ -298,6 +298,7 @@ EventScope Permissions::event_scope(const Subject& subject) const {
 }
 
 Json Permissions::shown(const Subject& subject) const {
+  if (compiled_->rules_of(subject).empty()) return Json::empty_object();
   std::vector<std::string_view> entries;
   for (const Compiled::Section& section : compiled_->sections) {
     if (section.eauth != subject.eauth) continue;

@@ -499,6 +499,13 @@ TEST_CASE("a login shows the rules of a user, of the star and of their groups: t
   CHECK((*permissions)->shown({"ldap", "fred"}).text() == "{}");
 }
 
+TEST_CASE("a login shows no rules to a user whose own rule is empty") {
+  const auto permissions = Permissions::make({{"pam", {}, {{"fred", {}}, {"*", {anywhere("test.ping")}}}}});
+  REQUIRE(permissions);
+  CHECK((*permissions)->shown({"pam", "fred"}).text() == "{}");
+  CHECK((*permissions)->shown({"pam", "eve"}).text() == R"(["test.ping"])");
+}
+
 TEST_CASE("a login shows the conditions of a rule as they are written") {
   const auto permissions = Permissions::make(
       {{"pam",
