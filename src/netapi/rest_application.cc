@@ -257,17 +257,27 @@ Response answer(const App& app, const Environ& environ) {
   return response;
 }
 
-/// What the configuration puts where something else is would never be found, or would hide that.
+/// Returns whether the path of the route is one that the configuration need not name.
+bool has_default_path(const Route& route) {
+  const RestCherrypyOptions defaults;
+  if (route.option == "webhook_url") return route.path == parts_of(defaults.webhook_url);
+  return route.path == parts_of(route.option == "app_path" ? defaults.app_path : defaults.static_path);
+}
+
+/// Refuses a path of the configuration that is the path of another route, too: one of the two would never be
+/// found. Names the key that the configuration sets.
 Result<void> check_paths(const std::vector<Route>& routes) {
   for (const Route& route : routes) {
     if (route.option.empty() || route.path.empty()) continue;  // `/` itself wins, as in salt-api
-    const auto is_in_its_place = [&](const Route& other) {
-      return &other != &route && other.path == route.path;
-    };
-    if (std::none_of(routes.begin(), routes.end(), is_in_its_place)) continue;
+    if (has_default_path(route)) continue;
+    const auto other = std::find_if(routes.begin(), routes.end(), [&](const Route& one) {
+      return &one != &route && one.path == route.path;
+    });
+    if (other == routes.end()) continue;
+    const std::string_view taken_by = other->option.empty() ? "a page of the API" : other->option;
     return Error{ErrorKind::configuration,
-                 format("rest_cherrypy: {}: '{}' is the path of something else already; it has to be another",
-                        route.option, excerpt(path_text(route), 100))};
+                 format("rest_cherrypy: {}: found '{}', which is the path of {}, expected another path",
+                        route.option, excerpt(path_text(route), 100), taken_by)};
   }
   return {};
 }
@@ -283,7 +293,10 @@ Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions 
   auto authorized = http::Addresses::make(options.authorized_ips);
   if (!authorized) return std::move(authorized).error();
   auto origins = Origins::make(options.cors_origin, open_to_all);
-  if (!origins) return std::move(origins).error();
+  if (!origins) {
+    const std::string_view section = open_to_all ? "rest_cherrypy" : "rest_tornado";
+    return Error{ErrorKind::configuration, format("{}: {}", section, origins.error().message)};
+  }
   if (auto checked = check_paths(routes); !checked) return std::move(checked).error();
   std::vector<std::string> root = parts_of(options.root_prefix);
   auto counters = std::make_unique<Counters>();

@@ -117,11 +117,19 @@ TEST_CASE("paths of the options that something else has keep the application fro
     const auto made = netapi::make_rest_cherrypy(options, client, nullptr, system_clock());
     return made ? std::string() : made.error().message;
   };
-  const std::string taken = " is the path of something else already; it has to be another";
+  const auto taken_by = [](std::string_view by) {
+    return ", which is the path of " + std::string(by) + ", expected another path";
+  };
   CHECK(error_of([](auto& options) { options.webhook_url = "run/"; }) ==
-        "rest_cherrypy: webhook_url: '/run'" + taken);
+        "rest_cherrypy: webhook_url: found '/run'" + taken_by("a page of the API"));
   CHECK(error_of([](auto& options) { options.app_path = "/static"; }) ==
-        "rest_cherrypy: static_path: '/static'" + taken);
+        "rest_cherrypy: app_path: found '/static'" + taken_by("static_path"));
+  CHECK(error_of([](auto& options) { options.static_path = "/hook"; }) ==
+        "rest_cherrypy: static_path: found '/hook'" + taken_by("webhook_url"));
+  CHECK(error_of([](auto& options) { options.app_path = "/hook/"; }) ==
+        "rest_cherrypy: app_path: found '/hook'" + taken_by("webhook_url"));
+  CHECK(error_of([](auto& options) { options.webhook_url = "/app"; }) ==
+        "rest_cherrypy: webhook_url: found '/app'" + taken_by("app_path"));
   CHECK(error_of([](auto& options) { options.webhook_url = "/static/hook"; }).empty());
   for (const char* root : {"/", "//", ""}) {  // salt-api takes them
     CHECK(error_of([&](auto& options) { options.webhook_url = root; }).empty());
@@ -138,7 +146,9 @@ TEST_CASE("addresses and origins that are none keep the application from being m
   CHECK_FALSE(netapi::make_rest_cherrypy(options, client, nullptr, system_clock()));
   options.authorized_ips = {};
   options.cors_origin = {"x"};
-  CHECK_FALSE(netapi::make_rest_cherrypy(options, client, nullptr, system_clock()));
+  const auto made = netapi::make_rest_cherrypy(options, client, nullptr, system_clock());
+  REQUIRE_FALSE(made);
+  CHECK(made.error().message.starts_with("rest_cherrypy: cors_origin: 'x' is no origin"));
   options.cors_origin = {};
   options.api_acl = netapi::ApiAcl{{{"fred", {"x"}}}};
   CHECK_FALSE(netapi::make_rest_cherrypy(options, client, nullptr, system_clock()));
