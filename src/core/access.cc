@@ -25,6 +25,12 @@ std::string access_of(const struct stat& status) {
 }
 
 std::string refused_folder(const std::string& path, const struct stat& status) {
+  if (status.st_uid == ::geteuid() && (status.st_mode & S_IXUSR) == 0) {
+    return format(
+        "no permission to search the folder {}, which has {}: its owner, the responder's user {}, "
+        "needs that right, say by chmod u+x {}",
+        path, access_of(status), shown_user(::geteuid()), path);
+  }
   return format(
       "no permission to search the folder {}, which has {}: the responder's user {} needs that "
       "right (x), say by the group {}",
@@ -35,6 +41,11 @@ std::string refused_file(const std::string& path, const struct stat& status) {
   const std::string user = shown_user(::geteuid());
   const std::string group = shown_group(status.st_gid);
   const std::string found = format("no permission to read {}, which has {}: ", path, access_of(status));
+  const mode_t needed = S_ISDIR(status.st_mode) ? S_IRUSR | S_IXUSR : S_IRUSR;
+  if (status.st_uid == ::geteuid() && (status.st_mode & needed) != needed) {
+    return found + format("its owner, the responder's user {}, needs that right, say by chmod u+{} {}", user,
+                          S_ISDIR(status.st_mode) ? "rx" : "r", path);
+  }
   if ((status.st_mode & S_IRGRP) != 0) {
     return found + format("the responder's user {} needs to be in the group {}", user, group);
   }

@@ -155,8 +155,8 @@ std::optional<Level> level_named(std::string_view name) {
   if (name == "all" || name == "garbage" || name == "trace" || name == "debug") return Level::debug;
   if (name == "profile" || name == "info") return Level::info;
   if (name == "warning" || name == "warn") return Level::warning;
-  if (name == "error" || name == "critical") return Level::error;
-  if (name == "quiet") return Level::off;
+  if (name == "error" || name == "err" || name == "critical" || name == "fatal") return Level::error;
+  if (name == "quiet" || name == "none") return Level::off;
   return std::nullopt;
 }
 

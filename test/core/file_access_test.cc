@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <unistd.h>
+
 #include <doctest/doctest.h>
 
 #include "../support/temp_dir.h"
@@ -24,6 +26,17 @@ TEST_CASE("a file that its group may read names that group") {
 TEST_CASE("a file that its owner alone may read names the right that is missing") {
   CHECK(refused_file("/m", status_of(S_IFREG | 0600))
             .ends_with(" needs that right (r), say by chmod g+r and the group root"));
+}
+
+TEST_CASE("an owner that lacks a right is told to add it to the owner's") {
+  struct stat status = status_of(S_IFREG | 0040);
+  status.st_uid = ::geteuid();
+  CHECK(refused_file("/m", status).ends_with(" chmod u+r /m"));
+  status.st_mode = S_IFDIR | 0055;
+  CHECK(refused_file("/d", status).ends_with(" chmod u+rx /d"));
+  CHECK(refused_folder("/d", status).ends_with(" chmod u+x /d"));
+  status.st_mode = S_IFREG | 0640;
+  CHECK(refused_file("/m", status).find("chmod u") == std::string::npos);
 }
 
 TEST_CASE("why a file cannot be read is the system's reason, and for a lack of rights who may read it") {
