@@ -53,8 +53,9 @@ bool is_mount_path(std::string_view path) {
 void read_mounts(Reader& section, FrontEnds& front_ends) {
   static constexpr std::string_view kKey = "mount";
   if (!front_ends.served.empty()) front_ends.mounts = {{"/", front_ends.served.front()}};
-  const Node* map = section.map(kKey);
+  const Node* map = section.value(kKey);
   if (map == nullptr) return;
+  if (!map->is(Kind::map)) return section.unexpected(*map, kKey, "a map of paths to modules");
   front_ends.mounts.clear();
   for (const Entry& entry : map->entries) {
     const auto module = module_named(entry.value);

@@ -120,12 +120,14 @@ void add_places(const Node& map, const std::string& above, Places& places, std::
 Settings read_settings(const Node& root, Findings& findings) {
   Settings settings;
   Reader top(&root, "", findings, Style::lenient);
-  Reader section = top.strict_section("rest_fcgi");
+  Reader section = top.own_section("rest_fcgi");
   read_engine(section, settings);
   read_salt_keys(top, settings);
   read_recorded_jobs(section, top, settings);
   read_rest_fcgi(section, top, settings);
   note_etcd_returner(top, settings.returner.etcd);
+  // Salt has these, and they look like keys that are read here.
+  top.warn_of_near_keys({"fips_mode", "master_type", "pillar_opts", "render_dirs"});
   return settings;
 }
 

@@ -90,7 +90,9 @@ class RuleReader {
       return condition;
     }
     Reader reader(&node, path, findings_);
-    if (const Node* args = reader.list("args")) {
+    const Node* args = reader.value("args");
+    if (args != nullptr && !args->is(Kind::null)) args = reader.list("args");
+    if (args != nullptr) {
       for (const Node& arg : args->items) condition.args.push_back(read_pattern(arg, reader.path_to("args")));
     }
     if (const Node* kwargs = reader.map("kwargs")) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -170,8 +171,25 @@ uid_t master_user(const Node& root) {
 void warn_of_owner(const std::string& path, uid_t trusted, std::vector<std::string>& warnings) {
   const uid_t owner = owner_of(path);
   if (owner == 0 || owner == ::geteuid() || owner == trusted || owner == kNoUser) return;
-  warnings.push_back(format("{}: found the owner {}, who may change this configuration, expected root or {}",
-                            path, shown_user(owner), shown_user(::geteuid())));
+  const std::string ours = ::geteuid() == 0 ? "" : " or " + shown_user(::geteuid());
+  warnings.push_back(format("{}: found the owner {}, who may change this configuration, expected root{}",
+                            path, shown_user(owner), ours));
+}
+
+/// Warns of a folder of included files in which another user may put files.
+void warn_of_folder(const std::string& path, uid_t trusted, std::vector<std::string>& warnings) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return;
+  warn_of_owner(path, trusted, warnings);
+  if ((status.st_mode & S_IWOTH) == 0) return;
+  warnings.push_back(
+      format("{}: found mode {:04o}: any user may add files to this configuration; expected a "
+             "mode without that, such as after chmod o-w",
+             path, status.st_mode & 07777U));
+}
+
+std::string folder_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
 }
 
 /// Follows includes. Lives while one master file is read.
@@ -195,6 +213,11 @@ class Includer {
       }
       if (files.empty() && unread_folders.empty() && warn) {
         warnings_.push_back(format("{}: include: {} matches no file", from, in_quotes(path)));
+      }
+      std::set<std::string> folders = {folder_of(path)};
+      for (const std::string& file : files) folders.insert(folder_of(file));
+      for (const std::string& folder : folders) {
+        if (folders_.insert(folder).second) warn_of_folder(folder, owner_, warnings_);
       }
       for (const std::string& file : files) {
         auto root = read_one(file);
@@ -233,6 +256,7 @@ class Includer {
 
   const uid_t owner_;
   std::vector<std::string>& warnings_;
+  std::set<std::string> folders_;  // that were looked at
   int depth_ = 1;
 };
 

@@ -134,19 +134,31 @@ Node Reader::as_number(const Node& node) const {
 
 const Node* Reader::container(std::string_view key, Kind kind, std::string_view expected) {
   const Node* node = value(key);
-  if (node == nullptr || node->is(Kind::null)) return nullptr;
-  if (node->is(kind)) return node;
+  if (node == nullptr || node->is(kind)) return node;
+  if (node->is(Kind::null) && kind == Kind::map) return nullptr;
   unexpected(*node, key, expected);
   return nullptr;
+}
+
+Reader Reader::own_section(std::string_view key) {
+  const Node* node = value_or_empty(key);
+  if (node != nullptr && node->is(Kind::null)) node = nullptr;
+  if (node != nullptr && !node->is(Kind::map)) unexpected(*std::exchange(node, nullptr), key, "a map");
+  return {node, path_to(key), findings_, Style::strict};
 }
 
 void Reader::text(std::string_view key, std::string& value) {
   constexpr std::string_view kReference = "sdb://";
   const Node* node = this->value(key);
   const bool is_reference = node != nullptr && node->text.starts_with(kReference);
-  read(key, value, is_reference ? "the value itself: sdb:// is not looked up here" : "text",
-       [is_reference](const Node& found) {
-         return found.is(Kind::string) && !is_reference ? std::optional(found.text) : std::nullopt;
+  const bool is_void = node != nullptr && node->is(Kind::string) && node->text.empty();
+  read(key, value,
+       is_reference ? "the value itself: sdb:// is not looked up here"
+       : is_void    ? "text that is not empty"
+                    : "text",
+       [&](const Node& found) {
+         const bool fits = found.is(Kind::string) && !is_void && !is_reference;
+         return fits ? std::optional(found.text) : std::nullopt;
        });
 }
 
@@ -256,11 +268,26 @@ void Reader::tell_of_unknown_keys(bool refuses_all, std::string_view refused) {
   }
 }
 
-std::vector<std::string> near_names(std::string_view word, const std::vector<std::string>& names) {
+void Reader::warn_of_near_keys(std::initializer_list<std::string_view> others) {
+  constexpr std::size_t kFewestLetters = 6;
+  for (const Entry& entry : map_->entries) {
+    const bool is_other = std::find(others.begin(), others.end(), entry.key) != others.end() ||
+                          std::find(known_.begin(), known_.end(), entry.key) != known_.end();
+    if (is_other || is_empty(entry.value) || entry.key.size() < kFewestLetters) continue;
+    const std::vector<std::string> near = near_names(entry.key, known_, 2);
+    if (near.empty() || near.front().size() < kFewestLetters) continue;
+    findings_.warn(entry.place,
+                   format("{}: there is no such key, did you mean {}?", in_quotes(entry.key), near.front()));
+  }
+}
+
+std::vector<std::string> near_names(std::string_view word, const std::vector<std::string>& names,
+                                    std::size_t most) {
   std::vector<std::pair<std::size_t, std::string>> near;
   for (const std::string& name : names) {
     const std::size_t letters = distance(word, name);
-    if (letters <= std::max<std::size_t>(1, name.size() / 4)) near.emplace_back(letters, name);
+    if (letters <= std::min(most, std::max<std::size_t>(1, name.size() / 4)))
+      near.emplace_back(letters, name);
   }
   std::sort(near.begin(), near.end());
   std::vector<std::string> found;

@@ -172,12 +172,13 @@ class Reader {
   /// Never shown in a message, whatever it is.
   void secret(std::string_view key, Secret& value);
 
-  /// The map or list of that key; null where there is none. One without entries may be written as nothing.
+  /// Returns the map or list of that key; null where there is no such key, or an empty value in the lenient
+  /// style. A map without entries may be written without a value.
   const Node* map(std::string_view key) { return container(key, Kind::map, "a map"); }
   const Node* list(std::string_view key) { return container(key, Kind::list, "a list"); }
   Reader section(std::string_view key) { return {map(key), path_to(key), findings_, style_}; }
-  /// The section of that key as one of our own.
-  Reader strict_section(std::string_view key) { return {map(key), path_to(key), findings_, Style::strict}; }
+  /// Returns the section of that key as one of our own. It may be written without a value.
+  Reader own_section(std::string_view key);
 
   /// The value of that key, which is hereby known; null where there is none, or an empty one in the lenient
   /// style.
@@ -190,6 +191,10 @@ class Reader {
   /// read as well. There keys that begin with `refused` are mistakes, too, unless it is empty.
   void refuse_unknown_keys() { tell_of_unknown_keys(true, {}); }
   void warn_of_unknown_keys(std::string_view refused = {}) { tell_of_unknown_keys(false, refused); }
+
+  /// Adds a warning for each key that is not read and is one or two letters away from a key that is, unless
+  /// it is among `others`.
+  void warn_of_near_keys(std::initializer_list<std::string_view> others);
 
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {
     findings_.unexpected(found, path_to(key), expected);
@@ -212,9 +217,11 @@ class Reader {
   bool at_start_ = false;
 };
 
-/// Those of `names` that are close to `word`, the closest first; at most three.
+/// Returns those of `names` that are close to `word`, the closest first; at most three. At most `most`
+/// letters differ.
 [[nodiscard]] std::vector<std::string> near_names(std::string_view word,
-                                                  const std::vector<std::string>& names);
+                                                  const std::vector<std::string>& names,
+                                                  std::size_t most = static_cast<std::size_t>(-1));
 
 /// What `name_of` says of each.
 template <class Things>

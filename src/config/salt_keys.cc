@@ -114,10 +114,33 @@ void warn_of_blacklist(Reader& top) {
 }
 
 /// Keys by which a master does something of its own that the embedded engine does not do.
-constexpr std::string_view kMastersOwn[] = {"reactor",    "engines",       "schedule",       "event_return",
-                                            "peer",       "peer_run",      "publisher_acl",  "client_acl",
-                                            "ext_pillar", "master_tops",   "external_nodes", "pillar_roots",
-                                            "file_roots", "gitfs_remotes", "runner_dirs",    "syndic_master"};
+constexpr std::string_view kMastersOwn[] = {"reactor",
+                                            "engines",
+                                            "schedule",
+                                            "event_return",
+                                            "peer",
+                                            "peer_run",
+                                            "publisher_acl",
+                                            "client_acl",
+                                            "ext_pillar",
+                                            "master_tops",
+                                            "external_nodes",
+                                            "pillar_roots",
+                                            "file_roots",
+                                            "gitfs_remotes",
+                                            "runner_dirs",
+                                            "syndic_master",
+                                            "client_acl_blacklist",
+                                            "presence_events",
+                                            "state_events",
+                                            "order_masters",
+                                            "extension_modules",
+                                            "module_dirs",
+                                            "fileserver_backend",
+                                            "winrepo_dir",
+                                            "autosign_file",
+                                            "mine_functions",
+                                            "beacons"};
 
 /// Warns of such keys, all in one line.
 void warn_of_masters_own(Reader& top) {
@@ -125,7 +148,8 @@ void warn_of_masters_own(Reader& top) {
   const Node* first = nullptr;
   for (const std::string_view key : kMastersOwn) {
     const Node* node = top.value(key);
-    if (node == nullptr) continue;
+    const bool is_off = node != nullptr && node->is(Kind::boolean) && !yaml::to_boolean(node->text);
+    if (node == nullptr || is_off) continue;
     if (first == nullptr) first = node;
     found.push_back(key);
   }

@@ -77,7 +77,8 @@ TEST_CASE("an empty value of any key of Salt's counts as no such key") {
   for_each_key([](const Entries& entries, const ReadKey& key) {
     const Settings absent = settings_of(file_with(entries, key.path, "null"));
     for (const char* value : {"''", "", "[]", "{}"}) {
-      if (key.path == "token_dir" && std::string_view(value) == "''") continue;  // turns tokens off
+      if (key.path == "token_dir" && std::string_view(value) == "''") continue;    // turns tokens off
+      if (key.path == "rest_fcgi" && (*value == '[' || *value == '\'')) continue;  // is our own
       CAPTURE(value);
       const ConfigDir dir(file_with(entries, key.path, value));
       const auto settings = dir.load();
@@ -145,7 +146,7 @@ TEST_CASE("the values that texts stand for are those of the numbers and booleans
 
 TEST_CASE("every name of a level that Salt has is taken, in any case") {
   for (const char* level : {"all", "GARBAGE", "Trace", "debug", "profile", "info", "warn", "Warning", "ERROR",
-                            "critical", "quiet", "' info '"}) {
+                            "err", "critical", "Fatal", "quiet", "none", "' info '"}) {
     CAPTURE(level);
     CHECK(error_of(std::string("log_level: ") + level + "\nlog_level_logfile: " + level + "\n") == "");
   }
@@ -181,6 +182,42 @@ TEST_CASE("our own section stays strict") {
     CAPTURE(entry);
     CHECK(error_of(std::string("rest_fcgi: {") + entry + "}\n").find(": found ") != std::string::npos);
   }
+}
+
+TEST_CASE("an empty value is refused in our own section where it has no meaning") {
+  for (const char* entry :
+       {"netapi: ", "mount: ", "mount: []", "mount: ''", "embedded: []", "login_guard: ''", "salt_ssh: []",
+        "embedded: {minions: ''}", "embedded: {module_dirs: }", "embedded: {module_dirs: ''}",
+        "embedded: {script_user: ''}", "socket_owner: ''", "socket_group: ''", "engine: ''",
+        "events: ", "log_level: ''", "listen: "}) {
+    CAPTURE(entry);
+    CHECK(error_of(std::string("rest_fcgi: {") + entry + "}\n").find(": found ") != std::string::npos);
+  }
+  for (const char* value : {"''", "[]", "false", "[{max_threads: 4}]"})
+    CHECK(error_of(std::string("rest_fcgi: ") + value + "\n").starts_with("master:1: rest_fcgi: found "));
+  for (const char* value : {"", "{}", "{mount: {}}", "{embedded: , login_guard: , salt_ssh: }",
+                            "{embedded: {}}", "{embedded: {minions: []}}"})
+    CHECK(error_of(std::string("rest_fcgi: ") + value + "\n") == "");
+}
+
+TEST_CASE("a key at the top that is close to one that is read is a warning") {
+  const std::pair<const char*, const char*> keys[] = {{"rest_fgci", "rest_fcgi"},
+                                                      {"rest-fcgi", "rest_fcgi"},
+                                                      {"netapi_enabled_clients", "netapi_enable_clients"},
+                                                      {"external_auths", "external_auth"},
+                                                      {"token_expires", "token_expire"},
+                                                      {"rest_cherypy", "rest_cherrypy"}};
+  for (const auto& [key, meant] : keys) {
+    CAPTURE(key);
+    const Settings settings = settings_of(std::string("timeout: 5\n") + key + ": {a: b}\n");
+    REQUIRE(settings.warnings.size() == 1);
+    CHECK(settings.warnings[0].ends_with(std::string("master:2: \"") + key +
+                                         "\": there is no such key, did you mean " + meant + "?"));
+  }
+  for (const char* key :
+       {"returner", "ssh_timeout", "auth_timeout", "fips_mode", "master_type", "pillar_opts", "my_key",
+        "ssh_user", "conf_dir", "render_dirs", "publish_port", "user"})
+    CHECK(settings_of(std::string(key) + ": 5\n").warnings.empty());
 }
 
 TEST_CASE("a client that does not exist is a warning with the names that there are") {
@@ -260,6 +297,11 @@ TEST_CASE("keys of a master that the embedded engine has nothing for are one war
             .starts_with(
                 "master:3: reactor, schedule: without effect here, the embedded engine has none of it"));
   CHECK(settings_of("rest_fcgi: {engine: salt}\nreactor: [{x: [/a.sls]}]\n").warnings.empty());
+  CHECK(settings_of("presence_events: false\norder_masters: no\nstate_events: False\n").warnings.empty());
+  const Settings others = settings_of("presence_events: true\nclient_acl_blacklist: {users: [a]}\n");
+  REQUIRE(others.warnings.size() == 1);
+  CHECK(others.warnings[0].find("client_acl_blacklist, presence_events: without effect") !=
+        std::string::npos);
 }
 
 TEST_CASE("errors of other components get the place of the key that they begin with") {
@@ -276,6 +318,25 @@ TEST_CASE("errors of other components get the place of the key that they begin w
   CHECK(placed("rest_fcgi: embedded: script_user: bad") == "master:7: rest_fcgi: embedded: script_user: bad");
   CHECK(placed("listen: bad") == "master:8: listen: bad");
   CHECK(placed("something else: bad") == "something else: bad");
+}
+
+TEST_CASE("a folder of included files in which others may put files is a warning") {
+  ConfigDir dir("include: [extra/*.conf, extra/x.conf]\n");
+  dir.with("master.d/a.conf", "").with("extra/x.conf", "");
+  REQUIRE(::chmod((dir / "extra").c_str(), 01777) == 0);
+  const auto settings = dir.load();
+  REQUIRE(settings);
+  REQUIRE(settings->warnings.size() == 1);
+  CHECK(dir.without_dir(settings->warnings[0]).starts_with("extra: found mode 1777: any user may add files"));
+  if (::geteuid() != 0) return;  // only root can give folders away
+  REQUIRE(::chown((dir / "master.d").c_str(), 65534, 0) == 0);
+  const auto other = dir.load();
+  REQUIRE(other);
+  REQUIRE(other->warnings.size() == 2);
+  CHECK(
+      dir.without_dir(other->warnings[0])
+          .starts_with("master.d: found the owner nobody, who may change this configuration, expected root"));
+  CHECK(other->warnings[0].find("root or root") == std::string::npos);
 }
 
 TEST_CASE("a configuration file of another user is a warning") {
