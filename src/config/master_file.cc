@@ -206,7 +206,7 @@ class Includer {
       const std::string path = relative_to(from, pattern);
       const std::vector<std::string> files = expand(path);
       const bool is_hidden = files.empty() && ::access(path.c_str(), F_OK) != 0 && errno == EACCES;
-      if (is_hidden) unread_folders.emplace_back(path, EACCES);
+      if (is_hidden && unread_folders.empty()) unread_folders.emplace_back(path, EACCES);
       for (const auto& [folder, error] : unread_folders) {
         warnings_.push_back(
             format("{}: include: {} is left out: {}", from, folder, why_unreadable(folder, error)));

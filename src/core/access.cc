@@ -41,16 +41,18 @@ std::string refused_file(const std::string& path, const struct stat& status) {
   const std::string user = shown_user(::geteuid());
   const std::string group = shown_group(status.st_gid);
   const std::string found = format("no permission to read {}, which has {}: ", path, access_of(status));
-  const mode_t needed = S_ISDIR(status.st_mode) ? S_IRUSR | S_IXUSR : S_IRUSR;
+  const bool is_folder = S_ISDIR(status.st_mode);
+  const mode_t needed = is_folder ? S_IRUSR | S_IXUSR : S_IRUSR;
+  const std::string_view right = is_folder ? "rx" : "r";
   if (status.st_uid == ::geteuid() && (status.st_mode & needed) != needed) {
     return found + format("its owner, the responder's user {}, needs that right, say by chmod u+{} {}", user,
-                          S_ISDIR(status.st_mode) ? "rx" : "r", path);
+                          right, path);
   }
-  if ((status.st_mode & S_IRGRP) != 0) {
+  if ((status.st_mode & (needed >> 3)) == needed >> 3) {
     return found + format("the responder's user {} needs to be in the group {}", user, group);
   }
-  return found + format("the responder's user {} needs that right (r), say by chmod g+r and the group {}",
-                        user, group);
+  return found + format("the responder's user {} needs that right ({}), say by chmod g+{} and the group {}",
+                        user, right, right, group);
 }
 
 std::string why_unreadable(const std::string& path, int error) {

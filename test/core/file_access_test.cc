@@ -28,6 +28,12 @@ TEST_CASE("a file that its owner alone may read names the right that is missing"
             .ends_with(" needs that right (r), say by chmod g+r and the group root"));
 }
 
+TEST_CASE("a folder that its owner alone may read names both rights that are missing") {
+  CHECK(
+      refused_file("/d", status_of(S_IFDIR | 0700)).ends_with(" (rx), say by chmod g+rx and the group root"));
+  CHECK(refused_file("/d", status_of(S_IFDIR | 0750)).ends_with(" needs to be in the group root"));
+}
+
 TEST_CASE("an owner that lacks a right is told to add it to the owner's") {
   struct stat status = status_of(S_IFREG | 0040);
   status.st_uid = ::geteuid();
