@@ -177,7 +177,7 @@ def test_what_only_python_has_becomes_what_salt_sends_for_it(start):
     changes = serving()
     start(changes)
     api = api_of(changes)
-    given = "!!binary YT1i, !!set {1, x}, !!omap [a: 1], 2001-01-01, !!timestamp 2001-01-01, !!str 5, {1: a}"
+    given = "!!binary aGk=, !!set {1, x}, !!omap [a: 1], 2001-01-01, !!timestamp 2001-01-01, !!str 5, {1: a}"
     body = f"client: local\ntgt: ms-0\nfun: test.echo\narg: [[{given}]]\n"
     reply = api.request("POST", "/", body, {**YAML, **session(login(api))})
-    assert reply.ret == [{"ms-0": ["a=b", [1, "x"], [["a", 1]], "2001-01-01", "2001-01-01", "5", {"1": "a"}]}]
+    assert reply.ret == [{"ms-0": ["hi", [1, "x"], [["a", 1]], "2001-01-01", "2001-01-01", "5", {"1": "a"}]}]
