@@ -207,8 +207,9 @@ TEST_CASE("a key at the top that is close to one that is read is a warning") {
                                                       {"external_auths", "external_auth"},
                                                       {"token_expires", "token_expire"},
                                                       {"rest_cherypy", "rest_cherrypy"}};
-  for (const auto& [key, meant] : keys) {
-    CAPTURE(key);
+  for (const auto& pair : keys) {
+    const auto [key, meant] = std::pair(std::string(pair.first), std::string(pair.second));
+    CAPTURE(pair.first);
     const Settings settings = settings_of(std::string("timeout: 5\n") + key + ": {a: b}\n");
     REQUIRE(settings.warnings.size() == 1);
     CHECK(settings.warnings[0].ends_with(std::string("master:2: \"") + key +

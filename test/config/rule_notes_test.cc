@@ -119,9 +119,9 @@ TEST_CASE("a note suggests nothing that allows everything, is refused or matches
                                                        {"'@runner:test.arg'", "{'@runner': ['test.arg']}"},
                                                        {"'runner.jobs.*'", "{'@runner': ['jobs.*']}"},
                                                        {"{'@runner': [jobs]}", "'jobs.*'"}};
-  for (const auto& [rule, suggestion] : meant) {
-    CAPTURE(rule);
-    CHECK(note_on(rule).find("did you mean " + std::string(suggestion) + "?\n") != std::string::npos);
+  for (const auto& pair : meant) {
+    CAPTURE(pair.first);
+    CHECK(note_on(pair.first).find("did you mean " + std::string(pair.second) + "?\n") != std::string::npos);
   }
   CHECK(notes_on("external_auth:\n  file: {'%admins': [.*]}\n").find("has no groups") != std::string::npos);
   CHECK(notes_on("external_auth:\n  lda: {a: [.*]}\n").find("did you mean") == std::string::npos);
