@@ -87,7 +87,7 @@ struct LoggedOutOptions {
   bool file_is_default = false;
 };
 
-/// Who may choose how long their tokens live: Salt's `token_expire_user_override`.
+/// The users that may choose the life of their tokens: Salt's `token_expire_user_override`.
 struct TokenLifeRule {
   bool everybody = false;
   std::set<std::pair<std::string, std::string>> users;  ///< back end and user

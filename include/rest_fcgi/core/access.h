@@ -6,7 +6,8 @@
 #include <cerrno>
 #include <string>
 
-/// Who may use a file, in words for messages. May ask whatever nsswitch.conf names. Thread-safe.
+/// Texts for messages that name the owner and mode of a file. They may ask the sources in nsswitch.conf.
+/// Thread-safe.
 namespace rest_fcgi {
 
 /// The name of a user or group, or the number where it has no name.

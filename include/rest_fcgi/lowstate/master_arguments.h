@@ -16,7 +16,7 @@
 
 namespace rest_fcgi::lowstate {
 
-/// Returns whether this is a key that clients put into each chunk, whatever its function is: for whom the
+/// Returns whether this is a key that clients put into the chunk of any function: for whom the
 /// call is, how to wait for it, or how to show what it returns. A function may have a parameter of that name.
 /// `match` is such a key for runners alone: wheels of Salt's module `key` have it as a parameter.
 [[nodiscard]] bool is_client_key(std::string_view key, bool of_runner);

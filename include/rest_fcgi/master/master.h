@@ -173,7 +173,7 @@ class Master {
  public:
   virtual ~Master() = default;
 
-  /// Returns whether this engine has the client at all, whatever the configuration enables.
+  /// Returns whether this engine has the client, also one that the configuration turns off.
   [[nodiscard]] virtual bool has(lowstate::Client /*client*/) const noexcept { return true; }
 
   /// May this chunk run, in a request that has to end by `deadline`? With the embedded engine: are its

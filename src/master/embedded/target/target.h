@@ -127,7 +127,7 @@ class TargetMatcher {
   /// Returns whether the target names pillar data anywhere, by a nodegroup too.
   [[nodiscard]] bool looks_into_pillar() const;
 
-  /// Returns whether the target matches a minion whatever its pillar is; absent where its pillar decides.
+  /// Returns whether the target matches a minion with any pillar; absent where its pillar decides.
   [[nodiscard]] std::optional<bool> matches_without_pillar(const Minion& minion) const;
 
  private:
