@@ -224,7 +224,8 @@ def test_bodies_of_all_front_ends_have_one_bound_and_what_is_over_it_gets_503(st
     quick = body("test.ping")
     assert fastcgi.talk(daemon.address, fastcgi.request(quick, **run)).status == 200
     slow = sent(daemon.address, fastcgi.request(body("test.sleep", 600), **run))
-    wait_until(lambda: api_of(changes).request("POST", "/run", quick, JSON).status == 503, "there is no room for more")
+    running = json.dumps([local("saltutil.running", tgt="ms-0")]).encode()
+    wait_until(lambda: "test.sleep" in fastcgi.talk(daemon.address, fastcgi.request(running, **run)).body, "the slow call runs")
     reply = api_of(changes).request("POST", "/run", quick, JSON)
     assert (reply.status, reply.headers["retry-after"]) == (503, "1")
     answer = fastcgi.talk(daemon.address, fastcgi.request(quick, **run))
