@@ -62,7 +62,6 @@ Result<std::optional<std::chrono::milliseconds>> token_life_in(JsonValue object)
   return std::optional(std::chrono::duration_cast<std::chrono::milliseconds>(life));
 }
 
-/// REQUIRES: `token_life_in` was asked about the object, and had no complaint.
 Credentials credentials_in(const Exchange& exchange, JsonValue object) {
   Credentials credentials;
   credentials.kind = Credentials::Kind::eauth;
@@ -74,8 +73,10 @@ Credentials credentials_in(const Exchange& exchange, JsonValue object) {
   return credentials;
 }
 
-/// A login by name and password, with an audit line.
-Result<Session> trade(const Exchange& exchange, const Credentials& credentials, std::string_view what) {
+/// Logs in with the name and password in the object, and writes an audit line. A bad `token_expire` is told
+/// after the login, and to users who may choose one alone: Salt ignores the value of the others.
+Result<Session> trade(const Exchange& exchange, JsonValue object, std::string_view what) {
+  const Credentials credentials = credentials_in(exchange, object);
   const auto refused = [&](Error error) {
     exchange.trail.write_other(what, credentials.username, credentials.eauth, row_for(error.kind).outcome,
                                error.reason);
@@ -94,6 +95,11 @@ Result<Session> trade(const Exchange& exchange, const Credentials& credentials, 
   if (exchange.app.dialect.strict_logins && has_no_permissions(*session)) {
     static_cast<void>(exchange.app.client->master().logout(session->token, exchange.deadline));
     return refused(unknown);
+  }
+  const auto life = token_life_in(object);
+  if (!life && exchange.app.options.common.token_life.allows(session->eauth, session->user)) {
+    static_cast<void>(exchange.app.client->master().logout(session->token, exchange.deadline));
+    return refused(life.error());
   }
   exchange.trail.write_other(what, session->user, session->eauth, "ok");
   return session;
@@ -211,8 +217,7 @@ Response log_in(Exchange& exchange) {
     exchange.trail.write_other("login", given.username, given.eauth, "denied");
     return fail(exchange, {ErrorKind::authentication, std::string(kUnknown)});
   }
-  if (const auto life = token_life_in(*object); !life) return bad_request(exchange, life.error().message);
-  auto session = trade(exchange, credentials_in(exchange, *object), "login");
+  auto session = trade(exchange, *object, "login");
   if (!session) return fail(exchange, session.error());
   std::string json;
   JsonWriter writer(json);
@@ -261,13 +266,9 @@ Response make_tokens(Exchange& exchange) {
   if (std::any_of(objects.begin(), objects.end(), lacks)) {
     return bad_request(exchange, R"(Require "username", "password", and "eauth" params)");
   }
-  for (const JsonValue object : objects) {
-    if (const auto life = token_life_in(object); !life) return bad_request(exchange, life.error().message);
-  }
   std::vector<Session> sessions;
   for (const JsonValue object : objects) {
-    const Credentials credentials = credentials_in(exchange, object);
-    auto session = trade(exchange, credentials, "token");
+    auto session = trade(exchange, object, "token");
     if (session) {
       sessions.push_back(*std::move(session));
       continue;
@@ -278,7 +279,7 @@ Response make_tokens(Exchange& exchange) {
     Error error = std::move(session).error();
     if (error.kind == ErrorKind::authentication) {
       error.message = format(R"(Authentication failure of type "eauth" occurred for user {}.)",
-                             excerpt(credentials.username, 256));
+                             excerpt(credentials_in(exchange, object).username, 256));
     }
     return fail(exchange, error);
   }

@@ -55,6 +55,9 @@ TEST_CASE("token_expire_user_override is yes, no, or users by back end") {
   CHECK_FALSE(rule.allows("file", "fred"));
   CHECK_FALSE(rule.allows("pam", "ann"));
   CHECK_FALSE(rule.allows("ldap", ""));
+  const config::Settings settings = settings_of("token_expire_user_override: {pam: [fred]}\n");
+  CHECK(settings.rest_cherrypy.common.token_life.allows("pam", "fred"));
+  CHECK(settings.rest_tornado.common.token_life.allows("pam", "fred"));
 }
 
 TEST_CASE("Salt's timeouts of a wrong type are errors") {

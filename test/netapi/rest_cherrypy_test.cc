@@ -395,6 +395,27 @@ TEST_CASE("a session's cookie is for this site and no script, and gone after a l
   CHECK(rest.log().has("fun=logout tgt=- jid=- outcome=ok"));
 }
 
+TEST_CASE("a bad token_expire is 400 for users who may choose one, and is ignored of others") {
+  netapi::RestCherrypyOptions options;
+  options.common.token_life.users = {{"sharedsecret", "joe"}, {"pam", "fred"}};
+  Rest rest(options);
+  const std::string joe = R"({"username": "joe", "password": "secret", "eauth": "sharedsecret", )";
+  for (const std::string life : {"0", "-1", "\"soon\"", "true", "[5]", "\"nan\"", "\"inf\""}) {
+    for (const std::string path : {"/token", "/login"}) {
+      const std::string field = "\"token_expire\": " + life + "}";
+      rest.check({"POST " + path, "", "{CRED, " + field, 200, ""});
+      rest.check({"POST " + path, "", joe + field, 400,
+                  R"({"status": 400, "return": "<has>'token_expire' must be"})"});
+      rest.check({"POST " + path, "",
+                  R"({"username": "joe", "password": "x", "eauth": "sharedsecret", )" + field, 401, ""});
+    }
+  }
+  CHECK(rest.log().has("user=joe eauth=sharedsecret"));
+  CHECK(rest.log().has("outcome=invalid"));
+  rest.check({"POST /token", "", "[{CRED}, " + joe + R"("token_expire": -1}])", 400,
+              R"({"status": 400, "return": "<has>'token_expire' must be"})"});
+}
+
 TEST_CASE("POST /token makes tokens without a session") {
   Rest rest;
   const char* const kParams =
@@ -405,12 +426,6 @@ TEST_CASE("POST /token makes tokens without a session") {
   for (const std::string life : {"5", "\"5\"", "\" 5 \"", "0.5", "1e12", "null", "\"\""}) {
     rest.check({"POST /token", "", "{CRED, \"token_expire\": " + life + "}", 200, one});
     rest.check({"POST /login", "", "{CRED, \"token_expire\": " + life + "}", 200, ""});
-  }
-  for (const std::string life : {"0", "-1", "\"soon\"", "true", "[5]", "\"nan\"", "\"inf\""}) {
-    for (const std::string path : {"/token", "/login"}) {
-      rest.check({"POST " + path, "", "{CRED, \"token_expire\": " + life + "}", 400,
-                  R"({"status": 400, "return": "<has>'token_expire' must be"})"});
-    }
   }
   rest.check({
       {"POST /token", "", "{CRED}", 200, one, "-Set-Cookie | -X-Auth-Token | Cache-Control: no-store"},

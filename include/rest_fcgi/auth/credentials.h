@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rest_fcgi/core/secret.h"
@@ -13,6 +15,16 @@ namespace rest_fcgi::auth {
 
 /// The longest life that a caller may choose for a token. It is the largest `token_expire`, too.
 inline constexpr std::chrono::seconds kLongestTokenLife{31536000};
+
+/// The users that may choose the life of their tokens: Salt's `token_expire_user_override`.
+struct TokenLifeRule {
+  bool everybody = false;
+  std::set<std::pair<std::string, std::string>> users;  ///< back end and user
+
+  [[nodiscard]] bool allows(const std::string& eauth, const std::string& user) const {
+    return everybody || users.contains({eauth, user});
+  }
+};
 
 /// What a chunk brought along to prove who sent it. Borrows from the request's body. A token wins over eauth,
 /// as in Salt. Value type.

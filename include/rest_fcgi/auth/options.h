@@ -3,11 +3,11 @@
 
 #include <chrono>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/etcd/options.h"
 
@@ -85,16 +85,6 @@ struct LoggedOutOptions {
   /// Nobody chose `file`: where it cannot be had, this process remembers alone and the log says so. Else it
   /// is a mistake.
   bool file_is_default = false;
-};
-
-/// The users that may choose the life of their tokens: Salt's `token_expire_user_override`.
-struct TokenLifeRule {
-  bool everybody = false;
-  std::set<std::pair<std::string, std::string>> users;  ///< back end and user
-
-  [[nodiscard]] bool allows(const std::string& eauth, const std::string& user) const {
-    return everybody || users.contains({eauth, user});
-  }
 };
 
 /// Tokens as keys of an etcd cluster, API v3.

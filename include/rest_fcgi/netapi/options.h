@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/lowstate/options.h"
 
 namespace rest_fcgi::netapi {
@@ -25,7 +26,8 @@ inline constexpr std::string_view kModules[] = {"rest_wsgi", "rest_cherrypy", "r
 /// What all applications share. `rest_wsgi` has no more.
 struct Options {
   lowstate::Options lowstate;
-  bool audit_as_json = false;  ///< audit lines as JSON objects; else `key=value` text
+  auth::TokenLifeRule token_life;  ///< the other users' `token_expire` is ignored
+  bool audit_as_json = false;      ///< audit lines as JSON objects; else `key=value` text
   std::size_t max_request_body_size = std::size_t{1} << 20;  ///< of rest_wsgi; the others have their own
 };
 
