@@ -15,6 +15,7 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/yaml/yaml.h"
+#include "yaml/syntax_error.h"
 #include "yaml/tabs.h"
 
 namespace rest_fcgi::yaml {
@@ -239,8 +240,7 @@ class TreeBuilder : public YAML::EventHandler {
     const bool has_colon = line.find(':', key + last.key.size()) != std::string_view::npos;
     const bool is_explicit = line.substr(0, key).find('?') != std::string_view::npos;  // `? key`
     if (has_colon || is_explicit) return;
-    fail(last.place,
-         format("found {}, expected a key with a colon and a space behind it", in_quotes(last.key)));
+    fail(last.place, describe_missing_colon(last.key));
   }
 
   [[nodiscard]] Place place(const YAML::Mark& mark) const {
@@ -388,7 +388,9 @@ Result<Node> read(const std::string& file, std::string_view text, const Limits& 
     const auto found = static_cast<std::size_t>(std::max(error.mark.line, 0)) + 1;
     const std::size_t line = std::min(found, count_lines(text));
     if (const auto tab = indenting_tab(text, line)) return mistake_at({name, line, *tab}, kTabRefused);
-    return mistake_at({name, line, static_cast<std::size_t>(std::max(error.mark.column, 0)) + 1}, error.msg);
+    const std::size_t column = static_cast<std::size_t>(std::max(error.mark.column, 0)) + 1;
+    const SyntaxError mistake = explain(text, {line, column, error.msg});
+    return mistake_at({name, mistake.line, mistake.column}, mistake.text);
   }
   return builder.take_root();
 }

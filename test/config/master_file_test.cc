@@ -155,7 +155,9 @@ TEST_CASE("files that include each other are an error") {
 TEST_CASE("a mistake in an included file names that file") {
   ConfigDir dir("");
   dir.with("master.d/a.conf", "x: 1\ny: [\n");
-  CHECK(read(dir) == "master.d/a.conf:2: end of sequence flow not found");
+  CHECK(read(dir) ==
+        "master.d/a.conf:2: found \"[\" without its \"]\", or without a comma between two values; expected "
+        "[A, B]");
   CHECK(read(ConfigDir("").with("master.d/a.conf", "include: 7\n")) ==
         "master.d/a.conf:1: include: found 7, expected a path or a list of them");
   CHECK(read(ConfigDir("include: a.conf").with("a.conf", "include: b.conf").with("b.conf", "- 1")) ==
