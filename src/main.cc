@@ -121,6 +121,7 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
     settings.warnings.push_back(placed.message);
   }
   const std::string summary = config::summary(settings, command_line, event_bus, hooks);
+  if (auto good = config::check_hosts(settings); !good) return fail(good.error(), settings);
   if (auto good = gateway::check_certificates(settings.gateway); !good) return fail(good.error(), settings);
   settings = std::move(settings).without_files();
   auto runtime = engine::make_runtime(settings);

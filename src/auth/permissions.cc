@@ -322,7 +322,9 @@ std::vector<RuleTarget> Permissions::targets() const {
   for (const Compiled::Section& section : compiled_->sections) {
     for (const CompiledPrincipal& principal : section.principals) {
       for (const AclRule& rule : principal.rules) {
-        if (rule.is_for_minions() && !rule.scope().empty()) targets.push_back({rule.scope(), rule.where()});
+        if (rule.is_for_minions() && !rule.scope().empty()) {
+          targets.push_back({rule.scope(), rule.where(), section.eauth, principal.name});
+        }
       }
     }
   }

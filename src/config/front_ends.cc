@@ -208,7 +208,7 @@ bool read_port(Reader& section, Module module, std::string_view host_key, gatewa
   section.text(host_key, options.host);
   options.host = without_brackets(options.host);
   if (!is_host(options.host)) {
-    section.unexpected(*section.value(host_key), host_key, "an address such as 192.0.2.7 or ::1, or a name");
+    section.unexpected(*section.value(host_key), host_key, kHostExpected);
   }
   bool plain = false;
   section.flag("disable_ssl", plain);

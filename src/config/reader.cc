@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/http/addresses.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -308,8 +309,11 @@ std::string_view without_brackets(std::string_view host) {
 
 bool is_host(std::string_view host) {
   constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_";
-  if (host.find(':') == std::string_view::npos) return !host.empty() && only_of(host, kLetters);
-  return only_of(host.substr(0, host.find('%')), "0123456789abcdefABCDEF:.");
+  if (host.find(':') != std::string_view::npos)
+    return http::Addresses::is_one(host.substr(0, host.find('%')));
+  // No name ends with a number: the resolver would take it for an address.
+  const bool is_number = only_digits(host.substr(host.rfind('.') + 1));  // npos + 1 is 0
+  return is_number ? http::Addresses::is_one(host) : !host.empty() && only_of(host, kLetters);
 }
 
 bool is_listen_address(std::string_view address) {

@@ -194,7 +194,7 @@ std::string read_master_address(Reader& top) {
   constexpr std::string_view kKey = "interface";
   const std::string interface(without_brackets(read_text(top, kKey, "0.0.0.0")));
   if (!is_host(interface)) {
-    top.unexpected(*top.value(kKey), kKey, "an address such as 192.0.2.7 or ::1, or a name of this host");
+    top.unexpected(*top.value(kKey), kKey, kHostExpected);
   }
   if (interface == "0.0.0.0") return "127.0.0.1";
   return interface == "::" ? "::1" : interface;

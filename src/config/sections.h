@@ -16,6 +16,10 @@
 /// reader's findings.
 namespace rest_fcgi::config {
 
+/// What is accepted where a host is named.
+inline constexpr std::string_view kHostExpected =
+    "an address such as 192.0.2.7 or ::1, or a name that has one";
+
 /// Salt's master file with all that it includes, as one map.
 struct MasterFile {
   Node root;                          ///< a map

@@ -263,6 +263,40 @@ TEST_CASE("IPv6 addresses may be in brackets, and what is no host is refused wit
             .starts_with("master:2: rest_cherrypy: host: found"));
   CHECK(error_of("rest_fcgi: {engine: salt}\ninterface: 'a b'\n")
             .starts_with("master:2: interface: found \"a b\""));
+  for (const std::string host :
+       {"999.1.1.1", "10.0.0", "1.2.3.4.5", "':::1'", "'10.0.0.1:80'", "'[::g]'", "7."}) {
+    CAPTURE(host);
+    CHECK(error_of(served + "rest_cherrypy: {host: " + host + "}\n")
+              .starts_with("master:2: rest_cherrypy: host: found"));
+    CHECK(error_of("rest_fcgi: {engine: salt}\ninterface: " + host + "\n")
+              .starts_with("master:2: interface: found"));
+  }
+  for (const std::string host :
+       {"10.0.0.1", "'fe80::1%eth0'", "'::ffff:10.0.0.1'", "1a.example", "a1", "x.4a"}) {
+    CAPTURE(host);
+    CHECK(error_of(served + "rest_cherrypy: {host: " + host + "}\n").empty());
+  }
+}
+
+TEST_CASE("a name of a host without an address is refused with its key") {
+  const auto error_for = [](const std::string& text) {
+    const Settings settings =
+        settings_of("rest_fcgi: {netapi: [rest_cherrypy, rest_tornado], engine: salt}\n" + text);
+    const auto checked = config::check_hosts(settings);
+    return checked ? std::string() : config::with_place(checked.error(), settings).message;
+  };
+  const auto refuses = [&](const std::string& text, const std::string& words) {
+    const std::string message = error_for(text);
+    CHECK_MESSAGE(message.find("/master:2: " + words) != std::string::npos, message);
+  };
+  CHECK(error_for("interface: localhost\nrest_cherrypy: {port: 1, disable_ssl: true, host: localhost}\n")
+            .empty());
+  CHECK(error_for("rest_tornado: {port: 1, disable_ssl: true, address: '::'}\n").empty());
+  // No name server is asked for a name with an empty part.
+  refuses("interface: a..b\n", "interface: found \"a..b\", a name without an address, expected an address");
+  refuses("rest_cherrypy: {port: 1, disable_ssl: true, host: a..b}\n", "rest_cherrypy: host: found \"a..b\"");
+  refuses("rest_tornado: {port: 1, disable_ssl: true, address: a..b}\n",
+          "rest_tornado: address: found \"a..b\"");
 }
 
 TEST_CASE("/ is taken for the paths of rest_cherrypy, with a warning") {

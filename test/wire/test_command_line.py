@@ -82,7 +82,7 @@ def test_a_question_that_is_none_is_refused(master):
 
 def test_a_target_of_a_rule_that_is_none_is_named_with_file_and_line(master):
     path = master(RULES.replace("'web*'", "'web* and'"))
-    refused(daemons.run("--config", path, "--check-config"), f"{path}:5: external_auth: the target 'web* and'")
+    refused(daemons.run("--config", path, "--check-config"), f"{path}:5: external_auth: auto: alice: the target 'web* and'")
 
 
 def test_an_unknown_option_is_named():

@@ -37,10 +37,12 @@ using TargetsWithin = std::function<bool(std::string_view compound)>;
 
 enum class Form { runner, wheel };
 
-/// A target of `external_auth`, and where it stands: `FILE:LINE`. Borrows from the Permissions.
+/// A target of `external_auth`, where it stands, `FILE:LINE`, and whose it is. Borrows from the Permissions.
 struct RuleTarget {
   std::string_view compound;
   std::string_view where;
+  std::string_view eauth;
+  std::string_view principal;
 };
 
 /// A user of a back end, for questions about the rules that apply to them. Borrows.

@@ -99,6 +99,10 @@ struct Settings {
 /// tried to use its value.
 [[nodiscard]] Error with_place(Error error, const Settings& settings);
 
+/// Looks up the names of hosts that ports listen at, and that of a real master; this may take seconds where a
+/// name server does not answer. Errors: configuration, for a name that has no address.
+[[nodiscard]] Result<void> check_hosts(const Settings& settings);
+
 /// Makes the folder `default_cachedir`, and those above it, for who is about to use it. Where that cannot be,
 /// what would have been kept there is not, and one warning says what that means: jobs are kept in memory, and
 /// there are no tokens. What somebody chose stays as it is.

@@ -134,7 +134,8 @@ TEST_CASE("a rule with a target that is none is a mistake of the configuration, 
       embedded::make_master({}, *std::move(authenticator), *std::move(permissions), engine.runtime);
   REQUIRE_FALSE(made);
   CHECK(made.error().kind == ErrorKind::configuration);
-  CHECK(made.error().message.starts_with("/etc/salt/master:7: external_auth: the target 'web* and (': "));
+  CHECK(made.error().message.starts_with(
+      "/etc/salt/master:7: external_auth: auto: fred: the target 'web* and (': "));
 }
 
 TEST_CASE("whose call is refused stands in the error, and who may call in the permit") {

@@ -134,7 +134,7 @@ TEST_CASE("a target that is none is named, with its place where it is a rule's")
   CHECK(fixture.explain("alice", "test.ping", "web1 and").find("ends where") != std::string::npos);
   fixture.auth.external_auth[0].principals[0].rules.push_back(rule("web* and (", {fun("x.y", 31)}, 30));
   const std::string message = fixture.explain("alice", "test.ping", "*");
-  CHECK(message.starts_with("master:30: external_auth: the target 'web* and (': "));
+  CHECK(message.starts_with("master:30: external_auth: auto: alice: the target 'web* and (': "));
   fixture.auth.external_auth[0].principals[0].rules.back() = rule("", {fun("(", 40)}, 40);
   CHECK(fixture.explain("alice", "test.ping", "*").starts_with("master:40: external_auth: auto: alice: "));
 }

@@ -270,8 +270,9 @@ Result<RuleTargets> RuleTargets::make(const std::vector<auth::RuleTarget>& targe
     auto matcher = TargetMatcher::compile(compound_target(target.compound), minions.nodegroups());
     if (!matcher) {
       const std::string place = target.where.empty() ? std::string() : format("{}: ", target.where);
-      return Error{ErrorKind::configuration, format("{}external_auth: the target '{}': {}", place,
-                                                    target.compound, matcher.error().message)};
+      return Error{ErrorKind::configuration,
+                   format("{}external_auth: {}: {}: the target '{}': {}", place, target.eauth,
+                          target.principal, target.compound, matcher.error().message)};
     }
     result.matchers_.emplace(target.compound, *std::move(matcher));
   }
