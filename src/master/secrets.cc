@@ -12,9 +12,10 @@ namespace rest_fcgi::master {
 namespace {
 
 constexpr std::string_view kSecrets[] = {
-    "aes",      "accesskey",  "apikey", "authorization", "cookie",    "credential", "pass",
-    "passcode", "passphrase", "passwd", "password",      "priv",      "privatekey", "privkey",
-    "psk",      "pw",         "pwd",    "secret",        "secretkey", "sharedkey",  "token",
+    "aes",    "accesskey", "apikey",     "authorization", "bearer",     "cookie", "credential",
+    "jwt",    "pass",      "passcode",   "passkey",       "passphrase", "passwd", "password",
+    "priv",   "privkey",   "privatekey", "psk",           "pw",         "pwd",    "secret",
+    "sshkey", "secretkey", "sharedkey",  "token",
 };
 
 /// Second words of the secrets above that have two.

@@ -29,6 +29,21 @@ constexpr bool is_blank(char byte) noexcept {
 
 constexpr std::string_view kLineEnds = "\r\n";
 
+/// What ends a value of a plain text that stands in no quotation marks.
+constexpr std::string_view kPlainEnds = "&;, \t\r\n";
+
+/// What follows a quotation mark that ends a value.
+constexpr std::string_view kBehindQuote = "&;, \t\r\n)]}>/?:";
+
+/// Returns whether the value that follows may hold blanks and `;`, wherever it stands.
+bool is_header_of_many_words(std::string_view name) {
+  const std::string small = lower(name);
+  return small.ends_with("authorization") || small.ends_with("cookie") || small.ends_with("cookies");
+}
+
+/// A start tag of XML, or the headers of a part of a multipart body, are at most that long behind their name.
+constexpr std::size_t kMostOfTag = 1024;
+
 /// Where a name or value lies in the text.
 struct Span {
   std::size_t begin = 0;
@@ -44,7 +59,7 @@ struct Quote {
 /// Finds the value that follows a name. Borrows the text.
 class ValueFinder {
  public:
-  explicit ValueFinder(std::string_view text) : text_(text) {
+  ValueFinder(std::string_view text, TextKind kind) : text_(text), kind_(kind) {
     constexpr std::string_view kBlanks = " \t\r\n";
     std::size_t first = text.find_first_not_of(kBlanks);
     is_json_ = first != std::string_view::npos && text[first] == '{';
@@ -65,18 +80,79 @@ class ValueFinder {
     const std::string_view skipped = is_member ? " \t\r\n" : " \t";
     const std::size_t at = std::min(text_.find_first_not_of(skipped, delimiter + 1), text_.size());
     if (text_[name.begin] == '-') return {at, end_of_word(at)};
+    if (kind_ == TextKind::argument && name.begin == 0 && delimiter == name.end && gives == '=') {
+      return {at, text_.size()};
+    }
     if (const auto inner = quoted(at)) {
-      if (is_member || is_end_of_value(inner->end + 1, gives)) return *inner;
+      if (is_member || is_end_of_value(behind_quote(at, *inner), gives)) return *inner;
     }
     if (gives == ':' && at < text_.size() && (text_[at] == '[' || text_[at] == '{')) {
       return {at, end_of_brackets(at)};
     }
-    const std::string_view ends = gives == '=' ? "&\r\n" : is_member && is_json_ ? ",}]\r\n" : kLineEnds;
-    const std::size_t end = std::min(text_.find_first_of(ends, at), text_.size());
-    if (is_member && is_json_) return {at, end};
-    const Quote outer = is_member ? Quote() : quote_around(name.begin);
+    if (is_member && is_json_) return {at, std::min(text_.find_first_of(",}]\r\n", at), text_.size())};
+    const bool is_text = kind_ != TextKind::form && !is_member && !is_header_of_many_words(name_text(name));
+    const bool is_line = (gives == ':' || delimiter > name.end) && line_of(name);
+    const bool is_quoted_header = gives == ':' && is_behind_quote(name.begin);
+    if (is_text && !is_line && !is_quoted_header) return {at, end_of_plain(at)};
+    const bool is_form = kind_ == TextKind::form && gives == '=';
+    const std::size_t end = std::min(text_.find_first_of(is_form ? "&\r\n" : kLineEnds, at), text_.size());
+    if (is_member) return {at, end_of_block(name, end)};
+    if (is_text && gives == '=') return {at, end_of_setting(at, end)};
+    if (is_text && !is_quoted_header) return {at, end_of_block(name, end_of_pair(at, end))};
+    const Quote outer = quote_around(name.begin);
     if (outer.mark != 0) return {at, std::min(end, closing(at, outer))};
     return {at, gives == ':' ? end_of_block(name, end) : end};
+  }
+
+  /// Returns the password of the URL whose `:` before its slashes is at `colon`; empty: it has none.
+  [[nodiscard]] Span password_of_url(std::size_t colon) const {
+    const std::string_view rest = text_.substr(colon);
+    // JSON may have a backslash before each slash.
+    const std::size_t slashes = rest.starts_with("://") ? 3 : rest.starts_with(":\\/\\/") ? 5 : 0;
+    if (slashes == 0) return {};
+    const std::string_view ends = kind_ == TextKind::form ? "/\\?#<>\"' \t\r\n&" : "/\\?#<>\"' \t\r\n";
+    const std::size_t begin = colon + slashes;
+    const std::string_view authority =
+        text_.substr(begin, std::min(text_.find_first_of(ends, begin), text_.size()) - begin);
+    const std::size_t at_sign = authority.rfind('@');
+    const std::size_t user_end = authority.find(':');
+    if (at_sign == std::string_view::npos || user_end >= at_sign) return {};
+    return {begin + user_end + 1, begin + at_sign};
+  }
+
+  /// Returns the place behind the start tag of an XML element, whose name this is; absent: it is none.
+  [[nodiscard]] std::optional<std::size_t> behind_start_tag(const Span& name) const {
+    if (name.begin == 0 || (text_[name.begin - 1] != '<' && text_[name.begin - 1] != ':'))
+      return std::nullopt;
+    const std::size_t end = text_.substr(name.end, kMostOfTag).find_first_of("<>");
+    if (end == std::string_view::npos) return std::nullopt;
+    const bool has_content = text_[name.end + end] == '>' && text_[name.end + end - 1] != '/';
+    return has_content ? std::optional(name.end + end + 1) : std::nullopt;
+  }
+
+  /// Returns where the next end tag begins; JSON may have a backslash before its slash.
+  [[nodiscard]] std::size_t end_tag(std::size_t at) const {
+    for (std::size_t slash = text_.find('/', at); slash != std::string_view::npos;
+         slash = text_.find('/', slash + 1)) {
+      const std::size_t before = text_[slash - 1] == '\\' ? slash - 2 : slash - 1;
+      if (before >= at && text_[before] == '<') return before;
+    }
+    return std::string_view::npos;
+  }
+
+  /// Returns the content of the part of a multipart body whose name this is (RFC 7578); empty: it is none.
+  [[nodiscard]] Span part_of(const Span& name) const {
+    if (!text_.substr(0, name.begin).ends_with("name=\"")) return {};
+    const std::string_view headers = text_.substr(name.end, kMostOfTag);
+    for (const std::string_view line_end : {"\r\n", "\n"}) {
+      const std::string empty_line = std::string(line_end).append(line_end);
+      const std::size_t headers_end = headers.find(empty_line);
+      if (headers_end == std::string_view::npos) continue;
+      const std::size_t begin = name.end + headers_end + empty_line.size();
+      const std::size_t end = text_.find(std::string(line_end) + "--", begin);
+      return {begin, std::min(end, text_.size())};
+    }
+    return {};
   }
 
  private:
@@ -117,20 +193,79 @@ class ValueFinder {
     return Span{begin, closing(begin, quote)};
   }
 
+  /// Returns the place behind the quotation mark that closes the text `inner`, whose own one is at `at`.
+  [[nodiscard]] std::size_t behind_quote(std::size_t at, const Span& inner) const {
+    return std::min(inner.end + quote_at(at).backslashes + 1, text_.size());
+  }
+
   /// Returns whether the value ends with the quotation mark before `at`.
   [[nodiscard]] bool is_end_of_value(std::size_t at, char gives) const {
     const std::size_t next = text_.find_first_not_of(" \t", at);
     if (at >= text_.size() || next == std::string_view::npos) return true;
-    if (gives == '=') return std::string_view("&;, \t\r\n").find(text_[at]) != std::string_view::npos;
+    if (gives == '=') {
+      return (kind_ == TextKind::form ? kPlainEnds : kBehindQuote).find(text_[at]) != std::string_view::npos;
+    }
     return kLineEnds.find(text_[next]) != std::string_view::npos;
   }
 
+  /// Returns the end of a value in no quotation marks; one that only begins with a quoted part goes on
+  /// behind it, and a quotation mark inside of a word, as in `it's`, ends none.
+  [[nodiscard]] std::size_t end_of_plain(std::size_t at) const {
+    const std::size_t begin = at;
+    if (const auto inner = quoted(at)) at = behind_quote(at, *inner);
+    for (; at < text_.size() && kPlainEnds.find(text_[at]) == std::string_view::npos; ++at) {
+      const char next = at + 1 < text_.size() ? text_[at + 1] : ' ';
+      if (is_json_ && text_[at] == '\\' && std::string_view("nrt").find(next) != std::string_view::npos)
+        return at;
+      if (is_json_ && text_[at] == '\\' && next == '\\') ++at;
+      const bool ends = next == '\\' || kBehindQuote.find(next) != std::string_view::npos;
+      if (!is_quote(text_[at]) || !ends) continue;
+      while (at > begin && text_[at - 1] == '\\') --at;
+      return at;
+    }
+    return std::min(at, text_.size());
+  }
+
+  /// Returns the end of the value of `name = value` on a line of its own, as in an INI file: it may hold
+  /// blanks.
+  [[nodiscard]] std::size_t end_of_setting(std::size_t at, std::size_t line_end) const {
+    for (; at + 1 < line_end; ++at) {
+      if ((text_[at] == ',' || text_[at] == ';') && is_blank(text_[at + 1])) return at;
+    }
+    return line_end;
+  }
+
+  /// Returns where the value ends in a line of pairs such as `token: x, user: y`; `line_end`: it is no such.
+  [[nodiscard]] std::size_t end_of_pair(std::size_t at, std::size_t line_end) const {
+    for (; at + 1 < line_end; ++at) {
+      if ((text_[at] != ',' && text_[at] != ';') || !is_blank(text_[at + 1])) continue;
+      std::size_t next = at + 2;
+      while (next < line_end && is_of_name(text_[next])) ++next;
+      if (next > at + 2 && next < line_end && (text_[next] == ':' || text_[next] == '=')) return at;
+    }
+    return line_end;
+  }
+
+  /// Returns where the line begins whose first word the name is; absent: another word is the first.
+  [[nodiscard]] std::optional<std::size_t> line_of(const Span& name) const {
+    std::size_t line = name.begin;
+    while (line > 0 && std::string_view(" -\"'").find(text_[line - 1]) != std::string_view::npos) --line;
+    if (line > 0 && kLineEnds.find(text_[line - 1]) == std::string_view::npos) return std::nullopt;
+    return line;
+  }
+
+  [[nodiscard]] std::string_view name_text(const Span& name) const {
+    return text_.substr(name.begin, name.end - name.begin);
+  }
+
+  [[nodiscard]] bool is_behind_quote(std::size_t at) const { return at > 0 && is_quote(text_[at - 1]); }
+
   /// Returns the end of a word of a command line.
   [[nodiscard]] std::size_t end_of_word(std::size_t at) const {
-    while (at < text_.size() && !is_blank(text_[at]) && kLineEnds.find(text_[at]) == std::string_view::npos) {
+    while (at < text_.size() && std::string_view("&; \t\r\n").find(text_[at]) == std::string_view::npos) {
       if (is_json_ && text_[at] == '"') return at;
       if (const auto inner = quoted(at)) {
-        at = inner->end + quote_at(at).backslashes + 1;
+        at = behind_quote(at, *inner);
       } else {
         at += text_[at] == '\\' ? 2U : 1U;
       }
@@ -152,11 +287,9 @@ class ValueFinder {
   /// Returns the end of a YAML value: of the lines that follow, those belong to it that are indented more
   /// than its name, and the items of a list that are indented as much.
   [[nodiscard]] std::size_t end_of_block(const Span& name, std::size_t end) const {
-    const std::size_t start = text_.find_last_of(kLineEnds, name.begin);
-    const std::size_t line = start == std::string_view::npos ? 0 : start + 1;
-    if (text_.substr(line, name.begin - line).find_first_not_of(" -\"'") != std::string_view::npos)
-      return end;
-    const std::size_t indent = name.begin - line;
+    const auto line = line_of(name);
+    if (!line || (end < text_.size() && kLineEnds.find(text_[end]) == std::string_view::npos)) return end;
+    const std::size_t indent = name.begin - *line;
     while (end < text_.size()) {
       const std::size_t next = text_.find_first_not_of(kLineEnds, end);
       if (next == std::string_view::npos) break;
@@ -170,6 +303,7 @@ class ValueFinder {
   }
 
   std::string_view text_;
+  TextKind kind_;
   bool is_json_ = false;
 };
 
@@ -193,7 +327,7 @@ std::string percent_decoded(std::string_view text) {
 /// Walks over a text, name by name.
 class Redactor {
  public:
-  explicit Redactor(std::string_view text) : text_(text), values_(text) {}
+  Redactor(std::string_view text, TextKind kind) : text_(text), values_(text, kind) {}
 
   std::optional<std::string> run() {
     constexpr std::string_view between = " \t\"'\\]";
@@ -216,6 +350,12 @@ class Redactor {
           continue;
         }
       }
+      if (const Span value = marked_value(name, at); value.begin < value.end) {
+        put_hidden(value);
+        at = value.end - 1;
+        name = {value.end, value.end};
+        continue;
+      }
       if (byte == '%' && is_bracket(text_.substr(at, 3))) {
         at += 2;
       } else if (between.find(byte) == std::string_view::npos) {
@@ -237,6 +377,7 @@ class Redactor {
     const auto [begin, end] = values_.value_of(name, delimiter);
     const std::string_view value = text_.substr(begin, end - begin);
     if (begin >= end || (secrecy == Secrecy::hidden_but_count && is_count(value))) return std::nullopt;
+    if (value == kHidden) return end;
     out_.append(text_.substr(copied_, begin - copied_));
     if (!values_.is_bare_member(name, begin)) {
       out_.append(kHidden);
@@ -249,18 +390,47 @@ class Redactor {
     return end;
   }
 
+  /// Returns the value that a mark at `at` announces, where it is a secret: `:` in a URL, the end of a
+  /// tag's name or the name of a part in a multipart body.
+  [[nodiscard]] Span marked_value(const Span& name, std::size_t at) {
+    if (text_[at] == ':') return values_.password_of_url(at);
+    const bool is_tag = text_[at] == '>' || text_[at] == ' ';
+    if (name.end != at || name.begin >= name.end || (!is_tag && text_[at] != '"')) return {};
+    if (!names_a_secret(text_.substr(name.begin, name.end - name.begin))) return {};
+    if (!is_tag) return values_.part_of(name);
+    const auto begin = has_end_tags_ ? values_.behind_start_tag(name) : std::nullopt;
+    if (!begin) return {};
+    const std::size_t end = values_.end_tag(*begin);
+    has_end_tags_ = end != std::string_view::npos;
+    return has_end_tags_ ? Span{*begin, end} : Span();
+  }
+
+  void put_hidden(const Span& value) {
+    if (text_.substr(value.begin, value.end - value.begin) == kHidden) return;
+    out_.append(text_.substr(copied_, value.begin - copied_)).append(kHidden);
+    copied_ = value.end;
+  }
+
   std::string_view text_;
   ValueFinder values_;
+  bool has_end_tags_ = true;  ///< none of XML was looked for and not found
   std::string out_;
   std::size_t copied_ = 0;
 };
 
 }  // namespace
 
-std::optional<std::string> without_secrets(std::string_view text) {
-  if (auto shown = Redactor(text).run()) return shown;
+TextKind kind_of_body(std::string_view content_type) {
+  return lower(content_type).starts_with("application/x-www-form-urlencoded") ? TextKind::form
+                                                                              : TextKind::plain;
+}
+
+std::optional<std::string> without_secrets(std::string_view text, TextKind kind) {
+  auto shown = Redactor(text, kind).run();
+  if (text.find('%') == std::string_view::npos) return shown;
   // A form may hold JSON or another form, as in `payload=%7B%22token%22%3A...`.
-  return text.find('%') == std::string_view::npos ? std::nullopt : Redactor(percent_decoded(text)).run();
+  auto decoded = Redactor(percent_decoded(shown ? *shown : text), kind).run();
+  return decoded ? std::move(decoded) : std::move(shown);
 }
 
 }  // namespace rest_fcgi::master

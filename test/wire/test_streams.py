@@ -223,6 +223,21 @@ def test_a_reload_keeps_streams_and_a_stop_ends_them(serve, module):
     assert time.monotonic() - since < PATIENCE
 
 
+def test_field_a12_of_a_hooks_body_the_value_of_a_secret_is_hidden_and_no_more(serve):
+    api, _ = serve("rest_cherrypy")
+    token = login(api)
+    events = Sse(api, token)
+    form, plain = "application/x-www-form-urlencoded", "text/plain"
+    for number, (media_type, body, shown) in enumerate([
+        (form, "a=1&password=hid;den&b=2", "a=1&password=[hidden]&b=2"),
+        (plain, "password=hidden; b jwt=hidden c", "password=[hidden]; b jwt=[hidden] c"),
+        (plain, "https://user:hidden@host/ <token>hidden</token>", "https://user:[hidden]@host/ <token>[hidden]</token>"),
+    ]):
+        reply = api.request("POST", f"/hook/{number}", body, {"Content-Type": media_type, **session(token)})
+        assert reply.status == 200, reply
+        assert until(events, tagged(f"/hook/{number}"))[-1]["data"]["body"] == shown
+
+
 def test_what_a_limited_user_may_not_see_never_comes(serve, module):
     api, _ = serve(module)
     token, limited = login(api), login(api, username="limited")

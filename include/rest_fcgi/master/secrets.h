@@ -32,10 +32,21 @@ enum class Secrecy : std::uint8_t {
 /// Returns whether the text is a number of things: a few digits.
 [[nodiscard]] bool is_count(std::string_view text);
 
+/// What a text is, which says where a value in it ends.
+enum class TextKind : std::uint8_t {
+  plain,     ///< `password=x` ends at a blank, `,`, `;`, `&`, a quotation mark or the end of the line
+  form,      ///< the same ends at `&` or the end of the line: a value may hold the others
+  argument,  ///< plain, but a text that begins with `password=` is the value up to its end, as Salt takes it
+};
+
+/// Returns what a body of that media type is.
+[[nodiscard]] TextKind kind_of_body(std::string_view content_type);
+
 /// Returns the text with `kHidden` in place of each value that follows a name for a secret, as in
-/// `password=x`,
-/// `"token": "x"`, `password: x` or `--password x`; absent where there is none. Where a value ends is not
-/// always certain: then more is hidden, at most to the end of the text.
-[[nodiscard]] std::optional<std::string> without_secrets(std::string_view text);
+/// `password=x`, `"token": "x"`, `password: x`, `--password x`, `<password>x</password>` or a part of a
+/// multipart body, and in place of the password of a URL; absent where there is none. Where a value ends is
+/// not always certain: then more is hidden, at most to the end of the text.
+[[nodiscard]] std::optional<std::string> without_secrets(std::string_view text,
+                                                         TextKind kind = TextKind::plain);
 
 }  // namespace rest_fcgi::master

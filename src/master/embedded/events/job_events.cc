@@ -20,7 +20,13 @@ constexpr std::string_view kMark = "__kwarg__";
 
 enum class Marks { kept, dropped };
 
-void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks marks);
+/// How a value is written without its secrets.
+struct Way {
+  Marks marks = Marks::kept;
+  master::TextKind texts = master::TextKind::argument;
+};
+
+void write_without_secrets(JsonWriter& writer, const JsonValue& value, const Way& way);
 
 /// Returns whether the value is one that its name says is a secret. Nulls and bools are none, and no more is
 /// a number that says how many there are.
@@ -34,33 +40,33 @@ bool is_secret(std::string_view key, const JsonValue& value) {
   return !is_count;
 }
 
-void write_member(JsonWriter& writer, const JsonMember& member, Marks marks) {
+void write_member(JsonWriter& writer, const JsonMember& member, const Way& way) {
   const auto& [key, value] = member;
-  if (marks == Marks::dropped && key == kMark) return;
+  if (way.marks == Marks::dropped && key == kMark) return;
   // A body of JSON that came as a form is one long key.
-  writer.key(master::without_secrets(key).value_or(std::string(key)));
+  writer.key(master::without_secrets(key, way.texts).value_or(std::string(key)));
   const bool tells = !value.is(JsonValue::Kind::null) && !value.is(JsonValue::Kind::boolean);
   if (is_secret(key, value) || (tells && key == "eauth")) {
     writer.string(master::kHidden);
   } else {
-    write_without_secrets(writer, value, marks);
+    write_without_secrets(writer, value, way);
   }
 }
 
-void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks marks) {
+void write_without_secrets(JsonWriter& writer, const JsonValue& value, const Way& way) {
   switch (value.kind()) {
     case JsonValue::Kind::array:
       writer.begin_array();
-      for (const JsonValue element : value.elements()) write_without_secrets(writer, element, marks);
+      for (const JsonValue element : value.elements()) write_without_secrets(writer, element, way);
       writer.end_array();
       return;
     case JsonValue::Kind::object:
       writer.begin_object();
-      for (const JsonMember member : value.members()) write_member(writer, member, marks);
+      for (const JsonMember member : value.members()) write_member(writer, member, way);
       writer.end_object();
       return;
     case JsonValue::Kind::string:
-      if (const auto shown = master::without_secrets(value.text())) {
+      if (const auto shown = master::without_secrets(value.text(), way.texts)) {
         writer.string(*shown);
         return;
       }
@@ -73,7 +79,7 @@ void write_without_secrets(JsonWriter& writer, const JsonValue& value, Marks mar
 Json without_secrets(const Json& value, Marks marks) {
   if (value.text() == "[]") return value;
   const JsonDocument document = own_document(value);
-  return written_json([&](JsonWriter& writer) { write_without_secrets(writer, document.root(), marks); });
+  return written_json([&](JsonWriter& writer) { write_without_secrets(writer, document.root(), {marks}); });
 }
 
 /// Of a compound call, by function: those whose return code is 0 succeeded.
@@ -195,9 +201,12 @@ EventText minion_gone_event(std::string_view id, WallTime now) {
 
 EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now) {
   constexpr std::string_view kStamp = "_stamp";
+  const auto headers = data.find("headers");
+  const auto type = headers ? headers->find("Content-Type") : std::nullopt;
+  const Way way{Marks::kept, master::kind_of_body(type ? type->text() : "")};
   return {std::string(tag), written_object([&](JsonWriter& writer) {
             for (const JsonMember member : data.members()) {
-              if (member.key != kStamp) write_member(writer, member, Marks::kept);
+              if (member.key != kStamp) write_member(writer, member, way);
             }
             writer.key(kStamp).string(master::iso_stamp(now));
           })};

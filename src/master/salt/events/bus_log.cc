@@ -15,9 +15,19 @@ std::string key_of(const JobTag& job) {
   return format("{}{}", static_cast<int>(job.of), job.jid);
 }
 
+/// Returns what the texts of an event are: arguments of a job, or the body of a hook, whose headers tell it.
+master::TextKind texts_of(std::string_view tag, std::string_view data) {
+  if (tag == "_salt_error" || tag == "salt/job/error" || job_tag(tag)) return master::TextKind::argument;
+  if (!tag.starts_with("salt/netapi/")) return master::TextKind::plain;
+  const auto hook = Fields::read(data, {"headers"});
+  if (!hook || hook->find("headers") == nullptr) return master::TextKind::plain;
+  const auto headers = Fields::read(hook->find("headers")->packed, {"Content-Type"});
+  return headers ? master::kind_of_body(headers->text("Content-Type")) : master::TextKind::plain;
+}
+
 Json data_of(const Event& event) {
   std::string text;
-  const Redaction redaction(event.tag);
+  const Redaction redaction(event.tag, event.data);
   const auto written = append_json(event.data, text, &redaction, master::kMaxEventDepth);
   if (written && text.starts_with('{')) return Json::trusted(std::move(text));
   return written_object([&written](JsonWriter& writer) {
@@ -27,7 +37,8 @@ Json data_of(const Event& event) {
 
 }  // namespace
 
-Redaction::Redaction(std::string_view tag) : kind_(kind_of(tag)) {}
+Redaction::Redaction(std::string_view tag, std::string_view data)
+    : kind_(kind_of(tag)), texts_(texts_of(tag, data)) {}
 
 Redaction::Kind Redaction::kind_of(std::string_view tag) noexcept {
   if (tag == "_salt_error" || tag == "salt/job/error") return Kind::error;
@@ -58,7 +69,7 @@ Discretion::Verdict Redaction::of_member(std::string_view key, std::size_t depth
 }
 
 std::optional<std::string> Redaction::shown(std::string_view text) const {
-  return master::without_secrets(text);
+  return master::without_secrets(text, texts_);
 }
 
 void JobOwners::note(const Event& event) {

@@ -15,6 +15,7 @@
 #include "master/salt/events/event.h"
 #include "master/salt/packed/packed.h"
 #include "rest_fcgi/master/events.h"
+#include "rest_fcgi/master/secrets.h"
 
 /// What listeners get to see of the master's bus.
 namespace rest_fcgi::salt {
@@ -37,7 +38,8 @@ namespace rest_fcgi::salt {
 /// nothing. Source: the loads and events of all three lines. Immutable.
 class Redaction final : public Discretion {
  public:
-  explicit Redaction(std::string_view tag);
+  /// `data`: the event, packed; the headers of a hook say what its body is.
+  explicit Redaction(std::string_view tag, std::string_view data = {});
 
   [[nodiscard]] Verdict of_member(std::string_view key, std::size_t depth) const override;
   [[nodiscard]] std::optional<std::string> shown(std::string_view text) const override;
@@ -46,6 +48,7 @@ class Redaction final : public Discretion {
   enum class Kind : std::uint8_t { any, job_return, progress, error, cluster };
   [[nodiscard]] static Kind kind_of(std::string_view tag) noexcept;
   const Kind kind_;
+  const master::TextKind texts_;
 };
 
 /// Whose the jobs are whose events come: the `user` of `salt/job/J/new`, `salt/run/J/new` and

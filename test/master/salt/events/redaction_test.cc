@@ -11,7 +11,7 @@
 
 using namespace rest_fcgi;
 using master::names_a_secret;
-using salt::Redaction;
+using master::TextKind;
 using test::HeardBus;
 
 namespace {
@@ -160,12 +160,14 @@ TEST_CASE("what is no secret is shown, in the words of a master") {
 }
 
 TEST_CASE("a name ends with a word for secrets, or it names none") {
-  for (const char* name : {"password",     "PASSWORD",      "db_password",   "db.pass",
-                           "X-Auth-Token", "tokens",        "apiKey",        "aws_secret_access_key",
-                           "ssh_priv",     "cookies",       "rootpw",        "token_",
-                           "password1",    "db_password_2", "APIKey",        "accessToken",
-                           "api-keys",     "API key",       "dbpass",        "password_confirmation",
-                           "newPassword",  "oauth2token",   "user[password]"}) {
+  for (const char* name : {"password",     "PASSWORD",      "db_password",    "db.pass",
+                           "X-Auth-Token", "tokens",        "apiKey",         "aws_secret_access_key",
+                           "ssh_priv",     "cookies",       "rootpw",         "token_",
+                           "password1",    "db_password_2", "APIKey",         "accessToken",
+                           "api-keys",     "API key",       "dbpass",         "password_confirmation",
+                           "newPassword",  "oauth2token",   "user[password]", "sshkey",
+                           "ssh_key",      "jwt",           "id_jwt",         "bearer",
+                           "passkey"}) {
     CAPTURE(name);
     CHECK(names_a_secret(name));
   }
@@ -193,19 +195,55 @@ TEST_CASE("a number under a plural says how many there are, and is shown") {
 }
 
 TEST_CASE("of a text the value that follows the name of a secret is hidden, and no more") {
-  const Redaction redaction("salt/job/20261120233651543848/new");
-  const auto shown = [&](std::string_view text) { return redaction.shown(text).value_or(std::string(text)); };
+  const auto shown = [](std::string_view text, TextKind kind = TextKind::plain) {
+    return master::without_secrets(text, kind).value_or(std::string(text));
+  };
   struct Text {
     const char* shown;  ///< with [hidden] where a secret is
     const char* secret = "x";
+    TextKind kind = TextKind::plain;
   };
   for (const Text& text : {
            Text{"password=[hidden]"},
-           Text{"a=1&password=[hidden]&b=2", "x y"},
-           Text{"a=b password = [hidden]", "my long phrase"},
-           Text{"password=[hidden]&b=2", "a;b,c"},
+           Text{"a=1&password=[hidden]&b=2", "x y", TextKind::form},
+           Text{"password=[hidden]&b=2", "a;b,c", TextKind::form},
+           Text{"password=[hidden]&b=2", "'x'>y", TextKind::form},
+           Text{"cookie=[hidden]&b=2", "a; b", TextKind::form},
+           Text{"password=[hidden]", "a b;\nc&d", TextKind::argument},
+           Text{"password=[hidden]", "'a' b", TextKind::argument},
+           Text{"mysql password=[hidden] b", "x", TextKind::argument},
+           Text{"password=[hidden];x"},
+           Text{"password=[hidden], b=2"},
+           Text{"password=[hidden] other"},
+           Text{"password=[hidden]\tb"},
+           Text{"a 'password=[hidden]' b"},
+           Text{"a=b password = [hidden]; c"},
+           Text{"secret = [hidden], x = y"},
+           Text{"secret = [hidden]; x"},
+           Text{"a = b\npassword = [hidden]\nc = d", "my long phrase"},
+           Text{"token: [hidden], user: x"},
+           Text{"refused: token: [hidden] user"},
+           Text{"refused: token: [hidden], user", "\"a b\""},
+           Text{"{user: fred, password: [hidden], b: 2}"},
+           Text{"password=[hidden] b", "it's"},
            Text{"password=\"[hidden]\"&b=2"},
            Text{"password=[hidden]&b=2", "\"x\"y"},
+           Text{"<a token=\"[hidden]\"/>", "a b"},
+           Text{"cookie=[hidden]", "a; b"},
+           Text{R"({"msg": "a password=[hidden]; b", "c": 2})"},
+           Text{R"({"msg": "password=[hidden]\nb", "c": 2})", R"(a\\nb)"},
+           Text{R"({"msg": "a \"password=[hidden]\" b"})"},
+           Text{"clone https://user:[hidden]@host/x?y@z", "a@b:c"},
+           Text{R"({"url": "https:\/\/user:[hidden]@host\/"})"},
+           Text{"url=redis://:[hidden]@host&mail=a@b", "x", TextKind::form},
+           Text{"<a>\n<password>[hidden]</password><b>c</b>", "x <y>"},
+           Text{"<s:Password Type=\"t\">[hidden]</s:Password>"},
+           Text{R"({"xml": "<password>[hidden]<\/password>"})"},
+           Text{"--b\r\nContent-Disposition: form-data; name=\"password\"\r\nX: "
+                "y\r\n\r\n[hidden]\r\n--b--\r\n",
+                "a\r\nb"},
+           Text{"--b\nContent-Disposition: form-data; name=\"token\"\n\n[hidden]\n--b\nX"},
+           Text{"sshkey=[hidden] b"},
            Text{"user%5Bpassword%5D=[hidden]&b=2"},
            Text{"user[password]=[hidden]&b=2"},
            Text{R"({"a": 1, "token": "[hidden]", "b": 2})", R"(a\"b, c})"},
@@ -214,8 +252,7 @@ TEST_CASE("of a text the value that follows the name of a secret is hidden, and 
            Text{"password='[hidden]'; b", "two words"},
            Text{R"({\"token\": \"[hidden]\", \"b\": 2})", R"(a\\\"b)"},
            Text{R"({"cmd": "mysql --password [hidden]", "b": 2})"},
-           Text{R"({"cmd": "curl -H X-Auth-Token: [hidden]", "b": 2})", "a,b}"},
-           Text{R"({"cmd": "a=b password=[hidden]", "b": 2})", "a, b"},
+           Text{R"({"cmd": "curl -H X-Auth-Token: [hidden] http://h", "b": 2})"},
            Text{"{\"a\": {\"bypass\": \"on\"}, \"api_key\" :\n \"[hidden]\"}"},
            Text{"user: fred\npassword: [hidden]\nhost: h\n", "my, pass"},
            Text{"a:\n  - password: [hidden]\n    b: 1\n", "'it''s'"},
@@ -234,30 +271,70 @@ TEST_CASE("of a text the value that follows the name of a secret is hidden, and 
     std::string whole = text.shown;
     whole.replace(whole.find("[hidden]"), 8, text.secret);
     CAPTURE(whole);
-    CHECK(shown(whole) == text.shown);
+    CHECK(shown(whole, text.kind) == text.shown);
   }
   CHECK(shown(R"({"a": 1, "token":5, "tokens": ["]", {"a": "}"}], "hasPassword":true, "secret": null})") ==
         R"({"a": 1, "token":"[hidden]", "tokens": "[hidden]", "hasPassword":true, "secret": null})");
   CHECK(shown("payload=%7B%22token%22%3A%22x%22%2C%22b%22%3A2%7D&c=1%") ==
         R"(payload={"token":"[hidden]","b":2}&c=1%)");
+  CHECK(shown("password=x&payload=%7B%22token%22%3A%22x%22%7D") ==
+        R"(password=[hidden]&payload={"token":"[hidden]"})");
   CHECK(shown("token=a&b=1&secret=b&c") == "token=[hidden]&b=1&secret=[hidden]&c");
   CHECK(shown(std::string(1000, 'x') + "token = y") == std::string(1000, 'x') + "token = [hidden]");
-  for (const char* plain : {"", "=", ":", " ", "a password is a word", "x=password", "user:pass@host", "-p x",
-                            "password, a=b", "password\n=x", "x=token y=z", "password=&a=b",
-                            "password:\nuser: x", "bypass=on&compass: north", R"({"bypass": "on"})"}) {
+  for (const char* plain : {"",
+                            "=",
+                            ":",
+                            " ",
+                            "a password is a word",
+                            "x=password",
+                            "user:pass@host",
+                            "-p x",
+                            "password, a=b",
+                            "password\n=x",
+                            "x=token y=z",
+                            "password=&a=b",
+                            "usage: x <token> <file>",
+                            "<token/>b</a>",
+                            "<token></token>",
+                            "http://h:80/a@b",
+                            "https://user@host",
+                            "name=\"password\"",
+                            "password:\nuser: x",
+                            "bypass=on&compass: north",
+                            R"({"bypass": "on"})"}) {
     CHECK(shown(plain) == plain);
   }
+}
+
+TEST_CASE("the media type of a hook's body and the tag say where the values of an event end") {
+  HeardBus bus;
+  constexpr std::string_view kForm =
+      R"({"body": "password=%&b", "headers": {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}})";
+  constexpr std::string_view kText =
+      R"({"body": "password=%; b", "headers": {"Content-Type": "text/plain"}})";
+  const auto with = [](std::string_view text, std::string_view value) {
+    std::string whole(text);
+    return whole.replace(whole.find('%'), 1, value);
+  };
+  CHECK(bus.shown("salt/netapi/hook/x", with(kForm, "a;b c")) == with(kForm, "[hidden]"));
+  CHECK(bus.shown("salt/netapi/hook/x", with(kText, "x")) == with(kText, "[hidden]"));
+  CHECK(bus.shown("my/tag", R"({"a": "password=x y"})") == R"({"a": "password=[hidden] y"})");
+  CHECK(bus.shown("salt/job/20261120233651543848/new", R"({"arg": ["password=x y"]})") ==
+        R"({"arg": ["password=[hidden]"]})");
 }
 
 TEST_CASE("the time that a text takes grows with its size alone, whatever is in it") {
   constexpr std::size_t kSize = 1'000'000;
   constexpr std::size_t kBlanks = 100'000;
-  for (const char* part :
-       {" ", "\\", "\"", "-", "a", "=", ":", "-a ", "-a=", "a: ", "a\" \\", "-a \" ' ", " : "}) {
+  for (const char* part : {" ",         "\\",        "\"",          "-",        "a",        "=",
+                           ":",         "-a ",       "-a=",         "a: ",      "a\" \\",   "-a \" ' ",
+                           " : ",       "://",       "<token>",     "a:token ", "<token ",  "name=\"token\"",
+                           "token= \n", "<token></", "x token:x, ", "token=x ", "token=\"x"}) {
     CAPTURE(part);
     std::string text;
     while (text.size() < kSize) text += part;
-    CHECK_FALSE(master::without_secrets(text));
+    CHECK(master::without_secrets(text).has_value() ==
+          (std::string_view(part).find("x") != std::string_view::npos));
     const std::string name = "password" + std::string(kBlanks, ' ') + "=";
     CHECK(master::without_secrets(name + "\"" + text).value_or("").starts_with(name));
   }
