@@ -55,6 +55,8 @@ GOALS = (
     Goal("start to first answer, ms", "start", "first answer", "time", "ours", 50),
     Goal("bytes in the job database for a ping on five minions", "jobs", "a ping of five minions", "size", "ours", 150),
     Goal("a page of jobs at the most stored against 1,000 stored", "pages", "most against least", "page", "ratio", 1.25),
+    Goal("time of a call of a module in a Python that has Salt", "python", "Salt*", "time", "ratio", 2),
+    Goal("CPU of a call of a module in a Python that has Salt", "python", "Salt*", "CPU", "ratio", 2),
     *(
         Goal(f"cost grows with {case} no faster than linearly: {what}", case, "", what, "growth", 1.1)
         for case, what in (

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""What a call of a module in Python takes where that Python has Salt, against Salt's exceptions alone in the same Python."""
+
+import json
+import os
+import resource
+import subprocess
+import time
+
+from harness import LOGIN, case, family
+from support import fastcgi, salts
+
+CALLS = 10  # in a round
+ROUNDS_OF_CALLS = 10
+MODULE = "from salt.exceptions import CommandExecutionError\ndef ping():\n    return CommandExecutionError.__name__\n"
+
+
+def processors(pid):
+    """Seconds of processors of a process and all that came of it, ended ones as well."""
+    fields = [open(f"/proc/{one}/stat").read().rpartition(")")[2].split()[11:15] for one in family(pid)]
+    return sum(int(field) for four in fields for field in four) / os.sysconf("SC_CLK_TCK")
+
+
+def timed(call, used):
+    """Milliseconds and milliseconds of CPU of a call, from CALLS of them."""
+    began, had = time.monotonic(), used()
+    for _ in range(CALLS):
+        call()
+    return {"time": (time.monotonic() - began) / CALLS * 1e3, "CPU": (used() - had) / CALLS * 1e3}
+
+
+def of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@case("python", "A module that imports salt.exceptions, in a Python that has Salt, against that import alone")
+def python(bench):
+    folder = bench.folder("modules")
+    folder.chmod(0o755)
+    (folder / "harmless.py").write_text(MODULE)
+    request = fastcgi.request(json.dumps([{**LOGIN, "client": "local", "tgt": "ms-0", "fun": "harmless.ping"}]).encode())
+    for line in salts.LINES:
+        interpreter = salts.require(line) / "bin/python"
+        ours = bench.responder(rest_fcgi={"embedded": {"minions": {"ms-0": {}}, "python": str(interpreter), "module_dirs": [str(folder)]}})
+
+        def call():
+            answer = fastcgi.talk(ours.address, request)
+            assert json.loads(answer.body) == {"return": [{"ms-0": "CommandExecutionError"}]}, answer
+
+        def alone():
+            subprocess.run([interpreter, "-c", "import salt.exceptions"], check=True)
+
+        rivals = {"ours": lambda: timed(call, lambda: processors(ours.pid)), "import": lambda: timed(alone, of_children)}
+        runs = {name: [] for name in rivals}
+        for _ in range(ROUNDS_OF_CALLS + 1):  # the first one warms
+            for name, once in rivals.items():
+                runs[name].append(once())
+        for what in ("time", "CPU"):
+            bench.add(f"Salt {line}", what, *([run[what] for run in runs[name][1:]] for name in rivals), "import", unit="ms")
+        ours.stop()
