@@ -4,6 +4,7 @@ run; who sees what; and what becomes of them when the bus is lost."""
 
 import contextlib
 import json
+import os
 import re
 import secrets
 import signal
@@ -14,11 +15,12 @@ import types
 import pytest
 from rest_row import LIMITED
 from salt_api import SaltApi
+from support import daemon as daemons
 from support import salts
-from support.api import CRED, Api
+from support.api import CRED, JSON, Api
 from support.daemon import merge
 from support.process import PATIENCE, free_port, meanwhile, wait_until
-from support.rest import login
+from support.rest import login, session
 from support.salt_master import MINIONS, SECRET
 from support.streams import Sse, WebSocket, hook, tagged, until
 from web_sockets import CASES
@@ -293,6 +295,32 @@ def test_a_limited_user_sees_the_events_of_own_jobs_alone(salt, ours, fire):
         events = until(stream, tagged(f"salt/job/{jid}/ret/ms-0"))
         assert canary not in json.dumps(events), name
         assert all(jid in event["tag"] for event in events), (name, [event["tag"] for event in events])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to be another user")
+def test_a_hook_of_a_service_in_the_masters_group_alone_is_fired_by_the_runner(salt, start_engine, bus, monkeypatch):
+    salt.home.chmod(0o710)
+    wrapper = salt.home / f"as-nobody-{secrets.token_hex(4)}"
+    wrapper.write_text(
+        '#!/bin/sh\nfolder=$(dirname "$2")\nchown -R 65534 "$(dirname "$folder")"\n'
+        f'exec setpriv --reuid=65534 --regid={os.getegid()} --clear-groups {daemons.BINARY} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setattr(daemons, "BINARY", wrapper)
+    engine, apis = serving(salt, start_engine)
+    assert engine.status("Uid") == "65534"
+    for way, api in apis.items():
+        word = f"word-{secrets.token_hex(4)}"
+        hook(api, login(api), "/hook/x", text=word)
+
+        def fired(word=word):
+            return [event for event in bus() if event["tag"].startswith("salt/netapi/hook") and word in str(event)]
+
+        (event,) = wait_until(fired, f"the hook of {way} is on the bus")
+        assert event["data"]["post"] == {"text": word}
+        reply = api.request("POST", "/hook", "{}", {**JSON, **session(login(api, LIMITED))})
+        assert reply.status == 503 and str(salt.home) not in reply.text
+    engine.await_log('the runner event.send, as user "limited"')
 
 
 def test_no_secret_is_in_any_stream(salt, ours, fire):
