@@ -109,6 +109,17 @@ std::optional<std::string> etcd_warning(const config::Settings& settings) {
                                     system_clock().steady() + std::chrono::seconds(2));
 }
 
+/// A real master may have functions and minions that are not known here.
+std::string idle_rule_lines(const config::Settings& settings, const engine::Runtime& runtime) {
+  const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime.engine);
+  std::string lines;
+  if (embedded == nullptr) return lines;
+  for (const embedded::IdlePart& part : (*embedded)->idle_parts(settings.auth.external_auth)) {
+    lines += config::idle_rule_line(settings, part.place, part.text, part.what, part.names);
+  }
+  return lines;
+}
+
 /// Makes the applications and reads certificates, too, since that may fail.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   std::string event_bus, hooks;
@@ -130,7 +141,8 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   if (!client) return fail(client.error(), settings);
   const auto streams = std::make_shared<netapi::Streams>(system_clock());
   const auto applications = make_applications(settings, *client, streams);
-  return applications ? print(summary) : fail(applications.error(), settings);
+  if (!applications) return fail(applications.error(), settings);
+  return print(summary + idle_rule_lines(settings, *runtime));
 }
 
 /// Whoever should decide did not.

@@ -219,6 +219,12 @@ struct Permissions::Compiled {
   }
 };
 
+bool matches_any(std::string_view pattern, std::span<const std::string> names) {
+  const auto compiled = AclPattern::make(pattern);
+  return compiled && std::any_of(names.begin(), names.end(),
+                                 [&](const std::string& name) { return compiled->matches(name); });
+}
+
 Permissions::Permissions(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
 
 Permissions::~Permissions() = default;

@@ -253,4 +253,16 @@ std::vector<std::string> rule_notes(const Settings& settings) {
   return notes;
 }
 
+std::string idle_rule_line(const Settings& settings, std::string_view place, std::string_view text,
+                           std::string_view what, const std::vector<std::string>& names) {
+  const std::string beginning = format("{}: {}: ", place, in_quotes(text));
+  const std::vector<std::string> notes = rule_notes(settings);
+  const bool is_told = std::any_of(notes.begin(), notes.end(),
+                                   [&](const std::string& note) { return note.starts_with(beginning); });
+  const auto near = near_names(text, names, 1);
+  if (is_told) return "";
+  return format("note:     {}{}{}\n", beginning, what,
+                near.empty() ? "" : format("; did you mean '{}'?", near.front()));
+}
+
 }  // namespace rest_fcgi::config

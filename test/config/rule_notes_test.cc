@@ -153,5 +153,25 @@ TEST_CASE("back ends that are not there are noted") {
             .find("did you mean 'ldap'?") != std::string::npos);
 }
 
+TEST_CASE("the line about a part of a rule that matches nothing names what was probably meant") {
+  const Settings settings = settings_of("external_auth:\n  pam:\n    alice: ['web*']\n");
+  const std::string place = "master:3: external_auth: pam: alice";
+  const auto line = [&](const std::string& text) {
+    return idle_rule_line(settings, place, text, "no such function", {"test.ping", "test.*", "grains.items"});
+  };
+  CHECK(line("test.pnig") ==
+        "note:     " + place + ": \"test.pnig\": no such function; did you mean 'test.ping'?\n");
+  CHECK(line("tset.*") == "note:     " + place + ": \"tset.*\": no such function; did you mean 'test.*'?\n");
+  CHECK(line("pkg.install") == "note:     " + place + ": \"pkg.install\": no such function\n");
+}
+
+TEST_CASE("a part of a rule has one note") {
+  const Settings settings = settings_of("external_auth:\n  pam:\n    alice: ['web*']\n");
+  const std::vector<std::string> notes = rule_notes(settings);
+  REQUIRE(notes.size() == 1);
+  const std::string place = notes[0].substr(0, notes[0].find(": \"web*\""));
+  CHECK(idle_rule_line(settings, place, "web*", "no such function", {}).empty());
+}
+
 }  // namespace
 }  // namespace rest_fcgi::config

@@ -85,6 +85,16 @@ def test_a_target_of_a_rule_that_is_none_is_named_with_file_and_line(master):
     refused(daemons.run("--config", path, "--check-config"), f"{path}:5: external_auth: auto: alice: the target 'web* and'")
 
 
+def test_check_config_notes_functions_and_targets_of_rules_that_match_nothing(master):
+    rules = RULES.replace("test.*", "test.pnig").replace("'web*'", "'wbe1'")
+    text = daemons.run("--config", master(rules), "--check-config").stdout
+    path = master(rules)
+    assert f"note:     {path}:4: external_auth: auto: alice: \"test.pnig\": " in text and "did you mean 'test.ping'?" in text
+    assert f"note:     {path}:5: external_auth: auto: alice: \"wbe1\": " in text and "did you mean 'web1'?" in text
+    text = daemons.run("--config", master(rules.replace("rest_fcgi:", "rest_fcgi:\n  engine: salt")), "--check-config").stdout
+    assert text and "test.pnig" not in text and "wbe1" not in text
+
+
 def test_an_unknown_option_is_named():
     refused(daemons.run("--nosuch"), "nosuch")
 

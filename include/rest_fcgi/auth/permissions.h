@@ -112,6 +112,10 @@ class Permissions {
   std::unique_ptr<Compiled> compiled_;
 };
 
+/// Returns whether a function of a rule matches one of the names, as `Permissions` compares them. A pattern
+/// that `Permissions::make` refuses matches none.
+[[nodiscard]] bool matches_any(std::string_view pattern, std::span<const std::string> names);
+
 /// Returns the rights in a master's token (`Grant::auth_list`), which apply to every subject of this back
 /// end. An entry that is no rule allows nothing. Salt's grammar, see `Permissions`.
 [[nodiscard]] std::unique_ptr<Permissions> permissions_in_token(const std::string& eauth, const Json& rights);

@@ -121,6 +121,12 @@ void leave_to_master(std::string_view mistake, Settings& settings);
 [[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line,
                                   std::string_view event_bus = {}, std::string_view hooks = {});
 
+/// Returns the line of `--check-config` about a part of a rule that matches nothing, with the name that was
+/// probably meant; empty where `summary` has a note about that part already.
+[[nodiscard]] std::string idle_rule_line(const Settings& settings, std::string_view place,
+                                         std::string_view text, std::string_view what,
+                                         const std::vector<std::string>& names);
+
 /// The keys that take effect at start only and differ between what runs and what is `wanted` now, each with
 /// the keys above it, such as `rest_fcgi: listen`.
 [[nodiscard]] std::vector<std::string> restart_keys(const Settings& running, const Settings& wanted);

@@ -12,6 +12,7 @@
 
 #include "master/embedded/calls.h"
 #include "master/embedded/events/announcer.h"
+#include "master/embedded/idle_rules.h"
 #include "master/embedded/jobs/jobs.h"
 #include "master/embedded/minion.h"
 #include "master/embedded/modules/native.h"
@@ -134,9 +135,19 @@ class EmbeddedRuntime : public Runtime {
     started_ = minions_;
   }
 
-  /// The minions of the latest master.
-  void set_minions(const Minions& minions) {
+  [[nodiscard]] std::vector<IdlePart> idle_parts(
+      const std::vector<auth::EauthOptions>& external_auth) const override {
+    std::unique_lock lock(mutex_);
+    const std::shared_ptr<const MasterFacts> facts = facts_.lock();
+    lock.unlock();
+    return facts == nullptr ? std::vector<IdlePart>() : find_idle_parts(*facts, external_auth);
+  }
+
+  /// Remembers what the latest master works with.
+  void set_facts(const std::shared_ptr<const MasterFacts>& facts) {
+    const Minions& minions = *facts->minions;
     const std::lock_guard lock(mutex_);
+    facts_ = facts;
     minions_.clear();
     for (const Minion& minion : minions.all()) minions_.insert(minion.id);
   }
@@ -148,8 +159,9 @@ class EmbeddedRuntime : public Runtime {
  private:
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<MadeKeys> keys_ = std::make_shared<MadeKeys>();
-  std::mutex mutex_;
-  // Ids, both guarded by mutex_:
+  mutable std::mutex mutex_;                // of what follows
+  std::weak_ptr<const MasterFacts> facts_;  // of the latest master
+  // Ids:
   std::set<std::string, std::less<>> minions_;  // of the latest master
   std::set<std::string, std::less<>> started_;  // announced
   master::Workers workers_;
@@ -406,9 +418,9 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
   if (!modules) return std::move(modules).error();
   const auto live =
       std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime));  // make_runtime makes no other
-  live->set_minions(**minions);
   const auto facts = std::make_shared<const MasterFacts>(
       MasterFacts{*std::move(minions), *std::move(modules), options.config_values, live->keys()});
+  live->set_facts(facts);
   return std::shared_ptr<master::Master>(std::make_shared<EmbeddedMaster>(
       facts, std::move(authenticator), std::move(permissions), *std::move(targets), live));
 }

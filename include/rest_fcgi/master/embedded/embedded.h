@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "rest_fcgi/auth/authenticator.h"
 #include "rest_fcgi/auth/options.h"
@@ -16,6 +17,14 @@
 /// The embedded engine: minions in this process, no Salt needed.
 namespace rest_fcgi::embedded {
 
+/// A function or target in a rule of `external_auth` that matches nothing of this engine.
+struct IdlePart {
+  std::string place;               ///< `FILE:LINE: external_auth: BACK END: USER`
+  std::string text;                ///< as it stands there
+  std::string what;                ///< what is missing
+  std::vector<std::string> names;  ///< what there is in its place, of which one may have been meant
+};
+
 /// What outlives a reload of the configuration: worker threads, running jobs, job ids, the job cache.
 /// Thread-safe.
 class Runtime {
@@ -25,6 +34,12 @@ class Runtime {
   /// Tells listeners which minions the latest master has that were not told before, and which it has no more.
   /// To be called when that master is the one that answers.
   virtual void announce_minions() = 0;
+
+  /// Returns the parts of rules that match no function or no minion of the latest master, for administrators.
+  /// A function is left out where modules could not be looked into. May start Python and wait for it.
+  /// REQUIRES: the latest master lives, and was made with these rules.
+  [[nodiscard]] virtual std::vector<IdlePart> idle_parts(
+      const std::vector<auth::EauthOptions>& external_auth) const = 0;
 
   /// Takes no more work, waits for what runs until `deadline`, then asks it to stop and records what did not
   /// end by itself as interrupted. Returns how many calls that were. Call once, before the last reference

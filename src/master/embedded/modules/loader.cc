@@ -187,6 +187,25 @@ std::vector<const LoadedFunction*> Modules::all() const {
   return all;
 }
 
+std::optional<std::vector<std::string>> Modules::names() const {
+  std::vector<std::string> names;
+  for (const FunctionTable* functions : {&functions_, &installed()}) {
+    for (const auto& [name, function] : *functions) names.emplace_back(name);
+  }
+  const std::lock_guard lock(mutex_);
+  return is_asked_ ? std::optional(std::move(names)) : std::nullopt;
+}
+
+bool Modules::is_unknown(std::string_view module) const {
+  if (broken_.contains(module)) return true;
+  if (!installed_.contains(module)) return false;
+  const auto has_function = [module](const FunctionTable& functions) {
+    return std::any_of(functions.begin(), functions.end(),
+                       [module](const auto& entry) { return module_of(entry.first) == module; });
+  };
+  return !has_function(functions_) && !has_function(installed());
+}
+
 std::vector<const LoadedFunction*> Modules::matching(std::string_view pattern) const {
   std::vector<const LoadedFunction*> matching = all();
   std::erase_if(matching, [pattern](const auto* function) { return !glob_match(pattern, function->name()); });

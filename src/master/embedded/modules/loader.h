@@ -146,6 +146,14 @@ class Modules {
   /// installed module.
   [[nodiscard]] const LoadedFunction* find(std::string_view name) const;
 
+  /// Returns the names of all functions, with those that are not listed; absent where the installed modules
+  /// cannot be looked into. Asks Python as `all` does.
+  [[nodiscard]] std::optional<std::vector<std::string>> names() const;
+
+  /// Returns whether there is such a module, and its functions are not known, as it could not be loaded.
+  /// REQUIRES: `names` was called.
+  [[nodiscard]] bool is_unknown(std::string_view module) const;
+
   /// A minion's words for a function that `find` has not found.
   [[nodiscard]] std::string missing(std::string_view name) const;
 
