@@ -34,6 +34,9 @@ CALLS = {
     "orchestrations": {"client": "runner", "fun": "state.orchestrate_show_sls", "arg": ["*"]},
     "options": {"client": "wheel", "fun": "config.values"},
     "fingerprints": {"client": "wheel", "fun": "key.finger", "match": "*"},
+    "reject a key": {"client": "wheel", "fun": "key.reject", "match": "ms-1", "include_accepted": True},
+    "accept keys": {"client": "wheel", "fun": "key.accept", "match": "ms-1", "include_rejected": True},
+    "delete a key": {"client": "wheel", "fun": "key.delete", "match": "ms-1"},
     "keys": {"client": "wheel", "fun": "key.list_all"},
     "connected": {"client": "wheel", "fun": "minions.connected"},
 }
@@ -86,6 +89,8 @@ def test_each_page_gets_what_it_can_show(page):
     assert all(isinstance(states, dict) for states in replies["orchestrations"].values())
     options = replies["options"]["data"]["return"]
     assert options["nodegroups"] == {"web": ["ms-0", "or", "ms-1"]} and options["saltgui_templates"] == {"ping": {"command": "test.ping"}}
+    for name in ("reject a key", "accept keys", "delete a key"):
+        assert replies[name]["data"]["success"] is True and replies[name]["data"]["return"] == {"minions": ["ms-1"]}, name
     fingers = replies["fingerprints"]["data"]["return"]["minions"]
     assert sorted(fingers) == MINIONS and all(re.fullmatch(r"([0-9a-f]{2}:){31}[0-9a-f]{2}", one) for one in fingers.values())
 

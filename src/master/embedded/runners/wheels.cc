@@ -227,7 +227,7 @@ Result<Json> connected(const MasterContext& context, const Bound&) {
   });
 }
 
-constexpr std::array<MasterFunction, 12> kWheels = {{
+constexpr std::array<MasterFunction, 13> kWheels = {{
     {"config.values()", "Show the effective options that are no secret.", values},
     {"key.accept(match, include_rejected=False, include_denied=False)",
      "Accept keys; all are accepted already, and those that match are shown.", name_match},
@@ -249,6 +249,8 @@ constexpr std::array<MasterFunction, 12> kWheels = {{
     {"key.name_match(match)", "List the minions whose ids match globs, by the status of their keys.",
      name_match},
     {"key.print(match)", "Show keys; those of minions of this process are empty, as they need none.", print},
+    {"key.reject(match, include_accepted=False, include_denied=False)",
+     "Reject keys; all stay accepted, and those that match are shown.", name_match},
     {"minions.connected()", "List the minions.", connected},
 }};
 

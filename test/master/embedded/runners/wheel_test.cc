@@ -155,6 +155,16 @@ TEST_CASE("key.finger gives each minion a fingerprint of its own, the same in ea
         "Exception occurred in wheel key.finger: match must be a string, found int");
 }
 
+TEST_CASE("key.accept and key.reject show the minions that match, which all stay accepted") {
+  EmbeddedEngine engine;
+  CHECK(returned(engine, R"("fun": "key.reject", "match": "ms-1", "include_accepted": true)") ==
+        R"({"minions": ["ms-1"]})");
+  CHECK(returned(engine, R"("fun": "key.reject", "match": "nosuch")") == "{}");
+  CHECK(returned(engine, R"("fun": "key.accept", "match": "ms-1", "include_rejected": true)") ==
+        R"({"minions": ["ms-1"]})");
+  CHECK(returned(engine, R"("fun": "key.list_all")") == kAll);
+}
+
 TEST_CASE("minions.connected lists all minions, and config.values what the configuration lets be seen") {
   embedded::Options options;
   options.config_values = Json::trusted(R"({"timeout": 5.0})");
