@@ -220,7 +220,13 @@ void Reader::log_level(std::string_view key, log::Level& value) {
   const Node* node = this->value(key);
   if (node == nullptr) return;
   const auto level = node->is(Kind::string) ? level_of(node->text) : std::nullopt;
-  if (!level) return unexpected(*node, key, kLogLevels);
+  // Salt takes `off` for the number 0, with which it logs all, and the text for error.
+  const bool is_off =
+      named_boolean(*node) == false || (node->is(Kind::boolean) && !yaml::to_boolean(node->text));
+  if (!level)
+    return unexpected(
+        *node, key,
+        is_off ? format("quiet for no log, or another of {}", kLogLevels) : std::string(kLogLevels));
   value = *level;
 }
 

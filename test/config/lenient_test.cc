@@ -251,6 +251,16 @@ TEST_CASE("tags of Python's text are taken, others are refused") {
         "\"tag:yaml.org,2002:python/object/apply:os.system\"");
 }
 
+TEST_CASE("log_level: off is refused, since it logs all in Salt, and quiet is named") {
+  for (const char* level : {"off", "'off'", "no", "false", "0"}) {
+    CAPTURE(level);
+    const std::string message = error_of(std::string("log_level: ") + level + "\n");
+    CHECK(message.starts_with("master:1: log_level: found "));
+    CHECK(message.find("expected quiet for no log") != std::string::npos);
+  }
+  CHECK(error_of("log_level: on\n").starts_with("master:1: log_level: found on, expected all"));
+}
+
 TEST_CASE("IPv6 addresses may be in brackets, and what is no host is refused with its place") {
   const std::string served = "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado]}\n";
   const Settings settings = settings_of(served +

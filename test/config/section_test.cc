@@ -255,7 +255,8 @@ TEST_CASE("text, paths and choices of another kind are errors") {
   CHECK(mistake("audit_log: 5") == "audit_log: found 5, expected a path that begins with a slash");
   CHECK(mistake("audit_format: xml") == "audit_format: found \"xml\", expected text or json");
   CHECK(mistake("log_level: off") ==
-        "log_level: found off, expected all, garbage, trace, debug, profile, info, warning, error, critical "
+        "log_level: found off, expected quiet for no log, or another of all, garbage, trace, debug, profile, "
+        "info, warning, error, critical "
         "or quiet");
   CHECK(mistake("log_level: loud") ==
         "log_level: found \"loud\", expected all, garbage, trace, debug, profile, info, "
