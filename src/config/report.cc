@@ -218,24 +218,41 @@ bool is_program(const std::string& path) {
   return ::access(path.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(path, ignored);
 }
 
-/// Says where the client `ssh` is enabled and the program that it needs is missing.
-std::optional<std::string> ssh_warning(const Settings& settings) {
+/// A key that names a program, where that cannot be run.
+std::string no_program(const Settings& settings, std::string_view key, const std::string& path) {
+  std::error_code ignored;
+  const bool is_there = std::filesystem::exists(path, ignored);
+  Error error{ErrorKind::configuration,
+              format("rest_fcgi: salt_ssh: {}: {} {}, so that the client ssh gets 503", key, path,
+                     is_there ? "is no file that this user may run" : "does not exist")};
+  return with_place(std::move(error), settings).message;
+}
+
+/// Says where the client `ssh` is enabled and a program that it needs is missing.
+std::vector<std::string> ssh_warnings(const Settings& settings) {
   const auto& enabled = settings.client.enabled;
   const bool is_on = std::find(enabled.begin(), enabled.end(), lowstate::Client::ssh) != enabled.end();
-  if (!is_on || settings.engine != Engine::salt) return std::nullopt;
+  std::vector<std::string> warnings;
+  if (!is_on || settings.engine != Engine::salt) return warnings;
   const std::string& program = settings.salt.ssh.program;
+  const std::string& run_helper = settings.salt.ssh.run_helper;
+  // A socket may come later.
+  if (run_helper.starts_with('/') && !is_program(run_helper)) {
+    warnings.push_back(no_program(settings, "run_helper", run_helper));
+  }
   if (!program.empty()) {
-    if (is_program(program)) return std::nullopt;
-    return format("rest_fcgi: salt_ssh: program: there is no program {}, so that the client ssh gets 503",
-                  program);
+    if (!is_program(program)) warnings.push_back(no_program(settings, "program", program));
+    return warnings;
   }
   const char* const path = std::getenv("PATH");
   for (std::string_view folders = path == nullptr ? "" : path; !folders.empty();) {
-    if (is_program(format("{}/salt-ssh", take_part(folders, ':')))) return std::nullopt;
+    if (is_program(format("{}/salt-ssh", take_part(folders, ':')))) return warnings;
   }
-  return "netapi_enable_clients: ssh: there is no salt-ssh in PATH, so that this client gets 503; install "
-         "it, or "
-         "name it in rest_fcgi: salt_ssh: program";
+  warnings.emplace_back(
+      "netapi_enable_clients: ssh: there is no salt-ssh in PATH, so that this client gets 503; install it, "
+      "or "
+      "name it in rest_fcgi: salt_ssh: program");
+  return warnings;
 }
 
 void write_embedded(JsonWriter& writer, const embedded::Options& options) {
@@ -287,7 +304,7 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   if (!settings.log.access_file.empty()) line("access", settings.log.access_file);
   if (!settings.log.error_file.empty()) line("errors", settings.log.error_file);
   for (const std::string& note : notes(settings)) line("note", note);
-  if (const auto warning = ssh_warning(settings)) line("warning", *warning);
+  for (const std::string& warning : ssh_warnings(settings)) line("warning", warning);
   for (const std::string& warning : settings.warnings) line("warning", warning);
   return text;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <fstream>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -54,6 +55,23 @@ TEST_CASE("the client ssh without salt-ssh is a warning that names the key for i
   CHECK(warns(shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {program: /none}}\n")));
   CHECK_FALSE(warns(shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {program: /bin/sh}}\n")));
   CHECK_FALSE(warns(shown(enabled)));
+  const std::string plain = (empty.path() / "plain").string();
+  std::ofstream(plain) << "#!/bin/sh\n";
+  const auto shows = [&](const std::string& keys, const std::string& warning) {
+    const std::string text = shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {" + keys + "}}\n");
+    CHECK_MESSAGE(text.find(warning) != std::string::npos, text);
+  };
+  shows("program: /none", "master:2: rest_fcgi: salt_ssh: program: /none does not exist");
+  shows("program: " + plain, "salt_ssh: program: " + plain + " is no file that this user may run");
+  shows("program: /bin/sh, run_helper: /none",
+        "master:2: rest_fcgi: salt_ssh: run_helper: /none does not exist");
+  shows("program: /bin/sh, run_helper: /tmp", "salt_ssh: run_helper: /tmp is no file that this user may run");
+  CHECK(shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {program: /bin/sh, run_helper: /bin/sh}}\n")
+            .find("warning:") == std::string::npos);
+  CHECK(shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {program: /bin/sh, run_helper: 'unix:/none'}}\n")
+            .find("warning:") == std::string::npos);
+  CHECK(shown("rest_fcgi: {engine: salt, salt_ssh: {run_helper: /none}}\n").find("run_helper") ==
+        std::string::npos);
   CHECK_FALSE(warns(shown("rest_fcgi: {engine: salt}\n")));
 }
 
