@@ -104,9 +104,16 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
   return applications;
 }
 
-std::optional<std::string> etcd_warning(const config::Settings& settings) {
-  return returner::missing_etcd_api(settings.returner.etcd,
-                                    system_clock().steady() + std::chrono::seconds(2));
+std::vector<std::string> etcd_warnings(const config::Settings& settings) {
+  const auto deadline = [] { return system_clock().steady() + std::chrono::seconds(2); };
+  std::vector<std::string> warnings;
+  if (auto jobs = returner::missing_etcd_api(settings.returner.etcd, deadline()))
+    warnings.push_back(*std::move(jobs));
+  if (const auto& tokens = settings.auth.tokens_in_etcd) {
+    if (auto missing = returner::missing_etcd_api_of_tokens(tokens->cluster, deadline()))
+      warnings.push_back(*std::move(missing));
+  }
+  return warnings;
 }
 
 /// A real master may have functions and minions that are not known here.
@@ -127,8 +134,8 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
     event_bus = salt::describe_event_bus(settings.salt);
     if (config::takes_hooks(settings)) hooks = salt::describe_event_firing(settings.salt);
   }
-  if (auto warning = etcd_warning(settings)) {
-    const Error placed = config::with_place({ErrorKind::configuration, *std::move(warning), {}}, settings);
+  for (std::string& warning : etcd_warnings(settings)) {
+    const Error placed = config::with_place({ErrorKind::configuration, std::move(warning), {}}, settings);
     settings.warnings.push_back(placed.message);
   }
   const std::string summary = config::summary(settings, command_line, event_bus, hooks);
@@ -234,11 +241,10 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   return applications;
 }
 
-/// Logs what `etcd_warning` says, in a thread of its own: a cluster that does not answer delays nothing.
+/// Logs what `etcd_warnings` says, in a thread of its own: a cluster that does not answer delays nothing.
 Thread check_etcd(const config::Settings& settings) {
   auto thread = Thread::start("etcd-check", [&settings] {
-    const auto warning = etcd_warning(settings);
-    if (warning) log::warning(*warning);
+    for (const std::string& warning : etcd_warnings(settings)) log::warning(warning);
   });
   return thread ? *std::move(thread) : Thread();
 }
@@ -259,7 +265,8 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   auto gateway = gateway::Gateway::open(settings.gateway);
   if (!gateway) return fail(gateway.error(), settings);
   engine::start(runtime);
-  const Thread etcd_check = settings.returner.etcd.is_chosen ? check_etcd(settings) : Thread();
+  const Thread etcd_check =
+      settings.returner.etcd.is_chosen || settings.auth.tokens_in_etcd ? check_etcd(settings) : Thread();
   const Result<gateway::Ended> served = (*gateway)->serve(
       *std::move(applications), [&] { return reload(command_line, settings, runtime, streams); });
   if (!served) return fail(served.error(), settings);

@@ -10,6 +10,8 @@
 
 #include "etcd/gateway.h"
 #include "etcd/kv.h"
+#include "etcd/members.h"
+#include "etcd/transport.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::etcd {
@@ -165,6 +167,19 @@ Result<Lease> Client::lease_time_to_live(std::int64_t id, bool with_keys, Deadli
 
 Result<std::vector<std::int64_t>> Client::lease_leases(Deadline deadline) {
   return call(*gateway_, "/lease/leases", "{}", Effect::none, deadline, read_leases);
+}
+
+std::optional<std::string> missing_api_v3(const Options& options, Deadline deadline) {
+  const auto transport = Transport::make(options);
+  if (!transport) return std::nullopt;
+  std::optional<std::string> missing;
+  for (const std::string& url : options.endpoints) {
+    const Tried<Probed> probed = probe(**transport, url, deadline);
+    const auto* failure = std::get_if<Failure>(&probed);
+    if (failure == nullptr) return std::nullopt;
+    if (failure->lacks_api) missing = failure->error.message;
+  }
+  return missing;
 }
 
 }  // namespace rest_fcgi::etcd

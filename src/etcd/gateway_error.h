@@ -23,6 +23,7 @@ struct Failure {
   Error error;
   Remedy remedy = Remedy::none;
   bool outcome_known = true;  ///< false: it may have been carried out all the same
+  bool lacks_api = false;     ///< the member answers, and has API v3 at no prefix
 };
 
 /// A value, or why there is none.

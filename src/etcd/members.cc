@@ -212,6 +212,7 @@ Tried<Probed> probe(Transport& transport, const std::string& url, Deadline deadl
     Failure* const failure = std::get_if<Failure>(&probed);
     if (failure == nullptr || failure->remedy != Remedy::other_prefix) return probed;
     failure->remedy = Remedy::next_member;  // unless an older prefix is there
+    failure->lacks_api = prefix == kPrefixes.back();
   }
   return probed;
 }

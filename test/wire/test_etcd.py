@@ -69,11 +69,23 @@ def test_an_etcd_without_api_v2_is_told_at_the_start_and_by_check_config(start, 
     daemon.await_log("etcd.require_v2: false")
     checked = daemons.run("--config", daemon.config_path, "--check-config")
     assert checked.returncode == 0 and "it has no API v2" in checked.stdout and "say etcd.require_v2: false" in checked.stdout
-    for quiet in (on(etcd), {**options, "etcd.host": "127.0.0.1:1"}):  # API v3; a cluster that does not answer
+    v3 = {**on(etcd), "eauth_tokens": "etcd"}
+    for quiet in (v3, {**v3, "etcd.host": "127.0.0.1:1"}, {**options, "etcd.host": "127.0.0.1:1"}):  # the last two do not answer
         path = directory / "other_master"
         path.write_text(json.dumps(quiet))
         checked = daemons.run("--config", path, "--check-config")
-        assert checked.returncode == 0 and "etcd.require_v2" not in checked.stdout, checked
+        assert checked.returncode == 0 and "warning:  " not in checked.stdout, checked
+
+
+def test_an_etcd_without_api_v3_is_told_at_the_start_and_by_check_config(start, start_etcd):
+    etcd = start_etcd(arguments=["--enable-grpc-gateway=false"])
+    jobs, tokens = on(etcd), {**on(etcd), "eauth_tokens": "etcd"}
+    del tokens["master_job_cache"]
+    for options, words in ((jobs, "etcd.require_v2: false, and "), (tokens, "eauth_tokens: etcd, and ")):
+        daemon = start(options)
+        daemon.await_log(words)
+        checked = daemons.run("--config", daemon.config_path, "--check-config")
+        assert checked.returncode == 0 and words in checked.stdout and "--enable-grpc-gateway" in checked.stdout, checked
 
 
 def test_two_hosts_worth_of_processes_share_a_cluster_of_three(start, start_etcd):

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -96,5 +97,9 @@ class Client {
   explicit Client(std::unique_ptr<Gateway> gateway);
   std::unique_ptr<Gateway> gateway_;
 };
+
+/// Asks the members, by `deadline`, whether they have API v3. Returns what one said that answers and does not
+/// have it; absent where a member has it, or none answers.
+[[nodiscard]] std::optional<std::string> missing_api_v3(const Options& options, Deadline deadline);
 
 }  // namespace rest_fcgi::etcd

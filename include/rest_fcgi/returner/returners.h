@@ -20,6 +20,10 @@ namespace rest_fcgi::returner {
 /// not kept in etcd, or no member answers.
 [[nodiscard]] std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline);
 
+/// Asks the same for the cluster of `eauth_tokens: etcd`, which needs API v3.
+[[nodiscard]] std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& options,
+                                                                    SteadyTime deadline);
+
 /// The job caches of one process, by name. They are opened once, at start. Immutable; what it holds
 /// synchronizes itself.
 class Returners {
