@@ -265,12 +265,19 @@ void Reader::tell_of_unknown_keys(bool refuses_all, std::string_view refused) {
   if (map_ == nullptr) return;
   for (const Entry& entry : map_->entries) {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
-    if (!refuses_all && is_lenient() && is_empty(entry.value)) continue;
+    // In braces `{port:8000}` is YAML, a key without a value.
+    const std::string before_colon = entry.key.substr(0, entry.key.find(':'));
+    const bool lacks_space = before_colon.size() < entry.key.size() && is_empty(entry.value) &&
+                             std::find(known_.begin(), known_.end(), before_colon) != known_.end();
+    if (!refuses_all && is_lenient() && is_empty(entry.value) && !lacks_space) continue;
     const std::vector<std::string> near = near_names(entry.key, known_);
-    const std::string text = near.empty()
-                                 ? "there is no such key"
-                                 : format("there is no such key, did you mean {}?", joined(near, " or "));
-    const std::string key = path_to(in_quotes(entry.key));
+    std::string text = "there is no such key";
+    if (lacks_space) {
+      text = format("found no space behind the colon, expected {}: VALUE", before_colon);
+    } else if (!near.empty()) {
+      text = format("there is no such key, did you mean {}?", joined(near, " or "));
+    }
+    const std::string key = path_to(in_quotes(lacks_space ? before_colon + ":" : entry.key));
     const bool is_refused = refuses_all || (!refused.empty() && entry.key.starts_with(refused));
     is_refused ? findings_.add(entry.place, key, text)
                : findings_.warn(entry.place, format("{}: {}", key, text));

@@ -251,6 +251,17 @@ TEST_CASE("tags of Python's text are taken, others are refused") {
         "\"tag:yaml.org,2002:python/object/apply:os.system\"");
 }
 
+TEST_CASE("a key in braces without a space behind its colon is told, without its value") {
+  const ConfigDir dir("rest_cherrypy: {port:8000, host: 10.0.0.1}\nrest_fcgi: {netapi: [rest_cherrypy]}\n");
+  const auto settings = dir.load();
+  REQUIRE(settings);
+  REQUIRE_FALSE(settings->warnings.empty());
+  CHECK(dir.without_dir(settings->warnings[0]) ==
+        "master:1: rest_cherrypy: \"port:\": found no space behind the colon, expected port: VALUE");
+  CHECK(error_of("rest_fcgi: {log_level:debug}\n") ==
+        "master:1: rest_fcgi: \"log_level:\": found no space behind the colon, expected log_level: VALUE");
+}
+
 TEST_CASE("log_level: off is refused, since it logs all in Salt, and quiet is named") {
   for (const char* level : {"off", "'off'", "no", "false", "0"}) {
     CAPTURE(level);
