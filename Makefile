@@ -14,7 +14,8 @@
 #   make fuzz       looks for inputs that break what strangers' bytes are read by; FUZZ_SECONDS for each,
 #                   FUZZ_TARGETS names some, FUZZ_CORPUS is the folder that they go on from
 #   make bench      measures each case in turns with its rival: bare responders and loops, salt-api; tables and pictures in
-#                   build/bench; BENCH_SECONDS of a round, BENCH_ROUNDS, BENCH_ONLY="ping mem*" limits the cases
+#                   build/bench; BENCH_SECONDS of a round, BENCH_ROUNDS, BENCH_ONLY="ping mem*" limits the cases;
+#                   BENCH_AGAINST=PROGRAM compares with an earlier build
 #   make bench-check compares what `make bench` measured with the goals, and says which fall short
 #   make lint       checks format, layering, clang's warnings and clang-tidy; SINCE=COMMIT only of what is new since then
 #   make each       checks that each source compiles alone; SINCE=COMMIT likewise
@@ -320,7 +321,8 @@ $(BUILD)/inner: $(OBJECTS) test/bench/inner.cc
 BENCH_SECONDS ?=
 BENCH_ROUNDS ?=
 BENCH_ONLY ?=
-BENCH = BENCH_BUILD='$(BUILD)' BENCH_SECONDS='$(BENCH_SECONDS)' BENCH_ROUNDS='$(BENCH_ROUNDS)' $(PYTHON) -W ignore test/bench/bench.py
+BENCH_AGAINST ?=
+BENCH = BENCH_BUILD='$(BUILD)' BENCH_SECONDS='$(BENCH_SECONDS)' BENCH_ROUNDS='$(BENCH_ROUNDS)' BENCH_AGAINST='$(BENCH_AGAINST)' $(PYTHON) -W ignore test/bench/bench.py
 bench:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_BENCH))
 	$(call then,$(BUILD)/rest_fcgi $(HELPERS) $(RIVALS) $(STREAM_PROGRAMS) $(BUILD)/inner)

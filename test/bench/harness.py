@@ -197,7 +197,7 @@ class Bench:
         folder.mkdir()
         return folder
 
-    def responder(self, minions=5, **changes):
+    def responder(self, minions=5, binary=None, **changes):
         """Ours with everything on: logins from a file, audit lines, jobs in SQLite. It ends with the case."""
         directory = self.folder("ours")
         users = directory / "passwords"
@@ -206,7 +206,7 @@ class Bench:
         eauth = {"^filename": str(users), "^filetype": "htpasswd", "saltdev": [".*", "@runner", "@jobs"]}
         own = {"embedded": {"minions": {f"ms-{number}": {} for number in range(minions)}}, **changes.pop("rest_fcgi", {})}
         options = {"external_auth": {"file": eauth}, "log_level": "warning", "rest_fcgi": own, **changes}
-        return self.ends(Daemon(directory, options))
+        return self.ends(Daemon(directory, options, binary=binary))
 
     def program(self, name, *arguments, address):
         """A bare rival, built from the C++ file of that name. It ends with the case."""

@@ -58,6 +58,24 @@ def ping(bench):
     against_bare(bench, Request(body=[{**LOGIN, **PING}]), CROWDS)
 
 
+def against_earlier(bench, request, **more):
+    binary = os.environ.get("BENCH_AGAINST")
+    if binary:
+        against(bench, "earlier", bench.responder(binary=binary), request, (8, 64), **more)
+    else:
+        print(f"  {bench.name:<10} SKIPPED: BENCH_AGAINST names no earlier rest_fcgi")
+
+
+@case("earlier", "The same ping against the earlier build that BENCH_AGAINST names")
+def ping_of_an_earlier_build(bench):
+    against_earlier(bench, Request(body=[{**LOGIN, **PING}]))
+
+
+@case("earlier_async", "The start of an asynchronous ping against the earlier build that BENCH_AGAINST names")
+def asynchronous_ping_of_an_earlier_build(bench):
+    against_earlier(bench, Request(body=[{**LOGIN, **PING, "client": "local_async"}]), ways=("new",))
+
+
 @case("least", "The same against a libfcgi responder that parses, makes a digest, and writes an audit line and a row to SQLite")
 def least(bench):
     against(bench, "least", bare(bench, "least", bench.folder("least")), Request(body=[{**LOGIN, **PING}]), (8, 64))

@@ -67,11 +67,9 @@ def master_config(directory, changes=None):
             "netapi_enable_clients": CLIENTS,
             "external_auth": {"file": {CRED["username"]: [".*", "@runner", "@wheel", "@jobs"]}},
             "cachedir": str(directory / "cache"),
-            "token_dir": str(directory / "tokens"),
             "log_level": "info",
             "rest_fcgi": {
                 "listen": f"unix:{directory / 'fcgi.sock'}",
-                "login_guard": {"file": str(directory / "guard")},
                 "embedded": {"minions": {minion: {} for minion in MINIONS}},
             },
         },
@@ -93,7 +91,7 @@ def run(*args, stdin="", env=None):
 class Daemon:
     """A running responder. `directory` holds its configuration, socket, tokens and log."""
 
-    def __init__(self, directory, changes=None, tcp=False, socket=None):
+    def __init__(self, directory, changes=None, tcp=False, socket=None, binary=None):
         self.directory = directory
         if tcp:
             self.address = ("127.0.0.1", free_port())
@@ -103,7 +101,7 @@ class Daemon:
             listen = f"unix:{self.address}"
         self.config_path = directory / "master"
         self.configure(changes)
-        argv = [BINARY, "--config", self.config_path, "--listen", listen]
+        argv = [binary or BINARY, "--config", self.config_path, "--listen", listen]
         self._process = Process(argv, directory / "rest_fcgi.log", self.address)
 
     def __getattr__(self, name):  # pid, running, log, kill, wait, stop
