@@ -132,7 +132,6 @@ Settings read_settings(const Node& root, Findings& findings) {
 }
 
 Result<Settings> load(const CommandLine& command_line) {
-  const WipingFreed wiping;  // the file may hold passwords
   auto master = read_master_file(command_line.config);
   if (!master) return std::move(master).error();
   Findings findings;

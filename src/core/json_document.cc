@@ -79,14 +79,10 @@ class JsonDocument::Builder {
     Parser(const Parser&) = delete;
     Parser& operator=(const Parser&) = delete;
 
-    /// simdjson's own memory has five bytes for each of the text, places in it and room that is never written
-    /// to. To wipe that would take longer than to parse.
     ~Parser() {
-      const PlainFreed plain;
       if (own_->capacity() <= kKeptText) {
         own_.reset(waiting_.exchange(own_.release(), std::memory_order_acq_rel));
       }
-      own_.reset();
     }
 
     ondemand::parser* operator->() noexcept { return own_.get(); }

@@ -1,37 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/secret.h"
 
-#include <malloc.h>
 #include <string.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <new>
-#include <utility>
 
 namespace rest_fcgi {
-namespace {
-
-thread_local std::size_t wiping_freed = 0;  // objects of WipingFreed
-
-}  // namespace
-
-WipingFreed::WipingFreed() noexcept {
-  ++wiping_freed;
-}
-
-WipingFreed::~WipingFreed() {
-  --wiping_freed;
-}
-
-PlainFreed::PlainFreed() noexcept : wiping_(std::exchange(wiping_freed, 0)) {}
-
-PlainFreed::~PlainFreed() {
-  wiping_freed = wiping_;
-}
-
 void wipe(void* data, std::size_t size) noexcept {
   if (size != 0) explicit_bzero(data, size);
 }
@@ -73,33 +49,3 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept {
 }
 
 }  // namespace rest_fcgi
-
-// Those of the standard library, shared libraries included, whose forms for arrays and for what must not
-// throw call these. Weak, since a test has its own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define REST_FCGI_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define REST_FCGI_SANITIZED
-#endif
-#endif
-#ifndef REST_FCGI_SANITIZED
-[[gnu::weak]] void* operator new(std::size_t size) {
-  for (;;) {
-    if (void* data = std::malloc(size == 0 ? 1 : size)) return data;
-    const std::new_handler handler = std::get_new_handler();
-    if (handler == nullptr) throw std::bad_alloc();
-    handler();
-  }
-}
-
-[[gnu::weak]] void operator delete(void* data) noexcept {
-  if (data != nullptr && rest_fcgi::wiping_freed != 0) rest_fcgi::wipe(data, ::malloc_usable_size(data));
-  std::free(data);
-}
-
-[[gnu::weak]] void operator delete(void* data, std::size_t size) noexcept {
-  if (data != nullptr && rest_fcgi::wiping_freed != 0) rest_fcgi::wipe(data, size);
-  std::free(data);
-}
-#endif

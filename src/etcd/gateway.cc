@@ -183,7 +183,6 @@ std::optional<Failure> Gateway::learn_cluster(std::size_t member, std::uint64_t 
 }
 
 Tried<Token> Gateway::authenticate(const std::string& url, Deadline deadline) {
-  const WipingFreed wiping;  // the password and the token pass through strings
   std::string body;
   JsonWriter(body)
       .begin_object()

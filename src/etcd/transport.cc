@@ -113,10 +113,7 @@ class Transfer {
 
   static std::size_t on_write(const char* data, std::size_t size, std::size_t count, void* self) noexcept {
     auto& transfer = *static_cast<Transfer*>(self);
-    try {
-      if (transfer.sink_({data, size * count})) return size * count;
-    } catch (const std::bad_alloc&) {  // the same: there is no room for it
-    }
+    if (transfer.sink_({data, size * count})) return size * count;
     transfer.refused_ = true;
     return CURL_WRITEFUNC_ERROR;
   }

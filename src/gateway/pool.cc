@@ -106,7 +106,7 @@ bool Pool::add_worker() {
   return true;
 }
 
-Result<void> Pool::start_worker() try {
+Result<void> Pool::start_worker() {
   auto made = Worker::make(shared_from_this());
   if (!made) return std::move(made).error();
   auto thread = Thread::start(
@@ -123,8 +123,6 @@ Result<void> Pool::start_worker() try {
   if (!thread) return std::move(thread).error();
   thread->detach();
   return {};
-} catch (const std::bad_alloc&) {
-  return Error{ErrorKind::internal, "no memory", {}};
 }
 
 void Pool::begin_work() noexcept {

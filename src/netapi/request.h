@@ -66,9 +66,8 @@ struct Body {
 /// ignored, as salt-api does. Errors: unsupported.
 [[nodiscard]] Result<void> check_encoding(const http::Environ& environ);
 
-/// Reads the body into `document`, which holds nothing else afterwards. What else is made of the body on the
-/// way, a form's fields or a tree of YAML, is freed, and front ends have that wiped (`WipingFreed`). Errors:
-/// too_large; not_acceptable for its type; unsupported for a Content-Encoding; malformed.
+/// Reads the body into `document`, which holds nothing else afterwards. Errors: too_large; not_acceptable for
+/// its type; unsupported for a Content-Encoding; malformed.
 [[nodiscard]] Result<Body> read_body(const http::Environ& environ, const BodyRules& rules,
                                      JsonDocument& document);
 

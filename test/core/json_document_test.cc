@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/json_document.h"
 
-#include <cstdlib>
-#include <new>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -11,48 +9,6 @@ using rest_fcgi::ErrorKind;
 using rest_fcgi::JsonDocument;
 using rest_fcgi::JsonLimits;
 using rest_fcgi::JsonValue;
-
-namespace {
-
-/// Set: this thread can allocate nothing.
-thread_local bool no_memory = false;
-
-}  // namespace
-
-// These replace those of the standard library in all tests.
-void* operator new(std::size_t size, const std::nothrow_t& /*none*/) noexcept {
-  return no_memory ? nullptr : std::malloc(size != 0 ? size : 1);
-}
-
-void* operator new(std::size_t size) {
-  if (void* const memory = operator new(size, std::nothrow)) return memory;
-  throw std::bad_alloc();
-}
-
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-
-void operator delete(void* memory, std::size_t /*size*/) noexcept {
-  std::free(memory);
-}
-
-// So that those for arrays call these: a sanitizer's do not.
-void* operator new[](std::size_t size, const std::nothrow_t& /*none*/) noexcept {
-  return operator new(size, std::nothrow);
-}
-
-void* operator new[](std::size_t size) {
-  return operator new(size);
-}
-
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-
-void operator delete[](void* memory, std::size_t /*size*/) noexcept {
-  std::free(memory);
-}
 
 namespace {
 
@@ -199,33 +155,6 @@ TEST_CASE("a document is read again and again, and holds only the newest text") 
   CHECK(document.root().is(JsonValue::Kind::null));
   REQUIRE(document.parse("[8]"));
   CHECK(document.root().json().text() == "[8]");
-}
-
-TEST_CASE("a document of a large text is cleared where there is no memory left") {
-  JsonDocument document;
-  REQUIRE(document.parse("[" + std::string(300000, ' ') + "7]"));
-  no_memory = true;
-  document.clear();
-  no_memory = false;
-  REQUIRE(document.parse("[8]"));
-  CHECK(document.root().json().text() == "[8]");
-}
-
-TEST_CASE("that memory is short is not the text's fault") {
-  const std::string large = "[" + std::string(40000, ' ') + "8]";  // than what a parser keeps memory for
-  JsonDocument document;
-  REQUIRE(document.parse(large));
-  REQUIRE(JsonDocument().parse("[7]"));
-  bool thrown = false;
-  no_memory = true;
-  try {
-    static_cast<void>(document.parse(large));
-  } catch (const std::bad_alloc&) {
-    thrown = true;
-  }
-  no_memory = false;
-  CHECK(thrown);
-  REQUIRE(document.parse("[9]"));
 }
 
 TEST_CASE("values say what Python would call them") {

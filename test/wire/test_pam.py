@@ -14,7 +14,6 @@ import time
 import pytest
 
 from support import daemon as daemons
-from support.memory import holds
 from support.process import gone, wait_until
 
 HELPER = daemons.BINARY.parent / "rest_fcgi_pam"
@@ -238,15 +237,3 @@ def test_no_password_stands_in_a_helpers_arguments_or_environment_and_it_ends_wi
         assert str(HELPER).encode() in shown
     assert served.stop() == 0
     wait_until(lambda: all(gone(pid) for pid in helpers), "helpers have ended")
-
-
-@daemons.NEEDS_PTRACE
-@pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer keeps freed memory and maps terabytes of shadow")
-def test_memory_of_the_responder_and_of_its_helpers_holds_no_password_after_the_reply(served, api, users):
-    for name in ("good", "expired", "locked"):
-        api.post(call(users[name]))
-        api.post(call(users[name], PASSWORD + "x"))
-    helpers = children_of(served.pid)
-    assert helpers and all(holds(pid, str(HELPER).encode()) for pid in helpers), "the search finds what is there"
-    for pid in [served.pid, *helpers]:
-        wait_until(lambda: not holds(pid, PASSWORD.encode()), f"process {pid} holds no password")

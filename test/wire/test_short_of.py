@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Short of something: room on a disk, descriptors, threads, memory; or of time, where the clock is set back. What was asked
-is answered, with what is short of, and all goes on without a restart when there is enough again."""
+"""Short of something: room on a disk, descriptors, threads. What was asked is answered, with
+what is short of, and all goes on without a restart when there is enough again."""
 
 import collections
 import concurrent.futures
-import http.client
 import json
 import pathlib
-import re
 import resource
 import time
 
@@ -15,14 +13,13 @@ import pytest
 
 from support import fastcgi
 from support.api import CRED, JSON, chunk, local
-from support.daemon import NEEDS_PTRACE, SANITIZED, merge, run
+from support.daemon import NEEDS_PTRACE, merge, run
 from support.disk import fill, private_mounts, small
 from support.jobs import call, runner
 from support.ledger import Ledger, await_answers, load, over_http
 from support.limits import Faults, limited
 from support.process import wait_until
 from support.rest import api_of, login, serving, session
-from support.streams import Sse, hook
 
 PING = local("test.ping", tgt="ms-0")
 
@@ -192,71 +189,3 @@ def test_without_threads_all_is_answered_or_refused(start, directory, capsys):
     assert daemon.running and good(api, login(api)) == 200
     ledger.close(f"no threads (slow ones: {dict(statuses)})", found_by(api), capsys)
     assert statuses.keys() <= {200, 503}
-
-
-@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
-def test_with_little_memory_all_is_answered_or_refused(start, directory, monkeypatch, capsys):
-    served = serving()
-    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")  # each further arena of glibc's has 64 MiB aside, whatever the limit
-    daemon = start(merge(served, {"log_level": "error", "rest_fcgi": {"idle_thread_timeout": 1}}))
-    api, ledger, statuses = api_of(served), Ledger(directory), collections.Counter()
-    large = json.dumps([local("test.echo", tgt="ms-0", arg=["x" * 1_000_000])])
-
-    def ask(_):
-        try:
-            statuses[api.request("POST", "/run", large, JSON).status] += 1
-        except (OSError, http.client.HTTPException):
-            statuses["cut off"] += 1
-
-    with load(ledger, over_http(api, "/run"), threads=4), concurrent.futures.ThreadPoolExecutor(16) as pool:
-        await_answers(ledger)
-        for spare in (-256, 8):
-            with limited(daemon, resource.RLIMIT_AS, (int(daemon.status("VmSize")) << 10) + (spare << 20)):
-                list(pool.map(ask, range(16)))
-        await_answers(ledger)
-    assert daemon.running and good(api, login(api)) == 200
-    ledger.close(f"little memory (bodies of 1 MB: {dict(statuses)})", found_by(api), capsys)
-    assert statuses.keys() <= {200, 503, 507, "cut off"}
-    assert len(statuses) > 1 or ledger.count("refused"), "there was enough: this shows nothing"
-
-
-def test_a_clock_that_is_set_back_by_an_hour_ends_nothing(start, directory):
-    faults, served = Faults(directory), serving()
-    guarded = {"sharedsecret": "shared", "external_auth": {"sharedsecret": {"alice": [".*"]}}}
-    guarded["rest_fcgi"] = {"login_guard": {"tries": 3, "refuse": 60}}
-    with faults.preloaded():
-        daemon = start(merge(served, guarded))
-    api, ahead = api_of(served), time.time()
-
-    def jid():
-        return api.request("POST", "/run", json.dumps([chunk("local_async", "test.ping", tgt="*")]), JSON).ret[0]["jid"]
-
-    def refused():
-        wrong = {**CRED, "eauth": "sharedsecret", "username": "alice", "password": "wrong"}
-        reply = api.request("POST", "/login", json.dumps(wrong), JSON)
-        return reply.status, int(reply.headers.get("retry-after", 0))
-
-    token, stream_token = login(api), login(api)
-    stream = Sse(api, stream_token)
-    before = [jid() for _ in range(5)]
-    assert [refused()[0] for _ in range(4)] == [401, 401, 401, 429]
-    faults.set("clock_offset", -3600)
-    after = [jid() for _ in range(5)]
-    assert before + after == sorted(set(before + after))
-    assert good(api, token) == good(api, login(api)) == 200
-    # The guard may begin to count anew, but it counts, and refuses nobody for longer than it says.
-    answers = [refused() for _ in range(4)]
-    assert answers[-1][0] == 429 and 0 < answers[-1][1] <= 60
-    hook(api, token, word="later")
-    while "word" not in stream.event()["data"].get("post", {}):
-        pass
-    stream.close()
-    known = api.request("POST", "/run", json.dumps([chunk("runner", "jobs.list_jobs")]), JSON).ret[0]
-    assert set(before + after) <= known.keys()
-    faults.set("clock_offset", 0)
-    assert jid() > after[-1]
-    assert good(api, token) == 200 and pong_over(api)
-    stamps = re.findall(r"^(?:time=)?(\d{4}-\d\d-\d\dT\d\d:\d\d):", daemon.log(), re.MULTILINE)
-    half_an_hour_back = time.strftime("%Y-%m-%dT%H:%M", time.gmtime(ahead - 1800))
-    assert any(stamp < half_an_hour_back for stamp in stamps), "its clock was not set back: this shows nothing"
-    assert daemon.stop() == 0

@@ -13,29 +13,6 @@ namespace rest_fcgi {
 /// Overwrites `size` bytes in a way that the compiler keeps.
 void wipe(void* data, std::size_t size) noexcept;
 
-/// While one of these is there, what the calling thread gives back with `delete` is wiped: for libraries that
-/// copy secrets and leave the copies behind. With a sanitizer that has a `delete` of its own it does nothing.
-class WipingFreed {
- public:
-  WipingFreed() noexcept;
-  ~WipingFreed();
-  WipingFreed(const WipingFreed&) = delete;
-  WipingFreed& operator=(const WipingFreed&) = delete;
-};
-
-/// While one of these is there, what the calling thread gives back is not wiped, whatever `WipingFreed` says:
-/// for what has no secrets and is large.
-class PlainFreed {
- public:
-  PlainFreed() noexcept;
-  ~PlainFreed();
-  PlainFreed(const PlainFreed&) = delete;
-  PlainFreed& operator=(const PlainFreed&) = delete;
-
- private:
-  const std::size_t wiping_;
-};
-
 /// Allocator that wipes memory before it gives it back, also when a container grows. Stateless.
 template <class T>
 struct WipingAllocator {

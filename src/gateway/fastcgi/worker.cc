@@ -198,7 +198,6 @@ void Worker::refuse(UniqueFd connection) noexcept {
 }
 
 bool Worker::reply(Request& request) {
-  const WipingFreed wiping;  // passwords and tokens pass through the hands of libraries and strings
   request.release_input();
   http::Response response = answer_of(pool_->applications()->fastcgi, environ_);
   environ_.body = std::string_view();

@@ -395,7 +395,6 @@ bool HttpConnection::linger() {
 
 void HttpConnection::answer() noexcept {
   try {
-    const WipingFreed wiping;  // passwords and tokens pass through the hands of libraries and strings
     http::Response response = call_application();
     outgoing_.begin(std::move(response),
                     {.http_1_0 = reader_.is_http_1_0(),
