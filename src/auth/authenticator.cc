@@ -6,9 +6,9 @@
 
 #include "auth/eauth.h"
 #include "auth/login_guard.h"
-#include "auth/never_back.h"
-#include "auth/token_store.h"
+#include "auth/tokens.h"
 #include "rest_fcgi/auth/logins.h"
+#include "rest_fcgi/auth/password_hash_limiter.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
@@ -21,21 +21,13 @@ const Eauth* eauth_named(const std::vector<Eauth>& eauths, std::string_view name
   return found == eauths.end() ? nullptr : &*found;
 }
 
-/// Null: tokens are off.
-Result<std::unique_ptr<TokenStore>> open_tokens(const Options& options, const Clock& clock) {
-  if (!options.tokens_in_etcd && options.token_dir.empty()) return std::unique_ptr<TokenStore>();
-  auto shelf =
-      options.tokens_in_etcd ? tokens_in_etcd(*options.tokens_in_etcd) : token_files(options.token_dir);
-  if (!shelf) return std::move(shelf).error();
-  return TokenStore::make(*std::move(shelf), options.token_expire, clock);
-}
-
-/// As `open_tokens`; where tokens have a place that nobody chose, and that cannot be used, they are off.
-Result<std::unique_ptr<TokenStore>> make_tokens(const Options& options, const Clock& clock) {
-  auto tokens = open_tokens(options, clock);
-  if (tokens || options.tokens_in_etcd || !options.token_dir_is_default) return tokens;
-  log::warning(format("tokens are off: {}", tokens.error().message));
-  return std::unique_ptr<TokenStore>();
+Result<std::unique_ptr<Tokens>> open_tokens(const Options& options, std::shared_ptr<store::Store> store,
+                                            const Clock& clock) {
+  Result<std::unique_ptr<TokenBackend>> backend = options.tokens_in_etcd
+                                                      ? tokens_in_etcd(*options.tokens_in_etcd)
+                                                      : tokens_in_store(std::move(store), clock);
+  if (!backend) return std::move(backend).error();
+  return std::make_unique<Tokens>(*std::move(backend), options.token_expire, clock);
 }
 
 /// What the caller is told where the tokens are out of reach; the log says why.
@@ -54,30 +46,29 @@ Error not_done(std::string_view what, const Error& error) {
 }  // namespace
 
 Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& options, const Clock& clock,
-                                                           std::shared_ptr<const LoginMemory> memory) {
-  if (memory == nullptr) {
-    auto opened = open_login_memory(options.login_guard);
-    if (!opened) return std::move(opened).error();
-    memory = *std::move(opened);
+                                                           std::shared_ptr<store::Store> store,
+                                                           std::shared_ptr<PasswordHashLimiter> limiter) {
+  if (store == nullptr) {
+    auto in_memory = store::Store::open({});
+    if (!in_memory) return std::move(in_memory).error();
+    store = *std::move(in_memory);
   }
-  std::unique_ptr<Authenticator> made(new Authenticator(memory, clock));
-  auto eauths = make_eauths(options, memory->gate);
+  if (limiter == nullptr) limiter = make_hash_limiter(options.login_guard);
+  auto eauths = make_eauths(options, limiter);
   if (!eauths) return std::move(eauths).error();
+  auto tokens = open_tokens(options, store, clock);
+  if (!tokens) return std::move(tokens).error();
+  auto logins = Logins::make(options.login_guard, options.auth_cache_ttl, clock, std::move(store));
+  if (!logins) return std::move(logins).error();
+  std::unique_ptr<Authenticator> made(new Authenticator());
   made->eauths_ = *std::move(eauths);
   made->token_life_rule_ = options.token_expire_user_override;
-  auto tokens = make_tokens(options, *made->never_back_);
-  if (!tokens) return std::move(tokens).error();
   made->tokens_ = *std::move(tokens);
-  auto logins = Logins::make(options.login_guard, options.auth_cache_ttl, clock, std::move(memory));
-  if (!logins) return std::move(logins).error();
   made->logins_ = *std::move(logins);
   return made;
 }
 
-Authenticator::Authenticator(std::shared_ptr<const LoginMemory> memory, const Clock& clock)
-    : memory_(std::move(memory)),
-      never_back_(std::make_unique<NeverBack>(clock, memory_->guard.words().latest)) {}
-
+Authenticator::Authenticator() = default;
 Authenticator::~Authenticator() = default;
 
 Result<Identity> Authenticator::authenticate(const Credentials& credentials, SteadyTime deadline) {
@@ -118,7 +109,6 @@ Error Authenticator::refuse_unknown_eauth(const Login& login) const {
 }
 
 Result<Identity> Authenticator::by_token(const Credentials& credentials, SteadyTime deadline) {
-  if (tokens_ == nullptr) return refused("token", "tokens are off", credentials);
   TokenRecord record;
   const auto look_up = [&]() -> Result<void> {
     auto found = tokens_->find(credentials.token);
@@ -146,9 +136,6 @@ Result<Identity> Authenticator::identity_of(TokenRecord record, const Credential
 
 Result<TokenLogin> Authenticator::make_token(const Identity& identity,
                                              std::optional<std::chrono::milliseconds> life) {
-  if (tokens_ == nullptr) {
-    return Error{ErrorKind::invocation, "There are no tokens here: `token_dir` is empty, or cannot be used."};
-  }
   if (!token_life_rule_.allows(identity.eauth(), identity.name())) life.reset();
   auto token = tokens_->add(identity.name(), identity.eauth(), identity.groups(), life);
   if (!token) return not_done("made", token.error());
@@ -157,7 +144,6 @@ Result<TokenLogin> Authenticator::make_token(const Identity& identity,
 
 Result<TokenLogin> Authenticator::holder(SecretView token) const {
   const Credentials credentials{.kind = Credentials::Kind::token, .token = token};
-  if (tokens_ == nullptr) return refused("token", "tokens are off", credentials);
   auto record = tokens_->find(token);
   if (!record && record.error().kind == ErrorKind::unavailable) return out_of_reach(record.error());
   if (!record) return refused("token", record.error().message, credentials);
@@ -168,19 +154,17 @@ Result<TokenLogin> Authenticator::holder(SecretView token) const {
   return TokenLogin{Secret(token.reveal()), *std::move(identity), start, expire};
 }
 
-Result<void> Authenticator::end_token(SecretView token) {
+Result<void> Authenticator::revoke_token(SecretView token) {
   if (const auto held = holder(token); !held) return held.error();
-  auto removed = tokens_->end(token);
-  if (!removed) return not_done("ended", removed.error());
-  return removed;
+  auto revoked = tokens_->revoke(token);
+  if (!revoked) return not_done("revoked", revoked.error());
+  return revoked;
 }
 
-Result<std::size_t> end_tokens_of(const Options& options, std::string_view eauth, std::string_view username,
-                                  const Clock& clock) {
-  const auto tokens = open_tokens(options, clock);
-  if (!tokens) return tokens.error();
-  if (*tokens == nullptr) return Error{ErrorKind::configuration, "token_dir: it is empty, so tokens are off"};
-  return (*tokens)->end_all(eauth, username);
+Result<std::size_t> revoke_tokens_of(const Options& options, std::shared_ptr<store::Store> store,
+                                     std::string_view eauth, std::string_view username, const Clock& clock) {
+  const auto tokens = open_tokens(options, std::move(store), clock);
+  return tokens ? (*tokens)->revoke_all(eauth, username) : tokens.error();
 }
 
 std::vector<std::string> Authenticator::eauths() const {

@@ -31,11 +31,6 @@ EVP_MD_CTX* context_of_this_thread() {
   return context.get();
 }
 
-template <std::size_t N>
-std::string_view view(const std::array<char, N>& bytes) {
-  return {bytes.data(), bytes.size()};
-}
-
 }  // namespace
 
 Result<DigestAlgorithm> DigestAlgorithm::fetch(const char* openssl_name) {
@@ -46,7 +41,7 @@ Result<DigestAlgorithm> DigestAlgorithm::fetch(const char* openssl_name) {
   return DigestAlgorithm(std::move(algorithm));
 }
 
-DigestBytes DigestAlgorithm::run(std::span<const std::string_view> parts) const {
+DigestBytes DigestAlgorithm::of(std::span<const std::string_view> parts) const {
   EVP_MD_CTX* const context = context_of_this_thread();
   require(EVP_DigestInit_ex2(context, algorithm_.get(), nullptr) == 1);
   for (const std::string_view part : parts) {
@@ -56,13 +51,8 @@ DigestBytes DigestAlgorithm::run(std::span<const std::string_view> parts) const 
   unsigned size = 0;
   require(EVP_DigestFinal_ex(context, reinterpret_cast<unsigned char*>(result.bytes_.data()), &size) == 1);
   result.size_ = size;
-  return result;
-}
-
-DigestBytes DigestAlgorithm::of(std::span<const std::string_view> parts) const {
-  DigestBytes result = run(parts);
   // The context is kept, and what it holds of the digest is not.
-  require(EVP_DigestInit_ex2(context_of_this_thread(), algorithm_.get(), nullptr) == 1);
+  require(EVP_DigestInit_ex2(context, algorithm_.get(), nullptr) == 1);
   return result;
 }
 
@@ -71,39 +61,32 @@ Result<KeyedDigest> KeyedDigest::make() {
   if (!sha256) return std::move(sha256).error();
   WipedBytes key(32);
   if (auto drawn = fill_random(key); !drawn) return std::move(drawn).error();
-  return KeyedDigest(*std::move(sha256), key);
+  return KeyedDigest(*std::move(sha256), std::move(key));
 }
 
-KeyedDigest::KeyedDigest(DigestAlgorithm sha256, std::span<const char> key) : sha256_(std::move(sha256)) {
-  inner_.fill(0x36);
-  outer_.fill(0x5c);
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    inner_[i] = static_cast<char>(inner_[i] ^ key[i]);
-    outer_[i] = static_cast<char>(outer_[i] ^ key[i]);
-  }
-}
-
-KeyedDigest::~KeyedDigest() {
-  wipe(inner_.data(), inner_.size());
-  wipe(outer_.data(), outer_.size());
-}
-
-// RFC 2104 by hand: a context of OpenSSL's own HMAC costs several times what its two digests do.
 KeyedDigest::Value KeyedDigest::of(std::initializer_list<std::string_view> parts) const {
+  constexpr std::size_t kMostParts = 4;
   std::array<std::uint64_t, kMostParts> sizes;  // as bytes, for use inside this process only
-  std::array<std::string_view, 2 * kMostParts> all;
+  std::array<std::string_view, 1 + 2 * kMostParts> all;
   std::size_t count = 0;
-  all[count++] = view(inner_);
-  for (const std::string_view* part = parts.begin(); part != parts.end(); ++part) {
-    std::uint64_t& size = sizes[static_cast<std::size_t>(part - parts.begin())] = part->size();
-    if (part + 1 != parts.end()) all[count++] = {reinterpret_cast<const char*>(&size), sizeof size};
-    all[count++] = *part;
+  all[count++] = {key_.data(), key_.size()};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string_view part = parts.begin()[i];
+    sizes[i] = part.size();
+    all[count++] = {reinterpret_cast<const char*>(&sizes[i]), sizeof sizes[i]};
+    all[count++] = part;
   }
-  const auto inner = sha256_.run(std::span(all).first(count));
-  const auto outer = sha256_.of({view(outer_), inner.view()});
+  const DigestBytes digest = sha256_.of(std::span(all).first(count));
   Value value;
-  std::memcpy(value.data(), outer.view().data(), value.size());
+  std::memcpy(value.data(), digest.view().data(), value.size());
   return value;
+}
+
+std::string sha256_digits(std::initializer_list<std::string_view> parts) {
+  static const auto sha256 = DigestAlgorithm::fetch("SHA256");
+  require(sha256.ok());
+  const WipedBytes digits = to_hex(sha256->of(parts).view());
+  return {digits.begin(), digits.end()};
 }
 
 Result<void> fill_random(std::span<char> bytes) {

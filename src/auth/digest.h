@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
@@ -47,43 +48,32 @@ class DigestAlgorithm {
   }
 
  private:
-  friend class KeyedDigest;
   explicit DigestAlgorithm(std::shared_ptr<const evp_md_st> algorithm) : algorithm_(std::move(algorithm)) {}
-
-  /// The same, but it leaves the digest in this thread's context, until the next one.
-  [[nodiscard]] DigestBytes run(std::span<const std::string_view> parts) const;
 
   std::shared_ptr<const evp_md_st> algorithm_;
 };
 
-/// HMAC-SHA256 under a key that is drawn when this is made and that never leaves it: what it gives means
-/// nothing to anybody else, so it may be kept where a password may not, and two of them show nothing about
-/// what differs. Immutable; thread-safe.
+/// SHA-256 of a random key and of texts. The key is drawn when the object is made and never leaves it, so
+/// that the value of a password may be kept where the password may not. Immutable; thread-safe.
 class KeyedDigest {
  public:
   using Value = std::array<char, 32>;
 
   /// Errors: configuration or internal, where OpenSSL has no SHA-256 or no randomness.
   static Result<KeyedDigest> make();
-  /// REQUIRES: a key of at most 64 bytes.
-  KeyedDigest(DigestAlgorithm sha256, std::span<const char> key);
-  ~KeyedDigest();
-  KeyedDigest(KeyedDigest&&) noexcept = default;
-  KeyedDigest& operator=(KeyedDigest&&) noexcept = default;
 
-  /// Of these parts and the borders between them: ("ab", "c") is not ("a", "bc").
+  /// Returns the value of these parts and the borders between them: ("ab", "c") is not ("a", "bc").
+  /// REQUIRES: at most four parts. Different numbers of parts may have the same value.
+  [[nodiscard]] Value of(std::initializer_list<std::string_view> parts) const;
   [[nodiscard]] Value of(std::string_view a, std::string_view b = {}, std::string_view c = {}) const {
     return of({a, b, c});
   }
-  /// The same, of one to four parts. Different numbers of them may give the same.
-  [[nodiscard]] Value of(std::initializer_list<std::string_view> parts) const;
 
  private:
-  static constexpr std::size_t kBlock = 64;
-  static constexpr std::size_t kMostParts = 4;
+  KeyedDigest(DigestAlgorithm sha256, WipedBytes key) : sha256_(std::move(sha256)), key_(std::move(key)) {}
+
   DigestAlgorithm sha256_;
-  std::array<char, kBlock> inner_;
-  std::array<char, kBlock> outer_;
+  WipedBytes key_;
 };
 
 /// Hash of what a keyed digest gave: some of its bits, which are as good as any others.
@@ -94,6 +84,9 @@ struct DigestHash {
     return hash;
   }
 };
+
+/// Returns the SHA-256 of all parts, one right after the other, as 64 hexadecimal digits.
+[[nodiscard]] std::string sha256_digits(std::initializer_list<std::string_view> parts);
 
 /// Fills `bytes` from the system's random source. Errors: internal.
 Result<void> fill_random(std::span<char> bytes);

@@ -14,12 +14,12 @@ namespace {
 
 /// None where it is left off.
 Result<std::optional<Eauth>> make_eauth(const EauthOptions& one, const Options& options,
-                                        const std::shared_ptr<PasswordGate>& gate) {
+                                        const std::shared_ptr<PasswordHashLimiter>& limiter) {
   const auto on = [](Result<Eauth> made) -> Result<std::optional<Eauth>> {
     if (!made) return std::move(made).error();
     return std::optional(*std::move(made));
   };
-  if (one.name == "file") return on(make_file_eauth(one, gate));
+  if (one.name == "file") return on(make_file_eauth(one, limiter));
   if (one.name == "pam") return on(make_pam_eauth(options.pam));
   if (one.name == "sharedsecret") return on(make_sharedsecret_eauth(options.sharedsecret));
   if (one.name == "auto" && options.allow_auto_eauth) return on(make_auto_eauth());
@@ -61,10 +61,11 @@ Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret) {
   return Eauth{"sharedsecret", verify};
 }
 
-Result<std::vector<Eauth>> make_eauths(const Options& options, const std::shared_ptr<PasswordGate>& gate) {
+Result<std::vector<Eauth>> make_eauths(const Options& options,
+                                       const std::shared_ptr<PasswordHashLimiter>& limiter) {
   std::vector<Eauth> eauths;
   for (const EauthOptions& one : options.external_auth) {
-    auto eauth = make_eauth(one, options, gate);
+    auto eauth = make_eauth(one, options, limiter);
     if (!eauth) return std::move(eauth).error();
     if (eauth->has_value()) eauths.push_back(**std::move(eauth));
   }

@@ -15,7 +15,7 @@
 
 namespace rest_fcgi::auth {
 
-class PasswordGate;
+class PasswordHashLimiter;
 
 /// What somebody says to prove who they are. Borrows.
 struct Login {
@@ -46,9 +46,9 @@ struct Eauth {
 };
 
 /// Salt's `file`: users in a file of their own, text, htpasswd or htdigest. It is looked at in each check, so
-/// that a change counts at once. Passwords are hashed behind `gate`. Errors: configuration, naming the
+/// that a change counts at once. Passwords are hashed behind `limiter`. Errors: configuration, naming the
 /// setting, also for a file that others may change.
-Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<PasswordGate> gate);
+Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<PasswordHashLimiter> limiter);
 
 /// Salt's `sharedsecret`, one secret for all users: for a front end that has checked the user by its own
 /// means and shows that it is itself. Errors: configuration, where the secret is not set.
@@ -64,6 +64,7 @@ Eauth make_auto_eauth();
 
 /// Those of `external_auth` that can be on; the log says which ones are left off, and why.
 /// Errors: configuration, for a back end that cannot work as it is configured.
-Result<std::vector<Eauth>> make_eauths(const Options& options, const std::shared_ptr<PasswordGate>& gate);
+Result<std::vector<Eauth>> make_eauths(const Options& options,
+                                       const std::shared_ptr<PasswordHashLimiter>& limiter);
 
 }  // namespace rest_fcgi::auth

@@ -92,8 +92,9 @@ Result<std::shared_ptr<const Users>> read_users(UserFile& file) {
 /// The back end's parts, shared by its copies.
 class FileEauth {
  public:
-  FileEauth(std::shared_ptr<UserFile> file, PasswordHash matches, std::shared_ptr<PasswordGate> gate)
-      : file_(std::move(file)), matches_(std::move(matches)), gate_(std::move(gate)) {}
+  FileEauth(std::shared_ptr<UserFile> file, PasswordHash matches,
+            std::shared_ptr<PasswordHashLimiter> limiter)
+      : file_(std::move(file)), matches_(std::move(matches)), limiter_(std::move(limiter)) {}
 
   [[nodiscard]] Result<Verdict> verify(const Login& login) const {
     const auto users = read_users(*file_);
@@ -102,7 +103,7 @@ class FileEauth {
     const auto begun = std::chrono::steady_clock::now();
     std::chrono::steady_clock::duration waited;
     {
-      const auto pass = gate_->enter(login.remote, memory_of_hash(found.stored), login.deadline);
+      const auto pass = limiter_->enter(login.remote, memory_of_hash(found.stored), login.deadline);
       if (!pass) return pass.error();
       waited = std::chrono::steady_clock::now() - begun;
       if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
@@ -120,14 +121,14 @@ class FileEauth {
   [[nodiscard]] std::chrono::steady_clock::duration failure_step(const Users& users,
                                                                  const Login& login) const {
     return users.failure_step([&](std::string_view stored) {
-      const auto pass = gate_->enter(login.remote, memory_of_hash(stored), SteadyTime::max());
+      const auto pass = limiter_->enter(login.remote, memory_of_hash(stored), SteadyTime::max());
       static_cast<void>(matches_("", SecretView("?"), stored));
     });
   }
 
   const std::shared_ptr<UserFile> file_;
   const PasswordHash matches_;
-  const std::shared_ptr<PasswordGate> gate_;
+  const std::shared_ptr<PasswordHashLimiter> limiter_;
 };
 
 }  // namespace
@@ -144,13 +145,14 @@ Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string,
   return result;
 }
 
-Eauth file_eauth(std::shared_ptr<UserFile> file, PasswordHash hash, std::shared_ptr<PasswordGate> gate) {
-  const auto parts = std::make_shared<const FileEauth>(std::move(file), std::move(hash), std::move(gate));
+Eauth file_eauth(std::shared_ptr<UserFile> file, PasswordHash hash,
+                 std::shared_ptr<PasswordHashLimiter> limiter) {
+  const auto parts = std::make_shared<const FileEauth>(std::move(file), std::move(hash), std::move(limiter));
   return {"file", [parts](const Login& login) { return parts->verify(login); },
           [parts] { return parts->stamp(); }};
 }
 
-Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<PasswordGate> gate) {
+Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<PasswordHashLimiter> limiter) {
   auto settings = read_file_settings(options.settings);
   if (!settings) return std::move(settings).error();
   auto hash = hash_for(*settings);
@@ -168,7 +170,7 @@ Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<Passw
                  format("external_auth: file: ^filename: {} {}", (*file)->path(), users.error().message)};
   }
   if (!users) static_cast<void>(read_users(**file));
-  return file_eauth(*std::move(file), *std::move(hash), std::move(gate));
+  return file_eauth(*std::move(file), *std::move(hash), std::move(limiter));
 }
 
 }  // namespace rest_fcgi::auth

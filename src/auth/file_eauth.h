@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "auth/eauth.h"
-#include "auth/password_gate.h"
 #include "auth/password_hash.h"
 #include "auth/user_file.h"
+#include "rest_fcgi/auth/password_hash_limiter.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::auth {
@@ -29,6 +29,6 @@ Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string,
 
 /// The back end over a file whose hash is known.
 [[nodiscard]] Eauth file_eauth(std::shared_ptr<UserFile> file, PasswordHash hash,
-                               std::shared_ptr<PasswordGate> gate);
+                               std::shared_ptr<PasswordHashLimiter> limiter);
 
 }  // namespace rest_fcgi::auth

@@ -2,16 +2,17 @@
 #include "auth/login_guard.h"
 
 #include <algorithm>
-#include <string>
-#include <thread>
+#include <utility>
 
-#include "auth/guard_table.h"
+#include "auth/digest.h"
+#include "auth/networks.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::auth {
 namespace {
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -19,9 +20,18 @@ constexpr milliseconds kFirstDelay{100};
 constexpr milliseconds kLongestDelay{2000};
 constexpr std::chrono::hours kLongestRequest{24};
 constexpr std::size_t kEnoughThreads = 5;
-constexpr unsigned kRefusalsThatWait = 4;  // each second, of all processes
+/// Of refused addresses so many logins a second wait, in all processes. With mod_fcgid each process has one
+/// request at a time, so that one address could keep all of them asleep.
+constexpr FailureTable::Limit kRefusalsThatWait{4, seconds(1), seconds(1)};
+constexpr const char* kRefusals = "refusals that wait";
+constexpr unsigned kNetworksOfSite = 4;  // so many of a /48 may reach their limit before all are refused
 
-Error throttled(seconds retry_after) {
+constexpr std::size_t kMaxUsername = 256;
+constexpr std::size_t kMaxPassword = 1024;
+constexpr std::size_t kMaxLogged = 64;
+
+Error throttled(microseconds time) {
+  const auto retry_after = std::chrono::ceil<seconds>(time);
   Error error{ErrorKind::throttled, format("Too many failed logins; the next one is looked at in {} seconds.",
                                            retry_after.count())};
   error.retry_after = retry_after;
@@ -37,43 +47,36 @@ Error turn_did_not_come() {
           "Other logins of this user or address are being checked, and their turn did not end in time."};
 }
 
-std::uint64_t unix_seconds(WallTime time) {
-  const auto count = std::chrono::floor<seconds>(time).time_since_epoch().count();
-  return static_cast<std::uint64_t>(std::max<decltype(count)>(count, 0));
+Error cannot_be_counted() {
+  return {ErrorKind::unavailable, "Failed logins cannot be counted now; the log has the cause."};
 }
 
 /// Follows where all clients of a web server may be refused as one.
 constexpr std::string_view kHintOnProxies =
     ". If a web server on this host passes requests on, it does not say whose they are, and all its clients "
-    "count as "
-    "one: see trusted_proxies; nginx needs the line: proxy_set_header X-Forwarded-For $remote_addr;";
+    "count as one: see trusted_proxies; nginx needs the line: proxy_set_header X-Forwarded-For $remote_addr;";
 
-void log_refusal(const LoginGuard::Who& who, LoginGuard::Tier::Of of, seconds time) {
-  const std::string whom = [&]() -> std::string {
-    switch (of) {
-      case LoginGuard::Tier::Of::user:
-        return format("user \"{}\" at", who.username.substr(0, 64));
-      case LoginGuard::Tier::Of::tokens:
-        return "tokens at";
-      case LoginGuard::Tier::Of::address:
-        return "everybody at";
-      case LoginGuard::Tier::Of::site:
-        break;
-    }
-    return "everybody in the /48 of";
-  }();
+void log_refusal(const LoginGuard::Who& who, LoginGuard::Bucket::Of of, microseconds time) {
+  using Of = LoginGuard::Bucket::Of;
+  const std::string whom = of == Of::user      ? format("user \"{}\" at", for_log(who.username))
+                           : of == Of::tokens  ? "tokens at"
+                           : of == Of::address ? "everybody at"
+                                               : "everybody in the /48 of";
   const bool is_loopback = who.remote.starts_with("127.") || who.remote == "::1";
   log::warning(format("login guard: {} \"{}\": refused for {} seconds after too many failures{}", whom,
-                      who.remote.substr(0, 64), time.count(), is_loopback ? kHintOnProxies : ""));
+                      for_log(who.remote), std::chrono::ceil<seconds>(time).count(),
+                      is_loopback ? kHintOnProxies : ""));
 }
 
-/// How long a pair of user and address is known. It never reaches the limit.
-constexpr GuardTable::Limit kKnown{GuardTable::kMostFailures + 1, std::chrono::hours(7 * 24), seconds(0)};
-constexpr unsigned kNetworksOfSite = 4;  // as many of a /48 may reach their limit before all are refused
+/// A user name may be a password that its user typed in the wrong field: the store has a hash of it only.
+std::string key_of(std::string_view what, std::string_view where, std::string_view username = {}) {
+  constexpr std::string_view kBorder("\0", 1);
+  return sha256_digits({what, kBorder, username, kBorder, where});
+}
 
-constexpr std::size_t kMaxUsername = 256;
-constexpr std::size_t kMaxPassword = 1024;
-constexpr std::size_t kMaxLogged = 64;
+std::string key_of_user(const LoginGuard::Who& who) {
+  return key_of("user", network_of(who.remote), who.username);
+}
 
 }  // namespace
 
@@ -83,100 +86,79 @@ void LoginGuard::Attempt::leave() noexcept {
 
 void LoginGuard::Attempt::succeeded() {
   if (guard_ == nullptr || who_.username.empty()) return;
-  const GuardTable::Key key = guard_->key_of_user(who_, network_of(who_.remote));
-  guard_->known_.forget(key);  // so that its time begins anew
-  guard_->known_.add(key, kKnown, guard_->clock_.wall());
+  // A failure to write costs the user no login.
+  static_cast<void>(guard_->table_.note_known(key_of_user(who_)));
+  if (has_failed_) guard_->reset(who_);
 }
 
 Result<void> LoginGuard::Attempt::failed(bool is_guess) {
   if (guard_ == nullptr) return {};
-  const Answer answer = guard_->answer_to_failure(who_, is_guess, guard_->clock_.wall());
+  const Result<Answer> counted = guard_->answer_to_failure(who_, is_guess);
   leave();
-  const bool is_refused = answer.refused_for > seconds(0);
-  // Nobody is kept waiting who may come as often as they like.
+  if (!counted) ++guard_->uncounted_;
+  Answer answer = counted ? *counted : Answer{kLongestDelay};
+  const auto passed = std::chrono::duration_cast<microseconds>(guard_->clock_.steady() - since_);
+  // Others at this address get the time from when they began, and wait as long.
+  answer.refused_for += answer.refused_for > microseconds(0) ? passed : microseconds(0);
+  if (is_guess && others_refused_for_ > microseconds(0)) {
+    answer = {guard_->delay_after(guard_->options_.tries), others_refused_for_};
+  }
+  const bool is_refused = answer.refused_for > microseconds(0);
+  // A token may be tried without limit, so its refusal keeps no thread waiting.
   if (is_refused && who_.username.empty()) return throttled(answer.refused_for);
-  const auto passed = std::chrono::duration_cast<milliseconds>(guard_->clock_.steady() - since_);
-  auto waited = guard_->wait(answer.delay - passed, is_refused ? For::refusal : For::failure);
+  const auto delay = answer.delay - std::chrono::duration_cast<milliseconds>(passed);
+  auto waited = guard_->wait(delay, is_refused ? For::refusal : For::failure);
+  if (!counted) return cannot_be_counted();
   return is_refused ? throttled(answer.refused_for) : std::move(waited);
 }
 
-Result<std::shared_ptr<const LoginMemory>> open_login_memory(const LoginGuardOptions& options) {
-  const auto folder = options.file_is_default ? GuardMemory::Folder::own : GuardMemory::Folder::any;
-  auto memory = options.file.empty() ? GuardMemory::alone() : GuardMemory::shared(options.file, folder);
-  if (!memory && options.file_is_default) {
-    log::warning(format("failed logins are counted by each process alone: {}", memory.error().message));
-    memory = GuardMemory::alone();
-  }
-  if (!memory) return std::move(memory).error();
-  auto gate = std::make_shared<PasswordGate>(
-      PasswordGate::Limits{.memory = options.hash_memory, .waiting = options.max_queued});
-  return std::make_shared<const LoginMemory>(LoginMemory{*std::move(memory), std::move(gate)});
-}
-
-LoginGuard::LoginGuard(const LoginGuardOptions& options, std::shared_ptr<const LoginMemory> memory,
-                       const Clock& clock, Sleep sleep)
-    : options_(options),
-      memory_(std::move(memory)),
-      clock_(clock),
-      sleep_(std::move(sleep)),
-      table_(memory_->guard.words().slots),
-      known_(memory_->guard.words().known) {}
-
-bool LoginGuard::is_quiet(WallTime now) const {
-  return memory_->guard.words().active_until.load(std::memory_order_relaxed) <= unix_seconds(now);
-}
-
-GuardTable::Key LoginGuard::key_of_user(const Who& who, std::string_view network) const {
-  return DigestHash()(memory_->guard.digest().of("user", who.username, network));
-}
-
-LoginGuard::Tiers LoginGuard::tiers_of(const Who& who) const {
+Result<LoginGuard::Buckets> LoginGuard::buckets_of(const Who& who) {
   const std::string network = network_of(who.remote);
-  const auto key = [this](std::string_view what, std::string_view where) {
-    return GuardTable::Key{DigestHash()(memory_->guard.digest().of(what, where))};
-  };
-  const GuardTable::Limit of_user{options_.tries, options_.window, options_.refuse};
-  const GuardTable::Limit of_address{options_.address_tries, options_.window, options_.refuse};
-  if (who.username.empty()) return {{Tier::Of::tokens, key("tokens", network), of_address, false}};
-  const GuardTable::Key user = key_of_user(who, network);
-  const bool is_known = known_.find(user, kKnown, clock_.wall()).failures > 0;
-  Tiers tiers{{Tier::Of::user, user, of_user},
-              {Tier::Of::address, key("address", network), of_address, !is_known}};
+  const FailureTable::Limit of_user{options_.tries, options_.window, options_.refuse};
+  FailureTable::Limit of_address{options_.address_tries, options_.window, options_.refuse};
+  if (who.username.empty())
+    return Buckets{{Bucket::Of::tokens, key_of("tokens", network), of_address, false}};
+  const std::string user = key_of_user(who);
+  const Result<bool> is_known = table_.is_known(user);
+  if (!is_known) return is_known.error();
+  Buckets buckets{{Bucket::Of::user, user, of_user},
+                  {Bucket::Of::address, key_of("address", network), of_address, !*is_known}};
   if (const std::string site = site_of(who.remote); !site.empty()) {
-    GuardTable::Limit of_site = of_address;
-    of_site.tries = std::min(kNetworksOfSite * options_.address_tries, GuardTable::kMostFailures);
-    tiers.push_back({Tier::Of::site, key("site", site), of_site, !is_known});
+    of_address.tries *= kNetworksOfSite;
+    buckets.push_back({Bucket::Of::site, key_of("site", site), of_address, !*is_known});
   }
-  return tiers;
+  return buckets;
 }
 
 Result<LoginGuard::Standing> LoginGuard::check(const Who& who) {
-  const WallTime now = clock_.wall();
-  if (is_off() || who.username.empty() || is_quiet(now)) return Standing{};
+  if (is_off() || who.username.empty() || table_.is_quiet()) return Standing{};
+  const Result<Buckets> buckets = buckets_of(who);
+  if (!buckets) return buckets.error();
   Standing standing;
-  seconds as_user{0};
-  seconds as_all{0};
+  microseconds as_user{0};
+  microseconds as_all{0};
   bool is_refused = false;
-  for (const Tier& tier : tiers_of(who)) {
-    const GuardTable::Count count = table_.find(tier.key, tier.limit, now);
-    const bool is_of_user = tier.of == Tier::Of::user;
-    if (is_of_user) standing.has_failed = count.failures > 0;
-    seconds& longest = is_of_user ? as_user : as_all;
-    longest = std::max(longest, count.refused_for);
-    is_refused = is_refused || (tier.refuses && count.refused_for > seconds(0));
+  for (const Bucket& bucket : *buckets) {
+    const auto count = table_.find(bucket.key, bucket.limit);
+    if (!count) return count.error();
+    const bool is_of_user = bucket.of == Bucket::Of::user;
+    if (is_of_user) standing.has_failed = count->failures > 0;
+    microseconds& longest = is_of_user ? as_user : as_all;
+    longest = std::max(longest, count->refused_for);
+    is_refused = is_refused || (bucket.refuses && count->refused_for > microseconds(0));
   }
   if (!is_refused) return standing;
-  if (as_all == seconds(0)) return throttled(as_user);
-  // Who logged in from here is looked at, which takes time, and fails: what comes after the refusal must not
-  // tell them apart either. Who did not wait could fill the table in no time.
-  if (wait(delay_after(options_.tries), For::refusal)) static_cast<void>(answer_to_failure(who, true, now));
+  if (as_all == microseconds(0)) return throttled(as_user);
+  // A known user is looked at, which takes time, and fails. What comes after the refusal must not tell others
+  // from them. Those that did not wait are not counted: they could fill the table in no time.
+  if (wait(delay_after(options_.tries), For::refusal)) static_cast<void>(answer_to_failure(who, true));
   return throttled(as_all);
 }
 
-bool LoginGuard::has_room(const Tier& tier, unsigned failures) const {
-  const auto found = under_way_.find(tier.key);
+bool LoginGuard::has_room(const Bucket& bucket, unsigned failures) const {
+  const auto found = under_way_.find(bucket.key);
   // One try may go on in any case: by its end others know whether there is still room for them.
-  return found == under_way_.end() || found->second + failures < tier.limit.tries;
+  return found == under_way_.end() || found->second + failures < bucket.limit.tries;
 }
 
 Result<LoginGuard::KeptThread> LoginGuard::keep_thread(Share share) {
@@ -188,30 +170,52 @@ Result<LoginGuard::KeptThread> LoginGuard::keep_thread(Share share) {
 }
 
 Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadline) {
-  const SteadyTime since = clock_.steady();
-  Attempt attempt(is_off() ? nullptr : this, who, since);
+  Attempt attempt(is_off() ? nullptr : this, who, clock_.steady());
   if (who.username.empty()) return attempt;
   auto thread = keep_thread(Share::password);
   if (!thread) return std::move(thread).error();
   attempt.thread_ = *std::move(thread);
   if (is_off()) return attempt;
-  Tiers tiers = tiers_of(who);
-  std::erase_if(tiers, [](const Tier& tier) { return !tier.refuses; });
-  if (auto entered = enter(tiers, attempt.entered_, deadline); !entered) return std::move(entered).error();
+  if (table_.is_writable()) {
+    uncounted_ = 0;
+  } else if (uncounted_ >= options_.tries) {
+    return cannot_be_counted();
+  }
+  // `check` may have been too early for what another process counted.
+  if (table_.is_quiet()) {
+    Result<void> read = table_.refresh();
+    if (!read) return std::move(read).error();
+    if (const auto standing = check(who); !standing) return standing.error();
+  }
+  Result<Buckets> buckets = buckets_of(who);
+  if (!buckets) return std::move(buckets).error();
+  for (const Bucket& bucket : *buckets) {
+    if (bucket.refuses) continue;
+    const auto count = table_.find(bucket.key, bucket.limit);
+    if (!count) return count.error();
+    attempt.others_refused_for_ = std::max(attempt.others_refused_for_, count->refused_for);
+  }
+  std::erase_if(*buckets, [](const Bucket& bucket) { return !bucket.refuses; });
+  if (auto entered = enter(*buckets, attempt, deadline); !entered) return std::move(entered).error();
   return attempt;
 }
 
-/// `entered` grows with each tier: where memory ends before the last one, its owner leaves those before.
-Result<void> LoginGuard::enter(const Tiers& tiers, Tiers& entered, SteadyTime deadline) {
-  seconds refused_for{0};
+Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyTime deadline) {
+  microseconds refused_for{0};
+  Result<void> read;
   const auto decided = [&] {
     bool has_room_everywhere = true;
-    for (const Tier& tier : tiers) {
-      const GuardTable::Count count = table_.find(tier.key, tier.limit, clock_.wall());
-      refused_for = std::max(refused_for, count.refused_for);
-      has_room_everywhere = has_room_everywhere && has_room(tier, count.failures);
+    for (const Bucket& bucket : buckets) {
+      const auto count = table_.find(bucket.key, bucket.limit);
+      if (!count) {
+        read = count.error();
+        return true;
+      }
+      refused_for = std::max(refused_for, count->refused_for);
+      has_room_everywhere = has_room_everywhere && has_room(bucket, count->failures);
+      if (bucket.of == Bucket::Of::user) attempt.has_failed_ = count->failures > 0;
     }
-    return refused_for > seconds(0) || has_room_everywhere;
+    return refused_for > microseconds(0) || has_room_everywhere;
   };
   std::unique_lock lock(mutex_);
   if (!decided()) {
@@ -222,29 +226,26 @@ Result<void> LoginGuard::enter(const Tiers& tiers, Tiers& entered, SteadyTime de
     --queued_;
     if (!in_time) return turn_did_not_come();
   }
-  if (refused_for > seconds(0)) return throttled(refused_for);
-  entered.reserve(tiers.size());
-  for (const Tier& tier : tiers) {
-    ++under_way_[tier.key];
-    entered.push_back(tier);
-  }
+  if (!read) return read;
+  if (refused_for > microseconds(0)) return throttled(refused_for);
+  for (const Bucket& bucket : buckets) ++under_way_[bucket.key];
+  attempt.entered_ = buckets;
   return {};
 }
 
-void LoginGuard::leave(const Tiers& tiers) noexcept {
+void LoginGuard::leave(const Buckets& buckets) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    for (const Tier& tier : tiers) {
-      const auto found = under_way_.find(tier.key);
+    for (const Bucket& bucket : buckets) {
+      const auto found = under_way_.find(bucket.key);
       if (--found->second == 0) under_way_.erase(found);
     }
   }
   left_.notify_all();
 }
 
-void LoginGuard::forgive(const Who& who) {
-  if (is_off() || is_quiet(clock_.wall())) return;
-  table_.forget(key_of_user(who, network_of(who.remote)));
+void LoginGuard::reset(const Who& who) {
+  if (!is_off()) static_cast<void>(table_.reset(key_of_user(who)));
 }
 
 milliseconds LoginGuard::delay_after(unsigned failures) const {
@@ -253,45 +254,30 @@ milliseconds LoginGuard::delay_after(unsigned failures) const {
   return std::min(delay, kLongestDelay);
 }
 
-/// Who goes from user to user is slowed as far as who stays with one, measured by their limits. A failure
-/// that is known to be no guess is refused by nobody.
-LoginGuard::Answer LoginGuard::answer_to_failure(const Who& who, bool is_guess, WallTime now) {
-  if (is_guess) keep_active(now);
+/// An address that goes from user to user is slowed as far as one that stays with one user, measured by their
+/// limits. A failure that is no guess is refused for nothing.
+Result<LoginGuard::Answer> LoginGuard::answer_to_failure(const Who& who, bool is_guess) {
+  const Result<Buckets> buckets = buckets_of(who);
+  if (!buckets) return buckets.error();
   unsigned steps = 0;
-  seconds refused_for{0};
-  for (const Tier& tier : tiers_of(who)) {
-    const GuardTable::Count before = table_.find(tier.key, tier.limit, now);
-    const GuardTable::Count after = is_guess ? table_.add(tier.key, tier.limit, now) : before;
-    if (after.refused_for > before.refused_for) log_refusal(who, tier.of, after.refused_for);
-    steps = std::max(steps, after.failures * options_.tries / tier.limit.tries);
-    if (is_guess && tier.of != Tier::Of::user) refused_for = std::max(refused_for, before.refused_for);
+  microseconds refused_for{0};
+  for (const Bucket& bucket : *buckets) {
+    const auto before = table_.find(bucket.key, bucket.limit);
+    const auto after = is_guess && before ? table_.add(bucket.key, bucket.limit) : before;
+    if (!after) return after.error();
+    if (after->refused_for > before->refused_for) log_refusal(who, bucket.of, after->refused_for);
+    steps = std::max(steps, after->failures * options_.tries / bucket.limit.tries);
+    if (is_guess && bucket.of != Bucket::Of::user) refused_for = std::max(refused_for, before->refused_for);
   }
-  return {delay_after(steps), refused_for};
+  return Answer{delay_after(steps), refused_for};
 }
 
-void LoginGuard::keep_active(WallTime now) {
-  const std::uint64_t until = unix_seconds(now + std::max(options_.window, options_.refuse)) + 1;
-  GuardWords::Word& word = memory_->guard.words().active_until;
-  std::uint64_t known = word.load();
-  while (known < until && !word.compare_exchange_weak(known, until)) {
-  }
-}
-
-/// With mod_fcgid each process has one request at a time, so that a refused address could keep all of them
-/// asleep. A count of those asleep would never fall again where one is killed.
 bool LoginGuard::may_wait_for_refusal() {
-  constexpr unsigned kCountBits = 16;
-  const std::uint64_t none = unix_seconds(clock_.wall()) << kCountBits;
-  GuardWords::Word& word = memory_->guard.words().refusals;
-  std::uint64_t before = word.load();
-  for (;;) {
-    const std::uint64_t count = before >> kCountBits << kCountBits == none ? before - none : 0;
-    if (count >= kRefusalsThatWait) return false;
-    if (word.compare_exchange_weak(before, none + count + 1)) return true;
-  }
+  const auto waited = table_.find(kRefusals, kRefusalsThatWait);
+  return waited && waited->refused_for == microseconds(0) && table_.add(kRefusals, kRefusalsThatWait);
 }
 
-/// Refusals cost who brings them nothing, so half of the threads that may wait are left to failures.
+/// Refusals cost their senders nothing, so half of the threads that may wait are left to failures.
 Result<void> LoginGuard::wait(milliseconds time, For what) {
   const bool is_refusal = what == For::refusal;
   const std::size_t most = is_refusal ? options_.max_delayed / 2 : options_.max_delayed;
@@ -330,8 +316,8 @@ std::string_view beyond_limits(const Credentials& credentials) {
 }
 
 LoginGuard::Who who_of(const Credentials& credentials) {
-  const bool token = credentials.kind == Credentials::Kind::token;
-  return {token ? std::string_view() : credentials.username, credentials.remote};
+  const bool is_token = credentials.kind == Credentials::Kind::token;
+  return {is_token ? std::string_view() : credentials.username, credentials.remote};
 }
 
 }  // namespace rest_fcgi::auth

@@ -9,46 +9,41 @@
 #include <utility>
 
 #include "auth/digest.h"
-#include "auth/grant_table.h"
 #include "auth/login_guard.h"
-#include "auth/never_back.h"
-#include "rest_fcgi/auth/logged_out.h"
+#include "rest_fcgi/auth/revocation_list.h"
 #include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::auth {
 namespace {
 
+using Outcome = Result<std::shared_ptr<const Grant>>;
+using Key = KeyedDigest::Value;
+
 constexpr std::size_t kMaxEauth = 64;
 constexpr std::size_t kMinToken = 32;   // Salt's `hash_type: md5`
 constexpr std::size_t kMaxToken = 128;  // `hash_type: sha512`
+constexpr std::size_t kMaxGrants = 4096;
 constexpr std::size_t kMaxRefused = 4096;
 constexpr std::chrono::seconds kRefusedFor{5};
+constexpr std::chrono::seconds kForOthers{5};
 constexpr std::size_t kMaxKnown = 8192;
-constexpr std::chrono::hours kKnownFor{48};  // as long as a token of 24 hours, and a day after its end
+constexpr std::chrono::hours kOnceGoodFor{48};  // as long as a token of 24 hours, and a day after its end
+constexpr std::string_view kRevoked = "the tokens of its user were revoked";
 
-using Outcome = Result<std::shared_ptr<const Grant>>;
-
-/// A check that is under way, and what came of it. Shared by all who wait for it; guarded by their mutex.
+/// A check that is under way. Shared by all threads that wait for it; guarded by their mutex.
 struct Flight {
-  explicit Flight(SteadyTime until) : deadline(until) {}
-
   std::condition_variable landed;
   bool has_landed = false;
-  SteadyTime deadline;  // the latest of all whose request it is for
   Outcome outcome = Error{ErrorKind::internal, "The login was given up."};
 };
 
-bool has_form_of_token(std::string_view text) {
-  return text.size() >= kMinToken && text.size() <= kMaxToken && only_of(text, kHexDigits);
-}
-
-constexpr std::string_view kRevoked = "the tokens of its user were ended";
-
-/// What nobody should be asked about; empty where there is nothing of that kind.
+/// Returns why nothing has to be asked about these credentials; empty where nothing is wrong.
 std::string_view not_to_be_asked(const Credentials& credentials) {
   if (credentials.kind == Credentials::Kind::token) {
-    return has_form_of_token(credentials.token.reveal()) ? ""
-                                                         : "the token is not 32 to 128 hexadecimal digits";
+    const std::string_view token = credentials.token.reveal();
+    const bool has_form =
+        token.size() >= kMinToken && token.size() <= kMaxToken && only_of(token, kHexDigits);
+    return has_form ? "" : "the token is not 32 to 128 hexadecimal digits";
   }
   if (credentials.eauth.empty()) return "the name of the back end is empty";
   if (credentials.eauth.size() > kMaxEauth) return "the name of the back end is longer than 64 bytes";
@@ -56,39 +51,49 @@ std::string_view not_to_be_asked(const Credentials& credentials) {
   return beyond_limits(credentials);
 }
 
-/// Credentials of which something is known for a while. Where it is full, it begins anew. Not synchronized.
-class KnownCredentials {
+/// Values that are known for a while. Where the memory is full, it begins anew. Not synchronized.
+template <class Value>
+class Memory {
  public:
-  KnownCredentials(std::size_t most, std::chrono::seconds time) : most_(most), time_(time) {}
+  explicit Memory(std::size_t most) : most_(most) {}
 
-  [[nodiscard]] bool has(const GrantTable::Key& key, SteadyTime now) const {
-    const auto found = until_.find(key);
-    return found != until_.end() && now < found->second;
+  [[nodiscard]] const Value* find(const Key& key, SteadyTime now) const {
+    const auto found = entries_.find(key);
+    return found != entries_.end() && now < found->second.first ? &found->second.second : nullptr;
   }
-
-  void add(const GrantTable::Key& key, SteadyTime now) {
-    if (until_.size() >= most_) until_.clear();
-    until_.insert_or_assign(key, now + time_);
+  void put(const Key& key, SteadyTime now, SteadyTime end, Value value) {
+    if (entries_.size() >= most_)
+      std::erase_if(entries_, [now](const auto& e) { return e.second.first <= now; });
+    if (entries_.size() >= most_) entries_.clear();
+    entries_.insert_or_assign(key, std::pair(end, std::move(value)));
   }
+  void erase(const Key& key) { entries_.erase(key); }
 
  private:
   const std::size_t most_;
-  const std::chrono::seconds time_;
-  std::unordered_map<GrantTable::Key, SteadyTime, DigestHash> until_;
+  std::unordered_map<Key, std::pair<SteadyTime, Value>, DigestHash> entries_;
+};
+
+/// A grant for all requests until `end`, and for its own request until `deadline`. For `kForOthers` it is
+/// also for requests with an earlier deadline: most of these are parts of the same request.
+struct Remembered {
+  std::shared_ptr<const Grant> grant;
+  SteadyTime since;
+  SteadyTime end;
+  SteadyTime deadline;
 };
 
 class GuardedLogins final : public Logins {
  public:
-  GuardedLogins(std::unique_ptr<LoginGuard> guard, KeyedDigest digest, std::chrono::seconds ttl,
-                const Clock& clock, std::shared_ptr<const LoginMemory> memory,
-                std::shared_ptr<LoggedOut> logged_out)
-      : guard_(std::move(guard)),
+  GuardedLogins(const LoginGuardOptions& guard, KeyedDigest digest, std::chrono::seconds ttl,
+                const Clock& clock, std::shared_ptr<store::Store> store,
+                std::shared_ptr<RevocationList> revocations)
+      : guard_(guard, std::move(store), clock,
+               [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }),
         digest_(std::move(digest)),
+        ttl_(ttl),
         clock_(clock),
-        memory_(std::move(memory)),
-        latest_(clock, memory_->guard.words().latest),
-        logged_out_(std::move(logged_out)),
-        grants_(ttl, clock) {}
+        revocations_(std::move(revocations)) {}
 
   Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
                 std::string_view stamp) override;
@@ -100,83 +105,78 @@ class GuardedLogins final : public Logins {
 
  private:
   class Lead;
-  [[nodiscard]] GrantTable::Key key_of(const Credentials& credentials, std::string_view stamp = {}) const;
   using Ask = std::function<Outcome()>;
-  Outcome find_or_ask(const Credentials& credentials, const GrantTable::Key& key, SteadyTime deadline,
+  [[nodiscard]] Key key_of(const Credentials& credentials, std::string_view stamp = {}) const;
+  Outcome find_or_ask(const Credentials& credentials, const Key& key, SteadyTime deadline,
                       const Ask& ask_now);
-  [[nodiscard]] Result<void> still_good(const Credentials& credentials) const;
-  Result<LoginGuard::KeptThread> keep_thread(bool is_bounded, LoginGuard::Share share);
-  static Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime::duration left);
+  [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
+                                                        SteadyTime deadline) const;
+  Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, bool were_good, SteadyTime::duration left);
   Outcome ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
   Outcome ask_for_holder(const Credentials& credentials, const Check& check);
-  [[nodiscard]] Result<LoginGuard::Standing> stand(const Credentials& credentials) const;
+  Result<LoginGuard::Standing> stand(const Credentials& credentials);
   [[nodiscard]] Error failed(LoginGuard::Attempt& attempt, Error error, const Credentials& credentials);
   [[nodiscard]] Outcome given(const Credentials& credentials, Grant grant);
   [[nodiscard]] bool was_good(const Credentials& credentials);
-  [[nodiscard]] Result<bool> is_revoked(const Grant& grant) const;
-  void forgive(const Credentials& credentials, const LoginGuard::Standing& standing);
+  [[nodiscard]] bool is_revoked(const Grant& grant) const;
+  void reset(const Credentials& credentials, const LoginGuard::Standing& standing);
 
-  // constant after construction; what they point to synchronizes itself
-  const std::unique_ptr<LoginGuard> guard_;
+  LoginGuard guard_;  // synchronizes itself
   const KeyedDigest digest_;
+  const std::chrono::seconds ttl_;
   const Clock& clock_;
-  const std::shared_ptr<const LoginMemory> memory_;
-  const NeverBack latest_;
-  const std::shared_ptr<LoggedOut> logged_out_;
+  const std::shared_ptr<RevocationList> revocations_;  // may be null
   std::mutex mutex_;
-  /// Nobody held them a moment ago: a client that comes again and again with one costs whoever decides
-  /// little.
-  KnownCredentials refused_{kMaxRefused, kRefusedFor};  // guarded by mutex_
-  /// Somebody held them once: who brings such a token guesses nothing, though whoever decides does not say it
-  /// has ended; and who waits for a check of them takes as long as a good one does.
-  KnownCredentials once_good_{kMaxKnown, kKnownFor};                                  // guarded by mutex_
-  GrantTable grants_;                                                                 // guarded by mutex_
-  std::unordered_map<GrantTable::Key, std::shared_ptr<Flight>, DigestHash> flights_;  // guarded by mutex_
+  /// A client that comes again and again with a refused token costs the master little.
+  Memory<bool> refused_{kMaxRefused};  // guarded by mutex_, as all below
+  /// A token that was good once is no guess when it has ended. A thread that waits for a check of credentials
+  /// that were good waits as long as a good check takes.
+  Memory<bool> once_good_{kMaxKnown};
+  Memory<Remembered> grants_{kMaxGrants};
+  std::unordered_map<Key, std::shared_ptr<Flight>, DigestHash> flights_;
 };
 
-/// Held by the thread that asks: when it goes, however that comes, the threads that wait are told.
+/// Held by the thread that checks. When it goes, however that comes, the threads that wait are told.
 class GuardedLogins::Lead {
  public:
-  Lead(GuardedLogins& logins, const GrantTable::Key& key, Flight& flight)
-      : logins_(logins), key_(key), flight_(flight) {}
+  Lead(GuardedLogins& logins, const Key& key, Flight& flight) : logins_(logins), key_(key), flight_(flight) {}
   Lead(const Lead&) = delete;
   Lead& operator=(const Lead&) = delete;
-
-  /// Under one lock: else a thread could find neither the flight nor the grant that came of it, and ask
-  /// again.
-  void land(const Outcome& outcome) {
+  ~Lead() {
+    if (flight_.has_landed) return;
     const std::lock_guard lock(logins_.mutex_);
-    flight_.outcome = outcome;
-    if (outcome) logins_.grants_.remember(key_, *outcome, flight_.deadline);
     end();
   }
 
-  ~Lead() {
-    if (has_ended_) return;
+  /// Under one lock: else a thread could find neither the flight nor its grant, and check again.
+  void land(const Outcome& outcome, SteadyTime deadline) {
     const std::lock_guard lock(logins_.mutex_);
+    flight_.outcome = outcome;
+    if (outcome) {
+      const SteadyTime now = logins_.clock_.steady();
+      const SteadyTime end = now + std::min(logins_.ttl_, (*outcome)->keep);
+      logins_.grants_.put(key_, now, std::max(end, deadline), {*outcome, now, end, deadline});
+    }
     end();
   }
 
  private:
   void end() {
-    has_ended_ = true;
     flight_.has_landed = true;
     flight_.landed.notify_all();
     logins_.flights_.erase(key_);
   }
 
   GuardedLogins& logins_;
-  const GrantTable::Key key_;
+  const Key key_;
   Flight& flight_;
-  bool has_ended_ = false;
 };
 
-/// Is called before the table of grants is looked at: a grant from there would tell somebody who is refused
-/// that the password was right.
-Result<LoginGuard::Standing> GuardedLogins::stand(const Credentials& credentials) const {
+/// Comes before the remembered grants: one of these would tell a refused caller that the password was right.
+Result<LoginGuard::Standing> GuardedLogins::stand(const Credentials& credentials) {
   const std::string_view beyond = not_to_be_asked(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
-  return guard_->check(who_of(credentials));
+  return guard_.check(who_of(credentials));
 }
 
 Outcome GuardedLogins::login(const Credentials& credentials, const Check& check, SteadyTime deadline,
@@ -186,26 +186,21 @@ Outcome GuardedLogins::login(const Credentials& credentials, const Check& check,
   }
   const auto standing = stand(credentials);
   if (!standing) return standing.error();
-  const GrantTable::Key key = key_of(credentials, stamp);
+  const Key key = key_of(credentials, stamp);
   const Ask ask_now = [&] { return ask(credentials, check, deadline); };
   auto grant = find_or_ask(credentials, key, deadline, ask_now);
-  auto revoked = grant ? is_revoked(**grant) : false;
-  if (!revoked) return std::move(revoked).error();
-  if (*revoked) {
+  if (grant && is_revoked(**grant)) {
     forget(credentials, **grant);
     if (credentials.kind == Credentials::Kind::token) return refused("token", kRevoked, credentials);
     grant = find_or_ask(credentials, key, deadline, ask_now);
   }
-  if (grant) forgive(credentials, *standing);
+  if (grant) reset(credentials, *standing);
   return grant;
 }
 
 Outcome GuardedLogins::login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) {
   const auto standing = stand(credentials);
-  if (!standing) return standing.error();
-  auto grant = ask(credentials, check, deadline);
-  if (grant) forgive(credentials, *standing);
-  return grant;
+  return standing ? ask(credentials, check, deadline) : Outcome(standing.error());
 }
 
 Outcome GuardedLogins::holder(const Credentials& credentials, const Check& check, SteadyTime deadline) {
@@ -213,188 +208,168 @@ Outcome GuardedLogins::holder(const Credentials& credentials, const Check& check
   if (!beyond.empty()) return refused("limits", beyond, credentials);
   auto grant = find_or_ask(credentials, key_of(credentials), deadline,
                            [&] { return ask_for_holder(credentials, check); });
-  auto revoked = grant ? is_revoked(**grant) : false;
-  if (!revoked) return std::move(revoked).error();
-  return *revoked ? refused("token", kRevoked, credentials) : std::move(grant);
+  if (grant && is_revoked(**grant)) return refused("token", kRevoked, credentials);
+  return grant;
 }
 
-/// Whether its user's tokens were ended since it was made, of which another process may have been told.
-Result<bool> GuardedLogins::is_revoked(const Grant& grant) const {
-  return logged_out_ == nullptr ? false : logged_out_->has_ended(grant.eauth, grant.name, grant.start);
+bool GuardedLogins::is_revoked(const Grant& grant) const {
+  return revocations_ != nullptr && revocations_->has_user(grant.eauth, grant.name, grant.start);
 }
 
-/// Keeps in mind what was good once: that which was brought, and the token that a password was given.
-/// Whoever ends its user's tokens, another process maybe, has to know how late it was when it was given.
+/// Notes that these credentials, and the token that they were traded for, were good once.
 Outcome GuardedLogins::given(const Credentials& credentials, Grant grant) {
-  static_cast<void>(latest_.wall());
   const SteadyTime now = clock_.steady();
-  const GrantTable::Key brought = key_of(credentials);
-  const GrantTable::Key token = digest_.of({}, {}, grant.token.reveal().text);
+  const Key brought = key_of(credentials);
+  const Key token = digest_.of({}, {}, grant.token.reveal().text);
   const std::lock_guard lock(mutex_);
-  once_good_.add(brought, now);
-  if (!grant.token.empty()) once_good_.add(token, now);
+  once_good_.put(brought, now, now + kOnceGoodFor, true);
+  if (!grant.token.empty()) once_good_.put(token, now, now + kOnceGoodFor, true);
   return std::make_shared<const Grant>(std::move(grant));
 }
 
 bool GuardedLogins::was_good(const Credentials& credentials) {
-  const GrantTable::Key key = key_of(credentials);
+  const Key key = key_of(credentials);
   const std::lock_guard lock(mutex_);
-  return once_good_.has(key, clock_.steady());
+  return once_good_.find(key, clock_.steady()) != nullptr;
 }
 
 Outcome GuardedLogins::ask_for_holder(const Credentials& credentials, const Check& check) {
-  const GrantTable::Key key = key_of(credentials);
+  const Key key = key_of(credentials);
   std::unique_lock lock(mutex_);
-  const bool was_refused = refused_.has(key, clock_.steady());
+  const bool was_refused = refused_.find(key, clock_.steady()) != nullptr;
   lock.unlock();
   if (was_refused) return refused("token", "it was refused just now", credentials);
   auto grant = check(credentials);
   if (grant) return given(credentials, *std::move(grant));
   if (grant.error().kind != ErrorKind::authentication) return std::move(grant).error();
   lock.lock();
-  refused_.add(key, clock_.steady());
-  lock.unlock();
+  const SteadyTime now = clock_.steady();
+  refused_.put(key, now, now + kRefusedFor, true);
   return refused("token", grant.error().message, credentials);
 }
 
-GrantTable::Key GuardedLogins::key_of(const Credentials& credentials, std::string_view stamp) const {
-  // No user's name is empty, so that no token is mistaken for somebody's password.
+Key GuardedLogins::key_of(const Credentials& credentials, std::string_view stamp) const {
+  // No user's name is empty, so that no token is mistaken for a password.
   if (credentials.kind == Credentials::Kind::token) return digest_.of({}, {}, credentials.token.reveal());
   return digest_.of({credentials.eauth, credentials.username, stamp, credentials.password.reveal()});
 }
 
-/// Whatever is remembered of a token, and whoever would take it: not after its logout, of which another
-/// process may have been told.
-Result<void> GuardedLogins::still_good(const Credentials& credentials) const {
-  if (logged_out_ == nullptr || credentials.kind != Credentials::Kind::token) return {};
-  const auto ended = logged_out_->has(credentials.token);
-  if (!ended) return ended.error();
-  return *ended ? refused("token", "it was logged out", credentials) : Result<void>();
-}
-
 Result<void> GuardedLogins::log_out(const Credentials& credentials, const Grant& grant) {
-  auto ended = logged_out_->add(credentials.token, grant.expire);
-  if (ended) forget(credentials, grant);
-  return ended;
+  auto revoked = revocations_->add(credentials.token, grant.expire);
+  if (revoked) forget(credentials, grant);
+  return revoked;
 }
 
-Outcome GuardedLogins::find_or_ask(const Credentials& credentials, const GrantTable::Key& key,
-                                   SteadyTime deadline, const Ask& ask_now) {
-  if (auto good = still_good(credentials); !good) return std::move(good).error();
+std::shared_ptr<const Grant> GuardedLogins::remembered(const Key& key, SteadyTime now,
+                                                       SteadyTime deadline) const {
+  const Remembered* const found = grants_.find(key, now);
+  if (found == nullptr || clock_.wall() >= found->grant->expire) return nullptr;
+  const bool is_part = deadline < found->deadline && now < found->since + kForOthers;
+  return now < found->end || deadline == found->deadline || is_part ? found->grant : nullptr;
+}
+
+Outcome GuardedLogins::find_or_ask(const Credentials& credentials, const Key& key, SteadyTime deadline,
+                                   const Ask& ask_now) {
+  const bool is_token = credentials.kind == Credentials::Kind::token;
+  if (is_token && revocations_ != nullptr && revocations_->has(credentials.token)) {
+    return refused("token", "it was logged out", credentials);
+  }
   std::shared_ptr<Flight> flight;
   {
     std::unique_lock lock(mutex_);
-    if (auto grant = grants_.find(key, deadline)) return grant;
+    SteadyTime now = clock_.steady();
+    if (auto grant = remembered(key, now, deadline)) return grant;
     for (auto found = flights_.find(key); found != flights_.end(); found = flights_.find(key)) {
       flight = found->second;
-      const SteadyTime now = clock_.steady();
-      const bool were_good = once_good_.has(key_of(credentials), now);
-      const auto waiting = keep_thread(!were_good, LoginGuard::Share::others_check);
-      if (!waiting) return waiting.error();
-      flight->deadline = std::max(flight->deadline, deadline);
-      Outcome outcome = wait(*flight, lock, deadline - now);
-      // It is the thread that asked whose time was up: one that has more time asks again.
-      const bool may_ask =
-          !outcome && outcome.error().kind == ErrorKind::timeout && clock_.steady() < deadline;
+      const bool were_good = once_good_.find(key_of(credentials), now) != nullptr;
+      Outcome outcome = wait(*flight, lock, were_good, deadline - now);
+      now = clock_.steady();
+      // The thread that checked may have had less time than this one, which then checks again.
+      const bool may_ask = !outcome && outcome.error().kind == ErrorKind::timeout && now < deadline;
       if (!may_ask) return outcome;
     }
-    flight = std::make_shared<Flight>(deadline);
+    flight = std::make_shared<Flight>();
     flights_.emplace(key, flight);
   }
   Lead lead(*this, key, *flight);
-  const auto asking = keep_thread(credentials.kind == Credentials::Kind::token, LoginGuard::Share::token);
-  Outcome outcome = asking ? ask_now() : asking.error();
-  lead.land(outcome);
+  const auto kept = is_token ? guard_.keep_thread(LoginGuard::Share::token) : LoginGuard::KeptThread();
+  Outcome outcome = kept ? ask_now() : kept.error();
+  lead.land(outcome, deadline);
   return outcome;
 }
 
-Result<LoginGuard::KeptThread> GuardedLogins::keep_thread(bool is_bounded, LoginGuard::Share share) {
-  return is_bounded ? guard_->keep_thread(share) : LoginGuard::KeptThread();
-}
-
-Outcome GuardedLogins::wait(Flight& flight, std::unique_lock<std::mutex>& lock, SteadyTime::duration left) {
-  if (!flight.landed.wait_for(lock, left, [&] { return flight.has_landed; })) {
-    return Error{ErrorKind::timeout, "These credentials are being checked, and no answer came in time."};
+Outcome GuardedLogins::wait(Flight& flight, std::unique_lock<std::mutex>& lock, bool were_good,
+                            SteadyTime::duration left) {
+  const auto kept =
+      were_good ? LoginGuard::KeptThread() : guard_.keep_thread(LoginGuard::Share::others_check);
+  if (!kept) return kept.error();
+  if (flight.landed.wait_for(lock, left, [&] { return flight.has_landed; })) {
+    return flight.outcome;
   }
-  return flight.outcome;
+  return Error{ErrorKind::timeout, "These credentials are being checked, and no answer came in time."};
 }
 
 Outcome GuardedLogins::ask(const Credentials& credentials, const Check& check, SteadyTime deadline) {
-  auto attempt = guard_->begin(who_of(credentials), deadline);
+  auto attempt = guard_.begin(who_of(credentials), deadline);
   if (!attempt) return std::move(attempt).error();
   auto grant = check(credentials);
-  if (grant) {
-    attempt->succeeded();
-    return given(credentials, *std::move(grant));
-  }
-  return failed(*attempt, std::move(grant).error(), credentials);
+  if (!grant) return failed(*attempt, std::move(grant).error(), credentials);
+  attempt->succeeded();
+  return given(credentials, *std::move(grant));
 }
 
-/// Also what breaks in whoever decides counts as a guess, and is answered as late: it may break for wrong
-/// passwords alone.
+/// Failures of a back end count as guesses, and are answered as late: it may break for wrong passwords only.
 Error GuardedLogins::failed(LoginGuard::Attempt& attempt, Error error, const Credentials& credentials) {
   const bool is_token = credentials.kind == Credentials::Kind::token;
-  const bool guessed = error.kind == ErrorKind::authentication ||
-                       (!is_token && (error.kind == ErrorKind::internal || error.counts_as_guess));
-  if (is_token && error.kind == ErrorKind::not_found) {
-    auto waited = attempt.failed(false);
-    return waited ? std::move(error) : std::move(waited).error();
-  }
-  if (!guessed) return error;
-  const bool is_guess = !is_token || !was_good(credentials);
+  const bool has_ended = is_token && error.kind == ErrorKind::not_found;
+  const bool is_refusal = error.kind == ErrorKind::authentication;
+  const bool may_be_guess =
+      is_refusal || (!is_token && (error.kind == ErrorKind::internal || error.counts_as_guess));
+  if (!may_be_guess && !has_ended) return error;
+  const bool is_guess = !has_ended && (!is_token || !was_good(credentials));
   if (auto waited = attempt.failed(is_guess); !waited) return std::move(waited).error();
-  if (error.kind != ErrorKind::authentication) return error;
-  return refused(is_token ? "token" : "verification", error.message, credentials);
+  return is_refusal ? refused(is_token ? "token" : "verification", error.message, credentials)
+                    : std::move(error);
 }
 
 /// A good token says nothing about other tokens that were tried from its address.
-void GuardedLogins::forgive(const Credentials& credentials, const LoginGuard::Standing& standing) {
-  if (standing.has_failed && credentials.kind == Credentials::Kind::eauth) {
-    guard_->forgive(who_of(credentials));
-  }
+void GuardedLogins::reset(const Credentials& credentials, const LoginGuard::Standing& standing) {
+  if (standing.has_failed && credentials.kind == Credentials::Kind::eauth) guard_.reset(who_of(credentials));
 }
 
 Result<void> GuardedLogins::guarded(const Credentials& credentials, const Try& try_them,
                                     SteadyTime deadline) {
   const auto standing = stand(credentials);
   if (!standing) return standing.error();
-  auto attempt = guard_->begin(who_of(credentials), deadline);
+  auto attempt = guard_.begin(who_of(credentials), deadline);
   if (!attempt) return std::move(attempt).error();
   Result<void> taken = try_them();
-  // A call may break for reasons of its own, which say nothing about who made it.
-  const bool is_refusal = !taken && (taken.error().kind == ErrorKind::authentication ||
-                                     taken.error().kind == ErrorKind::not_found);
-  if (!taken && !is_refusal) return taken;
-  if (!taken) return failed(*attempt, std::move(taken).error(), credentials);
-  attempt->succeeded();
-  forgive(credentials, *standing);
-  return {};
+  if (taken) {
+    attempt->succeeded();
+    return taken;
+  }
+  // A call may break for reasons of its own, which say nothing about its caller.
+  const ErrorKind kind = taken.error().kind;
+  if (kind != ErrorKind::authentication && kind != ErrorKind::not_found) return taken;
+  return failed(*attempt, std::move(taken).error(), credentials);
 }
 
 void GuardedLogins::forget(const Credentials& credentials, const Grant& grant) {
-  const GrantTable::Key key = key_of(credentials);
+  const Key key = key_of(credentials);
   const std::lock_guard lock(mutex_);
-  grants_.forget(key, grant);
+  const Remembered* const found = grants_.find(key, clock_.steady());
+  if (found != nullptr && found->grant.get() == &grant) grants_.erase(key);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Logins>> Logins::make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
-                                             const Clock& clock, std::shared_ptr<const LoginMemory> memory,
-                                             std::shared_ptr<LoggedOut> logged_out) {
+                                             const Clock& clock, std::shared_ptr<store::Store> store,
+                                             std::shared_ptr<RevocationList> revocations) {
   auto digest = KeyedDigest::make();
   if (!digest) return std::move(digest).error();
-  auto made = std::make_unique<LoginGuard>(
-      guard, memory, clock, [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); });
-  return std::unique_ptr<Logins>(std::make_unique<GuardedLogins>(
-      std::move(made), *std::move(digest), ttl, clock, std::move(memory), std::move(logged_out)));
-}
-
-Result<WallTime> latest_time(const LoginGuardOptions& guard, const Clock& clock) {
-  auto seen = GuardMemory::latest_in(guard.file);
-  if (!seen) return std::move(seen).error();
-  std::atomic<std::uint64_t> latest = *seen;
-  return NeverBack(clock, latest).wall();
+  return std::unique_ptr<Logins>(std::make_unique<GuardedLogins>(guard, *std::move(digest), ttl, clock,
+                                                                 std::move(store), std::move(revocations)));
 }
 
 }  // namespace rest_fcgi::auth

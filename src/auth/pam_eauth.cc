@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "auth/eauth.h"
-#include "auth/password_gate.h"
+#include "rest_fcgi/auth/password_hash_limiter.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -172,9 +172,9 @@ class PamEauth {
   explicit PamEauth(const PamOptions& options)
       : options_(options),
         // One address may ask a module that never comes back: not all helpers are for it.
-        gate_({.at_once = options.max_helpers,
-               .of_one = std::max<std::size_t>(options.max_helpers, 2) - 1,
-               .waiting = options.max_waiting}),
+        limiter_({.at_once = options.max_helpers,
+                  .of_one = std::max<std::size_t>(options.max_helpers, 2) - 1,
+                  .waiting = options.max_waiting}),
         pool_(options) {}
 
   [[nodiscard]] Result<Verdict> verify(const Login& login) {
@@ -192,7 +192,7 @@ class PamEauth {
   /// whatever the name is.
   Result<Verdict> ask(const Login& login, SteadyTime& asked) {
     const SteadyTime patience = std::chrono::steady_clock::now() + options_.timeout;
-    const auto pass = gate_.enter(login.remote, 0, std::min(login.deadline, patience));
+    const auto pass = limiter_.enter(login.remote, 0, std::min(login.deadline, patience));
     if (!pass) return pass.error();
     asked = std::chrono::steady_clock::now();
     const std::string_view remote = fits_on_a_line(login.remote) ? login.remote : std::string_view();
@@ -232,7 +232,7 @@ class PamEauth {
   }
 
   const PamOptions options_;
-  PasswordGate gate_;
+  PasswordHashLimiter limiter_;
   PamPool pool_;
   RefusalTime refusals_;
 };

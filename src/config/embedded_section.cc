@@ -98,14 +98,12 @@ bool is_within(const std::string& path, const std::string& folder) {
 
 /// Folders in which nothing but this program, or the host's administrator, may write.
 std::vector<Named> own_folders(const Settings& settings) {
-  std::vector<Named> folders = {{"token_dir", settings.auth.token_dir},
-                                {"embedded: proc_dir", settings.embedded.proc_dir}};
+  std::vector<Named> folders;
   for (const std::string& folder : settings.embedded.modules.module_dirs) {
     folders.emplace_back("embedded: module_dirs", folder);
   }
-  for (const auto& [key, file] : {Named{"sqlite3.database", settings.returner.sqlite3.database},
-                                  Named{"the spool of etcd", settings.returner.etcd.spool}}) {
-    if (!file.empty()) folders.emplace_back(key, std::filesystem::path(file).parent_path().string());
+  if (!settings.store.path.empty()) {
+    folders.emplace_back("cachedir", std::filesystem::path(settings.store.path).parent_path().string());
   }
   return folders;
 }
@@ -114,8 +112,7 @@ std::vector<Named> own_files(const Settings& settings) {
   std::vector<Named> files = {{"log_file", settings.log.file},
                               {"audit_log", settings.log.audit_file},
                               {"rest_cherrypy: log_access_file", settings.log.access_file},
-                              {"rest_cherrypy: log_error_file", settings.log.error_file},
-                              {"login_guard: file", settings.auth.login_guard.file}};
+                              {"rest_cherrypy: log_error_file", settings.log.error_file}};
   for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
     for (const auto& [name, value] : eauth.settings) {
       if (name == "filename") files.emplace_back(format("external_auth: {}: ^filename", eauth.name), value);
@@ -184,15 +181,6 @@ void read_host_number(Reader& section, Settings& settings) {
   section.note_start_key("host_number", settings.embedded.jid_share.mine);
 }
 
-void read_proc_dir(Reader& embedded, embedded::Options& options) {
-  options.proc_dir_is_default = embedded.value("proc_dir") == nullptr;
-  embedded.at_start().read(
-      "proc_dir", options.proc_dir, "a path that begins with a slash, or '' for none", [](const Node& node) {
-        const bool fits = node.is(Kind::string) && (node.text.empty() || node.text.starts_with('/'));
-        return fits ? std::optional(node.text) : std::nullopt;
-      });
-}
-
 /// Tells where the program that starts all others cannot be started itself. A socket may come later.
 void check_run_helper(Reader& embedded, const std::string& helper) {
   const Node* node = embedded.value("run_helper");
@@ -252,7 +240,7 @@ void read_embedded_section(Reader& section, Settings& settings) {
   embedded.at_start().count("max_queued", options.max_queued, {0, 1000000});
   embedded.at_start().bytes("max_queued_bytes", options.max_queued_bytes, {1024, 64 * kGiB});
   embedded.absolute_path("file_root", options.modules.file_root);
-  read_proc_dir(embedded, options);
+  embedded.warn_of_removed("proc_dir", "state.db in rest_fcgi in cachedir has the running jobs");
   read_script_modules(embedded, options.modules);
   read_host_number(section, settings);
   check_file_root(embedded, settings);

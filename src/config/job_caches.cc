@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,7 +38,7 @@ std::vector<std::string> parts_of(std::string_view list) {
   return parts;
 }
 
-/// Returns whether somebody chose SQLite.
+/// Returns whether the file names SQLite.
 bool read_names(Reader& top, returner::Options& options) {
   bool chosen = false;
   std::string master = "local_cache";
@@ -86,11 +85,11 @@ bool is_etcd_returner_chosen(Reader& top) {
 }
 
 /// Where it is a job cache, or may be named in a call: elsewhere in Salt, too, `etcd.*` keys mean something.
-void read_etcd(Reader& top, const std::string& spool, Settings& settings) {
+void read_etcd(Reader& top, Settings& settings) {
   const std::vector<std::string>& others = settings.returner.ext_job_cache;
   if (settings.returner.master_job_cache == kEtcd ||
       std::find(others.begin(), others.end(), kEtcd) != others.end() || is_etcd_returner_chosen(top)) {
-    read_etcd_returner(top, spool, settings.returner.etcd);
+    read_etcd_returner(top, settings.returner.etcd);
   }
 }
 
@@ -251,15 +250,13 @@ void note_etcd_returner(Reader& top, const returner::EtcdOptions& options) {
                                              as_text(options.writing), as_text(options.reading)));
 }
 
-void read_job_caches(Reader& top, const std::string& default_database, Settings& settings) {
+void read_job_caches(Reader& top, Settings& settings) {
   returner::Options& options = settings.returner;
-  bool chosen = read_names(top, options);
-  chosen = top.value("sqlite3.database") != nullptr || chosen;
-  options.sqlite3.database = default_database;
-  top.at_start().absolute_path("sqlite3.database", options.sqlite3.database);
-  options.sqlite3.is_default = !chosen;
-  top.at_start().seconds("sqlite3.timeout", options.sqlite3.timeout, kTenthOfASecond, kHour);
-  read_etcd(top, std::filesystem::path(default_database).replace_filename("etcd").string(), settings);
+  settings.store.may_be_in_memory = !read_names(top, options);
+  const std::string where = format("jobs are in {}", settings.store.path);
+  top.warn_of_removed("sqlite3.database", where);
+  top.warn_of_removed("sqlite3.timeout", "the database's lock is waited for 5 seconds");
+  read_etcd(top, settings);
   read_tokens_in_etcd(top, settings.auth);
   read_age(top, options);
   top.note_start_key("master_job_cache", options.master_job_cache);
@@ -267,9 +264,8 @@ void read_job_caches(Reader& top, const std::string& default_database, Settings&
   top.note_start_key("keep_jobs_seconds", options.keep_jobs_seconds.count());
 }
 
-void read_etcd_returner(Reader& top, const std::string& spool, returner::EtcdOptions& options) {
+void read_etcd_returner(Reader& top, returner::EtcdOptions& options) {
   options.is_chosen = true;
-  options.spool = spool;
   top.text("etcd.returner_root", options.root);
   const auto [write_key, write_name] = profile_name(top, "etcd.returner_write_profile");
   const auto [read_key, read_name] = profile_name(top, "etcd.returner_read_profile");

@@ -96,9 +96,12 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   section.whole_seconds("auth_cache_ttl", settings.auth.auth_cache_ttl, {0, 300});
   section.flag("allow_auto_eauth", settings.auth.allow_auto_eauth);
   read_logins(section, settings);
-  section.at_start().count("jobs_kept", settings.returner.max_jobs, {1, 10000000});
-  section.at_start().bytes("jobs_spool_bytes", settings.returner.spool_bytes, {64 * 1024, kGiB});
-  section.at_start().bytes("jobs_bytes_kept", settings.returner.max_bytes, {1024, 64 * kGiB});
+  section.warn_of_removed("jobs_kept", "jobs_bytes_kept bounds what is kept");
+  section.warn_of_removed("jobs_spool_bytes", "etcd_outbox_bytes bounds what waits for etcd");
+  section.at_start().bytes("etcd_outbox_bytes", settings.returner.etcd.outbox_bytes, {64 * 1024, 64 * kGiB});
+  std::size_t bytes = 0;
+  section.at_start().bytes("jobs_bytes_kept", bytes, {1024, 64 * kGiB});
+  if (bytes != 0) settings.returner.max_bytes = bytes;
   read_salt_section(section, settings);
   read_embedded_section(section, settings);
   section.refuse_unknown_keys();

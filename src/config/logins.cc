@@ -177,7 +177,7 @@ class EauthReader {
   const bool with_settings_;
 };
 
-void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
+void read_login_guard(Reader guard, const std::string& store, auth::LoginGuardOptions& options) {
   constexpr std::int64_t kDayInSeconds = 86400;
   constexpr std::int64_t kMostHashMemory = std::int64_t{64} << 30;
   std::size_t tries = options.tries;
@@ -188,8 +188,7 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   options.address_tries = static_cast<unsigned>(address_tries);
   guard.whole_seconds("window", options.window, {1, kDayInSeconds});
   guard.whole_seconds("refuse", options.refuse, {1, kDayInSeconds});
-  options.file_is_default = guard.value("file") == nullptr;
-  guard.at_start().absolute_path("file", options.file);
+  guard.warn_of_removed("file", format("failed logins are in {}", store));
   guard.at_start().bytes("hash_memory", options.hash_memory, {1 << 20, kMostHashMemory});
   guard.refuse_unknown_keys();
 }
@@ -234,7 +233,7 @@ void read_logins(Reader& section, Settings& settings) {
   section.program_or_socket(
       "pam_helper", settings.auth.pam.helper,
       "the path of rest_fcgi_pam, or unix:PATH of a socket where it answers; paths begin with a slash");
-  read_login_guard(section.section("login_guard"), settings.auth.login_guard);
+  read_login_guard(section.section("login_guard"), settings.store.path, settings.auth.login_guard);
   bound_waiting(settings);
 }
 

@@ -99,6 +99,14 @@ std::string Reader::path_to(std::string_view key) const {
   return path_.empty() ? std::string(key) : format("{}: {}", path_, key);
 }
 
+void Reader::warn_of_removed(std::string_view key, std::string_view instead) {
+  known_.emplace_back(key);
+  if (const Entry* entry = map_ == nullptr ? nullptr : map_->find(key)) {
+    findings_.warn(entry->value.place,
+                   format("{}: has no effect in this release: {}", path_to(key), instead));
+  }
+}
+
 const Node* Reader::value_or_empty(std::string_view key) {
   if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
     known_.emplace_back(key);

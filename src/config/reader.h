@@ -184,16 +184,17 @@ class Reader {
   /// style.
   const Node* value(std::string_view key);
 
+  /// Warns where the file has a key that earlier releases read. `instead` says what replaces it.
+  void warn_of_removed(std::string_view key, std::string_view instead);
+
   /// Returns `value`, also where it is empty.
   const Node* value_or_empty(std::string_view key);
 
-  /// Adds a mistake for each entry whose key no option has; or a warning, in a section that other programs
-  /// read as well. There keys that begin with `refused` are mistakes, too, unless it is empty.
+  /// Adds a mistake or a warning for each key that no option has; a mistake if it begins with `refused`.
   void refuse_unknown_keys() { tell_of_unknown_keys(true, {}); }
   void warn_of_unknown_keys(std::string_view refused = {}) { tell_of_unknown_keys(false, refused); }
 
-  /// Adds a warning for each key that is not read and is one or two letters away from a key that is, unless
-  /// it is among `others`.
+  /// Adds a warning for each unread key that is near a key that is read, unless it is among `others`.
   void warn_of_near_keys(std::initializer_list<std::string_view> others);
 
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {
@@ -217,8 +218,7 @@ class Reader {
   bool at_start_ = false;
 };
 
-/// Returns those of `names` that are close to `word`, the closest first; at most three. At most `most`
-/// letters differ.
+/// Returns up to three of `names` that are close to `word`, the closest first. At most `most` letters differ.
 [[nodiscard]] std::vector<std::string> near_names(std::string_view word,
                                                   const std::vector<std::string>& names,
                                                   std::size_t most = static_cast<std::size_t>(-1));

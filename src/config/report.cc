@@ -55,27 +55,28 @@ std::string eauth_line(const Settings& settings) {
   return joined(names);
 }
 
-std::string tokens_line(const auth::Options& options) {
+std::string tokens_line(const Settings& settings) {
+  const auth::Options& options = settings.auth;
   if (const auto& etcd = options.tokens_in_etcd) {
     return format("in etcd at {}, below {}, for {} seconds", joined(etcd->cluster.endpoints), etcd->root,
                   options.token_expire.count());
   }
-  if (options.token_dir.empty()) return "off";
-  return format("in {}, for {} seconds", options.token_dir, options.token_expire.count());
+  return format("in {}, for {} seconds", settings.store.path.empty() ? "memory" : settings.store.path,
+                options.token_expire.count());
 }
 
 std::string age(std::chrono::seconds most) {
   return most.count() == 0 ? "ever" : format("{} seconds", most.count());
 }
 
-std::string jobs_line(const returner::Options& options) {
+std::string jobs_line(const Settings& settings) {
+  const returner::Options& options = settings.returner;
   if (options.master_job_cache == "etcd") {
     return format("in etcd at {}, below {}, for {}", joined(options.etcd.writing.endpoints),
                   options.etcd.root, age(options.etcd.ttl));
   }
-  const bool in_database = options.master_job_cache == "sqlite3";
-  return format("in {}, for {}", in_database ? options.sqlite3.database : "memory",
-                age(options.keep_jobs_seconds));
+  const bool in_file = options.master_job_cache == "sqlite3" && !settings.store.path.empty();
+  return format("in {}, for {}", in_file ? settings.store.path : "memory", age(options.keep_jobs_seconds));
 }
 
 std::string minions_line(const embedded::Options& options) {
@@ -260,7 +261,7 @@ void write_embedded(JsonWriter& writer, const embedded::Options& options) {
   writer.key("max_queued").integer(static_cast<std::int64_t>(options.max_queued));
   writer.key("minions").begin_array();
   for (const embedded::MinionOptions& minion : options.minions) writer.string(minion.id);
-  writer.end_array().key("proc_dir").string(options.proc_dir).end_object();
+  writer.end_array().end_object();
 }
 
 }  // namespace
@@ -292,8 +293,8 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
     line("events", event_bus);
     if (!hooks.empty()) line("hooks", hooks);
   } else {
-    line("tokens", tokens_line(settings.auth));
-    line("jobs", jobs_line(settings.returner));
+    line("tokens", tokens_line(settings));
+    line("jobs", jobs_line(settings));
     line("minions", minions_line(settings.embedded));
     line(
         "limits",
@@ -356,16 +357,13 @@ std::vector<std::string> restart_keys(const Settings& running, const Settings& w
 }
 
 Settings Settings::without_jobs() && {
-  embedded.proc_dir.clear();
-  auth.logged_out = {};  // nobody logs out
-  returner = {};         // jobs in memory
+  returner = {};
   return std::move(*this);
 }
 
 Settings Settings::without_files() && {
-  auth.token_dir.clear();
   auth.tokens_in_etcd.reset();
-  auth.login_guard.file.clear();
+  store = {};
   return std::move(*this).without_jobs();
 }
 

@@ -88,17 +88,8 @@ void read_token_life_rule(Reader& top, auth::TokenLifeRule& rule) {
   }
 }
 
-void read_tokens(Reader& top, const std::string& root_dir, const std::string& cachedir,
-                 auth::Options& options) {
-  options.token_dir_is_default = top.value("token_dir") == nullptr;
-  const Node* stated = top.value_or_empty("token_dir");
-  const bool is_off = stated != nullptr && stated->is(Kind::string) && stated->text.empty();
-  const std::string token_dir = read_text(top, "token_dir", cachedir + "/tokens");
-  if (is_off) {
-    options.token_dir_is_default = false;
-  } else {
-    options.token_dir = below(root_dir, token_dir);
-  }
+void read_tokens(Reader& top, const std::string& store, auth::Options& options) {
+  top.warn_of_removed("token_dir", format("tokens are in {}", store));
   top.whole_seconds("token_expire", options.token_expire, {1, kYearInSeconds});
   read_token_life_rule(top, options.token_expire_user_override);
 }
@@ -164,8 +155,6 @@ std::string read_cachedir(Reader& top) {
   return read_text(top, "cachedir", "/var/cache/salt/master");
 }
 
-constexpr const char* kFailedLogins = "/failed_logins";
-
 /// Where logins keep what has to live through a restart: in the folder that systemd gives a service, else in
 /// one of our own in `cachedir`, which beside a real master is seldom ours to write to.
 std::string state_folder(const std::string& cachedir) {
@@ -181,10 +170,9 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   top.text("auth.pam.service", settings.auth.pam.service);
   const std::string cachedir = read_cachedir(top);
   if (top.value("cachedir") == nullptr) settings.default_cachedir = below(root_dir, cachedir);
-  read_tokens(top, root_dir, cachedir, settings.auth);
-  settings.auth.login_guard.file = state_folder(below(root_dir, cachedir)) + kFailedLogins;
-  read_job_caches(top, below(root_dir, cachedir + "/rest_fcgi/jobs.db"), settings);
-  settings.embedded.proc_dir = below(root_dir, cachedir + "/proc");
+  settings.store.path = below(root_dir, cachedir + "/rest_fcgi/state.db");
+  read_tokens(top, settings.store.path, settings.auth);
+  read_job_caches(top, settings);
   warn_of_blacklist(top);
   warn_of_masters_own(top);
 }
@@ -256,8 +244,7 @@ void read_real_master(Reader& top, const std::string& root_dir, Settings& settin
   const std::string sock_dir = below(root_dir, read_sock_dir(top));
   const std::string cachedir = below(root_dir, read_cachedir(top));
   options.token_dir = cachedir + "/tokens";  // whatever `token_dir` says: Salt sets it so
-  settings.auth.logged_out = {state_folder(cachedir) + "/logged_out", true};
-  settings.auth.login_guard.file = state_folder(cachedir) + kFailedLogins;
+  settings.store = {state_folder(cachedir) + "/state.db", true};
   options.interface = read_master_address(top);
   top.note_start_key("interface", options.interface);
   read_port(top, "ret_port", options.ret_port);
@@ -317,27 +304,12 @@ void make_cachedir(Settings& settings) {
   if (!failed && ::access(cachedir.c_str(), W_OK | X_OK) != 0) failed.assign(errno, std::generic_category());
   // Somebody may have made the folder inside for us alone.
   if (!failed || ::access((cachedir + "/rest_fcgi").c_str(), W_OK | X_OK) == 0) return;
-  std::vector<std::string> lost;
-  if (settings.returner.sqlite3.is_default && settings.returner.master_job_cache == "sqlite3") {
-    settings.returner.master_job_cache = "memory";
-    lost.emplace_back("jobs are kept in memory only");
-  }
-  if (settings.auth.token_dir_is_default && !settings.auth.tokens_in_etcd) {
-    settings.auth.token_dir.clear();
-    lost.emplace_back("there are no tokens");
-  }
-  if (settings.embedded.proc_dir_is_default) {
-    settings.embedded.proc_dir.clear();
-    lost.emplace_back("jobs of other processes are not seen");
-  }
-  auth::LoginGuardOptions& guard = settings.auth.login_guard;
-  if (guard.file_is_default && guard.file.starts_with(cachedir)) {
-    guard.file.clear();
-    lost.emplace_back("failed logins are counted by each process alone");
-  }
-  if (lost.empty()) return;
-  settings.warnings.push_back(format("cachedir: {} cannot be used: {}; until another one is set, {}",
-                                     cachedir, failed.message(), joined(lost)));
+  if (!settings.store.may_be_in_memory) return;
+  settings.store.path.clear();
+  settings.warnings.push_back(format(
+      "cachedir: {} cannot be used: {}; until another one is set, jobs, tokens and failed logins are kept "
+      "in memory only",
+      cachedir, failed.message()));
 }
 
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {
@@ -351,8 +323,7 @@ void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {
   }
   if (!node->is(Kind::string) || node->text != "etcd") return section.unexpected(*node, key, "etcd");
   settings.returner.ext_job_cache = {node->text};
-  const std::string root_dir = read_text(top, "root_dir", "/");
-  read_etcd_returner(top, below(root_dir, read_cachedir(top) + "/rest_fcgi/etcd"), settings.returner.etcd);
+  read_etcd_returner(top, settings.returner.etcd);
 }
 
 void read_salt_section(Reader& section, Settings& settings) {
@@ -364,9 +335,7 @@ void read_salt_section(Reader& section, Settings& settings) {
                         "a path that begins with a slash, or unix:PATH");
   ssh.count("max_running", settings.salt.ssh.max_running, {1, 256});
   ssh.refuse_unknown_keys();
-  auth::LoggedOutOptions& logged_out = settings.auth.logged_out;
-  if (section.value("logged_out_file") != nullptr) logged_out.file_is_default = false;
-  section.at_start().absolute_path("logged_out_file", logged_out.file);
+  section.warn_of_removed("logged_out_file", format("revoked tokens are in {}", settings.store.path));
 }
 
 }  // namespace rest_fcgi::config

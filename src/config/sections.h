@@ -44,11 +44,11 @@ void read_salt_keys(Reader& top, Settings& settings);
 /// rule that cannot be read is left out with a warning. REQUIRES: the engine was read.
 void read_external_auth(Reader& top, Settings& settings);
 
-/// Which job caches there are, and how long jobs are kept.
-void read_job_caches(Reader& top, const std::string& default_database, Settings& settings);
+/// The job caches. REQUIRES: the store's path is set.
+void read_job_caches(Reader& top, Settings& settings);
 
-/// Salt's `etcd.*` keys, for a returner whose spools' paths begin with `spool`.
-void read_etcd_returner(Reader& top, const std::string& spool, returner::EtcdOptions& options);
+/// Reads Salt's `etcd.*` keys of the returner.
+void read_etcd_returner(Reader& top, returner::EtcdOptions& options);
 
 /// Its keys take effect at start only; also where they say nothing.
 void note_etcd_returner(Reader& top, const returner::EtcdOptions& options);

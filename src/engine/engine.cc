@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "rest_fcgi/auth/authenticator.h"
@@ -16,14 +18,15 @@
 namespace rest_fcgi::engine {
 namespace {
 
-Result<SaltEngine> make_salt_engine(const config::Settings& settings) {
-  auto runtime = salt::make_runtime(settings.salt, system_clock());
+Result<SaltEngine> make_salt_engine(const config::Settings& settings,
+                                    const std::shared_ptr<store::Store>& store) {
+  auto runtime = salt::make_runtime(settings.salt, system_clock(), jid_reserve(store));
   if (!runtime) return std::move(runtime).error();
-  auto logged_out = auth::LoggedOut::make(settings.auth.logged_out, system_clock());
-  if (!logged_out) return std::move(logged_out).error();
-  SaltEngine salt{*std::move(runtime), *std::move(logged_out), nullptr};
+  auto revocations = auth::RevocationList::make(store, system_clock());
+  if (!revocations) return std::move(revocations).error();
+  SaltEngine salt{*std::move(runtime), *std::move(revocations), nullptr};
   if (settings.returner.ext_job_cache.empty()) return salt;
-  auto returners = returner::Returners::make(settings.returner, system_clock());
+  auto returners = returner::Returners::make(settings.returner, store, system_clock());
   if (!returners) return std::move(returners).error();
   salt.recorder = recording::make_recorder(*std::move(returners), system_clock());
   return salt;
@@ -32,30 +35,55 @@ Result<SaltEngine> make_salt_engine(const config::Settings& settings) {
 Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings& settings,
                                                          std::unique_ptr<auth::Permissions> permissions,
                                                          const SaltEngine& salt,
-                                                         std::shared_ptr<const auth::LoginMemory> memory) {
+                                                         const std::shared_ptr<store::Store>& store) {
   auto logins = auth::Logins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock(),
-                                   std::move(memory), salt.logged_out);
+                                   store, salt.revocations);
   if (!logins) return std::move(logins).error();
   auto master = salt::make_master(settings.salt, *std::move(logins), std::move(permissions), salt.runtime);
   if (!master || !salt.recorder) return master;
   return recording::make_master(*std::move(master), salt.recorder);
 }
 
+/// Adds a range of ?2 microseconds behind the last one, from ?1 on. A value more than an hour ahead was left
+/// by a clock that has been set back since.
+constexpr const char* kReserveJids =
+    "INSERT INTO meta (name, value) VALUES ('jid', ?1 + ?2) ON CONFLICT DO UPDATE SET value = ?2 +"
+    " CASE WHEN value > ?1 + 3600000000 THEN ?1 ELSE max(value, ?1) END RETURNING value - ?2";
+
 }  // namespace
 
+master::JidReserve jid_reserve(std::shared_ptr<store::Store> store) {
+  if (store->is_in_memory()) return nullptr;
+  return [store = std::move(store)](std::int64_t now, std::int64_t length) {
+    std::optional<std::int64_t> first;
+    // While the store fails, each try may take seconds.
+    if (!store->is_writable()) return first;
+    const Result<void> reserved = store->transact([&](store::Connection& connection) {
+      const auto take = [&](const store::Query& row) {
+        first = row.number(0);
+        return true;
+      };
+      return connection.each(kReserveJids, take, now, length);
+    });
+    return reserved ? first : std::nullopt;
+  };
+}
+
 Result<Runtime> make_runtime(const config::Settings& settings) {
-  auto logins = auth::open_login_memory(settings.auth.login_guard);
-  if (!logins) return std::move(logins).error();
+  auto opened = store::Store::open(settings.store);
+  if (!opened) return std::move(opened).error();
+  std::shared_ptr<store::Store> store = *std::move(opened);
+  auto limiter = auth::make_hash_limiter(settings.auth.login_guard);
   if (settings.engine == config::Engine::salt) {
-    auto salt = make_salt_engine(settings);
+    auto salt = make_salt_engine(settings, store);
     if (!salt) return std::move(salt).error();
-    return Runtime{*std::move(logins), *std::move(salt)};
+    return Runtime{std::move(store), std::move(limiter), *std::move(salt)};
   }
-  auto returners = returner::Returners::make(settings.returner, system_clock());
+  auto returners = returner::Returners::make(settings.returner, store, system_clock());
   if (!returners) return std::move(returners).error();
-  auto runtime = embedded::make_runtime(settings.embedded, *std::move(returners), system_clock());
-  if (!runtime) return std::move(runtime).error();
-  return Runtime{*std::move(logins), *std::move(runtime)};
+  auto runtime = embedded::make_runtime(settings.embedded, *std::move(returners), store, system_clock(),
+                                        jid_reserve(store));
+  return Runtime{std::move(store), std::move(limiter), std::move(runtime)};
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
@@ -63,9 +91,10 @@ Result<std::shared_ptr<master::Master>> make_master(const config::Settings& sett
   auto permissions = auth::Permissions::make(settings.auth.external_auth);
   if (!permissions) return std::move(permissions).error();
   if (const auto* salt = std::get_if<SaltEngine>(&runtime.engine)) {
-    return make_salt_master(settings, *std::move(permissions), *salt, runtime.logins);
+    return make_salt_master(settings, *std::move(permissions), *salt, runtime.store);
   }
-  auto authenticator = auth::Authenticator::make(settings.auth, system_clock(), runtime.logins);
+  auto authenticator =
+      auth::Authenticator::make(settings.auth, system_clock(), runtime.store, runtime.hash_limiter);
   if (!authenticator) return std::move(authenticator).error();
   return embedded::make_master(settings.embedded, *std::move(authenticator), *std::move(permissions),
                                std::get<std::shared_ptr<embedded::Runtime>>(runtime.engine));
@@ -73,51 +102,35 @@ Result<std::shared_ptr<master::Master>> make_master(const config::Settings& sett
 
 Result<std::string> revoke(const config::Settings& settings, std::string_view eauth,
                            std::string_view username) {
-  if (settings.engine != config::Engine::salt) {
-    // What no responder reads ends nothing, so none is made.
-    const std::string place = settings.auth.tokens_in_etcd ? "" : settings.auth.token_dir;
-    if (!place.empty() && ::access(place.c_str(), F_OK) != 0) {
-      return Error{ErrorKind::configuration, format("token_dir: {}: {}", place, errno_text()), {}};
+  const std::string& path = settings.store.path;
+  std::shared_ptr<store::Store> store;
+  if (settings.engine == config::Engine::salt || !settings.auth.tokens_in_etcd) {
+    // A new store is one that no responder reads.
+    if (::access(path.c_str(), F_OK) != 0) {
+      return Error{
+          ErrorKind::configuration,
+          format("store: {}: {}. A service with engine: salt keeps it in its STATE_DIRECTORY: set that "
+                 "here, too",
+                 path, errno_text()),
+          {}};
     }
-    const auto ended = auth::end_tokens_of(settings.auth, eauth, username, system_clock());
-    if (!ended) return ended.error();
-    return format("{} tokens of {} were good, and are no more.", *ended, username);
+    auto opened = store::Store::open({.path = path});
+    if (!opened) return std::move(opened).error();
+    store = *std::move(opened);
   }
-  auth::LoggedOutOptions file = settings.auth.logged_out;
-  file.file_is_default = false;  // what this process remembers alone is of no use
-  if (file.file.empty()) {
-    return Error{ErrorKind::configuration,
-                 "logged_out_file: it is empty, so each process knows its own alone"};
+  if (settings.engine != config::Engine::salt) {
+    const auto revoked = auth::revoke_tokens_of(settings.auth, store, eauth, username, system_clock());
+    if (!revoked) return revoked.error();
+    return format("{} tokens of {} were good, and are no more.", *revoked, username);
   }
-  if (::access(file.file.c_str(), F_OK) != 0) {
-    return Error{
-        ErrorKind::configuration,
-        format("logged_out_file: {}: {}. A service keeps it in its STATE_DIRECTORY: set that here, too, "
-               "or name the file in the configuration",
-               file.file, errno_text()),
-        {}};
-  }
-  const auto logged_out = auth::LoggedOut::make(file, system_clock());
-  if (!logged_out) return logged_out.error();
-  const auto now = system_clock().wall();
-  // Tokens that were made before the clock was set back have a time to come.
-  const auto latest = auth::latest_time(settings.auth.login_guard, system_clock());
-  const auto until = latest ? *latest : now;
-  if (auto ended = (*logged_out)->end_all(eauth, username, until); !ended) return std::move(ended).error();
-  std::string answer = format(
+  const auto revocations = auth::RevocationList::make(store, system_clock());
+  if (!revocations) return revocations.error();
+  const auto added = (*revocations)->add_user(eauth, username, system_clock().wall());
+  if (!added) return added.error();
+  return format(
       "No token of {} that was made until now is good any more where {} is read; the Salt master itself "
       "takes them until they expire.",
-      username, file.file);
-  const auto ahead = std::chrono::floor<std::chrono::seconds>(until - now).count();
-  if (!latest) {
-    answer += format(
-        " Whether the clock was set back is not known; if it was, tokens from before may be good yet: {}.",
-        latest.error().message);
-  } else if (ahead >= 1) {
-    answer += format(
-        " The clock was set back: tokens that are made in the next {} seconds are not good either.", ahead);
-  }
-  return answer;
+      username, path);
 }
 
 void start(const Runtime& runtime) {

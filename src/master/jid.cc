@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/master/jid.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
 
 #include "rest_fcgi/core/excerpt.h"
-#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/log.h"
-#include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::master {
@@ -21,6 +15,7 @@ namespace rest_fcgi::master {
 namespace {
 
 constexpr std::int64_t kMicrosecondsPerHour = 3'600'000'000;
+constexpr std::int64_t kReserved = 10'000;  // microseconds at a time
 
 struct Civil {
   std::chrono::year_month_day date;
@@ -110,30 +105,27 @@ std::string iso_stamp(WallTime time) {
   return stamp;
 }
 
-JidSource::JidSource(const Clock& clock, const std::string& name, JidShare share)
-    : clock_(clock), share_(share) {
-  const UniqueFd file(::shm_open(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-  shared_ = map_number(file);
-  if (shared_ != nullptr) return;
-  log::warning(format("jids are unique in this process only: cannot use the shared memory {}: {}", name,
-                      errno_text()));
-}
+JidSource::JidSource(const Clock& clock, JidReserve reserve, JidShare share)
+    : clock_(clock), reserve_(std::move(reserve)), share_(share) {}
 
 std::string JidSource::next() {
-  std::atomic<std::int64_t>& last = shared_ != nullptr ? *shared_ : own_;
+  const std::lock_guard lock(mutex_);
   const std::int64_t now = clock_.wall().time_since_epoch().count();
-  std::int64_t before = last.load(std::memory_order_relaxed);
-  std::int64_t mine = 0;
-  do {
-    const bool clock_was_set_back = before > now + kMicrosecondsPerHour;
-    const std::int64_t least = clock_was_set_back ? now : std::max(now, before + 1);
-    mine = least + (share_.mine - least % share_.count + share_.count) % share_.count;
-  } while (!last.compare_exchange_weak(before, mine, std::memory_order_relaxed));
-  return jid_at(WallTime(std::chrono::microseconds(mine)));
+  const bool clock_was_set_back = last_ > now + kMicrosecondsPerHour;
+  if (clock_was_set_back) last_ = end_ = 0;
+  std::int64_t least = std::max(now, last_ + 1);
+  if (reserve_ && of_share(least) >= end_) {
+    if (const std::optional<std::int64_t> first = reserve_(least, kReserved)) {
+      least = *first;
+      end_ = *first + kReserved;
+    }
+  }
+  last_ = of_share(least);
+  return jid_at(WallTime(std::chrono::microseconds(last_)));
 }
 
-std::string JidSource::default_name() {
-  return format("/rest_fcgi-jid-{}", ::geteuid());
+std::int64_t JidSource::of_share(std::int64_t least) const {
+  return least + (share_.mine - least % share_.count + share_.count) % share_.count;
 }
 
 }  // namespace rest_fcgi::master

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/returner/returners.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/returner/watch.h"
 #include "returner/etcd/store.h"
-#include "returner/sqlite/store.h"
+#include "returner/store_returner.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -22,39 +18,26 @@ constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kSqlite = "sqlite3";
 constexpr std::string_view kEtcd = "etcd";
 
+constexpr std::size_t kBytesInMemory = std::size_t{8} << 20;
+constexpr std::size_t kBytesOnDisk = std::size_t{1} << 30;
+
 Result<std::unique_ptr<Returner>> open_cache(const std::string& name, const Options& options,
-                                             const Clock& clock) {
-  if (name == kMemory) return make_memory_returner(options, clock);
-  const bool is_etcd = name == kEtcd;
-  if (!is_etcd && name != kSqlite) {
+                                             std::shared_ptr<store::Store> store, const Clock& clock) {
+  if (name == kEtcd) return open_etcd_returner(options.etcd, std::move(store), clock);
+  if (name == kMemory) {
+    auto own = store::Store::open({});
+    if (!own) return std::move(own).error();
+    store = *std::move(own);
+  } else if (name != kSqlite) {
     return Error{ErrorKind::configuration,
                  format("master_job_cache: found {}, expected memory, sqlite3 or etcd", name)};
   }
-  auto opened = is_etcd ? open_etcd_returner(options, clock) : open_sqlite_returner(options, clock);
-  if (opened || opened.error().kind == ErrorKind::configuration) return opened;
-  const std::string what = is_etcd ? "master_job_cache: etcd cannot be used: " + options.etcd.spool
-                                   : format("sqlite3.database: {} cannot be used", options.sqlite3.database);
-  return Error{ErrorKind::configuration, format("{}: {}", what, opened.error().message)};
-}
-
-/// Certainly no file has that path. In a folder that may not be looked into, one could.
-bool is_missing(const std::string& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0) return false;
-  if (errno != EACCES) return errno == ENOENT || errno == ENOTDIR;
-  return ::stat(path.substr(0, path.rfind('/')).c_str(), &status) != 0;
+  const std::size_t bytes = store->is_in_memory() ? kBytesInMemory : kBytesOnDisk;
+  return make_store_returner(std::move(store), options.keep_jobs_seconds, options.max_bytes.value_or(bytes),
+                             clock);
 }
 
 }  // namespace
-
-Result<void> Returner::save_job(const Load& load, std::span<const ReturnView> returns) {
-  Result<void> saved = save_load(load, Durability::grouped);
-  for (const ReturnView& ret : returns) {
-    Result<void> kept = returner(load.jid, ret.copy());
-    if (saved && !kept) saved = std::move(kept);
-  }
-  return saved;
-}
 
 Result<std::unique_ptr<Watch>> Returner::watch(ClusterListener&) {
   return std::unique_ptr<Watch>();
@@ -82,32 +65,24 @@ std::unique_ptr<Returners> Returners::of(std::string name, std::unique_ptr<Retur
   return returners;
 }
 
-Result<std::unique_ptr<Returners>> Returners::make(const Options& options, const Clock& clock) {
+Result<std::unique_ptr<Returners>> Returners::make(const Options& options,
+                                                   std::shared_ptr<store::Store> store, const Clock& clock) {
   std::unique_ptr<Returners> returners(new Returners());
-  if (Result<void> opened = returners->open(options, clock); !opened) return std::move(opened).error();
-  return returners;
+  Result<void> opened = returners->open(options, std::move(store), clock);
+  return opened ? Result(std::move(returners)) : std::move(opened).error();
 }
 
-Result<void> Returners::open(const Options& options, const Clock& clock) {
+Result<void> Returners::open(const Options& options, std::shared_ptr<store::Store> store,
+                             const Clock& clock) {
   std::set<std::string> wanted(options.ext_job_cache.begin(), options.ext_job_cache.end());
-  wanted.insert(options.master_job_cache);
-  // Somebody who chose a database may name it in a call.
-  if (!options.sqlite3.database.empty() && !options.sqlite3.is_default) wanted.emplace(kSqlite);
+  wanted.insert({options.master_job_cache, std::string(kSqlite)});
   if (options.etcd.is_chosen) wanted.emplace(kEtcd);
-  std::string master = options.master_job_cache;
   for (const std::string& name : wanted) {
-    Result<std::unique_ptr<Returner>> cache = open_cache(name, options, clock);
-    if (cache) {
-      by_name_.emplace(name, *std::move(cache));
-    } else if (name == kSqlite && options.sqlite3.is_default && is_missing(options.sqlite3.database)) {
-      log::warning(format("jobs are kept in this process's memory only: {}", cache.error().message));
-      by_name_.emplace(kMemory, make_memory_returner(options, clock));
-      master = kMemory;
-    } else {
-      return std::move(cache).error();
-    }
+    auto cache = open_cache(name, options, store, clock);
+    if (!cache) return std::move(cache).error();
+    by_name_.emplace(name, *std::move(cache));
   }
-  master_job_cache_ = find(master);
+  master_job_cache_ = find(options.master_job_cache);
   for (const std::string& name : options.ext_job_cache) ext_job_caches_.push_back(find(name));
   return {};
 }

@@ -11,8 +11,7 @@
 
 #include <doctest/doctest.h>
 
-#include "../support/temp_dir.h"
-#include "auth/token_store.h"
+#include "auth/tokens.h"
 #include "rest_fcgi/auth/authenticator.h"
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/json_document.h"
@@ -112,16 +111,14 @@ class AclFixture {
 
   /// Only an Authenticator makes identities, and of these back ends only a token brings groups.
   [[nodiscard]] static Identity identity(const std::string& user, const Names& groups) {
-    const test::TempDir dir;
     Options options;
     options.external_auth.push_back({"auto", {}, {}});
     options.allow_auto_eauth = true;
-    options.token_dir = dir.path();
-    const auto authenticator = Authenticator::make(options, system_clock());
+    const std::shared_ptr<store::Store> store = *store::Store::open({});
+    const auto authenticator = Authenticator::make(options, system_clock(), store);
     REQUIRE(authenticator);
-    const auto store = TokenStore::make(*token_files(dir.path()), std::chrono::seconds(60), system_clock());
-    REQUIRE(store);
-    const auto token = (*store)->add(user, "auto", groups);
+    Tokens tokens(tokens_in_store(store, system_clock()), std::chrono::seconds(60), system_clock());
+    const auto token = tokens.add(user, "auto", groups);
     REQUIRE(token);
     auto identity =
         (*authenticator)->authenticate({Credentials::Kind::token, {}, {}, {}, *token}, SteadyTime::max());

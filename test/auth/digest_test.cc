@@ -11,10 +11,6 @@ std::string hex(std::string_view bytes) {
   return {digits.begin(), digits.end()};
 }
 
-std::string hex(const KeyedDigest::Value& value) {
-  return hex(std::string_view(value.data(), value.size()));
-}
-
 }  // namespace
 
 TEST_CASE("a digest is that of its parts one right after the other") {
@@ -30,12 +26,6 @@ TEST_CASE("a digest that OpenSSL does not offer is named") {
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().kind == ErrorKind::configuration);
   CHECK(unknown.error().message == "OpenSSL does not offer ROT13 on this host");
-}
-
-TEST_CASE("a keyed digest is HMAC-SHA256 over parts with their lengths") {
-  const KeyedDigest digest(*DigestAlgorithm::fetch("SHA256"), std::string_view("key"));
-  CHECK(hex(digest.of("file", "fred", "sesame")) ==
-        "54d27162aee562cb3e9801bba76620fe631d43635e083517d7d7e91f5b3b5cdf");
 }
 
 TEST_CASE("a keyed digest knows where one part ends and the next begins") {

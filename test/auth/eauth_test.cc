@@ -19,8 +19,8 @@
 namespace rest_fcgi::auth {
 namespace {
 
-std::shared_ptr<PasswordGate> gate() {
-  return std::make_shared<PasswordGate>(PasswordGate::Limits());
+std::shared_ptr<PasswordHashLimiter> limiter() {
+  return std::make_shared<PasswordHashLimiter>(PasswordHashLimiter::Limits());
 }
 
 bool verify(const Eauth& eauth, std::string_view password) {
@@ -37,7 +37,7 @@ Options with(std::vector<std::string> eauths) {
 }
 
 std::vector<std::string> names(const Options& options) {
-  const auto eauths = make_eauths(options, gate());
+  const auto eauths = make_eauths(options, limiter());
   REQUIRE(eauths);
   std::vector<std::string> names;
   for (const Eauth& eauth : *eauths) names.push_back(eauth.name);
@@ -67,7 +67,7 @@ using test::CapturedLog;
 using test::TempDir;
 
 Eauth make(std::vector<std::pair<std::string, std::string>> settings) {
-  auto eauth = make_file_eauth({"file", std::move(settings), {}}, gate());
+  auto eauth = make_file_eauth({"file", std::move(settings), {}}, limiter());
   REQUIRE(eauth);
   return *std::move(eauth);
 }
@@ -92,7 +92,7 @@ TEST_CASE("the shared secret is everybody's password, and nothing else is") {
 }
 
 TEST_CASE("sharedsecret without a secret is an error of the configuration") {
-  const auto eauths = make_eauths(with({"sharedsecret"}), gate());
+  const auto eauths = make_eauths(with({"sharedsecret"}), limiter());
   REQUIRE_FALSE(eauths);
   CHECK(eauths.error().kind == ErrorKind::configuration);
   CHECK(eauths.error().message ==
@@ -128,7 +128,7 @@ TEST_CASE("back ends are those of external_auth; the log names those that are no
 }
 
 TEST_CASE("a back end that cannot work as it is configured is an error") {
-  const auto eauths = make_eauths(with({"file"}), gate());
+  const auto eauths = make_eauths(with({"file"}), limiter());
   REQUIRE_FALSE(eauths);
   CHECK(eauths.error().kind == ErrorKind::configuration);
 }
@@ -246,7 +246,7 @@ TEST_CASE(
   };
   const auto file = UserFile::make(dir.write("users", "x\ndean:$6$a\nlocked:\nfred:$6$b\ngene:$6$c"), {});
   REQUIRE(file);
-  const Eauth eauth = file_eauth(*file, take_all, gate());
+  const Eauth eauth = file_eauth(*file, take_all, limiter());
   CHECK(verify(eauth, "fred", "sesame"));
   CHECK(seen == std::vector<std::string>{"$6$b"});
   std::set<std::string> others;
@@ -273,7 +273,7 @@ TEST_CASE("a failure is answered at a multiple of twice the time that the slowes
   const auto file =
       UserFile::make(dir.write("users", "fast:{SHA}x\nslow:$6$a$b\nslow2:$6$c$d\nother:$6$rounds=9$c$d"), {});
   REQUIRE(file);
-  const Eauth eauth = file_eauth(*file, slow, gate());
+  const Eauth eauth = file_eauth(*file, slow, limiter());
   std::this_thread::sleep_for(std::chrono::milliseconds(30));  // from now on it counts as unchanged
   for (const std::string user : {"fast", "slow", "nobody"}) {
     const auto begun = std::chrono::steady_clock::now();
@@ -314,7 +314,7 @@ TEST_CASE("a file that others may change is a mistake, and later a failure with 
   const auto eauth = make({{"filename", path}});
   std::filesystem::permissions(path, std::filesystem::perms(0660));
   const std::string cause = path + " has mode 0660, so that others could use it; 0600 is right";
-  const auto made = make_file_eauth({"file", {{"filename", path}}, {}}, gate());
+  const auto made = make_file_eauth({"file", {{"filename", path}}, {}}, limiter());
   REQUIRE_FALSE(made);
   CHECK(made.error().kind == ErrorKind::configuration);
   CHECK(made.error().message == "external_auth: file: ^filename: " + cause);
@@ -329,14 +329,14 @@ TEST_CASE("a file of another user is not used" * doctest::skip(::geteuid() != 0)
   const TempDir dir;
   const std::string path = dir.write("users", "fred:sesame\n");
   REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
-  const auto made = make_file_eauth({"file", {{"filename", path}}, {}}, gate());
+  const auto made = make_file_eauth({"file", {{"filename", path}}, {}}, limiter());
   REQUIRE_FALSE(made);
   CHECK(made.error().message.ends_with("belongs to user id 65534, not to this process's 0"));
 }
 
 TEST_CASE("a password whose turn does not come in time is not checked, which is no refusal") {
   const TempDir dir;
-  const auto one = std::make_shared<PasswordGate>(PasswordGate::Limits{.at_once = 1});
+  const auto one = std::make_shared<PasswordHashLimiter>(PasswordHashLimiter::Limits{.at_once = 1});
   const auto eauth = make_file_eauth({"file", {{"filename", dir.write("users", "fred:sesame\n")}}, {}}, one);
   REQUIRE(eauth);
   const auto pass = one->enter("", 0, SteadyTime::max());
@@ -380,10 +380,11 @@ TEST_CASE("a file of more than 16 MiB is not read") {
 }
 
 TEST_CASE("a wrong setting of the file back end is an error of the configuration") {
-  const auto no_name = make_file_eauth({"file", {}, {}}, gate());
+  const auto no_name = make_file_eauth({"file", {}, {}}, limiter());
   REQUIRE_FALSE(no_name);
   CHECK(no_name.error().kind == ErrorKind::configuration);
-  const auto no_hash = make_file_eauth({"file", {{"filename", "/users"}, {"hashtype", "rot13"}}, {}}, gate());
+  const auto no_hash =
+      make_file_eauth({"file", {{"filename", "/users"}, {"hashtype", "rot13"}}, {}}, limiter());
   REQUIRE_FALSE(no_hash);
   CHECK(no_hash.error().kind == ErrorKind::configuration);
   CHECK(no_hash.error().message.starts_with(

@@ -12,8 +12,9 @@
 #include <doctest/doctest.h>
 
 #include "../support/manual_clock.h"
-#include "rest_fcgi/auth/logged_out.h"
 #include "rest_fcgi/auth/logins.h"
+#include "rest_fcgi/auth/revocation_list.h"
+#include "rest_fcgi/store/store.h"
 
 namespace rest_fcgi::auth {
 
@@ -35,8 +36,8 @@ class LoginsFixture {
  public:
   explicit LoginsFixture(LoginGuardOptions guard = {.tries = 0},
                          std::chrono::seconds ttl = std::chrono::seconds(30),
-                         std::shared_ptr<LoggedOut> logged_out = nullptr) {
-    auto made = Logins::make(guard, ttl, clock, *open_login_memory(guard), std::move(logged_out));
+                         std::shared_ptr<RevocationList> revocations = nullptr) {
+    auto made = Logins::make(guard, ttl, clock, *store::Store::open({}), std::move(revocations));
     REQUIRE(made);
     remote = *std::move(made);
   }

@@ -44,7 +44,7 @@ class Crowd {
   using Answer = std::function<Result<Grant>()>;
 
   explicit Crowd(const LoginGuardOptions& guard = {.tries = 0}, seconds ttl = seconds(0)) {
-    auto made = Logins::make(guard, ttl, clock_, *open_login_memory(guard));
+    auto made = Logins::make(guard, ttl, clock_, *store::Store::open({}));
     REQUIRE(made);
     remote_ = *std::move(made);
   }
@@ -127,23 +127,6 @@ TEST_CASE("of many threads with the same credentials one asks, also where nothin
   CHECK(crowd.asked == 1);
   CHECK(crowd.login([&] { return crowd.good(); }, crowd.late() + seconds(1)));
   CHECK(crowd.asked == 2);
-}
-
-TEST_CASE("what one thread was given stays for the requests of all that waited for it") {
-  Crowd crowd;
-  const SteadyTime later = crowd.late() + seconds(1);
-  const Outcome first = crowd.login(
-      [&] {
-        crowd.follow(later);
-        return crowd.good();
-      },
-      crowd.late());
-  REQUIRE(first);
-  REQUIRE(crowd.others().front());
-  const Outcome again = crowd.login([&] { return crowd.good(); }, later);
-  REQUIRE(again);
-  CHECK(*again == *first);
-  CHECK(crowd.asked == 1);
 }
 
 TEST_CASE("what one thread was given is remembered for those that come after") {
@@ -242,22 +225,6 @@ TEST_CASE("who would wait for another's check where logins keep too many threads
       },
       next));
   for (std::size_t i = 6; i < 18; ++i) CHECK(crowd.others()[i]);
-}
-
-TEST_CASE("those that wait take no place of those that the guard lets wait") {
-  Crowd crowd({.max_delayed = 0});
-  CHECK(crowd.lead([&] { return crowd.good(); }));
-  for (const Outcome& other : crowd.others()) CHECK(other);
-}
-
-TEST_CASE("other credentials do not wait") {
-  LoginsFixture logins;
-  logins.answer = [&](const Credentials& credentials) -> std::optional<Error> {
-    if (credentials.username == "fred") CHECK(logins.login(with_password("gene", "sesame")));
-    return std::nullopt;
-  };
-  CHECK(logins.login(with_password("fred", "sesame")));
-  CHECK(logins.asked == 2);
 }
 
 TEST_CASE("a grant that is forgotten while the same credentials are asked about is not the new one") {

@@ -394,7 +394,7 @@ TEST_CASE("logins beyond the helpers wait, and beyond those that may wait they a
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(errors.at(0).kind == ErrorKind::unavailable);
-  CHECK(errors[0].message.starts_with("Too many passwords wait"));
+  CHECK(errors[0].message.starts_with("Too many logins wait"));
   CHECK_FALSE(errors[0].counts_as_guess);
   CHECK(std::count_if(errors.begin(), errors.end(), [](const Error& one) { return one.counts_as_guess; }) >=
         1);

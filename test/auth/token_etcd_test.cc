@@ -9,7 +9,7 @@
 #include "../support/etcd_server.h"
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
-#include "auth/token_store.h"
+#include "auth/tokens.h"
 #include "rest_fcgi/auth/authenticator.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/etcd/client.h"
@@ -24,16 +24,14 @@ etcd::Options reach(const std::vector<std::string>& urls) {
   return {.endpoints = urls, .connect_timeout = seconds(4), .try_timeout = seconds(8)};
 }
 
-/// Two stores of one cluster, as two hosts have.
+/// Tokens of one cluster, as two hosts have.
 struct Hosts {
   Hosts() : here(make(seconds(60))), there(make(seconds(60))) {}
 
-  std::unique_ptr<TokenStore> make(seconds life) {
-    auto shelf = tokens_in_etcd({reach(etcd.urls()), "/salt/tokens"});
-    REQUIRE(shelf);
-    auto store = TokenStore::make(*std::move(shelf), life, clock);
-    REQUIRE(store);
-    return *std::move(store);
+  std::unique_ptr<Tokens> make(seconds life) {
+    auto backend = tokens_in_etcd({reach(etcd.urls()), "/salt/tokens"});
+    REQUIRE(backend);
+    return std::make_unique<Tokens>(*std::move(backend), life, clock);
   }
 
   /// All that etcd has.
@@ -54,8 +52,8 @@ struct Hosts {
   test::EtcdCluster etcd;
   test::ManualClock clock;
   std::unique_ptr<etcd::Client> client = *etcd::Client::make(reach(etcd.urls()));
-  std::unique_ptr<TokenStore> here;
-  std::unique_ptr<TokenStore> there;
+  std::unique_ptr<Tokens> here;
+  std::unique_ptr<Tokens> there;
 };
 
 }  // namespace
@@ -71,9 +69,9 @@ TEST_CASE("a token that one host made in etcd is good at another, until somebody
   CHECK(record->eauth == "file");
   CHECK(record->groups == std::vector<std::string>{"ops"});
 
-  REQUIRE(hosts.there->end(*token));
+  REQUIRE(hosts.there->revoke(*token));
   CHECK(hosts.here->find(*token).error().kind == ErrorKind::authentication);
-  CHECK(hosts.there->end(*token));  // once more is no failure
+  CHECK(hosts.there->revoke(*token));  // once more is no failure
   CHECK(hosts.leases() == 0);
 }
 
@@ -84,12 +82,11 @@ TEST_CASE("all tokens of a user in etcd end at once, however many there are") {
   const auto fred = hosts.here->add("fred", "file", {});
   REQUIRE(ann);
   REQUIRE(fred);
-  const std::string data =
-      to_json({"fred", "file", {}, hosts.clock.wall(), hosts.clock.wall() + seconds(60)});
+  const std::string data = R"({"start": 1, "expire": 9e9, "name": "fred", "eauth": "file", "groups": []})";
   for (int i = 0; i < 1100; ++i) {
     REQUIRE(hosts.client->put({.key = format("/salt/tokens/{:064x}", i), .value = data}, Hosts::later()));
   }
-  CHECK(*hosts.there->end_all("", "fred") == 1101);
+  CHECK(*hosts.there->revoke_all("", "fred") == 1101);
   CHECK(hosts.here->find(*fred).error().kind == ErrorKind::not_found);
   CHECK(hosts.here->find(*ann));
 }
@@ -120,7 +117,19 @@ TEST_CASE("what else stands in the place of a token is none") {
   const auto token = hosts.here->add("fred", "file", {});
   REQUIRE(token);
   const std::string key = hosts.stored().front().key;
-  for (const std::string value : {"", "{}", "\xff"}) {
+  const char* const others[] = {
+      "",
+      "{}",
+      "\xff",
+      "[]",
+      R"({"start": 1, "expire": 9e9, "name": "fred", "eauth": "file"})",
+      R"({"start": 1, "expire": 9e9, "name": 7, "eauth": "file", "groups": []})",
+      R"({"start": 1, "expire": 9e9, "name": "fred", "eauth": "", "groups": []})",
+      R"({"start": 1, "expire": "x", "name": "fred", "eauth": "file", "groups": []})",
+      R"({"start": 1, "expire": 9e99, "name": "fred", "eauth": "file", "groups": []})",
+      R"({"start": 3, "expire": 2, "name": "fred", "eauth": "file", "groups": []})",
+      R"({"start": 1, "expire": 9e9, "name": "fred", "eauth": "file", "groups": [1]})"};
+  for (const std::string value : others) {
     REQUIRE(hosts.client->put({.key = key, .value = value}, Hosts::later()));
     CHECK(hosts.here->find(*token).error().kind == ErrorKind::authentication);
   }
@@ -153,7 +162,7 @@ TEST_CASE("while etcd is away nobody's token is good, none is made or ended, and
   const Credentials credentials{.kind = Credentials::Kind::token, .token = SecretView(token)};
   const Error errors[] = {authenticator.authenticate(credentials, deadline).error(),
                           authenticator.holder(SecretView(token)).error(),
-                          authenticator.end_token(SecretView(token)).error(),
+                          authenticator.revoke_token(SecretView(token)).error(),
                           authenticator.make_token(login->identity).error()};
   for (const Error& error : errors) {
     CHECK(error.kind == ErrorKind::unavailable);
@@ -172,23 +181,22 @@ TEST_CASE("a user of etcd who may not write there is a failure of the store, not
   etcd::Options larry = reach(etcd.urls());
   larry.username = "larry";  // who may below /salt/
   larry.password = std::make_shared<const Secret>("123pass");
-  auto shelf = tokens_in_etcd({larry, "/elsewhere"});
-  REQUIRE(shelf);
+  auto backend = tokens_in_etcd({larry, "/elsewhere"});
+  REQUIRE(backend);
   test::ManualClock clock;
-  const auto store = TokenStore::make(*std::move(shelf), seconds(60), clock);
-  REQUIRE(store);
-  const auto token = (*store)->add("fred", "file", {});
+  Tokens tokens(*std::move(backend), seconds(60), clock);
+  const auto token = tokens.add("fred", "file", {});
   REQUIRE_FALSE(token);
   CHECK(token.error().kind == ErrorKind::internal);
-  CHECK((*store)->end(SecretView(std::string(64, 'a'))).error().kind == ErrorKind::internal);
-  CHECK((*store)->end_all("", "fred").error().kind == ErrorKind::internal);
+  CHECK(tokens.revoke(SecretView(std::string(64, 'a'))).error().kind == ErrorKind::internal);
+  CHECK(tokens.revoke_all("", "fred").error().kind == ErrorKind::internal);
 }
 
 TEST_CASE("an endpoint of etcd that is none is a mistake of the configuration") {
-  const auto shelf = tokens_in_etcd({{.endpoints = {"nonsense"}}, "/salt/tokens"});
-  REQUIRE_FALSE(shelf);
-  CHECK(shelf.error().kind == ErrorKind::configuration);
-  CHECK(shelf.error().message.starts_with("eauth_tokens: "));
+  const auto backend = tokens_in_etcd({{.endpoints = {"nonsense"}}, "/salt/tokens"});
+  REQUIRE_FALSE(backend);
+  CHECK(backend.error().kind == ErrorKind::configuration);
+  CHECK(backend.error().message.starts_with("eauth_tokens: "));
 }
 
 }  // namespace rest_fcgi::auth

@@ -27,7 +27,7 @@ PAGE = 100
 SIZES = (1000, 10_000, 100_000, 1_000_000)
 MORE_JOBS = """
     WITH RECURSIVE numbers (n) AS (VALUES ({size} - 1) UNION ALL SELECT n - 1 FROM numbers WHERE n > 1)
-    INSERT OR IGNORE INTO job SELECT jid - n * 1000, saved, fun, arg, tgt, tgt_type, user, metadata, minions, returns, packing
+    INSERT OR IGNORE INTO job SELECT jid - n * 1000, saved, fun, arg, tgt, tgt_type, user, metadata, minions, returns
     FROM (SELECT * FROM job ORDER BY jid LIMIT 1), numbers"""
 
 
@@ -38,7 +38,7 @@ def ask(responder, body=PING_BODY):
 
 
 def database(responder):
-    return responder.directory / "cache/rest_fcgi/jobs.db"
+    return responder.directory / "cache/rest_fcgi/state.db"
 
 
 def bare_rows(path, count=20_000, group=100):
@@ -70,7 +70,7 @@ def jobs(bench):
         return {"CPU": kept - forgotten}
 
     cost()  # so that there is a job
-    copy = bench.folder("copy") / "jobs.db"
+    copy = bench.folder("copy") / "state.db"
     with sqlite3.connect(database(with_sqlite)) as connection, sqlite3.connect(copy) as other:
         connection.backup(other)
     bench.in_turns("one job, with less without", {"ours": cost, "bare rows": lambda: {"CPU": bare_rows(shutil.copy(copy, bench.folder("rows")))}}, keep=("CPU",))

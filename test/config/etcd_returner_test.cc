@@ -35,7 +35,6 @@ TEST_CASE("without a profile the top level says how to reach etcd, with Salt's d
   CHECK(options.ttl == std::chrono::seconds(0));
   CHECK(options.encode_values);
   CHECK(options.unicode_errors == returner::UnicodeErrors::replace);
-  CHECK(options.spool == "/var/cache/salt/master/rest_fcgi/etcd");
   CHECK(etcd_of("etcd.host: e1\netcd.port: 4001\n").writing.endpoints == Texts{"http://e1:4001"});
 }
 

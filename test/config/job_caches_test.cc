@@ -21,11 +21,10 @@ TEST_CASE("by default jobs are kept in a database in cachedir, where that can be
   const returner::Options options = options_of("");
   CHECK(options.master_job_cache == "sqlite3");
   CHECK(options.ext_job_cache.empty());
-  CHECK(options.sqlite3.database == "/var/cache/salt/master/rest_fcgi/jobs.db");
-  CHECK(options.sqlite3.is_default);
-  CHECK(options.sqlite3.timeout == seconds(5));
+  CHECK(settings_of("").store.path == "/var/cache/salt/master/rest_fcgi/state.db");
+  CHECK(settings_of("").store.may_be_in_memory);
   CHECK(options.keep_jobs_seconds == hours(24));
-  CHECK(options_of("root_dir: /srv\ncachedir: /c\n").sqlite3.database == "/srv/c/rest_fcgi/jobs.db");
+  CHECK(settings_of("root_dir: /srv\ncachedir: /c\n").store.path == "/srv/c/rest_fcgi/state.db");
 }
 
 TEST_CASE("job caches go by Salt's names") {
@@ -48,23 +47,27 @@ TEST_CASE("other job caches that get all returns are separated by commas") {
                          "separated by commas"));
 }
 
-TEST_CASE("whether somebody chose the database is remembered") {
+TEST_CASE("jobs may be in memory only where the file does not name sqlite3") {
   for (const char* master : {"", "master_job_cache: memory\n", "master_job_cache: local_cache\n"}) {
-    CHECK(options_of(master).sqlite3.is_default);
+    CHECK(settings_of(master).store.may_be_in_memory);
   }
-  for (const char* master : {"master_job_cache: sqlite3\n", "sqlite3.database: /d/jobs.db\n",
-                             "master_job_cache: memory\next_job_cache: sqlite3\n"}) {
-    CHECK_FALSE(options_of(master).sqlite3.is_default);
+  for (const char* master :
+       {"master_job_cache: sqlite3\n", "master_job_cache: memory\next_job_cache: sqlite3\n"}) {
+    CHECK_FALSE(settings_of(master).store.may_be_in_memory);
   }
 }
 
-TEST_CASE("the database's own keys are Salt's") {
-  const returner::Options options = options_of("sqlite3.database: /d/jobs.db\nsqlite3.timeout: 0.5\n");
-  CHECK(options.sqlite3.database == "/d/jobs.db");
-  CHECK(options.sqlite3.timeout == std::chrono::milliseconds(500));
-  CHECK(error_of("sqlite3.database: jobs.db\n") ==
-        "master:1: sqlite3.database: found \"jobs.db\", expected a path that begins with a slash");
-  CHECK(error_of("sqlite3.timeout: 0\n").starts_with("master:1: sqlite3.timeout: found 0, expected "));
+TEST_CASE("keys of earlier releases are warned of, with what replaces them") {
+  const Settings settings =
+      settings_of("sqlite3.database: /d/jobs.db\nsqlite3.timeout: 0.5\nrest_fcgi: {jobs_kept: 10}\n");
+  REQUIRE(settings.warnings.size() == 3);
+  const auto says = [&](std::size_t i, std::string_view part) {
+    return settings.warnings[i].find(part) != std::string::npos;
+  };
+  CHECK(says(0, "master:1: sqlite3.database: has no effect in this release: jobs are in "
+                "/var/cache/salt/master/rest_fcgi/state.db"));
+  CHECK(says(1, "master:2: sqlite3.timeout: has no effect in this release: "));
+  CHECK(says(2, "master:3: rest_fcgi: jobs_kept: has no effect in this release: "));
 }
 
 TEST_CASE("the summary says where jobs are kept, and for how long") {

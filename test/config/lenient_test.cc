@@ -77,7 +77,6 @@ TEST_CASE("an empty value of any key of Salt's counts as no such key") {
   for_each_key([](const Entries& entries, const ReadKey& key) {
     const Settings absent = settings_of(file_with(entries, key.path, "null"));
     for (const char* value : {"''", "", "[]", "{}"}) {
-      if (key.path == "token_dir" && std::string_view(value) == "''") continue;    // turns tokens off
       if (key.path == "rest_fcgi" && (*value == '[' || *value == '\'')) continue;  // is our own
       CAPTURE(value);
       const ConfigDir dir(file_with(entries, key.path, value));
@@ -244,8 +243,8 @@ TEST_CASE("a tab that indents is named with its line") {
 }
 
 TEST_CASE("tags of Python's text are taken, others are refused") {
-  CHECK(settings_of("cachedir: !!python/unicode '/c'\n").auth.token_dir == "/c/tokens");
-  CHECK(settings_of("cachedir: !!python/str /c\n").auth.token_dir == "/c/tokens");
+  CHECK(settings_of("cachedir: !!python/unicode '/c'\n").store.path == "/c/rest_fcgi/state.db");
+  CHECK(settings_of("cachedir: !!python/str /c\n").store.path == "/c/rest_fcgi/state.db");
   CHECK(error_of("a: 1\nb: !!python/object/apply:os.system [ls]\n") ==
         "master:2: found a tag that makes a Python object, expected a plain value: "
         "\"tag:yaml.org,2002:python/object/apply:os.system\"");

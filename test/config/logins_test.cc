@@ -16,30 +16,26 @@ std::string guard_mistake(const std::string& guard) {
   return error_of("rest_fcgi: {login_guard: {" + guard + "}}\n");
 }
 
-TEST_CASE("the guard has defaults, and a file in a folder of our own") {
+TEST_CASE("the guard has defaults") {
   const Settings settings = settings_of("");
   const auth::LoginGuardOptions& guard = settings.auth.login_guard;
   CHECK(guard.tries == 10);
   CHECK(guard.address_tries == 100);
   CHECK(guard.window == seconds(300));
   CHECK(guard.refuse == seconds(300));
-  CHECK(guard.file == "/var/cache/salt/master/rest_fcgi/failed_logins");
-  CHECK(guard.file_is_default);
   CHECK(guard.hash_memory == 128 << 20);
   CHECK(guard.max_queued == 204);
 }
 
 TEST_CASE("the guard is as the section says") {
   const Settings settings = settings_of(
-      "rest_fcgi:\n  login_guard: {tries: 3, address_tries: 7, window: 60, refuse: 90, file: "
-      "/run/x/guard, hash_memory: 32M}\n");
+      "rest_fcgi:\n  login_guard: {tries: 3, address_tries: 7, window: 60, refuse: 90, "
+      "hash_memory: 32M}\n");
   const auth::LoginGuardOptions& guard = settings.auth.login_guard;
   CHECK(guard.tries == 3);
   CHECK(guard.address_tries == 7);
   CHECK(guard.window == seconds(60));
   CHECK(guard.refuse == seconds(90));
-  CHECK(guard.file == "/run/x/guard");
-  CHECK_FALSE(guard.file_is_default);
   CHECK(guard.hash_memory == 32 << 20);
 }
 
@@ -50,7 +46,6 @@ TEST_CASE("a guard that cannot be is a mistake with its place") {
         "master:1: rest_fcgi: login_guard: address_tries: found 0, expected an integer from 1 to 4000");
   CHECK(guard_mistake("window: 0").ends_with("expected whole seconds from 1 to 86400"));
   CHECK(guard_mistake("refuse: 86401").ends_with("expected whole seconds from 1 to 86400"));
-  CHECK(guard_mistake("file: guard").ends_with("expected a path that begins with a slash"));
   CHECK(guard_mistake("trie: 1").ends_with("did you mean tries?"));
 }
 

@@ -25,6 +25,14 @@ std::string minion_mistake(const std::string& text) {
   return error_of(file_with(text));
 }
 
+TEST_CASE("embedded: proc_dir has no effect, and a warning names what replaces it") {
+  const Settings settings = settings_of("rest_fcgi: {embedded: {proc_dir: /run/x}}\n");
+  REQUIRE(settings.warnings.size() == 1);
+  CAPTURE(settings.warnings[0]);
+  CHECK(settings.warnings[0].find("embedded: proc_dir: has no effect") != std::string::npos);
+  CHECK(settings.warnings[0].find("state.db") != std::string::npos);
+}
+
 TEST_CASE("minions are a list of ids") {
   CHECK(minions(" [ms-0, ms-1, 7]") == "ms-0 {} {}; ms-1 {} {}; 7 {} {}; ");
   CHECK(minions("").empty());

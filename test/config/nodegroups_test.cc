@@ -31,23 +31,6 @@ TEST_CASE("a nodegroup of another form is a mistake") {
   CHECK(error_of("nodegroups:\n  a:\n    - [b]\n") == "master:3: nodegroups: a: found a list" + expected);
 }
 
-TEST_CASE("the proc directory lies in cachedir, below root_dir, unless another one is chosen") {
-  CHECK(settings_of("{}").embedded.proc_dir == "/var/cache/salt/master/proc");
-  CHECK(settings_of("{}").embedded.proc_dir_is_default);
-  CHECK(settings_of("cachedir: /c\nroot_dir: /r\n").embedded.proc_dir == "/r/c/proc");
-  const Settings chosen = settings_of("rest_fcgi: {embedded: {proc_dir: /run/x}}\n");
-  CHECK(chosen.embedded.proc_dir == "/run/x");
-  CHECK_FALSE(chosen.embedded.proc_dir_is_default);
-  CHECK(settings_of("rest_fcgi: {embedded: {proc_dir: ''}}\n").embedded.proc_dir.empty());
-}
-
-TEST_CASE("a proc directory that is no absolute path is a mistake") {
-  CHECK(error_of("rest_fcgi: {embedded: {proc_dir: run/x}}\n") ==
-        "master:1: rest_fcgi: embedded: proc_dir: found \"run/x\", expected a path that begins with a slash, "
-        "or "
-        "'' for none");
-}
-
 TEST_CASE("config.values shows options, and neither users nor grains nor pillar data nor secrets") {
   const Settings settings = settings_of(
       "timeout: 7\nsharedsecret: hush\nnodegroups: {web: 'web*'}\nnetapi_enable_clients: [local]\n"

@@ -66,7 +66,6 @@ TEST_CASE("rest_fcgi: ext_job_cache names etcd, which is read as for the embedde
   CHECK(settings.returner.master_job_cache == "memory");
   CHECK(settings.returner.etcd.writing.endpoints ==
         std::vector<std::string>{"http://one:2379", "http://two:4001"});
-  CHECK(settings.returner.etcd.spool == "/srv/salt/var/cache/salt/master/rest_fcgi/etcd");
   CHECK(settings.salt.ext_job_cache.empty());
   CHECK(salt_settings("etcd.host: 7\n").returner.ext_job_cache.empty());
 }
@@ -90,22 +89,32 @@ TEST_CASE("of worker_pools those workers count that take all commands") {
             .starts_with("master:2: worker_pools: rest: worker_count: found 0"));
 }
 
-TEST_CASE(
-    "what was logged out is remembered in the service's own folder, or in cachedir, or where it is said") {
+TEST_CASE("the store lies in the service's own folder, or in cachedir") {
   {
     const test::ScopedVariable folder("STATE_DIRECTORY", "/var/lib/rest_fcgi:/var/lib/other");
-    const auth::LoggedOutOptions given = salt_settings("").auth.logged_out;
-    CHECK(given.file == "/var/lib/rest_fcgi/logged_out");
-    CHECK(given.file_is_default);
+    const store::Options given = salt_settings("").store;
+    CHECK(given.path == "/var/lib/rest_fcgi/state.db");
+    CHECK(given.may_be_in_memory);
   }
   const test::ScopedVariable none("STATE_DIRECTORY", "");
-  CHECK(salt_settings("root_dir: /srv\n").auth.logged_out.file ==
-        "/srv/var/cache/salt/master/rest_fcgi/logged_out");
-  Settings chosen = settings_of("rest_fcgi: {engine: salt, logged_out_file: /run/ended}\n");
-  CHECK(chosen.auth.logged_out.file == "/run/ended");
-  CHECK_FALSE(chosen.auth.logged_out.file_is_default);
-  CHECK(std::move(chosen).without_jobs().auth.logged_out.file.empty());
-  CHECK(settings_of("").auth.logged_out.file.empty());
+  CHECK(salt_settings("root_dir: /srv\n").store.path == "/srv/var/cache/salt/master/rest_fcgi/state.db");
+}
+
+TEST_CASE("keys of files that the store replaced are warned of, with its path") {
+  const auto warns = [](const Settings& settings, std::string_view text) {
+    return settings.warnings.size() == 1 && settings.warnings.front().ends_with(text);
+  };
+  const test::ScopedVariable folder("STATE_DIRECTORY", "/s");
+  CHECK(warns(settings_of("rest_fcgi: {engine: salt, logged_out_file: /run/ended}\n"),
+              "master:1: rest_fcgi: logged_out_file: has no effect in this release: revoked tokens are in "
+              "/s/state.db"));
+  CHECK(warns(settings_of("rest_fcgi: {engine: salt, login_guard: {file: /g}}\n"),
+              "master:1: rest_fcgi: login_guard: file: has no effect in this release: failed logins are in "
+              "/s/state.db"));
+  for (const char* value : {"/t", "''"}) {
+    CHECK(warns(settings_of(std::string("cachedir: /c\ntoken_dir: ") + value + "\n"),
+                "master:2: token_dir: has no effect in this release: tokens are in /c/rest_fcgi/state.db"));
+  }
 }
 
 TEST_CASE("a master that listens everywhere is reached on the loopback address") {

@@ -74,31 +74,19 @@ TEST_CASE("Salt's timeouts of a wrong type are errors") {
         "info, warning, error, critical or quiet");
 }
 
-TEST_CASE("token_dir lies below root_dir where Salt puts it") {
-  const auto token_dir = [](const char* master) { return settings_of(master).auth.token_dir; };
-  CHECK(token_dir("") == "/var/cache/salt/master/tokens");
-  CHECK(token_dir("root_dir: /srv/salt\n") == "/srv/salt/var/cache/salt/master/tokens");
-  CHECK(token_dir("root_dir: /srv/salt/\ncachedir: /srv/salt/cache/\n") == "/srv/salt/cache/tokens");
-  CHECK(token_dir("cachedir: rel/cache\n") == "/rel/cache/tokens");
-  CHECK(token_dir("root_dir: /srv\ncachedir: /srv\n") == "/srv/tokens");
-  CHECK(token_dir("root_dir: /srv\ncachedir: /srv2\n") == "/srv/srv2/tokens");
-  CHECK(token_dir("root_dir: /srv\ntoken_dir: /tok\n") == "/srv/tok");
-  CHECK(token_dir("token_dir: /tok/\n") == "/tok");
-}
-
-TEST_CASE("whether somebody chose token_dir is remembered") {
-  CHECK(settings_of("cachedir: /c\n").auth.token_dir_is_default);
-  CHECK_FALSE(settings_of("token_dir: /tok\n").auth.token_dir_is_default);
-}
-
-TEST_CASE("an empty token_dir turns tokens off") {
-  CHECK(settings_of("token_dir: ''\n").auth.token_dir.empty());
+TEST_CASE("the store lies in cachedir below root_dir, where Salt puts that") {
+  const auto path = [](const char* master) { return settings_of(master).store.path; };
+  CHECK(path("") == "/var/cache/salt/master/rest_fcgi/state.db");
+  CHECK(path("root_dir: /srv/salt\n") == "/srv/salt/var/cache/salt/master/rest_fcgi/state.db");
+  CHECK(path("root_dir: /srv/salt/\ncachedir: /srv/salt/cache/\n") == "/srv/salt/cache/rest_fcgi/state.db");
+  CHECK(path("cachedir: rel/cache\n") == "/rel/cache/rest_fcgi/state.db");
+  CHECK(path("root_dir: /srv\ncachedir: /srv\n") == "/srv/rest_fcgi/state.db");
+  CHECK(path("root_dir: /srv\ncachedir: /srv2\n") == "/srv/srv2/rest_fcgi/state.db");
 }
 
 TEST_CASE("directories of a wrong type are errors") {
   CHECK(error_of("root_dir: 5\n") == "master:1: root_dir: found 5, expected text");
   CHECK(error_of("cachedir: [a]\n") == "master:1: cachedir: found a list, expected text");
-  CHECK(error_of("token_dir: 5\n") == "master:1: token_dir: found 5, expected text");
 }
 
 TEST_CASE("sharedsecret is read, and no message shows it") {
@@ -164,27 +152,16 @@ TEST_CASE("one warning says what is not kept where Salt's own cachedir cannot be
   CHECK(settings.warnings ==
         std::vector<std::string>{"cachedir: " + file +
                                  "/var/cache/salt/master cannot be used: Not a directory; until another one "
-                                 "is set, jobs are kept in "
-                                 "memory only, there are no tokens, jobs of other processes are not seen, "
-                                 "failed logins are counted by each process alone"});
-  CHECK(settings.returner.master_job_cache == "memory");
-  CHECK(settings.auth.token_dir.empty());
-  CHECK(settings.embedded.proc_dir.empty());
-  CHECK(settings.auth.login_guard.file.empty());
+                                 "is set, jobs, tokens and failed logins are kept in memory only"});
+  CHECK(settings.store.path.empty());
 }
 
 TEST_CASE("what somebody chose stays as it is where Salt's own cachedir cannot be made") {
   const test::TempDir dir;
-  Settings settings = settings_of(
-      "root_dir: " + dir.write("file", "") +
-      "\ntoken_dir: /t\nsqlite3.database: /d/jobs.db\nrest_fcgi: {embedded: {proc_dir: /p}, login_guard: "
-      "{file: /g}}\n");
+  Settings settings = settings_of("root_dir: " + dir.write("file", "") + "\nmaster_job_cache: sqlite3\n");
   make_cachedir(settings);
   CHECK(settings.warnings.empty());
-  CHECK(settings.auth.login_guard.file == "/g");
   CHECK(settings.returner.master_job_cache == "sqlite3");
-  CHECK(settings.auth.token_dir.ends_with("/t"));
-  CHECK(settings.embedded.proc_dir == "/p");
   Settings chosen = settings_of("cachedir: /nosuch/cache\n");
   make_cachedir(chosen);
   CHECK(chosen.warnings.empty());

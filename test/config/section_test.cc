@@ -155,12 +155,8 @@ TEST_CASE("the root of the functions that change files is an absolute path, and 
                               "{embedded: {file_root: /var/log}, log_file: /var/log/rest_fcgi.log}"}) {
     CHECK_MESSAGE(mistake(overlap).find("expected a folder apart from ") != std::string::npos, overlap);
   }
-  const std::string others_elsewhere =
-      "sqlite3.database: /d/jobs.db\nrest_fcgi: {login_guard: {file: /g/failed_logins},\n"
-      "  embedded: {file_root: /var/cache/salt/master/rest_fcgi}}\n";
-  CHECK(error_of("ext_job_cache: etcd\n" + others_elsewhere).find("apart from the spool of etcd, ") !=
+  CHECK(mistake("embedded: {file_root: /var/cache/salt/master/rest_fcgi}").find("apart from cachedir, ") !=
         std::string::npos);
-  CHECK(error_of(others_elsewhere) == "");
   CHECK(
       with("embedded: {file_root: /srv/modules2, module_dirs: [/srv/modules]}").embedded.modules.file_root ==
       "/srv/modules2");
@@ -170,15 +166,14 @@ TEST_CASE("the root of the functions that change files is an absolute path, and 
 
 TEST_CASE("every other key is read") {
   const Settings settings = with(
-      "{engine: embedded, auth_cache_ttl: 0, allow_auto_eauth: true, jobs_kept: 10, jobs_bytes_kept: 1M,\n"
-      "   jobs_spool_bytes: 2M,\n"
+      "{engine: embedded, auth_cache_ttl: 0, allow_auto_eauth: true, jobs_bytes_kept: 1M,\n"
+      "   etcd_outbox_bytes: 2M,\n"
       "   embedded: {max_workers: 7, max_queued: 0}}");
   CHECK(settings.engine == Engine::embedded);
   CHECK(settings.auth.auth_cache_ttl == std::chrono::seconds(0));
   CHECK(settings.auth.allow_auto_eauth);
-  CHECK(settings.returner.max_jobs == 10);
   CHECK(settings.returner.max_bytes == 1048576);
-  CHECK(settings.returner.spool_bytes == 2097152);
+  CHECK(settings.returner.etcd.outbox_bytes == 2097152);
   CHECK(settings.embedded.max_workers == 7);
   CHECK(settings.embedded.max_queued == 0);
 }
@@ -199,7 +194,6 @@ TEST_CASE("a number of the wrong type or out of range is an error that says the 
   CHECK(mistake("max_nesting: 501") == "max_nesting: found 501, expected an integer from 2 to 500");
   CHECK(mistake("max_key_length: 1") == "max_key_length: found 1, expected an integer from 16 to 65536");
   CHECK(mistake("max_chunks: 0") == "max_chunks: found 0, expected an integer from 1 to 10000");
-  CHECK(mistake("jobs_kept: 0") == "jobs_kept: found 0, expected an integer from 1 to 10000000");
   CHECK(mistake("auth_cache_ttl: 301") == "auth_cache_ttl: found 301, expected whole seconds from 0 to 300");
   CHECK(mistake("auth_cache_ttl: 1.5") == "auth_cache_ttl: found 1.5, expected whole seconds from 0 to 300");
   CHECK(mistake("embedded: {max_workers: 0}") ==

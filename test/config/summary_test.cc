@@ -29,8 +29,8 @@ TEST_CASE("the summary of an empty configuration says what is missing, and how t
         "clients:  none: every request will be refused; name some in netapi_enable_clients, such as "
         "netapi_enable_clients: [local, runner]\n"
         "eauth:    none: nobody can log in; name back ends, users and functions in external_auth\n"
-        "tokens:   in /var/cache/salt/master/tokens, for 43200 seconds\n"
-        "jobs:     in /var/cache/salt/master/rest_fcgi/jobs.db, for 86400 seconds\n"
+        "tokens:   in /var/cache/salt/master/rest_fcgi/state.db, for 43200 seconds\n"
+        "jobs:     in /var/cache/salt/master/rest_fcgi/state.db, for 86400 seconds\n"
         "minions:  1, named after this host\n"
         "limits:   no states, no file or pillar roots, no packages; README.md and deploy/modules.md say what "
         "there "
@@ -79,7 +79,6 @@ TEST_CASE("the summary says what is on") {
   const std::string text = shown(
       "netapi_enable_clients: [local, ssh]\n"
       "external_auth: {file: {alice: [], bob%: []}, pam: {x: []}, ldap: {x: []}}\n"
-      "token_dir: ''\n"
       "include: none.conf\n"
       "rest_fcgi: {listen: 'unix:/run/a', log_file: /var/log/a, log_level: debug, audit_log: /var/log/b,\n"
       "            audit_format: json, embedded: {minions: [a, b]}}\n");
@@ -88,7 +87,6 @@ TEST_CASE("the summary says what is on") {
   CHECK(has_line(
       text,
       "eauth:    file (2 users or groups), pam (1 user or group), ldap (off: not part of this version)"));
-  CHECK(has_line(text, "tokens:   off"));
   CHECK(has_line(text, "minions:  2"));
   CHECK(has_line(text, "log:      debug to /var/log/a"));
   CHECK(has_line(text, "audit:    json to /var/log/b"));
@@ -203,19 +201,16 @@ TEST_CASE("keys that take effect at start only are found where they differ") {
           .empty());
   const Settings after = settings_of(
       "master_job_cache: memory\next_job_cache: sqlite3\nkeep_jobs_seconds: 1\n"
-      "sqlite3.database: /d/jobs.db\nsqlite3.timeout: 1\n"
       "rest_fcgi: {listen: 'unix:/a', socket_mode: '0600', socket_owner: a, socket_group: b, allow_remote: "
       "true,\n"
       "  min_threads: 2, max_threads: 3, max_waiting: 4, max_request_body_size: 1K, receive_timeout: 1, "
       "send_timeout: 1,\n"
-      "  idle_thread_timeout: 1, keep_conn_timeout: 1, shutdown_timeout: 1, jobs_kept: 1, jobs_bytes_kept: "
-      "1K, jobs_spool_bytes: 1M,\n"
+      "  idle_thread_timeout: 1, keep_conn_timeout: 1, shutdown_timeout: 1, jobs_bytes_kept: "
+      "1M, etcd_outbox_bytes: 1M,\n"
       "  max_http_connections: 5, max_body_bytes: 1K, trusted_proxies: [127.0.0.1], embedded: "
       "{max_workers: 1, max_queued: "
       "1}}\n");
-  CHECK(restart_keys(before, after) == std::vector<std::string>{"sqlite3.database",
-                                                                "sqlite3.timeout",
-                                                                "master_job_cache",
+  CHECK(restart_keys(before, after) == std::vector<std::string>{"master_job_cache",
                                                                 "ext_job_cache",
                                                                 "keep_jobs_seconds",
                                                                 "rest_fcgi: socket_mode",
@@ -234,8 +229,7 @@ TEST_CASE("keys that take effect at start only are found where they differ") {
                                                                 "rest_fcgi: trusted_proxies",
                                                                 "rest_fcgi: max_http_connections",
                                                                 "rest_fcgi: max_body_bytes",
-                                                                "rest_fcgi: jobs_kept",
-                                                                "rest_fcgi: jobs_spool_bytes",
+                                                                "rest_fcgi: etcd_outbox_bytes",
                                                                 "rest_fcgi: jobs_bytes_kept",
                                                                 "rest_fcgi: embedded: max_workers",
                                                                 "rest_fcgi: embedded: max_queued",

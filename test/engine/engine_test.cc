@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/engine/engine.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
-#include "../support/manual_clock.h"
+#include "../support/fork_alone.h"
+#include "../support/soon.h"
 #include "../support/temp_dir.h"
-#include "rest_fcgi/auth/logins.h"
+#include "rest_fcgi/auth/revocation_list.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
@@ -44,76 +51,92 @@ TEST_CASE("job caches that are not done at the end of a shutdown count as what s
   const auto shut_down = [](bool is_quick) {
     const engine::SaltEngine salt{std::make_shared<EndedRuntime>(), nullptr,
                                   std::make_shared<FakeRecorder>(is_quick)};
-    return engine::shut_down({nullptr, salt}, {});
+    return engine::shut_down({nullptr, nullptr, salt}, {});
   };
   CHECK(shut_down(true) == 0);
   CHECK(shut_down(false) > 0);
   CHECK(log.has("the job caches take longer"));
 }
 
-TEST_CASE(
-    "who ends tokens in front of a Salt master hears how far the clock was set back, or why nobody knows") {
+TEST_CASE("revoke reaches a process that is at work, with each engine, and makes no store") {
   const test::TempDir dir;
-  const std::string path = dir / "state/failed_logins";
+  const std::string path = dir / "state/state.db";
   config::Settings settings;
-  settings.engine = config::Engine::salt;
-  settings.auth.logged_out.file = dir / "state/logged_out";
-  settings.auth.login_guard.file = path;
-  settings.auth.login_guard.file_is_default = true;
-  REQUIRE(auth::LoggedOut::make(settings.auth.logged_out, system_clock()));
-  const auto answer = [&] {
-    const auto done = engine::revoke(settings, "pam", "fred");
-    REQUIRE(done);
-    return *done;
-  };
-  const auto is_not_known = [&](std::string_view why) {
-    return answer().ends_with(format(
-        "they expire. Whether the clock was set back is not known; if it was, tokens from before may be "
-        "good yet: login_guard: {}.",
-        why));
-  };
-  CHECK(is_not_known(format("file: {} cannot be opened: No such file or directory", path)));
-
-  settings.auth.login_guard.tries = 0;  // its file also says how late it was
-  test::ManualClock ahead;
-  ahead.set_back(ahead.wall() - std::chrono::floor<std::chrono::seconds>(system_clock().wall()) -
-                 std::chrono::hours(2));
-  REQUIRE(auth::Logins::make(settings.auth.login_guard, {}, ahead,
-                             *auth::open_login_memory(settings.auth.login_guard)));
-  CHECK(answer().find("The clock was set back: tokens that are made in the next 71") != std::string::npos);
-
-  const std::string whole = dir.read("state/failed_logins");
-  std::string other_version = whole;
-  other_version[7] = '2';
-  for (const std::string& found : {other_version, std::string(), whole.substr(0, 64)}) {
-    dir.write("state/failed_logins", found);
-    CHECK(is_not_known(format("file: {} has {} bytes, and is no table of failed logins of this version", path,
-                              found.size())));
-    CHECK(dir.read("state/failed_logins") == found);
+  for (const config::Engine engine : {config::Engine::embedded, config::Engine::salt}) {
+    settings.engine = engine;
+    for (const std::string& nowhere : {std::string(), dir / "nosuch/state.db"}) {
+      settings.store.path = nowhere;
+      const auto refused = engine::revoke(settings, "pam", "fred");
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error().kind == ErrorKind::configuration);
+      CHECK(refused.error().message.starts_with(
+          format("store: {}: No such file or directory. A service with engine: salt keeps", nowhere)));
+    }
+    CHECK_FALSE(std::filesystem::exists(dir / "nosuch"));
   }
-  std::filesystem::permissions(path, std::filesystem::perms(0640));
-  CHECK(is_not_known(format("file: {} has mode 0640, so that others could use it; 0600 is right", path)));
+  const std::shared_ptr<store::Store> store = *store::Store::open({.path = path});
+  settings.store.path = path;
+  settings.engine = config::Engine::embedded;
+  CHECK(*engine::revoke(settings, "pam", "fred") == "0 tokens of fred were good, and are no more.");
+
+  settings.engine = config::Engine::salt;
+  const auto list = auth::RevocationList::make(store, system_clock());
+  REQUIRE(list);
+  const WallTime before = system_clock().wall();
+  const auto done = engine::revoke(settings, "pam", "fred");
+  REQUIRE(done);
+  CHECK(done->find(path) != std::string::npos);
+  CHECK(test::holds_soon([&] { return (*list)->has_user("pam", "fred", before); }));
+  CHECK_FALSE((*list)->has_user("pam", "fred", system_clock().wall()));
 }
 
-TEST_CASE(
-    "tokens cannot be ended where nothing says where they stand, or nothing is there; nothing is made") {
+TEST_CASE("jids of many processes that share a store are all different") {
   const test::TempDir dir;
-  const std::string nowhere = dir / "nosuch";
-  config::Settings settings;
-  const auto refusal = [&](config::Engine engine, const std::string& place) {
-    settings.engine = engine;
-    settings.auth.token_dir = settings.auth.logged_out.file = place;
-    const auto done = engine::revoke(settings, "pam", "fred");
-    REQUIRE_FALSE(done);
-    CHECK(done.error().kind == ErrorKind::configuration);
-    return done.error().message;
-  };
-  CHECK(refusal(config::Engine::embedded, "") == "token_dir: it is empty, so tokens are off");
-  CHECK(refusal(config::Engine::embedded, nowhere) ==
-        format("token_dir: {}: No such file or directory", nowhere));
-  CHECK(refusal(config::Engine::salt, "") ==
-        "logged_out_file: it is empty, so each process knows its own alone");
-  CHECK(refusal(config::Engine::salt, nowhere)
-            .starts_with(format("logged_out_file: {}: No such file or directory. A service keeps", nowhere)));
-  CHECK_FALSE(std::filesystem::exists(nowhere));
+  constexpr int kProcesses = 4;
+  constexpr int kEach = 5'000;
+  int pipe_ends[2];
+  REQUIRE(::pipe(pipe_ends) == 0);
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    const pid_t child = test::fork_alone();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      bool fine = true;
+      {
+        auto store = store::Store::open({.path = dir / "state/state.db"});
+        fine = store.ok();
+        master::JidSource source(system_clock(), fine ? engine::jid_reserve(*std::move(store)) : nullptr);
+        for (int n = 0; n < kEach; ++n) fine &= ::write(pipe_ends[1], source.next().data(), 20) == 20;
+      }
+      ::_exit(fine ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  ::close(pipe_ends[1]);
+  std::string text;
+  char buffer[65536];
+  for (ssize_t n = 0; (n = ::read(pipe_ends[0], buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+  ::close(pipe_ends[0]);
+  for (const pid_t child : children) {
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
+  std::set<std::string> all;
+  for (std::size_t at = 0; at < text.size(); at += 20) all.insert(text.substr(at, 20));
+  CHECK(all.size() == kProcesses * kEach);
+}
+
+TEST_CASE("a range of jids that a clock left more than an hour ahead is ignored") {
+  const test::TempDir dir;
+  const std::shared_ptr<store::Store> store = *store::Store::open({.path = dir / "state/state.db"});
+  const auto reserve = engine::jid_reserve(store);
+  constexpr std::int64_t kHour = 3'600'000'000;
+  CHECK(reserve(10 * kHour, 1000) == 10 * kHour);
+  CHECK(reserve(10 * kHour, 1000) == 10 * kHour + 1000);
+  CHECK(reserve(9 * kHour + 2000, 1000) == 10 * kHour + 2000);
+  CHECK(reserve(9 * kHour, 1000) == 9 * kHour);
+  CHECK_FALSE(engine::jid_reserve(*store::Store::open({})));
 }

@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/master/jid.h"
 
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <iostream>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
-
-#include "../support/captured_log.h"
-#include "../support/fork_alone.h"
-#include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::master;
@@ -32,10 +24,17 @@ class HandClock : public Clock {
   WallTime now{};
 };
 
-/// A shared number of this test's own, gone with it.
-struct SharedName {
-  std::string name = format("/rest_fcgi-jid-test-{}", ::getpid());
-  ~SharedName() { ::shm_unlink(name.c_str()); }
+/// What processes of one store share: the microsecond up to which ranges are given out.
+struct Ranges {
+  std::int64_t end = 0;
+  int reserved = 0;
+  JidReserve reserve() {
+    return [this](std::int64_t now, std::int64_t length) {
+      ++reserved;
+      end = std::max(end, now) + length;
+      return std::optional(end - length);
+    };
+  }
 };
 
 bool all_different(std::vector<std::string> jids) {
@@ -73,11 +72,11 @@ TEST_CASE("a jid's start time and a stamp read as Salt writes them") {
 }
 
 TEST_CASE("jids from many threads are all different") {
-  const SharedName shared;
-  JidSource source(system_clock(), shared.name);
+  Ranges ranges;
+  JidSource source(system_clock(), ranges.reserve());
   std::vector<std::vector<std::string>> parts(8);
   std::vector<std::thread> threads;
-  for (auto& part : parts) threads.emplace_back([&] { part = many(source, 100'000); });
+  for (auto& part : parts) threads.emplace_back([&] { part = many(source, 20'000); });
   for (auto& thread : threads) thread.join();
   std::vector<std::string> all;
   for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
@@ -85,56 +84,35 @@ TEST_CASE("jids from many threads are all different") {
   CHECK(std::all_of(all.begin(), all.end(), [](const std::string& jid) { return jid.size() == 20; }));
 }
 
-TEST_CASE("jids from many processes are all different") {
-  const SharedName shared;
-  constexpr int kProcesses = 4;
-  constexpr int kEach = 20'000;
-  int pipe_ends[2];
-  REQUIRE(::pipe(pipe_ends) == 0);
-  std::cout.flush();  // or each child may write again what is buffered
-  std::vector<pid_t> children;
-  for (int i = 0; i < kProcesses; ++i) {
-    const pid_t child = test::fork_alone();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      JidSource source(system_clock(), shared.name);
-      bool fine = true;
-      for (const std::string& jid : many(source, kEach)) fine &= ::write(pipe_ends[1], jid.data(), 20) == 20;
-      ::_exit(fine ? 0 : 1);
-    }
-    children.push_back(child);
-  }
-  ::close(pipe_ends[1]);
-  std::string text;
-  char buffer[65536];
-  for (ssize_t n = 0; (n = ::read(pipe_ends[0], buffer, sizeof buffer)) > 0;) {
-    text.append(buffer, static_cast<std::size_t>(n));
-  }
-  ::close(pipe_ends[0]);
-  for (const pid_t child : children) {
-    int status = -1;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK(status == 0);
-  }
-  std::vector<std::string> all;
-  for (std::size_t at = 0; at < text.size(); at += 20) all.push_back(text.substr(at, 20));
-  CHECK(all.size() == kProcesses * kEach);
-  CHECK(all_different(all));
-}
-
-TEST_CASE("a process that comes later goes on where the one before ended, whatever its clock says") {
-  const SharedName shared;
+TEST_CASE("sources that share ranges never make the same jid, and each one's jids ascend") {
   HandClock clock;
   clock.now = *jid_time("20260102030405000010");
-  CHECK(JidSource(clock, shared.name).next() == "20260102030405000010");
+  Ranges ranges;
+  JidSource first(clock, ranges.reserve());
+  JidSource second(clock, ranges.reserve());
+  std::vector<std::string> all;
+  for (int i = 0; i < 30'000; ++i) {
+    all.push_back(first.next());
+    all.push_back(second.next());
+    if (i > 0) CHECK(all[all.size() - 2] > all[all.size() - 4]);
+  }
+  CHECK(all_different(all));
+  CHECK(ranges.reserved == 6);
+}
+
+TEST_CASE("a source that comes later goes on behind the range of the one before, whatever its clock says") {
+  HandClock clock;
+  clock.now = *jid_time("20260102030405000010");
+  Ranges ranges;
+  CHECK(JidSource(clock, ranges.reserve()).next() == "20260102030405000010");
   clock.now -= std::chrono::minutes(1);
-  CHECK(JidSource(clock, shared.name).next() == "20260102030405000011");
+  CHECK(JidSource(clock, ranges.reserve()).next() == "20260102030405010010");
 }
 
 TEST_CASE("a jid is never behind the clock, and not ahead where nothing was given out") {
-  const SharedName shared;
   HandClock clock;
-  JidSource source(clock, shared.name);
+  Ranges ranges;
+  JidSource source(clock, ranges.reserve());
   clock.now = *jid_time("20260102030405000010");
   CHECK(source.next() == "20260102030405000010");
   CHECK(source.next() == "20260102030405000011");
@@ -145,10 +123,10 @@ TEST_CASE("a jid is never behind the clock, and not ahead where nothing was give
 TEST_CASE("hosts that have shares of their own never make the same jid") {
   HandClock clock;
   clock.now = *jid_time("20260102030405000010");
-  const SharedName shared;
-  const test::CapturedLog log;  // another host's number is not this one's
-  JidSource first(clock, shared.name, {64, 0});
-  JidSource second(clock, "/no/such/name", {64, 63});
+  Ranges ranges;
+  Ranges of_other_host;
+  JidSource first(clock, ranges.reserve(), {64, 0});
+  JidSource second(clock, of_other_host.reserve(), {64, 63});
   CHECK(jid_time(first.next())->time_since_epoch().count() % 64 == 0);
   CHECK(jid_time(second.next())->time_since_epoch().count() % 64 == 63);
   std::vector<std::string> jids;
@@ -161,18 +139,16 @@ TEST_CASE("hosts that have shares of their own never make the same jid") {
 }
 
 TEST_CASE("jids follow a clock that is set back by more than an hour") {
-  const SharedName shared;
   HandClock clock;
-  JidSource source(clock, shared.name);
+  JidSource source(clock);
   clock.now = *jid_time("20260102030405000010");
-  (void)source.next();
+  static_cast<void>(source.next());
   clock.now -= std::chrono::hours(2);
   CHECK(source.next() == "20260102010405000010");
 }
 
-TEST_CASE("without shared memory, jids are still all different in one process, and the log has a warning") {
-  const test::CapturedLog log;
-  JidSource source(system_clock(), "/no/such/name");
+TEST_CASE("while no range can be reserved, jids are all different in one process") {
+  const JidReserve fails = [](std::int64_t, std::int64_t) { return std::nullopt; };
+  JidSource source(system_clock(), fails);
   CHECK(all_different(many(source, 10'000)));
-  CHECK(log.has("jids are unique in this process only: cannot use the shared memory /no/such/name"));
 }

@@ -161,8 +161,7 @@ class Rest {
  private:
   Rest(client::Options client, std::shared_ptr<FakeMaster> master) {
     if (master == nullptr) {
-      engine_ = std::make_unique<EmbeddedEngine>(embedded::Options{}, returner::Options{},
-                                                 tokens_.path() / "tokens");
+      engine_ = std::make_unique<EmbeddedEngine>();
     }
     std::shared_ptr<master::Master> chosen = master;
     if (engine_) chosen = engine_->master;
@@ -213,7 +212,6 @@ class Rest {
     return got.parse(found) && matches(wanted.root(), got.root());
   }
 
-  TempDir tokens_;
   CapturedLog log_;
   std::unique_ptr<EmbeddedEngine> engine_;
   std::shared_ptr<const client::NetapiClient> client_;

@@ -14,7 +14,7 @@
 #include "../support/manual_clock.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/returner/returner.h"
-#include "returner/sqlite/store.h"
+#include "returner/store_returner.h"
 
 namespace rest_fcgi::returner {
 
@@ -54,18 +54,9 @@ inline std::size_t count(std::string_view text, std::string_view part) {
   return times;
 }
 
-/// Options of a database in a folder of its own.
-inline Options sqlite_options(const test::TempDir& dir) {
-  Options options;
-  options.master_job_cache = "sqlite3";
-  options.sqlite3.database = dir / "jobs/jobs.db";
-  options.sqlite3.timeout = std::chrono::milliseconds(200);
-  options.spool_bytes = 256 * 1024;
-  return options;
-}
-
-inline std::unique_ptr<Returner> open_sqlite(const Options& options, const Clock& clock) {
-  auto opened = open_sqlite_returner(options, clock);
+/// A store in a folder of its own, or in memory.
+inline std::shared_ptr<store::Store> open_store(const std::string& path = {}) {
+  auto opened = store::Store::open({.path = path});
   REQUIRE_MESSAGE(opened.ok(), opened.error().message);
   return *std::move(opened);
 }

@@ -3,6 +3,8 @@
 #include <set>
 #include <thread>
 
+#include "../support/captured_log.h"
+#include "../support/within.h"
 #include "caches.h"
 #include "real_etcd.h"
 
@@ -11,13 +13,19 @@
 namespace rest_fcgi::returner {
 namespace {
 
+constexpr std::size_t kBytes = std::size_t{8} << 20;
+
 struct InMemory {
-  std::unique_ptr<Returner> make(const Clock& clock) { return make_memory_returner({}, clock); }
+  std::unique_ptr<Returner> make(const Clock& clock) {
+    return make_store_returner(open_store(), std::chrono::hours(24), kBytes, clock);
+  }
 };
 
-struct InSqlite {
+struct InFile {
   test::TempDir dir;
-  std::unique_ptr<Returner> make(const Clock& clock) { return open_sqlite(sqlite_options(dir), clock); }
+  std::unique_ptr<Returner> make(const Clock& clock) {
+    return make_store_returner(open_store(dir / "state/state.db"), std::chrono::hours(24), kBytes, clock);
+  }
 };
 
 /// With its own clock, which stands still.
@@ -31,7 +39,7 @@ struct Cache {
   Returner& operator*() const { return *cache; }
 };
 
-#define KEEPERS Cache<InMemory>, Cache<InSqlite>  // that do what etcd, in Salt's layout, cannot
+#define KEEPERS Cache<InMemory>, Cache<InFile>  // with what etcd, in Salt's layout, cannot do
 #define CACHES KEEPERS, Cache<InFakeEtcd>, Cache<InEtcd<false>>, Cache<InEtcd<true>>
 
 TEST_CASE_TEMPLATE("a job that was saved is found again as it was, with what returned", Caches, CACHES) {
@@ -39,7 +47,7 @@ TEST_CASE_TEMPLATE("a job that was saved is found again as it was, with what ret
   Load load = load_of(jid_number(1));
   load.metadata = Json::trusted(R"({"a": 1})");
   load.minions = {"ms-0", "ms-1"};
-  REQUIRE(cache->save_load(load, Durability::grouped));
+  REQUIRE(cache->save_load(load, Durability::committed));
   REQUIRE(cache->returner(jid_number(1), {"ms-0", Json::boolean(true), 3, false, "highstate"}));
 
   const Load found = **cache->get_load(jid_number(1));
@@ -78,8 +86,6 @@ TEST_CASE_TEMPLATE("a job that is whole is kept as one whose returns came one by
   CHECK(returned(1) == std::vector<std::string>{"ms-0 true", "ms-1 true", "ms-2 [1]"});
   CHECK(cache->get_jid(jid_number(1))->at(2).retcode == 3);
   CHECK(cache->get_jid(jid_number(1))->at(2).out == "nested");
-  CHECK(cache->get_fun("test.ping")->size() == 3);
-  CHECK(*cache->get_minions() == load.minions);
   // What comes later, before and after it is written, is added, or takes places.
   load.jid = jid_number(2);
   REQUIRE(cache->save_job(load, returns));
@@ -108,7 +114,7 @@ TEST_CASE_TEMPLATE("a return that stands in takes nobody's place, and any that c
   const auto kept = [&] { return cache->get_jid(jid)->at(0).ret.text(); };
   REQUIRE(cache->returner(jid, stand_in));
   CHECK(cache->get_jid(jid)->empty());  // as any return of no job
-  REQUIRE(cache->save_load(load_of(jid), Durability::grouped));
+  REQUIRE(cache->save_load(load_of(jid), Durability::committed));
   REQUIRE(cache->returner(jid, stand_in));
   CHECK(kept() == "\"interrupted\"");
   REQUIRE(cache->returner(jid, return_of("ms-0", "came")));
@@ -116,9 +122,8 @@ TEST_CASE_TEMPLATE("a return that stands in takes nobody's place, and any that c
   REQUIRE(cache->returner(jid, stand_in));
   CHECK(kept() == "\"came\"");
   CHECK(cache->get_jid(jid)->size() == 1);
-  CHECK(cache->get_fun("test.ping")->at(0).ret.ret.text() == "\"came\"");
   // With a return that is written together with its load.
-  REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::grouped));
+  REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::committed));
   REQUIRE(cache->returner(jid_number(2), return_of("ms-0", "soon")));
   REQUIRE(cache->returner(jid_number(2), stand_in));
   CHECK(cache->get_jid(jid_number(2))->at(0).ret.text() == "\"soon\"");
@@ -139,8 +144,6 @@ TEST_CASE_TEMPLATE("a job that was never saved is absent", Caches, CACHES) {
   CHECK_FALSE(cache->get_load("no jid at all")->has_value());
   CHECK(cache->get_jid(jid_number(1))->empty());
   CHECK(cache->get_jid("")->empty());
-  CHECK(cache->get_fun("test.ping")->empty());
-  CHECK(cache->get_minions()->empty());
   CHECK(jids_of(*cache).empty());
 }
 
@@ -150,7 +153,6 @@ TEST_CASE_TEMPLATE("a return for a job that is not kept is dropped", Caches, CAC
   CHECK(cache->save_minions(jid_number(1), {"ms-0"}));
   CHECK_FALSE(cache->get_load(jid_number(1))->has_value());
   CHECK(cache->get_jid(jid_number(1))->empty());
-  CHECK(cache->get_minions()->empty());
 }
 
 TEST_CASE_TEMPLATE("a second return of a minion replaces the first, soon or late", Caches, CACHES) {
@@ -160,7 +162,7 @@ TEST_CASE_TEMPLATE("a second return of a minion replaces the first, soon or late
     REQUIRE(returns.size() == 1);
     return returns[0].ret.text();
   };
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
   REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "first")));
   REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "second")));
   CHECK(text() == "\"second\"");
@@ -173,13 +175,13 @@ TEST_CASE_TEMPLATE("a second return of a minion replaces the first, soon or late
 TEST_CASE_TEMPLATE("a load that is saved again replaces the first one, and the returns stay", Caches,
                    CACHES) {
   const Caches cache;
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
   REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "old")));
   REQUIRE(cache->returner(jid_number(1), return_of("ms-1", "old")));
   CHECK(cache->get_jid(jid_number(1))->size() == 2);
   Load again = load_of(jid_number(1));
   again.user = "ann";
-  REQUIRE(cache->save_load(again, Durability::grouped));
+  REQUIRE(cache->save_load(again, Durability::committed));
   REQUIRE(cache->returner(jid_number(1), return_of("ms-1", "new")));
   CHECK((*cache->get_load(jid_number(1)))->user == "ann");
   const std::vector<JobReturn> returns = *cache->get_jid(jid_number(1));
@@ -191,7 +193,7 @@ TEST_CASE_TEMPLATE("a load that is saved again replaces the first one, and the r
 
 TEST_CASE_TEMPLATE("returns come in the order of the minions' ids", Caches, CACHES) {
   const Caches cache;
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
   REQUIRE(cache->returner(jid_number(1), return_of("c", "")));
   REQUIRE(cache->returner(jid_number(1), return_of("a", "")));
   CHECK(cache->get_jid(jid_number(1))->size() == 2);
@@ -214,7 +216,7 @@ TEST_CASE_TEMPLATE(
   const Caches cache;
   for (const int number : {3, 1, 4, 2}) {
     const std::string_view fun = number % 2 == 0 ? "test.arg" : "test.ping";
-    REQUIRE(cache->save_load(load_of(jid_number(number), fun), Durability::grouped));
+    REQUIRE(cache->save_load(load_of(jid_number(number), fun), Durability::committed));
   }
   const auto j = jid_number;
   CHECK(jids_of(*cache) == Jids{j(1), j(2), j(3), j(4)});
@@ -229,7 +231,7 @@ TEST_CASE_TEMPLATE(
 TEST_CASE_TEMPLATE("bounds may be beginnings of jids", Caches, CACHES) {
   const Caches cache;
   for (const int number : {1, 2}) {
-    REQUIRE(cache->save_load(load_of(jid_number(number)), Durability::grouped));
+    REQUIRE(cache->save_load(load_of(jid_number(number)), Durability::committed));
   }
   CHECK(jids_of(*cache, {.first = "2023"}).size() == 2);
   CHECK(jids_of(*cache, {.first = "2024"}).empty());
@@ -242,7 +244,7 @@ TEST_CASE_TEMPLATE("bounds may be beginnings of jids", Caches, CACHES) {
 TEST_CASE_TEMPLATE("jobs can be read page by page, either way, and each comes once", Caches, CACHES) {
   const Caches cache;
   const auto j = jid_number;
-  for (int i = 1; i <= 5; ++i) REQUIRE(cache->save_load(load_of(j(i)), Durability::grouped));
+  for (int i = 1; i <= 5; ++i) REQUIRE(cache->save_load(load_of(j(i)), Durability::committed));
   CHECK(jids_of(*cache, {.after = j(2), .before = j(5)}) == Jids{j(3), j(4)});
   CHECK(jids_of(*cache, {.after = j(9)}).empty());
   CHECK(jids_of(*cache, {.after = "2023", .before = "2024"}).size() == 5);
@@ -262,40 +264,20 @@ TEST_CASE_TEMPLATE("jobs can be read page by page, either way, and each comes on
 
 TEST_CASE_TEMPLATE("a walk ends when the visitor says so", Caches, CACHES) {
   const Caches cache;
-  for (int i = 0; i < 5; ++i) REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::grouped));
+  for (int i = 0; i < 5; ++i) REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::committed));
   int visited = 0;
   REQUIRE(cache->get_jids({}, [&](const Load&) { return ++visited < 2; }));
   CHECK(visited == 2);
   CHECK(jids_of(*cache).size() == 5);
 }
 
-TEST_CASE_TEMPLATE("get_fun finds for each minion the newest return of a function", Caches, KEEPERS) {
-  const Caches cache;
-  for (const int number : {2, 1}) {
-    REQUIRE(cache->save_load(load_of(jid_number(number)), Durability::grouped));
-    REQUIRE(cache->returner(jid_number(number), return_of("ms-0", std::to_string(number))));
-  }
-  REQUIRE(cache->save_load(load_of(jid_number(3), "test.arg"), Durability::grouped));
-  REQUIRE(cache->returner(jid_number(3), return_of("ms-0", "3")));
-  REQUIRE(cache->get_minions());  // what follows comes late
-  REQUIRE(cache->returner(jid_number(1), return_of("ms-1", "1 late")));
-  const std::vector<FunctionReturn> found = *cache->get_fun("test.ping");
-  REQUIRE(found.size() == 2);
-  CHECK(found[0].jid == jid_number(2));
-  CHECK(found[0].ret.minion == "ms-0");
-  CHECK(found[0].ret.ret.text() == "\"2\"");
-  CHECK(found[1].jid == jid_number(1));
-  CHECK(found[1].ret.ret.text() == "\"1 late\"");
-  CHECK(*cache->get_minions() == std::vector<std::string>{"ms-0", "ms-1"});
-}
-
 TEST_CASE_TEMPLATE("a jid can be claimed once, and not where a job has it", Caches, CACHES) {
   const Caches cache;
   CHECK(*cache->prep_jid(jid_number(1)));
   CHECK_FALSE(*cache->prep_jid(jid_number(1)));
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
   CHECK_FALSE(*cache->prep_jid(jid_number(1)));
-  REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::grouped));
+  REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::committed));
   CHECK_FALSE(*cache->prep_jid(jid_number(2)));
   CHECK(*cache->prep_jid(jid_number(3)));
 }
@@ -303,14 +285,14 @@ TEST_CASE_TEMPLATE("a jid can be claimed once, and not where a job has it", Cach
 TEST_CASE_TEMPLATE("what was told before a flush stays as it was", Caches, CACHES) {
   const Caches cache;
   CHECK(cache->flush());
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
   CHECK(cache->flush());
   CHECK(jids_of(*cache) == Jids{jid_number(1)});
 }
 
 TEST_CASE_TEMPLATE("a visitor that throws takes nothing from those that read later", Caches, CACHES) {
   const Caches cache;
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::grouped));
+  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
   for (int i = 0; i < 20; ++i) {  // more than may read at once
     const auto walk = [&] {
       return cache->get_jids({}, [](const Load&) -> bool { throw std::bad_alloc(); });
@@ -323,20 +305,64 @@ TEST_CASE_TEMPLATE("a visitor that throws takes nothing from those that read lat
 TEST_CASE_TEMPLATE("jobs that were saved too long ago go, with all that belongs to them", Caches, KEEPERS) {
   Caches cache;
   for (const int number : {1, 2}) {
-    REQUIRE(cache->save_load(load_of(jid_number(number)), Durability::grouped));
+    REQUIRE(cache->save_load(load_of(jid_number(number)), Durability::committed));
     REQUIRE(cache->returner(jid_number(number), return_of("ms-0", "x")));
   }
-  CHECK(*cache->get_minions() == std::vector<std::string>{"ms-0"});
-  REQUIRE(cache->returner(jid_number(2), return_of("ms-1", "late")));
   cache.clock.advance(std::chrono::hours(23));
-  REQUIRE(cache->save_load(load_of("20231115211320000000"), Durability::grouped));
-  CHECK(*cache->clean_old_jobs() == 0);
+  REQUIRE(cache->save_load(load_of("20231115211320000000"), Durability::committed));
   cache.clock.advance(std::chrono::hours(2));
-  CHECK(*cache->clean_old_jobs() == 2);
+  CHECK(test::within(std::chrono::seconds(20), [&] { return jids_of(*cache).size() == 1; }));
   CHECK(jids_of(*cache) == Jids{"20231115211320000000"});
   CHECK(cache->get_jid(jid_number(2))->empty());
-  CHECK(cache->get_fun("test.ping")->empty());
-  CHECK(cache->get_minions()->empty());
+  REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::committed));
+  CHECK(cache->get_jid(jid_number(2))->empty());
+}
+
+TEST_CASE("a jid without a key is refused") {
+  Cache<InMemory> cache;
+  for (const std::string jid :
+       {"", "1", "2026112623150012345x", "00011126231500123456", "29001126231500123456"}) {
+    CAPTURE(jid);
+    const Result<bool> reserved = cache->prep_jid(jid);
+    REQUIRE_FALSE(reserved.ok());
+    CHECK(reserved.error().kind == ErrorKind::invocation);
+    CHECK(cache->save_load(load_of(jid), Durability::committed).error().kind == ErrorKind::invocation);
+    CHECK(cache->save_job(load_of(jid), {}).error().kind == ErrorKind::invocation);
+  }
+}
+
+TEST_CASE("a job whose jid a caller reserved keeps its returns, whole or one by one") {
+  Cache<InMemory> cache;
+  REQUIRE(*cache->prep_jid(jid_number(1)));
+  CHECK_FALSE(cache->get_load(jid_number(1))->has_value());
+  CHECK(jids_of(*cache).empty());
+  const std::vector<ReturnView> returns{{"ms-0", "[1]", 3, false, "nested"}};
+  REQUIRE(cache->save_job(load_of(jid_number(1)), returns));
+  REQUIRE(cache->returner(jid_number(1), return_of("ms-1", "late")));
+  const std::vector<JobReturn> kept = *cache->get_jid(jid_number(1));
+  REQUIRE(kept.size() == 2);
+  CHECK(kept[0].ret.text() == "[1]");
+  CHECK(kept[0].retcode == 3);
+  CHECK_FALSE(kept[0].success);
+  CHECK(kept[0].out == "nested");
+  CHECK(kept[1].ret.text() == "\"late\"");
+}
+
+TEST_CASE("beyond the bound in bytes the oldest jobs go, in memory at once, and the log says so") {
+  const test::ManualClock clock;
+  const test::CapturedLog log;
+  const auto store = open_store();
+  const auto cache = make_store_returner(store, std::chrono::hours(0), std::size_t{1} << 20, clock);
+  Load load = load_of(jid_number(0));
+  load.arg = Json::string(std::string(2000, 'x'));
+  for (int i = 1; i <= 3000; ++i) {
+    load.jid = jid_number(i);
+    REQUIRE(cache->save_job(load, {}));
+    if (i % 100 == 0) CHECK(*store->used_bytes() < (std::int64_t{1} << 21));
+  }
+  CHECK(cache->get_load(jid_number(3000))->has_value());
+  CHECK_FALSE(cache->get_load(jid_number(1))->has_value());
+  CHECK(log.has("jobs_bytes_kept"));
 }
 
 TEST_CASE_TEMPLATE("many threads save, return and look up at once", Caches, CACHES) {
@@ -348,7 +374,7 @@ TEST_CASE_TEMPLATE("many threads save, return and look up at once", Caches, CACH
     threads.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
         const std::string jid = jid_number(next++);
-        const auto durability = i % 50 == 0 ? Durability::durable : Durability::grouped;
+        const auto durability = i % 50 == 0 ? Durability::durable : Durability::committed;
         if (!cache->save_load(load_of(jid), durability)) ++missing;
         if (!cache->returner(jid, return_of("ms-0", jid))) ++missing;
         if (i % 20 != 0) continue;

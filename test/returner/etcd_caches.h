@@ -13,20 +13,19 @@
 
 namespace rest_fcgi::returner {
 
-/// Options of API v3 with the spool in a folder of its own.
-inline Options etcd_options(const test::TempDir& dir) {
+/// Options of API v3.
+inline Options etcd_options() {
   Options options;
   options.master_job_cache = "etcd";
-  options.spool_bytes = 256 * 1024;
   options.etcd.is_chosen = true;
   options.etcd.require_v2 = false;
-  options.etcd.spool = dir / "jobs/etcd";
   return options;
 }
 
 inline std::unique_ptr<Returner> open_over(const std::shared_ptr<FakeEtcd>& etcd, const Options& options,
-                                           const Clock& clock) {
-  auto opened = open_etcd_returner_over(options, clock, std::make_unique<FakeEtcdStore>(etcd),
+                                           const Clock& clock,
+                                           const std::shared_ptr<store::Store>& store = open_store()) {
+  auto opened = open_etcd_returner_over(options.etcd, store, clock, std::make_unique<FakeEtcdStore>(etcd),
                                         std::make_unique<FakeEtcdStore>(etcd));
   REQUIRE_MESSAGE(opened.ok(), opened.error().message);
   return *std::move(opened);
@@ -35,10 +34,11 @@ inline std::unique_ptr<Returner> open_over(const std::shared_ptr<FakeEtcd>& etcd
 /// A job cache in a cluster that is none.
 struct InFakeEtcd {
   test::TempDir dir;
+  std::shared_ptr<store::Store> store = open_store(dir / "state/state.db");
   std::shared_ptr<FakeEtcd> etcd = std::make_shared<FakeEtcd>();
-  Options options = etcd_options(dir);
+  Options options = etcd_options();
 
-  std::unique_ptr<Returner> make(const Clock& clock) { return open_over(etcd, options, clock); }
+  std::unique_ptr<Returner> make(const Clock& clock) { return open_over(etcd, options, clock, store); }
 };
 
 }  // namespace rest_fcgi::returner

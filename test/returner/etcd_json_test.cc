@@ -5,7 +5,6 @@
 
 #include "caches.h"
 #include "returner/etcd/layout.h"
-#include "returner/record.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -16,13 +15,8 @@ Load example() {
   return {kJid, Json::string("test.ping"), Json::trusted("[]"), Json::string("*"), "glob", "root", {}, {}};
 }
 
-std::string text_of(const Load& load) {
-  const std::string record = load_record(*key_of(load.jid), load, {});
-  return load_text(load.jid, view_of(record)->load);
-}
-
 TEST_CASE("a load is written as Salt writes it, to the byte") {
-  const std::string text = text_of(example());
+  const std::string text = load_text(example());
   CHECK(text ==
         R"({"fun": "test.ping", "jid": "20261120231500123456", "tgt": "*", "tgt_type": "glob", "arg": [], )"
         R"("user": "root", "cmd": "publish", "kwargs": {"delimiter": ":"}})");
@@ -34,7 +28,7 @@ TEST_CASE("a load that we wrote is read as it was") {
   load.fun = Json::trusted(R"(["test.ping", "test.arg"])");
   load.metadata = Json::trusted(R"({"a": 1})");
   load.minions = {"m1", "m2"};
-  const std::string text = text_of(load);
+  const std::string text = load_text(load);
   CHECK(text.find(R"("kwargs": {"delimiter": ":", "metadata": {"a": 1}}, "Minions": ["m1", "m2"]})") !=
         std::string::npos);
   const auto found = load_in(kJid, text, kReplace);

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,11 +69,6 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     next_error_ = std::move(error);
   }
-  /// The next write throws, as where memory is short.
-  void throw_at_next_write() {
-    const std::lock_guard lock(mutex_);
-    next_throws_ = true;
-  }
   /// The next write is carried out, and its answer is lost.
   void lose_next_answer(Error error) {
     const std::lock_guard lock(mutex_);
@@ -103,7 +97,6 @@ class FakeEtcd {
   Map map_;
   std::optional<Error> error_;
   std::optional<Error> next_error_;   // of a write
-  bool next_throws_ = false;          // of writes
   std::optional<Error> lost_answer_;  // of a write
   std::size_t most_bytes_ = static_cast<std::size_t>(-1);
   ErrorKind refusal_ = ErrorKind::invocation;
@@ -151,7 +144,7 @@ class FakeEtcdStore : public EtcdStore {
     }
     for (auto& [jid, load] : loads) {
       if (load) continue;
-      auto made = returned_load(*this, layout, jid);
+      auto made = load_or_returned(*this, layout, jid);
       if (!made) return std::move(made).error();
       load = *std::move(made);
     }
@@ -169,7 +162,6 @@ class FakeEtcdStore : public EtcdStore {
     if (etcd_->door != nullptr) etcd_->door->pass();
     const std::lock_guard lock(etcd_->mutex_);
     if (etcd_->error_) return *etcd_->error_;
-    if (std::exchange(etcd_->next_throws_, false)) throw std::bad_alloc();
     if (etcd_->next_error_) return *std::exchange(etcd_->next_error_, std::nullopt);
     std::size_t puts = 0;
     for (const EtcdWrite& write : writes) {

@@ -21,9 +21,9 @@ inline test::EtcdCluster& shared_etcd() {
 
 /// Options for members of a real cluster, below a root that no other test has. Also below `/salt/`, where
 /// the cluster's user may write.
-inline Options real_options(const test::TempDir& dir, const std::vector<std::string>& urls, bool v2) {
+inline Options real_options(const std::vector<std::string>& urls, bool v2) {
   static std::atomic<int> roots{0};
-  Options options = etcd_options(dir);
+  Options options = etcd_options();
   options.etcd.require_v2 = v2;
   options.etcd.root = "/salt/return-" + std::to_string(roots++);
   options.etcd.writing.endpoints = urls;
@@ -36,8 +36,9 @@ inline Options real_options(const test::TempDir& dir, const std::vector<std::str
   return options;
 }
 
-inline std::unique_ptr<Returner> open_etcd(const Options& options, const Clock& clock) {
-  auto opened = open_etcd_returner(options, clock);
+inline std::unique_ptr<Returner> open_etcd(const Options& options, const Clock& clock,
+                                           const std::shared_ptr<store::Store>& store = open_store()) {
+  auto opened = open_etcd_returner(options.etcd, store, clock);
   REQUIRE_MESSAGE(opened.ok(), opened.error().message);
   return *std::move(opened);
 }
@@ -56,11 +57,10 @@ bool within(std::chrono::seconds time, const Condition& condition) {
 /// A job cache in a real cluster; where there is no etcd, in one that is none.
 template <bool kV2>
 struct InEtcd {
-  test::TempDir dir;
   InFakeEtcd otherwise;
   std::unique_ptr<Returner> make(const Clock& clock) {
     if (test::no_etcd()) return otherwise.make(clock);
-    return open_etcd(real_options(dir, shared_etcd().urls(), kV2), clock);
+    return open_etcd(real_options(shared_etcd().urls(), kV2), clock, otherwise.store);
   }
 };
 

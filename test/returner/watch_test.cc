@@ -75,8 +75,7 @@ class ScriptedChanges : public EtcdChanges {
 };
 
 struct Scripted {
-  test::TempDir dir;
-  Options options = etcd_options(dir);
+  Options options = etcd_options();
   std::shared_ptr<FakeEtcd> etcd = std::make_shared<FakeEtcd>();
   std::shared_ptr<Script> script = std::make_shared<Script>();
   std::shared_ptr<EtcdLosses> losses = std::make_shared<EtcdLosses>();
@@ -100,7 +99,7 @@ Error error_of(ErrorKind kind, const std::string& text) {
 TEST_CASE("a job cache that no other host has is not watched") {
   Heard nobody;
   const test::ManualClock clock;
-  const auto watch = make_memory_returner({}, clock)->watch(nobody);
+  const auto watch = make_store_returner(open_store(), {}, 0, clock)->watch(nobody);
   REQUIRE(watch);
   CHECK(*watch == nullptr);
 }
@@ -246,20 +245,6 @@ TEST_CASE("events that may have been told are told again as they were") {
   host.publish();
   REQUIRE(writes(3));
   CHECK(host.etcd->map().at(kOwnEvents) > told);
-}
-
-TEST_CASE("events wait while memory is short, and are told later") {
-  const test::CapturedLog log;
-  const Scripted host;
-  host.etcd->put(kFolder + "listeners/other", "");
-  host.etcd->throw_at_next_write();
-  host.publish();
-  for (int i = 0; i < 1000 && host.etcd->transactions().empty(); ++i) {
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  REQUIRE(host.etcd->map().contains(kOwnEvents));
-  CHECK(host.etcd->map().at(kOwnEvents).find(R"("tag": "a")") != std::string::npos);
-  CHECK(log.has("other hosts are not told of events here so far: std::bad_alloc"));
 }
 
 }  // namespace rest_fcgi::returner

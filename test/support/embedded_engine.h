@@ -29,19 +29,17 @@ class EmbeddedEngine {
  public:
   using Returns = std::map<std::string, master::Return>;
 
-  /// `token_dir`: empty: no tokens.
   explicit EmbeddedEngine(embedded::Options options = {}, const returner::Options& cache = {},
-                          std::string token_dir = {})
-      : options_(std::move(options)), token_dir_(std::move(token_dir)) {
+                          const std::shared_ptr<store::Store>& store = *store::Store::open({}))
+      : options_(std::move(options)), store_(store) {
     if (options_.minions.empty()) {
       options_.minions = {{"ms-0", Json::trusted(R"({"role": "web"})"), Json::empty_object()},
                           {"ms-1", Json::trusted(R"({"role": "web"})"), Json::empty_object()},
                           {"ms-2", Json::trusted(R"({"role": "db"})"), Json::empty_object()}};
     }
-    auto made =
-        embedded::make_runtime(options_, *returner::Returners::make(cache, system_clock()), system_clock());
-    REQUIRE(made);
-    runtime = *std::move(made);
+    auto returners = returner::Returners::make(cache, store, system_clock());
+    REQUIRE(returners);
+    runtime = embedded::make_runtime(options_, *std::move(returners), store, system_clock());
     master = reloaded();
     runtime->announce_minions();
   }
@@ -52,8 +50,7 @@ class EmbeddedEngine {
     auth::Options auth;
     auth.external_auth = external_auth();
     auth.sharedsecret = Secret("secret");
-    auth.token_dir = token_dir_;
-    auto authenticator = auth::Authenticator::make(auth, system_clock());
+    auto authenticator = auth::Authenticator::make(auth, system_clock(), store_);
     auto permissions = auth::Permissions::make(auth.external_auth);
     REQUIRE(authenticator);
     REQUIRE(permissions);
@@ -193,7 +190,7 @@ class EmbeddedEngine {
   }
 
   embedded::Options options_;
-  std::string token_dir_;
+  std::shared_ptr<store::Store> store_;
   std::deque<Request> requests_;
 };
 

@@ -27,9 +27,9 @@ class Execution {
 
   /// Keeps jobs as these options say.
   void keep_jobs(const returner::Options& options) {
-    auto returners = returner::Returners::make(options, system_clock());
+    auto returners = returner::Returners::make(options, store_, system_clock());
     REQUIRE(returners);
-    jobs_ = std::make_unique<embedded::Jobs>(*std::move(returners), system_clock(), nullptr, 1 << 20);
+    jobs_ = std::make_unique<embedded::Jobs>(*std::move(returners), store_, system_clock());
   }
 
   /// REQUIRES: `pillar` is an object.
@@ -68,8 +68,9 @@ class Execution {
 
  private:
   std::shared_ptr<const embedded::Modules> modules_;
+  const std::shared_ptr<store::Store> store_ = *store::Store::open({});
   std::unique_ptr<embedded::Jobs> jobs_ = std::make_unique<embedded::Jobs>(
-      *returner::Returners::make({}, system_clock()), system_clock(), nullptr, 1 << 20);
+      *returner::Returners::make({}, store_, system_clock()), store_, system_clock());
   embedded::Minion minion_;
 };
 

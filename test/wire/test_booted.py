@@ -71,7 +71,7 @@ class Host:
     def files(self):
         """What is the responder's, by content, mode and owner; not what it writes while it answers."""
         found = self.booted.run("find", *OWN, "-type", "f").split()
-        assert {"/etc/rest_fcgi/master", "/etc/rest_fcgi/users"} <= set(found) and any("token" in path for path in found), found
+        assert {"/etc/rest_fcgi/master", "/etc/rest_fcgi/users"} <= set(found) and any(path.endswith("state.db") for path in found), found
         return sorted(found)
 
     def kept(self, files):
@@ -132,7 +132,7 @@ def is_allowed(name):
 @pytest.mark.parametrize("attack", [as_module, as_command])
 def test_no_job_reaches_what_is_the_responders(host, conversation, attack):
     files = host.files()
-    still = [path for path in files if "jobs" not in path and "/log/" not in path and "shm" not in path]
+    still = [path for path in files if "state.db" not in path and "/log/" not in path]
     before = host.kept(still)
     uid = int(host.booted.run("id", "-u", "rest_fcgi"))
     pids = [host.pid("rest_fcgi.service"), conversation]
@@ -252,7 +252,7 @@ def test_a_job_that_takes_too_much_memory_is_killed_and_nobody_else(host):
 
 IS_WHOLE = """
 import sqlite3
-jobs = sqlite3.connect("file:/var/lib/rest_fcgi/rest_fcgi/jobs.db?mode=ro", uri=True)
+jobs = sqlite3.connect("file:/var/lib/rest_fcgi/rest_fcgi/state.db?mode=ro", uri=True)
 print(jobs.execute("PRAGMA integrity_check").fetchall())
 """
 

@@ -271,6 +271,37 @@ def test_what_a_killed_responder_had_not_delivered_the_next_one_delivers(start, 
     wait_until(lambda: number_of_jobs(daemon_again.address) == 6, "all six are there")
 
 
+def test_what_a_killed_process_had_not_delivered_another_process_of_the_store_delivers(start, directory, etcd):
+    options = on(etcd, cachedir=str(directory / "cache"))
+    first, second = start(options), start(options)
+    jid = start_async(first.address)
+    wait_until(lambda: all_returned(second.address, jid), "all returned")
+    etcd.kill(0)
+    for daemon in (first, second) * 5:
+        assert call(daemon.address, PING) == [ALL_PONG]
+    first.kill(signal.SIGKILL)  # which delivers for both, since it was there first
+    first.wait()
+    etcd.restart(0)
+    wait_until(lambda: number_of_jobs(second.address) == 11, "all eleven are there")
+    assert second.stop() == 0
+
+
+def test_a_full_outbox_refuses_asynchronous_jobs_and_synchronous_calls_are_answered(start, etcd):
+    daemon = start(on(etcd, rest_fcgi={"etcd_outbox_bytes": "64K"}))
+    etcd.kill(0)
+    large = {"client": "local", "tgt": "*", "fun": "test.arg", "arg": ["x" * 2000]}
+    for _ in range(50):
+        assert call(daemon.address, large)[0]["ms-0"]
+    long = {**large, "client": "local_async", "arg": ["x" * 10000]}
+    assert "etcd_outbox_bytes" in refused(daemon.address, long)
+    assert daemon.log().count("asynchronous jobs are refused, and all else is lost") == 1
+    etcd.restart(0)
+    wait_until(lambda: number_of_jobs(daemon.address), "what waited is delivered")
+    jid = call(daemon.address, long)[0]["jid"]
+    wait_until(lambda: jid in listed(daemon.address), "it is kept again")
+    assert daemon.stop() == 0
+
+
 def found_in(etcd):
     """The jids of all loads that are in etcd, and the first arguments of their calls."""
     loads = {key: value for key, value in etcd.all("/salt/return/jobs/").items() if key.endswith(b"/.load.p")}
@@ -287,7 +318,7 @@ def checked(clients, etcd, last, capsys, what):
         return clients.jobs <= jids and clients.words <= words
 
     assert clients.jobs and clients.words
-    # For an answer it delivers what dead processes left; it has none while the cluster elects a leader.
+    # A lookup waits for the delivery; it fails while the cluster elects a leader.
     lookup = {"client": "runner", "fun": "jobs.lookup_jid", "kwarg": {"jid": min(clients.jobs)}}
     wait_until(lambda: call(last.address, lookup), "the cluster answers")
     try:

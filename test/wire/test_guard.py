@@ -2,7 +2,6 @@
 """Guessing passwords: slowed, then refused, for whom it is and from where it comes, across processes and restarts."""
 
 import json
-import os
 import time
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from support import daemon as daemons
 from support import fastcgi
 from support.api import local
-from support.daemon import Daemon
 from support.process import wait_until
 
 GUARD = {"tries": 3, "address_tries": 8, "window": 600, "refuse": 600}
@@ -26,9 +24,9 @@ def settings(**guard):
     }
 
 
-def with_default_file(directory):
+def of_one_host(directory):
     """All responders with these settings have one `cachedir`."""
-    return {**settings(file=None), "cachedir": str(directory / "cache")}
+    return {**settings(), "cachedir": str(directory / "cache")}
 
 
 def ask(daemon, remote="192.0.2.7", **credentials):
@@ -101,15 +99,14 @@ def test_the_refusal_ends_when_it_was_said_to_and_not_before(start):
 
 
 def test_counts_are_shared_between_processes_and_outlive_one_that_is_killed(start, directory):
-    first, second = (start(settings(file=str(directory / "guard"))) for _ in range(2))
+    first, second = (start(of_one_host(directory)) for _ in range(2))
     assert statuses(first, 2, password="wrong") == [401, 401]
     assert ask(second, password="wrong")[0] == 401
     assert ask(first)[0] == ask(second)[0] == 429
     first.kill(9)
     first.wait()
-    third = start(settings(file=str(directory / "guard")))
+    third = start(of_one_host(directory))
     assert ask(third)[0] == 429
-    assert (directory / "guard").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_reload_does_not_forget(start):
@@ -119,36 +116,6 @@ def test_a_reload_does_not_forget(start):
     daemon.kill(1)
     daemon.await_log("configuration reread")
     assert ask(daemon, username="bob")[0] == 429, "who was refused still is"
-    assert ask(daemon, password="wrong")[0] == 401
-    assert ask(daemon)[0] == 429, "the third failure was the third"
-
-
-def test_the_default_file_is_in_a_folder_of_our_own_and_outlives_a_restart(start, directory):
-    first, second = (start(with_default_file(directory)) for _ in range(2))
-    assert statuses(first, 2, password="wrong") == [401, 401]
-    assert ask(second, password="wrong")[0] == 401
-    assert ask(first)[0] == ask(second)[0] == 429
-    for daemon in (first, second):
-        daemon.kill(9)
-        daemon.wait()
-    assert ask(start(with_default_file(directory)))[0] == 429
-    state = directory / "cache" / "rest_fcgi"
-    assert [path.stat().st_mode & 0o777 for path in (state, state / "failed_logins")] == [0o700, 0o600]
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="another user's folder cannot be made without root")
-@pytest.mark.parametrize("what", ["folder", "file"])
-def test_what_another_user_puts_there_is_not_used_and_counts_live_through_a_reload_all_the_same(start, directory, what):
-    state = directory / "cache" / "rest_fcgi"
-    state.mkdir(parents=True, mode=0o700)
-    (state / "failed_logins").touch(0o600)
-    foreign = state if what == "folder" else state / "failed_logins"
-    os.chown(foreign, 65534, 65534)
-    daemon = start(with_default_file(directory))
-    daemon.await_log(f"failed logins are counted by each process alone: login_guard: file: {foreign} belongs to user id 65534")
-    statuses(daemon, 2, password="wrong")
-    daemon.kill(1)
-    daemon.await_log("configuration reread")
     assert ask(daemon, password="wrong")[0] == 401
     assert ask(daemon)[0] == 429, "the third failure was the third"
 
@@ -188,9 +155,3 @@ def test_the_guard_can_be_off(start, front):
     api = front(start(settings(tries=0)))
     for _ in range(12):
         assert api.post({**local("test.ping"), **ALICE, "password": "wrong"}).status == 401
-
-
-def test_a_guard_file_that_others_may_use_is_a_mistake(directory):
-    (directory / "guard").touch(0o644)
-    with pytest.raises(AssertionError, match="has mode 0644, so that others could use it"):
-        Daemon(directory, settings(file=str(directory / "guard")))

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Asynchronous jobs: they outlive their request, and can be looked up."""
 
+import concurrent.futures
+import os
 import re
+import shutil
 import signal
 
+import pytest
 from support.api import chunk, local
+from support.daemon import BINARY
+from support.jobs import call, runner
 from support.process import wait_until
 
 
@@ -64,34 +70,72 @@ def test_jobs_are_listed_page_by_page(api):
     assert list(page) == jids[1:3]
 
 
-def two_processes(start, front, directory):
-    """Two responders that show each other their jobs."""
-    shared = {"rest_fcgi": {"embedded": {"proc_dir": str(directory / "shared")}, "shutdown_timeout": 0}}
-    daemons = [start(shared), start(shared)]
-    return daemons, [front(daemon) for daemon in daemons]
+@pytest.fixture
+def processes(start, front, directory):
+    """Four responders with one cachedir, each with its API."""
+    shared = {"cachedir": str(directory / "shared"), "rest_fcgi": {"shutdown_timeout": 0}}
+    daemons = [start(shared) for _ in range(4)]
+    return [(daemon, front(daemon)) for daemon in daemons]
 
 
-def test_one_process_sees_and_kills_the_jobs_of_another(start, front, directory):
-    (one, _), (first, second) = two_processes(start, front, directory)
-    jid = start_job(first, "test.sleep", tgt="ms-0", arg=[600])
-    active = second.run(chunk("runner", "jobs.active"))[0]
-    assert active[jid]["Running"] == [{"ms-0": one.pid}]
-    assert saltutil(second, "kill_job", jid) == f"Signal 9 sent to job {jid} at pid {one.pid}"
-    wait_until(lambda: "terminated" in lookup(first, jid).get("ms-0", ""), "it returned")
-    wait_until(lambda: second.run(chunk("runner", "jobs.active"))[0] == {}, "nothing runs")
+def active(api):
+    return api.run(chunk("runner", "jobs.active"))[0]
 
 
-def test_a_job_that_is_killed_with_its_process_leaves_a_trace(start, front, directory):
-    (one, other), (first, second) = two_processes(start, front, directory)
+def test_each_process_sees_the_jobs_of_all_and_kills_those_of_another(processes):
+    pids = [daemon.pid for daemon, _ in processes]
+    jids = [start_job(api, "test.sleep", tgt="ms-0", arg=[600]) for _, api in processes]
+    for _, api in processes:
+        assert {jid: job["Running"] for jid, job in active(api).items()} == {
+            jid: [{"ms-0": pid}] for jid, pid in zip(jids, pids)
+        }
+        assert [job["jid"] for job in saltutil(api, "running")] == jids
+        assert saltutil(api, "find_job", jids[0])["pid"] == pids[0]
+    ended = dict(zip(jids, ["kill_job", "term_job", "signal_job"]))
+    for number, (jid, fun) in enumerate(ended.items()):
+        _, api = processes[number + 1]
+        sent = saltutil(api, fun, jid, *[15] * (fun == "signal_job"))
+        assert sent.endswith(f"sent to job {jid} at pid {pids[number]}")
+    _, last = processes[3]
+    for jid in ended:
+        wait_until(lambda: "terminated" in lookup(last, jid).get("ms-0", ""), "it returned", 3)
+    for _, api in processes:
+        wait_until(lambda: set(active(api)) == {jids[3]}, "the other job runs")
+
+
+def test_a_job_of_a_process_that_is_killed_is_recorded_as_interrupted_once(processes):
+    (killed, first), *others = processes
     jid = start_job(first, "test.sleep", arg=[600])
-    assert jid in second.run(chunk("runner", "jobs.active"))[0]
-    one.kill(signal.SIGKILL)
-    one.wait(30)
-    wait_until(lambda: jid not in second.run(chunk("runner", "jobs.active"))[0], "its process is gone")
-    returns = lookup(second, jid)
+    kept = start_job(others[0][1], "test.sleep", arg=[600])
+    assert all(jid in active(api) for _, api in others)
+    killed.kill(signal.SIGKILL)
+    killed.wait(30)
+    for _, api in others:
+        assert set(active(api)) == {kept}
+    returns = lookup(others[0][1], jid)
     assert sorted(returns) == ["ms-0", "ms-1", "ms-2"]
     assert all("Job interrupted" in ret for ret in returns.values())
-    assert f"job {jid} was interrupted" in other.log()
+    assert sum(daemon.log().count(f"job {jid} was interrupted") for daemon, _ in others) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount /proc anew and start programs as another user")
+def test_a_job_of_a_process_that_proc_does_not_show_runs_on(start, directory):
+    """systemd's ProtectProc=invisible hides processes that are not dumpable, also from others of the same user."""
+    program, wrapper = directory / "rest_fcgi", directory / "wrapper"
+    shutil.copy(BINARY, program)
+    as_nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all"
+    mount = f"mount -t proc -o hidepid=invisible proc /proc && chown -R 65534:65534 {directory}"
+    wrapper.write_text(f"#!/bin/sh\nexec unshare -m sh -c '{mount} && exec {as_nobody} {program} \"$@\"' sh \"$@\"\n")
+    wrapper.chmod(0o755)
+    shared = {"cachedir": str(directory / "shared"), "rest_fcgi": {"shutdown_timeout": 0}}
+    one, other = (start(shared, binary=wrapper) for _ in range(2))
+    slow = {**local("test.sleep", tgt="ms-0", arg=[600]), "client": "local_async"}
+    jid = call(one.address, slow)[0]["jid"]
+    assert jid in runner(other.address, "jobs.active")
+    one.kill(signal.SIGKILL)
+    one.wait(30)
+    assert jid not in runner(other.address, "jobs.active")
+    assert other.log().count(f"job {jid} was interrupted") == 1
 
 
 def test_a_returner_that_is_not_here_is_refused(api):
@@ -99,15 +143,16 @@ def test_a_returner_that_is_not_here_is_refused(api):
     assert reply.status == 400 and "'ret' names the returner 'smtp'" in reply.ret
 
 
-def test_jids_ascend_and_are_never_the_same_in_two_processes(start, front):
-    def jids(daemon):
-        api = front(daemon)
+def test_jids_ascend_and_are_never_the_same_in_two_processes(processes):
+    def jids(process):
+        _, api = process
         low = {**local("test.ping", tgt="ms-0"), "client": "local_async"}
         return [ret["jid"] for _ in range(5) for ret in api.run(*[low] * 20)]
 
-    one, other = jids(start()), jids(start())
-    assert one == sorted(one)
-    assert len(set(one + other)) == 200
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        all_jids = list(pool.map(jids, processes))
+    assert all(some == sorted(some) for some in all_jids)
+    assert len({jid for some in all_jids for jid in some}) == 400
 
 
 def test_shutdown_ends_a_running_job_within_its_time(start, front):

@@ -137,8 +137,7 @@ def test_salt_issue_28378_another_origin_may_ask_what_is_allowed(rest):
 
 
 def test_sessions_outlive_a_restart(start, directory):
-    kept_there = {"cachedir": str(directory / "cache"), "token_dir": str(directory / "tokens")}
-    changes = serving("rest_cherrypy", **kept_there)
+    changes = serving("rest_cherrypy", cachedir=str(directory / "cache"))
     daemon = start(changes)
     api = api_of(changes)
     kept, ended = session(api), session(api)

@@ -38,7 +38,7 @@ FILE_LOGIN = {"eauth": "file", "username": "alice", "password": "sesame"}
 
 def own(port):
     """rest_cherrypy on a port and over FastCGI; every password is hashed, and few jobs are kept."""
-    ours = {"netapi": ["rest_cherrypy"], "auth_cache_ttl": 0, "jobs_kept": 1000, "idle_thread_timeout": 1}
+    ours = {"netapi": ["rest_cherrypy"], "auth_cache_ttl": 0, "idle_thread_timeout": 1}
     return {"log_level": "error", "rest_fcgi": ours, "rest_cherrypy": {"port": port, "host": "127.0.0.1", "disable_ssl": True}}
 
 

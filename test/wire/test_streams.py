@@ -144,7 +144,7 @@ def test_tags_choose(serve, module):
 
 def test_a_logout_ends_streams_within_a_second_also_on_another_process(serve, module):
     api, daemon = serve(module)
-    elsewhere, _ = serve("rest_cherrypy", token_dir=str(daemon.directory / "tokens"))
+    elsewhere, _ = serve("rest_cherrypy", cachedir=str(daemon.directory / "cache"))
     other = login(api)
     kept = Sse(api, other)
 

@@ -37,7 +37,7 @@ def unit(directory):
     """A responder with rest_wsgi over FastCGI and, on a port that is handed over, rest_cherrypy."""
     port = free_port()
     cherrypy = {"port": port, "host": "127.0.0.1", "disable_ssl": True}
-    own = {"netapi": ["rest_wsgi", "rest_cherrypy"], "jobs_kept": 1000}
+    own = {"netapi": ["rest_wsgi", "rest_cherrypy"]}
     one = Unit(directory / "unit", {"rest_fcgi": own, "rest_cherrypy": cherrypy, "log_level": "info"}, ports=[port])
     one.http = Api("127.0.0.1", port)
     yield one

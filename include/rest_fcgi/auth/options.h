@@ -57,10 +57,6 @@ struct LoginGuardOptions {
   unsigned address_tries = 100;      ///< failures of one address, whatever the users, before it is refused
   std::chrono::seconds window{300};  ///< in which these failures are counted
   std::chrono::seconds refuse{300};  ///< how long somebody is refused then
-  std::string file;  ///< shared by all processes of one user; empty: this process counts alone
-  /// Nobody chose `file`: it lies in a folder of our own, and where it cannot be had, this process counts
-  /// alone and the log says so. Else that is a mistake.
-  bool file_is_default = false;
   std::size_t threads = 1024;    ///< for all requests; logins, checked or waiting, leave a tenth of them free
   std::size_t max_delayed = 64;  ///< threads that may wait before they answer a failure; beyond it: refused
   /// Threads that may wait for others' tries to end, and as many for their turn at a hash; beyond it:
@@ -79,14 +75,6 @@ struct PamOptions {
   std::chrono::milliseconds timeout{30000};  ///< for a login's turn, and as much for PAM's answer
 };
 
-/// Where it is remembered which tokens of a real master were logged out.
-struct LoggedOutOptions {
-  std::string file;  ///< absolute; empty: in memory, by this process alone
-  /// Nobody chose `file`: where it cannot be had, this process remembers alone and the log says so. Else it
-  /// is a mistake.
-  bool file_is_default = false;
-};
-
 /// Tokens as keys of an etcd cluster, API v3.
 struct TokensInEtcd {
   etcd::Options cluster;
@@ -97,16 +85,11 @@ struct Options {
   std::vector<EauthOptions> external_auth;
   Secret sharedsecret;                         ///< Salt's `sharedsecret`; empty: the back end is off
   bool allow_auto_eauth = false;               ///< `auto` takes any password: for tests only
-  std::optional<TokensInEtcd> tokens_in_etcd;  ///< in place of `token_dir`
-  std::string token_dir;                       ///< empty: no tokens
-  /// Nobody chose `token_dir`: where it cannot be had, tokens are off and the log says so. Else it is a
-  /// mistake.
-  bool token_dir_is_default = false;
+  std::optional<TokensInEtcd> tokens_in_etcd;  ///< in place of the store
   std::chrono::seconds token_expire{43200};
   TokenLifeRule token_expire_user_override;
   std::chrono::seconds auth_cache_ttl{30};  ///< how long a verified password is remembered; 0: not at all
   LoginGuardOptions login_guard;
-  LoggedOutOptions logged_out;  ///< the engine `salt` only
   PamOptions pam;
 };
 

@@ -19,6 +19,7 @@
 #include "rest_fcgi/master/salt/options.h"
 #include "rest_fcgi/netapi/options.h"
 #include "rest_fcgi/returner/options.h"
+#include "rest_fcgi/store/options.h"
 
 namespace rest_fcgi::config {
 
@@ -74,6 +75,7 @@ struct Settings {
   auth::Options auth;
   embedded::Options embedded;
   salt::Options salt;
+  store::Options store;
   returner::Options returner;
   Engine engine = Engine::embedded;
   std::string default_cachedir;  ///< Salt's own, where the engine `embedded` is used and nobody chose one

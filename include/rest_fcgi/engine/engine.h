@@ -7,15 +7,17 @@
 #include <string_view>
 #include <variant>
 
-#include "rest_fcgi/auth/logged_out.h"
-#include "rest_fcgi/auth/logins.h"
+#include "rest_fcgi/auth/password_hash_limiter.h"
+#include "rest_fcgi/auth/revocation_list.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/embedded.h"
+#include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/master/recording/recording.h"
 #include "rest_fcgi/master/salt/salt.h"
+#include "rest_fcgi/store/store.h"
 
 /// How the engine that the configuration names is put together. Thread-safe where its parts are.
 namespace rest_fcgi::engine {
@@ -23,16 +25,21 @@ namespace rest_fcgi::engine {
 /// The parts of the engine for a real master.
 struct SaltEngine {
   std::shared_ptr<salt::Runtime> runtime;
-  std::shared_ptr<auth::LoggedOut> logged_out;
+  std::shared_ptr<auth::RevocationList> revocations;
   std::shared_ptr<recording::Recorder> recorder;  ///< null: jobs are kept by the master alone
 };
 
 /// What of an engine outlives a reload.
 struct Runtime {
-  std::shared_ptr<const auth::LoginMemory> logins;
+  std::shared_ptr<store::Store> store;
+  std::shared_ptr<auth::PasswordHashLimiter> hash_limiter;
   /// Of the embedded one or of the one for a real master.
   std::variant<std::shared_ptr<embedded::Runtime>, SaltEngine> engine;
 };
+
+/// Returns what reserves microseconds for jids, which no other process of the store gets. Null for a store in
+/// memory, which is this process's own.
+[[nodiscard]] master::JidReserve jid_reserve(std::shared_ptr<store::Store> store);
 
 /// Errors: configuration, for job caches that cannot be opened and addresses that are none; internal.
 [[nodiscard]] Result<Runtime> make_runtime(const config::Settings& settings);
@@ -41,9 +48,9 @@ struct Runtime {
 [[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
                                                                   const Runtime& runtime);
 
-/// Ends all tokens of a user that were made until now, those of any back end where `eauth` is empty. A
-/// sentence about what it did. Errors: configuration, where tokens are off, or this process may not;
-/// unavailable; internal.
+/// Revokes all tokens of a user that were made until now, those of all back ends where `eauth` is empty.
+/// Returns a sentence about what it did. Errors: configuration, where the store is not there or cannot be
+/// used; unavailable; internal.
 [[nodiscard]] Result<std::string> revoke(const config::Settings& settings, std::string_view eauth,
                                          std::string_view username);
 

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,6 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/options.h"
-#include "rest_fcgi/master/shared_number.h"
 
 namespace rest_fcgi::master {
 
@@ -36,30 +36,32 @@ inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar"
 /// this form; some drop events whose stamp has an offset.
 [[nodiscard]] std::string iso_stamp(WallTime time);
 
-/// Gives out job ids: each later than the one before, none twice, neither in this process nor in any other of
-/// the same user on this host. Thread-safe.
+/// Reserves `length` microseconds, none of them before `now`, which no other process gets. Returns the first;
+/// absent where that failed.
+using JidReserve = std::function<std::optional<std::int64_t>(std::int64_t now, std::int64_t length)>;
+
+/// Gives out job ids: each later than the one before, none twice. Thread-safe.
 ///
-/// All of them count on one 64-bit number in shared memory (`/dev/shm`), the microsecond that was given out
-/// last: the next one is the clock's, or the last one and one more, whichever is later. That takes one atomic
-/// exchange and no system call, needs nothing cleaned up after a crash, and holds for processes that come one
-/// after the other, too. A number over an hour ahead of the clock was left by a clock that has been set back
-/// since, and is ignored. On several hosts jids are different where each has a share of its own.
+/// A jid is the clock's microsecond, or the one after the last jid, whichever is later. It lies in a range
+/// that `reserve` has given to this process. A new range is reserved when the clock or the jids have passed
+/// its end. On several hosts jids are different where each has a share of its own.
 class JidSource {
  public:
-  /// `name`: of the shared number; processes that use the same one never make the same jid. Where it cannot
-  /// be opened (no `/dev/shm`, not ours), jids are unique in this process only, and the log has a warning.
-  explicit JidSource(const Clock& clock, const std::string& name = default_name(), JidShare share = {});
+  /// Without `reserve`, or while it fails, jids are unique in this process only.
+  explicit JidSource(const Clock& clock, JidReserve reserve = nullptr, JidShare share = {});
 
   [[nodiscard]] std::string next();
 
-  /// One name for each user of the host.
-  [[nodiscard]] static std::string default_name();
-
  private:
+  /// Returns the first microsecond of this host's share from `least` on.
+  [[nodiscard]] std::int64_t of_share(std::int64_t least) const;
+
   const Clock& clock_;
+  const JidReserve reserve_;
   const JidShare share_;
-  std::atomic<std::int64_t> own_{0};  // used where there is no shared one
-  SharedNumber shared_;               // null where there is none
+  std::mutex mutex_;
+  std::int64_t last_ = 0;  // the microsecond of the last jid; guarded by mutex_
+  std::int64_t end_ = 0;   // of the range that is reserved; guarded by mutex_
 };
 
 }  // namespace rest_fcgi::master

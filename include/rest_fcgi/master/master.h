@@ -165,7 +165,7 @@ struct Session {
   auth::EventScope events = auth::EventScope::nothing;
 };
 
-/// The seam between Salt's clients and what carries their calls out. Abstract because there are two: the
+/// The interface between Salt's clients and the engines that carry their calls out. There are two: the
 /// embedded engine, whose minions live in this process (`master/embedded/embedded.h`), and a real Salt master
 /// over ZeroMQ (`master/salt/salt.h`). Thread-safe: all calls may come from many threads at once. Failures of
 /// every call: unavailable where the master is not there, timeout where it does not answer, internal.

@@ -3,21 +3,13 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "rest_fcgi/etcd/options.h"
 
 namespace rest_fcgi::returner {
-
-/// Salt's `sqlite3.*` keys.
-struct SqliteOptions {
-  std::string database;  ///< absolute path
-  /// Nobody chose this job cache: where there is no database and none can be made, jobs are kept in memory
-  /// and the log says so. Else a database that cannot be used is a mistake.
-  bool is_default = false;
-  std::chrono::milliseconds timeout{5000};  ///< for other processes that hold the database's lock
-};
 
 /// What becomes of bytes in etcd that are no UTF-8.
 enum class UnicodeErrors {
@@ -36,7 +28,8 @@ struct EtcdOptions {
   std::chrono::seconds ttl{0};
   bool encode_values = true;  ///< as msgpack, in API v3
   UnicodeErrors unicode_errors = UnicodeErrors::replace;
-  std::string spool;  ///< absolute path that those of the spools begin with
+  /// Bytes of the writes that wait in the store; beyond them jobs are refused or lost.
+  std::size_t outbox_bytes = std::size_t{64} << 20;
 };
 
 struct Options {
@@ -44,12 +37,9 @@ struct Options {
   std::vector<std::string> ext_job_cache;   ///< those that get all returns as well
   /// Salt's `keep_jobs_seconds`; 0 keeps jobs for ever.
   std::chrono::seconds keep_jobs_seconds{86400};
-  /// How much the job cache in memory keeps; beyond either limit the oldest jobs go first.
-  std::size_t max_jobs = 4096;
-  std::size_t max_bytes = 8 * 1024 * 1024;    ///< of loads and returns, as JSON text
-  std::size_t spool_bytes = 8 * 1024 * 1024;  ///< of what waits for the database, or for etcd
-  SqliteOptions sqlite3;                      ///< opened where a cache above names it, or somebody chose it
-  EtcdOptions etcd;                           ///< the same
+  /// Bytes of the database beyond which the oldest jobs go. Absent: 8 MiB in memory, 1 GiB on the disk.
+  std::optional<std::size_t> max_bytes;
+  EtcdOptions etcd;  ///< opened where a cache above names it, or the file chose it
 };
 
 }  // namespace rest_fcgi::returner

@@ -17,7 +17,7 @@
 
 namespace rest_fcgi::returner {
 
-/// What was asked for: Salt's load of a job, without anybody's credentials.
+/// Salt's load of a job, which says what a caller asked for, without credentials.
 struct Load {
   std::string jid;
   Json fun;  ///< a string, or a list of them for compound functions
@@ -37,10 +37,10 @@ struct JobReturn {
   bool success = true;
   std::string out;
   /// Made for a minion that did not answer: it never replaces a return, and any real return replaces it.
-  bool stands_in = false;
+  bool is_placeholder = false;
 };
 
-/// A return whose texts are somebody else's.
+/// A return that borrows its texts.
 struct ReturnView {
   std::string_view minion;
   std::string_view ret;  ///< JSON
@@ -56,16 +56,10 @@ struct ReturnView {
   return {ret.minion, ret.ret.text(), ret.retcode, ret.success, ret.out};
 }
 
-/// A return together with the job that it belongs to.
-struct FunctionReturn {
-  std::string jid;
-  JobReturn ret;
-};
-
-/// When a load has to be on the disk.
+/// What a load survives once the call comes back.
 enum class Durability {
-  grouped,  ///< soon, together with others; the caller does not wait for the disk
-  durable,  ///< before the call comes back: what a caller was told survives a power cut
+  committed,  ///< the end of the process
+  durable,    ///< a power cut, too
 };
 
 /// Which jobs to look at, in the order of their jids, which is that of their times.
@@ -97,15 +91,14 @@ class Returner {
   /// Keeps a job; a second load of the same jid replaces the first one and keeps its returns.
   virtual Result<void> save_load(Load load, Durability durability) = 0;
 
-  /// Keeps a job with what returned so far, all of it as a rule: as `save_load`, grouped, and `returner` for
-  /// each of the returns. Errors: the first one; the rest is kept.
-  virtual Result<void> save_job(const Load& load, std::span<const ReturnView> returns);
+  /// Keeps a job together with its returns, or those that came so far.
+  virtual Result<void> save_job(const Load& load, std::span<const ReturnView> returns) = 0;
 
   /// Adds minions to those that the job's load expects to return.
   virtual Result<void> save_minions(std::string_view jid, const std::vector<std::string>& minions) = 0;
 
-  /// Keeps a return; one for a job that is not (or no longer) kept is dropped, a second one of a minion
-  /// replaces, but for one that stands in.
+  /// Keeps a return. One for a job that is not (or no longer) kept is dropped. A later return of the same
+  /// minion replaces the one before, unless the later one is a placeholder.
   virtual Result<void> returner(std::string_view jid, JobReturn ret) = 0;
 
   /// A job; absent where it is not kept.
@@ -114,20 +107,11 @@ class Returner {
   /// What returned so far, in the order of the minions' ids; nothing for a job that is not kept.
   [[nodiscard]] virtual Result<std::vector<JobReturn>> get_jid(std::string_view jid) const = 0;
 
-  /// For each minion the newest return of that function.
-  [[nodiscard]] virtual Result<std::vector<FunctionReturn>> get_fun(std::string_view fun) const = 0;
-
   /// Walks over the loads that the query means; costs what it visits, not what is kept.
   [[nodiscard]] virtual Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const = 0;
 
-  /// The ids of all minions that returned something that is kept, sorted.
-  [[nodiscard]] virtual Result<std::vector<std::string>> get_minions() const = 0;
-
-  /// What was told before is on the disk when this comes back; in memory there is nothing to do.
+  /// Waits until all that was kept before survives a power cut.
   virtual Result<void> flush() = 0;
-
-  /// Drops what was saved more than `keep_jobs_seconds` ago. Returns how many jobs that were.
-  virtual Result<std::size_t> clean_old_jobs() = 0;
 
   /// Tells the listener, which has to outlive it, what everybody does in this job cache; starts nothing so
   /// far. Null where no other host has the same job cache.
@@ -141,11 +125,8 @@ struct LoadPage {
 };
 
 /// The first `most` loads of a query, or fewer where there are no more. Between two pages nothing is held of
-/// the job cache, so that whoever reads all jobs page by page may take his time, and stop with what he has.
+/// the job cache, so that a caller may take time between pages.
 /// Errors: those of `get_jids`. REQUIRES: `most` is not 0.
 [[nodiscard]] Result<LoadPage> get_page(const Returner& cache, JobQuery query, std::size_t most);
-
-/// Keeps jobs in this process's memory, bounded by `options`.
-[[nodiscard]] std::unique_ptr<Returner> make_memory_returner(const Options& options, const Clock& clock);
 
 }  // namespace rest_fcgi::returner

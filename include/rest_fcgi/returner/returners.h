@@ -12,6 +12,7 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/returner/options.h"
 #include "rest_fcgi/returner/returner.h"
+#include "rest_fcgi/store/store.h"
 
 namespace rest_fcgi::returner {
 
@@ -28,9 +29,11 @@ namespace rest_fcgi::returner {
 /// synchronizes itself.
 class Returners {
  public:
-  /// Opens what the options name. Errors: configuration, for a name that is none, and for a cache that
-  /// somebody chose, or whose database is there, and that cannot be opened.
-  [[nodiscard]] static Result<std::unique_ptr<Returners>> make(const Options& options, const Clock& clock);
+  /// Opens the caches that the options name; `sqlite3` is always there, and keeps jobs in `store`. Errors:
+  /// configuration, for an unknown name, and where a cache cannot be opened.
+  [[nodiscard]] static Result<std::unique_ptr<Returners>> make(const Options& options,
+                                                               std::shared_ptr<store::Store> store,
+                                                               const Clock& clock);
 
   /// One that is given; for tests.
   [[nodiscard]] static std::unique_ptr<Returners> of(std::string name, std::unique_ptr<Returner> cache);
@@ -51,7 +54,8 @@ class Returners {
 
  private:
   Returners() = default;
-  [[nodiscard]] Result<void> open(const Options& options, const Clock& clock);
+  [[nodiscard]] Result<void> open(const Options& options, std::shared_ptr<store::Store> store,
+                                  const Clock& clock);
 
   std::map<std::string, std::unique_ptr<Returner>, std::less<>> by_name_;
   Returner* master_job_cache_ = nullptr;   // one of by_name_

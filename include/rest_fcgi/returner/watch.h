@@ -11,51 +11,50 @@
 
 namespace rest_fcgi::returner {
 
-/// Hears what all hosts do that share a job cache. Called by one thread of the `Watch`, one call at a time;
-/// calls have to be quick, and must not call the watch. Abstract because each engine makes other events of
+/// Hears what all hosts do that share a job cache. One thread of the `Watch` calls it, one call at a time.
+/// The calls must be quick, and must not call the watch. Abstract because each engine makes other events of
 /// it.
 class ClusterListener {
  public:
   virtual ~ClusterListener() = default;
 
-  /// Asked several times a second, though not in the first seconds after `Watch::start`; where it says no,
-  /// the watch ends by itself.
+  /// Returns whether the watch should go on. The watch asks several times a second, from the fourth second
+  /// after `Watch::start` on, and ends by itself when the answer is no.
   [[nodiscard]] virtual bool wanted() = 0;
 
-  /// A job begins: its load is in the job cache, for the first time. Whoever writes there: this process,
-  /// other processes and hosts, Salt itself.
+  /// A job begins: its load is in the job cache for the first time. This process, other processes and hosts,
+  /// and Salt itself write loads.
   virtual void job(const Load& load) = 0;
 
-  /// A minion's return is in the job cache, and was not there before: one that differs replaced another one.
-  /// It comes after its job, where that was told at all. Of a job that is not kept any more, `load` holds the
-  /// jid, function and arguments alone.
+  /// A minion's return is in the job cache, and was not there before, or was another one. It comes after its
+  /// job, if that was told. If the job is gone, `load` holds its jid, function and arguments alone.
   virtual void returned(const Load& load, const JobReturn& ret) = 0;
 
-  /// What another process published. Never what this one did.
+  /// Another process published an event. What this process publishes is not told.
   virtual void event(std::string_view tag, const Json& data, std::string_view user) = 0;
 
-  /// Something may not have been told, for that reason. All that is done from now on is told again.
+  /// Something may not have been told, for that reason. The watch goes on.
   virtual void lost(const std::string& reason) = 0;
 };
 
-/// Tells, in order and each once, what everybody does in one job cache: jobs, returns, and events that are no
-/// job's. A lost connection or member loses nothing. Thread-safe; its thread and connection are there only
-/// while somebody listens. When it goes, it waits for its threads, which takes well under a second but for
-/// a cluster that does not answer.
+/// Tells what all processes do in one job cache, in order and each thing once: jobs, returns, and events that
+/// are no job's. A lost connection or member loses nothing. Thread-safe. Its thread and connection are there
+/// only while the listener wants it. The destructor waits for the threads: well under a second, and longer
+/// only for a cluster that does not answer.
 class Watch {
  public:
   virtual ~Watch() = default;
 
-  /// When this came back, all that anybody does from then on is told, until the listener says that it is not
-  /// wanted. Quick where it is told already. One exception, for what others `publish`: where nobody listened
-  /// before, on any host, they may take a second to notice.
-  /// Errors: those of the job cache, which stand for a second; unavailable, where another thread has begun
-  /// for a second and is not done. Nothing is told then.
+  /// After the return, all that any process does is told, until the listener wants no more. Quick while the
+  /// watch goes on. One exception: if there was no listener on any host, other processes may take a second
+  /// to notice this one, and events that they `publish` in that second are not told.
+  /// Errors: those of the job cache, which stand for a second; unavailable, where another thread has waited
+  /// for a second for the cluster. Nothing is told then.
   [[nodiscard]] virtual Result<void> start(SteadyTime deadline) = 0;
 
-  /// Tells an event that is no job's to the listeners of other processes and hosts, soon. Does not wait for
-  /// anything; where nobody listens elsewhere, nothing is written. What cannot be told is said by `lost`
-  /// there. `data` is an object and holds no secret.
+  /// Tells an event that is no job's to the listeners of other processes and hosts, soon. Does not wait.
+  /// Writes nothing where no other process listens. A listener hears by `lost` of an event that could not be
+  /// told. `data` is an object and holds no secret.
   virtual void publish(std::string_view tag, const Json& data, std::string_view user) = 0;
 };
 

@@ -78,38 +78,18 @@ Selection narrowed(const Selection& selection, const Minions& minions, const std
   return both;
 }
 
-/// Null where there is none, and where the default one cannot be had.
-Result<std::unique_ptr<ProcDir>> open_proc_dir(const Options& options) {
-  if (options.proc_dir.empty()) return std::unique_ptr<ProcDir>();
-  Result<std::unique_ptr<ProcDir>> opened = ProcDir::open(options.proc_dir);
-  if (opened || !options.proc_dir_is_default) return opened;
-  log::warning(format("jobs of other processes are not seen: {}", opened.error().message));
-  return std::unique_ptr<ProcDir>();
-}
-
-/// Listeners hear what other processes do through a job cache that tells it, or else through a folder in the
-/// proc directory. REQUIRES: `proc` is the one of the options, or null.
-std::shared_ptr<Announcer> make_announcer(const Options& options, const ProcDir* proc,
-                                          const returner::Returners& returners, const Clock& clock) {
-  auto events = std::make_shared<master::EventLog>(clock);
-  auto alone = std::make_shared<Announcer>(events, clock);
-  if (alone->watch(returners.master_job_cache()) || proc == nullptr) return alone;
-  const std::string folder = options.proc_dir + "/events";
-  Result<std::unique_ptr<Peers>> peers = Peers::open(folder, events);
-  if (peers) return std::make_shared<Announcer>(events, clock, *std::move(peers));
-  log::warning(format("events of other processes are not heard: {} {}", folder, peers.error().message));
-  return alone;
+std::shared_ptr<Announcer> make_announcer(const returner::Returners& returners, const Clock& clock) {
+  auto announcer = std::make_shared<Announcer>(std::make_shared<master::EventLog>(clock), clock);
+  announcer->watch(returners.master_job_cache());
+  return announcer;
 }
 
 /// The only Runtime there is. Tasks on the workers share `jobs`, never this object, which waits for them as
 /// it goes.
 class EmbeddedRuntime : public Runtime {
  public:
-  EmbeddedRuntime(const Options& options, std::unique_ptr<returner::Returners> returners, const Clock& clock,
-                  std::unique_ptr<ProcDir> proc, std::shared_ptr<Announcer> announcer)
-      : jobs_(std::make_shared<Jobs>(std::move(returners), clock, std::move(proc), options.max_queued_bytes,
-                                     options.jid_share, std::move(announcer))),
-        workers_({options.max_workers, options.max_queued}) {}
+  EmbeddedRuntime(const Options& options, std::shared_ptr<Jobs> jobs)
+      : jobs_(std::move(jobs)), workers_({options.max_workers, options.max_queued}) {}
 
   std::size_t shutdown(SteadyTime deadline) override {
     std::size_t interrupted = 0;
@@ -259,7 +239,7 @@ class EmbeddedMaster : public master::Master {
   }
 
   [[nodiscard]] Result<void> logout(SecretView token, SteadyTime) override {
-    return authenticator_->end_token(token);
+    return authenticator_->revoke_token(token);
   }
 
   [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, const master::Session*,
@@ -396,14 +376,13 @@ class EmbeddedMaster : public master::Master {
 
 }  // namespace
 
-Result<std::shared_ptr<Runtime>> make_runtime(const Options& options,
-                                              std::unique_ptr<returner::Returners> returners,
-                                              const Clock& clock) {
-  Result<std::unique_ptr<ProcDir>> proc = open_proc_dir(options);
-  if (!proc) return std::move(proc).error();
-  auto announcer = make_announcer(options, proc->get(), *returners, clock);
-  return std::shared_ptr<Runtime>(std::make_shared<EmbeddedRuntime>(options, std::move(returners), clock,
-                                                                    *std::move(proc), std::move(announcer)));
+std::shared_ptr<Runtime> make_runtime(const Options& options, std::unique_ptr<returner::Returners> returners,
+                                      const std::shared_ptr<store::Store>& store, const Clock& clock,
+                                      master::JidReserve reserve_jids) {
+  auto announcer = make_announcer(*returners, clock);
+  auto jobs = std::make_shared<Jobs>(std::move(returners), store, clock, options, std::move(announcer),
+                                     std::move(reserve_jids));
+  return std::make_shared<EmbeddedRuntime>(options, std::move(jobs));
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const Options& options,

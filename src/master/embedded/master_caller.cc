@@ -176,7 +176,7 @@ Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> j
     deliver(*owner, *shared, {Json::string(kInterrupted), false}, returns);
   };
   const auto running = std::make_shared<RunningJob>(std::move(load), "", std::move(interrupt));
-  const auto durability = returns ? returner::Durability::grouped : returner::Durability::durable;
+  const auto durability = returns ? returner::Durability::committed : returner::Durability::durable;
   if (Result<void> kept = jobs_->start(running, durability, jobs_->also_for({})); !kept) {
     return std::move(kept).error();
   }

@@ -267,7 +267,7 @@ Result<master::Job> Publisher::run_on_workers(const Order& order, Result<std::sh
     deliver(of, {of.minions[call], Json::string(kInterrupted), 1, false, ""});
   };
   auto running = std::make_shared<RunningJob>(*std::move(load), (*local)->ret(), std::move(interrupt));
-  const auto durability = returns ? returner::Durability::grouped : returner::Durability::durable;
+  const auto durability = returns ? returner::Durability::committed : returner::Durability::durable;
   if (Result<void> started = jobs_->start(running, durability, also); !started) {
     return std::move(started).error();
   }

@@ -59,7 +59,7 @@ class RecordingMaster final : public master::Master {
   [[nodiscard]] Result<master::Job> publish(const Permit& permit, const Publication& publication,
                                             std::shared_ptr<master::Addressee> returns) override {
     if (publication.what != Publication::What::call) return behind_->publish(permit, publication, returns);
-    return record(permit, publication, returns, returner::Durability::grouped);
+    return record(permit, publication, returns, returner::Durability::committed);
   }
   /// Published as a job that somebody waits for: its returns are recorded.
   [[nodiscard]] Result<master::Job> publish_async(const Permit& permit) override {

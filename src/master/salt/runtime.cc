@@ -36,12 +36,13 @@ BusOptions pull_options(const Options& options) {
 
 }  // namespace
 
-LiveRuntime::LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock)
+LiveRuntime::LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock,
+                         master::JidReserve reserve_jids)
     : requests_(std::move(requests)),
       events_(std::make_shared<master::EventLog>(clock)),
       bus_options_(bus_options(options)),
       pusher_(pull_options(options)),
-      jids_(clock),
+      jids_(clock, std::move(reserve_jids)),
       workers_(kBackground) {}
 
 Result<EventBus*> LiveRuntime::bus() {
@@ -57,7 +58,8 @@ std::size_t LiveRuntime::shutdown(SteadyTime deadline) {
   return workers_.close(deadline) ? 0 : 1;
 }
 
-Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock) {
+Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock,
+                                              master::JidReserve reserve_jids) {
   PoolOptions pool;
   pool.uri = uri_of(options);
   pool.connections = options.master_connections;
@@ -65,7 +67,8 @@ Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Cloc
   pool.max_waiting_logins = options.max_waiting_logins;
   auto requests = RequestPool::make(pool);
   if (!requests) return std::move(requests).error();
-  return std::shared_ptr<Runtime>(std::make_shared<LiveRuntime>(*std::move(requests), options, clock));
+  return std::shared_ptr<Runtime>(
+      std::make_shared<LiveRuntime>(*std::move(requests), options, clock, std::move(reserve_jids)));
 }
 
 std::string describe_event_firing(const Options& options) {

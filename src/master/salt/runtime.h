@@ -23,7 +23,8 @@ namespace rest_fcgi::salt {
 /// ones are waited for in `shutdown`, since their requests use this object.
 class LiveRuntime final : public Runtime {
  public:
-  LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock);
+  LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock,
+              master::JidReserve reserve_jids);
 
   [[nodiscard]] const std::shared_ptr<RequestPool>& requests() const noexcept { return requests_; }
   /// Starts it with the first call. Errors: internal, where no thread can be had.

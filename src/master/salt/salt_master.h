@@ -18,8 +18,8 @@
 
 namespace rest_fcgi::salt {
 
-/// The seam's calls as requests to a real master. It decides what is permitted; here credentials are traded
-/// for a token once, so that no password is in what the master stores and shows. Thread-safe.
+/// The calls of `Master` as requests to a real master. It decides what is permitted; here credentials are
+/// traded for a token once, so that no password is in what the master stores and shows. Thread-safe.
 class SaltMaster final : public master::Master {
  public:
   SaltMaster(const Options& options, std::unique_ptr<auth::Logins> logins,

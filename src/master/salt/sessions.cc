@@ -10,9 +10,9 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
 
-/// Sessions are the master's tokens. It makes them (`mk_token`), says who holds one (`get_token`, remembered
-/// for `auth_cache_ttl` and asked once where many bring the same), and has no command to end one: so what was
-/// logged out is remembered by `auth::LoggedOut`, and the master's file of it is removed where this user may.
+/// Sessions are the master's tokens. The master makes them (`mk_token`), says who holds one (`get_token`,
+/// remembered for `auth_cache_ttl`), and has no command to revoke one. So a logout adds the token to
+/// `auth::RevocationList`, and removes the master's file of it where this user may.
 namespace rest_fcgi::salt {
 
 Result<master::Session> SaltMaster::login(const auth::Credentials& credentials, SteadyTime deadline) {

@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <map>
-#include <mutex>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 #include "returner/etcd/layout.h"
+#include "returner/etcd/outbox.h"
 #include "returner/etcd/store.h"
-#include "returner/spool/spooled_writer.h"
+#include "returner/stored_json.h"
 
 namespace rest_fcgi::returner {
 namespace {
 
-constexpr std::size_t kMostRecords = 512;  // looked at together
-constexpr std::size_t kMostBytesOfRecords = 4 * 1024 * 1024;
 constexpr std::size_t kSendsAtOnce = 8;  // transactions under way
 constexpr std::size_t kMostPutsOfBatch = 32;
 constexpr std::size_t kMostBytesOfBatch = 512 * 1024;
 constexpr int kMostChanges = 8;  // of a load that others change at the same time
 
-/// A record as it waits in the spool.
-struct Stamped {
-  WallTime stamp;
-  RecordView record;
-};
-
-/// What one record becomes in etcd.
+/// What a load or a return becomes in etcd.
 struct Item {
   std::string what;              ///< for the log: the load or return, and of which job
   EtcdWrite write;               ///< the load, or the fields of the return
@@ -69,7 +63,7 @@ class Batch {
     }
     const auto add = [&](bool loads) {
       for (const Item& item : items_) {
-        if ((item.write.unless == EtcdWrite::Unless::changed) == loads) all.push_back(item.write);
+        if ((item.write.unless == EtcdWrite::Unless::never) == loads) all.push_back(item.write);
       }
     };
     add(true);
@@ -103,92 +97,41 @@ class Flight {
   std::set<std::string> places_;
 };
 
-/// What etcd refused of some records. It is told of when all of them are through: until then they may be
-/// delivered again, and it is refused again. Thread-safe.
-class Refusals {
+class Delivery {
  public:
-  void add(std::string what, std::string why) {
-    const std::lock_guard lock(mutex_);
-    all_.emplace_back(std::move(what), std::move(why));
-  }
-  void tell(Trouble& trouble) const {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [what, why] : all_) trouble.refuse(what, why);
-  }
+  Delivery(EtcdStore& store, const EtcdOptions& options, std::function<void()> lost)
+      : store_(store), layout_(options), lost_(std::move(lost)) {}
 
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::pair<std::string, std::string>> all_;  // guarded by mutex_
-};
-
-/// Used by the writer's thread alone.
-class EtcdSink : public SpoolSink {
- public:
-  EtcdSink(EtcdStore& store, const EtcdOptions& options) : store_(store), layout_(options) {}
-
-  Result<void> write(const SpooledWork& work, Trouble& trouble) override {
-    while (true) {
-      std::vector<std::string_view> records;
-      std::size_t bytes = 0;
-      const Spool::Taken taken = work.spool.take(work.end, [&](std::string_view record) {
-        if (!records.empty() &&
-            (records.size() == kMostRecords || bytes + record.size() > kMostBytesOfRecords)) {
-          return false;
-        }
-        records.push_back(record);
-        bytes += record.size();
-        return true;
-      });
-      Refusals refusals;
-      if (Result<void> written = deliver(records, refusals); !written) return written;
-      refusals.tell(trouble);
-      trouble.tell_of_unreadable(taken.unreadable, work.spool.file().path());
-      if (taken.end >= work.end) return {};
-      work.written(taken.end);
-    }
-  }
-
-  [[nodiscard]] std::optional<RecordView> view(std::string_view record) const override {
-    return view_of(unstamped(record).record);
-  }
-
- private:
-  [[nodiscard]] Result<void> deliver(const std::vector<std::string_view>& records, Refusals& refusals) {
+  [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
     recent_.trim();  // only now: the items of a delivery need all that its look-up found
-    std::vector<Stamped> all;
-    for (const std::string_view record : records) {
-      const StampedRecord stamped = unstamped(record);
-      if (const auto view = view_of(stamped.record)) {
-        all.push_back({stamped.stamp, *view});
-      } else {
-        refusals.add("a record of its spool", "it cannot be read");
-      }
-    }
-    if (Result<void> found = look_up_jobs(all); !found) return found;
+    if (Result<void> found = look_up_jobs(rows); !found) return found;
     Flight flight;
-    for (const Stamped& one : all) {
-      if (one.record.kind == RecordView::Kind::minions) {
-        if (Result<void> sent = send(flight, refusals); !sent) return sent;
-        if (Result<void> added = add_minions(one.record, refusals); !added) return added;
+    for (const OutboxRow& row : rows) {
+      if (!row.minions.empty()) {
+        if (Result<void> sent = send(flight); !sent) return sent;
+        if (Result<void> added = add_minions(row); !added) return added;
         continue;
       }
-      std::optional<Item> item = item_of(one);
-      if (!item || flight.add(*item)) continue;
-      if (Result<void> sent = send(flight, refusals); !sent) return sent;
-      flight.add(*item);
+      for (Item& item : items_of(row)) {
+        if (flight.add(item)) continue;
+        if (Result<void> sent = send(flight); !sent) return sent;
+        flight.add(item);
+      }
     }
-    return send(flight, refusals);
+    return send(flight);
   }
 
-  /// The jobs of returns whose loads are not among the records, and were not seen lately.
-  [[nodiscard]] Result<void> look_up_jobs(const std::vector<Stamped>& all) {
+ private:
+  /// Looks up the jobs of returns whose loads are not among the rows, and were not seen lately.
+  [[nodiscard]] Result<void> look_up_jobs(const std::vector<OutboxRow>& rows) {
     std::set<JidKey> here;
     std::set<JidKey> missing;
-    for (const Stamped& one : all) {
-      const JidKey key = one.record.key;
-      if (one.record.kind == RecordView::Kind::load) here.insert(key);
-      const bool is_return = !one.record.packed.empty();
-      if (is_return && !here.contains(key) && recent_.find(key) == nullptr) missing.insert(key);
+    for (const OutboxRow& row : rows) {
+      if (!row.load.empty()) {
+        here.insert(row.key);
+      } else if (!row.returns.empty() && !here.contains(row.key) && recent_.find(row.key) == nullptr) {
+        missing.insert(row.key);
+      }
     }
     if (missing.empty()) return {};
     std::vector<std::string> keys;
@@ -198,49 +141,43 @@ class EtcdSink : public SpoolSink {
     if (!values) return values.error();
     auto value = values->begin();
     for (const JidKey key : missing) {
-      const std::optional<std::string>& stored = *value++;
-      const auto load =
-          stored ? load_in(jid_of(key), decoded(*stored), UnicodeErrors::replace) : std::nullopt;
-      if (load) remember(key, {load->fun.text(), load->arg.text()});
+      if (const std::optional<std::string>& stored = *value++) remember(key, decoded(*stored));
     }
     return {};
   }
 
-  void remember(JidKey key, JobFacts facts) {
-    const std::size_t bytes = facts.fun.size() + facts.arg.size();
-    recent_.put(key, std::move(facts), bytes);
+  void remember(JidKey key, std::string_view load_text) {
+    const std::optional<Load> load = load_in(jid_of(key), load_text, UnicodeErrors::replace);
+    if (!load) return;
+    const std::size_t bytes = load->fun.text().size() + load->arg.text().size();
+    recent_.put(key, {load->fun.text(), load->arg.text()}, bytes);
   }
 
-  [[nodiscard]] std::optional<Item> item_of(const Stamped& stamped) {
-    const RecordView& record = stamped.record;
-    if (record.kind == RecordView::Kind::load) {
-      remember(record.key, {std::string(record.load.fun), std::string(record.load.arg)});
-      return load_item(record);
+  [[nodiscard]] std::vector<Item> items_of(const OutboxRow& row) {
+    std::vector<Item> items;
+    const std::string jid = jid_of(row.key);
+    if (!row.load.empty()) {
+      remember(row.key, row.load);
+      const std::string key = layout_.load(jid);
+      items.push_back({format("the load of job {}", jid),
+                       {EtcdWrite::Unless::never, {}, {}, {{key, layout_.encoded(row.load)}}},
+                       {}});
     }
-    const JobFacts* const facts = recent_.find(record.key);
-    return facts == nullptr ? std::nullopt : return_item(stamped, *facts);
+    const JobFacts* const facts = recent_.find(row.key);
+    if (facts == nullptr || row.returns.empty()) return items;
+    for (const JobReturn& ret : returns_in(row.returns)) items.push_back(return_item(row, ret, *facts));
+    return items;
   }
 
-  [[nodiscard]] Item load_item(const RecordView& record) const {
-    const std::string jid = jid_of(record.key);
-    const std::string key = layout_.load(jid);
-    return {format("the load of job {}", jid),
-            {EtcdWrite::Unless::changed, key, {}, {{key, layout_.encoded(load_text(jid, record.load))}}},
-            {}};
-  }
-
-  [[nodiscard]] std::optional<Item> return_item(const Stamped& stamped, const JobFacts& facts) const {
-    const RecordView& record = stamped.record;
-    const std::string jid = jid_of(record.key);
-    const JobReturn ret = record.ret.copy();
-    if (!is_key_part(ret.minion)) return std::nullopt;
+  [[nodiscard]] Item return_item(const OutboxRow& row, const JobReturn& ret, const JobFacts& facts) const {
+    const std::string jid = jid_of(row.key);
     const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret.minion, name); };
     Item item{format("the return of {} to job {}", ret.minion, jid), {}, {}};
-    std::string stamp;  // of one that stands in: none, so that any that comes is later
-    if (record.kind == RecordView::Kind::stand_in) {
+    std::string stamp;  // a placeholder has none: each return is later
+    if (row.is_placeholder) {
       item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};
     } else {
-      stamp = stamp_text(stamped.stamp);
+      stamp = stamp_text(row.stamp);
       item.write = {EtcdWrite::Unless::greater,
                     key_of_field("_stamp"),
                     layout_.encoded(Json::string(stamp).text()),
@@ -253,32 +190,31 @@ class EtcdSink : public SpoolSink {
     return item;
   }
 
-  [[nodiscard]] Result<void> add_minions(const RecordView& record, Refusals& refusals) {
-    const std::string key = layout_.load(jid_of(record.key));
+  [[nodiscard]] Result<void> add_minions(const OutboxRow& row) {
+    const std::string key = layout_.load(jid_of(row.key));
     for (int tries = 0; tries < kMostChanges; ++tries) {
       const auto found = store_.get({key});
       if (!found) return found.error();
       const std::optional<std::string>& before = found->front();
-      const auto merged =
-          before ? with_minions(decoded(*before), minions_in(record.minions, record.packing)) : std::nullopt;
+      const auto merged = before ? with_minions(decoded(*before), strings_in(row.minions)) : std::nullopt;
       if (!merged) return {};
       const std::string after = layout_.encoded(*merged);
       if (after == *before) return {};
       const Result<bool> done = store_.replace({key, after}, *before);
       if (!done && done.error().kind != ErrorKind::invocation) return done.error();
-      if (!done) refusals.add(format("minions of job {}", jid_of(record.key)), done.error().message);
+      if (!done) note_refused(format("minions of job {}", jid_of(row.key)), done.error());
       if (!done || *done) return {};
     }
     return Error{ErrorKind::unavailable, format("others write {} again and again", key)};
   }
 
-  [[nodiscard]] Result<void> send(Flight& flight, Refusals& refusals) {
+  [[nodiscard]] Result<void> send(Flight& flight) {
     const Flight now = std::exchange(flight, {});
     const std::vector<Batch>& batches = now.batches();
-    return at_once(batches.size(), kSendsAtOnce, [&](std::size_t i) { return send(batches[i], refusals); });
+    return at_once(batches.size(), kSendsAtOnce, [&](std::size_t i) { return send(batches[i]); });
   }
 
-  [[nodiscard]] Result<void> send(const Batch& batch, Refusals& refusals) {
+  [[nodiscard]] Result<void> send(const Batch& batch) {
     Result<void> written = store_.write(batch.writes());
     const auto failed_as = [&](ErrorKind kind) { return !written && written.error().kind == kind; };
     const bool is_there = failed_as(ErrorKind::internal) && takes_another();
@@ -286,20 +222,25 @@ class EtcdSink : public SpoolSink {
     const bool is_refused = failed_as(ErrorKind::invocation) || (is_there && failed_as(ErrorKind::internal));
     if (!is_refused) return written;
     if (batch.items().size() == 1) {
-      refusals.add(batch.items().front().what, written.error().message);
+      note_refused(batch.items().front().what, written.error());
       return {};
     }
-    // One of them is refused, and the others need not suffer for that.
+    // etcd refuses one of them: each is sent alone.
     for (Item item : batch.items()) {
       Batch alone;
       alone.add(item);
-      if (Result<void> sent = send(alone, refusals); !sent) return sent;
+      if (Result<void> sent = send(alone); !sent) return sent;
     }
     return {};
   }
 
-  /// Does the cluster take a small write now? Then what it answers to another one with nonsense is at fault
-  /// itself.
+  void note_refused(std::string_view what, const Error& why) const {
+    lost_();
+    log::error(format("etcd does not keep {}: {}", what, why.message));
+  }
+
+  /// Returns whether the cluster takes a small write now. If it does, an unexpected answer to another write
+  /// is about that write itself.
   [[nodiscard]] bool takes_another() {
     constexpr std::chrono::seconds kProbeTime{60};
     return store_.claim({layout_.claim("probe"), "probe"}, layout_.claim("probe"), kProbeTime).ok();
@@ -307,13 +248,17 @@ class EtcdSink : public SpoolSink {
 
   EtcdStore& store_;
   const EtcdLayout layout_;
+  const std::function<void()> lost_;
   RecentJobs<JidKey, JobFacts> recent_;  // what returns need to know
 };
 
 }  // namespace
 
-std::unique_ptr<SpoolSink> make_etcd_sink(EtcdStore& store, const EtcdOptions& options) {
-  return std::make_unique<EtcdSink>(store, options);
+std::function<Result<void>(const std::vector<OutboxRow>&)> make_etcd_delivery(EtcdStore& store,
+                                                                              const EtcdOptions& options,
+                                                                              std::function<void()> lost) {
+  const auto delivery = std::make_shared<Delivery>(store, options, std::move(lost));
+  return [delivery](const std::vector<OutboxRow>& rows) { return delivery->deliver(rows); };
 }
 
 }  // namespace rest_fcgi::returner

@@ -173,16 +173,15 @@ std::string stamp_text(WallTime time) {
                 utc.tm_hour, utc.tm_min, utc.tm_sec, (time - whole).count());
 }
 
-std::string load_text(std::string_view jid, const LoadView& load) {
+std::string load_text(const Load& load) {
   std::string text;
   JsonWriter writer(text);
-  writer.begin_object().key("fun").raw(load.fun).key("jid").string(jid).key("tgt").raw(load.tgt);
-  writer.key("tgt_type").string(load.tgt_type).key("arg").raw(load.arg).key("user").string(load.user);
+  writer.begin_object().key("fun").json(load.fun).key("jid").string(load.jid).key("tgt").json(load.tgt);
+  writer.key("tgt_type").string(load.tgt_type).key("arg").json(load.arg).key("user").string(load.user);
   writer.key("cmd").string("publish").key("kwargs").begin_object().key("delimiter").string(":");
-  if (load.metadata) writer.key("metadata").raw(*load.metadata);
+  if (load.metadata) writer.key("metadata").json(*load.metadata);
   writer.end_object();
-  const std::vector<std::string> minions = minions_in(load.minions, load.packing);
-  if (!minions.empty()) write_minions(writer, minions);
+  if (!load.minions.empty()) write_minions(writer, load.minions);
   writer.end_object();
   return text;
 }

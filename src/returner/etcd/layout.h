@@ -11,7 +11,6 @@
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/returner/options.h"
 #include "rest_fcgi/returner/returner.h"
-#include "returner/record.h"
 
 /// Where Salt's etcd returner keeps what, how a value is written there, and which JSON stands in it. Text in,
 /// text out.
@@ -22,7 +21,7 @@ namespace rest_fcgi::returner {
 ///     jobs/<jid>/.load.p             the load
 ///     jobs/<jid>/<minion>/<field>    one field of a return
 ///     minions/<minion>               the jid of its last return
-///     claims/<jid>                   ours: who took a jid, before its load is there
+///     claims/<jid>                   ours: a process reserved the jid, and its load is not there
 ///     listeners/<process>            ours, for a time: listens to what all hosts do
 ///     events/<process>               ours, for a time: what it published last
 ///
@@ -72,7 +71,7 @@ struct EtcdField {
 /// The text in a stored value, of either form: a view of `stored`.
 [[nodiscard]] std::string_view decoded(std::string_view stored);
 
-// Loads and returns as JSON, before they are encoded, and read from whoever wrote them.
+// Loads and returns as JSON, before they are encoded. Salt and other programs write some of them, too.
 
 /// What returns say of the job that they belong to. JSON texts.
 struct JobFacts {
@@ -81,7 +80,7 @@ struct JobFacts {
 };
 
 /// Salt's load, with `Minions` as Salt's own job cache shows them; `metadata` stands in `kwargs`.
-[[nodiscard]] std::string load_text(std::string_view jid, const LoadView& load);
+[[nodiscard]] std::string load_text(const Load& load);
 
 /// From a load, or from the return that a master wrote over it: what that does not tell is as Salt shows it
 /// then. Absent where `text` is no JSON object.

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,12 +20,13 @@
 #include "rest_fcgi/etcd/options.h"
 #include "rest_fcgi/returner/options.h"
 #include "rest_fcgi/returner/returner.h"
+#include "rest_fcgi/store/store.h"
 #include "returner/etcd/layout.h"
-#include "returner/record.h"
+#include "returner/jids.h"
 
 namespace rest_fcgi::returner {
 
-class SpoolSink;
+struct OutboxRow;
 
 struct EtcdPair {
   std::string key;
@@ -36,14 +36,11 @@ struct EtcdPair {
 /// Puts that belong together, and are left out where a guard says so. Plain value.
 struct EtcdWrite {
   enum class Unless {
+    never,
     exists,   ///< left out where there is the key `guard`
     greater,  ///< left out where the value of the key `guard` is greater than `than`, as bytes compare
-    /// A write that timed out, and is carried out late, undoes nothing: it is left out where the key `guard`
-    /// was changed since the cluster was last heard of before the write. API v2 has no such comparison, and
-    /// writes at any rate.
-    changed,
   };
-  Unless unless = Unless::exists;
+  Unless unless = Unless::never;
   std::string guard{};
   std::string than{};
   std::vector<EtcdPair> puts{};
@@ -74,8 +71,7 @@ class EtcdStore {
   /// Visits all keys below `folder`, which ends with a slash, in their order.
   [[nodiscard]] virtual Result<void> visit(const std::string& folder, const Visitor& visitor) = 0;
 
-  /// Visits the loads of jobs, as of one moment where the API knows moments. A job of which there are only
-  /// returns has what `load_of_return` makes of one of them.
+  /// Visits the loads of jobs. A job of which there are only returns has what `load_or_returned` gives.
   [[nodiscard]] virtual Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
                                                 const LoadVisitor& visitor) = 0;
 
@@ -92,10 +88,10 @@ class EtcdStore {
   [[nodiscard]] virtual Result<bool> replace(const EtcdPair& pair, const std::string& before) = 0;
 };
 
-/// What `load_of_return` makes of the first of a job's returns, with all minions that returned; absent where
-/// there is none. Errors: those of the store.
-[[nodiscard]] Result<std::optional<std::string>> returned_load(EtcdStore& store, const EtcdLayout& layout,
-                                                               const std::string& jid);
+/// Returns the stored load of a job; or where there is none, what `load_of_return` makes of the first of its
+/// returns, with all minions that returned; absent where there is neither. Errors: those of the store.
+[[nodiscard]] Result<std::optional<std::string>> load_or_returned(EtcdStore& store, const EtcdLayout& layout,
+                                                                  const std::string& jid);
 
 /// Opens no connection. `ttl` 0: for ever. Errors: configuration.
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v3(const etcd::Options& options,
@@ -103,25 +99,29 @@ class EtcdStore {
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v2(const etcd::Options& options,
                                                                     std::chrono::seconds ttl);
 
-/// The job cache in an etcd cluster, in the layout of Salt's own etcd returner. Every read finds what was
-/// saved through the same object before, and what others have in etcd. Jids are 20 digits and begin with a
-/// year from 1100 to 2899; `save_load` and `prep_jid` refuse others: invocation. A claim of `prep_jid` lasts
-/// for an hour, or until the job is gone. Two things are as with Salt's returner: `get_fun` knows of each
-/// minion its last job alone, and jobs go by their time to live, which etcd looks after. Errors: unavailable,
-/// where its spool cannot be had; configuration.
-[[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner(const Options& options,
+/// The job cache in an etcd cluster, in the layout of Salt's own etcd returner. Each write is a row of the
+/// store's outbox before the call returns. Every read waits until etcd has the rows that were there before,
+/// and finds what others have in etcd. Jids are 20 digits and begin with a year from 1100 to 2899;
+/// `save_load`, `save_job` and `prep_jid` refuse others: invocation. A claim of `prep_jid` lasts for an hour,
+/// or until the job is gone. Jobs go by their time to live, which etcd looks after. The clock must outlive
+/// it. Errors: configuration, internal.
+[[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner(const EtcdOptions& options,
+                                                                   std::shared_ptr<store::Store> store,
                                                                    const Clock& clock);
 
-/// The same over given stores; for tests.
-[[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner_over(const Options& options,
+/// The same over given clients of etcd; for tests.
+[[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner_over(const EtcdOptions& options,
+                                                                        std::shared_ptr<store::Store> store,
                                                                         const Clock& clock,
                                                                         std::unique_ptr<EtcdStore> writing,
                                                                         std::unique_ptr<EtcdStore> reading);
 
-/// Carries stamped records into a store, several transactions at once. What is written twice is the same as
-/// once. A return whose job is not kept is dropped; what etcd refuses as it is, is left out, and the log says
-/// so. The store has to outlive it.
-[[nodiscard]] std::unique_ptr<SpoolSink> make_etcd_sink(EtcdStore& store, const EtcdOptions& options);
+/// Returns a function that writes rows of the outbox into etcd, several transactions at once. What is written
+/// twice is the same as once. A return whose job etcd does not have is dropped. What etcd refuses is left
+/// out: the log says so, and `lost` is called, on any thread. `store` must outlive the function, which only
+/// one thread may call.
+[[nodiscard]] std::function<Result<void>(const std::vector<OutboxRow>&)> make_etcd_delivery(
+    EtcdStore& store, const EtcdOptions& options, std::function<void()> lost);
 
 /// What is known of the jobs of late, by what names them and sorts as their jids do. Not synchronized.
 template <class Key, class Known>
@@ -159,7 +159,7 @@ class RecentJobs {
 };
 
 /// Calls `call(0)` to `call(count - 1)`, at most `most` of them at a time, and comes back when none is under
-/// way. Returns the first error, after which none begins any more; what a call throws is one: unavailable.
+/// way. Returns the first error, after which none begins any more.
 template <class Call>
 [[nodiscard]] Result<void> at_once(std::size_t count, std::size_t most, const Call& call) {
   std::atomic<std::size_t> next{0};
@@ -167,12 +167,7 @@ template <class Call>
   Result<void> all;
   const auto one_after_the_other = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
-      Result<void> done;
-      try {
-        done = call(i);
-      } catch (const std::exception& exception) {  // memory is short
-        done = Error{ErrorKind::unavailable, exception.what()};
-      }
+      Result<void> done = call(i);
       if (done) continue;
       next = count;
       const std::lock_guard lock(mutex);

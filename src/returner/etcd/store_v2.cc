@@ -67,20 +67,17 @@ class StoreV2 : public EtcdStore {
     }
     std::sort(jids.begin(), jids.end());
     if (walk.newest_first) std::reverse(jids.begin(), jids.end());
-    for (auto begin = jids.begin(); begin != jids.end();) {
-      const auto end = begin + std::min<std::ptrdiff_t>(jids.end() - begin, kLoadsOfWalk);
-      std::vector<std::string> keys;
-      for (auto jid = begin; jid != end; ++jid) keys.push_back(layout.load(*jid));
-      const auto loads = get(keys);
-      if (!loads) return loads.error();
-      for (std::optional<std::string> load : *loads) {
-        if (!load) {
-          auto made = returned_load(*this, layout, *begin);
-          if (!made) return std::move(made).error();
-          load = *std::move(made);
-        }
-        if (load && !visitor(*begin, *load)) return {};
-        ++begin;
+    for (std::size_t begin = 0; begin < jids.size(); begin += kLoadsOfWalk) {
+      std::vector<std::optional<std::string>> loads(std::min(kLoadsOfWalk, jids.size() - begin));
+      const Result<void> read = at_once(loads.size(), kGetsAtOnce, [&](std::size_t i) -> Result<void> {
+        auto load = load_or_returned(*this, layout, jids[begin + i]);
+        if (!load) return std::move(load).error();
+        loads[i] = *std::move(load);
+        return {};
+      });
+      if (!read) return read;
+      for (std::size_t i = 0; i < loads.size(); ++i) {
+        if (loads[i] && !visitor(jids[begin + i], *loads[i])) return {};
       }
     }
     return {};
@@ -119,7 +116,7 @@ class StoreV2 : public EtcdStore {
 
   [[nodiscard]] Result<void> write_guarded(const EtcdWrite& write) {
     const bool guards_itself = write.puts.size() == 1 && write.puts.front().key == write.guard;
-    for (int tries = 0; tries < kMostPuts && write.unless != EtcdWrite::Unless::changed; ++tries) {
+    for (int tries = 0; tries < kMostPuts && write.unless != EtcdWrite::Unless::never; ++tries) {
       const auto found = value_of(write.guard);
       if (!found) return found.error();
       if (*found && (write.unless == EtcdWrite::Unless::exists || **found > write.than)) return {};
@@ -128,7 +125,7 @@ class StoreV2 : public EtcdStore {
       if (!done) return done.error();
       if (*done) return {};
     }
-    if (guards_itself && write.unless != EtcdWrite::Unless::changed)
+    if (guards_itself && write.unless != EtcdWrite::Unless::never)
       return Error{ErrorKind::unavailable, "others write the same key again and again"};
     for (const EtcdPair& pair : write.puts) {
       const auto put = keys_->put({.key = pair.key, .value = pair.value, .ttl = ttl_}, soon_v2());

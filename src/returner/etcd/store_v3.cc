@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <time.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -24,7 +22,6 @@ using etcd::TxnRequest;
 using std::chrono::seconds;
 
 constexpr seconds kLongestShared{60};
-constexpr seconds kHeardTime{10};            // longer than a member takes to carry out late what timed out
 constexpr std::size_t kMostRanges = 128;     // in one transaction, which is etcd's limit
 constexpr std::size_t kReadsAtOnce = 4;      // requests
 constexpr std::int64_t kFirstPage = 128;     // keys
@@ -60,25 +57,17 @@ RequestOp put(const EtcdPair& pair, std::int64_t lease) {
   return {etcd::PutRequest{.key = pair.key, .value = pair.value, .lease = lease}};
 }
 
-/// What is to be done belongs to where the guard does not hold: of an absent key no value compares, and then
-/// it is to be done, too.
-RequestOp guarded(const EtcdWrite& write, std::int64_t lease, std::int64_t heard) {
+/// Makes a transaction of its own. The puts are in the branch where the guard does not hold: no value of an
+/// absent key compares, and the puts are to be done then, too.
+RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   TxnRequest txn;
-  for (const EtcdPair& pair : write.puts) txn.failure.push_back(put(pair, lease));
-  switch (write.unless) {
-    case EtcdWrite::Unless::exists:
-      txn.compare.push_back(is_there(write.guard));
-      break;
-    case EtcdWrite::Unless::greater:
-      txn.compare.push_back(has_value(Compare::Result::greater, write.guard, write.than));
-      break;
-    case EtcdWrite::Unless::changed:
-      txn.compare.push_back({.key = write.guard,
-                             .target = Compare::Target::mod,
-                             .result = Compare::Result::greater,
-                             .number = heard});
-      break;
+  if (write.unless == EtcdWrite::Unless::exists) {
+    txn.compare.push_back(is_there(write.guard));
+  } else if (write.unless == EtcdWrite::Unless::greater) {
+    txn.compare.push_back(has_value(Compare::Result::greater, write.guard, write.than));
   }
+  auto& puts = txn.compare.empty() ? txn.success : txn.failure;
+  for (const EtcdPair& pair : write.puts) puts.push_back(put(pair, lease));
   return {std::move(txn)};
 }
 
@@ -176,21 +165,15 @@ class StoreV3 : public EtcdStore {
                           const LoadVisitor& visitor) override;
 
   Result<void> write(const std::vector<EtcdWrite>& writes) override {
-    const Result<std::int64_t> heard = writes.empty() ? 0 : last_heard(writes.front().guard);
-    if (!heard) return heard.error();
     const Result<etcd::TxnReply> reply = leased([&](std::int64_t lease) {
       TxnRequest txn;
-      for (const EtcdWrite& write : writes) txn.success.push_back(guarded(write, lease, *heard));
+      for (const EtcdWrite& write : writes) txn.success.push_back(guarded(write, lease));
       // etcd holds only the puts of the outer transaction against its quota, also those of the branch that is
       // not taken (`costTxn`). This one is never carried out: there is nothing to compare that could fail.
       if (!writes.empty()) txn.failure.push_back(put({writes.front().puts.front().key, {}}, 0));
       return txn;
     });
-    const std::lock_guard lock(mutex_);
-    heard_at_ = reply ? std::chrono::steady_clock::now() : SteadyTime();
-    if (!reply) return reply.error();
-    heard_ = std::max(heard_, reply->header.revision);
-    return {};
+    return reply ? Result<void>() : reply.error();
   }
 
   Result<bool> claim(const EtcdPair& claim, const std::string& taken_by, std::chrono::seconds ttl) override {
@@ -256,20 +239,6 @@ class StoreV3 : public EtcdStore {
     return {};
   }
 
-  /// The revision of the cluster when it was last heard of, which is not long ago, and after any failure.
-  [[nodiscard]] Result<std::int64_t> last_heard(const std::string& any_key) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (std::chrono::steady_clock::now() < heard_at_ + kHeardTime) return heard_;
-    }
-    const auto reply = client_->range({.key = any_key, .count_only = true}, write_deadline());
-    if (!reply) return reply.error();
-    const std::lock_guard lock(mutex_);
-    heard_ = std::max(heard_, reply->header.revision);
-    heard_at_ = std::chrono::steady_clock::now();
-    return heard_;
-  }
-
   /// Sends a transaction that names a lease: where that lease is gone meanwhile, again with another one.
   template <class MakeTxn>
   Result<etcd::TxnReply> leased(const MakeTxn& make_txn) {
@@ -286,32 +255,21 @@ class StoreV3 : public EtcdStore {
 
   std::unique_ptr<etcd::Client> client_;
   SharedLease lease_;
-  std::mutex mutex_;
-  std::int64_t heard_ = 0;  // guarded by mutex_
-  SteadyTime heard_at_;     // guarded by mutex_
 };
 
-/// The key of the last jid of the day after that time: hosts need not agree about time zones.
-JidKey key_after(WallTime time) {
-  const std::time_t whole = std::chrono::system_clock::to_time_t(time + std::chrono::hours(24));
-  std::tm utc{};
-  ::gmtime_r(&whole, &utc);
-  return greatest_key(format("{:04}{:02}{:02}235959999999", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday));
-}
-
-/// How far apart they are; as far as 64 bits without a sign hold, which is all that can be.
+/// Returns how far apart they are.
 std::uint64_t distance(JidKey from, JidKey to) {
   return static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
 }
 
-constexpr std::uint64_t kFirstWidth = 100'000'000;  // jids of one minute
-constexpr std::uint64_t kAnyWidth = std::numeric_limits<std::uint64_t>::max();
-constexpr std::size_t kFewLoads = 128;    // of the first stretch, since most want no more than some
-constexpr std::size_t kManyLoads = 4096;  // of a later one
+constexpr std::uint64_t kFirstWidth = 1'000'000;  // jids of a second
+constexpr std::uint64_t kMostWidth = std::numeric_limits<JidKey>::max();
+constexpr std::size_t kMostLoads = 512;  // of a stretch
 
-/// Walks over loads in stretches of time, one after the other, each of them with many seeks at once: what
-/// stands first in a job's folder is its load, in most cases, so that one seek finds a job together with its
-/// load.
+/// Walks over loads in stretches of time, whose width follows the number of jobs that were found. A stretch
+/// is divided into parts. One request looks for the first job of each of many parts: the first key of a job
+/// is its load, in most cases. The rest of these parts is divided again. An etcd before 3.5 looks at every
+/// key of a range, also where a request wants one key alone; therefore the parts are small.
 class LoadWalk {
  public:
   LoadWalk(StoreV3& store, const EtcdLayout& layout, const EtcdWalk& walk,
@@ -320,21 +278,15 @@ class LoadWalk {
 
   Result<void> run() {
     const auto [from, to] = walk_.keys;
-    const JidKey today = key_after(walk_.now);
-    if (from > to) return {};
-    if (!walk_.newest_first) return stretches(from, to, kFirstWidth);
-    if (today < to) {  // hardly anything lies there: of a host whose clock is ahead
-      if (Result<void> walked = stretches(std::max(from, today + 1), to, kAnyWidth); !walked) return walked;
-    }
-    return stretches(from, std::min(to, today), kFirstWidth);
+    // Hardly any job lies behind tomorrow: of a host whose clock is ahead.
+    const JidKey tomorrow = key_at(walk_.now + std::chrono::hours(24));
+    if (!walk_.newest_first || to <= tomorrow) return stretches(from, to, kFirstWidth);
+    Result<void> walked = stretches(std::max(from, tomorrow + 1), to, kMostWidth);
+    return walked ? stretches(from, tomorrow, kFirstWidth) : walked;
   }
 
  private:
-  struct Found {
-    std::optional<std::string> load;  ///< absent: not read so far
-    std::string first_key;            ///< in the job's folder
-  };
-  using Loads = std::map<std::string, Found>;  // by jid
+  using Loads = std::map<std::string, std::optional<std::string>>;  // by jid; absent: not read so far
   /// Keys that were not looked at: from `from` on, up to those of `last`.
   struct Part {
     std::string from;
@@ -343,91 +295,59 @@ class LoadWalk {
   };
 
   Result<void> stretches(JidKey from, JidKey to, std::uint64_t width) {
-    bool nothing_near = true;
-    for (std::size_t most = kFewLoads; !done_ && from <= to;) {
+    while (!done_ && from <= to) {
       JidKey first = from;
       JidKey last = to;
-      if (!walk_.newest_first && nothing_near) {
-        const auto found = first_from(from, to);
-        if (!found) return found.error();
-        if (!*found) return {};
-        first = from = **found;
-        nothing_near = false;
-      }
       if (distance(from, to) > width) {
-        walk_.newest_first ? first = to - static_cast<JidKey>(width)
-                           : last = from + static_cast<JidKey>(width);
+        const auto span = static_cast<JidKey>(width);
+        walk_.newest_first ? first = to - span : last = from + span;
       }
       Loads loads;
-      const Result<bool> whole = scan(first, last, most, loads);
+      const Result<bool> whole = scan(first, last, loads);
       if (!whole) return whole.error();
       if (!*whole) {
-        // The first look finds one load in each part, wherever it lies: the next to it tells where many are.
-        const std::size_t some = loads.size() > most ? most / 4 : 1;
-        width = width_of_some(loads, some, walk_.newest_first ? last : first);
+        width = std::min(width / 2, width_of_some(loads, walk_.newest_first ? last : first));
         continue;
       }
-      const std::size_t count = loads.size();
-      nothing_near = count == 0;
+      if (loads.size() < kMostLoads / 4) width = std::min(width, kMostWidth / 8) * 8;
       if (Result<void> shown = show(loads); !shown) return shown;
       if (first == from && last == to) return {};
       walk_.newest_first ? to = first - 1 : from = last + 1;
-      if (count > 0) most = std::min(most * 2, kManyLoads);
-      const double wider =
-          static_cast<double>(most) / 2 / static_cast<double>(std::max<std::size_t>(count, 1));
-      constexpr double kWidest = 9e18;
-      width = static_cast<std::uint64_t>(
-          std::clamp(static_cast<double>(width) * std::clamp(wider, 0.25, 8.0), 1.0, kWidest));
     }
     return {};
   }
 
-  /// Where the first job is of those from that one on; absent where there is none.
-  [[nodiscard]] Result<std::optional<JidKey>> first_from(JidKey from, JidKey to) {
-    Part part{jobs_ + jid_of(from), from, to};
-    while (true) {
-      const auto replies = ask({part});
-      if (!replies) return replies.error();
-      const std::vector<etcd::KeyValue>& kvs = replies->front().kvs;
-      if (kvs.empty()) return std::optional<JidKey>();
-      Child child = child_in(jobs_, kvs.front().key);
-      if (is_like_jid(child.name)) return std::optional(std::clamp(least_key(child.name), from, to));
-      part.from = std::move(child.next);
-    }
-  }
-
-  /// All loads between two jids. False where they are, or seem to be, more than `most`, and some are missing.
-  /// An etcd before 3.5 looks at every key of a range, however few it is asked for: so the ranges are many
-  /// and small from the start, and what proves to be a lot is not looked at again.
-  [[nodiscard]] Result<bool> scan(JidKey first, JidKey last, std::size_t most, Loads& loads) {
+  /// Finds all loads between two jids. Returns false where they are too many, and some are missing.
+  [[nodiscard]] Result<bool> scan(JidKey first, JidKey last, Loads& loads) {
     std::vector<Part> parts{{jobs_ + jid_of(first), first, last}};
-    split(parts, kMostRanges);
-    for (std::size_t enough = most / 4; !parts.empty(); enough = most) {
-      const auto replies = ask(parts);
+    while (!parts.empty()) {
+      split(parts);
+      std::vector<RangeRequest> requests;
+      for (const Part& part : parts) {
+        requests.push_back({.key = part.from, .range_end = end_of(part.last), .limit = 1});
+      }
+      const auto replies = store_.ranges(requests);
       if (!replies) return replies.error();
       std::vector<Part> rest;
       for (std::size_t i = 0; i < parts.size(); ++i) {
-        const std::vector<etcd::KeyValue>& kvs = (*replies)[i].kvs;
-        if (kvs.empty()) continue;
-        Child child = child_in(jobs_, kvs.front().key);
+        if ((*replies)[i].kvs.empty()) continue;
+        const etcd::KeyValue& found = (*replies)[i].kvs.front();
+        Child child = child_in(jobs_, found.key);
         if (is_like_jid(child.name)) {
-          const bool is_load = kvs.front().key == layout_.load(child.name);
-          loads[child.name] = {is_load ? std::optional(kvs.front().value) : std::nullopt, kvs.front().key};
+          const bool is_load = found.key == layout_.load(child.name);
+          loads[child.name] = is_load ? std::optional(found.value) : std::nullopt;
         }
         const JidKey seen = std::clamp(least_key(child.name), parts[i].first, parts[i].last);
         if (child.next < end_of(parts[i].last)) rest.push_back({std::move(child.next), seen, parts[i].last});
       }
-      if (loads.size() > enough && !rest.empty() && first < last) return false;
       parts = std::move(rest);
-      // Where hardly any are left, one request more is better than several that find little.
-      const bool dense = loads.size() > kMostRanges / 2 && most > kFewLoads * 4;
-      split(parts, dense ? kReadsAtOnce * kMostRanges : kMostRanges);
+      if (loads.size() > kMostLoads && !parts.empty() && first < last) return false;
     }
     return true;
   }
 
-  void split(std::vector<Part>& parts, std::size_t wanted) const {
-    for (bool can = !parts.empty(); can && parts.size() * 2 <= wanted;) {
+  void split(std::vector<Part>& parts) const {
+    for (bool can = true; can && parts.size() * 2 <= kMostRanges;) {
       can = false;
       for (std::size_t i = 0, count = parts.size(); i < count; ++i) {
         if (parts[i].first == parts[i].last) continue;
@@ -440,73 +360,32 @@ class LoadWalk {
     }
   }
 
-  /// How far from `end` so many of these loads lie; more that were not found so far may lie there.
-  [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, std::size_t some, JidKey end) const;
-  [[nodiscard]] RangeRequest seek(const Part& part) const {
-    return {.key = part.from,
-            .range_end = end_of(part.last),
-            .limit = 1,
-            .revision = revision_,
-            .serializable = revision_ != 0};
+  /// Returns how far from `end` the nearest eighth of these loads lies.
+  [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, JidKey end) const {
+    const auto rank = static_cast<std::ptrdiff_t>(loads.size() / 8);
+    if (!walk_.newest_first) {
+      return distance(end, std::max(end, least_key(std::next(loads.begin(), rank)->first)));
+    }
+    return distance(std::min(end, least_key(std::next(loads.rbegin(), rank)->first)), end);
   }
 
   [[nodiscard]] std::string end_of(JidKey last) const { return jobs_ + jid_of(last) + kAfterSuffix; }
-  [[nodiscard]] Result<std::vector<etcd::RangeReply>> ask(const std::vector<Part>& parts) {
-    for (int tries = 0;; ++tries) {
-      std::vector<RangeRequest> requests;
-      requests.reserve(parts.size());
-      for (const Part& part : parts) requests.push_back(seek(part));
-      auto replies = store_.ranges(requests);
-      if (replies) {
-        if (revision_ == 0) revision_ = replies->front().header.revision;
-        return replies;
-      }
-      // Another member that has not come so far, or a moment that is compacted away: as of another one, then.
-      if (replies.error().kind != ErrorKind::invocation || revision_ == 0 || tries > 0) return replies;
-      revision_ = 0;
-    }
-  }
-
-  /// Gives jobs of which there are only returns a load, of the return that stands first.
-  [[nodiscard]] Result<void> make_loads(Loads& loads) {
-    std::vector<std::string> keys;
-    std::vector<std::pair<Loads::iterator, std::string>> jobs;  // and the minion of that return
-    for (auto at = loads.begin(); at != loads.end(); ++at) {
-      const auto& [jid, found] = *at;
-      if (found.load) continue;
-      const auto field = field_in(std::string_view(found.first_key).substr(layout_.job(jid).size()));
-      if (!field) continue;
-      keys.push_back(layout_.field(jid, field->minion, "fun"));
-      keys.push_back(layout_.field(jid, field->minion, "fun_args"));
-      jobs.emplace_back(at, field->minion);
-    }
-    const auto values = store_.get(keys);
-    if (!values) return values.error();
-    auto value = values->begin();
-    for (const auto& [at, minion] : jobs) {
-      const std::string fun(decoded(value[0].value_or("")));
-      const std::string arg(decoded(value[1].value_or("")));
-      if (!fun.empty()) at->second.load = load_of_return(at->first, fun, arg, {minion});
-      value += 2;
-    }
-    return {};
-  }
 
   /// Sets `done_` where the visitor has enough.
   [[nodiscard]] Result<void> show(Loads& loads) {
-    std::vector<std::string> keys;
-    for (const auto& [jid, found] : loads) {
-      if (!found.load) keys.push_back(layout_.load(jid));
+    std::vector<Loads::iterator> missing;
+    for (auto at = loads.begin(); at != loads.end(); ++at) {
+      if (!at->second) missing.push_back(at);
     }
-    auto missing = store_.get(keys);
-    if (!missing) return std::move(missing).error();
-    auto next = missing->begin();
-    for (auto& [jid, found] : loads) {
-      if (!found.load) found.load = std::move(*next++);
-    }
-    if (Result<void> made = make_loads(loads); !made) return made;
+    const Result<void> made = at_once(missing.size(), kReadsAtOnce, [&](std::size_t i) -> Result<void> {
+      auto load = load_or_returned(store_, layout_, missing[i]->first);
+      if (!load) return std::move(load).error();
+      missing[i]->second = *std::move(load);
+      return {};
+    });
+    if (!made) return made;
     const auto visit = [&](const auto& one) {
-      if (!done_ && one.second.load) done_ = !visitor_(one.first, *one.second.load);
+      if (!done_ && one.second) done_ = !visitor_(one.first, *one.second);
     };
     walk_.newest_first ? std::for_each(loads.rbegin(), loads.rend(), visit)
                        : std::for_each(loads.begin(), loads.end(), visit);
@@ -518,17 +397,8 @@ class LoadWalk {
   const EtcdWalk& walk_;
   const EtcdStore::LoadVisitor& visitor_;
   const std::string jobs_;
-  std::int64_t revision_ = 0;  // of the moment that all of it is of; 0: nothing was read so far
   bool done_ = false;
 };
-
-std::uint64_t LoadWalk::width_of_some(const Loads& loads, std::size_t some, JidKey end) const {
-  const auto rank = static_cast<std::ptrdiff_t>(some);
-  const std::string& jid =
-      walk_.newest_first ? std::next(loads.rbegin(), rank)->first : std::next(loads.begin(), rank)->first;
-  const JidKey there = least_key(jid);
-  return walk_.newest_first ? distance(there, std::max(there, end)) : distance(std::min(there, end), there);
-}
 
 Result<void> StoreV3::walk_loads(const EtcdLayout& layout, const EtcdWalk& walk, const LoadVisitor& visitor) {
   return LoadWalk(*this, layout, walk, visitor).run();

@@ -4,8 +4,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
-#include <exception>
 #include <stop_token>
 #include <string_view>
 #include <thread>
@@ -27,23 +25,21 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-// Of events that are told to others.
-constexpr std::size_t kMostWaiting = 4 * 1024 * 1024;  // bytes
-constexpr std::size_t kMostOfEvents = 256 * 1024;      // in one value
+// Of events for other hosts.
+constexpr std::size_t kMostWaiting = 1024 * 1024;  // bytes; one request to etcd takes 1.5 MiB
 constexpr milliseconds kEventsGroupTime{10};
 constexpr milliseconds kEventsPause{1000};  // after a failure
-constexpr milliseconds kLastTime{1000};     // for what still waits at a stop
-constexpr milliseconds kLookEvery{1000};    // whether anybody listens
+constexpr milliseconds kLookEvery{1000};    // for listeners
 
-// Of what is heard.
+// Of what other hosts do.
 constexpr milliseconds kSlice{200};      // in which a stop is noticed
 constexpr seconds kStartsUp{3};          // until the listener is asked whether it is wanted
 constexpr seconds kMendTime{2};          // for a connection to a busy member
 constexpr seconds kBeginTime{2};         // for beginning anew
-constexpr seconds kOthersWait{1};        // for the one who begins; and the time after it failed
+constexpr seconds kOthersWait{1};        // for another start; a failure stands for as long
 constexpr seconds kLookUpTime{5};        // for all loads of one batch
-constexpr seconds kListenEvery{20};      // others are told so
-constexpr seconds kListenAgainAfter{2};  // where that failed
+constexpr seconds kListenEvery{20};      // the key of this listener is put again
+constexpr seconds kListenAgainAfter{2};  // the same, after a failure
 
 /// API v3's watch of all that begins with the folder.
 class ChangesV3 : public EtcdChanges {
@@ -93,14 +89,14 @@ class ChangesV3 : public EtcdChanges {
   std::unique_ptr<etcd::Watcher> watcher_;  // uses the client
 };
 
-/// Tells events that are no job's to the other listeners of a cluster, through one key of its own whose
-/// values are batches of events: who watches that key sees each of them. Looks at most once a second whether
-/// anybody listens; where nobody does, nothing is written. Thread-safe; its thread starts with the first
-/// event.
+/// Tells events that are no job's to the other listeners of a cluster. One key of this process gets batches
+/// of events as its values, one after the other; a listener that watches the key sees each of them. It looks
+/// at most once a second for listeners, and writes nothing where there is none. Thread-safe; its thread
+/// starts with the first event.
 class EtcdEvents {
  public:
-  /// `store`'s time to live is that of its keys, and has to be longer than what is between two calls of
-  /// `listen`. `name` is nobody else's.
+  /// `store`'s time to live is that of the keys, and has to be longer than the time between two calls of
+  /// `listen`. No other process has this `name`.
   EtcdEvents(std::unique_ptr<EtcdStore> store, const EtcdLayout& layout, const std::string& name)
       : store_(std::move(store)),
         listeners_(layout.listeners()),
@@ -110,34 +106,32 @@ class EtcdEvents {
   EtcdEvents(const EtcdEvents&) = delete;
   EtcdEvents& operator=(const EtcdEvents&) = delete;
 
-  /// Where they are.
   [[nodiscard]] const std::string& key() const noexcept { return key_; }
 
-  /// Waits for nothing. What cannot be told, since too much waits already or etcd refuses it, the listeners
-  /// are told to have missed.
+  /// Does not wait. Where too much waits already, or etcd refuses the event, the listeners hear that they
+  /// missed something.
   void publish(std::string_view tag, const Json& data, std::string_view user) {
     std::string text;
     JsonWriter writer(text);
     writer.begin_object().key("tag").string(tag).key("user").string(user);
     writer.key("data").json(data).end_object();
     const std::lock_guard lock(mutex_);
-    if (bytes_ + text.size() > kMostWaiting) {
+    if (waiting_.size() + text.size() > kMostWaiting) {
       dropped_ = true;
-      return;
+    } else {
+      waiting_.append(waiting_.empty() ? "" : ", ").append(text);
     }
-    bytes_ += text.size();
-    waiting_.push_back(std::move(text));
     start();
   }
 
-  /// An event that should have been published is lost: the listeners are told so.
+  /// Tells the listeners that they missed an event.
   void drop() {
     const std::lock_guard lock(mutex_);
     dropped_ = true;
     start();
   }
 
-  /// From now on, and for a time to live, the others know that somebody listens here.
+  /// Tells the other processes, for a time to live, that this one listens.
   [[nodiscard]] Result<void> listen() { return put(own_listener_, numbered({})); }
 
  private:
@@ -145,36 +139,31 @@ class EtcdEvents {
   void start() {
     came_.notify_one();
     if (thread_.joinable()) return;
-    // Where there is none to be had, the next event tries again.
+    // Where no thread can be had, the next event tries again.
     auto thread = Thread::start("etcd-events", [this] { run(ending_.get_token()); });
     if (thread) thread_ = *std::move(thread);
   }
 
   void run(const std::stop_token& stop) {
     bool failing = false;
-    std::optional<SteadyTime> last;
     std::unique_lock lock(mutex_);
     while (came_.wait(lock, stop, [this] { return dropped_ || !waiting_.empty() || !batch_.empty(); })) {
       came_.wait_for(lock, stop, failing ? kEventsPause : kEventsGroupTime, [] { return false; });
-      if (stop.stop_requested()) {
-        if (!last) last = steady_clock::now() + kLastTime;
-        if (failing || steady_clock::now() >= *last) return;
-      }
+      if (failing && stop.stop_requested()) return;
       lock.unlock();
       const Result<void> sent = send();
       if (!sent && !failing) {
-        log::warning(
-            format("etcd: other hosts are not told of events here so far: {}", sent.error().message));
+        log::warning(format("etcd: events are not told to other hosts so far: {}", sent.error().message));
       }
       failing = !sent;
       lock.lock();
     }
   }
 
-  /// Sends what waits, or some of it. Errors: it waits still, and is sent again as it was: etcd may have put
-  /// it without saying so, and who watches passes over a value that does not change.
-  [[nodiscard]] Result<void> send() try {
-    const Result<bool> heard = somebody_listens();
+  /// Sends what waits. Errors: the same value is sent again. etcd may have put it without an answer, and
+  /// listeners pass over a value that does not change.
+  [[nodiscard]] Result<void> send() {
+    const Result<bool> heard = has_listeners();
     if (!heard) return heard.error();
     if (batch_.empty()) batch_ = next_batch();
     if (*heard) {
@@ -185,34 +174,22 @@ class EtcdEvents {
     }
     batch_.clear();
     return {};
-  } catch (const std::exception& exception) {  // memory is short
-    return Error{ErrorKind::unavailable, exception.what()};
   }
 
   [[nodiscard]] std::string next_batch() {
-    std::string events;
     const std::lock_guard lock(mutex_);
-    auto rest = waiting_.begin();
-    for (; rest != waiting_.end() && events.size() < kMostOfEvents; ++rest) {
-      events.append(events.empty() ? "" : ", ").append(*rest);
-    }
-    std::string batch =
-        numbered(format(R"({}, "events": [{}])", dropped_ ? R"(, "dropped": true)" : "", events));
-    // Only now, when nothing can fail any more.
-    for (auto event = waiting_.begin(); event != rest; ++event) bytes_ -= event->size();
-    waiting_.erase(waiting_.begin(), rest);
-    dropped_ = false;
-    return batch;
+    const char* const dropped = std::exchange(dropped_, false) ? R"(, "dropped": true)" : "";
+    return numbered(format(R"({}, "events": [{}])", dropped, std::exchange(waiting_, {})));
   }
 
-  [[nodiscard]] Result<bool> somebody_listens() {
-    if (nobody_at_ && steady_clock::now() < *nobody_at_ + kLookEvery) return false;
+  [[nodiscard]] Result<bool> has_listeners() {
+    if (none_at_ && steady_clock::now() < *none_at_ + kLookEvery) return false;
     bool found = false;
     const Result<void> looked = store_->visit(listeners_, [&](const std::string& key, const std::string&) {
       found = found || key != own_listener_;
     });
     if (!looked) return looked.error();
-    nobody_at_ = found ? std::nullopt : std::optional(steady_clock::now());
+    none_at_ = found ? std::nullopt : std::optional(steady_clock::now());
     return found;
   }
 
@@ -221,7 +198,7 @@ class EtcdEvents {
     return format(R"({{"number": "{:020}"{}}})", ++puts_, rest_of_object);
   }
 
-  /// Puts what is numbered in place of any older value, however late.
+  /// Puts a numbered value in place of any older one. A put that etcd carries out late replaces no later one.
   [[nodiscard]] Result<void> put(const std::string& key, const std::string& value) {
     return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
   }
@@ -231,18 +208,17 @@ class EtcdEvents {
   const std::string own_listener_;
   const std::string key_;
   std::mutex mutex_;
-  std::deque<std::string> waiting_;  // events, as JSON; guarded by mutex_
-  std::size_t bytes_ = 0;            // of waiting_; guarded by mutex_
-  bool dropped_ = false;             // since the last batch was made; guarded by mutex_
+  std::string waiting_;   // events as JSON, with commas; guarded by mutex_
+  bool dropped_ = false;  // since the last batch was made; guarded by mutex_
   std::atomic<std::uint64_t> puts_{0};
-  std::string batch_;                    // being sent; of the thread alone
-  std::optional<SteadyTime> nobody_at_;  // when it was seen; of the thread alone
+  std::string batch_;                  // being sent; only the thread uses it
+  std::optional<SteadyTime> none_at_;  // when there was no listener; only the thread uses it
   std::condition_variable_any came_;
   std::stop_source ending_;
   Thread thread_;  // guarded by mutex_
 };
 
-/// What a value of anybody's key of events says.
+/// Tells a batch of another process.
 void tell_events(std::string_view value, ClusterListener& listener) {
   JsonDocument document;
   if (!document.parse(value, JsonLimits::none()))
@@ -259,18 +235,18 @@ void tell_events(std::string_view value, ClusterListener& listener) {
   }
 }
 
-/// One thread hears what is put, for as long as that is wanted.
+/// One thread watches the cluster while the listener wants it.
 class EtcdWatch : public Watch {
  public:
   EtcdWatch(const EtcdOptions& options, const std::string& name, std::unique_ptr<EtcdChanges> changes,
             std::unique_ptr<EtcdStore> events, std::shared_ptr<EtcdLosses> losses, ClusterListener& listener)
       : layout_(options),
         listener_(listener),
-        changes_(std::move(changes)),
         events_(std::move(events), layout_, name),
+        losses_(std::move(losses)),
+        changes_(std::move(changes)),
         jobs_(options, listener,
-              [this](const std::string& key, std::int64_t revision) { return look_up(key, revision); }),
-        losses_(std::move(losses)) {
+              [this](const std::string& key, std::int64_t revision) { return look_up(key, revision); }) {
     losses_->hear([this] {
       own_loss_ = true;
       events_.drop();
@@ -284,21 +260,26 @@ class EtcdWatch : public Watch {
 
   Result<void> start(SteadyTime deadline) override {
     std::unique_lock lock(mutex_);
-    // Who comes later does not wait for long: a cluster that does not answer must not take all threads.
-    SteadyTime until = started_at_ + kOthersWait;
-    if (state_ == State::rests) {
-      const SteadyTime now = steady_clock::now();
-      if (failed_ && now < until) return *failed_;
-      auto thread = Thread::start("etcd-watch", [this, deadline] { run(deadline); });
-      if (!thread) return std::move(thread).error();
-      thread_ = *std::move(thread);  // the one before has ended, or does so without the lock
-      state_ = State::begins;
-      started_at_ = now;
-      until = SteadyTime::max();
+    // Callers do not wait for long: a cluster that does not answer must not take all threads.
+    if (!begun_.wait_for(lock, kOthersWait, [this] { return !is_beginning_; })) {
+      return Error{ErrorKind::unavailable, "etcd has not answered so far"};
     }
-    begun_.wait_until(lock, until, [this] { return state_ != State::begins; });
-    if (state_ == State::begins) return Error{ErrorKind::unavailable, "etcd has not answered so far"};
-    if (failed_) return *failed_;
+    if (!is_hearing_) {
+      if (failed_ && steady_clock::now() < started_at_ + kOthersWait) return *failed_;
+      is_beginning_ = true;
+      lock.unlock();
+      Result<void> begun = begin(deadline);
+      lock.lock();
+      is_beginning_ = false;
+      begun_.notify_all();
+      started_at_ = steady_clock::now();
+      failed_ = begun ? std::nullopt : std::optional(begun.error());
+      if (!begun) return begun;
+      auto thread = Thread::start("etcd-watch", [this] { run(); });
+      if (!thread) return std::move(thread).error();
+      is_hearing_ = true;
+      thread_ = *std::move(thread);  // the one before has ended, or does so without the lock
+    }
     started_at_ = steady_clock::now();
     return {};
   }
@@ -308,28 +289,13 @@ class EtcdWatch : public Watch {
   }
 
  private:
-  enum class State { rests, begins, hears };
-
-  void run(SteadyTime deadline) {
-    const Result<void> begun = begin(deadline);
-    {
-      const std::lock_guard lock(mutex_);
-      state_ = begun ? State::hears : State::rests;
-      failed_ = begun ? std::nullopt : std::optional(begun.error());
-      started_at_ = steady_clock::now();
-      begun_.notify_all();
-    }
-    while (begun && !ending_ && !ends()) {
-      try {
-        go_on();
-      } catch (const std::exception& exception) {  // memory is short
-        lost_ = exception.what();
-      }
-    }
+  void run() {
+    while (!ending_ && !ends()) go_on();
   }
 
-  Result<void> begin(SteadyTime deadline) try {
-    own_loss_ = false;  // who heard of it is gone
+  /// REQUIRES: no thread runs.
+  Result<void> begin(SteadyTime deadline) {
+    own_loss_ = false;  // it was before this start
     const SteadyTime now = steady_clock::now();
     if (Result<void> begun = changes_->begin(deadline); !begun) return begun;
     if (Result<void> heard = events_.listen(); !heard) return heard;
@@ -339,8 +305,6 @@ class EtcdWatch : public Watch {
     listened_at_ = now;
     listen_at_ = now + kListenEvery;
     return {};
-  } catch (const std::exception& exception) {  // memory is short
-    return Error{ErrorKind::unavailable, exception.what()};
   }
 
   void go_on() {
@@ -385,7 +349,7 @@ class EtcdWatch : public Watch {
     if (std::exchange(failing_, true)) return;
     log::warning(format("etcd: what other hosts do comes late: {}", error.message));
     if (error.kind != ErrorKind::unavailable && error.kind != ErrorKind::timeout) {
-      listener_.lost(error.message);  // nobody knows whether that passes
+      listener_.lost(error.message);  // it may last
     }
   }
 
@@ -405,31 +369,33 @@ class EtcdWatch : public Watch {
     listener_.lost("etcd could not be written for so long that other hosts may not have told their events");
   }
 
-  /// Nobody wants to hear more.
+  /// Returns whether the listener wants no more.
   [[nodiscard]] bool ends() {
     const std::lock_guard lock(mutex_);
-    if (steady_clock::now() < started_at_ + kStartsUp || listener_.wanted()) return false;
-    state_ = State::rests;
-    return true;
+    is_hearing_ = steady_clock::now() < started_at_ + kStartsUp || listener_.wanted();
+    return !is_hearing_;
   }
 
   const EtcdLayout layout_;
   ClusterListener& listener_;
-  const std::unique_ptr<EtcdChanges> changes_;  // of the thread
-  EtcdEvents events_;                           // synchronizes itself
-  WatchedJobs jobs_;                            // of the thread, as are the next ones
-  std::string lost_;                            // why changes were missed, since they last began
-  bool failing_ = false;                        // the log says so
-  SteadyTime look_up_until_{};
-  SteadyTime listened_at_{};
-  SteadyTime listen_at_{};
+  EtcdEvents events_;  // synchronizes itself, as the next three do
   const std::shared_ptr<EtcdLosses> losses_;
   std::atomic<bool> own_loss_{false};
   std::atomic<bool> ending_{false};
 
+  // Of the thread; while none runs, of the caller that starts one:
+  const std::unique_ptr<EtcdChanges> changes_;
+  WatchedJobs jobs_;
+  std::string lost_;      // why changes were missed; empty: none were
+  bool failing_ = false;  // the log says so
+  SteadyTime look_up_until_{};
+  SteadyTime listened_at_{};
+  SteadyTime listen_at_{};
+
   std::mutex mutex_;
   std::condition_variable begun_;
-  State state_ = State::rests;   // guarded by mutex_, as are the next ones
+  bool is_beginning_ = false;    // a caller waits for the cluster; guarded by mutex_, as are the next ones
+  bool is_hearing_ = false;      // the thread runs
   SteadyTime started_at_{};      // or failed to start
   std::optional<Error> failed_;  // when it was started last
   Thread thread_;

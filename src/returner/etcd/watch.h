@@ -19,7 +19,7 @@
 
 namespace rest_fcgi::returner {
 
-/// For how long others take it that somebody listens here.
+/// How long the key of a listener stays after it was put.
 inline constexpr std::chrono::seconds kListeningTtl{120};
 
 /// A key got a value.
@@ -31,21 +31,22 @@ struct EtcdChange {
   std::int64_t revision = 0;
 };
 
-/// What is put below a folder of a cluster. Abstract for tests; API v2 has none. Used by one thread at a
-/// time. Errors are those of `etcd::Client`.
+/// The values that are put below a folder of a cluster. Abstract for tests. API v2 cannot be watched so. Not
+/// synchronized. Errors are those of `etcd::Client`.
 class EtcdChanges {
  public:
   virtual ~EtcdChanges() = default;
 
-  /// From now on, whatever it told before.
+  /// Begins with what is put from now on.
   [[nodiscard]] virtual Result<void> begin(etcd::Deadline deadline) = 0;
 
-  /// What comes next: all of one transaction together; nothing where the deadline came first. Errors:
-  /// invocation, where what was to come next is not to be had any more; `begin` anew then. After others, what
-  /// is missing comes by the next call. REQUIRES: it has begun.
+  /// Returns the next changes, all of one transaction together; nothing where the deadline came first.
+  /// Errors: invocation, where etcd has forgotten the next changes: `begin` anew then. After other errors the
+  /// next call goes on with the missing changes. REQUIRES: it has begun.
   [[nodiscard]] virtual Result<std::vector<EtcdChange>> next(etcd::Deadline deadline) = 0;
 
-  /// What a key's value was when the revision was written; at 0, and where that is forgotten, as it is now.
+  /// Returns a key's value as it was at a revision; at 0, and where etcd has forgotten the revision, its
+  /// value now.
   [[nodiscard]] virtual Result<std::optional<std::string>> value_at(const std::string& key,
                                                                     std::int64_t revision,
                                                                     etcd::Deadline deadline) = 0;
@@ -55,14 +56,14 @@ class EtcdChanges {
 [[nodiscard]] Result<std::unique_ptr<EtcdChanges>> make_etcd_changes(const etcd::Options& options,
                                                                      std::string folder);
 
-/// Where a job cache says that it lost a job or return, which nobody will hear of then. Thread-safe.
+/// Passes on that a job cache lost a job or return, of which no listener can hear. Thread-safe.
 class EtcdLosses {
  public:
   void tell() {
     const std::lock_guard lock(mutex_);
     if (hear_) hear_();
   }
-  /// When this returns, the callback before is not running, and will not be called.
+  /// When this returns, the callback before is not running, and is not called again.
   void hear(std::function<void()> hear) {
     const std::lock_guard lock(mutex_);
     hear_ = std::move(hear);
@@ -73,8 +74,8 @@ class EtcdLosses {
   std::function<void()> hear_;  // guarded by mutex_
 };
 
-/// Tells what is put in etcd. `events` keeps what it is given for `kListeningTtl`; `name` is nobody else's.
-/// Borrows the listener.
+/// Makes a watch of what is put in etcd. `events` keeps keys for `kListeningTtl`. No other process has this
+/// `name`. The listener must outlive the watch.
 [[nodiscard]] std::unique_ptr<Watch> make_etcd_watch(const EtcdOptions& options, const std::string& name,
                                                      std::unique_ptr<EtcdChanges> changes,
                                                      std::unique_ptr<EtcdStore> events,

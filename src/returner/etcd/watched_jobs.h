@@ -19,27 +19,27 @@
 
 namespace rest_fcgi::returner {
 
-/// Makes jobs and returns of changes in etcd, and tells them to a listener. Others than ourselves write a
-/// return key by key: it is told when it is whole, or when nothing more came for a second. A return may be in
-/// etcd a moment before its load: it waits for that. Not synchronized.
+/// Makes jobs and returns of changes in etcd, and tells them to a listener. Salt writes a return key by key:
+/// it is told when it is whole, or when no further key came for a second. A return may be in etcd a moment
+/// before its load: it waits for the load. Not synchronized.
 class WatchedJobs {
  public:
-  /// What a key's value was at a revision; as it is now, at 0.
+  /// Returns a key's value as it was at a revision; at 0, its value now.
   using LookUp =
       std::function<Result<std::optional<std::string>>(const std::string& key, std::int64_t revision)>;
 
-  /// Borrows the listener.
+  /// The listener must outlive this object.
   WatchedJobs(const EtcdOptions& options, ClusterListener& listener, LookUp look_up);
 
-  /// Changes that came together; those that are no job's are passed over. A load that cannot be looked up is
-  /// tried again by `settle`.
+  /// Takes changes that came together, and passes over those that are no job's. `settle` looks loads up again
+  /// that could not be looked up.
   void take(const std::vector<EtcdChange>& changes, SteadyTime now);
 
-  /// Tells what has waited for long enough; and that something is lost, where the loads of such returns
-  /// cannot be looked up: nobody knows whose they are.
+  /// Tells returns that have waited for long enough. Tells that something is lost where their loads cannot be
+  /// looked up.
   void settle(SteadyTime now);
 
-  /// Changes were missed.
+  /// Forgets returns that are not whole, since changes were missed.
   void forget() { pending_.clear(); }
 
  private:
@@ -55,9 +55,9 @@ class WatchedJobs {
   using Returns = std::map<Place, Pending>;
 
   void take_load(const std::string& jid, const EtcdChange& change);
-  /// Tells it and forgets it, or leaves it where its load is not there. Gives what follows.
+  /// Tells a return and forgets it, or leaves it where its load is not there. Returns the next one.
   Returns::iterator tell(Returns::iterator pending, bool at_any_rate);
-  /// Null where there is none.
+  /// Returns a load; null where etcd has none.
   Result<const Load*> find(const std::string& jid, std::int64_t revision);
 
   const EtcdLayout layout_;

@@ -289,8 +289,7 @@ TEST_CASE("of compound functions a return code below 0 counts, unless there is o
 
 TEST_CASE("chunks of one request with the same credentials are judged once, and all others each") {
   constexpr std::string_view kPing = R"("client": "local", "tgt": "ms-0", "fun": "test.ping")";
-  const test::TempDir dir;
-  EmbeddedEngine engine({}, {}, dir / "tokens");
+  EmbeddedEngine engine;
   const SteadyTime soon = EmbeddedEngine::soon();
   const auto session = engine.master->login(engine.chunk(kPing, "ann").credentials, soon);
   REQUIRE(session);
@@ -466,15 +465,11 @@ TEST_CASE("credentials are traded for a token only where they are good") {
       engine.master->login(engine.chunk(kPingAll, "fred", "wrong").credentials, EmbeddedEngine::soon());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::authentication);
-  const auto off = engine.master->login(engine.chunk(kPingAll).credentials,
-                                        EmbeddedEngine::soon());  // there is no token_dir
-  REQUIRE_FALSE(off);
-  CHECK(off.error().kind == ErrorKind::invocation);
+  CHECK(engine.master->login(engine.chunk(kPingAll).credentials, EmbeddedEngine::soon()));
 }
 
 TEST_CASE("sessions of the embedded engine keep the contract, and live through a reload") {
-  const test::TempDir dir;
-  EmbeddedEngine engine({}, {}, dir / "tokens");
+  EmbeddedEngine engine;
   const auth::Credentials good = engine.chunk(kPingAll).credentials;
   const auth::Credentials bad = engine.chunk(kPingAll, "fred", "wrong").credentials;
   test::keeps_session_contract(*engine.master, good, bad,
@@ -488,8 +483,7 @@ TEST_CASE("sessions of the embedded engine keep the contract, and live through a
 }
 
 TEST_CASE("who has no rule is logged in with no permissions") {
-  const test::TempDir dir;
-  EmbeddedEngine engine({}, {}, dir / "tokens");
+  EmbeddedEngine engine;
   const auto session =
       engine.master->login(engine.chunk(kPingAll, "eve").credentials, EmbeddedEngine::soon());
   REQUIRE(session);
@@ -502,9 +496,11 @@ TEST_CASE("a mistake in the minions is one in the configuration") {
   options.minions = {{.id = "a"}, {.id = "a"}};
   auto auth = auth::Authenticator::make({}, system_clock());
   auto permissions = auth::Permissions::make({});
-  const auto made = embedded::make_master(
-      options, *std::move(auth), *std::move(permissions),
-      *embedded::make_runtime({}, *returner::Returners::make({}, system_clock()), system_clock()));
+  const std::shared_ptr<store::Store> store = *store::Store::open({});
+  const auto made =
+      embedded::make_master(options, *std::move(auth), *std::move(permissions),
+                            embedded::make_runtime({}, *returner::Returners::make({}, store, system_clock()),
+                                                   store, system_clock()));
   REQUIRE_FALSE(made);
   CHECK(made.error().kind == ErrorKind::configuration);
 }

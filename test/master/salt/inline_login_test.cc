@@ -76,7 +76,7 @@ TEST_CASE("who guesses inline is refused before the master is asked") {
   const test::CapturedLog log;
   salt::Options options;
   options.inline_login = true;
-  SaltWorld world(options, {}, {.tries = 2, .file = {}});
+  SaltWorld world(options, {}, {.tries = 2});
   world.on("publish", [](const std::string&) {
     return R"({"error": {"name": "AuthenticationError", "message": "x"}})";
   });

@@ -21,7 +21,7 @@
 #include "calls/chunk_fixture.h"
 #include "calls/reply_fixture.h"
 #include "master/salt/packed/packed.h"
-#include "rest_fcgi/auth/logged_out.h"
+#include "rest_fcgi/auth/revocation_list.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/master/salt/salt.h"
 
@@ -49,10 +49,10 @@ class SaltWorld {
     auto runtime = salt::make_runtime(options, system_clock());
     REQUIRE(runtime);
     runtime_ = *runtime;
-    auto logged_out = auth::LoggedOut::make({}, system_clock());
-    REQUIRE(logged_out);
-    auto logins = auth::Logins::make(guard, ttl, system_clock(), *auth::open_login_memory(guard),
-                                     *std::move(logged_out));
+    const std::shared_ptr<store::Store> store = *store::Store::open({});
+    auto revocations = auth::RevocationList::make(store, system_clock());
+    REQUIRE(revocations);
+    auto logins = auth::Logins::make(guard, ttl, system_clock(), store, *std::move(revocations));
     REQUIRE(logins);
     auto permissions = auth::Permissions::make(rules);
     REQUIRE(permissions);

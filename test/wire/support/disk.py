@@ -70,7 +70,7 @@ class Disk:
     """ext4 on a loop device over a file in memory, at `path`, whose power can be cut: what was not synchronized is then
     lost. REQUIRES: `private_mounts`, and that nobody has a file of it open when its power comes back, or in `close`."""
 
-    def __init__(self, path, size=64 << 20):
+    def __init__(self, path, size=256 << 20):
         self.path = path
         path.mkdir()
         self._image = tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="rest_fcgi-disk-")

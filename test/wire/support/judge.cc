@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../../support/temp_dir.h"
-#include "auth/token_store.h"
+#include "auth/tokens.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/engine/engine.h"
@@ -28,17 +28,17 @@ constexpr std::string_view kSettings =
 /// Only an Authenticator makes identities, and of these back ends only a token brings groups.
 class Tokens {
  public:
-  explicit Tokens(const std::string& folder)
-      : store_(*auth::TokenStore::make(*auth::token_files(folder), std::chrono::hours(1), system_clock())) {}
+  explicit Tokens(const std::shared_ptr<store::Store>& store)
+      : made_(auth::tokens_in_store(store, system_clock()), std::chrono::hours(1), system_clock()) {}
 
   SecretView of(const std::string& name, const std::vector<std::string>& groups) {
     auto& token = tokens_[{name, groups}];
-    if (!token) token = *store_->add(name, "auto", groups);
+    if (!token) token = *made_.add(name, "auto", groups);
     return *token;
   }
 
  private:
-  std::unique_ptr<auth::TokenStore> store_;
+  auth::Tokens made_;
   std::map<std::pair<std::string, std::vector<std::string>>, std::optional<Secret>> tokens_;
 };
 
@@ -50,7 +50,10 @@ class Judge {
     auto settings = settings_of(*document.root().find("master"));
     if (!settings) return Json::string(settings.error().message).text();
     settings->embedded.modules.python = "/nosuch";  // nothing runs
-    if (!runtime_) runtime_ = *engine::make_runtime(*settings);
+    if (!runtime_) {
+      runtime_ = *engine::make_runtime(*settings);
+      tokens_.emplace(runtime_->store);
+    }
     const auto master = engine::make_master(*settings, *runtime_);
     if (!master) return Json::string(master.error().message).text();
     return written_array([&](JsonWriter& writer) {
@@ -63,7 +66,6 @@ class Judge {
  private:
   Result<config::Settings> settings_of(JsonValue master) {
     std::string text = "{\"cachedir\": " + Json::string(folder_ / "cache").text() + ", ";
-    text += "\"token_dir\": " + Json::string(folder_ / "tokens").text() + ", ";
     text += "\"external_auth\": " + master.find("external_auth")->json().text() + ", ";
     text += std::string(kSettings) + "{\"minions\": " + master.find("minions")->json().text() + "}}}";
     return config::load({.config = folder_.write("master", text), .listen = {}, .log_level = {}});
@@ -76,15 +78,15 @@ class Judge {
     for (const JsonValue group : call.find("groups")->elements()) groups.emplace_back(group.text());
     lowstate::Chunk& chunk = chunks->front();
     const std::string user(call.find("user")->text());
-    chunk.credentials = {auth::Credentials::Kind::token, {}, {}, {}, tokens_.of(user, groups)};
+    chunk.credentials = {auth::Credentials::Kind::token, {}, {}, {}, tokens_->of(user, groups)};
     const auto permit = master.admit(chunk, SteadyTime::max());
     if (permit) return "yes";
     return permit.error().kind == ErrorKind::authorization ? "no" : permit.error().message;
   }
 
   const test::TempDir folder_;
-  Tokens tokens_{folder_ / "tokens"};
   std::optional<engine::Runtime> runtime_;
+  std::optional<Tokens> tokens_;
 };
 
 }  // namespace

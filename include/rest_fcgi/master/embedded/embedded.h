@@ -11,8 +11,10 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/options.h"
+#include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/returner/returners.h"
+#include "rest_fcgi/store/store.h"
 
 /// The embedded engine: minions in this process, no Salt needed.
 namespace rest_fcgi::embedded {
@@ -47,11 +49,13 @@ class Runtime {
   virtual std::size_t shutdown(SteadyTime deadline) = 0;
 };
 
-/// Starts no thread before there is work for it. Errors: configuration, for a proc directory that somebody
-/// chose and that cannot be used.
-[[nodiscard]] Result<std::shared_ptr<Runtime>> make_runtime(const Options& options,
-                                                            std::unique_ptr<returner::Returners> returners,
-                                                            const Clock& clock);
+/// Makes what runs jobs. It starts no thread before there is work for it. Processes that share `store` see
+/// each other's jobs.
+[[nodiscard]] std::shared_ptr<Runtime> make_runtime(const Options& options,
+                                                    std::unique_ptr<returner::Returners> returners,
+                                                    const std::shared_ptr<store::Store>& store,
+                                                    const Clock& clock,
+                                                    master::JidReserve reserve_jids = nullptr);
 
 /// A master over `runtime`, which all masters of one process share: a reload makes a new master, and jobs go
 /// on. Errors: configuration, such as two minions of the same id, or a target of `external_auth` that is

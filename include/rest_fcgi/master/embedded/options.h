@@ -39,10 +39,6 @@ struct Options {
   std::size_t max_queued = 10000;  ///< function calls waiting for such a thread; beyond it: unavailable
   master::JidShare jid_share;      ///< of those who share a job cache with other hosts
   std::size_t max_queued_bytes = 64 << 20;  ///< of the loads of jobs that run or wait, as JSON text
-  /// Where processes show each other what runs on these threads; empty: nowhere.
-  std::string proc_dir;
-  /// Nobody chose it: where it cannot be used, there is none, and the log says so. Else it is a mistake.
-  bool proc_dir_is_default = false;
 };
 
 }  // namespace rest_fcgi::embedded

@@ -9,6 +9,7 @@
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/master/salt/options.h"
 
@@ -32,7 +33,8 @@ class Runtime {
 };
 
 /// Connects to nothing yet. Errors: configuration, for an address that is none; internal.
-[[nodiscard]] Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock);
+[[nodiscard]] Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock,
+                                                            master::JidReserve reserve_jids = nullptr);
 
 /// Whether this process's user can join the master's event bus now; where not, why, and what it needs. For
 /// administrators. Connects once and lets go again, on this thread, within a second.

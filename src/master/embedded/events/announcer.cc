@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kStartTime{5};  // for a cluster to answer
 
 }  // namespace
 
-/// Hands on to the log what is told by a job cache that many hosts share.
+/// Adds the events of a job cache that hosts share to the log.
 class Announcer::Cluster : public returner::ClusterListener {
  public:
   explicit Cluster(Announcer& owner) : owner_(owner) {}
@@ -48,27 +48,21 @@ class Announcer::Cluster : public returner::ClusterListener {
   Announcer& owner_;
 };
 
-Announcer::Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock, std::unique_ptr<Peers> peers)
-    : log_(std::move(log)),
-      clock_(clock),
-      peers_(std::move(peers)),
-      cluster_(std::make_unique<Cluster>(*this)) {}
+Announcer::Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock)
+    : log_(std::move(log)), clock_(clock), cluster_(std::make_unique<Cluster>(*this)) {}
 
 Announcer::~Announcer() = default;
 
-bool Announcer::watch(returner::Returner& cache) {
-  auto made = cache.watch(*cluster_);
-  if (!made) {
-    log::warning(format("what other hosts do is not seen by listeners: {}", made.error().message));
-    return false;
+void Announcer::watch(returner::Returner& cache) {
+  if (auto made = cache.watch(*cluster_)) {
+    watch_ = *std::move(made);
+  } else {
+    log::warning(format("event streams show no events of other hosts: {}", made.error().message));
   }
-  watch_ = *std::move(made);
-  return watch_ != nullptr;
 }
 
 Result<std::unique_ptr<master::EventReader>> Announcer::reader(const master::EventPermit& permit,
                                                                std::string_view after) {
-  if (peers_) return peers_->reader(permit, after);
   if (watch_) {
     Result<void> started = watch_->start(std::chrono::steady_clock::now() + kStartTime);
     if (!started) return std::move(started).error();
@@ -77,14 +71,12 @@ Result<std::unique_ptr<master::EventReader>> Announcer::reader(const master::Eve
 }
 
 bool Announcer::wanted() {
-  if (!log_) return false;
-  return log_->wanted() || watch_ || (peers_ && peers_->wanted());
+  return log_ && (log_->wanted() || watch_);
 }
 
 void Announcer::tell(const EventText& event) {
   keep(event);
   if (watch_) watch_->publish(event.tag, event.data, event.user);
-  if (peers_) peers_->publish(event.tag, event.data.text(), event.user);
 }
 
 void Announcer::job_new(const returner::Load& load, const std::vector<std::string>& missing) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "master/embedded/events/job_events.h"
-#include "master/embedded/events/peers.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
@@ -17,43 +16,41 @@
 
 namespace rest_fcgi::embedded {
 
-/// Is a job, of a runner or wheel, in the job cache?
+/// Whether the job of a runner or wheel is in the job cache.
 enum class Kept { no, yes };
 
-/// Tells all who listen what becomes of jobs and minions, each event once. Where nobody listens, nothing is
-/// written. Thread-safe.
+/// Tells the listeners of this process what becomes of jobs and minions, each event once. Without listeners
+/// no event is made. Thread-safe.
 ///
-/// Who listens in other processes of this host hears it through `Peers`. Where hosts share a job cache that
-/// can be watched, there are no peers: all listeners, those of this process too, hear from that cache what
-/// becomes of the jobs in it, and what is no such job's is published there.
+/// Where hosts share a job cache that can be watched, listeners hear from that cache what becomes of the jobs
+/// in it. All other events are published there as well, for the listeners of other processes and hosts.
 class Announcer {
  public:
-  /// `log`: null: nobody listens. `peers`: null: none. `clock` has to outlive it.
-  Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock,
-            std::unique_ptr<Peers> peers = nullptr);
+  /// Without `log` there are no listeners. `clock` has to outlive it.
+  Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock);
   ~Announcer();
   Announcer(const Announcer&) = delete;
   Announcer& operator=(const Announcer&) = delete;
 
-  /// Hears and tells others through this job cache, where that can be; it has to outlive this. Call before
-  /// all else. False where it cannot be.
-  bool watch(returner::Returner& cache);
+  /// Hears from this job cache, and publishes there, if it can be watched. `cache` has to outlive this. Call
+  /// before all else.
+  void watch(returner::Returner& cache);
 
-  /// What happens from now on, here and elsewhere; `after` as in `EventLog::reader`. Errors: those of that,
-  /// and unavailable, where one cannot hear what happens elsewhere.
+  /// Returns a reader of the events from now on; `after` as in `EventLog::reader`. Errors: those of
+  /// `EventLog::reader`; unavailable, where the job cache that hosts share cannot be watched.
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> reader(const master::EventPermit& permit,
                                                                     std::string_view after);
 
-  /// Does anybody listen?
+  /// Returns whether there may be listeners, here or on other hosts.
   [[nodiscard]] bool wanted();
 
-  // What happened, as job_events.h has it. All jobs of minions are kept.
+  // Each tells one event of job_events.h. All jobs of minions are in the job cache.
   void job_new(const returner::Load& load, const std::vector<std::string>& missing);
   void job_ret(const returner::Load& load, const master::Return& ret);
   void master_new(const returner::Load& load, Kept kept);
   void master_ret(const returner::Load& load, const Json& ret, bool success, Kept kept);
   void minion_start(std::string_view id);
-  /// A reload took the minion away.
+  /// Tells that a reload took the minion away.
   void minion_gone(std::string_view id);
   void fire(std::string_view tag, const JsonValue& data);
 
@@ -65,7 +62,6 @@ class Announcer {
 
   const std::shared_ptr<master::EventLog> log_;
   const Clock& clock_;
-  const std::unique_ptr<Peers> peers_;
   const std::unique_ptr<Cluster> cluster_;    // hears from watch_
   std::unique_ptr<returner::Watch> watch_{};  // null: none
 };

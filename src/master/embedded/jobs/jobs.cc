@@ -19,8 +19,6 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPause{500};  // between two looks for marks
-
 /// What counts for `max_queued_bytes`: the JSON text alone. The job's own copies of it, as text and parsed,
 /// are about four times that.
 std::size_t bytes_of(const returner::Load& load) {
@@ -28,11 +26,20 @@ std::size_t bytes_of(const returner::Load& load) {
   return load.fun.text().size() + load.arg.text().size() + load.tgt.text().size() + metadata;
 }
 
-/// Where the minion stands in the sorted list; absent where it is not there.
+/// Returns the minion's place in the sorted list; absent if it is not there.
 std::optional<std::size_t> position_in(const std::vector<std::string>& minions, std::string_view minion) {
   const auto found = std::lower_bound(minions.begin(), minions.end(), minion);
   if (found == minions.end() || *found != minion) return std::nullopt;
   return static_cast<std::size_t>(found - minions.begin());
+}
+
+/// The store and etcd's outbox log at the level error, once, that they cannot be written.
+void log_failure(const Result<void>& kept, std::string_view what, std::string_view jid) {
+  if (!kept) log::debug(format("{} of job {} is not kept: {}", what, jid, kept.error().message));
+}
+
+Error not_started(const Error& why) {
+  return {ErrorKind::unavailable, format("The job cannot be kept, and was not started: {}", why.message)};
 }
 
 }  // namespace
@@ -105,16 +112,18 @@ std::size_t RunningJob::interrupt() {
   return interrupted;
 }
 
-Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const Clock& clock, std::unique_ptr<ProcDir> proc,
-           std::size_t max_queued_bytes, master::JidShare jid_share, std::shared_ptr<Announcer> announcer)
+Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr<store::Store>& store,
+           const Clock& clock, const Options& options, std::shared_ptr<Announcer> announcer,
+           master::JidReserve reserve_jids)
     : returners_(std::move(returners)),
       clock_(clock),
       master_id_(host_name() + "_master"),
-      proc_(std::move(proc)),
       announcer_(announcer ? std::move(announcer) : std::make_shared<Announcer>(nullptr, clock)),
-      max_queued_bytes_(max_queued_bytes),
-      jids_(clock, master::JidSource::default_name(), jid_share) {
-  (void)others();
+      max_queued_bytes_(options.max_queued_bytes),
+      table_(store),
+      jids_(clock, std::move(reserve_jids), options.jid_share) {
+  static_cast<void>(others());
+  kill_watch_ = store->every_second([this] { obey_kill_requests(); });
 }
 
 Result<std::string> Jobs::claim_jid(std::string_view chosen) {
@@ -153,31 +162,12 @@ Jobs::Also Jobs::also_for(std::string_view ret) const {
   return also;
 }
 
-void Jobs::log_failure(const Result<void>& kept, std::string_view what, std::string_view jid) {
-  if (kept) return;
-  const std::string line =
-      format("{} of job {} is not in the job cache: {}", what, jid, kept.error().message);
-  // Under load there would be thousands of these lines.
-  if (failing_.exchange(true)) {
-    log::debug(line);
-  } else {
-    log::error(line + "; further failures are logged at the level debug");
-  }
-}
-
 Result<void> Jobs::save(const returner::Load& load, returner::Durability durability, const Also& also) {
   const Result<void> saved = cache().save_load(load, durability);
+  if (!saved && durability == returner::Durability::durable) return not_started(saved.error());
   log_failure(saved, "the load", load.jid);
-  // Only what had to be on the disk and is, says that the disk takes it.
-  if (saved && durability == returner::Durability::durable && failing_.exchange(false)) {
-    log::warning("the job cache works again");
-  }
-  if (!saved && durability == returner::Durability::durable) {
-    return Error{ErrorKind::unavailable,
-                 format("The job cannot be kept, and was not started: {}", saved.error().message)};
-  }
   for (returner::Returner* one : also) {
-    log_failure(one->save_load(load, returner::Durability::grouped), "the load", load.jid);
+    log_failure(one->save_load(load, returner::Durability::committed), "the load", load.jid);
   }
   return {};
 }
@@ -223,26 +213,17 @@ Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durab
     return Error{ErrorKind::unavailable,
                  "The jobs that run or wait take all the memory that they may (max_queued_bytes)."};
   }
-  // Before it is kept: of a job that somebody may hear of, a trace is left whenever the process is killed.
-  if (proc_) {
-    if (const Result<void> shown = proc_->add(load, job->ret()); !shown) {
-      log::warning(format("job {} is not shown to other processes: {}", load.jid, shown.error().message));
-    }
-  }
-  if (Result<void> saved = save(load, durability, also); !saved) {
-    if (proc_) proc_->remove(load.jid);
+  // Before the job is kept: if this process is killed, another one finds the job here and settles it.
+  const Result<void> added = table_.add(load, job->ret());
+  const bool is_refused = !added && durability == returner::Durability::durable;
+  Result<void> saved = is_refused ? not_started(added.error()) : save(load, durability, also);
+  if (!saved) {
+    table_.remove(load.jid);
     queued_bytes_ -= bytes;
     return saved;
   }
   const std::lock_guard lock(mutex_);
   running_.emplace(load.jid, job);
-  started_.notify_one();
-  if (!proc_ || watcher_.joinable()) return {};
-  if (auto started = Thread::start("job-marks", [this] { watch(ending_.get_token()); })) {
-    watcher_ = *std::move(started);
-  } else {
-    log::warning(format("jobs cannot be stopped by other processes: {}", started.error().message));
-  }
   return {};
 }
 
@@ -253,7 +234,7 @@ void Jobs::finish(RunningJob& job, std::size_t call) {
     const std::lock_guard lock(mutex_);
     running_.erase(job.load().jid);
   }
-  if (proc_) proc_->remove(job.load().jid);
+  table_.remove(job.load().jid);
 }
 
 std::size_t Jobs::interrupt_all() {
@@ -265,7 +246,7 @@ std::size_t Jobs::interrupt_all() {
   std::size_t interrupted = 0;
   for (const auto& [jid, job] : all) {
     interrupted += job->interrupt();
-    if (proc_) proc_->remove(jid);
+    table_.remove(jid);
   }
   return interrupted;
 }
@@ -284,64 +265,52 @@ Json describe_running(pid_t pid, const returner::Load& load, std::string_view re
   });
 }
 
-std::vector<ProcDir::Entry> Jobs::others() {
-  if (!proc_) return {};
-  std::vector<ProcDir::Entry> entries = proc_->others();
-  // A job cache that cannot be read now is not asked for each job: each try may take seconds.
-  bool is_readable = true;
-  for (const ProcDir::Entry& entry : entries) {
-    if (entry.is_gone && is_readable) is_readable = settle(entry);
+std::vector<RunningTable::Entry> Jobs::others() {
+  std::vector<RunningTable::Entry> entries = table_.others();
+  for (const RunningTable::Entry& entry : entries) {
+    if (!entry.is_gone) continue;
+    const Result<void> settled = settle(entry);
+    log_failure(settled, format("the end of process {}", entry.job.pid), entry.job.load.jid);
+    // A job cache that cannot be read now is not asked for each job: each try may take seconds.
+    if (!settled) break;
   }
-  std::erase_if(entries, [](const ProcDir::Entry& entry) { return entry.is_gone; });
+  std::erase_if(entries, [](const RunningTable::Entry& entry) { return entry.is_gone; });
   return entries;
 }
 
-/// Several processes may do so at the same time: they record the same, and the one that removes the file
-/// announces it. A return that the dead process left behind may come to the job cache before or after that,
-/// and stays.
-bool Jobs::settle(const ProcDir::Entry& orphan) {
-  if (!proc_->has(orphan)) return true;  // another process has settled it meanwhile
-  const returner::Load& load = orphan.job.load;
-  const Result<std::vector<std::string>> recorded = record_orphan(orphan.job);
-  if (!recorded) {  // It is tried again by whoever looks next.
-    log_failure(recorded.error(), format("the end of process {}", orphan.job.pid), load.jid);
-    return false;
+Result<void> Jobs::settle(const RunningTable::Entry& orphan) {
+  const Result<std::optional<returner::Load>> kept = cache().get_load(orphan.job.load.jid);
+  if (!kept) return kept.error();
+  // Of several processes that find it, one removes it.
+  const Result<bool> dropped = table_.drop(orphan);
+  if (!dropped) return dropped.error();
+  if (*dropped) record_orphan(orphan.job, kept->has_value());
+  return {};
+}
+
+/// A return that the dead process sent to the job cache stays, whether it comes there before or after this.
+void Jobs::record_orphan(const ActiveJob& orphan, bool is_kept) {
+  const returner::Load& load = orphan.load;
+  const Also also = also_for(orphan.ret);
+  if (!is_kept) {
+    log_failure(save(load, returner::Durability::durable, also), "the load", load.jid);
+    announce(load, {});
   }
-  if (!proc_->drop(orphan)) return true;
-  for (const std::string& minion : *recorded) {
+  const Result<std::vector<std::string>> found_missing = missing_in(load);
+  const std::vector<std::string>& missing = found_missing ? *found_missing : load.minions;
+  for (const std::string& minion : missing) {
+    const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
+    log_failure(cache().returner(load.jid, ret), "a return", load.jid);
+    for (returner::Returner* one : also) log_failure(one->returner(load.jid, ret), "a return", load.jid);
     if (is_master_call(load)) {
       announcer_->master_ret(load, Json::string(kOrphaned), false, Kept::yes);
     } else {
       announcer_->job_ret(load, {minion, Json::string(kOrphaned), 1, false, ""});
     }
   }
-  return true;
-}
-
-Result<std::vector<std::string>> Jobs::record_orphan(const ActiveJob& orphan) {
-  const std::string& jid = orphan.load.jid;
-  Result<std::optional<returner::Load>> kept = cache().get_load(jid);
-  if (!kept) return std::move(kept).error();
-  const bool is_kept = kept->has_value();
-  const returner::Load load = is_kept ? **std::move(kept) : orphan.load;
-  const Also also = also_for(orphan.ret);
-  if (!is_kept && !load.minions.empty()) {
-    if (Result<void> saved = save(load, returner::Durability::durable, also); !saved) {
-      return std::move(saved).error();
-    }
-    announce(load, {});
-  }
-  Result<std::vector<std::string>> missing = missing_in(load);
-  if (!missing) return missing;
-  for (const std::string& minion : *missing) {
-    const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
-    if (Result<void> recorded = cache().returner(jid, ret); !recorded) return std::move(recorded).error();
-    for (returner::Returner* one : also) log_failure(one->returner(jid, ret), "a return", jid);
-  }
-  if (missing->empty()) return missing;
+  if (missing.empty()) return;
   log::warning(format("job {} was interrupted: its process {} is gone, and {} of its {} returns are missing",
-                      jid, orphan.pid, missing->size(), load.minions.size()));
-  return missing;
+                      load.jid, orphan.pid, missing.size(), load.minions.size()));
 }
 
 Json Jobs::orphaned_return(const returner::Load& load) const {
@@ -369,9 +338,9 @@ std::vector<ActiveJob> Jobs::active() {
       jobs.push_back({::getpid(), job->load(), job->ret(), job->running()});
     }
   }
-  for (ProcDir::Entry& entry : others()) {
+  for (RunningTable::Entry& entry : others()) {
     ActiveJob& job = jobs.emplace_back(std::move(entry.job));
-    // The other process's file does not tell which minions returned; where both share a job cache, that does.
+    // Which minions returned stands in the job cache, where both processes share it.
     auto running = missing_in(job.load);
     job.running = running ? *std::move(running) : job.load.minions;
   }
@@ -384,29 +353,23 @@ Result<std::optional<pid_t>> Jobs::stop(std::string_view jid, std::string_view m
   if (const auto job = find_running(jid); job && job->stop_on(minion)) {
     return std::optional<pid_t>(::getpid());
   }
-  for (const ProcDir::Entry& entry : others()) {
-    if (entry.job.load.jid != jid) continue;
-    const std::optional<std::size_t> call = position_in(entry.job.load.minions, minion);
-    if (!call) continue;
-    Result<void> marked = proc_->mark(entry, *call);
-    if (!marked) return std::move(marked).error();
+  for (const RunningTable::Entry& entry : others()) {
+    if (entry.job.load.jid != jid || !position_in(entry.job.load.minions, minion)) continue;
+    if (Result<void> requested = table_.request_kill(jid, minion); !requested) {
+      return std::move(requested).error();
+    }
     return std::optional<pid_t>(entry.job.pid);
   }
   return std::optional<pid_t>();
 }
 
-void Jobs::watch(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  while (!stop.stop_requested()) {
-    started_.wait(lock, stop, [this] { return !running_.empty(); });
-    started_.wait_for(lock, stop, kPause, [] { return false; });
-    if (stop.stop_requested()) return;
-    lock.unlock();
-    for (const ProcDir::Mark& mark : proc_->take_marks()) {
-      const auto job = find_running(mark.jid);
-      if (job && mark.call < job->load().minions.size()) job->stop(mark.call);
-    }
-    lock.lock();
+void Jobs::obey_kill_requests() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (running_.empty()) return;
+  }
+  for (const RunningTable::KillRequest& request : table_.kill_requests()) {
+    if (const auto job = find_running(request.jid)) job->stop_on(request.minion);
   }
 }
 

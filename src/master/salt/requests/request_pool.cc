@@ -7,6 +7,7 @@
 #include <zmq.hpp>
 
 #include "master/salt/requests/connection.h"
+#include "rest_fcgi/auth/password_hash_limiter.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {
@@ -25,6 +26,8 @@ class Pool final : public RequestPool {
       : connection_({options.uri, options.max_answer_size}),
         connect_timeout_(options.connect_timeout),
         slow_after_(options.slow_after),
+        logins_(limits_of(Lane::login, options)),
+        tokens_(limits_of(Lane::token, options)),
         turns_(options),
         outage_(options.connect_timeout) {
     context_.set(zmq::ctxopt::max_sockets,
@@ -42,7 +45,9 @@ class Pool final : public RequestPool {
 
   Result<WipedBytes> request(Errand errand, WipedBytes message, SteadyTime deadline,
                              const Before& before) override {
-    auto turn = turns_.take(errand, deadline);
+    Result<Pass> pass = enter(errand, deadline);
+    if (!pass) return std::move(pass).error();
+    auto turn = turns_.take(errand.lane, deadline);
     if (!turn) return std::move(turn).error();
     auto connection = open_connection(deadline);
     if (!connection) return std::move(connection).error();
@@ -50,19 +55,33 @@ class Pool final : public RequestPool {
       if (Result<void> ready = before(); !ready) return std::move(ready).error();
     }
     if (auto sent = (*connection)->send(std::move(message)); !sent) return std::move(sent).error();
-    auto answer = receive(**connection, errand.lane, *turn, deadline);
+    auto answer = receive(**connection, *turn, *pass, deadline);
     if (answer) idle_.put(*std::move(connection), now());
     return answer;
   }
 
  private:
+  using Pass = auth::PasswordHashLimiter::Pass;
+
   /// Where the answer does not come soon, the request no longer holds up others.
-  Result<WipedBytes> receive(Connection& connection, Lane lane, Turns::Turn& turn, SteadyTime deadline) {
-    const bool may_stall = lane != Lane::login;
+  Result<WipedBytes> receive(Connection& connection, Turns::Turn& turn, Pass& pass, SteadyTime deadline) {
+    const bool may_stall = turn.get_deleter().lane != Lane::login;
     auto answer = connection.receive(may_stall ? std::min(deadline, now() + slow_after_) : deadline);
     if (answer || answer.error().kind != ErrorKind::timeout || now() >= deadline) return answer;
     turns_.stall(turn);
+    if (turn.get_deleter().stalled) pass.reset();
     return connection.receive(deadline);
+  }
+
+  /// Anybody can send many logins, and make tokens up: addresses take turns with them.
+  Result<Pass> enter(const Errand& errand, SteadyTime deadline) {
+    if (errand.lane == Lane::login) return logins_.enter(errand.remote, 0, deadline);
+    if (errand.lane == Lane::token) return tokens_.enter(errand.remote, 0, deadline);
+    return Pass();
+  }
+
+  static auth::PasswordHashLimiter::Limits limits_of(Lane lane, const PoolOptions& options) {
+    return {.at_once = lane_limit(lane, options), .waiting = options.max_waiting_logins};
   }
 
   static SteadyTime now() { return std::chrono::steady_clock::now(); }
@@ -93,6 +112,8 @@ class Pool final : public RequestPool {
   const std::chrono::milliseconds connect_timeout_;
   const std::chrono::milliseconds slow_after_;
   zmq::context_t context_{1};
+  auth::PasswordHashLimiter logins_;
+  auth::PasswordHashLimiter tokens_;
   Turns turns_;
   Outage outage_;
   IdleConnections idle_;

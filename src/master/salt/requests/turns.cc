@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {
@@ -14,9 +13,9 @@ std::size_t at_least_one(std::size_t number) {
   return std::max<std::size_t>(1, number);
 }
 
-Error too_many(std::string_view what, std::size_t limit) {
+Error too_many(std::size_t limit) {
   return {ErrorKind::unavailable,
-          format("Too many {} wait for the Salt Master: {}, which is the limit.", what, limit)};
+          format("Too many requests wait for the Salt Master: {}, which is the limit.", limit)};
 }
 
 }  // namespace
@@ -62,64 +61,32 @@ Turns::Turns(const PoolOptions& options)
     state(lane).limit = lane_limit(lane, options);
     state(lane).is_slow = is_wheel || lane == Lane::login;
     state(lane).keeps_place = is_wheel;
-    state(lane).max_waiting = options.max_waiting;
-    state(lane).name = "requests";
   }
-  state(Lane::login).name = "logins";
-  state(Lane::token).name = "tokens";
-  for (const Lane lane : {Lane::login, Lane::token}) state(lane).max_waiting = options.max_waiting_logins;
 }
 
-Result<Turns::Turn> Turns::take(Errand errand, SteadyTime deadline) {
-  const Lane lane = errand.lane;
+Result<Turns::Turn> Turns::take(Lane lane, SteadyTime deadline) {
   std::unique_lock lock(mutex_);
   if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
-  // Where somebody waits in this lane there is no room in it.
+  // Where a request waits in this lane there is no room in it.
   if (has_room(state(lane))) {
     begin(state(lane));
     return Turn(this, {.lane = lane});
   }
-  std::string line = auth::line_of(errand.remote);
-  const std::uint64_t round = round_of(state(lane), line);
-  if (waiting_ >= max_waiting_) return too_many("requests", waiting_);
-  if (state(lane).waiters.size() >= state(lane).max_waiting && !make_room(state(lane), round)) {
-    return too_many(state(lane).name, state(lane).max_waiting);
-  }
-  Waiter waiter{.number = next_number_++, .line = std::move(line), .round = round};
+  if (waiting_ >= max_waiting_) return too_many(waiting_);
+  Waiter waiter{.number = next_number_++};
   return wait(lane, waiter, deadline, lock);
-}
-
-/// The one after that of the last one in its line; where there is none, that which goes on.
-std::uint64_t Turns::round_of(const LaneState& lane, std::string_view line) {
-  std::uint64_t round = lane.round;
-  for (const Waiter* waiter : lane.waiters) {
-    if (waiter->line == line) round = waiter->round + 1;
-  }
-  return round;
-}
-
-bool Turns::make_room(LaneState& lane, std::uint64_t round) {
-  if (lane.waiters.empty() || lane.waiters.back()->round <= round) return false;
-  lane.waiters.back()->state = Waiter::State::gives_way;
-  lane.waiters.back()->woken.notify_one();
-  lane.waiters.pop_back();
-  return true;
 }
 
 Result<Turns::Turn> Turns::wait(Lane lane, Waiter& waiter, SteadyTime deadline,
                                 std::unique_lock<std::mutex>& lock) {
-  using State = Waiter::State;
   auto& waiters = state(lane).waiters;
-  const auto behind = std::find_if(waiters.begin(), waiters.end(),
-                                   [&](const Waiter* other) { return other->round > waiter.round; });
-  const auto place = waiters.insert(behind, &waiter);
+  const auto place = waiters.insert(waiters.end(), &waiter);
   ++waiting_;
-  waiter.woken.wait_until(lock, deadline, [&] { return waiter.state != State::waits || ended_; });
+  waiter.woken.wait_until(lock, deadline, [&] { return waiter.has_turn || ended_; });
   --waiting_;
-  if (waiter.state == State::has_turn) return Turn(this, {.lane = lane});
-  if (waiter.state == State::waits) waiters.erase(place);
+  if (waiter.has_turn) return Turn(this, {.lane = lane});
+  waiters.erase(place);
   left_.notify_all();
-  if (waiter.state == State::gives_way) return too_many(state(lane).name, state(lane).max_waiting);
   if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
   return Error{ErrorKind::timeout,
                "The time was up before a connection to the Salt Master was free; nothing was sent."};
@@ -180,9 +147,8 @@ void Turns::wake_next() {
   while (LaneState* next = next_lane()) {
     Waiter& waiter = *next->waiters.front();
     next->waiters.pop_front();
-    next->round = waiter.round;
     begin(*next);
-    waiter.state = Waiter::State::has_turn;
+    waiter.has_turn = true;
     waiter.woken.notify_one();
   }
 }

@@ -9,7 +9,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <string_view>
 
 #include "rest_fcgi/core/clock.h"
@@ -59,9 +58,7 @@ std::size_t lane_limit(Lane lane, const PoolOptions& options);
 std::size_t slow_limit(const PoolOptions& options);
 
 /// Who may have a request under way: at most `connections` in all, and of each lane its limit. Who waits gets
-/// a turn in the order of arrival, but for those whose lane is full: they keep nobody else up. In a lane
-/// addresses take turns, so that one which sends many requests keeps its own waiting; where no more may wait,
-/// who would be last gives way. Thread-safe.
+/// a turn in the order of arrival, but for those whose lane is full: they keep nobody else up. Thread-safe.
 class Turns {
  public:
   struct GiveBack {
@@ -75,7 +72,7 @@ class Turns {
   explicit Turns(const PoolOptions& options);
 
   /// Waits for a turn. Errors: unavailable, when as many wait as may, or after `end`; timeout.
-  [[nodiscard]] Result<Turn> take(Errand errand, SteadyTime deadline);
+  [[nodiscard]] Result<Turn> take(Lane lane, SteadyTime deadline);
 
   /// This request goes on, but its answer does not come: others may have its place. A wheel keeps its place
   /// in its own lane, since it most likely runs and holds a worker. As many may be stalled at a time as
@@ -92,19 +89,14 @@ class Turns {
  private:
   struct Waiter {
     std::uint64_t number;  ///< of arrival
-    std::string line;
-    std::uint64_t round;  ///< in each, an address has one turn
     std::condition_variable woken{};
-    enum class State { waits, has_turn, gives_way } state = State::waits;
+    bool has_turn = false;
   };
   struct LaneState {
     std::size_t limit = 0;
     bool is_slow = false;      ///< counts for the limit of all slow ones together
     bool keeps_place = false;  ///< in this lane, when it has stalled
-    std::size_t max_waiting = 0;
-    std::string_view name{};  ///< for messages: what waits in it
     std::size_t under_way = 0;
-    std::uint64_t round = 0;  ///< of whoever had the last turn
     std::list<Waiter*> waiters{};
   };
 
@@ -116,8 +108,6 @@ class Turns {
   void begin(LaneState& lane);
   void leave_shared(const LaneState& lane);
   LaneState* next_lane();
-  static std::uint64_t round_of(const LaneState& lane, std::string_view line);
-  static bool make_room(LaneState& lane, std::uint64_t round);
   Result<Turn> wait(Lane lane, Waiter& waiter, SteadyTime deadline, std::unique_lock<std::mutex>& lock);
   void give_back(const GiveBack& turn);
   void wake_next();

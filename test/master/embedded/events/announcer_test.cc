@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/events/announcer.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,6 @@
 #include "../../../support/captured_log.h"
 #include "../../../support/embedded_engine.h"
 #include "../../../support/holds.h"
-#include "../../../support/temp_dir.h"
 #include "master/embedded/jobs/jobs.h"
 #include "read_events.h"
 
@@ -167,7 +167,6 @@ TEST_CASE("a job that was interrupted, or that its process left behind, returns 
     CHECK(holds(events[3]->data(), "the engine shut down"));
   }
   SUBCASE("its process has gone") {
-    const test::TempDir dir;
     returner::Load load;
     load.jid = "20261120230610043746";
     load.fun = Json::string("test.sleep");
@@ -179,18 +178,16 @@ TEST_CASE("a job that was interrupted, or that its process left behind, returns 
     const auto events = std::make_shared<master::EventLog>(system_clock());
     const auto reader = events->reader(kAll);
     REQUIRE(reader);
-    embedded::Jobs jobs(*returner::Returners::make({}, system_clock()), system_clock(),
-                        *embedded::ProcDir::open(dir.path()), 1 << 20, {},
+    const std::shared_ptr<store::Store> store = *store::Store::open({});
+    embedded::Jobs jobs(*returner::Returners::make({}, store, system_clock()), store, system_clock(), {},
                         std::make_shared<embedded::Announcer>(events, system_clock()));
-    {
-      const auto proc = embedded::ProcDir::open(dir.path());
-      REQUIRE(proc);
-      REQUIRE((*proc)->add(load, ""));
-      load.jid = "20261120230610043747";
-      load.fun = Json::string("runner.test.sleep");
-      load.minions = {jobs.master_id()};
-      REQUIRE((*proc)->add(load, ""));
-    }
+    embedded::RunningTable table(store);
+    REQUIRE(table.add(load, ""));
+    load.jid = "20261120230610043747";
+    load.fun = Json::string("runner.test.sleep");
+    load.minions = {jobs.master_id()};
+    REQUIRE(table.add(load, ""));
+    REQUIRE(store->execute("UPDATE running_job SET start = 1"));
     for (int look = 0; look < 2; ++look) CHECK(jobs.active().empty());
     const auto all = read(**reader);
     CHECK(tags(all) ==
@@ -327,17 +324,15 @@ class SharedCache : public returner::Returner, public returner::Watch {
  public:
   Result<bool> prep_jid(std::string_view) override { return true; }
   Result<void> save_load(returner::Load, returner::Durability) override { return {}; }
+  Result<void> save_job(const returner::Load&, std::span<const returner::ReturnView>) override { return {}; }
   Result<void> save_minions(std::string_view, const std::vector<std::string>&) override { return {}; }
   Result<void> returner(std::string_view, returner::JobReturn) override { return {}; }
   Result<std::optional<returner::Load>> get_load(std::string_view) const override { return none(); }
   Result<std::vector<returner::JobReturn>> get_jid(std::string_view) const override { return none(); }
-  Result<std::vector<returner::FunctionReturn>> get_fun(std::string_view) const override { return none(); }
   Result<void> get_jids(const returner::JobQuery&, const returner::LoadVisitor&) const override {
     return none();
   }
-  Result<std::vector<std::string>> get_minions() const override { return none(); }
   Result<void> flush() override { return {}; }
-  Result<std::size_t> clean_old_jobs() override { return none(); }
   Result<std::unique_ptr<returner::Watch>> watch(returner::ClusterListener& its_listener) override {
     listener = &its_listener;
     return std::unique_ptr<returner::Watch>(new Forward(*this));
@@ -373,7 +368,7 @@ TEST_CASE("of a job cache that hosts share, all listeners hear what becomes of i
   SharedCache cache;
   const auto log = std::make_shared<master::EventLog>(system_clock());
   embedded::Announcer announcer(log, system_clock());
-  REQUIRE(announcer.watch(cache));
+  announcer.watch(cache);
   REQUIRE(cache.listener != nullptr);
   CHECK_FALSE(cache.listener->wanted());
   const auto reader = announcer.reader(kAll, {});

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
 
-#include <filesystem>
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "../../../support/embedded_engine.h"
-#include "../../../support/temp_dir.h"
 
 using namespace rest_fcgi;
 using test::EmbeddedEngine;
@@ -116,35 +114,26 @@ TEST_CASE("signals of a job that does not run give an empty text, and those that
         std::string::npos);
 }
 
-TEST_CASE("a job on a worker is shown in the proc directory until it ends") {
-  const test::TempDir dir;
-  embedded::Options options;
-  options.proc_dir = dir / "proc";
-  EmbeddedEngine engine(options);
+TEST_CASE("a job on a worker is in the table of running jobs until it ends, without credentials") {
+  const std::shared_ptr<store::Store> store = *store::Store::open({});
+  EmbeddedEngine engine({}, {}, store);
   const std::string jid = start_sleep(engine, "ms-0");
-  std::string file;  // its name ends with one of the process's own
-  for (const auto& entry : std::filesystem::directory_iterator(dir.path() / "proc")) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with(jid)) file = "proc/" + name;
-  }
-  CHECK(dir.read(file).find("\"fun\": \"test.sleep\"") != std::string::npos);
-  CHECK(dir.read(file).find("secret") == std::string::npos);
-  ask(engine, "saltutil.kill_job", "\"" + jid + "\"");
-  CHECK(EmbeddedEngine::eventually([&] { return dir.read(file).empty(); }));
-  CHECK(engine.runtime->shutdown(EmbeddedEngine::soon()) == 0);
-}
-
-TEST_CASE("a proc directory that was chosen and cannot be used is a mistake, and the default one is none") {
-  embedded::Options options;
-  options.proc_dir = "/proc/nosuch/a";
-  const auto make = [&options] {
-    return embedded::make_runtime(options, *returner::Returners::make({}, system_clock()), system_clock());
+  const auto row = [&] {
+    std::string text;
+    REQUIRE(store->read([&](store::Connection& from) {
+      const auto take = [&text](const store::Query& found) {
+        text = found.text(0);
+        return false;
+      };
+      return from.each("SELECT job FROM running_job WHERE jid = ?", take, jid);
+    }));
+    return text;
   };
-  const auto refused = make();
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::configuration);
-  options.proc_dir_is_default = true;
-  CHECK(make());
+  CHECK(row().find("\"fun\": \"test.sleep\"") != std::string::npos);
+  CHECK(row().find("secret") == std::string::npos);
+  ask(engine, "saltutil.kill_job", "\"" + jid + "\"");
+  CHECK(EmbeddedEngine::eventually([&] { return row().empty(); }));
+  CHECK(engine.runtime->shutdown(EmbeddedEngine::soon()) == 0);
 }
 
 TEST_CASE("a returner that is not here is refused, after authorization, before anything runs") {
@@ -152,7 +141,7 @@ TEST_CASE("a returner that is not here is refused, after authorization, before a
   const Error refused =
       engine.refusal(R"("client": "local", "tgt": "*", "fun": "test.ping", "ret": "memory,smtp")");
   CHECK(refused.kind == ErrorKind::invocation);
-  CHECK(refused.message == "'ret' names the returner 'smtp'; those here are memory.");
+  CHECK(refused.message == "'ret' names the returner 'smtp'; those here are memory, sqlite3.");
   CHECK(engine.refusal(R"("client": "local", "tgt": "*", "fun": "test.ping", "ret": "smtp")", "eve").kind ==
         ErrorKind::authorization);
   CHECK(engine.call(R"("client": "local", "tgt": "ms-0", "fun": "test.ping", "ret": "memory")") ==

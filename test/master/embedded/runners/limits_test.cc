@@ -56,8 +56,9 @@ struct World {
   const HurriedClock clock{};
   const std::stop_token stop{};
   MadeKeys keys;
-  Jobs jobs{*returner::Returners::make({.max_bytes = std::size_t{128} << 20}, system_clock()), clock, nullptr,
-            1 << 20};
+  const std::shared_ptr<store::Store> store = *store::Store::open({});
+  Jobs jobs{*returner::Returners::make({.max_bytes = std::size_t{128} << 20}, store, system_clock()), store,
+            clock};
 };
 
 }  // namespace

@@ -336,6 +336,26 @@ TEST_CASE(
   CHECK(master->messages() == 2);
 }
 
+TEST_CASE("logins and tokens beyond those that may wait are refused, and other requests are not") {
+  for (const Lane lane : {Lane::login, Lane::token}) {
+    GatedMaster master(2);
+    const auto pool = pool_of({.uri = master->uri(),
+                               .connections = 4,
+                               .worker_threads = 2,
+                               .max_waiting_logins = 0,
+                               .slow_after = seconds(60)});
+    auto first = asked(*pool, "slow", lane);
+    CHECK(test::soon([&] { return master.inside() == 1; }));
+    const auto second = ask(*pool, "quick", lane);
+    REQUIRE(!second);
+    CHECK(second.error().kind == ErrorKind::unavailable);
+    CHECK(ask(*pool, "quick"));
+    master.open();
+    CHECK(first.get());
+    CHECK(ask(*pool, "quick", lane));
+  }
+}
+
 TEST_CASE("beyond those that may wait a request is refused, and nothing of it is sent") {
   GatedMaster master(2);
   const auto pool =

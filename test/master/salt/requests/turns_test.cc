@@ -24,21 +24,11 @@ PoolOptions of(std::size_t connections, std::size_t worker_threads, std::size_t 
   return {.connections = connections, .worker_threads = worker_threads, .max_waiting = max_waiting};
 }
 
-Turn take(Turns& turns, Errand errand) {
-  auto turn = turns.take(errand, late());
+Turn take(Turns& turns, Lane lane) {
+  auto turn = turns.take(lane, late());
   REQUIRE(turn);
   return *std::move(turn);
 }
-
-/// Both places of the lane for tokens are taken.
-struct FullLane {
-  explicit FullLane(std::size_t max_waiting)
-      : turns(
-            {.connections = 4, .worker_threads = 5, .max_waiting = 100, .max_waiting_logins = max_waiting}) {}
-  Turns turns;
-  std::optional<Turn> first = take(turns, Lane::token);
-  const Turn second = take(turns, Lane::token);
-};
 
 bool is_full(Turns& turns, Lane lane) {
   return !turns.take(lane, std::chrono::steady_clock::now());
@@ -53,19 +43,14 @@ class Queue {
   }
 
   /// Returns when the thread waits.
-  void add(Errand errand, char name) {
+  void add(Lane lane, char name) {
     const std::size_t before = turns_.waiting();
-    push_out(errand, name);
-    REQUIRE(test::soon([&] { return turns_.waiting() == before + 1; }));
-  }
-
-  /// The same, where another one has to give way: that is to be awaited.
-  void push_out(Errand errand, char name) {
-    threads_.emplace_back([this, errand, name] {
-      const auto turn = turns_.take(errand, late());
+    threads_.emplace_back([this, lane, name] {
+      const auto turn = turns_.take(lane, late());
       const std::scoped_lock lock(mutex_);
       order_ += turn ? std::string(1, name) : to_string(turn.error().kind);
     });
+    REQUIRE(test::soon([&] { return turns_.waiting() == before + 1; }));
   }
 
   [[nodiscard]] std::string order() const {
@@ -233,75 +218,6 @@ TEST_CASE("a request is refused when as many wait as may") {
   CHECK(turns.take(Lane::publish, late()));
   login.reset();
   CHECK(test::soon([&] { return queue.order() == "ab"; }));
-}
-
-TEST_CASE("a login is refused when as many logins wait as may, and others are not") {
-  PoolOptions options = of(8, 3);
-  options.max_waiting_logins = 1;
-  Turns turns(options);
-  auto login = take(turns, Lane::login);
-  Queue queue(turns);
-  queue.add(Lane::login, 'a');
-  const auto refused = turns.take(Lane::login, late());
-  REQUIRE(!refused);
-  CHECK(refused.error().kind == ErrorKind::unavailable);
-  CHECK(refused.error().message == "Too many logins wait for the Salt Master: 1, which is the limit.");
-  auto publish = take(turns, Lane::publish);
-  auto call = take(turns, Lane::wheel);
-  queue.add(Lane::wheel, 'b');
-  login.reset();
-  call.reset();
-}
-
-TEST_CASE(
-    "tokens that anybody makes up leave connections, and places to wait, to what is asked with good ones") {
-  FullLane lane(1);
-  Turns& turns = lane.turns;
-  Queue queue(turns);
-  queue.add(Lane::token, 'a');
-  const auto refused = turns.take(Lane::token, late());
-  REQUIRE(!refused);
-  CHECK(refused.error().kind == ErrorKind::unavailable);
-  CHECK(refused.error().message == "Too many tokens wait for the Salt Master: 1, which is the limit.");
-  auto publish = take(turns, Lane::publish);
-  auto login = take(turns, Lane::login);
-  lane.first.reset();
-  CHECK(test::soon([&] { return queue.order() == "a"; }));
-}
-
-TEST_CASE("in a lane addresses take turns, and one that sends many keeps its own waiting") {
-  FullLane lane(4);
-  Turns& turns = lane.turns;
-  Queue queue(turns);
-  const Errand many(Lane::token, "192.0.2.7");
-  for (const char name : {'a', 'b', 'c', 'd'}) queue.add(many, name);
-  CHECK(turns.take(many, late()).error().kind == ErrorKind::unavailable);
-  queue.push_out({Lane::token, "192.0.2.8"}, 'x');
-  CHECK(test::soon([&] { return queue.order() == "!"; }));
-  queue.push_out({Lane::token, "2001:db8::1"}, 'y');
-  CHECK(test::soon([&] { return queue.order() == "!!"; }));
-  CHECK_FALSE(turns.take({Lane::token, "2001:db8:0:1::1"}, late()));
-  lane.first.reset();
-  CHECK(test::soon([&] { return queue.order() == "!!axyb"; }));
-}
-
-TEST_CASE("who comes to a lane later has not the turns that others had before") {
-  FullLane lane(4);
-  Turns& turns = lane.turns;
-  const Errand many(Lane::token, "192.0.2.7");
-  std::array<std::future<Turn>, 2> early;
-  for (std::size_t i = 0; i < early.size(); ++i) {
-    early[i] = std::async(std::launch::async, [&] { return take(turns, many); });
-    REQUIRE(test::soon([&] { return turns.waiting() == i + 1; }));
-  }
-  Queue queue(turns);
-  queue.add(many, 'a');
-  lane.first.reset();
-  early[0].get();
-  std::optional<Turn> held = early[1].get();
-  for (const char name : {'x', 'y'}) queue.add({Lane::token, "192.0.2.8"}, name);
-  held.reset();
-  CHECK(test::soon([&] { return queue.order() == "xay"; }));
 }
 
 TEST_CASE("the end sends away who waits, gives no more turns, and waits for those that were given") {

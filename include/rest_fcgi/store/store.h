@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/thread.h"
+#include "rest_fcgi/store/connection.h"
+#include "rest_fcgi/store/options.h"
+
+namespace rest_fcgi::store {
+
+/// The database that keeps local state: jobs, tokens, revocations, failed logins, running jobs and writes
+/// that wait for etcd. All processes of a `cachedir` share the file (WAL mode). What a call committed
+/// survives `kill -9`; after `sync` it survives a power cut. Thread-safe. Errors of all calls but `open`:
+/// unavailable.
+class Store {
+ public:
+  /// Opens the database, or makes it. Errors: configuration, with the path, where the file or its folder
+  /// cannot be used, belongs to another application or version, or is corrupt. It is not changed then.
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(const Options& options);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  /// Runs `inside(connection)`, which returns Result<void>, in one transaction. An error or exception of it
+  /// rolls back. `inside` must not call the store. It may run twice, so it has to assign what it finds.
+  template <class Inside>
+  [[nodiscard]] Result<void> transact(const Inside& inside) {
+    return write(inside, Kind::transaction);
+  }
+
+  /// Runs one statement, which is its own transaction, as `Connection::execute` does.
+  template <class... Values>
+  [[nodiscard]] Result<std::int64_t> execute(const char* sql, const Values&... values) {
+    std::int64_t changed = 0;
+    const auto inside = [&](Connection& connection) -> Result<void> {
+      const Result<std::int64_t> done = connection.execute(sql, values...);
+      changed = done ? *done : 0;
+      return done ? Result<void>() : done.error();
+    };
+    Result<void> done = write(inside, Kind::statement);
+    return done ? Result(changed) : std::move(done).error();
+  }
+
+  /// Waits until the disk has all that was committed before. Concurrent callers share one fsync.
+  [[nodiscard]] Result<void> sync();
+
+  /// Lends a connection for reading, which sees all that was committed before. `read` must not call the
+  /// store.
+  [[nodiscard]] Result<void> read(const std::function<Result<void>(Connection&)>& read);
+
+  [[nodiscard]] bool is_in_memory() const noexcept { return path_.empty(); }
+
+  /// Returns the bytes of all pages in use.
+  [[nodiscard]] Result<std::int64_t> used_bytes();
+
+  /// Returns whether the last write succeeded.
+  [[nodiscard]] bool is_writable() const noexcept { return is_writable_; }
+
+  using Task = std::function<void()>;
+  struct Unregister {
+    Store* store;
+    void operator()(const Task* task) const;
+  };
+  using Registration = std::unique_ptr<const Task, Unregister>;
+
+  /// Calls `task` about once a second, on the store's thread, until the registration goes. The destructor
+  /// of the registration waits for a call that runs.
+  [[nodiscard]] Registration every_second(Task task);
+
+ private:
+  enum class Kind { statement, transaction, durable };
+
+  /// A write of one thread. While one thread commits, others queue; the first of these commits the writes of
+  /// all of them in one transaction.
+  struct Write {
+    enum State : int { waits, leads, ended };
+    Result<void> (*run)(const void* inside, Connection& connection);
+    const void* inside;
+    Kind kind;
+    Result<void> result{};
+    std::exception_ptr thrown{};
+    std::atomic<int> state{waits};
+  };
+
+  template <class Inside>
+  [[nodiscard]] Result<void> write(const Inside& inside, Kind kind) {
+    const auto run = [](const void* its, Connection& connection) -> Result<void> {
+      return (*static_cast<const Inside*>(its))(connection);
+    };
+    Write write{run, &inside, kind};
+    commit_with_others(write);
+    if (write.thrown) std::rethrow_exception(write.thrown);
+    return std::move(write.result);
+  }
+
+  explicit Store(std::string path) : path_(std::move(path)) {}
+  /// Opens all connections anew. Errors: configuration.
+  [[nodiscard]] Result<void> connect();
+  void commit_with_others(Write& write);
+  void commit(const std::vector<Write*>& writes);
+  void note_outcome(const Result<void>& outcome);
+  void maintain();
+  void reopen_if_moved();
+  void checkpoint();
+  void note_log_size(int pages);
+
+  const std::string path_;
+  const std::function<void(int)> log_size_ = [this](int pages) { note_log_size(pages); };
+  std::mutex write_mutex_;
+  std::unique_ptr<Connection> writer_;      // guarded by write_mutex_
+  std::unique_ptr<Connection> syncer_;      // synchronous=FULL; guarded by write_mutex_
+  std::unique_ptr<Connection> maintainer_;  // for checkpoints; only the store's thread uses it
+  std::atomic<bool> is_writable_ = true;
+  std::atomic<int> copied_pages_ = 0;  // of the write-ahead log, by the last checkpoint
+
+  std::mutex queue_mutex_;
+  std::vector<Write*> queue_;  // guarded by queue_mutex_
+  bool has_leader_ = false;    // guarded by queue_mutex_
+
+  std::mutex readers_mutex_;
+  std::vector<std::unique_ptr<Connection>> idle_readers_;  // guarded by readers_mutex_
+  std::uint64_t generation_ = 0;                           // of the file; guarded by readers_mutex_
+
+  std::mutex tasks_mutex_;  // held while a task runs
+  std::list<Task> tasks_;   // guarded by tasks_mutex_
+  std::mutex stop_mutex_;
+  std::condition_variable stop_;
+  bool is_stopping_ = false;        // guarded by stop_mutex_
+  bool is_checkpoint_due_ = false;  // guarded by stop_mutex_
+  Thread thread_;                   // ends first
+};
+
+}  // namespace rest_fcgi::store

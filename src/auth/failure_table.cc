@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "auth/failure_table.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "auth/rows.h"
+
+namespace rest_fcgi::auth {
+namespace {
+
+using std::chrono::seconds;
+using store::Connection;
+using store::Query;
+
+constexpr std::chrono::hours kDay{24};
+constexpr std::chrono::hours kKnownFor = 7 * kDay;
+constexpr std::int64_t kMostFailures = 100'000;  // rows
+constexpr std::int64_t kMostKnown = 20'000;
+
+constexpr const char* kFindFailure = "SELECT failures, until FROM login_failure WHERE key = ?";
+constexpr const char* kPutFailure =
+    "INSERT INTO login_failure (key, failures, until) VALUES (?1, ?2, ?3)"
+    " ON CONFLICT DO UPDATE SET failures = ?2, until = ?3";
+constexpr const char* kRemoveFailure = "DELETE FROM login_failure WHERE key = ?";
+constexpr const char* kActiveUntil = "SELECT max(until) FROM login_failure";
+constexpr const char* kFindKnown = "SELECT until FROM known_login WHERE key = ?";
+constexpr const char* kPutKnown =
+    "INSERT INTO known_login (key, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = ?2";
+constexpr const char* kRemoveFailures =
+    "DELETE FROM login_failure WHERE key IN (SELECT key FROM login_failure WHERE until <= ? LIMIT ?)";
+constexpr const char* kRemoveKnown =
+    "DELETE FROM known_login WHERE key IN (SELECT key FROM known_login WHERE until <= ? LIMIT ?)";
+constexpr const char* kBoundFailures =
+    "DELETE FROM login_failure WHERE key IN"
+    " (SELECT key FROM login_failure ORDER BY until DESC LIMIT -1 OFFSET ?)";
+constexpr const char* kBoundKnown =
+    "DELETE FROM known_login WHERE key IN (SELECT key FROM known_login ORDER BY until DESC LIMIT -1 OFFSET "
+    "?)";
+
+struct Entry {
+  std::int64_t failures = 0;
+  WallTime until;
+};
+
+/// Returns the key's entry; with 0 failures where it has none, or its time is over.
+Result<Entry> entry_of(Connection& from, const std::string& key, WallTime now) {
+  Entry entry;
+  const auto take = [&](const Query& row) {
+    entry = {row.number(0), time_at(row.number(1))};
+    return false;
+  };
+  Result<void> read = from.each(kFindFailure, take, key);
+  if (!read) return std::move(read).error();
+  return entry.until > now ? entry : Entry();
+}
+
+FailureTable::Count count_of(const Entry& entry, const FailureTable::Limit& limit, WallTime now) {
+  const bool is_refused = entry.failures >= limit.tries;
+  return {static_cast<unsigned>(entry.failures), is_refused ? entry.until - now : WallTime::duration(0)};
+}
+
+}  // namespace
+
+FailureTable::FailureTable(std::shared_ptr<store::Store> store, const Clock& clock)
+    : store_(std::move(store)), clock_(clock) {
+  maintain();
+  maintaining_ = store_->every_second([this] { maintain(); });
+}
+
+Result<FailureTable::Count> FailureTable::find(const std::string& key, const Limit& limit) {
+  const WallTime now = clock_.wall();
+  Entry entry;
+  Result<void> read = store_->read([&](Connection& from) -> Result<void> {
+    const auto found = entry_of(from, key, now);
+    if (!found) return found.error();
+    entry = *found;
+    return {};
+  });
+  if (!read) return std::move(read).error();
+  if (entry.failures == 0) return Count();
+  note_active(entry.until);
+  return count_of(entry, limit, now);
+}
+
+Result<FailureTable::Count> FailureTable::add(const std::string& key, const Limit& limit) {
+  const WallTime now = clock_.wall();
+  Entry entry;
+  Result<void> added = store_->transact([&](Connection& connection) -> Result<void> {
+    const auto found = entry_of(connection, key, now);
+    if (!found) return found.error();
+    entry = *found;
+    if (entry.failures >= limit.tries) return {};
+    if (++entry.failures == 1) entry.until = now + limit.window;
+    if (entry.failures >= limit.tries) entry.until = now + limit.refuse;
+    const auto put = connection.execute(kPutFailure, key, entry.failures, row_time(entry.until));
+    return put ? Result<void>() : put.error();
+  });
+  if (!added) return std::move(added).error();
+  note_active(entry.until);
+  return count_of(entry, limit, now);
+}
+
+Result<void> FailureTable::reset(const std::string& key) {
+  const auto removed = store_->execute(kRemoveFailure, key);
+  return removed ? Result<void>() : removed.error();
+}
+
+Result<bool> FailureTable::is_known(const std::string& key) {
+  std::optional<std::int64_t> until;
+  Result<void> read = store_->read([&](Connection& from) -> Result<void> {
+    const auto found = from.number(kFindKnown, key);
+    if (!found) return found.error();
+    until = *found;
+    return {};
+  });
+  return read ? Result(until.value_or(0) > row_time(clock_.wall())) : std::move(read).error();
+}
+
+Result<void> FailureTable::note_known(const std::string& key) {
+  const WallTime until = clock_.wall() + kKnownFor;
+  bool is_noted = false;
+  Result<void> read = store_->read([&](Connection& from) -> Result<void> {
+    const auto found = from.number(kFindKnown, key);
+    if (!found) return found.error();
+    is_noted = found->value_or(0) > row_time(until - kDay);
+    return {};
+  });
+  if (!read || is_noted) return read;
+  const auto put = store_->execute(kPutKnown, key, row_time(until));
+  return put ? Result<void>() : put.error();
+}
+
+void FailureTable::note_active(WallTime until) {
+  WallTime known = active_until_.load();
+  while (known < until && !active_until_.compare_exchange_weak(known, until)) {
+  }
+}
+
+Result<void> FailureTable::refresh() {
+  return store_->read([this](Connection& from) -> Result<void> {
+    const auto until = from.number(kActiveUntil);
+    if (until) note_active(time_at(until->value_or(0)));
+    return until ? Result<void>() : until.error();
+  });
+}
+
+void FailureTable::maintain() {
+  if (!refresh() || !store_->is_writable()) return;
+  remove_ended(*store_, kRemoveFailures, clock_.wall());
+  remove_ended(*store_, kRemoveKnown, clock_.wall());
+  static_cast<void>(store_->execute(kBoundFailures, kMostFailures));
+  static_cast<void>(store_->execute(kBoundKnown, kMostKnown));
+}
+
+}  // namespace rest_fcgi::auth

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "master/embedded/jobs/running_table.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "master/embedded/text.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
+
+namespace rest_fcgi::embedded {
+namespace {
+
+using store::Connection;
+using store::Query;
+
+constexpr const char* kAdd = "INSERT OR REPLACE INTO running_job (jid, pid, start, job) VALUES (?, ?, ?, ?)";
+constexpr const char* kRemove = "DELETE FROM running_job WHERE jid = ? AND pid = ? AND start = ?";
+constexpr const char* kOthers =
+    "SELECT jid, pid, start, job FROM running_job WHERE pid <> ? OR start <> ? ORDER BY jid";
+constexpr const char* kRequestKill =
+    "INSERT INTO kill_request (jid, minion) SELECT jid, ?2 FROM running_job WHERE jid = ?1"
+    " ON CONFLICT DO NOTHING";
+constexpr const char* kKillRequests =
+    "SELECT jid, minion FROM kill_request JOIN running_job USING (jid) WHERE pid = ? AND start = ?";
+
+/// Returns when the process began: field 22 of /proc/PID/stat (man 5 proc). 0 where the file cannot be read,
+/// -1 for a process that has ended and whose parent does not know yet.
+std::int64_t start_of(std::int64_t pid) {
+  std::ifstream file(format("/proc/{}/stat", pid));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  const std::vector<std::string_view> fields = words_of(std::string_view(text).substr(name_end + 1));
+  constexpr std::size_t kState = 0;
+  constexpr std::size_t kStart = 19;  // 22, less the pid and the name, counted from 0
+  if (fields.size() <= kStart) return 0;
+  if (fields[kState] == "Z") return -1;
+  return number_in<std::int64_t>(fields[kStart]).value_or(0);
+}
+
+/// Returns whether no process of that pid began at `start`. `found` is what `start_of(pid)` returned. /proc
+/// does not show our other processes where it is mounted with hidepid, as systemd's ProtectProc= does.
+bool is_gone(pid_t pid, std::int64_t start, std::int64_t found) {
+  return found != 0 ? found != start : ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+Json json_of(const returner::Load& load, std::string_view ret) {
+  return written_object([&](JsonWriter& writer) {
+    writer.key("fun").json(load.fun).key("arg").json(load.arg);
+    writer.key("tgt").json(load.tgt).key("tgt_type").string(load.tgt_type).key("user").string(load.user);
+    if (load.metadata) writer.key("metadata").json(*load.metadata);
+    write_strings(writer.key("ret").string(ret).key("minions"), load.minions);
+  });
+}
+
+ActiveJob job_in(const Query& row) {
+  const JsonDocument document = own_document(Json::trusted(std::string(row.text(3))));
+  const JsonValue kept = document.root();
+  ActiveJob job;
+  job.pid = static_cast<pid_t>(row.number(1));
+  job.load.jid = row.text(0);
+  job.load.fun = member_of(kept, "fun").json();
+  job.load.arg = member_of(kept, "arg").json();
+  job.load.tgt = member_of(kept, "tgt").json();
+  job.load.tgt_type = member_of(kept, "tgt_type").text();
+  job.load.user = member_of(kept, "user").text();
+  if (const auto metadata = kept.find("metadata")) job.load.metadata = metadata->json();
+  job.ret = member_of(kept, "ret").text();
+  for (const JsonValue minion : member_of(kept, "minions").elements()) {
+    job.load.minions.emplace_back(minion.text());
+  }
+  return job;
+}
+
+}  // namespace
+
+RunningTable::RunningTable(std::shared_ptr<store::Store> store)
+    : store_(std::move(store)), pid_(::getpid()), start_(start_of(pid_)) {}
+
+Result<void> RunningTable::add(const returner::Load& load, std::string_view ret) {
+  const auto added = store_->execute(kAdd, load.jid, pid_, start_, json_of(load, ret).text());
+  return added ? Result<void>() : added.error();
+}
+
+void RunningTable::remove(std::string_view jid) {
+  static_cast<void>(store_->execute(kRemove, jid, pid_, start_));
+}
+
+std::vector<RunningTable::Entry> RunningTable::others() const {
+  std::vector<Entry> entries;
+  const auto take = [&](const Query& row) {
+    entries.push_back({job_in(row), row.number(2), false});
+    return true;
+  };
+  static_cast<void>(store_->read([&](Connection& from) { return from.each(kOthers, take, pid_, start_); }));
+  std::map<pid_t, std::int64_t> starts;
+  for (Entry& entry : entries) {
+    const auto [start, is_new] = starts.try_emplace(entry.job.pid);
+    if (is_new) start->second = start_of(entry.job.pid);
+    entry.is_gone = is_gone(entry.job.pid, entry.start, start->second);
+  }
+  return entries;
+}
+
+Result<bool> RunningTable::drop(const Entry& entry) {
+  const auto removed = store_->execute(kRemove, entry.job.load.jid, std::int64_t{entry.job.pid}, entry.start);
+  return removed ? Result(*removed > 0) : removed.error();
+}
+
+Result<void> RunningTable::request_kill(std::string_view jid, std::string_view minion) {
+  const auto requested = store_->execute(kRequestKill, jid, minion);
+  return requested ? Result<void>() : requested.error();
+}
+
+std::vector<RunningTable::KillRequest> RunningTable::kill_requests() const {
+  std::vector<KillRequest> requests;
+  const auto take = [&](const Query& row) {
+    requests.push_back({std::string(row.text(0)), std::string(row.text(1))});
+    return true;
+  };
+  static_cast<void>(
+      store_->read([&](Connection& from) { return from.each(kKillRequests, take, pid_, start_); }));
+  return requests;
+}
+
+}  // namespace rest_fcgi::embedded

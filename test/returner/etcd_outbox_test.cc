@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support/captured_log.h"
+#include "etcd_caches.h"
+#include "returner/etcd/outbox.h"
+#include "returner/stored_json.h"
+
+// Writes that wait for etcd, and a cluster that cannot be written.
+
+namespace rest_fcgi::returner {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// A job cache in a cluster that fails and recovers. One job is there from the start.
+struct Failing {
+  test::ManualClock clock;
+  test::CapturedLog log;
+  InFakeEtcd in;
+  std::unique_ptr<Returner> cache;
+
+  explicit Failing(std::size_t outbox_bytes = std::size_t{1} << 20) {
+    in.options.etcd.outbox_bytes = outbox_bytes;
+    cache = in.make(clock);
+    save(0);
+    CHECK(cache->get_load(jid_number(0))->has_value());
+  }
+
+  void fail() const { in.etcd->fail(Error{ErrorKind::unavailable, "no member answers"}); }
+  void recover() const {
+    in.etcd->fail({});
+    const auto deadline = steady_clock::now() + std::chrono::seconds(20);
+    while (cache != nullptr && !cache->get_load(jid_number(0)) && steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  void save(int number, Durability durability = Durability::committed) const {
+    const Result<void> saved = cache->save_load(load_of(jid_number(number)), durability);
+    CHECK_MESSAGE(saved.ok(), saved.error().message);
+  }
+  /// Returns why a read fails.
+  [[nodiscard]] std::string refusal() const {
+    const auto load = cache->get_load(jid_number(0));
+    REQUIRE_FALSE(load.ok());
+    CHECK(load.error().kind == ErrorKind::unavailable);
+    return load.error().message;
+  }
+  [[nodiscard]] std::int64_t number(const char* sql) const {
+    std::int64_t found = 0;
+    REQUIRE(in.store->read([&](store::Connection& connection) -> Result<void> {
+      const auto value = connection.number(sql);
+      found = value ? value->value_or(0) : -1;
+      return {};
+    }));
+    return found;
+  }
+  [[nodiscard]] std::int64_t rows() const { return number("SELECT count(*) FROM outbox"); }
+  [[nodiscard]] std::int64_t bytes() const {
+    return number("SELECT value FROM meta WHERE name = 'outbox_bytes'");
+  }
+};
+
+TEST_CASE("while etcd cannot be reached, writes wait in the outbox, and are delivered once it is back") {
+  const Failing failing;
+  failing.fail();
+  for (int i = 1; i <= 10; ++i) failing.save(i);
+  CHECK(failing.refusal() == "The job cache etcd cannot be used now: no member answers.");
+  CHECK_FALSE(failing.cache->get_jid(jid_number(0)).ok());
+  CHECK_FALSE(failing.cache->prep_jid(jid_number(12)).ok());
+  CHECK_FALSE(failing.cache->get_jids({}, [](const Load&) { return true; }).ok());
+  CHECK(failing.cache->flush());  // they are on the disk
+  CHECK(failing.rows() == 10);
+  CHECK(failing.bytes() > 10 * 100);
+  failing.recover();
+  CHECK(jids_of(*failing.cache).size() == 11);
+  CHECK(failing.rows() == 0);
+  CHECK(failing.bytes() == 0);
+  CHECK(count(failing.log.text(), "etcd cannot be written: no member answers; jobs wait in the outbox") == 1);
+  CHECK(count(failing.log.text(), "etcd can be written again") == 1);
+}
+
+TEST_CASE("reads of a cluster that cannot be reached fail with the cause where no write waits") {
+  const Failing failing;
+  failing.fail();
+  const std::string why = "The job cache etcd cannot be used now: no member answers.";
+  CHECK(failing.refusal() == why);
+  CHECK(failing.cache->get_jid(jid_number(0)).error().message == why);
+  CHECK(failing.cache->prep_jid(jid_number(12)).error().message == why);
+  CHECK(failing.cache->get_jids({.newest_first = true}, [](const Load&) { return true; }).error().message ==
+        why);
+}
+
+TEST_CASE("a durable job that waits when its process ends is delivered by the next start") {
+  Failing failing;
+  failing.fail();
+  failing.save(1, Durability::durable);
+  failing.cache.reset();
+  CHECK(failing.rows() == 1);
+  failing.recover();
+  failing.cache = failing.in.make(failing.clock);
+  CHECK(jids_of(*failing.cache) == Jids{jid_number(0), jid_number(1)});
+  CHECK(failing.rows() == 0);
+}
+
+TEST_CASE("beyond its bound the outbox refuses a durable job, and loses other writes with one line") {
+  const Failing failing(64 * 1024);
+  failing.fail();
+  for (int i = 1; i < 1000; ++i) {
+    failing.save(i);
+    CHECK(failing.cache->returner(jid_number(i), return_of("ms-0", "x")));
+  }
+  CHECK(failing.bytes() <= 64 * 1024);
+  CHECK(failing.bytes() > 60 * 1024);
+  const Result<void> saved = failing.cache->save_load(load_of(jid_number(1001)), Durability::durable);
+  REQUIRE_FALSE(saved.ok());
+  CHECK(saved.error().kind == ErrorKind::unavailable);
+  CHECK(count(failing.log.text(), "asynchronous jobs are refused, and all else is lost") == 1);
+  failing.recover();
+  const std::size_t kept = jids_of(*failing.cache).size();
+  CHECK(kept > 100);
+  CHECK(kept < 1000);
+  CHECK(failing.bytes() == 0);
+  failing.save(1002, Durability::durable);
+  CHECK(failing.cache->get_load(jid_number(1002))->has_value());
+  CHECK(failing.log.has("there is room again; "));
+}
+
+TEST_CASE("a write that etcd refuses is left out and told of, and those around it are delivered") {
+  // A proxy's page (413) is an internal error.
+  for (const ErrorKind kind : {ErrorKind::invocation, ErrorKind::internal}) {
+    const Failing failing;
+    failing.in.etcd->refuse_beyond(1000, kind);
+    failing.save(1);
+    REQUIRE(failing.cache->returner(jid_number(1), return_of("m1", "fits")));
+    REQUIRE(failing.cache->returner(jid_number(1), return_of("m2", std::string(2000, 'x'))));
+    REQUIRE(failing.cache->returner(jid_number(1), return_of("m3", "fits")));
+    CHECK(failing.cache->get_jid(jid_number(1))->size() == 2);
+    CHECK(count(failing.log.text(), "etcd does not keep the return of m2 to job " + jid_number(1) +
+                                        ": request is too large") == 1);
+  }
+}
+
+TEST_CASE("where all answers of a cluster are unexpected, jobs wait, and none is left out") {
+  const Failing failing;
+  failing.in.etcd->fail(Error{ErrorKind::internal, "HTTP 418"});
+  failing.save(1);
+  CHECK(failing.refusal() == "The job cache etcd cannot be used now: HTTP 418.");
+  failing.recover();
+  CHECK(jids_of(*failing.cache) == Jids{jid_number(0), jid_number(1)});
+  CHECK_FALSE(failing.log.has("does not keep"));
+}
+
+TEST_CASE("a write that got an unexpected answer once is written, and not left out") {
+  const Failing failing;
+  failing.in.etcd->fail_next_write(Error{ErrorKind::internal, "HTTP 418"});
+  failing.save(1);
+  CHECK(jids_of(*failing.cache) == Jids{jid_number(0), jid_number(1)});
+  CHECK_FALSE(failing.log.has("does not keep"));
+}
+
+TEST_CASE("rows that are delivered twice leave in etcd what one delivery leaves") {
+  const test::ManualClock clock;
+  const InFakeEtcd in;
+  FakeEtcdStore writing(in.etcd);
+  const auto deliver = make_etcd_delivery(writing, in.options.etcd, [] {});
+  const auto ret = [](const char* minion, const char* text) {
+    const JobReturn made = return_of(minion, text);
+    const ReturnView view = view_of(made);
+    return returns_json({&view, 1});
+  };
+  const JidKey key = *key_of(kJid);
+  const auto later = [&](int number) { return clock.wall() + std::chrono::microseconds(number); };
+  std::vector<OutboxRow> rows{{later(0), key, load_text(load_of(kJid)), ret("m1", "with the load")}};
+  rows.push_back({.stamp = later(1), .key = key, .minions = strings_json({"m1", "m2"})});
+  rows.push_back({.stamp = later(2), .key = key, .returns = ret("m1", "second")});
+  rows.push_back(
+      {.stamp = later(3), .key = key, .returns = ret("m2", "placeholder"), .is_placeholder = true});
+  rows.push_back({.stamp = later(4), .key = *key_of(jid_number(1)), .returns = ret("m1", "of no job")});
+  REQUIRE(deliver(rows));
+  const FakeEtcd::Map once = in.etcd->map();
+  CHECK(once.size() == 1 + 9 + 8 + 1);
+  REQUIRE(deliver(rows));
+  CHECK(in.etcd->map() == once);
+  // Another process delivered a return of the placeholder's minion, and a later one of the other minion.
+  REQUIRE(deliver({{.stamp = later(5), .key = key, .returns = ret("m2", "came")},
+                   {.stamp = later(6), .key = key, .returns = ret("m1", "third")}}));
+  const FakeEtcd::Map all = in.etcd->map();
+  rows.erase(rows.begin());  // the load is older than what was read of the cluster
+  const auto another = make_etcd_delivery(writing, in.options.etcd, [] {});
+  REQUIRE(another(rows));
+  CHECK(in.etcd->map() == all);
+}
+
+TEST_CASE("rows whose delivery got no answer are delivered again, and each job is there once") {
+  const Failing failing;
+  failing.in.etcd->lose_next_answer(Error{ErrorKind::timeout, "no answer"});
+  failing.save(1);
+  REQUIRE(failing.cache->returner(jid_number(1), return_of("m1", "x")));
+  failing.recover();
+  CHECK(jids_of(*failing.cache) == Jids{jid_number(0), jid_number(1)});
+  CHECK(failing.cache->get_jid(jid_number(1))->size() == 1);
+  CHECK(failing.rows() == 0);
+}
+
+TEST_CASE(
+    "one of the processes that share a store delivers the rows of all, and another takes over from it") {
+  Failing failing;
+  auto other = failing.in.make(failing.clock);
+  REQUIRE(other->save_load(load_of(jid_number(1)), Durability::committed));
+  REQUIRE(other->returner(jid_number(1), return_of("m1", "first")));
+  REQUIRE(failing.cache->returner(jid_number(1), return_of("m1", "second")));
+  CHECK(other->get_jid(jid_number(1))->at(0).ret.text() == "\"second\"");
+  failing.fail();
+  failing.save(2);
+  CHECK_FALSE(other->get_load(jid_number(2)).ok());  // the other process says why
+  failing.cache.reset();
+  failing.recover();
+  std::optional<Load> found;
+  const auto deadline = steady_clock::now() + std::chrono::seconds(20);
+  while (!found && steady_clock::now() < deadline) {
+    if (auto load = other->get_load(jid_number(2))) found = *std::move(load);
+  }
+  CHECK(found.has_value());
+}
+
+TEST_CASE("the lease of a process that died ends after some seconds") {
+  Failing failing;
+  failing.cache.reset();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  REQUIRE(failing.in.store->execute("UPDATE outbox_lease SET owner = 'dead', renewed = ?",
+                                    std::chrono::duration_cast<std::chrono::microseconds>(now).count()));
+  failing.cache = failing.in.make(failing.clock);
+  failing.save(1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  CHECK(failing.rows() == 1);
+  CHECK(failing.cache->get_load(jid_number(1))->has_value());
+  CHECK(failing.rows() == 0);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::returner

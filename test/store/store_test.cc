@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/store/store.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <stdexcept>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "../support/captured_log.h"
+#include "../support/temp_dir.h"
+#include "../support/within.h"
+
+namespace rest_fcgi::store {
+namespace {
+
+constexpr const char* kAdd = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value + 1";
+
+struct InFile {
+  test::TempDir dir;
+  std::string path = dir / "state/state.db";
+
+  [[nodiscard]] std::unique_ptr<Store> open() const {
+    auto store = Store::open({.path = path});
+    REQUIRE_MESSAGE(store.ok(), store.error().message);
+    return *std::move(store);
+  }
+  [[nodiscard]] std::string refusal() const {
+    const auto store = Store::open({.path = path});
+    REQUIRE_FALSE(store.ok());
+    CHECK(store.error().kind == ErrorKind::configuration);
+    CHECK(store.error().message.starts_with("store: " + path + ": "));
+    return store.error().message;
+  }
+};
+
+std::int64_t value_of(Store& store, const std::string& name) {
+  std::int64_t value = -1;
+  REQUIRE(store.read([&](Connection& connection) -> Result<void> {
+    const auto found = connection.number("SELECT value FROM meta WHERE name = ?", name);
+    if (!found) return found.error();
+    value = found->value_or(-1);
+    return {};
+  }));
+  return value;
+}
+
+std::size_t count(const test::CapturedLog& log, std::string_view part) {
+  const std::string text = log.text();
+  std::size_t times = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
+
+/// Another connection to the file, as another process has it.
+class Other {
+ public:
+  explicit Other(const std::string& path) {
+    REQUIRE(sqlite3_open_v2(path.c_str(), &handle_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) ==
+            SQLITE_OK);
+  }
+  ~Other() { sqlite3_close(handle_); }
+  Other(const Other&) = delete;
+  Other& operator=(const Other&) = delete;
+  void run(const char* sql) { REQUIRE(sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) == SQLITE_OK); }
+
+ private:
+  sqlite3* handle_ = nullptr;
+};
+
+TEST_CASE("a store makes its file and folder for its user alone, and finds what it stored") {
+  const InFile file;
+  {
+    const auto store = file.open();
+    CHECK(*store->execute(kAdd, "a", 1) == 1);
+    CHECK(*store->execute(kAdd, "a", 1) == 1);
+    REQUIRE(store->sync());
+  }
+  struct stat status {};
+  REQUIRE(::stat(file.path.c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+  REQUIRE(::stat((file.dir / "state").c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0700);
+  CHECK(value_of(*file.open(), "a") == 2);
+}
+
+TEST_CASE("a store in memory does all that one in a file does") {
+  const auto store = *Store::open({});
+  CHECK(store->is_in_memory());
+  CHECK(*store->execute(kAdd, "a", 7) == 1);
+  CHECK(value_of(*store, "a") == 7);
+  CHECK(store->sync());
+  CHECK(*store->used_bytes() > 0);
+}
+
+TEST_CASE("a transaction that fails or throws leaves nothing") {
+  const InFile file;
+  const auto store = file.open();
+  const Result<void> failed = store->transact([](Connection& connection) -> Result<void> {
+    REQUIRE(connection.execute(kAdd, "a", 1));
+    return Error{ErrorKind::invocation, "no"};
+  });
+  CHECK(failed.error().message == "no");
+  const auto throws = [](Connection& connection) -> Result<void> {
+    REQUIRE(connection.execute(kAdd, "a", 1));
+    throw std::runtime_error("no");
+  };
+  CHECK_THROWS_AS(static_cast<void>(store->transact(throws)), std::runtime_error);
+  CHECK(value_of(*store, "a") == -1);
+  CHECK(store->is_writable());
+  CHECK(store->execute(kAdd, "a", 1));
+}
+
+TEST_CASE("processes share the file: each sees at once what the other committed") {
+  const InFile file;
+  const auto one = file.open();
+  const auto two = file.open();
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(one->execute(kAdd, "a", 1));
+    REQUIRE(two->execute(kAdd, "a", 1));
+    CHECK(value_of(*one, "a") == 2 * i + 2);
+    CHECK(value_of(*two, "a") == 2 * i + 2);
+  }
+}
+
+TEST_CASE("many stores that open at once make one database") {
+  const InFile file;
+  std::atomic<int> failed = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      const auto store = Store::open({.path = file.path});
+      if (!store || !(*store)->execute(kAdd, "a", 1)) ++failed;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failed == 0);
+  CHECK(value_of(*file.open(), "a") == 8);
+}
+
+TEST_CASE("callers that sync at once share commits") {
+  const InFile file;
+  const auto store = file.open();
+  constexpr int kThreads = 16;
+  constexpr int kTurns = 20;
+  std::atomic<int> failed = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kTurns; ++i) {
+        if (!store->execute(kAdd, "a", 1) || !store->sync()) ++failed;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failed == 0);
+  CHECK(value_of(*store, "a") == kThreads * kTurns);
+  CHECK(value_of(*store, "synced") < kThreads * kTurns);
+}
+
+TEST_CASE("a sync leaves all that was committed before in a copy that is made after it") {
+  const InFile file;
+  const auto store = file.open();
+  for (int i = 1; i <= 20; ++i) {
+    REQUIRE(store->execute(kAdd, "a", 1));
+    REQUIRE(store->sync());
+    const std::string copy = file.dir / ("copy" + std::to_string(i));
+    std::filesystem::copy(file.dir / "state", copy);
+    std::filesystem::permissions(copy, std::filesystem::perms(0700));
+    CHECK(value_of(**Store::open({.path = copy + "/state.db"}), "a") == i);
+  }
+}
+
+TEST_CASE("a database of another application or version is refused and left as it is") {
+  const InFile file;
+  std::filesystem::create_directory(file.dir / "state");
+  std::filesystem::permissions(file.dir / "state", std::filesystem::perms(0700));
+  SUBCASE("application") {
+    Other(file.path).run("CREATE TABLE theirs (a); PRAGMA application_id = 7");
+    CHECK(file.refusal().find("another application (application_id 7)") != std::string::npos);
+  }
+  SUBCASE("no application") {
+    Other(file.path).run("CREATE TABLE theirs (a)");
+    CHECK(file.refusal().find("another application (application_id 0)") != std::string::npos);
+  }
+  SUBCASE("version") {
+    static_cast<void>(file.open());
+    Other(file.path).run("PRAGMA user_version = 99");
+    CHECK(file.refusal().find("user_version 99") != std::string::npos);
+  }
+  SUBCASE("no database") {
+    file.dir.write("state/state.db", std::string(8192, 'x'));
+    CHECK(file.refusal().find("not a database") != std::string::npos);
+  }
+  CHECK(file.refusal() == file.refusal());
+}
+
+TEST_CASE("a place that others may change, or that cannot be had, is refused") {
+  InFile file;
+  SUBCASE("a folder for all") {
+    std::filesystem::create_directory(file.dir / "state");
+    std::filesystem::permissions(file.dir / "state", std::filesystem::perms(0777));
+    CHECK(file.refusal().find("its folder") != std::string::npos);
+  }
+  SUBCASE("a file for all") {
+    static_cast<void>(file.open());
+    std::filesystem::permissions(file.path, std::filesystem::perms(0666));
+    CHECK(file.refusal().find("it ") != std::string::npos);
+  }
+  SUBCASE("a symbolic link") {
+    static_cast<void>(file.open());
+    std::filesystem::rename(file.path, file.dir / "elsewhere.db");
+    std::filesystem::create_symlink(file.dir / "elsewhere.db", file.path);
+    CHECK(file.refusal().find("it cannot be opened") != std::string::npos);
+  }
+  SUBCASE("a file in place of the folder") {
+    file.dir.write("state", "");
+    CHECK(file.refusal().find("Not a directory") != std::string::npos);
+  }
+}
+
+TEST_CASE("where the file cannot be made, and may be missing, all is in memory, and the log says so") {
+  InFile file;
+  const test::CapturedLog log;
+  file.dir.write("state", "");
+  const auto store = Store::open({.path = file.path, .may_be_in_memory = true});
+  REQUIRE(store);
+  CHECK((*store)->is_in_memory());
+  CHECK((*store)->execute(kAdd, "a", 1));
+  CHECK(log.has("in this process's memory alone"));
+}
+
+TEST_CASE("a file that is there and cannot be used is a mistake, also where it may be missing") {
+  const InFile file;
+  static_cast<void>(file.open());
+  file.dir.write("state/state.db", std::string(8192, 'x'));
+  CHECK_FALSE(Store::open({.path = file.path, .may_be_in_memory = true}).ok());
+}
+
+TEST_CASE(
+    "while another process holds the lock, writes fail after a time, and reads go on; the log says it once") {
+  const InFile file;
+  const test::CapturedLog log;
+  const auto store = file.open();
+  {
+    Other holder(file.path);
+    holder.run("BEGIN IMMEDIATE");
+    const auto refused = store->execute(kAdd, "a", 1);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().kind == ErrorKind::unavailable);
+    CHECK_FALSE(store->is_writable());
+    CHECK(value_of(*store, "synced") == 0);
+    holder.run("ROLLBACK");
+  }
+  REQUIRE(store->execute(kAdd, "a", 1));
+  CHECK(store->is_writable());
+  CHECK(count(log, "it cannot be written: database is locked") == 1);
+  CHECK(count(log, "it can be written again") == 1);
+}
+
+TEST_CASE(
+    "after a write that failed, one that changes no row does not count, and the store tries by itself") {
+  const InFile file;
+  const test::CapturedLog log;
+  const auto store = file.open();
+  REQUIRE_FALSE(store->execute("INSERT INTO nosuch VALUES (1)"));
+  REQUIRE(store->execute("DELETE FROM meta WHERE name = 'nosuch'"));
+  CHECK_FALSE(store->is_writable());
+  CHECK(test::within(std::chrono::seconds(20), [&] { return store->is_writable(); }));
+}
+
+TEST_CASE("a file that is removed or replaced while in use is made anew, and the log says so") {
+  const InFile file;
+  const test::CapturedLog log;
+  const auto store = file.open();
+  REQUIRE(store->execute(kAdd, "a", 1));
+  for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(file.path + end);
+  CHECK(test::within(std::chrono::seconds(20), [&] { return std::filesystem::exists(file.path); }));
+  CHECK(test::within(std::chrono::seconds(20), [&] { return log.has("removed or replaced"); }));
+  REQUIRE(store->execute(kAdd, "b", 1));
+  CHECK(value_of(*file.open(), "b") == 1);
+}
+
+TEST_CASE("a file that cannot be made anew is not written any more") {
+  const InFile file;
+  const test::CapturedLog log;
+  const auto store = file.open();
+  std::filesystem::rename(file.dir / "state", file.dir / "moved");
+  file.dir.write("state", "");
+  CHECK(test::within(std::chrono::seconds(20), [&] { return !store->is_writable(); }));
+  CHECK_FALSE(store->execute(kAdd, "a", 1).ok());
+  std::filesystem::remove(file.dir / "state");
+  CHECK(test::within(std::chrono::seconds(20), [&] { return store->execute(kAdd, "a", 1).ok(); }));
+  CHECK(value_of(*file.open(), "a") == 1);
+  CHECK(count(log, "it cannot be written") == 1);
+}
+
+TEST_CASE("the write-ahead log does not grow without end under load") {
+  const InFile file;
+  const auto store = file.open();
+  const std::string text(20'000, 'x');
+  REQUIRE(store->execute("CREATE TABLE big (a TEXT)"));
+  std::uintmax_t largest = 0;
+  for (std::uintmax_t written = 0; written < (std::uintmax_t{400} << 20); written += text.size()) {
+    REQUIRE(store->execute("INSERT INTO big VALUES (?)", text));
+    largest = std::max(largest, std::filesystem::file_size(file.path + "-wal"));
+  }
+  CHECK(largest < (std::uintmax_t{200} << 20));
+}
+
+TEST_CASE("tasks run about once a second until their registration goes") {
+  const auto store = *Store::open({});
+  std::atomic<int> first = 0;
+  std::atomic<int> second = 0;
+  auto registration = store->every_second([&] { ++first; });
+  const auto other = store->every_second([&] { ++second; });
+  CHECK(test::within(std::chrono::seconds(20), [&] { return first >= 2 && second >= 2; }));
+  registration.reset();
+  const int before = first;
+  const int seen = second;
+  CHECK(test::within(std::chrono::seconds(20), [&] { return second >= seen + 2; }));
+  CHECK(first == before);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::store

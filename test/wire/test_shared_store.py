@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Four processes share one store under load: jobs, failed logins, logouts and kills are the same in each of them."""
+
+import json
+import time
+
+import pytest
+from support import fastcgi
+from support.api import local
+from support.daemon import LONG, SANITIZED, merge
+from support.jobs import Clients, call, runner
+from support.process import wait_until
+from support.rest import api_of, login, serving, session
+
+SECONDS = 20 if LONG else 3
+REACHES = 5 if SANITIZED else 2  # seconds; one is promised, and machines may be slow
+
+
+class Four:
+    """Four processes with one `cachedir`, each with a port of its own."""
+
+    def __init__(self, start, directory):
+        guarded = {"sharedsecret": "shared", "external_auth": {"sharedsecret": {"alice": [".*"]}}}
+        guarded["rest_fcgi"] = {"login_guard": {"tries": 3, "refuse": 600}, "netapi": ["rest_wsgi", "rest_cherrypy"]}
+        options = [merge(serving(), {**guarded, "cachedir": str(directory / "cache")}) for _ in range(4)]
+        self.daemons = [start(one) for one in options]
+        self.addresses = [daemon.address for daemon in self.daemons]
+        self.apis = [api_of(one) for one in options]
+
+
+@pytest.fixture
+def four(start, directory):
+    made = Four(start, directory)
+    load = [Clients(1) for _ in made.daemons]
+    for clients, address in zip(load, made.addresses):
+        clients.aim_at(address)
+    made.load = load
+    yield made
+    for clients in load:
+        clients.stop()
+
+
+def test_every_job_of_four_processes_under_load_is_found_in_each_and_none_twice(four):
+    time.sleep(SECONDS)
+    for clients in four.load:
+        clients.stop()
+    answered = [jid for clients in four.load for jid in clients.jobs]
+    words = {word for clients in four.load for word in clients.words}
+    assert answered and len(answered) == len(set(answered))
+    for address in four.addresses:
+        jobs = runner(address, "jobs.list_jobs")
+        assert set(answered) <= jobs.keys()
+        said = [argument for job in jobs.values() if job["Function"] == "test.arg" for argument in job["Arguments"]]
+        assert words <= set(said)
+
+
+def wrong_password(address, user="alice", remote="192.0.2.7"):
+    low = {"client": "local", "tgt": "ms-0", "fun": "test.ping", "eauth": "sharedsecret", "username": user, "password": "wrong"}
+    return fastcgi.talk(address, fastcgi.request(json.dumps([low]).encode(), REMOTE_ADDR=remote)).status
+
+
+def test_failed_logins_of_four_processes_count_together(four):
+    assert [wrong_password(address) for address in four.addresses] == [401, 401, 401, 429]
+    assert {wrong_password(address) for address in four.addresses} == {429}
+    assert wrong_password(four.addresses[3], remote="198.51.100.1") == 401
+
+
+def test_a_logout_in_one_process_counts_in_all_within_a_second_or_so(four):
+    kept, ended = login(four.apis[0]), login(four.apis[0])
+
+    def statuses(token):
+        return [api.request("GET", "/minions/ms-0", headers=session(token)).status for api in four.apis]
+
+    assert statuses(kept) == statuses(ended) == [200] * 4
+    assert four.apis[1].request("POST", "/logout", headers=session(ended)).status == 200
+    began = time.monotonic()
+    wait_until(lambda: statuses(ended) == [401] * 4, "the token is ended everywhere")
+    assert time.monotonic() - began < REACHES
+    assert statuses(kept) == [200] * 4
+
+
+def test_a_job_is_seen_in_all_processes_and_ended_by_any(four):
+    slow = local("test.sleep", tgt="ms-0", arg=[600])
+    jids = [call(address, {**slow, "client": "local_async"})[0]["jid"] for address in four.addresses]
+    for address in four.addresses:
+        assert set(jids) <= runner(address, "jobs.active").keys()
+    for jid, address in zip(jids, [*four.addresses[1:], four.addresses[0]]):
+        kill = {"client": "local", "tgt": "ms-0", "fun": "saltutil.kill_job", "arg": [jid]}
+        assert jid in json.dumps(call(address, kill))
+    for address in four.addresses:
+        wait_until(lambda address=address: not set(jids) & runner(address, "jobs.active").keys(), "the jobs are ended")
+
+
+def test_jobs_of_a_killed_process_are_not_active_any_more(four):
+    jid = call(four.addresses[0], {**local("test.sleep", tgt="ms-0", arg=[600]), "client": "local_async"})[0]["jid"]
+    assert jid in runner(four.addresses[1], "jobs.active")
+    four.load[0].aim_at(None)
+    four.daemons[0].kill(9)
+    four.daemons[0].wait()
+    wait_until(lambda: jid not in runner(four.addresses[1], "jobs.active"), "its job is gone")
+    (returned,) = runner(four.addresses[2], "jobs.lookup_jid", jid=jid).values()
+    assert "interrupted" in returned
