@@ -137,7 +137,7 @@ Result<void> Store::sync() {
   return write(touch, Kind::durable);
 }
 
-void Store::commit_with_others(Write& write) {
+void Store::commit_with_others(Write& write) noexcept {
   std::unique_lock lock(queue_mutex_);
   queue_.push_back(&write);
   if (std::exchange(has_leader_, true)) {

@@ -108,7 +108,8 @@ class Store {
   explicit Store(std::string path) : path_(std::move(path)) {}
   /// Opens all connections anew. Errors: configuration.
   [[nodiscard]] Result<void> connect();
-  void commit_with_others(Write& write);
+  /// Nothing is thrown: other threads wait for the writes.
+  void commit_with_others(Write& write) noexcept;
   void commit(const std::vector<Write*>& writes);
   void note_outcome(const Result<void>& outcome);
   void maintain();
