@@ -303,6 +303,7 @@ def test_a_hook_of_a_service_in_the_masters_group_alone_is_fired_by_the_runner(s
     wrapper = salt.home / f"as-nobody-{secrets.token_hex(4)}"
     wrapper.write_text(
         '#!/bin/sh\nfolder=$(dirname "$2")\nchown -R 65534 "$(dirname "$folder")"\n'
+        'export STATE_DIRECTORY="$folder/state"\n'
         f'exec setpriv --reuid=65534 --regid={os.getegid()} --clear-groups {daemons.BINARY} "$@"\n'
     )
     wrapper.chmod(0o755)
