@@ -78,7 +78,7 @@ class TokenTable final : public TokenBackend {
   }
 
  private:
-  Result<void> synced(Result<void> done) const { return done ? store_->sync() : done; }
+  Result<void> synced(const Result<void>& done) const { return done ? store_->sync() : done; }
 
   const std::shared_ptr<store::Store> store_;
   store::Store::Registration cleaning_;

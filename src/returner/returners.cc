@@ -66,13 +66,14 @@ std::unique_ptr<Returners> Returners::of(std::string name, std::unique_ptr<Retur
 }
 
 Result<std::unique_ptr<Returners>> Returners::make(const Options& options,
-                                                   std::shared_ptr<store::Store> store, const Clock& clock) {
+                                                   const std::shared_ptr<store::Store>& store,
+                                                   const Clock& clock) {
   std::unique_ptr<Returners> returners(new Returners());
-  Result<void> opened = returners->open(options, std::move(store), clock);
+  Result<void> opened = returners->open(options, store, clock);
   return opened ? Result(std::move(returners)) : std::move(opened).error();
 }
 
-Result<void> Returners::open(const Options& options, std::shared_ptr<store::Store> store,
+Result<void> Returners::open(const Options& options, const std::shared_ptr<store::Store>& store,
                              const Clock& clock) {
   std::set<std::string> wanted(options.ext_job_cache.begin(), options.ext_job_cache.end());
   wanted.insert({options.master_job_cache, std::string(kSqlite)});

@@ -32,7 +32,7 @@ class Returners {
   /// Opens the caches that the options name; `sqlite3` is always there, and keeps jobs in `store`. Errors:
   /// configuration, for an unknown name, and where a cache cannot be opened.
   [[nodiscard]] static Result<std::unique_ptr<Returners>> make(const Options& options,
-                                                               std::shared_ptr<store::Store> store,
+                                                               const std::shared_ptr<store::Store>& store,
                                                                const Clock& clock);
 
   /// One that is given; for tests.
@@ -54,7 +54,7 @@ class Returners {
 
  private:
   Returners() = default;
-  [[nodiscard]] Result<void> open(const Options& options, std::shared_ptr<store::Store> store,
+  [[nodiscard]] Result<void> open(const Options& options, const std::shared_ptr<store::Store>& store,
                                   const Clock& clock);
 
   std::map<std::string, std::unique_ptr<Returner>, std::less<>> by_name_;

@@ -90,7 +90,7 @@ Outbox::~Outbox() {
   work_.notify_one();
   thread_.join();
   renewal_.reset();
-  static_cast<void>(store_->execute(kGiveLeaseBack, options_.name));
+  log::safely([this] { static_cast<void>(store_->execute(kGiveLeaseBack, options_.name)); });
 }
 
 Result<bool> Outbox::append(const OutboxRow& row) {
@@ -134,7 +134,7 @@ Result<void> Outbox::flush() {
     lock.unlock();
     bool is_done = false;
     std::optional<std::string> failure;
-    const Result<void> looked = store_->read([&](Connection& connection) {
+    Result<void> looked = store_->read([&](Connection& connection) {
       return connection.each(kLook, [&](const Query& row) {
         if (!end) end = row.number(1);
         is_done = row.is_null(0) || row.number(0) > *end;

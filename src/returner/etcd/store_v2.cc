@@ -69,7 +69,7 @@ class StoreV2 : public EtcdStore {
     if (walk.newest_first) std::reverse(jids.begin(), jids.end());
     for (std::size_t begin = 0; begin < jids.size(); begin += kLoadsOfWalk) {
       std::vector<std::optional<std::string>> loads(std::min(kLoadsOfWalk, jids.size() - begin));
-      const Result<void> read = at_once(loads.size(), kGetsAtOnce, [&](std::size_t i) -> Result<void> {
+      Result<void> read = at_once(loads.size(), kGetsAtOnce, [&](std::size_t i) -> Result<void> {
         auto load = load_or_returned(*this, layout, jids[begin + i]);
         if (!load) return std::move(load).error();
         loads[i] = *std::move(load);

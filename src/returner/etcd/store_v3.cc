@@ -323,6 +323,7 @@ class LoadWalk {
     while (!parts.empty()) {
       split(parts);
       std::vector<RangeRequest> requests;
+      requests.reserve(parts.size());
       for (const Part& part : parts) {
         requests.push_back({.key = part.from, .range_end = end_of(part.last), .limit = 1});
       }
@@ -377,7 +378,7 @@ class LoadWalk {
     for (auto at = loads.begin(); at != loads.end(); ++at) {
       if (!at->second) missing.push_back(at);
     }
-    const Result<void> made = at_once(missing.size(), kReadsAtOnce, [&](std::size_t i) -> Result<void> {
+    Result<void> made = at_once(missing.size(), kReadsAtOnce, [&](std::size_t i) -> Result<void> {
       auto load = load_or_returned(store_, layout_, missing[i]->first);
       if (!load) return std::move(load).error();
       missing[i]->second = *std::move(load);
