@@ -227,7 +227,8 @@ TEST_CASE("a full etcd refuses jobs, which wait until there is room, and what ca
   CHECK_MESSAGE(within(seconds(20), [&] { return log.has("database space exceeded"); }), log.text());
   const auto status = client_of(options)->status(soon());
   REQUIRE(status);
-  CHECK(static_cast<std::size_t>(status->db_size) < kQuota + (std::size_t{2} << 20));
+  // Eight transactions of 512 KB may be under way when the quota is reached.
+  CHECK(static_cast<std::size_t>(status->db_size) < kQuota + (std::size_t{4} << 20));
 }
 
 TEST_CASE("a job of which there are only returns is found in either API") {
