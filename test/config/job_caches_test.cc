@@ -64,8 +64,9 @@ TEST_CASE("keys of earlier releases are warned of, with what replaces them") {
   const auto says = [&](std::size_t i, std::string_view part) {
     return settings.warnings[i].find(part) != std::string::npos;
   };
-  CHECK(says(0, "master:1: sqlite3.database: has no effect in this release: jobs are in "
-                "/var/cache/salt/master/rest_fcgi/state.db"));
+  CHECK(says(0,
+             "master:1: sqlite3.database: has no effect in this release: jobs are in "
+             "/var/cache/salt/master/rest_fcgi/state.db"));
   CHECK(says(1, "master:2: sqlite3.timeout: has no effect in this release: "));
   CHECK(says(2, "master:3: rest_fcgi: jobs_kept: has no effect in this release: "));
 }
