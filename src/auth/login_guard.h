@@ -20,9 +20,9 @@
 
 namespace rest_fcgi::auth {
 
-/// Makes guessing slow. It counts the failures of each pair of user and address, so that nobody can lock a
-/// user out from elsewhere, those of each address, and those of an IPv6 address's network of 48 bits. Each
-/// failure is answered later than the one before. At the limit, logins are refused without a look at the
+/// A limit on password guesses. It counts the failures of each pair of user and address, so that nobody can
+/// lock a user out from elsewhere, those of each address, and those of an IPv6 address's network of 48 bits.
+/// Each failure is answered later than the one before. At the limit, logins are refused without a look at the
 /// credentials. Pairs that logged in lately are refused for their own failures only: else one guesser behind
 /// a NAT would lock out all others there. A failure of such a pair reads as the refusal of all others, and
 /// takes as long. Users that do not exist are treated as others. Tokens cannot be guessed, so each is looked
@@ -93,7 +93,7 @@ class LoginGuard {
              Sleep sleep)
       : options_(options), clock_(clock), sleep_(std::move(sleep)), table_(std::move(store), clock) {}
 
-  /// What is known of a user who may try.
+  /// The record of a user that is not refused.
   struct Standing {
     bool has_failed = false;
   };
@@ -144,7 +144,7 @@ class LoginGuard {
 /// Returns as much of a caller's text as a log line shows.
 [[nodiscard]] std::string_view for_log(std::string_view input);
 
-/// Logs the stage and the cause. Returns the error that every caller gets, whatever was wrong.
+/// Logs the stage and the cause. Returns the error that all refused callers get.
 [[nodiscard]] Error refused(std::string_view stage, std::string_view cause, const Credentials& credentials);
 
 /// Returns why no back end has to see these credentials of a user; empty where nothing is wrong.

@@ -10,7 +10,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// Returns the bytes of an address, 4 or 16 of them; empty for a text that is none.
+/// Returns the 4 or 16 bytes of an address. Returns no bytes for any other text.
 std::string address_of(std::string_view remote) {
   const std::string text(remote);
   std::string bytes(sizeof(in6_addr), '\0');

@@ -27,7 +27,7 @@ struct TokenRecord {
   WallTime expire;
 };
 
-/// A token that has ended is known for so long: whoever brings it guesses nothing.
+/// How long an ended token is known. A request with a known token is not counted as a guess.
 inline constexpr std::chrono::hours kKnownAfterEnd{24};
 
 /// A place of tokens, by the SHA-256 of each token as 64 hexadecimal digits. Thread-safe, and safe between

@@ -104,7 +104,7 @@ TEST_CASE("processes share the counts, which live through a restart") {
   CHECK(FailureTable(fixture.open(), fixture.clock).find("a", kLimit)->failures == 3);
 }
 
-TEST_CASE("a process knows whether anybody failed, itself at once and of others soon") {
+TEST_CASE("a process knows its own failed logins at once and those of other processes soon") {
   TableFixture fixture;
   FailureTable other(fixture.open(), fixture.clock);
   CHECK(fixture.table.is_quiet());

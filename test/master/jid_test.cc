@@ -100,7 +100,7 @@ TEST_CASE("sources that share ranges never make the same jid, and each one's jid
   CHECK(ranges.reserved == 6);
 }
 
-TEST_CASE("a source that comes later goes on behind the range of the one before, whatever its clock says") {
+TEST_CASE("a later source continues after the range of the earlier one, also with a clock that is behind") {
   HandClock clock;
   clock.now = *jid_time("20260102030405000010");
   Ranges ranges;

@@ -110,7 +110,7 @@ class Returner {
   /// Walks over the loads that the query means; costs what it visits, not what is kept.
   [[nodiscard]] virtual Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const = 0;
 
-  /// Waits until all that was kept before survives a power cut.
+  /// Waits until all earlier calls survive a power cut.
   virtual Result<void> flush() = 0;
 
   /// Tells the listener, which has to outlive it, what everybody does in this job cache; starts nothing so

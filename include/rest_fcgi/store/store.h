@@ -53,11 +53,10 @@ class Store {
     return done ? Result(changed) : std::move(done).error();
   }
 
-  /// Waits until the disk has all that was committed before. Concurrent callers share one fsync.
+  /// Waits until all earlier commits are on the disk. Concurrent callers share one fsync.
   [[nodiscard]] Result<void> sync();
 
-  /// Lends a connection for reading, which sees all that was committed before. `read` must not call the
-  /// store.
+  /// Lends a connection for reading. The connection sees all earlier commits. `read` must not call the store.
   [[nodiscard]] Result<void> read(const std::function<Result<void>(Connection&)>& read);
 
   [[nodiscard]] bool is_in_memory() const noexcept { return path_.empty(); }

@@ -73,7 +73,7 @@ class Pool final : public RequestPool {
     return connection.receive(deadline);
   }
 
-  /// Anybody can send many logins, and make tokens up: addresses take turns with them.
+  /// Logins and tokens of one address must not delay those of others, so addresses take turns.
   Result<Pass> enter(const Errand& errand, SteadyTime deadline) {
     if (errand.lane == Lane::login) return logins_.enter(errand.remote, 0, deadline);
     if (errand.lane == Lane::token) return tokens_.enter(errand.remote, 0, deadline);
