@@ -181,7 +181,7 @@ DEPS_BUILD := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libyaml-dev libboo
               libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libzmq3-dev cppzmq-dev libmsgpack-cxx-dev \
               libcurl4-openssl-dev zlib1g-dev # a well kept client for HTTP and TLS, for etcd; loaded where that is used
 DEPS_DEMO  := nginx curl openssl
-DEPS_TEST  := doctest-dev python3 python3-pytest python3-pytest-xdist python3-venv python3-yaml apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
+DEPS_TEST  := doctest-dev python3 python3-pytest python3-pytest-xdist python3-pytest-timeout python3-venv python3-yaml apache2-bin libapache2-mod-fcgid systemd logrotate man-db \
               etcd-server try:chromium-driver \
               git openssh-client try:openssh-server \
               iproute2 net-tools procps # what a real minion reads the network and processes with

@@ -39,6 +39,7 @@ def judge(status, count):
 
 SHARDS = 6  # of the unit tests: they wait, most of the time
 LIMIT = 20 * 60  # seconds, for a part of them; a test that hangs is told by its name then
+TEST_LIMIT = 10 * 60  # seconds, for a test of pytest's with what it starts; it fails then, with the stack of each thread
 ORDER = ["--order-by=rand", "--rand-seed=10"]  # spreads those that wait evenly
 
 
@@ -100,11 +101,18 @@ def side_by_side(workers):
     return ["-n", str(workers), "--dist", "loadgroup"]
 
 
+def limited():
+    """pytest's options that end a test which hangs. Tests that were told to take long have no limit."""
+    if {"REST_FCGI_LONG", "SOAK_SECONDS"} & os.environ.keys() or not importlib.util.find_spec("pytest_timeout"):
+        return []
+    return [f"--timeout={TEST_LIMIT}", "--timeout-method=signal"]
+
+
 def pytest(paths, select, workers):
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "junit.xml"
         argv = [sys.executable, "-m", "pytest", "-q", "-rfEs", "--tb=short", "-p", "no:cacheprovider"]
-        argv += [f"--junitxml={report}", *(["-k", select] if select else []), *side_by_side(workers), *paths]
+        argv += [f"--junitxml={report}", *(["-k", select] if select else []), *side_by_side(workers), *limited(), *paths]
         status = subprocess.call(argv, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
         if not report.exists():
             failures.append(f"pytest ended with {status} and without a report\n")
