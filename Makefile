@@ -19,8 +19,7 @@
 #   make bench-check compares what `make bench` measured with the goals, and says which fall short
 #   make lint       checks format, layering, clang's warnings and clang-tidy; SINCE=COMMIT only of what is new since then
 #   make each       checks that each source compiles alone; SINCE=COMMIT likewise
-#   make coverage   says which lines the unit tests run; fails for an error path that they do not take, and that has no
-#                   reason in test/coverage/reasons.txt
+#   make coverage   says which lines the unit tests run
 #   make format     formats the sources in place
 #   make deps       installs the Debian packages that are missing (with sudo where needed)
 #   make install    installs into $(DESTDIR)$(PREFIX); with PREFIX=/usr, where Debian expects a service
@@ -403,7 +402,6 @@ covered: $(BUILD)/unit_tests $(HELPERS)
 	  --txt $(BUILD)/coverage.txt
 	$(Q)tail -n 2 $(BUILD)/coverage.txt
 	$(Q)echo 'line by line: $(BUILD)/coverage.txt'
-	$(Q)$(PYTHON) test/coverage/uncovered.py $(BUILD)
 
 $(CLANG)/flags: FORCE
 	@mkdir -p $(@D)
