@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Execution functions against a real minion's, on the same host: the same values, or the same shapes.
 
-What differs on purpose stands in the table of deploy/modules.md, and nowhere else.
+Differences on purpose are listed in support/module_differences.txt.
 """
 
 import fnmatch
@@ -455,7 +455,7 @@ def test_functions_that_change_files_do_what_a_real_minion_does(python, ours, ro
     assert (root / "mine/stamp").stat().st_mtime == (root / "real/stamp").stat().st_mtime == 6
 
 
-def test_every_function_is_compared_or_stands_in_the_table_of_differences(ours, tmp_path):
+def test_every_function_is_compared_or_is_listed_as_a_difference(ours, tmp_path):
     (functions,) = ours([("sys.list_functions", [], {})])
     seen = {case.fun for case in cases(tmp_path)} | {fun for fun, _, _ in WRITES} | {"status.all_status"}
     assert [fun for fun in functions if fun not in seen and not modules_page.differs(fun)] == []
@@ -470,7 +470,7 @@ def test_the_page_lists_every_module_with_its_functions(ours):
     assert modules_page.functions() == {module: sorted(names) for module, names in there_are.items()}
 
 
-def test_every_difference_on_the_page_is_one_of_something_that_there_is(ours):
+def test_every_listed_difference_is_of_a_function_or_grain_that_exists(ours):
     functions, grains = ours([("sys.list_functions", [], {}), ("grains.ls", [], {})])
     functions += modules_page.of_service()
     known = [*functions, *(f"argspec: {fun}" for fun in functions), *(f"grain: {name}" for name in grains)]

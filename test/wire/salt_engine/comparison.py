@@ -5,8 +5,8 @@ import fnmatch
 import hashlib
 import json
 import re
+from pathlib import Path
 
-from support.daemon import ROOT
 from support.salt_master import MINIONS
 
 LONG, MANY = 5000, 50  # of what is longer a recording holds the beginning and a digest
@@ -32,17 +32,16 @@ VOLATILE = [
 ]
 
 
-def differences(page):
-    """Names of rows, or patterns of them, that differ on purpose, as the page's table has them."""
-    _, _, section = (ROOT / f"deploy/{page}.md").read_text().partition("\n## Differences\n")
-    rows = [line for line in re.split(r"\n## ", section)[0].splitlines() if line.startswith("| `")]
-    return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+def differences(name):
+    """The names of rows, or patterns of them, in a file of differences."""
+    lines = (Path(__file__).parent / f"{name}_differences.txt").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
 
 
-def check_page(rows, page):
-    """The page's table names each row that differs, and nothing else; each row has a name of its own."""
+def check_differences(rows, name):
+    """The file of differences names each row that differs, and no other row; each row has a name of its own."""
     different = [row.name for row in rows if row.ours]
-    named = differences(page)
+    named = differences(name)
     assert [name for name in different if not any(fnmatch.fnmatchcase(name, pattern) for pattern in named)] == []
     assert [pattern for pattern in named if not fnmatch.filter(different, pattern)] == []
     same = [row.name for row in rows if not row.ours]

@@ -20,7 +20,7 @@ UNKNOWN = "is not available."  # of a function
 @dataclasses.dataclass
 class Row:
     way: str  # rest_cherrypy or rest_tornado
-    name: str  # `way` and a name in it, as the page's table of differences has it
+    name: str  # `way` and a name in it, as in rest_differences.txt
     method: str
     path: str
     body: bytes = b""

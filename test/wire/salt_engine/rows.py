@@ -15,7 +15,7 @@ SOON = {"timeout": 3, "gather_job_timeout": 5}  # where a minion is waited for t
 
 @dataclasses.dataclass
 class Row:
-    name: str  # as the page's table of differences has it
+    name: str  # as in salt_differences.txt
     low: dict
     main: bool = False  # tried on every line of Salt before each change lands; else on the first
     slow: bool = False  # takes long, and waits rather than works

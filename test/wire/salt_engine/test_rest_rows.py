@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The REST interface, row by row: the responder's answer beside that of Salt's own salt-api.
 
-What salt-api says is recorded in test/vectors (`make record-salt`); `make test-salt` asks it again. What differs on
-purpose stands in the table of deploy/rest.md, and nowhere else.
+What salt-api says is recorded in test/vectors (`make record-salt`); `make test-salt` asks it again. Rows that
+differ on purpose are listed in rest_differences.txt.
 """
 
 
 import oracle
 import pytest
 from answers import Answers, asked, chosen_rows  # noqa: F401
-from comparison import check_page, silent
+from comparison import check_differences, silent
 from rest_rows import all_rows
 from salt_api import SaltApi, Server, ask, compared, is_as_said, recording
 from support import salts
@@ -62,5 +62,5 @@ if oracle.LIVE:
         assert answers.theirs(row) == answers.recording[row], f"Salt {release} says something else: make record-salt"
 
 
-def test_the_page_names_the_rows_that_differ_and_no_others():
-    check_page([*ROWS, *CASES], "rest")
+def test_the_file_of_differences_names_the_rows_that_differ_and_no_others():
+    check_differences([*ROWS, *CASES], "rest")

@@ -2,7 +2,7 @@
 """The behaviour table, row by row: the responder's answer beside that of Salt's own NetapiClient.
 
 What NetapiClient says is recorded in test/vectors (`make record-salt`); `make test-salt` asks it again at the same time.
-What differs on purpose stands in the table of deploy/salt.md, and nowhere else.
+Rows that differ on purpose are listed in salt_differences.txt.
 """
 
 import itertools
@@ -10,7 +10,7 @@ import itertools
 import oracle
 import pytest
 from answers import Answers, asked, chosen_rows  # noqa: F401
-from comparison import check_page, expected, of_engine, silent
+from comparison import check_differences, expected, of_engine, silent
 from rows import all_rows, local
 from support import salts
 from support.process import PATIENCE
@@ -82,5 +82,5 @@ if oracle.LIVE:
         assert answers.theirs(row) == answers.recording[row], f"Salt {release} says something else: make record-salt"
 
 
-def test_the_page_names_the_rows_that_differ_and_no_others():
-    check_page(ROWS, "salt")
+def test_the_file_of_differences_names_the_rows_that_differ_and_no_others():
+    check_differences(ROWS, "salt")

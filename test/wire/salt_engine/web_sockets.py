@@ -15,7 +15,7 @@ BYE = b"\x03\xe8bye"
 
 @dataclasses.dataclass
 class Case:
-    name: str  # as the page's table of differences has it
+    name: str  # as in rest_differences.txt
     ask: typing.Callable  # ask(api, token): what comes of it
     ours: object = ()  # where it differs on purpose
 

@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""What the reference page deploy/modules.md says, for the tests that hold it to it."""
+"""The functions that deploy/modules.md lists, and the differences from a real minion in module_differences.txt."""
 
 import ast
 import fnmatch
 import re
+from pathlib import Path
 
 from .daemon import ROOT
 
 PAGE = ROOT / "deploy/modules.md"
-
-
-def _rows(heading):
-    """The cells of the table's rows in the section with that heading."""
-    _, _, section = PAGE.read_text().partition(f"\n## {heading}\n")
-    section = re.split(r"\n## ", section)[0]
-    for line in section.splitlines():
-        if line.startswith("| `"):
-            yield [cell.strip() for cell in line.strip("|").split(" | ")]
+DIFFERENCES = Path(__file__).with_name("module_differences.txt")
 
 
 def functions():
-    """Module: its functions, as the page lists them."""
-    return {module.strip("` |"): sorted(re.findall(r"`(\w+)`", names)) for module, _, names in _rows("Modules")}
+    """Module: its functions, as the table of modules lists them."""
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", PAGE.read_text(), re.MULTILINE)
+    return {module: sorted(re.findall(r"`(\w+)`", names)) for module, names in rows}
 
 
 def of_service():
@@ -33,7 +27,8 @@ def of_service():
 
 def differences():
     """What differs from a real minion on purpose: functions, `grain: NAME`, `argspec: FUNCTION`, or patterns of these."""
-    return {name for cells in _rows("Differences") for name in re.findall(r"`([^`]+)`", cells[0])}
+    lines = DIFFERENCES.read_text().splitlines()
+    return {line for line in lines if line and not line.startswith("#")}
 
 
 def differs(name):
