@@ -22,7 +22,7 @@ Error mistake(std::string_view setting, std::string_view found, std::string_view
 
 /// A field's number, which counts from 1, as an index.
 Result<std::size_t> read_index(std::string_view setting, std::string_view text) {
-  const auto number = number_in<std::size_t>(text);
+  const auto number = parse_number<std::size_t>(text);
   if (!number || *number < 1) return mistake(setting, text, "a number from 1");
   return *number - 1;
 }

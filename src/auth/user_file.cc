@@ -64,7 +64,7 @@ Result<Opened> open_trusted(const std::string& path) {
     return Error{kind, format("cannot be opened: {}", why_unreadable(path))};
   }
   if (!S_ISREG(status.st_mode)) return Error{ErrorKind::internal, "is no regular file"};
-  if (auto why = distrust(status)) return Error{ErrorKind::configuration, *std::move(why)};
+  if (auto why = why_untrusted(status)) return Error{ErrorKind::configuration, *std::move(why)};
   return Opened{std::move(fd), file_stamp(status)};
 }
 

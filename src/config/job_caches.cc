@@ -34,7 +34,7 @@ std::string_view job_cache(std::string_view name) {
 
 std::vector<std::string> parts_of(std::string_view list) {
   std::vector<std::string> parts;
-  while (!list.empty()) parts.emplace_back(trimmed(take_part(list, ',')));
+  while (!list.empty()) parts.emplace_back(trimmed(next_token(list, ',')));
   return parts;
 }
 
@@ -117,7 +117,7 @@ std::optional<std::string> authority_of(std::string_view host, std::size_t port)
     return std::nullopt;
   }
   if (colon == std::string::npos) return format("{}:{}", text, port);
-  return port_in(std::string_view(text).substr(colon + 1)) ? std::optional(text) : std::nullopt;
+  return parse_port(std::string_view(text).substr(colon + 1)) ? std::optional(text) : std::nullopt;
 }
 
 /// With the scheme that TLS asks for.

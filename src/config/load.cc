@@ -22,7 +22,7 @@ std::optional<mode_t> mode_in(const Node& node) {
   if (!node.is(Kind::integer) && !node.is(Kind::string)) return std::nullopt;
   std::string_view digits = node.text;
   if (digits.starts_with("0o")) digits.remove_prefix(2);
-  const auto mode = number_in<mode_t>(digits, 8);
+  const auto mode = parse_number<mode_t>(digits, 8);
   return digits.size() >= 3 && mode && *mode <= 0777 ? mode : std::nullopt;
 }
 

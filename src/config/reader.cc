@@ -333,10 +333,10 @@ std::string_view without_brackets(std::string_view host) {
 bool is_host(std::string_view host) {
   constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_";
   if (host.find(':') != std::string_view::npos)
-    return http::Addresses::is_one(host.substr(0, host.find('%')));
+    return http::Addresses::is_address(host.substr(0, host.find('%')));
   // No name ends with a number: the resolver would take it for an address.
   const bool is_number = only_digits(host.substr(host.rfind('.') + 1));  // npos + 1 is 0
-  return is_number ? http::Addresses::is_one(host) : !host.empty() && only_of(host, kLetters);
+  return is_number ? http::Addresses::is_address(host) : !host.empty() && only_of(host, kLetters);
 }
 
 bool is_listen_address(std::string_view address) {
@@ -344,7 +344,7 @@ bool is_listen_address(std::string_view address) {
   if (address.starts_with("unix:")) return address.size() > 5;
   if (!address.starts_with("tcp:")) return false;
   const std::size_t colon = address.rfind(':');
-  return colon > 4 && port_in(address.substr(colon + 1));
+  return colon > 4 && parse_port(address.substr(colon + 1));
 }
 
 }  // namespace rest_fcgi::config

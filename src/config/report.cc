@@ -247,7 +247,7 @@ std::vector<std::string> ssh_warnings(const Settings& settings) {
   }
   const char* const path = std::getenv("PATH");
   for (std::string_view folders = path == nullptr ? "" : path; !folders.empty();) {
-    if (is_program(format("{}/salt-ssh", take_part(folders, ':')))) return warnings;
+    if (is_program(format("{}/salt-ssh", next_token(folders, ':')))) return warnings;
   }
   warnings.emplace_back(
       "netapi_enable_clients: ssh: there is no salt-ssh in PATH, so that this client gets 503; install it, "

@@ -26,7 +26,7 @@ bool is_word(const Node& node) {
 
 std::vector<std::string> read_words(const Node& node, const std::string& path, Findings& findings) {
   if (node.is(Kind::string)) {
-    const auto found = words_of(node.text);
+    const auto found = split_words(node.text);
     return {found.begin(), found.end()};
   }
   std::vector<std::string> words;

@@ -127,11 +127,11 @@ std::string file_stamp(const struct stat& status) {
   return {reinterpret_cast<const char*>(numbers.data()), sizeof numbers};
 }
 
-std::optional<std::string> distrust(const struct stat& status, Trust trust) {
-  if (status.st_uid != ::geteuid() && !(trust.of_root && status.st_uid == 0)) {
+std::optional<std::string> why_untrusted(const struct stat& status, mode_t forbidden) {
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
     return format("belongs to user id {}, not to this process's {}", status.st_uid, ::geteuid());
   }
-  if ((status.st_mode & trust.of_nobody) == 0) return std::nullopt;
+  if ((status.st_mode & forbidden) == 0) return std::nullopt;
   const bool is_folder = S_ISDIR(status.st_mode);
   return format("has mode {:04o}, so that others could {}; {} is right", status.st_mode & 07777,
                 is_folder ? "put files into it" : "use it", is_folder ? "0700" : "0600");
@@ -145,7 +145,7 @@ Result<UniqueFd> open_private_folder(const std::string& path) {
   if (!folder.is_open() || ::fstat(folder.get(), &status) != 0) {
     return unusable(format("cannot be opened: {}", errno_text()));
   }
-  if (auto why = distrust(status)) return unusable(*std::move(why));
+  if (auto why = why_untrusted(status)) return unusable(*std::move(why));
   return folder;
 }
 
@@ -154,8 +154,7 @@ std::optional<std::string> changeable_part(const std::filesystem::path& path) {
     struct stat status {};
     if (::lstat(part.c_str(), &status) != 0) return part.string();
     const bool is_sticky_above = part != path && (status.st_mode & S_ISVTX) != 0;
-    if (distrust(status, {true, is_sticky_above ? mode_t{0} : mode_t{S_IWGRP | S_IWOTH}}))
-      return part.string();
+    if (why_untrusted(status, is_sticky_above ? mode_t{0} : mode_t{S_IWGRP | S_IWOTH})) return part.string();
     if (part == part.root_path()) return std::nullopt;
   }
 }

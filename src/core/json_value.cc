@@ -72,8 +72,8 @@ bool is_finite_number(std::string_view text) {
   const bool has_exponent =
       text.find('e') != std::string_view::npos || text.find('E') != std::string_view::npos;
   if (!has_exponent && text.size() <= std::numeric_limits<double>::max_exponent10) return true;
-  if (number_in<double>(text)) return true;
-  // number_in does not tell a number that is too small, which is 0 for Python, from one that is too large.
+  if (parse_number<double>(text)) return true;
+  // parse_number does not tell a number that is too small, which is 0 for Python, from one that is too large.
   return std::isfinite(std::strtod(std::string(text).c_str(), nullptr));
 }
 
@@ -98,11 +98,11 @@ bool JsonValue::boolean() const noexcept {
 }
 
 std::optional<std::int64_t> JsonValue::integer() const noexcept {
-  return is(Kind::integer) ? number_in<std::int64_t>(text()) : std::nullopt;
+  return is(Kind::integer) ? parse_number<std::int64_t>(text()) : std::nullopt;
 }
 
 std::optional<double> JsonValue::number() const noexcept {
-  return is(Kind::integer) || is(Kind::real) ? number_in<double>(text()) : std::nullopt;
+  return is(Kind::integer) || is(Kind::real) ? parse_number<double>(text()) : std::nullopt;
 }
 
 std::size_t JsonValue::size() const noexcept {

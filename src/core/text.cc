@@ -17,7 +17,7 @@ std::string_view stripped(std::string_view text) noexcept {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-std::vector<std::string_view> words_of(std::string_view text) {
+std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> words;
   std::size_t begin = text.find_first_not_of(kBlanks);
   while (begin != std::string_view::npos) {

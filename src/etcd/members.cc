@@ -31,7 +31,7 @@ bool is_endpoint(std::string_view url) {
     const std::string_view authority = url.substr(scheme.size());
     const std::size_t colon = authority.rfind(':');
     return colon != std::string_view::npos && is_host(authority.substr(0, colon)) &&
-           port_in(authority.substr(colon + 1));
+           parse_port(authority.substr(colon + 1));
   }
   return false;
 }

@@ -31,8 +31,8 @@ Error mistake(std::string_view why) {
 Result<int> handed_over() {
   const char* const pid = std::getenv("LISTEN_PID");
   const char* const count = std::getenv("LISTEN_FDS");
-  if (pid == nullptr || count == nullptr || number_in<pid_t>(pid) != ::getpid()) return 0;
-  const auto number = number_in<int>(count);
+  if (pid == nullptr || count == nullptr || parse_number<pid_t>(pid) != ::getpid()) return 0;
+  const auto number = parse_number<int>(count);
   if (number && *number >= 0 && *number <= kMostHandedOver) return *number;
   return mistake(format("found '{}', expected a number of sockets from 0 to {}", count, kMostHandedOver));
 }

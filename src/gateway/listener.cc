@@ -62,7 +62,7 @@ Result<HostPort> split(std::string_view address) {
   if (colon == std::string_view::npos) return failure(format("the port is missing; {}", kTcpAccepted));
   std::string_view host = address.substr(0, colon);
   const std::string_view port_text = address.substr(colon + 1);
-  const auto port = port_in(port_text);
+  const auto port = parse_port(port_text);
   if (!port) return failure(format("'{}' is not a port from 1 to 65535; {}", port_text, kTcpAccepted));
 
   const bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
@@ -89,7 +89,7 @@ bool is_loopback(const sockaddr& address) {
 Result<UniqueFd> open_tcp_socket(std::string_view address, bool allow_remote) {
   auto where = split(address);
   if (!where) return std::move(where).error();
-  if (!http::Addresses::is_one(where->host)) {
+  if (!http::Addresses::is_address(where->host)) {
     return failure(format("'{}' is not an IP address; {}", where->host, kTcpAccepted));
   }
   auto found = find_address(where->host, where->port);

@@ -13,7 +13,7 @@
 namespace rest_fcgi::http {
 namespace {
 
-constexpr unsigned kMappedBits = 96;  // of ::ffff:0:0/96, in which IPv4 addresses lie
+constexpr unsigned kMappedBits = 96;  // IPv4 addresses are in ::ffff:0:0/96
 
 bool same_start(const unsigned char* a, const unsigned char* b, unsigned bits) {
   const unsigned whole = bits / 8;
@@ -22,7 +22,7 @@ bool same_start(const unsigned char* a, const unsigned char* b, unsigned bits) {
   return rest == 0 || (a[whole] >> (8 - rest)) == (b[whole] >> (8 - rest));
 }
 
-/// Takes the last part off a list with commas, without the blanks around it.
+/// Removes and returns the last element of a comma-separated list.
 std::string_view take_last(std::string_view& list) {
   const std::size_t comma = list.rfind(',');
   const std::string_view last = comma == std::string_view::npos ? list : list.substr(comma + 1);
@@ -30,7 +30,7 @@ std::string_view take_last(std::string_view& list) {
   return trimmed(last);
 }
 
-/// Returns the address in a part of such a list: 192.0.2.7, 192.0.2.7:80, 2001:db8::1, [2001:db8::1], or
+/// Returns the address in an element of such a list: 192.0.2.7, 192.0.2.7:80, 2001:db8::1, [2001:db8::1] or
 /// [2001:db8::1]:80.
 std::optional<std::string> address_in(std::string_view part) {
   std::string_view port;  // with its colon
@@ -44,7 +44,7 @@ std::optional<std::string> address_in(std::string_view part) {
     port = part.substr(colon);
     part = part.substr(0, colon);
   }
-  if (!port.empty() && (!port.starts_with(':') || !port_in(port.substr(1)))) return std::nullopt;
+  if (!port.empty() && (!port.starts_with(':') || !parse_port(port.substr(1)))) return std::nullopt;
   return Addresses::normalized(part);
 }
 
@@ -83,7 +83,7 @@ Result<Addresses> Addresses::make(const std::vector<std::string>& texts) {
       address = address.substr(1, address.size() - 2);
     const auto bytes = bytes_of(address);
     std::optional<unsigned> bits = most;
-    if (slash != std::string::npos) bits = number_in<unsigned>(std::string_view(text).substr(slash + 1));
+    if (slash != std::string::npos) bits = parse_number<unsigned>(std::string_view(text).substr(slash + 1));
     if (!bytes || !bits || *bits > most) {
       return Error{ErrorKind::configuration,
                    format("{} is no address; accepted are those such as 192.0.2.7 or ::1, and networks such "

@@ -29,7 +29,7 @@ constexpr Reason kReasons[] = {
     {Status::not_acceptable, "Not Acceptable"},
     {Status::request_timeout, "Request Timeout"},
     {Status::conflict, "Conflict"},
-    // RFC 9110 says "Content Too Large"; this is what callers of Salt's rest_cherrypy know.
+    // RFC 9110 says "Content Too Large"; rest_cherrypy sends this older phrase.
     {Status::content_too_large, "Request Entity Too Large"},
     {Status::unsupported_media_type, "Unsupported Media Type"},
     {Status::range_not_satisfiable, "Range Not Satisfiable"},
@@ -43,7 +43,7 @@ constexpr Reason kReasons[] = {
     {Status::insufficient_storage, "Insufficient Storage"},
 };
 
-// A browser's request takes about as much; nobody pays for it between requests, except who keeps an Environ.
+// Enough for a browser's request.
 constexpr std::size_t kUsualText = 1024;
 constexpr std::size_t kUsualVariables = 24;
 
@@ -104,7 +104,7 @@ void Environ::clear() noexcept {
   body = std::string_view();
 }
 
-// Not strftime, whose names of days and months are those of the process's locale.
+// strftime(3) would use the locale's names of days and months.
 std::string http_date(std::chrono::system_clock::time_point time) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};

@@ -4,7 +4,7 @@
 namespace rest_fcgi::http {
 namespace {
 
-/// The number that a hexadecimal digit means; -1: it is none.
+/// Returns the value of a hexadecimal digit; -1 for other characters.
 int hex_digit(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

@@ -20,7 +20,7 @@ std::string shown(JsonValue value) {
 }
 
 std::optional<double> finite_number_in(std::string_view text) noexcept {
-  const auto value = number_in<double>(text);
+  const auto value = parse_number<double>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 

@@ -36,7 +36,7 @@ void read_target_type(ChunkReader& reader, TargetType& type) {
 /// Salt takes a string of ids with commas between them for a list, too.
 void split_at_commas(std::string_view text, std::vector<std::string_view>& list) {
   while (!text.empty()) {
-    if (const std::string_view id = take_part(text, ','); !id.empty()) list.push_back(id);
+    if (const std::string_view id = next_token(text, ','); !id.empty()) list.push_back(id);
   }
 }
 

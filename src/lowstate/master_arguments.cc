@@ -102,7 +102,7 @@ std::string normalized(const Function& function, bool as_command_line) {
 }  // namespace
 
 bool is_client_key(std::string_view key, bool of_runner) {
-  static const std::vector<std::string_view> kKeys = words_of(
+  static const std::vector<std::string_view> kKeys = split_words(
       "client tgt tgt_type expr_form delimiter timeout full_return batch batch_size batch_wait "
       "failhard raw subset sub ret ret_config ret_kwargs jid job_id metadata print_event "
       "gather_job_timeout raw_shell module_executors executor_opts roster roster_file cli "

@@ -38,7 +38,7 @@ std::string fresh_epoch() {
 /// The number in an id `EPOCH-NUMBER`; absent where that is none of this epoch.
 std::optional<std::uint64_t> number_of(std::string_view id, std::string_view epoch) {
   if (!id.starts_with(epoch) || id.size() < epoch.size() + 2 || id[epoch.size()] != '-') return std::nullopt;
-  return number_in<std::uint64_t>(id.substr(epoch.size() + 1));
+  return parse_number<std::uint64_t>(id.substr(epoch.size() + 1));
 }
 
 /// What an event costs beside its text.

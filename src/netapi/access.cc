@@ -18,7 +18,7 @@ using http::Environ;
 std::string_view cookie_of(std::string_view header) {
   constexpr std::string_view kName = "session_id=";
   while (!header.empty()) {
-    std::string_view one = trimmed(take_part(header, ';'));
+    std::string_view one = trimmed(next_token(header, ';'));
     if (!one.starts_with(kName)) continue;
     one.remove_prefix(kName.size());
     if (one.size() >= 2 && one.front() == '"' && one.back() == '"') one = one.substr(1, one.size() - 2);

@@ -166,7 +166,7 @@ void EventFeed::begin() {
   needs_.grains = Json();
 }
 
-void EventFeed::hear(std::string_view message, bool is_text) {
+void EventFeed::on_message(std::string_view message, bool is_text) {
   if (form_.answers && !is_text && !is_utf8(message)) {
     end_ = ended(kNotThatData, "Messages are text.");
     return;

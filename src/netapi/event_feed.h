@@ -59,7 +59,7 @@ class EventFeed final : public http::Feed {
   void set_needs(FormattedNeeds needs) { needs_ = std::move(needs); }
 
   std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes, const http::Wake& wake) override;
-  void hear(std::string_view message, bool is_text) override;
+  void on_message(std::string_view message, bool is_text) override;
   [[nodiscard]] std::string_view keep_alive() const noexcept override;
 
  private:

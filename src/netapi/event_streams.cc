@@ -31,7 +31,7 @@ constexpr std::uint16_t kLoggedOutOfWs = 4401;
 /// Is it one of a header's words, which have commas between?
 bool has_word(std::string_view header, std::string_view word) {
   while (!header.empty()) {
-    if (equal_without_case(trimmed(take_part(header, ',')), word)) return true;
+    if (equal_without_case(trimmed(next_token(header, ',')), word)) return true;
   }
   return false;
 }

@@ -149,13 +149,13 @@ std::optional<Span> range_in(std::string_view header, std::uint64_t size) {
   const std::string_view first = header.substr(0, dash);
   const std::string_view last = header.substr(dash + 1);
   if (first.empty()) {
-    const auto amount = number_in<std::uint64_t>(last);
+    const auto amount = parse_number<std::uint64_t>(last);
     if (!amount) return std::nullopt;
     if (*amount == 0) return Span{size, 0};
     return Span{size - std::min(*amount, size), size};
   }
-  const auto begin = number_in<std::uint64_t>(first);
-  const auto end = last.empty() ? std::optional(size) : number_in<std::uint64_t>(last);
+  const auto begin = parse_number<std::uint64_t>(first);
+  const auto end = last.empty() ? std::optional(size) : parse_number<std::uint64_t>(last);
   if (!begin || !end || (!last.empty() && *end < *begin)) return std::nullopt;
   return Span{*begin, *end < size ? *end + 1 : size};
 }

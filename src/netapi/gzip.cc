@@ -19,7 +19,7 @@ constexpr int kLevel = 1;                   // JSON becomes a tenth already, and
 
 bool takes_gzip(std::string_view header) {
   while (!header.empty()) {
-    std::string one(take_part(header, ','));
+    std::string one(next_token(header, ','));
     std::erase_if(one, [](char c) { return c == ' ' || c == '\t'; });
     const std::size_t parameters = std::min(one.find(';'), one.size());
     if (one.substr(0, parameters) != "gzip") continue;

@@ -80,7 +80,7 @@ Result<std::vector<Range>> ranges_in(std::string_view accept) {
     std::string_view rest = part;
     Range range{lower(take_unquoted(rest, ';'))};
     if (const auto quality = parameter(rest, "q")) {
-      const auto number = number_in<double>(*quality);
+      const auto number = parse_number<double>(*quality);
       if (!number || !(*number >= 0 && *number <= 1)) {
         return Error{ErrorKind::malformed, format("Malformed HTTP header: `{}`", excerpt(part, 100))};
       }
@@ -145,12 +145,12 @@ Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most
   // All at once: what grows would leave copies of short passwords behind.
   fields.reserve(std::min(most, static_cast<std::size_t>(std::count(text.begin(), text.end(), '&')) + 1));
   while (!text.empty()) {
-    std::string_view value = take_part(text, '&');
+    std::string_view value = next_token(text, '&');
     if (value.empty()) continue;
     if (fields.size() == most) {
       return Error{ErrorKind::malformed, format("more than {} fields in one form", most)};
     }
-    const std::string_view name = take_part(value, '=');
+    const std::string_view name = next_token(value, '=');
     fields.push_back(
         {http::percent_decoded(name, http::Plus::blank), http::percent_decoded(value, http::Plus::blank)});
   }

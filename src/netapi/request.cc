@@ -199,7 +199,7 @@ Result<void> read_as(Media media, std::string_view text, const BodyRules& rules,
 std::vector<std::string> parts_of(std::string_view path) {
   std::vector<std::string> parts;
   while (!path.empty()) {
-    if (const std::string_view part = take_part(path, '/'); !part.empty()) parts.emplace_back(part);
+    if (const std::string_view part = next_token(path, '/'); !part.empty()) parts.emplace_back(part);
   }
   return parts;
 }
@@ -248,7 +248,7 @@ Result<void> check_encoding(const Environ& environ) {
                                                    "compress", "x-compress", "zstd"};
   std::string_view codings = environ.get("HTTP_CONTENT_ENCODING");
   while (!codings.empty()) {
-    const std::string_view coding = trimmed(take_part(codings, ','));
+    const std::string_view coding = trimmed(next_token(codings, ','));
     if (std::find(std::begin(kPackings), std::end(kPackings), lower(coding)) == std::end(kPackings)) continue;
     return Error{ErrorKind::unsupported,
                  format("Content-Encoding {} is not read; send the body as it is.", quoted(coding))};

@@ -50,7 +50,7 @@ Result<std::optional<std::chrono::milliseconds>> token_life_in(JsonValue object)
   const auto value = lowstate::find_set(object, kKey);
   if (!value) return std::optional<std::chrono::milliseconds>();
   const bool is_text = value->is(JsonValue::Kind::string);
-  const auto seconds = is_text ? number_in<double>(stripped(value->text())) : value->number();
+  const auto seconds = is_text ? parse_number<double>(stripped(value->text())) : value->number();
   constexpr double kShortest = 0.001;
   if (!seconds || !(*seconds >= kShortest) || !std::isfinite(*seconds)) {
     return Error{

@@ -25,7 +25,7 @@ std::optional<JidKey> key_of(std::string_view jid) noexcept {
   if (jid.size() != kJidDigits || !only_digits(jid)) return std::nullopt;
   const JidKey century = (jid[0] - '0') * 10 + (jid[1] - '0');
   if (century < kFirstCentury || century > kLastCentury) return std::nullopt;
-  return (century - kOurCentury) * kCentury + number_in<JidKey>(jid.substr(2)).value_or(0);
+  return (century - kOurCentury) * kCentury + parse_number<JidKey>(jid.substr(2)).value_or(0);
 }
 
 std::string jid_of(JidKey key) {

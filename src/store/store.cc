@@ -37,7 +37,7 @@ Result<void> make_file(const std::string& path) {
     return unusable(format("it cannot be opened for writing: {}", errno_text()));
   }
   if (!S_ISREG(status.st_mode)) return unusable("found no regular file");
-  if (auto why = distrust(status)) return unusable(format("it {}", *why));
+  if (auto why = why_untrusted(status)) return unusable(format("it {}", *why));
   if (status.st_size == 0 && ::fsync(folder->get()) != 0) return unusable(errno_text());
   return {};
 }

@@ -57,7 +57,7 @@ std::optional<std::uint64_t> parse_sexagesimal(std::string_view text) {
   std::uint64_t value = 0;
   while (true) {
     const std::size_t colon = text.find(':');
-    const auto part = number_in<std::uint64_t>(text.substr(0, colon));
+    const auto part = parse_number<std::uint64_t>(text.substr(0, colon));
     if (!part || __builtin_mul_overflow(value, 60, &value) || __builtin_add_overflow(value, *part, &value)) {
       return std::nullopt;
     }
@@ -69,9 +69,9 @@ std::optional<std::uint64_t> parse_sexagesimal(std::string_view text) {
 /// Of a number that is not written in plain decimals.
 std::optional<std::uint64_t> parse_other(std::string_view text) {
   if (text.find(':') != std::string_view::npos) return parse_sexagesimal(text);
-  if (text.starts_with("0x")) return number_in<std::uint64_t>(text.substr(2), 16);
-  if (text.starts_with("0b")) return number_in<std::uint64_t>(text.substr(2), 2);
-  return number_in<std::uint64_t>(text, 8);
+  if (text.starts_with("0x")) return parse_number<std::uint64_t>(text.substr(2), 16);
+  if (text.starts_with("0b")) return parse_number<std::uint64_t>(text.substr(2), 2);
+  return parse_number<std::uint64_t>(text, 8);
 }
 
 /// Of `1.5` and of `1:30.5`.
@@ -121,7 +121,7 @@ std::optional<std::string> to_decimal(std::string_view text) {
 
 std::optional<std::int64_t> to_integer(std::string_view text) {
   const auto digits = to_decimal(text);
-  return digits ? number_in<std::int64_t>(*digits) : std::nullopt;
+  return digits ? parse_number<std::int64_t>(*digits) : std::nullopt;
 }
 
 double to_real(std::string_view text) {

@@ -33,7 +33,7 @@ inline std::string mark_of(unsigned source, std::uint64_t number) {
   return std::string(kMark) + wide(source, 2) + "-" + wide(number, 10) + "-" + wide(nanoseconds(), 19);
 }
 
-inline std::uint64_t number_in(std::string_view digits) {
+inline std::uint64_t parse_number(std::string_view digits) {
   std::uint64_t number = 0;
   for (const char digit : digits) number = number * 10 + static_cast<std::uint64_t>(digit - '0');
   return number;
@@ -126,8 +126,8 @@ class Marks {
       if (at + whole > text_.size()) break;
       const std::string_view mark =
           std::string_view(text_).substr(at + before_.size(), kMarkSize - kMark.size());
-      heard(static_cast<unsigned>(number_in(mark.substr(0, 2))), number_in(mark.substr(3, 10)),
-            number_in(mark.substr(14)));
+      heard(static_cast<unsigned>(parse_number(mark.substr(0, 2))), parse_number(mark.substr(3, 10)),
+            parse_number(mark.substr(14)));
       done = at + whole;
     }
     const std::size_t kept = text_.size() > whole ? text_.size() - whole : 0;

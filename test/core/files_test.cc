@@ -110,12 +110,12 @@ TEST_CASE("a file is trusted by its owner and its mode, as far as that is asked 
   struct stat status {};
   status.st_uid = ::geteuid();
   status.st_mode = S_IFREG | 0644;
-  CHECK(distrust(status) == std::nullopt);
-  CHECK(distrust(status, {.of_nobody = S_IRWXG | S_IRWXO}) ==
+  CHECK(why_untrusted(status) == std::nullopt);
+  CHECK(why_untrusted(status, S_IRWXG | S_IRWXO) ==
         "has mode 0644, so that others could use it; 0600 is right");
   status.st_uid = ::geteuid() + 1;
-  CHECK(distrust(status) == "belongs to user id " + std::to_string(::geteuid() + 1) +
-                                ", not to this process's " + std::to_string(::geteuid()));
+  CHECK(why_untrusted(status) == "belongs to user id " + std::to_string(::geteuid() + 1) +
+                                     ", not to this process's " + std::to_string(::geteuid()));
 }
 
 TEST_CASE("a part of a path that others may change is found") {

@@ -19,31 +19,31 @@ TEST_CASE("ASCII letters are the same in either case, and no other bytes are") {
 
 TEST_CASE("a text is taken apart at separators, and its parts have no blanks around them") {
   std::string_view rest = " a ,\t,b";
-  CHECK(trimmed(take_part(rest, ',')) == "a");
-  CHECK(trimmed(take_part(rest, ',')).empty());
-  CHECK(take_part(rest, ',') == "b");
+  CHECK(trimmed(next_token(rest, ',')) == "a");
+  CHECK(trimmed(next_token(rest, ',')).empty());
+  CHECK(next_token(rest, ',') == "b");
   CHECK(rest.empty());
-  CHECK(take_part(rest, ',').empty());
+  CHECK(next_token(rest, ',').empty());
 }
 
 TEST_CASE("a number is all of its text") {
-  CHECK(number_in<int>("-7") == -7);
-  CHECK(number_in<double>("0.5") == 0.5);
-  CHECK(number_in<std::uint16_t>("65535") == 65535);
+  CHECK(parse_number<int>("-7") == -7);
+  CHECK(parse_number<double>("0.5") == 0.5);
+  CHECK(parse_number<std::uint16_t>("65535") == 65535);
   for (const char* const text : {"", "65536", "-1", "+1", " 1", "1 ", "1x", "0x1"}) {
     INFO(text);
-    CHECK_FALSE(number_in<std::uint16_t>(text));
+    CHECK_FALSE(parse_number<std::uint16_t>(text));
   }
 }
 
 TEST_CASE("a port is a number from 1 to 65535") {
-  CHECK(port_in("65535") == 65535);
-  for (const char* const text : {"", "0", "65536", "-1", "1x"}) CHECK_FALSE(port_in(text));
+  CHECK(parse_port("65535") == 65535);
+  for (const char* const text : {"", "0", "65536", "-1", "1x"}) CHECK_FALSE(parse_port(text));
 }
 
 TEST_CASE("a number may be one of another base") {
-  CHECK(number_in<unsigned>("660", 8) == 0660);
-  CHECK_FALSE(number_in<unsigned>("680", 8));
+  CHECK(parse_number<unsigned>("660", 8) == 0660);
+  CHECK_FALSE(parse_number<unsigned>("680", 8));
 }
 
 TEST_CASE("names are joined with a separator between them") {
@@ -60,6 +60,6 @@ TEST_CASE("Python's white space is taken away at both ends alone") {
 }
 
 TEST_CASE("words are what stands between white space") {
-  CHECK(words_of(" a\tb\n\nc ") == std::vector<std::string_view>{"a", "b", "c"});
-  CHECK(words_of(" \n").empty());
+  CHECK(split_words(" a\tb\n\nc ") == std::vector<std::string_view>{"a", "b", "c"});
+  CHECK(split_words(" \n").empty());
 }

@@ -161,13 +161,13 @@ void headers(std::string_view input) {
   const std::string_view peer = environ.get("REMOTE_ADDR");
   const std::string client =
       http::client_behind(proxies, peer, environ.get("HTTP_X_FORWARDED_FOR"), environ.get("HTTP_X_REAL_IP"));
-  require(client == peer || (proxies.has(peer) && http::Addresses::is_one(client)),
+  require(client == peer || (proxies.has(peer) && http::Addresses::is_address(client)),
           "somebody else says whose request it is");
   const std::string network(environ.get("NETWORK"));
   if (const auto made = http::Addresses::make({network}); !made) {
     require_sentence(made.error());
   } else {
-    require(!http::Addresses::is_one(network) || made->has(network), "an address does not have itself");
+    require(!http::Addresses::is_address(network) || made->has(network), "an address does not have itself");
   }
 
   static const auto origins = *netapi::Origins::make({"https://gui.example.org"}, false);

@@ -67,7 +67,7 @@ class Listener {
     return all;
   }
 
-  void say(std::string_view message, bool is_text = true) { feed().hear(message, is_text); }
+  void say(std::string_view message, bool is_text = true) { feed().on_message(message, is_text); }
 
   /// `1013 You read too slowly...`
   std::string end() {

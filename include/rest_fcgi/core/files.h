@@ -53,15 +53,11 @@ using Listing = std::unique_ptr<DIR, CloseListing>;
 /// lately that it may change again, and nobody could tell.
 [[nodiscard]] std::string file_stamp(const struct stat& status);
 
-/// Which files and folders may be trusted.
-struct Trust {
-  bool of_root = true;                   ///< root's as well as those of this process's user
-  mode_t of_nobody = S_IWGRP | S_IWOTH;  ///< what none but its owner may do with it
-};
-
-/// Why a file or folder must not be trusted, as the end of a sentence that begins with its path: `belongs to
-/// user id 33, not to this process's 0`. Absent: it may be.
-[[nodiscard]] std::optional<std::string> distrust(const struct stat& status, Trust trust = {});
+/// Returns why a file or folder must not be trusted, as the end of a sentence that begins with its path:
+/// `belongs to user id 33, not to this process's 0`. Root and this process's user are trusted owners;
+/// `forbidden` are the mode bits that must not be set. std::nullopt: it may be trusted.
+[[nodiscard]] std::optional<std::string> why_untrusted(const struct stat& status,
+                                                       mode_t forbidden = S_IWGRP | S_IWOTH);
 
 /// Opens a folder whose files are for this process's user alone. Makes it so (0700), and also the one above
 /// it, where they are missing. Errors: configuration, the end of a sentence that begins with its path, where

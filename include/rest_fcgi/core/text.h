@@ -61,10 +61,10 @@ inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
 [[nodiscard]] std::string_view stripped(std::string_view text) noexcept;
 
 /// What stands between white space, as Python's `split()` finds it. Borrows.
-[[nodiscard]] std::vector<std::string_view> words_of(std::string_view text);
+[[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
 
 /// Takes off what stands before the first `separator`, and that separator; all, where there is none.
-inline std::string_view take_part(std::string_view& rest, char separator) noexcept {
+inline std::string_view next_token(std::string_view& rest, char separator) noexcept {
   const std::string_view part = rest.substr(0, rest.find(separator));
   rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   return part;
@@ -73,7 +73,7 @@ inline std::string_view take_part(std::string_view& rest, char separator) noexce
 /// The number that is all of the text; absent where it is none, or too large. `base`: of an integer, if not
 /// 10; a pack, since std::from_chars takes none for a double.
 template <class Number, class... Base>
-[[nodiscard]] std::optional<Number> number_in(std::string_view text, Base... base) noexcept {
+[[nodiscard]] std::optional<Number> parse_number(std::string_view text, Base... base) noexcept {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base...);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -81,8 +81,8 @@ template <class Number, class... Base>
 }
 
 /// The port from 1 to 65535 that is all of the text.
-[[nodiscard]] inline std::optional<std::uint16_t> port_in(std::string_view text) noexcept {
-  const auto port = number_in<std::uint16_t>(text);
+[[nodiscard]] inline std::optional<std::uint16_t> parse_port(std::string_view text) noexcept {
+  const auto port = parse_number<std::uint16_t>(text);
   return port == 0 ? std::nullopt : port;
 }
 

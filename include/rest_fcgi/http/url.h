@@ -7,24 +7,24 @@
 
 #include "rest_fcgi/http/application.h"
 
-/// What stands in a request's URL.
+/// Parts of a request's URL.
 namespace rest_fcgi::http {
 
-/// The path of a request, decoded.
+/// The path of a request, decoded, in WSGI's two parts.
 struct Path {
-  std::string above;  ///< what stands above the application, as WSGI's SCRIPT_NAME: `/salt`
-  std::string below;  ///< what is left for it, as PATH_INFO: `/minions`
+  std::string above;  ///< path at which the application is mounted, such as `/salt`
+  std::string below;  ///< path inside the application, such as `/minions`
 };
 
-/// Where a request goes: PATH_INFO, and SCRIPT_NAME above it, where PATH_INFO is sent and not empty (PEP
-/// 3333; front ends have decoded both); else the path of REQUEST_URI, which is decoded here, and nothing is
-/// above it; `/` where that is empty, too.
+/// Returns PATH_INFO and SCRIPT_NAME, which front ends have decoded, if PATH_INFO is not empty (PEP 3333).
+/// Otherwise returns the decoded path of REQUEST_URI, or `/` if that is empty.
 [[nodiscard]] Path path_of(const Environ& environ);
 
-/// The byte that `%XX` stands for, with which the text begins. Absent: it begins with something else.
+/// Returns the byte of a `%XX` at the start of the text; absent if there is none.
 [[nodiscard]] std::optional<char> percent_byte(std::string_view text) noexcept;
 
-/// `%XX` is a byte; a percent sign with anything else behind it stays. In forms and queries `+` is a blank.
+/// Replaces each `%XX` by its byte, and keeps other percent signs. `Plus::blank`, for forms and queries, also
+/// replaces `+` by a space.
 enum class Plus { itself, blank };
 [[nodiscard]] std::string percent_decoded(std::string_view text, Plus plus = Plus::itself);
 

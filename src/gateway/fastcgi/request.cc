@@ -153,7 +153,7 @@ void Body::accept_length(std::string_view content_length) {
                   format("CONTENT_LENGTH is '{}', and has to be a number of bytes in decimal digits",
                          content_length.substr(0, kShown)));
   }
-  const auto length = number_in<std::size_t>(content_length);
+  const auto length = parse_number<std::size_t>(content_length);
   if (!length || *length > limits_.max_size) {
     return refuse(ErrorKind::too_large,
                   format("Request body is larger than max_request_body_size ({} bytes)", limits_.max_size));

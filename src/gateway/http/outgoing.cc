@@ -65,7 +65,7 @@ std::string refusal_reply(const Refusal& refusal) {
 /// How many bytes the application says that its stream has.
 std::optional<std::uint64_t> promised_size(const http::Response& response) {
   for (const auto& [name, value] : response.headers) {
-    if (name == "Content-Length") return number_in<std::uint64_t>(value);
+    if (name == "Content-Length") return parse_number<std::uint64_t>(value);
   }
   return std::nullopt;
 }

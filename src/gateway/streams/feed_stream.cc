@@ -247,7 +247,7 @@ void FeedStream::take_messages(std::string_view bytes) {
     if (message.kind == Kind::none) break;
     if (message.kind == Kind::text || message.kind == Kind::binary) {
       heard = true;
-      if (feed_) feed_->hear(message.payload, message.kind == Kind::text);
+      if (feed_) feed_->on_message(message.payload, message.kind == Kind::text);
     } else if (message.kind == Kind::ping) {
       if (feed_) queue(control_frame(Opcode::pong, message.payload));
     } else if (message.kind != Kind::pong) {

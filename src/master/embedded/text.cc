@@ -15,7 +15,7 @@ namespace rest_fcgi::embedded {
 
 std::optional<JsonValue> step_into(const JsonValue& value, std::string_view step) {
   if (!value.is(JsonValue::Kind::array)) return value.find(step);
-  const auto index = number_in<std::int64_t>(stripped(step));
+  const auto index = parse_number<std::int64_t>(stripped(step));
   if (!index) {
     for (const JsonValue element : value.elements()) {
       if (const auto member = element.find(step)) return member;

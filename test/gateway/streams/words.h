@@ -76,7 +76,7 @@ class Words : public std::enable_shared_from_this<Words> {
       if (parts.empty()) words_->wake_ = wake;
       return std::nullopt;
     }
-    void hear(std::string_view message, bool is_text) override {
+    void on_message(std::string_view message, bool is_text) override {
       const std::lock_guard lock(words_->mutex_);
       words_->heard_.push_back((is_text ? "text:" : "binary:") + std::string(message));
       if (words_->answers) ++answers_;

@@ -68,8 +68,8 @@ TEST_CASE("lines come without empty ones, words without blanks") {
   CHECK(lines_of("a\n\nb c\n").size() == 2);
   CHECK(lines_of("").empty());
   CHECK(lines_of("last") == Words{"last"});
-  CHECK(words_of(" a\tb\r\n c ") == Words{"a", "b", "c"});
-  CHECK(words_of(" \t").empty());
+  CHECK(split_words(" a\tb\r\n c ") == Words{"a", "b", "c"});
+  CHECK(split_words(" \t").empty());
   CHECK(stripped(" \ta b\n") == "a b");
   CHECK(stripped(" \n").empty());
 }

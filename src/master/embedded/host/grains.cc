@@ -91,7 +91,7 @@ std::string short_name(std::string name) {
 /// The family of the distribution itself, or of the first one known that it says it is like.
 std::string family_of(const OsRelease& values, std::string_view os) {
   const std::string ids = value_of(values, "ID") + " " + value_of(values, "ID_LIKE");
-  for (const std::string_view id : words_of(ids)) {
+  for (const std::string_view id : split_words(ids)) {
     if (const Os* known = known_os(id)) return std::string(known->family);
   }
   return std::string(os);
@@ -112,10 +112,10 @@ void write_release(JsonWriter& writer, std::string_view os, std::string_view ful
                    std::string_view release) {
   const std::string_view major = release.substr(0, release.find('.'));
   writer.key("osrelease").string(release);
-  if (const auto number = number_in<std::int64_t>(major)) writer.key("osmajorrelease").integer(*number);
+  if (const auto number = parse_number<std::int64_t>(major)) writer.key("osmajorrelease").integer(*number);
   writer.key("osrelease_info").begin_array();
   for (const std::string_view part : split(release, ".")) {
-    const auto number = number_in<std::int64_t>(part);
+    const auto number = parse_number<std::int64_t>(part);
     number ? writer.integer(*number) : writer.string(part);
   }
   writer.end_array();
@@ -137,9 +137,9 @@ Cpu parse_cpu(std::string_view cpuinfo) {
     if (!entry) continue;
     const auto& [key, value] = *entry;
     if (key == "processor") ++cpu.count;
-    if (key == "# processors") cpu.count = number_in<std::int64_t>(value).value_or(cpu.count);  // s390
+    if (key == "# processors") cpu.count = parse_number<std::int64_t>(value).value_or(cpu.count);  // s390
     if (key == "vendor_id" || key == "model name" || key == "cpu") cpu.model = value;
-    if (key == "flags" || key == "Features") cpu.flags = words_of(value);
+    if (key == "flags" || key == "Features") cpu.flags = split_words(value);
   }
   return cpu;
 }
@@ -198,7 +198,7 @@ std::string_view init_system() {
   if (::stat("/run/systemd/system", &status) == 0) return "systemd";
   std::string command = read_text("/proc/1/cmdline", 4096).value_or("");
   std::replace(command.begin(), command.end(), '\0', ' ');
-  for (const std::string_view word : words_of(command)) {
+  for (const std::string_view word : split_words(command)) {
     const std::string_view program = word.substr(word.rfind('/') + 1);
     for (const std::string_view known : {"supervisord", "dumb-init", "tini", "runit"}) {
       if (program == known) return known;
@@ -301,8 +301,8 @@ void write_memory_grains(JsonWriter& writer, std::string_view meminfo) {
   std::int64_t swap = 0;
   for (const std::string_view line : lines_of(meminfo)) {
     const auto entry = entry_of(line);
-    if (!entry || words_of(entry->value).empty()) continue;
-    const std::int64_t kib = number_in<std::int64_t>(words_of(entry->value)[0]).value_or(0);
+    if (!entry || split_words(entry->value).empty()) continue;
+    const std::int64_t kib = parse_number<std::int64_t>(split_words(entry->value)[0]).value_or(0);
     if (entry->key == "MemTotal") memory = kib / 1024;
     if (entry->key == "SwapTotal") swap = kib / 1024;
   }

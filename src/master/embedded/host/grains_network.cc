@@ -26,7 +26,7 @@ namespace {
 
 /// A line of /etc/hosts: an address, then names. Fewer than two words: nothing.
 std::vector<std::string_view> words_on(std::string_view line) {
-  return words_of(line.substr(0, line.find('#')));
+  return split_words(line.substr(0, line.find('#')));
 }
 
 bool names(const std::vector<std::string_view>& words, std::string_view name) {
@@ -122,7 +122,7 @@ bool is_zero(std::string_view digits) {
 /// stand.
 std::optional<Gateway> default_route(std::string_view table, const std::array<std::size_t, 4>& columns) {
   for (const std::string_view line : lines_of(table)) {
-    const auto words = words_of(line);
+    const auto words = split_words(line);
     if (words.size() < 8) continue;
     unsigned flags = 0;
     const std::string_view digits = words[columns[3]];
@@ -214,7 +214,7 @@ void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf) {
   std::vector<std::string_view> options;
   std::string_view domain;
   for (const std::string_view line : lines_of(resolv_conf)) {
-    auto words = words_of(line.substr(0, line.find_first_of("#;")));
+    auto words = split_words(line.substr(0, line.find_first_of("#;")));
     if (words.size() < 2) continue;
     const std::string_view key = words[0];
     words.erase(words.begin());

@@ -12,7 +12,7 @@ namespace {
 
 /// What stands behind the slash: a number of bits, or an IPv4 netmask or its complement.
 std::optional<unsigned> prefix_of(std::string_view text, const IpAddress& address) {
-  if (const auto bits = number_in<unsigned>(text)) return *bits <= address.bits() ? bits : std::nullopt;
+  if (const auto bits = parse_number<unsigned>(text)) return *bits <= address.bits() ? bits : std::nullopt;
   const auto mask = IpAddress::parse(text);
   if (!mask || mask->version() != 4 || address.version() != 4) return std::nullopt;
   const auto prefix = mask->prefix_of_mask();

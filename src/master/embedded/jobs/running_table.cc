@@ -37,12 +37,12 @@ std::int64_t start_of(std::int64_t pid) {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return 0;
-  const std::vector<std::string_view> fields = words_of(std::string_view(text).substr(name_end + 1));
+  const std::vector<std::string_view> fields = split_words(std::string_view(text).substr(name_end + 1));
   constexpr std::size_t kState = 0;
   constexpr std::size_t kStart = 19;  // 22, less the pid and the name, counted from 0
   if (fields.size() <= kStart) return 0;
   if (fields[kState] == "Z") return -1;
-  return number_in<std::int64_t>(fields[kStart]).value_or(0);
+  return parse_number<std::int64_t>(fields[kStart]).value_or(0);
 }
 
 /// Returns whether no process of that pid began at `start`. `found` is what `start_of(pid)` returned. /proc

@@ -34,7 +34,7 @@ std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<J
         format("a key is a text such as 'pkg:apache' or a list of such, found {}", key.python_repr()));
   }
   if (!delimiter) return split(key.text(), ":");
-  if (delimiter->is(JsonValue::Kind::null)) return words_of(key.text());
+  if (delimiter->is(JsonValue::Kind::null)) return split_words(key.text());
   if (!delimiter->text().empty() && delimiter->is(JsonValue::Kind::string)) {
     return split(key.text(), delimiter->text());
   }

@@ -64,7 +64,7 @@ bool is_not_finite(std::string_view word) {
 /// The code unit of an escape `\uXXXX` at the start of the text; 0 where there is none.
 unsigned escaped_unit(std::string_view text) {
   if (text.size() < 6 || !text.starts_with("\\u")) return 0;
-  return number_in<unsigned>(text.substr(2, 4), 16).value_or(0);
+  return parse_number<unsigned>(text.substr(2, 4), 16).value_or(0);
 }
 
 /// Returns how much of the text, which begins with a backslash inside of a string, is one character. Zero:

@@ -168,7 +168,7 @@ bool salt_is_true(const JsonValue& value) {
   if (!value.is(JsonValue::Kind::string)) return python_bool(value);
   std::string_view text = stripped(value.text());
   if (text.starts_with('+')) text.remove_prefix(1);
-  const auto number = number_in<double>(text);
+  const auto number = parse_number<double>(text);
   return number ? *number > 0 : lower(value.text()) == "true";
 }
 

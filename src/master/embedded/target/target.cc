@@ -153,8 +153,8 @@ class Evaluation {
 
 Result<TargetMatcher> TargetMatcher::compile(const lowstate::Target& target, const Nodegroups& nodegroups) {
   if (target.type == lowstate::TargetType::compound) {
-    Result<std::vector<target::Step>> steps =
-        target::compile_compound(target.list.empty() ? words_of(target.expression) : target.list, nodegroups);
+    Result<std::vector<target::Step>> steps = target::compile_compound(
+        target.list.empty() ? split_words(target.expression) : target.list, nodegroups);
     if (!steps) return std::move(steps).error();
     return TargetMatcher(*std::move(steps));
   }

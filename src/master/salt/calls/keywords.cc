@@ -89,7 +89,7 @@ constexpr std::string_view kWheelModules = "config error file_roots key minions 
 
 bool has_word(std::string_view words, std::string_view word) noexcept {
   while (!words.empty()) {
-    if (take_part(words, ' ') == word) return true;
+    if (next_token(words, ' ') == word) return true;
   }
   return false;
 }

@@ -110,7 +110,7 @@ Result<PublishLoad::Target> Nodegroups::expand(const lowstate::Target& target) c
   if (target.type == TargetType::nodegroup) {
     if (auto added = expansion.add_group(target.expression); !added) return std::move(added).error();
   } else {
-    const auto words = target.list.empty() ? words_of(target.expression) : target.list;
+    const auto words = target.list.empty() ? split_words(target.expression) : target.list;
     for (const std::string_view word : words) {
       if (auto added = expansion.add_word(word); !added) return std::move(added).error();
     }

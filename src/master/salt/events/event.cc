@@ -75,7 +75,7 @@ std::optional<JobTag> job_tag(std::string_view tag) noexcept {
     job.jid = tag;
     return job;
   }
-  job.jid = take_part(tag, '/');
+  job.jid = next_token(tag, '/');
   job.rest = tag;
   if (!is_jid(job.jid) || job.rest.empty()) return std::nullopt;
   return job;

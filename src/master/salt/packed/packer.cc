@@ -32,7 +32,7 @@ std::uint32_t length(std::size_t size) {
 
 /// An integer beyond the signed ones; absent where it is to be text.
 std::optional<std::uint64_t> read_unsigned(std::string_view digits) {
-  return digits.size() < lowstate::kJidDigits ? number_in<std::uint64_t>(digits) : std::nullopt;
+  return digits.size() < lowstate::kJidDigits ? parse_number<std::uint64_t>(digits) : std::nullopt;
 }
 
 void pack_integer(Packer& packer, const JsonValue& value) {

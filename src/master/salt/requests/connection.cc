@@ -186,7 +186,7 @@ Result<void> check_endpoint(std::string_view uri) {
   const std::string_view place = uri.substr(std::min(uri.size(), kScheme.size()));
   const std::size_t colon = place.rfind(':');
   if (uri.starts_with(kScheme) && colon != std::string_view::npos && is_host(place.substr(0, colon)) &&
-      port_in(place.substr(colon + 1))) {
+      parse_port(place.substr(colon + 1))) {
     return {};
   }
   return Error{
